@@ -1,0 +1,131 @@
+// ring_steps: the ring all-reduce without sockets. Prints, after every step, whose contributions each rank holds in
+// each chunk. Rank r contributes 8^r, so that a sum written in base 8 says how often each rank has been counted: the
+// table is read off real sums, not off what the algorithm is supposed to do.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "02_ring_all_reduce/ring_schedule.hpp"
+#include "base/command_line.hpp"
+
+namespace {
+
+using namespace lockstep::ring;
+
+using Table = std::vector<std::vector<std::int64_t>>;  // [rank][chunk]: the sum that rank holds of that chunk
+
+std::int64_t contribution_of(int rank) { return std::int64_t{1} << (3 * rank); }  // 8^rank
+
+// How often `rank` has been counted in `sum`: digit `rank` in base 8.
+int times_counted(std::int64_t sum, int rank) { return static_cast<int>((sum >> (3 * rank)) & 7); }
+
+// "012.": ranks 0, 1 and 2 are counted once, rank 3 is missing. A rank that is counted twice shows as '!'.
+std::string decoded(std::int64_t sum, int world_size) {
+  std::string text;
+  for (int rank = 0; rank < world_size; ++rank) {
+    const int times = times_counted(sum, rank);
+    text += times == 0 ? '.' : times == 1 ? static_cast<char>('0' + rank)
+                                          : '!';
+  }
+  return text;
+}
+
+// Every rank sends one chunk to the next rank at the same moment: what they send is read before anything is written.
+Table after_step(const Table& before, int step, bool is_reduce_scatter) {
+  const int world_size = static_cast<int>(before.size());
+  Table after = before;
+  for (int rank = 0; rank < world_size; ++rank) {
+    const int receiver = next_of(rank, world_size);
+    if (is_reduce_scatter) {
+      const int chunk = reduce_scatter_sends(rank, step, world_size);
+      after[receiver][chunk] += before[rank][chunk];
+    } else {
+      const int chunk = all_gather_sends(rank, step, world_size);
+      after[receiver][chunk] = before[rank][chunk];
+    }
+  }
+  return after;
+}
+
+class Printer {
+ public:
+  Printer(int world_size, bool use_colour) : world_size_(world_size), use_colour_(use_colour) {}
+
+  // Marks the cells that differ from `before` with '<', and in colour: green complete, yellow partly summed.
+  void print(const std::string& title, const Table& table, const Table& before) const {
+    std::cout << '\n'
+              << title << "\n      ";
+    for (int chunk = 0; chunk < world_size_; ++chunk) std::cout << pad("chunk " + std::to_string(chunk), chunk);
+    std::cout << '\n';
+    for (int rank = 0; rank < world_size_; ++rank) {
+      std::cout << "rank " << rank;
+      for (int chunk = 0; chunk < world_size_; ++chunk) {
+        print_cell(table[rank][chunk], table[rank][chunk] != before[rank][chunk], chunk);
+      }
+      std::cout << '\n';
+    }
+  }
+
+ private:
+  // All columns are as wide as the widest text in them: "chunk 0" or a cell with its mark.
+  std::string pad(const std::string& text, int chunk) const {
+    const auto width = static_cast<std::size_t>(world_size_ < 6 ? 7 : world_size_ + 2);
+    const bool is_last = chunk == world_size_ - 1;
+    return "  " + text + (is_last ? "" : std::string(width - text.size(), ' '));
+  }
+
+  void print_cell(std::int64_t sum, bool is_new, int chunk) const {
+    const std::string text = decoded(sum, world_size_);
+    const bool is_complete = text.find('.') == std::string::npos;
+    const std::string cell = pad(text + (is_new ? " <" : ""), chunk);
+    if (!use_colour_)
+      std::cout << cell;
+    else
+      std::cout << (is_complete ? "\033[32m" : is_new ? "\033[33m"
+                                                      : "\033[2m")
+                << cell << "\033[0m";
+  }
+
+  int world_size_;
+  bool use_colour_;
+};
+
+void run(int world_size, bool use_colour) {
+  const Printer printer(world_size, use_colour);
+  Table table(world_size);
+  for (int rank = 0; rank < world_size; ++rank) table[rank].assign(world_size, contribution_of(rank));
+  std::cout << world_size << " ranks; the buffer is cut into " << world_size << " chunks. A cell shows whose values are "
+            << "summed in it, rank by rank; '.'\nis a rank that is missing, '<' marks what the step changed.\n";
+  printer.print("start: every rank has only its own values", table, table);
+
+  for (const bool is_reduce_scatter : {true, false}) {
+    for (int step = 0; step < world_size - 1; ++step) {
+      const Table before = table;
+      table = after_step(before, step, is_reduce_scatter);
+      const std::string title = is_reduce_scatter ? "reduce-scatter, step " : "all-gather, step ";
+      printer.print(title + std::to_string(step + 1) + " of " + std::to_string(world_size - 1), table, before);
+    }
+  }
+  const int steps = 2 * (world_size - 1);
+  std::cout << '\n'
+            << steps << " steps; each rank sent " << steps << " chunks of 1/" << world_size
+            << " of the buffer: " << steps << '/' << world_size << " of its bytes.\n";
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Prints the ring all-reduce step by step");
+  int world_size = 4;
+  bool use_colour = ::isatty(STDOUT_FILENO) != 0;
+  app.add_option("--world-size", world_size, "Number of ranks, 1 to 8")->check(CLI::Range(1, 8))->capture_default_str();
+  app.add_flag("--color,!--no-color", use_colour, "Colours; default: on a terminal");
+  return lockstep::run_main(app, argc, argv, [&] {
+    run(world_size, use_colour);
+    return 0;
+  });
+}

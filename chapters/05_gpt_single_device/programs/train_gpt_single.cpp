@@ -1,0 +1,101 @@
+// Trains a GPT on a text: the baseline from which later chapters derive.
+//
+// Cut a text into samples and build a model; then, step by step: predict every
+// next token, learn how each weight changes the error, and move the weights.
+// What surrounds this (options, progress, files) is in common/run.
+#include <array>
+
+#include "05_gpt_single_device/text_generator.hpp"
+#include "autograd/variable.hpp"
+#include "data/data_loader.hpp"
+#include "data/sampler.hpp"
+#include "data/text.hpp"
+#include "data/token_dataset.hpp"
+#include "nn/gpt.hpp"
+#include "optim/adamw.hpp"
+#include "optim/clip.hpp"
+#include "optim/schedule.hpp"
+#include "run/run.hpp"
+#include "run/train_options.hpp"
+
+using namespace lockstep;
+
+namespace {
+
+// Mean loss over all samples of the loader, without dropout and gradients.
+double evaluate(nn::Gpt& model, data::DataLoader& loader) {
+  const autograd::NoGradGuard no_grad;
+  std::array<double, 2> total{};  // sum of losses, number of samples
+  for (const data::Batch& batch : loader) {
+    const auto count = static_cast<double>(batch.size());
+    total[0] += model.loss(batch.inputs, batch.targets).value().item() * count;
+    total[1] += count;
+  }
+  return total[0] / total[1];
+}
+
+int train(const run::TrainOptions& options) {
+  // The data: two parts of a text, each cut into samples of one context.
+  const nn::GptConfig config = options.model_config();
+  const data::TextSplit text = data::load_text(options.data_path);
+  const data::TokenDataset training(text.training, config.context_length);
+  const data::TokenDataset validation(text.validation, config.context_length);
+  data::RandomSampler sampler(training.size(), options.seed);
+  data::SequentialSampler validation_sampler(validation.size());
+  const std::int64_t batch_size = options.batch_size;
+  data::DataLoader loader(training, sampler, {.batch_size = batch_size});
+  data::DataLoader validation_loader(
+      validation, validation_sampler,
+      {.batch_size = batch_size, .drop_last = false});
+
+  // The model, and what moves its weights.
+  nn::Gpt model(config, options.seed);
+  optim::AdamW optimizer(nn::weight_decay_groups(model, options.weight_decay),
+                         {.beta1 = 0.9, .beta2 = 0.95});
+  const run::RunFacts facts{.parameters = model.parameter_count(),
+                            .training_samples = training.size(),
+                            .validation_samples = validation.size()};
+  run::Run run(options, facts);
+  const optim::CosineWithWarmup schedule(options.schedule(run.last_step()));
+  run.resume(model, optimizer, sampler);
+
+  for (std::int64_t epoch = sampler.epoch(); !run.is_finished(); ++epoch) {
+    sampler.set_epoch(epoch);
+    for (const data::Batch& batch : loader) {
+      const auto context = run.begin_step(batch, loader.time_waited());
+      optimizer.zero_grad();
+      auto loss = model.loss(batch.inputs, batch.targets, context);
+      double mean_loss = run.require_finite(loss);
+
+      run.enter(run::Phase::kBackward);
+      loss.backward();
+
+      run.enter(run::Phase::kUpdate);
+      const double gradient_norm = optim::clip_grad_norm(
+          model.parameters(), options.max_gradient_norm());
+      const double learning_rate = schedule.at(run.step());
+      optimizer.step(learning_rate);
+      run.end_step({.loss = mean_loss,
+                    .gradient_norm = gradient_norm,
+                    .learning_rate = learning_rate,
+                    .epoch = epoch});
+
+      if (run.validation_is_due())
+        run.set_validation_loss(evaluate(model, validation_loader));
+      run.print_step();
+      if (run.checkpoint_is_due())
+        run.save(model, optimizer, sampler);
+      if (run.is_finished()) break;
+    }
+  }
+
+  if (run.sample_is_due())
+    run.set_sample(gpt::generate_text(
+        model, options.prompt,
+        {.token_count = options.sample_tokens, .seed = options.seed}));
+  return run.finish();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return run::run_training(argc, argv, train); }

@@ -1,0 +1,39 @@
+#pragma once
+/// @file
+/// Letting a trained model write: one token at a time, each drawn from the model's own prediction.
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "nn/gpt.hpp"
+
+namespace lockstep::gpt {
+
+/// How tokens are drawn.
+struct SampleOptions {
+  std::int64_t token_count = 300;  ///< How many are written after the prompt.
+  double temperature = 0.8;        ///< Below 1 likely tokens become likelier still; 0 always takes the likeliest.
+  int top_k = 40;                  ///< Only the k likeliest tokens are drawn; 0 allows all.
+  std::uint64_t seed = 1;
+};
+
+/// Draws one token from softmax(logits / temperature), limited to the top_k likeliest.
+/// @param logits   [V], not empty, no NaN.
+/// @param uniform  The random number, in [0, 1).
+/// @return         Index into `logits`. Equal inputs give equal tokens.
+/// @throws ContractError  No logits, a negative temperature or top_k.
+[[nodiscard]] std::int32_t draw_token(std::span<const float> logits, const SampleOptions& options, float uniform);
+
+/// Continues `prompt` token by token. The model sees at most its context length: the beginning falls out of sight.
+/// @param prompt  Token ids, not empty.
+/// @return        The prompt and what follows it.
+/// @cost  token_count forward passes over at most T tokens, one after the other.
+[[nodiscard]] std::vector<std::int32_t> generate_tokens(const nn::Gpt& model, std::vector<std::int32_t> prompt,
+                                                        const SampleOptions& options);
+
+/// As generate_tokens() for a model of byte text. Ids that stand for no byte are never drawn. An empty prompt becomes a
+/// line feed.
+[[nodiscard]] std::string generate_text(const nn::Gpt& model, const std::string& prompt, const SampleOptions& options);
+
+}  // namespace lockstep::gpt

@@ -1,0 +1,73 @@
+#pragma once
+/// @file
+/// Which rank sees which sample: the epoch's order, dealt out like cards.
+#include <cstdint>
+#include <vector>
+
+#include "data/sampler.hpp"
+
+namespace lockstep::ddp {
+
+/// Whether an epoch visits the samples in a new order or in their own.
+enum class Shuffle { kYes, kNo };
+
+/// What happens to the samples that do not deal out evenly.
+enum class Uneven {
+  kPad,   ///< Samples from the start of the order are repeated until every rank has as many.
+  kDrop,  ///< Samples at the end of the order are left out.
+};
+
+struct DistributedSamplerOptions {
+  std::uint64_t seed = 0;  ///< The same on all ranks, or they deal from different packs.
+  Shuffle shuffle = Shuffle::kYes;
+  Uneven uneven = Uneven::kPad;
+};
+
+/// One rank's share of every epoch: positions rank, rank + P, rank + 2P, ... of the epoch's order, so that the k-th
+/// batches of all ranks together are the k-th global batch of a single process. The shares of an epoch are disjoint
+/// (but for padding) and equally large.
+///
+/// set_epoch(epoch) chooses the order; without it every epoch repeats the order of epoch 0, as in PyTorch. The order is
+/// data::epoch_permutation(seed, epoch), not PyTorch's; sharing, padding and dropping are.
+/// @source torch.utils.data.distributed.DistributedSampler, PyTorch 2.
+class DistributedSampler final : public data::Sampler {
+ public:
+  /// @param dataset_size  Samples in the dataset, at least 1; the same on all ranks.
+  /// @param rank          In [0, world_size).
+  /// @throws ContractError  rank out of range, or nothing left for each rank after dropping.
+  DistributedSampler(std::int64_t dataset_size, int rank, int world_size,
+                     const DistributedSamplerOptions& options = {});
+
+  [[nodiscard]] std::int64_t samples_per_epoch() const override { return positions_per_epoch() / world_size_; }
+
+ protected:
+  [[nodiscard]] std::vector<std::int64_t> indices_from(std::int64_t first_position) const override;
+  [[nodiscard]] int replica_count() const noexcept override { return world_size_; }
+  [[nodiscard]] std::int64_t positions_per_epoch() const noexcept override;
+
+ private:
+  int rank_;
+  int world_size_;
+  DistributedSamplerOptions options_;
+};
+
+/// Every sample exactly once, in the dataset's order, dealt to the ranks: for evaluation, where a sample repeated to
+/// fill a rank's share would count twice. Low ranks may have one sample more, so ranks must not wait for each other in
+/// the loop; what they found is put together after it.
+class EvaluationSampler final : public data::Sampler {
+ public:
+  /// @throws ContractError  rank out of range, or no sample for this rank.
+  EvaluationSampler(std::int64_t dataset_size, int rank, int world_size);
+
+  [[nodiscard]] std::int64_t samples_per_epoch() const override;
+
+ protected:
+  [[nodiscard]] std::vector<std::int64_t> indices_from(std::int64_t first_position) const override;
+  [[nodiscard]] int replica_count() const noexcept override { return world_size_; }
+
+ private:
+  int rank_;
+  int world_size_;
+};
+
+}  // namespace lockstep::ddp

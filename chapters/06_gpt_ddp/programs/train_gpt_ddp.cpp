@@ -1,0 +1,122 @@
+// DERIVES FROM chapters/05_gpt_single_device/programs/train_gpt_single.cpp new<=20 changed<=7
+// Trains a GPT on a text with data parallelism: one process per device.  // CHANGED
+//
+// Cut a text into samples and build a model; then, step by step: predict every
+// next token, learn how each weight changes the error, and move the weights.
+// What surrounds this (options, progress, files) is in common/run.
+#include <array>
+
+#include "02_ring_all_reduce/ring_process_group.hpp"  // NEW
+#include "05_gpt_single_device/text_generator.hpp"
+#include "06_gpt_ddp/distributed_data_parallel.hpp"  // NEW
+#include "06_gpt_ddp/distributed_sampler.hpp"  // NEW
+#include "06_gpt_ddp/replica_check.hpp"  // NEW
+#include "06_gpt_ddp/team.hpp"  // NEW
+#include "autograd/variable.hpp"
+#include "comm/rendezvous.hpp"  // NEW
+#include "data/data_loader.hpp"
+#include "data/sampler.hpp"
+#include "data/text.hpp"
+#include "data/token_dataset.hpp"
+#include "nn/gpt.hpp"
+#include "optim/adamw.hpp"
+#include "optim/clip.hpp"
+#include "optim/schedule.hpp"
+#include "run/run.hpp"
+#include "run/train_options.hpp"
+
+using namespace lockstep;
+
+namespace {
+
+// Mean loss over all samples of the loader, without dropout and gradients.
+double evaluate(nn::Gpt& model, data::DataLoader& loader, comm::ProcessGroup& group) {  // CHANGED
+  const autograd::NoGradGuard no_grad;
+  std::array<double, 2> total{};  // sum of losses, number of samples
+  for (const data::Batch& batch : loader) {
+    const auto count = static_cast<double>(batch.size());
+    total[0] += model.loss(batch.inputs, batch.targets).value().item() * count;
+    total[1] += count;
+  }
+  group.all_reduce(comm::host_buffer(std::span(total))).synchronize();  // NEW
+  return total[0] / total[1];
+}
+
+int train(const run::TrainOptions& options) {
+  // NEW: who am I, and who else is there? Every rank runs this program.
+  const auto group = ring::make_ring_process_group(comm::rendezvous("env://"));  // NEW
+  const int rank = group->rank(), world_size = group->world_size();  // NEW
+  // The data: two parts of a text, each cut into samples of one context.
+  const nn::GptConfig config = options.model_config();
+  const data::TextSplit text = data::load_text(options.data_path);
+  const data::TokenDataset training(text.training, config.context_length);
+  const data::TokenDataset validation(text.validation, config.context_length);
+  ddp::DistributedSampler sampler(training.size(), rank, world_size, {options.seed});  // CHANGED
+  ddp::EvaluationSampler validation_sampler(validation.size(), rank, world_size);  // CHANGED
+  const std::int64_t batch_size = options.batch_size / world_size;  // CHANGED
+  data::DataLoader loader(training, sampler, {.batch_size = batch_size});
+  data::DataLoader validation_loader(
+      validation, validation_sampler,
+      {.batch_size = batch_size, .drop_last = false});
+
+  // The model, and what moves its weights.
+  nn::Gpt model(config, options.seed);
+  // NEW: equal weights on every rank; backward() averages the gradients.
+  ddp::DistributedDataParallel ddp(model, *group);  // NEW
+  optim::AdamW optimizer(nn::weight_decay_groups(model, options.weight_decay),
+                         {.beta1 = 0.9, .beta2 = 0.95});
+  const run::RunFacts facts{.parameters = model.parameter_count(),
+                            .training_samples = training.size(),
+                            .validation_samples = validation.size()};
+  run::Run run(options, facts, ddp::team_of(*group));  // CHANGED
+  const optim::CosineWithWarmup schedule(options.schedule(run.last_step()));
+  run.resume(model, optimizer, sampler);
+
+  for (std::int64_t epoch = sampler.epoch(); !run.is_finished(); ++epoch) {
+    sampler.set_epoch(epoch);
+    for (const data::Batch& batch : loader) {
+      const auto context = run.begin_step(batch, loader.time_waited());
+      optimizer.zero_grad();
+      auto loss = model.loss(batch.inputs, batch.targets, context);
+      double mean_loss = run.require_finite(loss);
+
+      run.enter(run::Phase::kBackward);
+      loss.backward();
+
+      run.enter(run::Phase::kUpdate);
+      const double gradient_norm = optim::clip_grad_norm(
+          model.parameters(), options.max_gradient_norm());
+      const double learning_rate = schedule.at(run.step());
+      optimizer.step(learning_rate);
+      mean_loss = ddp::average_over_ranks(*group, mean_loss);  // NEW
+      run.end_step({.loss = mean_loss,
+                    .gradient_norm = gradient_norm,
+                    .learning_rate = learning_rate,
+                    .epoch = epoch});
+
+      if (run.validation_is_due())
+        run.set_validation_loss(evaluate(model, validation_loader, *group));  // CHANGED
+      run.set_exposed_communication(ddp.exposed_communication());  // NEW
+      if (rank == 0)  // NEW
+        run.print_step();
+      if (run.checkpoint_is_due())  // NEW
+        ddp::require_equal_parameters(model, *group, "before a checkpoint");  // NEW
+      if (run.checkpoint_is_due())
+        if (rank == 0)  // NEW
+          run.save(model, optimizer, sampler);
+      if (run.is_finished()) break;
+    }
+  }
+
+  // NEW: one rank speaks for all: it prints, saves and writes.
+  if (run.sample_is_due())
+    if (rank == 0)  // NEW
+      run.set_sample(gpt::generate_text(
+          model, options.prompt,
+          {.token_count = options.sample_tokens, .seed = options.seed}));
+  return run.finish();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return run::run_training(argc, argv, train); }

@@ -1,0 +1,39 @@
+#pragma once
+/// @file
+/// Small questions that ranks ask each other about their replicas: do we hold the same parameters, what is the average
+/// of this number.
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "comm/process_group.hpp"
+#include "nn/module.hpp"
+
+namespace lockstep::ddp {
+
+/// Puts one row per rank together: the row of rank r stands at [r * row.size(), (r + 1) * row.size()) on every rank.
+///
+/// @param row  Any values, the same number on all ranks.
+/// @cost       One all-reduce of world_size() * row.size() * 8 bytes: for small tables.
+[[nodiscard]] std::vector<std::int64_t> gather_rows(comm::ProcessGroup& group, std::span<const std::int64_t> row);
+
+/// The average of `value` over all ranks, identical on all of them.
+[[nodiscard]] double average_over_ranks(comm::ProcessGroup& group, double value);
+
+/// One number for every bit of every parameter: equal digests mean equal replicas (up to a 2^-64 chance).
+[[nodiscard]] std::uint64_t parameter_digest(const nn::Module& module);
+
+/// Compares the parameters of all ranks bit for bit.
+///
+/// @param when  For the message, for example "after step 100".
+/// @throws MismatchError  On every rank alike: names the first tensor that differs and the ranks that differ from rank
+/// 0.
+/// @cost   One pass over the parameters, one all-reduce of world_size() * 8 bytes a tensor.
+void require_equal_parameters(const nn::Module& module, comm::ProcessGroup& group, std::string_view when);
+
+/// Compares names, shapes and dtypes (not values) of all ranks' parameters.
+/// @throws MismatchError  On every rank alike: names the first parameter that differs and the ranks that hold another.
+void require_equal_layout(std::span<const nn::NamedParameter> parameters, comm::ProcessGroup& group);
+
+}  // namespace lockstep::ddp

@@ -1,0 +1,33 @@
+#include "06_gpt_ddp/team.hpp"
+
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace lockstep::ddp {
+namespace {
+
+std::string share_from_rank_0(comm::ProcessGroup& group, std::string text) {
+  auto bytes = static_cast<std::int64_t>(text.size());
+  group.broadcast(comm::host_buffer(std::span(&bytes, 1)), 0).synchronize();
+  // Characters travel as int32, a type that every backend moves.
+  std::vector<std::int32_t> characters(text.begin(), text.end());
+  characters.resize(static_cast<std::size_t>(bytes));
+  group.broadcast(comm::host_buffer(std::span(characters)), 0).synchronize();
+  return {characters.begin(), characters.end()};
+}
+
+}  // namespace
+
+run::Team team_of(comm::ProcessGroup& group) {
+  return {.rank = group.rank(),
+          .world_size = group.world_size(),
+          .backend = std::string(group.backend()),
+          .sum = [&group](std::span<double> values) { group.all_reduce(comm::host_buffer(values)).synchronize(); },
+          .share = [&group](const std::string& text) { return share_from_rank_0(group, text); },
+          .record_to = [&group](std::shared_ptr<trace::Recorder> recorder) { group.record_to(std::move(recorder)); }};
+}
+
+}  // namespace lockstep::ddp

@@ -1,0 +1,77 @@
+#pragma once
+/// @file
+/// The differentiable operations. Shapes: B batch, T positions, C channels, H heads, V vocabulary; "..." are leading
+/// dimensions that are kept. Values are float32, or float64 for gradient checks; all of one call have one dtype.
+/// Wrong shapes and types are ContractErrors. A variable taken by value and moved in lends its memory to the result
+/// where nobody else holds it.
+#include <cstdint>
+
+#include "autograd/variable.hpp"
+#include "kernels/types.hpp"
+
+namespace lockstep::autograd {
+
+/// input W^T + bias. @param input [..., in], @param weight [out, in] as torch.nn.Linear, @param bias [out] or
+/// undefined.
+[[nodiscard]] Variable linear(const Variable& input, const Variable& weight, const Variable& bias);
+
+/// input W + bias. @param input [..., in], @param weight [in, out] as GPT-2's Conv1D, @param bias [out] or undefined.
+[[nodiscard]] Variable conv1d(const Variable& input, const Variable& weight, const Variable& bias);
+
+/// Element-wise sum of two variables of one shape.
+[[nodiscard]] Variable add(Variable a, const Variable& b);
+
+/// max(input, 0); the derivative at 0 is 0.
+[[nodiscard]] Variable relu(Variable input);
+
+/// GELU in the tanh form of GPT-2. @source Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016, section 2.
+[[nodiscard]] Variable gelu(const Variable& input);
+
+/// (input - mean) / sqrt(variance + epsilon) * weight + bias over the last dimension.
+/// @param input [..., C], @param weight [C], @param bias [C].
+/// @source Ba, Kiros and Hinton, "Layer Normalization", 2016.
+[[nodiscard]] Variable layer_norm(const Variable& input, const Variable& weight, const Variable& bias, double epsilon);
+
+/// The two results of add_layer_norm.
+struct ResidualNorm {
+  Variable sum;         ///< input + branch
+  Variable normalized;  ///< layer_norm(sum)
+};
+/// add, then layer_norm, in one pass over memory. @param branch  Same shape as input.
+[[nodiscard]] ResidualNorm add_layer_norm(const Variable& input, Variable branch, const Variable& weight,
+                                          const Variable& bias, double epsilon);
+
+/// token_table[tokens] + position_table[position].
+/// @param tokens          [B, T] int32. @throws ContractError  A token is no row of the table.
+/// @param token_table     [V, C].
+/// @param position_table  [at least T, C].
+/// @return                [B, T, C].
+[[nodiscard]] Variable embedding(const Tensor& tokens, const Variable& token_table, const Variable& position_table);
+
+/// Causal multi-head attention with 1/sqrt(C/H) scaling; never holds a T x T tensor per head.
+/// @param qkv      [B, T, 3C]: queries, keys, values side by side, each H heads of C/H channels.
+/// @param dropout  Of the probabilities; sample ids are copied.
+/// @return         [B, T, C].
+[[nodiscard]] Variable attention(const Variable& qkv, std::int64_t head_count,
+                                 const kernels::DropoutMask& dropout = {});
+
+/// Drops elements; the mask is drawn again in backward instead of being stored. An inactive mask changes nothing.
+/// @param input  [B, ...]. @param mask  With B sample ids, copied.
+[[nodiscard]] Variable dropout(Variable input, const kernels::DropoutMask& mask);
+
+/// Mean squared error over all elements. @param prediction, target  Same shape. @return  One element.
+[[nodiscard]] Variable mse_loss(const Variable& prediction, const Tensor& target);
+
+/// Mean of -log softmax(logits)[target] over all rows.
+/// @param logits   [..., V]. While a graph is recorded their memory is overwritten with their gradient, so nobody may
+///                 read this variable's value afterwards.
+/// @param targets  [...] int32, one per row. @throws ContractError  A target is not in [0, V).
+/// @return         One element.
+[[nodiscard]] Variable cross_entropy(const Variable& logits, const Tensor& targets);
+
+/// cross_entropy(linear(hidden, table), targets). Logits of more than 128 MiB are never all in memory: they are made,
+/// used and forgotten some rows at a time, which means that forward computes the gradients too.
+/// @param hidden  [..., C], @param table [V, C], @param targets [...] int32.
+[[nodiscard]] Variable head_cross_entropy(const Variable& hidden, const Variable& table, const Tensor& targets);
+
+}  // namespace lockstep::autograd

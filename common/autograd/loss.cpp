@@ -1,0 +1,128 @@
+// Losses: one element out, gradients made in the same pass as the loss.
+#include "kernels/loss.hpp"
+
+#include <algorithm>
+
+#include "autograd/functions.hpp"
+#include "autograd/node.hpp"
+#include "kernels/elementwise.hpp"
+#include "kernels/matmul.hpp"
+
+namespace lockstep::autograd {
+namespace {
+
+// Logits up to this size are kept until backward; larger ones are never all in memory.
+constexpr std::int64_t kLargestLogitsBytes = std::int64_t{128} << 20;
+
+Tensor empty_like(const Tensor& tensor) { return Tensor::empty(tensor.shape(), tensor.dtype(), tensor.device()); }
+
+Tensor make_scalar(double value, DType dtype) {
+  if (dtype == DType::kFloat64) return Tensor::from<double>(std::span(&value, 1), {});
+  const auto rounded = static_cast<float>(value);
+  return Tensor::from<float>(std::span(&rounded, 1), {});
+}
+
+// A gradient made for dLoss = 1, made right for what backward() brings.
+void multiply_by(const Tensor& gradient, const Tensor& d_loss) {
+  const double factor = d_loss.item();
+  if (factor != 1.0) kernels::scale(gradient, factor);
+}
+
+// The mean over the rows that have a target, as in PyTorch.
+struct RowLosses {
+  Tensor losses;  // [R]
+  double scale;   // 1 / number of rows with a target
+
+  RowLosses(const Tensor& targets, DType dtype) : losses(Tensor::empty({targets.count()}, dtype, targets.device())) {
+    const auto ids = targets.span<std::int32_t>();
+    const auto counted =
+        static_cast<std::int64_t>(ids.size()) - std::count(ids.begin(), ids.end(), kernels::kIgnoredTarget);
+    scale = 1.0 / static_cast<double>(counted);
+  }
+  [[nodiscard]] Tensor mean() const { return make_scalar(kernels::sum(losses) * scale, losses.dtype()); }
+};
+
+// The head and loss with all logits in memory: backward runs the two products.
+Variable whole_head_cross_entropy(const Variable& hidden, const Variable& table, const Tensor& targets) {
+  const Tensor& x = hidden.value();                                                                         // [..., C]
+  const Tensor logits = Tensor::empty({targets.count(), table.value().shape()[0]}, x.dtype(), x.device());  // [R, V]
+  kernels::linear_forward(logits, x, table.value(), kernels::Transpose::kYes, Tensor());
+  const RowLosses rows(targets, x.dtype());
+  kernels::softmax_cross_entropy(rows.losses, logits, targets, rows.scale);
+
+  return record(rows.mean(), {hidden, table}, [hidden, table, d_logits = logits](const Tensor& d_loss) {
+    multiply_by(d_logits, d_loss);
+    if (hidden.requires_grad()) {
+      const auto [d_hidden, write] = hidden.begin_gradient_write();
+      kernels::linear_input_gradient(d_hidden, write, d_logits, table.value(), kernels::Transpose::kYes);
+    }
+    if (table.requires_grad()) {
+      const auto [d_table, write] = table.begin_gradient_write();
+      kernels::linear_weight_gradient(d_table, write, hidden.value(), d_logits, kernels::Transpose::kYes);
+    }
+  });
+}
+
+// The head and loss some rows at a time: gradients are made in forward, backward hands them on.
+Variable sliced_head_cross_entropy(const Variable& hidden, const Variable& table, const Tensor& targets) {
+  const RowLosses rows(targets, hidden.value().dtype());
+  const auto borrow = [](const Variable& variable) {
+    return variable.requires_grad() ? borrow_gradient(variable)
+                                    : std::make_shared<GradientLoan>(GradientLoan{empty_like(variable.value())});
+  };
+  const auto d_hidden = borrow(hidden);  // [..., C]
+  const auto d_table = borrow(table);    // [V, C]
+  kernels::linear_cross_entropy(rows.losses, d_hidden->tensor, d_table->tensor, kernels::Write::kOverwrite,
+                                hidden.value(), table.value(), targets, rows.scale);
+
+  return record(
+      rows.mean(), {hidden, table},
+      [hidden = hidden.without_value(), table = table.without_value(), d_hidden, d_table](const Tensor& d_loss) {
+        multiply_by(d_hidden->tensor, d_loss);
+        multiply_by(d_table->tensor, d_loss);
+        if (hidden.requires_grad()) return_gradient(hidden, d_hidden);
+        if (table.requires_grad()) return_gradient(table, d_table);
+      });
+}
+
+}  // namespace
+
+Variable mse_loss(const Variable& prediction, const Tensor& target) {
+  const Tensor& value = prediction.value();
+  Tensor gradient = will_record({prediction}) ? empty_like(value) : Tensor();
+  const double loss = kernels::mean_squared_error(gradient, value, target);
+  return record(make_scalar(loss, value.dtype()), {prediction},
+                [prediction = prediction.without_value(), gradient](const Tensor& d_loss) mutable {
+                  multiply_by(gradient, d_loss);
+                  prediction.accumulate_gradient(std::move(gradient));
+                });
+}
+
+Variable cross_entropy(const Variable& logits, const Tensor& targets) {
+  const RowLosses rows(targets, logits.value().dtype());
+  if (!will_record({logits})) {
+    kernels::cross_entropy_loss(rows.losses, logits.value(), targets);
+    return Variable(rows.mean());
+  }
+  Tensor gradient = logits.node()->is_parameter ? logits.value().clone() : logits.value();  // [..., V]
+  kernels::softmax_cross_entropy(rows.losses, gradient, targets, rows.scale);
+  return record(rows.mean(), {logits}, [logits = logits.without_value(), gradient](const Tensor& d_loss) mutable {
+    multiply_by(gradient, d_loss);
+    logits.accumulate_gradient(std::move(gradient));
+  });
+}
+
+Variable head_cross_entropy(const Variable& hidden, const Variable& table, const Tensor& targets) {
+  if (!will_record({hidden, table})) {
+    const RowLosses rows(targets, hidden.value().dtype());
+    kernels::linear_cross_entropy(rows.losses, Tensor(), Tensor(), kernels::Write::kOverwrite, hidden.value(),
+                                  table.value(), targets, rows.scale);
+    return Variable(rows.mean());
+  }
+  const std::int64_t logits_bytes =
+      targets.count() * table.value().shape()[0] * static_cast<std::int64_t>(bytes_of(table.value().dtype()));
+  return logits_bytes <= kLargestLogitsBytes ? whole_head_cross_entropy(hidden, table, targets)
+                                             : sliced_head_cross_entropy(hidden, table, targets);
+}
+
+}  // namespace lockstep::autograd

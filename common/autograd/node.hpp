@@ -1,0 +1,80 @@
+#pragma once
+/// @file
+/// For writers of operations: the node of the graph, and `record`, which adds one.
+///
+/// An operation computes its output with kernels, then records a function that turns the output's gradient into its
+/// inputs' gradients:
+/// ```cpp
+/// Variable multiply(const Variable& a, const Variable& b) {
+///   Tensor product = ...;
+///   return record(product, {a, b}, [a, b](Tensor d_product) {
+///     if (a.requires_grad()) ...  // write into a.begin_gradient_write(), or a.accumulate_gradient(tensor)
+///   });
+/// }
+/// ```
+/// The function captures a variable if it reads the value, and `variable.without_value()` if it does not.
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "autograd/variable.hpp"
+
+namespace lockstep::autograd {
+
+/// Turns the gradient of an operation's output into contributions to every input with requires_grad(). The gradient is
+/// handed over: an operation that finds it exclusive (is_exclusive) may overwrite it and pass it on.
+using BackwardFunction = std::function<void(Tensor gradient)>;
+
+/// Where an operation prepares a gradient before backward() asks for it.
+struct GradientLoan {
+  Tensor tensor;  ///< Shaped like the variable; uninitialised when borrowed.
+};
+
+/// A parameter, or the result of one recorded operation.
+struct Variable::Node {
+  Shape shape;                    ///< Of the value.
+  DType dtype = DType::kFloat32;  ///< Of value and gradient.
+  Device device;                  ///< Where both live.
+  Tensor gradient;                ///< For a computed variable only while backward() runs.
+  bool has_gradient = false;      ///< Something has been written since zero_grad().
+
+  // A parameter.
+  bool is_parameter = false;             ///< True: the fields below hold; false: those of an operation.
+  std::string name;                      ///< Full name, for messages and checkpoints.
+  Tensor value;                          ///< The elements; rebound by rebind_value().
+  GradientObserver* observer = nullptr;  ///< Told when the gradient is final; may be null.
+  std::weak_ptr<GradientLoan> loan;      ///< Who prepares a gradient in `gradient` while nothing is written to it.
+
+  // The result of an operation.
+  std::uint64_t sequence = 0;                 ///< Larger than every input's; orders backward().
+  std::vector<std::shared_ptr<Node>> inputs;  ///< Those with requires_grad(), one entry per use.
+  BackwardFunction backward;                  ///< Empty once backward() has passed.
+
+  std::int64_t pending_uses = 0;  ///< Contributions still to come in the backward() that runs now; else 0.
+};
+
+/// The variable `value` computed from `inputs` (undefined ones are skipped). Records nothing, and drops `backward`,
+/// where gradients are off or no input needs one.
+[[nodiscard]] Variable record(Tensor value, std::initializer_list<Variable> inputs, BackwardFunction backward);
+
+/// Whether record() would record: lets an operation skip what only its backward needs.
+[[nodiscard]] bool will_record(std::initializer_list<Variable> inputs) noexcept;
+
+/// Memory for a gradient that forward computes: a parameter's own gradient storage while nothing is written to it and
+/// nobody else has borrowed it, else fresh memory. A large gradient is then neither held twice nor copied.
+[[nodiscard]] std::shared_ptr<GradientLoan> borrow_gradient(const Variable& variable);
+
+/// In backward: makes the borrowed tensor, now filled, a contribution to `variable`'s gradient.
+void return_gradient(const Variable& variable, std::shared_ptr<GradientLoan> loan);
+
+/// Whether this handle is the only reference to its storage, so that overwriting it disturbs nobody.
+[[nodiscard]] bool is_exclusive(const Tensor& tensor) noexcept;
+
+/// `tensor` itself if it is exclusive, else uninitialised elements of the same shape and type: where an element-wise
+/// kernel that has read `tensor` may put its result.
+[[nodiscard]] Tensor reuse_or_allocate(const Tensor& tensor);
+
+}  // namespace lockstep::autograd

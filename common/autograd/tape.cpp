@@ -1,0 +1,145 @@
+// The tape: recording operations, and walking them backwards.
+#include <algorithm>
+#include <atomic>
+#include <utility>
+#include <vector>
+
+#include "autograd/node.hpp"
+#include "autograd/variable.hpp"
+#include "base/error.hpp"
+
+namespace lockstep::autograd {
+namespace {
+
+using Node = Variable::Node;
+
+// Per thread: ranks that are threads of one process record apart.
+struct RecordingState {
+  bool is_enabled = true;
+  std::uint64_t last_sequence = 0;
+};
+thread_local RecordingState recording;
+
+// What one backward() reaches. Destroying it leaves no trace in the nodes, whether the walk ended or threw.
+class Walk {
+ public:
+  Walk() = default;
+  Walk(const Walk&) = delete;
+  Walk& operator=(const Walk&) = delete;
+  ~Walk() {
+    while (!operations_.empty()) release_last();
+    for (const std::shared_ptr<Node>& parameter : parameters_) parameter->pending_uses = 0;
+  }
+
+  // Finds what `root` depends on and counts the uses of each node.
+  void collect(const std::shared_ptr<Node>& root) {
+    visit(root);
+    for (std::size_t next = 0; next < operations_.size(); ++next) {  // visit() appends
+      const std::shared_ptr<Node> node = operations_[next];
+      for (const std::shared_ptr<Node>& input : node->inputs) visit(input);
+    }
+    std::sort(operations_.begin(), operations_.end(),
+              [](const auto& a, const auto& b) { return a->sequence < b->sequence; });
+  }
+
+  void run() {
+    while (!operations_.empty()) {
+      Node& node = *operations_.back();
+      if (node.has_gradient) node.backward(std::exchange(node.gradient, Tensor()));
+      const std::vector<std::shared_ptr<Node>> inputs = std::move(node.inputs);
+      release_last();
+      for (const std::shared_ptr<Node>& input : inputs) count_contribution(input);
+    }
+    for (GradientObserver* observer : observers_) observer->on_backward_end();
+  }
+
+ private:
+  void visit(const std::shared_ptr<Node>& node) {
+    if (node->pending_uses++ > 0) return;
+    if (node->is_parameter) {
+      parameters_.push_back(node);
+      if (node->observer && std::find(observers_.begin(), observers_.end(), node->observer) == observers_.end()) {
+        observers_.push_back(node->observer);
+      }
+      return;
+    }
+    operations_.push_back(node);
+    require(node->backward != nullptr,
+            "autograd: backward() was called twice on one graph; it is freed by the first call");
+  }
+
+  static void count_contribution(const std::shared_ptr<Node>& input) {
+    if (--input->pending_uses > 0 || !input->is_parameter || !input->observer) return;
+    Variable parameter(Tensor(), input);
+    input->observer->on_gradient_ready(parameter);
+  }
+
+  // Frees what the operation captured: its activations go back to the allocator before the next operation runs.
+  void release_last() {
+    Node& node = *operations_.back();
+    node.backward = nullptr;
+    node.inputs.clear();
+    node.gradient = Tensor();
+    node.has_gradient = false;
+    node.pending_uses = 0;
+    operations_.pop_back();
+  }
+
+  std::vector<std::shared_ptr<Node>> operations_;  // in order of creation
+  std::vector<std::shared_ptr<Node>> parameters_;
+  std::vector<GradientObserver*> observers_;
+};
+
+Tensor make_seed(const Node& node, double seed) {
+  if (node.dtype == DType::kFloat64) return Tensor::from<double>(std::span(&seed, 1), node.shape);
+  const auto rounded = static_cast<float>(seed);
+  return Tensor::from<float>(std::span(&rounded, 1), node.shape);
+}
+
+}  // namespace
+
+Variable record(Tensor value, std::initializer_list<Variable> inputs, BackwardFunction backward) {
+  if (!will_record(inputs)) return Variable(std::move(value));
+  auto node = std::make_shared<Node>();
+  node->shape = value.shape();
+  node->dtype = value.dtype();
+  node->device = value.device();
+  node->backward = std::move(backward);
+  std::uint64_t sequence = recording.last_sequence;
+  for (const Variable& input : inputs) {
+    if (!input.requires_grad()) continue;
+    node->inputs.push_back(input.node());
+    sequence = std::max(sequence, input.node()->sequence);  // larger than ours if another thread recorded it
+  }
+  node->sequence = recording.last_sequence = sequence + 1;
+  return {std::move(value), std::move(node)};
+}
+
+bool will_record(std::initializer_list<Variable> inputs) noexcept {
+  return recording.is_enabled &&
+         std::any_of(inputs.begin(), inputs.end(), [](const Variable& input) { return input.requires_grad(); });
+}
+
+bool is_exclusive(const Tensor& tensor) noexcept { return tensor.storage().use_count() == 1; }
+
+Tensor reuse_or_allocate(const Tensor& tensor) {
+  return is_exclusive(tensor) ? tensor : Tensor::empty(tensor.shape(), tensor.dtype(), tensor.device());
+}
+
+void Variable::backward(double seed) const {
+  require(node_ != nullptr,
+          "autograd: backward() on a variable that depends on no parameter, or was computed while gradients were off");
+  require(node_->shape.count() == 1, "autograd: backward() starts from one element, not from shape ", node_->shape);
+  require(!node_->is_parameter, "autograd: backward() on a parameter");
+  Walk walk;
+  walk.collect(node_);
+  node_->gradient = make_seed(*node_, seed);
+  node_->has_gradient = true;
+  walk.run();
+}
+
+NoGradGuard::NoGradGuard() noexcept : was_enabled_(std::exchange(recording.is_enabled, false)) {}
+NoGradGuard::~NoGradGuard() { recording.is_enabled = was_enabled_; }
+bool is_grad_enabled() noexcept { return recording.is_enabled; }
+
+}  // namespace lockstep::autograd

@@ -1,0 +1,148 @@
+#include "autograd/variable.hpp"
+
+#include <utility>
+
+#include "autograd/node.hpp"
+#include "base/error.hpp"
+#include "kernels/ops.hpp"
+
+namespace lockstep::autograd {
+namespace {
+
+Variable::Node& require_node(const std::shared_ptr<Variable::Node>& node, const char* operation) {
+  require(node != nullptr, "autograd: ", operation,
+          " on a variable that needs no gradient (data, or computed while gradients were off)");
+  return *node;
+}
+
+Variable::Node& require_parameter(const std::shared_ptr<Variable::Node>& node, const char* operation) {
+  Variable::Node& parameter = require_node(node, operation);
+  require(parameter.is_parameter, "autograd: ", operation, " is for parameters, and this variable was computed");
+  return parameter;
+}
+
+void require_same_layout(const Variable::Node& parameter, const Tensor& view, const char* operation) {
+  require(view.is_defined() && view.shape() == parameter.shape && view.dtype() == parameter.dtype,
+          "autograd: ", operation, ": parameter ", parameter.name, " is ", parameter.dtype, " ", parameter.shape,
+          ", the new storage ", view.dtype(), " ", view.shape());
+}
+
+// A tensor that others may read must not be added to in place.
+void make_writable(Tensor& gradient) {
+  if (!is_exclusive(gradient)) gradient = gradient.clone();
+}
+
+}  // namespace
+
+Variable Variable::parameter(Tensor value, std::string name) {
+  require(value.is_defined(), "autograd: parameter ", name, " has no value");
+  auto node = std::make_shared<Node>();
+  node->shape = value.shape();
+  node->dtype = value.dtype();
+  node->device = value.device();
+  node->is_parameter = true;
+  node->name = std::move(name);
+  node->value = std::move(value);
+  return {Tensor(), std::move(node)};
+}
+
+const Tensor& Variable::value() const {
+  if (node_ && node_->is_parameter) return node_->value;
+  require(value_.is_defined(), "autograd: value() of an undefined variable");
+  return value_;
+}
+
+const std::string& Variable::name() const {
+  static const std::string kNone;
+  return node_ ? node_->name : kNone;
+}
+
+bool Variable::has_gradient() const noexcept { return node_ && node_->has_gradient; }
+
+const Tensor& Variable::gradient() const {
+  const Node& node = require_node(node_, "gradient()");
+  require(node.has_gradient, "autograd: nothing has been written to the gradient of ",
+          node.name.empty() ? "this variable" : node.name, "; call backward() first");
+  return node.gradient;
+}
+
+void Variable::zero_grad() const { require_node(node_, "zero_grad()").has_gradient = false; }
+
+std::pair<Tensor, GradientWrite> Variable::begin_gradient_write() const {
+  Node& node = require_node(node_, "begin_gradient_write()");
+  if (!node.gradient.is_defined()) node.gradient = Tensor::empty(node.shape, node.dtype, node.device);
+  if (!node.has_gradient) {
+    if (const auto loan = node.loan.lock()) loan->tensor = loan->tensor.clone();  // another graph is first
+    node.loan.reset();
+    node.has_gradient = true;
+    return {node.gradient, GradientWrite::kOverwrite};
+  }
+  if (!node.is_parameter) make_writable(node.gradient);
+  return {node.gradient, GradientWrite::kAdd};
+}
+
+void Variable::accumulate_gradient(Tensor contribution) const {
+  Node& node = require_node(node_, "accumulate_gradient()");
+  const bool may_take_over =
+      !node.has_gradient && (!node.is_parameter || (!node.gradient.is_defined() && is_exclusive(contribution)));
+  if (may_take_over) {
+    require(contribution.shape().count() == node.shape.count() && contribution.dtype() == node.dtype,
+            "autograd: a gradient of shape ", contribution.shape(), " for a value of shape ", node.shape);
+    node.gradient = contribution.reshape(node.shape);
+    node.has_gradient = true;
+    return;
+  }
+  const auto [gradient, write] = begin_gradient_write();
+  if (write == GradientWrite::kOverwrite) {
+    gradient.copy_from(contribution.reshape(node.shape));
+  } else {
+    kernels::add_scaled(gradient, 1.0, contribution);
+  }
+}
+
+void Variable::rebind_value(Tensor storage_view) const {
+  Node& parameter = require_parameter(node_, "rebind_value()");
+  require_same_layout(parameter, storage_view, "rebind_value()");
+  storage_view.copy_from(parameter.value);
+  parameter.value = std::move(storage_view);
+}
+
+void Variable::rebind_gradient(Tensor storage_view) const {
+  Node& parameter = require_parameter(node_, "rebind_gradient()");
+  require_same_layout(parameter, storage_view, "rebind_gradient()");
+  require(parameter.pending_uses == 0, "autograd: rebind_gradient() of ", parameter.name, " during backward()");
+  if (parameter.has_gradient) storage_view.copy_from(parameter.gradient);
+  parameter.gradient = std::move(storage_view);
+}
+
+void Variable::set_observer(GradientObserver* observer) const {
+  require_parameter(node_, "set_observer()").observer = observer;
+}
+
+std::shared_ptr<GradientLoan> borrow_gradient(const Variable& variable) {
+  Variable::Node& node = require_node(variable.node(), "borrow_gradient()");
+  const auto loan = std::make_shared<GradientLoan>();
+  const bool is_free = node.is_parameter && !node.has_gradient && node.loan.expired();
+  if (is_free && node.gradient.is_defined()) {
+    loan->tensor = node.gradient;
+    node.loan = loan;
+  } else {
+    loan->tensor = Tensor::empty(node.shape, node.dtype, node.device);
+  }
+  return loan;
+}
+
+void return_gradient(const Variable& variable, std::shared_ptr<GradientLoan> loan) {
+  Variable::Node& node = require_node(variable.node(), "return_gradient()");
+  const bool is_ours = node.loan.lock() == loan;
+  if (is_ours) node.loan.reset();
+  if (is_ours && !node.has_gradient && loan->tensor.data() == node.gradient.data()) {
+    node.has_gradient = true;  // it is where it belongs
+  } else {
+    variable.accumulate_gradient(std::exchange(loan->tensor, Tensor()));
+  }
+}
+
+GradientObserver* Variable::observer() const noexcept { return node_ ? node_->observer : nullptr; }
+
+}  // namespace lockstep::autograd

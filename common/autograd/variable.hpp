@@ -1,0 +1,118 @@
+#pragma once
+/// @file
+/// A tensor that remembers how it was computed, and the contract between the tape and whoever watches gradients
+/// (DistributedDataParallel now, sharding later).
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "kernels/types.hpp"
+#include "tensor/tensor.hpp"
+
+namespace lockstep::autograd {
+
+class Variable;
+
+/// Told when gradients are final. Everything is called on the thread that runs backward(); an exception from here
+/// comes out of backward().
+class GradientObserver {
+ public:
+  virtual ~GradientObserver() = default;
+
+  /// Once per backward for each observed parameter that the loss depends on, right after its last contribution has
+  /// been accumulated (a tied weight gets several, and one call).
+  virtual void on_gradient_ready(Variable& parameter) = 0;
+
+  /// Once per backward that reached one of the observer's parameters, after every parameter of that backward is ready.
+  virtual void on_backward_end() = 0;
+};
+
+/// Whether a kernel that produces a gradient replaces what is there or adds to it.
+using GradientWrite = kernels::Write;
+
+/// A value and its place in the graph; copies refer to the same place (as PyTorch's Tensor). A parameter is a leaf that
+/// collects a gradient; data has no place in any graph. The graph holds only what backward() reads, is kept by the
+/// variables computed last, and is freed as backward() walks it. Thread safety: one thread at a time.
+class Variable {
+ public:
+  struct Node;  ///< A place in the graph; defined in autograd/node.hpp for those who write operations.
+
+  Variable() = default;
+
+  /// Data: a leaf that needs no gradient.
+  explicit Variable(Tensor value) noexcept : value_(std::move(value)) {}
+
+  /// A leaf that collects a gradient. The gradient's storage is made on first use unless rebound before.
+  [[nodiscard]] static Variable parameter(Tensor value, std::string name);
+
+  /// For writers of operations: the result of a recorded operation.
+  Variable(Tensor value, std::shared_ptr<Node> node) noexcept : value_(std::move(value)), node_(std::move(node)) {}
+
+  /// False for a default-constructed variable.
+  [[nodiscard]] bool is_defined() const noexcept { return node_ != nullptr || value_.is_defined(); }
+  /// The elements; for a parameter wherever they live now. @throws ContractError  Undefined, or without_value().
+  [[nodiscard]] const Tensor& value() const;
+  /// A parameter, or computed from one while gradients were on.
+  [[nodiscard]] bool requires_grad() const noexcept { return node_ != nullptr; }
+  /// The parameter's name, for messages and checkpoints; empty for other variables.
+  [[nodiscard]] const std::string& name() const;
+  /// True if both handles mean the same node (a tied weight appears under two names but is one node).
+  [[nodiscard]] bool is_same(const Variable& other) const noexcept { return node_ && node_ == other.node_; }
+  /// Null for data.
+  [[nodiscard]] const std::shared_ptr<Node>& node() const noexcept { return node_; }
+  /// The same place in the graph without keeping the elements of a computed variable alive: what an operation captures
+  /// if its backward writes this variable's gradient and does not read its value.
+  [[nodiscard]] Variable without_value() const { return {Tensor(), node_}; }
+
+  /// Whether anything has been written to the gradient since zero_grad().
+  [[nodiscard]] bool has_gradient() const noexcept;
+  /// The gradient, same shape and dtype as value(). @throws ContractError  Nothing has been written.
+  [[nodiscard]] const Tensor& gradient() const;
+  /// Marks the gradient unwritten: the next contribution overwrites, nothing is filled with zeros.
+  void zero_grad() const;
+  /// Where the next contribution goes and how. Marks the gradient written.
+  /// @throws ContractError  The variable needs no gradient.
+  [[nodiscard]] std::pair<Tensor, GradientWrite> begin_gradient_write() const;
+  /// Adds a whole contribution; the first one to a computed variable is taken over instead of copied, so the caller
+  /// must not write to `contribution` afterwards.
+  void accumulate_gradient(Tensor contribution) const;
+
+  /// Moves the parameter's value into other storage, copying the elements (buckets, sharding).
+  void rebind_value(Tensor storage_view) const;
+  /// Makes `storage_view` the place where gradients are written, keeping what has been written. Nobody caches a
+  /// gradient's address across calls, so this is legal whenever no backward is running.
+  void rebind_gradient(Tensor storage_view) const;
+
+  /// At most one observer per parameter; null removes it. The observer must outlive its registration.
+  void set_observer(GradientObserver* observer) const;
+  /// Null: nobody watches.
+  [[nodiscard]] GradientObserver* observer() const noexcept;
+
+  /// Computes the gradient of this one-element variable with respect to every parameter it depends on, adding to what
+  /// zero_grad() has not cleared, and frees the graph. Operations run in reverse order of creation.
+  /// @param seed  dLoss/dThis, for example 1/accumulation_steps.
+  /// @throws ContractError  Not one element, no gradient needed, or called twice.
+  /// Whatever an observer throws comes out too; the graph is freed, gradients written so far stay.
+  void backward(double seed = 1.0) const;
+
+ private:
+  Tensor value_;                ///< Undefined for a parameter, whose value lives in its node.
+  std::shared_ptr<Node> node_;  ///< Null for data.
+};
+
+/// While it lives, operations on this thread record nothing (evaluation, text generation); PyTorch's no_grad.
+class NoGradGuard {
+ public:
+  NoGradGuard() noexcept;
+  ~NoGradGuard();
+  NoGradGuard(const NoGradGuard&) = delete;
+  NoGradGuard& operator=(const NoGradGuard&) = delete;
+
+ private:
+  bool was_enabled_;
+};
+
+/// Whether operations on this thread record a graph.
+[[nodiscard]] bool is_grad_enabled() noexcept;
+
+}  // namespace lockstep::autograd

@@ -1,0 +1,17 @@
+#pragma once
+/// @file
+/// Environment variables with types and errors that name the variable.
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace lockstep::environment {
+
+/// The value of a variable, or nothing where it is unset or empty.
+[[nodiscard]] std::optional<std::string> get(const std::string& name);
+
+/// The value of an integer variable in [minimum, maximum], or nothing where it is unset or empty.
+/// @throws FormatError  The value is no integer or out of range; names variable, value and range.
+[[nodiscard]] std::optional<std::int64_t> get_int(const std::string& name, std::int64_t minimum, std::int64_t maximum);
+
+}  // namespace lockstep::environment

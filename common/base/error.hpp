@@ -1,0 +1,89 @@
+#pragma once
+/// @file
+/// The exceptions every module throws, and `require` to check a caller's promise.
+#include <stdexcept>
+#include <string>
+
+#include "base/text.hpp"
+
+namespace lockstep {
+
+/// Base of everything the project throws. what() names the rank, operation, peer and amounts where they are
+/// known, and what to try.
+class Error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// A system call or a peer's connection failed.
+class IoError : public Error {
+ public:
+  /// @param message       What was being done, and with whom.
+  /// @param error_number  `errno` of the failed call, or 0 where none applies (for example: the peer closed).
+  explicit IoError(const std::string& message, int error_number = 0);
+
+  /// `errno` of the failed call, or 0.
+  [[nodiscard]] int error_number() const noexcept { return error_number_; }
+
+ private:
+  int error_number_;
+};
+
+/// A deadline passed. The message names the operation, who was waited for and how long.
+class TimeoutError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// Ranks disagree on what to do. The message says what each of them was doing.
+class MismatchError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// Another rank died, left or gave up; the group it belonged to is unusable.
+class PeerFailedError : public Error {
+ public:
+  /// @param message  Names the culprit and the reason.
+  /// @param culprit  Its rank, or -1 where it is not known.
+  PeerFailedError(const std::string& message, int culprit) : Error(message), culprit_(culprit) {}
+
+  /// The rank that failed, or -1 where it is not known.
+  [[nodiscard]] int culprit() const noexcept { return culprit_; }
+
+ private:
+  int culprit_;
+};
+
+/// Input from outside (a file, a frame, an environment variable, an option) is not what it must be.
+class FormatError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// A wrong option or value on a command line, found after parsing; programs end with exit code 2.
+class UsageError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// Something that is needed is not on this machine or in this build (a device, a library); programs end with exit
+/// code 77, which CTest counts as skipped.
+class UnavailableError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// A caller broke a function's precondition: a bug in the calling code.
+class ContractError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// Throws ContractError with the parts joined to one message unless `condition` holds.
+template <typename... Parts>
+void require(bool condition, const Parts&... message_parts) {
+  if (!condition) throw ContractError(concat(message_parts...));
+}
+
+}  // namespace lockstep

@@ -1,0 +1,59 @@
+#include "base/file.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+#include "base/error.hpp"
+#include "base/unique_fd.hpp"
+
+namespace lockstep {
+
+namespace {
+
+UniqueFd open_or_throw(const std::filesystem::path& path, int flags, const char* what) {
+  UniqueFd fd(::open(path.c_str(), flags | O_CLOEXEC, 0666));
+  if (!fd.is_open()) throw IoError(concat(what, " ", path.string()), errno);
+  return fd;
+}
+
+}  // namespace
+
+std::string read_file(const std::filesystem::path& path) {
+  const UniqueFd fd = open_or_throw(path, O_RDONLY, "reading");
+  std::string bytes;
+  std::array<char, 65536> chunk{};
+  for (;;) {
+    const ssize_t count = ::read(fd.get(), chunk.data(), chunk.size());
+    if (count == 0) return bytes;
+    if (count > 0)
+      bytes.append(chunk.data(), static_cast<std::size_t>(count));
+    else if (errno != EINTR)
+      throw IoError(concat("reading ", path.string()), errno);
+  }
+}
+
+void write_all(int fd, std::string_view bytes, const std::filesystem::path& path) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(fd, bytes.data(), bytes.size());
+    if (count >= 0)
+      bytes.remove_prefix(static_cast<std::size_t>(count));
+    else if (errno != EINTR)
+      throw IoError(concat("writing ", path.string()), errno);
+  }
+}
+
+void write_file(const std::filesystem::path& path, std::string_view bytes) {
+  const UniqueFd fd = open_or_throw(path, O_WRONLY | O_CREAT | O_TRUNC, "creating");
+  write_all(fd.get(), bytes, path);
+  if (::fsync(fd.get()) != 0) throw IoError(concat("fsync of ", path.string()), errno);
+}
+
+void sync_to_disk(const std::filesystem::path& path) {
+  const UniqueFd fd = open_or_throw(path, O_RDONLY, "opening");
+  if (::fsync(fd.get()) != 0) throw IoError(concat("fsync of ", path.string()), errno);
+}
+
+}  // namespace lockstep

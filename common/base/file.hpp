@@ -1,0 +1,25 @@
+#pragma once
+/// @file
+/// Whole files in and out, with errors that name them.
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace lockstep {
+
+/// The bytes of a file. @throws IoError  It cannot be read.
+[[nodiscard]] std::string read_file(const std::filesystem::path& path);
+
+/// Writes a file, replacing one of that name, and fsyncs it. Not atomic: write beside and rename where that matters.
+/// @throws IoError  It cannot be written.
+void write_file(const std::filesystem::path& path, std::string_view bytes);
+
+/// Makes a file's content, or a folder's list of names, survive a power failure (fsync).
+/// @throws IoError  The system refused.
+void sync_to_disk(const std::filesystem::path& path);
+
+/// Writes all bytes to an open descriptor.
+/// @param path  For messages. @throws IoError  The disk is full, for example.
+void write_all(int fd, std::string_view bytes, const std::filesystem::path& path);
+
+}  // namespace lockstep

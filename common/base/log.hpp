@@ -1,0 +1,36 @@
+#pragma once
+/// @file
+/// Log lines on standard error, each written whole so that the lines of several ranks do not mix.
+#include <string>
+#include <string_view>
+
+namespace lockstep {
+
+/// How much a line matters, rising.
+enum class LogLevel { kDebug, kInfo, kWarning, kError };
+
+/// Writes lines that begin with a prefix such as "rank 2". A value type; any thread may write.
+/// The lowest level shown is `LOCKSTEP_LOG` (debug, info, warning, error; info unless set).
+class Logger {
+ public:
+  /// @param prefix  Stands before every line; empty for none.
+  explicit Logger(std::string prefix = "");
+
+  /// For whoever looks for a fault.
+  void debug(std::string_view message) const { write(LogLevel::kDebug, message); }
+  /// For whoever watches a run.
+  void info(std::string_view message) const { write(LogLevel::kInfo, message); }
+  /// Something is not as it should be; the run goes on.
+  void warning(std::string_view message) const { write(LogLevel::kWarning, message); }
+  /// What ends the run.
+  void error(std::string_view message) const { write(LogLevel::kError, message); }
+
+  /// Writes one line if `level` is shown. Never throws: a log line must not end a run.
+  void write(LogLevel level, std::string_view message) const noexcept;
+
+ private:
+  std::string prefix_;
+  LogLevel lowest_;
+};
+
+}  // namespace lockstep

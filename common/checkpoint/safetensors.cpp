@@ -1,0 +1,271 @@
+#include "checkpoint/safetensors.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "base/unique_fd.hpp"
+
+namespace lockstep::checkpoint {
+
+static_assert(std::endian::native == std::endian::little, "elements are written and mapped without swapping bytes");
+
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kMetadataKey = "__metadata__";
+constexpr std::size_t kLengthBytes = 8;
+
+struct TypeName {
+  DType dtype;
+  const char* name;
+};
+constexpr std::array<TypeName, 6> kTypeNames = {{{DType::kFloat32, "F32"},
+                                                 {DType::kFloat64, "F64"},
+                                                 {DType::kBFloat16, "BF16"},
+                                                 {DType::kInt32, "I32"},
+                                                 {DType::kInt64, "I64"},
+                                                 {DType::kUInt8, "U8"}}};
+
+const char* type_name_of(DType dtype) { return std::ranges::find(kTypeNames, dtype, &TypeName::dtype)->name; }
+
+std::string_view as_text(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// Everything that can be wrong with a header is reported with the file's and the tensor's name.
+class HeaderParser {
+ public:
+  explicit HeaderParser(const MappedFile& file) : file_(file) {}
+
+  // Where the header's text is. Checks the lengths.
+  [[nodiscard]] std::string_view header_text() const {
+    const std::span<const std::byte> bytes = file_.bytes();
+    if (bytes.size() < kLengthBytes)
+      fail("has ", bytes.size(), " bytes, fewer than the ", kLengthBytes, " of a header length");
+    std::uint64_t header_bytes = 0;
+    std::memcpy(&header_bytes, bytes.data(), kLengthBytes);
+    const std::uint64_t available = bytes.size() - kLengthBytes;
+    if (header_bytes > kMaxHeaderBytes)
+      fail("claims a header of ", header_bytes, " bytes, more than the ", kMaxHeaderBytes, " allowed");
+    if (header_bytes > available) fail("claims a header of ", header_bytes, " bytes, but only ", available, " follow");
+    return as_text(bytes.subspan(kLengthBytes, header_bytes));
+  }
+
+  [[nodiscard]] json parse(std::string_view text) const {
+    if (text.empty() || text.front() != '{') fail("has a header that does not begin with '{'");
+    std::set<std::string> keys;
+    const auto reject_repeated = [&](int depth, json::parse_event_t event, json& value) {
+      if (depth == 1 && event == json::parse_event_t::key && !keys.insert(value.get<std::string>()).second)
+        fail("names ", value.get<std::string>(), " twice");
+      return true;
+    };
+    try {
+      return json::parse(text, reject_repeated);
+    } catch (const json::exception& error) {
+      fail("has a header that is not JSON: ", error.what());
+    }
+  }
+
+  [[nodiscard]] Metadata metadata(const json& value) const {
+    Metadata metadata;
+    if (!value.is_object()) fail(kMetadataKey, " is not an object");
+    for (const auto& [key, text] : value.items()) {
+      if (!text.is_string()) fail(kMetadataKey, " entry ", key, " is not a string");
+      metadata[key] = text.get<std::string>();
+    }
+    return metadata;
+  }
+
+  [[nodiscard]] TensorEntry entry(const std::string& name, const json& value) const {
+    if (!value.is_object() || value.size() != 3 || !value.contains("dtype") || !value.contains("shape") ||
+        !value.contains("data_offsets"))
+      fail("tensor ", name, ": expected exactly dtype, shape and data_offsets");
+    TensorEntry entry;
+    entry.name = name;
+    entry.dtype = dtype(name, value["dtype"]);
+    std::vector<std::int64_t> sizes;
+    std::uint64_t expected_bytes = bytes_of(entry.dtype);
+    for (const std::uint64_t size : numbers(name, "shape", value["shape"])) {
+      if (size > INT64_MAX || __builtin_mul_overflow(expected_bytes, size, &expected_bytes))
+        fail("tensor ", name, ": shape ", value["shape"].dump(), " has too many elements");
+      sizes.push_back(static_cast<std::int64_t>(size));
+    }
+    if (sizes.size() > Shape::kMaxRank)
+      fail("tensor ", name, ": ", sizes.size(), " dimensions, at most ", Shape::kMaxRank, " are supported");
+    entry.shape = Shape(sizes);
+    const std::vector<std::uint64_t> offsets = numbers(name, "data_offsets", value["data_offsets"]);
+    if (offsets.size() != 2 || offsets[0] > offsets[1])
+      fail("tensor ", name, ": data_offsets ", value["data_offsets"].dump(), " are not a begin and an end");
+    entry.begin = offsets[0];
+    entry.end = offsets[1];
+    if (entry.end - entry.begin != expected_bytes)
+      fail("tensor ", name, ": ", type_name_of(entry.dtype), " of shape ", entry.shape, " takes ", expected_bytes,
+           " bytes, data_offsets give ", entry.end - entry.begin);
+    return entry;
+  }
+
+  // Sorts entries by place and checks that they fill the data exactly.
+  void check_layout(std::vector<TensorEntry>& entries, std::uint64_t data_bytes) const {
+    std::ranges::sort(entries, {}, [](const TensorEntry& entry) { return std::pair(entry.begin, entry.end); });
+    std::uint64_t filled = 0;
+    for (const TensorEntry& entry : entries) {
+      if (entry.begin != filled)
+        fail("tensor ", entry.name, ": begins at byte ", entry.begin, " where byte ", filled, " is expected (",
+             entry.begin < filled ? "it overlaps another" : "a gap", ")");
+      filled = entry.end;
+    }
+    if (filled != data_bytes) fail("holds ", data_bytes, " bytes of data, its header describes ", filled);
+  }
+
+ private:
+  template <typename... Parts>
+  [[noreturn]] void fail(const Parts&... parts) const {
+    throw FormatError(concat(file_.path().string(), ": ", parts...));
+  }
+
+  [[nodiscard]] DType dtype(const std::string& name, const json& value) const {
+    for (const TypeName& type : kTypeNames)
+      if (value == type.name) return type.dtype;
+    fail("tensor ", name, ": type ", value.dump(), " is not one of F32, F64, BF16, I32, I64, U8");
+  }
+
+  [[nodiscard]] std::vector<std::uint64_t> numbers(const std::string& name, const char* key, const json& value) const {
+    std::vector<std::uint64_t> result;
+    if (!value.is_array()) fail("tensor ", name, ": ", key, " is not a list");
+    for (const json& number : value) {
+      if (!number.is_number_unsigned()) fail("tensor ", name, ": ", key, " ", value.dump(), " has a wrong number");
+      result.push_back(number.get<std::uint64_t>());
+    }
+    return result;
+  }
+
+  const MappedFile& file_;
+};
+
+std::string make_header(std::span<const NamedTensor> tensors, const Metadata& metadata) {
+  nlohmann::ordered_json header = nlohmann::ordered_json::object();
+  if (!metadata.empty()) header[kMetadataKey] = metadata;
+  std::uint64_t offset = 0;
+  for (const auto& [name, tensor] : tensors) {
+    require(tensor.is_defined() && tensor.device().is_cpu(), "saving tensor ", name, ": not in host memory");
+    require(name != kMetadataKey && !header.contains(name), "saving tensor ", name, ": the name is taken");
+    const std::uint64_t end = offset + static_cast<std::uint64_t>(tensor.bytes());
+    header[name] = {{"dtype", type_name_of(tensor.dtype())},
+                    {"shape", tensor.shape().dimensions()},
+                    {"data_offsets", {offset, end}}};
+    offset = end;
+  }
+  std::string text = header.dump();
+  text.append((kLengthBytes - text.size() % kLengthBytes) % kLengthBytes, ' ');  // the data begins at a multiple of 8
+  return text;
+}
+
+}  // namespace
+
+void write_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
+                       const Metadata& metadata) {
+  const std::string header = make_header(tensors, metadata);
+  require(header.size() <= kMaxHeaderBytes, "saving ", path.string(), ": a header of ", header.size(), " bytes");
+  const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (!fd.is_open()) throw IoError("creating " + path.string(), errno);
+  const std::uint64_t header_bytes = header.size();
+  write_all(fd.get(), as_text(std::as_bytes(std::span(&header_bytes, 1))), path);
+  write_all(fd.get(), header, path);
+  for (const auto& [name, tensor] : tensors)
+    write_all(fd.get(), {static_cast<const char*>(tensor.data()), static_cast<std::size_t>(tensor.bytes())}, path);
+  if (::fsync(fd.get()) != 0) throw IoError("fsync of " + path.string(), errno);
+}
+
+SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path) {
+  const HeaderParser parser(file_);
+  const std::string_view text = parser.header_text();
+  data_ = file_.bytes().subspan(kLengthBytes + text.size());
+  const json header = parser.parse(text);
+  for (const auto& [name, value] : header.items()) {
+    if (name == kMetadataKey)
+      metadata_ = parser.metadata(value);
+    else
+      entries_.push_back(parser.entry(name, value));
+  }
+  parser.check_layout(entries_, data_.size());
+  for (std::size_t i = 0; i < entries_.size(); ++i) index_by_name_[entries_[i].name] = i;
+}
+
+const TensorEntry* SafetensorsFile::find(const std::string& name) const noexcept {
+  const auto found = index_by_name_.find(name);
+  return found == index_by_name_.end() ? nullptr : &entries_[found->second];
+}
+
+std::span<const std::byte> SafetensorsFile::bytes(const TensorEntry& entry) const noexcept {
+  return data_.subspan(entry.begin, entry.end - entry.begin);
+}
+
+Tensor SafetensorsFile::read(const std::string& name) const {
+  const TensorEntry* entry = find(name);
+  if (entry == nullptr) throw FormatError(concat(path().string(), ": no tensor ", name));
+  Tensor tensor = Tensor::empty(entry->shape, entry->dtype);
+  std::ranges::copy(bytes(*entry), static_cast<std::byte*>(tensor.data()));
+  return tensor;
+}
+
+void SafetensorsFile::read_into(const std::string& name, const Tensor& destination) const {
+  const NamedTensor named{name, destination};
+  load_tensors(*this, {&named, 1}, UnexpectedTensors::kIgnore);
+}
+
+namespace {
+
+// "a, b, c, ... (12 more)": a wrong model has hundreds of wrong names.
+std::string list_names(const std::vector<std::string>& names) {
+  constexpr std::size_t kShown = 8;
+  std::string list;
+  for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) list += (i == 0 ? "" : ", ") + names[i];
+  if (names.size() > kShown) list += concat(", ... (", names.size() - kShown, " more)");
+  return list;
+}
+
+}  // namespace
+
+void require_loadable(const SafetensorsFile& file, std::span<const NamedTensor> destinations,
+                      UnexpectedTensors unexpected) {
+  std::vector<std::string> missing, surplus;
+  std::set<std::string> wanted;
+  for (const auto& [name, tensor] : destinations) {
+    wanted.insert(name);
+    require(tensor.is_defined() && tensor.device().is_cpu(), "loading tensor ", name, ": not in host memory");
+    const TensorEntry* entry = file.find(name);
+    if (entry == nullptr)
+      missing.push_back(name);
+    else if (entry->shape != tensor.shape() || entry->dtype != tensor.dtype())
+      throw FormatError(concat(file.path().string(), ": tensor ", name, " is ", entry->dtype, " ", entry->shape,
+                               ", expected ", tensor.dtype(), " ", tensor.shape()));
+  }
+  for (const TensorEntry& entry : file.entries())
+    if (!wanted.contains(entry.name)) surplus.push_back(entry.name);
+  if (!missing.empty())
+    throw FormatError(
+        concat(file.path().string(), ": ", missing.size(), " tensors are missing: ", list_names(missing)));
+  if (unexpected == UnexpectedTensors::kReject && !surplus.empty())
+    throw FormatError(
+        concat(file.path().string(), ": ", surplus.size(), " tensors are not expected: ", list_names(surplus)));
+}
+
+void load_tensors(const SafetensorsFile& file, std::span<const NamedTensor> destinations,
+                  UnexpectedTensors unexpected) {
+  require_loadable(file, destinations, unexpected);
+  for (const auto& [name, tensor] : destinations)
+    std::ranges::copy(file.bytes(*file.find(name)), static_cast<std::byte*>(tensor.data()));
+}
+
+}  // namespace lockstep::checkpoint

@@ -1,0 +1,96 @@
+#pragma once
+/// @file
+/// Files of named tensors in the safetensors format, which Hugging Face and PyTorch tools read and write: 8 bytes
+/// little-endian header length, a JSON header {name: {dtype, shape, data_offsets}}, then the elements.
+/// @source  https://github.com/huggingface/safetensors, section "Format".
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "checkpoint/mapped_file.hpp"
+#include "tensor/tensor.hpp"
+
+namespace lockstep::checkpoint {
+
+/// A tensor (a view: saving reads its elements, loading writes them) and its name in the file.
+struct NamedTensor {
+  std::string name;  ///< Unique in the file.
+  Tensor tensor;     ///< On the CPU.
+};
+
+/// Text beside the tensors, under the key "__metadata__".
+using Metadata = std::map<std::string, std::string>;
+
+/// Longest header that is read or written, as the reference implementation.
+inline constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
+
+/// Writes a file, replacing one of that name, and fsyncs it.
+/// @param tensors  On the host, names distinct; elements are stored little-endian in the order given.
+/// @throws IoError        The file cannot be written.
+/// @throws ContractError  A name twice, the name "__metadata__", or a tensor that is undefined or not on the host.
+void write_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
+                       const Metadata& metadata = {});
+
+/// One tensor's place in a file.
+struct TensorEntry {
+  std::string name;               ///< Unique in the file.
+  DType dtype = DType::kFloat32;  ///< Element type of the data.
+  Shape shape;                    ///< As written.
+  std::uint64_t begin = 0;        ///< First byte, counted from the end of the header.
+  std::uint64_t end = 0;          ///< One behind the last.
+};
+
+/// A file mapped into memory. Elements are read from disk when they are touched. Thread safety: const calls from any
+/// thread.
+class SafetensorsFile {
+ public:
+  /// Opens and checks the whole header: lengths, types, shapes, and offsets that cover the data without gap or overlap.
+  /// @throws IoError      The file cannot be opened.
+  /// @throws FormatError  Not a well-formed file; names file, tensor, what was expected and found.
+  explicit SafetensorsFile(const std::filesystem::path& path);
+
+  /// As given to the constructor.
+  [[nodiscard]] const std::filesystem::path& path() const noexcept { return file_.path(); }
+  [[nodiscard]] std::span<const TensorEntry> entries() const noexcept { return entries_; }  ///< In file order.
+  /// The file's own key-value pairs.
+  [[nodiscard]] const Metadata& metadata() const noexcept { return metadata_; }
+
+  /// The entry of that name, or null.
+  [[nodiscard]] const TensorEntry* find(const std::string& name) const noexcept;
+
+  /// The bytes of an entry of this file, [shape x dtype]; valid while the file is open and not aligned.
+  [[nodiscard]] std::span<const std::byte> bytes(const TensorEntry& entry) const noexcept;
+
+  /// A copy of a tensor. @throws FormatError  No such tensor.
+  [[nodiscard]] Tensor read(const std::string& name) const;
+
+  /// Copies a tensor's elements to `destination`, on the host.
+  /// @throws FormatError  No such tensor, or another shape or dtype.
+  void read_into(const std::string& name, const Tensor& destination) const;
+
+ private:
+  MappedFile file_;
+  std::span<const std::byte> data_;  // behind the header
+  std::vector<TensorEntry> entries_;
+  std::map<std::string, std::size_t> index_by_name_;
+  Metadata metadata_;
+};
+
+/// Whether a file may hold tensors that nobody asked for.
+enum class UnexpectedTensors { kReject, kIgnore };
+
+/// Checks that load_tensors() with the same arguments would succeed.
+/// @throws FormatError  Names that are missing or (kReject) unexpected, all listed; or another shape or dtype.
+void require_loadable(const SafetensorsFile& file, std::span<const NamedTensor> destinations,
+                      UnexpectedTensors unexpected = UnexpectedTensors::kReject);
+
+/// Fills every tensor from the file's tensor of that name; nothing is written unless all of them fit.
+/// @throws FormatError  As require_loadable().
+void load_tensors(const SafetensorsFile& file, std::span<const NamedTensor> destinations,
+                  UnexpectedTensors unexpected = UnexpectedTensors::kReject);
+
+}  // namespace lockstep::checkpoint

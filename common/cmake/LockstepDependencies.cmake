@@ -1,0 +1,33 @@
+# The one list of libraries from outside. `lockstep` (the script) installs their Debian packages.
+
+find_package(Threads REQUIRED)
+find_package(Eigen3 3.4 REQUIRED NO_MODULE)
+find_package(nlohmann_json 3.9 REQUIRED)
+find_package(CLI11 2.1 REQUIRED)
+find_package(OpenSSL REQUIRED COMPONENTS Crypto)
+
+# xxHash ships no CMake package on Debian.
+find_path(LOCKSTEP_XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
+find_library(LOCKSTEP_XXHASH_LIBRARY xxhash REQUIRED)
+add_library(lockstep_xxhash INTERFACE IMPORTED)
+add_library(lockstep::xxhash ALIAS lockstep_xxhash)
+target_include_directories(lockstep_xxhash INTERFACE "${LOCKSTEP_XXHASH_INCLUDE_DIR}")
+target_link_libraries(lockstep_xxhash INTERFACE "${LOCKSTEP_XXHASH_LIBRARY}")
+
+if(LOCKSTEP_USE_OPENMP)
+  find_package(OpenMP COMPONENTS CXX)
+endif()
+if(LOCKSTEP_USE_ONEDNN)
+  # Debian's dnnl-config.cmake demands OpenCL's development files, which the CPU engine does not need.
+  find_path(LOCKSTEP_ONEDNN_INCLUDE_DIR dnnl.hpp)
+  find_library(LOCKSTEP_ONEDNN_LIBRARY dnnl)
+  if(LOCKSTEP_ONEDNN_INCLUDE_DIR AND LOCKSTEP_ONEDNN_LIBRARY)
+    add_library(lockstep_onednn INTERFACE IMPORTED)
+    add_library(lockstep::onednn ALIAS lockstep_onednn)
+    target_include_directories(lockstep_onednn INTERFACE "${LOCKSTEP_ONEDNN_INCLUDE_DIR}")
+    target_link_libraries(lockstep_onednn INTERFACE "${LOCKSTEP_ONEDNN_LIBRARY}")
+  endif()
+endif()
+if(LOCKSTEP_BUILD_TESTS)
+  find_package(Catch2 REQUIRED)  # 2.13 on Debian 12, 3.7 on Debian 13: tests/support/catch.hpp hides the difference
+endif()

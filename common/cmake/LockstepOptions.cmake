@@ -1,0 +1,40 @@
+# What every target of the project is compiled with, and the switches a user may set.
+
+option(LOCKSTEP_BUILD_TESTS "Build the tests" ON)
+option(LOCKSTEP_NATIVE "Compile for the processor of this machine (-march=native)" ON)
+option(LOCKSTEP_WARNINGS_AS_ERRORS "Treat warnings as errors (the presets set it)" OFF)
+option(LOCKSTEP_USE_OPENMP "Run kernels on several threads with OpenMP" ON)
+option(LOCKSTEP_USE_ONEDNN "Use oneDNN for matrix products where it is installed (else Eigen)" ON)
+set(LOCKSTEP_SANITIZE "" CACHE STRING "Sanitizers to build with: empty, 'address,undefined' or 'thread'")
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+# Line numbers in stack traces cost little; full debug information triples the build folder.
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1")
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
+
+add_library(lockstep_options INTERFACE)
+add_library(lockstep::options ALIAS lockstep_options)
+target_include_directories(lockstep_options INTERFACE "${PROJECT_SOURCE_DIR}/common"
+                                                      "${PROJECT_SOURCE_DIR}/chapters")
+target_compile_options(lockstep_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+                                                  -Wno-sign-conversion)
+if(LOCKSTEP_WARNINGS_AS_ERRORS)
+  target_compile_options(lockstep_options INTERFACE -Werror)
+endif()
+if(LOCKSTEP_NATIVE)
+  # g++ 12 picks poor tunings for processors it does not know: instructions native, scheduling generic.
+  target_compile_options(lockstep_options INTERFACE -march=native -mtune=generic)
+endif()
+if(LOCKSTEP_SANITIZE)
+  target_compile_options(lockstep_options INTERFACE -fsanitize=${LOCKSTEP_SANITIZE} -fno-omit-frame-pointer
+                                                    -fno-sanitize-recover=all)
+  # Instrumented code hides from g++ 12 that the standard library's own variables are set.
+  target_compile_options(lockstep_options INTERFACE -Wno-maybe-uninitialized)
+  target_link_options(lockstep_options INTERFACE -fsanitize=${LOCKSTEP_SANITIZE})
+endif()

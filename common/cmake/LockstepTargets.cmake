@@ -1,0 +1,89 @@
+# lockstep_module(), lockstep_chapter(), lockstep_program(), lockstep_test(): the only ways a target is made here.
+# Their DEPENDS lists are the project's dependency list; tests/course/ rejects any #include that they do not cover.
+
+function(lockstep_reject_unknown caller)
+  if(ARGN)
+    message(FATAL_ERROR "${caller}: unknown arguments: ${ARGN}")
+  endif()
+endfunction()
+
+# Shared by modules and chapters: one static library, its public headers as a verified file set.
+function(lockstep_add_library target alias base_dir)
+  cmake_parse_arguments(PARSE_ARGV 3 arg "" "" "HEADERS;SOURCES;DEPENDS;PRIVATE_DEPENDS")
+  if(arg_SOURCES)
+    add_library(${target} STATIC ${arg_SOURCES})
+    set(visibility PUBLIC)
+    target_link_libraries(${target} PRIVATE ${arg_PRIVATE_DEPENDS})
+  else()
+    add_library(${target} INTERFACE)
+    set(visibility INTERFACE)
+  endif()
+  add_library(${alias} ALIAS ${target})
+  target_sources(${target} ${visibility} FILE_SET HEADERS BASE_DIRS "${base_dir}" FILES ${arg_HEADERS})
+  target_link_libraries(${target} ${visibility} lockstep::options ${arg_DEPENDS})
+  set_target_properties(${target} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
+  list(TRANSFORM arg_HEADERS PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/")
+  set_property(GLOBAL APPEND PROPERTY LOCKSTEP_PUBLIC_HEADERS ${arg_HEADERS})  # what docs/ shows
+endfunction()
+
+# lockstep_module(net HEADERS a.hpp SOURCES a.cpp DEPENDS lockstep::base PRIVATE_DEPENDS OpenSSL::Crypto)
+# Makes lockstep::net from common/net; included as "net/a.hpp".
+function(lockstep_module name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "HEADERS;SOURCES;DEPENDS;PRIVATE_DEPENDS")
+  lockstep_reject_unknown("lockstep_module(${name})" ${arg_UNPARSED_ARGUMENTS})
+  lockstep_add_library(lockstep_${name} lockstep::${name} "${PROJECT_SOURCE_DIR}/common"
+    HEADERS ${arg_HEADERS} SOURCES ${arg_SOURCES} DEPENDS ${arg_DEPENDS} PRIVATE_DEPENDS ${arg_PRIVATE_DEPENDS})
+endfunction()
+
+# lockstep_chapter(ring_all_reduce HEADERS ... SOURCES ... DEPENDS ... PROGRAMS ring_steps ring_all_reduce)
+# Makes lockstep::ring_all_reduce from chapters/NN_ring_all_reduce (included as "02_ring_all_reduce/x.hpp") and one
+# program per name from programs/<name>.cpp. PROGRAM_DEPENDS are linked into the programs only.
+function(lockstep_chapter name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "HEADERS;SOURCES;DEPENDS;PRIVATE_DEPENDS;PROGRAMS;PROGRAM_DEPENDS")
+  lockstep_reject_unknown("lockstep_chapter(${name})" ${arg_UNPARSED_ARGUMENTS})
+  set(own)
+  if(arg_HEADERS OR arg_SOURCES)
+    lockstep_add_library(lockstep_${name} lockstep::${name} "${PROJECT_SOURCE_DIR}/chapters"
+      HEADERS ${arg_HEADERS} SOURCES ${arg_SOURCES} DEPENDS ${arg_DEPENDS} PRIVATE_DEPENDS ${arg_PRIVATE_DEPENDS})
+    set(own lockstep::${name})
+  endif()
+  foreach(program IN LISTS arg_PROGRAMS)
+    lockstep_program(${program} SOURCES programs/${program}.cpp DEPENDS ${own} ${arg_PROGRAM_DEPENDS})
+  endforeach()
+endfunction()
+
+# Everything a user runs, without the tests: what `./lockstep train` builds.
+add_custom_target(programs)
+
+# lockstep_program(server SOURCES programs/server.cpp DEPENDS lockstep::net)
+function(lockstep_program name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPENDS")
+  lockstep_reject_unknown("lockstep_program(${name})" ${arg_UNPARSED_ARGUMENTS})
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE lockstep::options ${arg_DEPENDS})
+  string(FIND "${CMAKE_CURRENT_SOURCE_DIR}/" "${PROJECT_SOURCE_DIR}/tests/" place)
+  if(place LESS 0)
+    add_dependencies(programs ${name})
+  endif()
+endfunction()
+
+# lockstep_test(net_test SOURCES socket_test.cpp DEPENDS lockstep::net LABELS net TIMEOUT 60)
+# Each Catch2 test case becomes one CTest test with a timeout (seconds, 60 unless told).
+function(lockstep_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL" "TIMEOUT" "SOURCES;DEPENDS;LABELS")
+  lockstep_reject_unknown("lockstep_test(${name})" ${arg_UNPARSED_ARGUMENTS})
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 60)
+  endif()
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE lockstep::options lockstep::test_support ${arg_DEPENDS})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+  set(properties TIMEOUT ${arg_TIMEOUT} SKIP_RETURN_CODE 77)
+  if(arg_LABELS)
+    list(APPEND properties LABELS "${arg_LABELS}")
+  endif()
+  if(arg_SERIAL)
+    list(APPEND properties RUN_SERIAL ON)
+  endif()
+  catch_discover_tests(${name} TEST_PREFIX "${name}: " PROPERTIES ${properties})
+endfunction()

@@ -1,0 +1,38 @@
+#pragma once
+/// @file
+/// What a collective moves: typed elements on a device. `comm` does not know what a tensor is.
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "base/dtype.hpp"
+#include "device/device.hpp"
+
+namespace lockstep::comm {
+
+/// A view of `count` elements at `data`. Copies of it refer to the same memory.
+struct Buffer {
+  void* data = nullptr;           ///< Host or device memory; may be null where count is 0.
+  std::int64_t count = 0;         ///< Elements, not bytes.
+  DType dtype = DType::kFloat32;  ///< Of each element.
+  Device device = {};             ///< Where `data` lives.
+  std::shared_ptr<void>
+      keep_alive;  ///< Owner of the memory, held until the collective is done; null: the caller keeps it.
+
+  /// count times the size of an element.
+  [[nodiscard]] std::int64_t bytes() const noexcept { return count * static_cast<std::int64_t>(bytes_of(dtype)); }
+
+  /// The elements as host memory. @pre dtype is T's and device is the CPU.
+  template <typename T>
+  [[nodiscard]] std::span<T> span() const noexcept {
+    return {static_cast<T*>(data), static_cast<std::size_t>(count)};
+  }
+};
+
+/// A Buffer over host memory that the caller keeps alive until the collective is done.
+template <typename T, std::size_t Extent>
+[[nodiscard]] Buffer host_buffer(std::span<T, Extent> values) noexcept {
+  return {values.data(), static_cast<std::int64_t>(values.size()), dtype_of<T>, Device{}, nullptr};
+}
+
+}  // namespace lockstep::comm

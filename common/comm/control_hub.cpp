@@ -1,0 +1,181 @@
+#include "comm/control_hub.hpp"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace lockstep::comm {
+namespace {
+
+using namespace std::chrono_literals;
+
+// How long ranks have to say where they are before a mismatch or timeout is told to all.
+constexpr auto kInquiryLimit = 300ms;
+
+JobContext without_shared_parts(JobContext context) {
+  context.store.reset();
+  context.control.reset();
+  context.flight_recorder.reset();
+  return context;
+}
+
+}  // namespace
+
+ControlPlane::Hub::Hub(const JobContext& context)
+    : context_(without_shared_parts(context)),
+      listener_({context.bind_address, 0}, context.token,
+                {net::Role::kControl, static_cast<std::uint32_t>(context.generation), -1, 0}),
+      address_(listener_.address()),
+      wake_up_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      ranks_(static_cast<std::size_t>(context.world_size)),
+      last_step_(Clock::now()),
+      last_heartbeat_(last_step_) {
+  if (!wake_up_.is_open()) throw IoError("eventfd", errno);
+  thread_ = std::thread([this] { run(); });
+}
+
+ControlPlane::Hub::~Hub() { leave(Deadline::after(0s)); }
+
+void ControlPlane::Hub::leave(const Deadline& deadline) noexcept {
+  if (!thread_.joinable()) return;
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait_until(lock, deadline.when(), [this] { return are_all_gone_; });
+    is_stopping_ = true;
+  }
+  ::eventfd_write(wake_up_.get(), 1);
+  thread_.join();
+}
+
+void ControlPlane::Hub::run() noexcept {
+  for (;;) {
+    try {
+      {
+        const std::scoped_lock lock(mutex_);
+        if (is_stopping_) break;
+      }
+      step();
+    } catch (const std::exception& error) {
+      context_.log.error(concat("control plane: ", error.what()));
+      std::this_thread::sleep_for(50ms);  // for example out of descriptors
+    }
+  }
+  // A rank that reads this knows that rank 0 is done, not dead.
+  if (!has_failed_) broadcast({ControlType::kGoodbye, ranks_[0].status, {}});
+}
+
+void ControlPlane::Hub::step() {
+  std::vector<pollfd> entries{{wake_up_.get(), POLLIN, 0}};
+  listener_.append_poll_entries(entries);
+  for (const Rank& rank : ranks_) {
+    if (rank.stream) entries.push_back({rank.stream->fd(), rank.stream->poll_events(), 0});
+  }
+  const int tick_ms = static_cast<int>(tick_of(context_.limits).count());
+  if (::poll(entries.data(), entries.size(), tick_ms) < 0 && errno != EINTR) throw IoError("poll", errno);
+  for (net::AcceptedPeer& peer : listener_.advance()) admit(std::move(peer));
+  for (int rank = 0; rank < context_.world_size; ++rank) serve(rank);
+  send_heartbeats();
+  judge();
+  const bool are_all_gone = is_ready_ && std::ranges::none_of(ranks_, [](const Rank& rank) { return !!rank.stream; });
+  const std::scoped_lock lock(mutex_);
+  are_all_gone_ = are_all_gone;
+  if (are_all_gone) changed_.notify_all();
+}
+
+void ControlPlane::Hub::admit(net::AcceptedPeer peer) {
+  const int number = peer.identity.rank;
+  if (number < 0 || number >= context_.world_size || ranks_[number].has_joined) {
+    context_.log.warning(
+        concat("control plane: refused a second or unknown rank ", number, " from ", peer.socket.peer()));
+    return;
+  }
+  Rank& rank = ranks_[number];
+  peer.socket.set_peer(concat("rank ", number, " (", peer.socket.peer(), ")"));
+  rank.stream = std::make_unique<net::FrameStream>(
+      std::move(peer.socket), net::FrameLimits{kMaxControlBytes, static_cast<std::uint32_t>(context_.generation)});
+  rank.has_joined = true;
+  rank.last_heard = Clock::now();
+  is_ready_ = std::ranges::all_of(ranks_, &Rank::has_joined);
+  if (is_ready_) broadcast({ControlType::kReady, {}, {}});
+}
+
+void ControlPlane::Hub::serve(int number) {
+  Rank& rank = ranks_[number];
+  if (!rank.stream) return;
+  try {
+    rank.stream->flush();
+    while (const auto frame = rank.stream->receive()) {
+      rank.last_heard = Clock::now();
+      handle(number, decode_control(frame->payload));
+      if (!rank.stream) return;
+    }
+  } catch (const IoError&) {
+    rank.stream.reset();
+    tell({FailureKind::kDied, number, concat("rank ", number, " died: its control connection closed")});
+  } catch (const FormatError& error) {
+    rank.stream.reset();
+    tell({FailureKind::kAborted, number, error.what()});
+  }
+}
+
+void ControlPlane::Hub::handle(int number, const ControlMessage& message) {
+  Rank& rank = ranks_[number];
+  switch (message.type) {
+    case ControlType::kStatus:
+      rank.status = message.status;
+      rank.has_answered = true;
+      break;
+    case ControlType::kGoodbye:
+      rank.status = message.status;
+      rank.has_left = true;
+      rank.stream.reset();
+      break;
+    case ControlType::kAbort:
+      rank.status = message.status;
+      if (message.failure.kind == FailureKind::kAborted)
+        tell(message.failure);
+      else
+        open_inquiry(message.failure);
+      break;
+    default:
+      break;
+  }
+}
+
+void ControlPlane::Hub::broadcast(const ControlMessage& message) {
+  for (Rank& rank : ranks_) {
+    if (!rank.stream) continue;
+    try {
+      send_control(*rank.stream, context_, message);
+    } catch (const IoError&) {
+      rank.stream->socket().shutdown();  // serve() finds it closed and judges
+    }
+  }
+}
+
+void ControlPlane::Hub::send_heartbeats() {
+  const auto now = Clock::now();
+  if (now - last_heartbeat_ < heartbeat_of(context_.limits)) return;
+  last_heartbeat_ = now;
+  broadcast({ControlType::kHeartbeat, {}, {}});
+}
+
+void ControlPlane::Hub::open_inquiry(const Failure& failure) {
+  if (has_failed_ || inquiry_) return;
+  for (Rank& rank : ranks_) rank.has_answered = !rank.stream;
+  inquiry_ = Inquiry{failure, Deadline::after(kInquiryLimit)};
+  broadcast({ControlType::kQuery, {}, {}});
+}
+
+void ControlPlane::Hub::tell(const Failure& failure) {
+  if (std::exchange(has_failed_, true)) return;
+  inquiry_.reset();
+  broadcast({ControlType::kFailure, {}, failure});
+}
+
+}  // namespace lockstep::comm

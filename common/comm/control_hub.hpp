@@ -1,0 +1,83 @@
+#pragma once
+// The hub of the control plane, which runs at rank 0; not for others.
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "base/unique_fd.hpp"
+#include "comm/control_plane.hpp"
+#include "comm/control_wire.hpp"
+#include "net/guarded_listener.hpp"
+
+namespace lockstep::comm {
+
+// Judges: every tick it looks at what all ranks said and decides whether the job has failed, and by whose fault.
+class ControlPlane::Hub {
+ public:
+  explicit Hub(const JobContext& context);
+  ~Hub();
+
+  [[nodiscard]] const net::SocketAddress& address() const noexcept { return address_; }
+
+  /// Waits until all ranks have said goodbye or are gone, then ends.
+  void leave(const Deadline& deadline) noexcept;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Rank {
+    std::unique_ptr<net::FrameStream> stream;  // null: not connected, left or dead
+    bool has_joined = false;
+    bool has_left = false;
+    Clock::time_point last_heard;
+    RankStatus status;
+    bool has_answered = false;  // to the query before a verdict
+  };
+  // A failure about which all ranks are asked before it is told.
+  struct Inquiry {
+    Failure failure;
+    Deadline deadline;
+  };
+
+  void run() noexcept;
+  void step();
+  void admit(net::AcceptedPeer peer);
+  void serve(int rank);
+  void handle(int rank, const ControlMessage& message);
+  void broadcast(const ControlMessage& message);
+  void send_heartbeats();
+  void judge();
+  void judge_silence(Clock::time_point now);
+  void judge_progress();
+  void compare(int group, const GroupStatus& status);
+  void report_missing(int group, const GroupStatus& status);
+  void open_inquiry(const Failure& failure);
+  void close_inquiry();
+  void tell(const Failure& failure);
+  [[nodiscard]] std::vector<int> missing_ranks(int group, std::uint64_t sequence) const;
+  [[nodiscard]] std::string describe_ranks(const std::vector<int>& ranks, int group) const;
+  [[nodiscard]] std::string describe_all() const;
+
+  const JobContext context_;  // without store and control plane
+  net::GuardedListener listener_;
+  net::SocketAddress address_;
+  UniqueFd wake_up_;
+  std::vector<Rank> ranks_;
+  bool is_ready_ = false;
+  bool has_failed_ = false;
+  std::optional<Inquiry> inquiry_;
+  std::set<std::pair<int, std::uint64_t>> reported_;  // group and sequence whose missing ranks have been reported
+  Clock::time_point last_step_;
+  Clock::time_point last_heartbeat_;
+
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable changed_;
+  bool are_all_gone_ = false;
+  bool is_stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace lockstep::comm

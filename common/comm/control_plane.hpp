@@ -1,0 +1,85 @@
+#pragma once
+/// @file
+/// The side channel by which every rank learns who died, who is silent, who is missing and who disagrees.
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/deadline.hpp"
+#include "comm/fingerprint.hpp"
+#include "comm/job_context.hpp"
+
+namespace lockstep::comm {
+
+/// Why a job failed. Values appear on the wire; never renumber.
+enum class FailureKind : std::uint8_t {
+  kDied = 0,      ///< The connection of a rank closed without a goodbye.
+  kSilent = 1,    ///< No heartbeat for the liveness limit.
+  kAborted = 2,   ///< A rank gave up and said why.
+  kMismatch = 3,  ///< Ranks called different collectives.
+  kTimeout = 4,   ///< A collective stayed incomplete.
+  kLeft = 5,      ///< A rank finished while others wait for it in a collective.
+};
+
+/// What all ranks are told when the job fails.
+struct Failure {
+  FailureKind kind = FailureKind::kAborted;  ///< What happened.
+  int culprit = -1;                          ///< A rank, or -1 where it is not one rank's fault.
+  std::string message;                       ///< For people: who, what, how long.
+};
+
+/// The exception for a failure as rank `rank` sees it: MismatchError, TimeoutError or PeerFailedError; the message
+/// begins with `context` ("rank 2: all_reduce #14") where it is not empty.
+[[nodiscard]] std::exception_ptr to_exception(const Failure& failure, const std::string& context);
+
+/// One rank's end. A thread of its own keeps one authenticated connection to the hub, which runs at rank 0: heartbeats
+/// and the collective last entered go there, failures come back. It is never in the path of data: entering a
+/// collective writes to memory, and the thread reports it only if the collective takes long.
+///
+/// Thread safety: any thread. Destruction says goodbye, unless an exception unwinds this thread: then the others are
+/// told that this rank failed. At rank 0 destruction waits for the goodbyes of the others (at most 2 s).
+class ControlPlane {
+ public:
+  /// Connects to the hub (at rank 0: starts it and publishes its address in the store) and waits until all ranks have.
+  /// @param context  Rank, world size, token, generation, limits and store.
+  /// @throws TimeoutError  Not all ranks are connected by `deadline`.
+  ControlPlane(const JobContext& context, const Deadline& deadline);
+  ~ControlPlane();
+  ControlPlane(const ControlPlane&) = delete;
+  ControlPlane& operator=(const ControlPlane&) = delete;
+
+  /// The next process group's number; ranks make their groups in the same order.
+  [[nodiscard]] int next_group_id() noexcept;
+
+  /// This rank's caller has issued a collective.
+  void on_issued(int group, const Fingerprint& fingerprint) noexcept;
+  /// The collective begins to run (on the worker thread or the caller's).
+  void on_started(int group, const Fingerprint& fingerprint) noexcept;
+  /// It has ended, well or not.
+  void on_ended(int group) noexcept;
+
+  /// Fails the job on all ranks. The first failure wins. Returns at once.
+  void abort(const Failure& failure) noexcept;
+
+  /// The job's failure, if any.
+  [[nodiscard]] std::shared_ptr<const Failure> failure() const noexcept;
+  /// Waits for a failure to become known. @return  Null where none is by `deadline`.
+  [[nodiscard]] std::shared_ptr<const Failure> wait_for_failure(const Deadline& deadline) const;
+
+  /// Told about the job's failure.
+  using FailureCallback = std::function<void(const Failure&)>;
+  /// Calls `on_failure` once, from any thread, when the job fails (at once if it has). @return  For unsubscribe().
+  [[nodiscard]] int subscribe(FailureCallback on_failure);
+  /// Afterwards the callback is not running and will not be called. Not from within the callback.
+  void unsubscribe(int subscription) noexcept;
+
+ private:
+  class Hub;
+  class Member;
+  std::unique_ptr<Hub> hub_;  // at rank 0
+  std::unique_ptr<Member> member_;
+};
+
+}  // namespace lockstep::comm

@@ -1,0 +1,47 @@
+#pragma once
+/// @file
+/// Which collective a rank is in, in sixteen bytes: what ranks compare to find out that they disagree.
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/dtype.hpp"
+#include "net/frame.hpp"
+
+namespace lockstep::comm {
+
+/// How two elements become one. `kMean` is `kSum`, then one division by world_size().
+enum class ReduceOp : std::uint8_t { kSum = 0, kProduct = 1, kMin = 2, kMax = 3, kMean = 4 };
+
+/// "sum", "product", "min", "max", "mean".
+[[nodiscard]] std::string_view name_of(ReduceOp op) noexcept;
+
+/// The collectives, as fingerprints and the flight recorder name them. Values appear on the wire; never renumber.
+enum class Collective : std::uint8_t { kAllReduce = 0, kBroadcast = 1, kBarrier = 2 };
+
+/// "all_reduce", "broadcast", "barrier".
+[[nodiscard]] std::string_view name_of(Collective collective) noexcept;
+
+/// What must be equal on all ranks of a group for call number `sequence`.
+struct Fingerprint {
+  std::uint64_t sequence = 0;                    ///< In a frame this is FrameHeader::sequence; the rest is the tag.
+  Collective collective = Collective::kBarrier;  ///< Which operation.
+  ReduceOp op = ReduceOp::kSum;                  ///< kSum where the collective has none.
+  DType dtype = DType::kUInt8;                   ///< kUInt8 where there are no elements.
+  std::int32_t root = 0;                         ///< 0 where there is none.
+  std::int64_t count = 0;                        ///< Elements.
+
+  bool operator==(const Fingerprint&) const = default;
+};
+
+/// The bytes that stand in a frame's tag.
+[[nodiscard]] net::FrameTag to_tag(const Fingerprint& fingerprint) noexcept;
+/// @throws FormatError  The tag names no collective, operation or dtype.
+[[nodiscard]] Fingerprint from_tag(std::uint64_t sequence, const net::FrameTag& tag);
+
+/// "all_reduce #14" .
+[[nodiscard]] std::string short_name(const Fingerprint& fingerprint);
+/// "all_reduce #14 (sum of 1000 float32)", "broadcast #3 (20 int64 from rank 1)", "barrier #5".
+[[nodiscard]] std::string describe(const Fingerprint& fingerprint);
+
+}  // namespace lockstep::comm

@@ -1,0 +1,34 @@
+#pragma once
+// The layout of a flight recorder's file, shared by writer and reader (of the same build); not for others.
+#include <array>
+#include <cstdint>
+
+#include "comm/flight_recorder.hpp"
+
+namespace lockstep::comm {
+
+constexpr std::uint64_t kFlightMagic = 0x31544847494C464C;  // "LFLIGHT1"
+
+struct FlightSlot {
+  std::uint64_t sequence = 0;
+  net::FrameTag tag{};
+  std::int64_t issued_ns = 0;
+  std::int64_t started_ns = 0;
+  std::int64_t ended_ns = 0;
+  std::int32_t group = 0;
+  std::uint32_t line = 0;
+  std::array<char, 48> file{};
+  std::uint8_t state = 0;
+};
+
+struct FlightRecorder::File {
+  std::uint64_t magic;
+  std::int32_t rank;
+  std::int32_t world_size;
+  std::int32_t generation;
+  std::int64_t process_id;
+  std::uint64_t entry_count;
+  std::array<FlightSlot, kCapacity> slots;
+};
+
+}  // namespace lockstep::comm

@@ -1,0 +1,86 @@
+#include "comm/flight_recorder.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <source_location>
+#include <string_view>
+
+#include "base/error.hpp"
+#include "base/unique_fd.hpp"
+#include "comm/flight_file.hpp"
+
+namespace lockstep::comm {
+namespace {
+
+// A path as the project's root sees it, whatever folder it was built in; another project's path as it is.
+std::string_view within_project(std::string_view path) {
+  constexpr std::string_view kOwnPath = "common/comm/flight_recorder.cpp";
+  std::string_view root = std::source_location::current().file_name();
+  root.remove_suffix(std::min(root.size(), kOwnPath.size()));
+  return path.starts_with(root) ? path.substr(root.size()) : path;
+}
+
+std::int64_t now_ns() noexcept {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+}  // namespace
+
+FlightRecorder::FlightRecorder(const std::string& folder, int rank, int world_size, int generation) {
+  const std::string path = flight_record_path(folder, rank);
+  ::unlink(path.c_str());  // a reader of an earlier generation keeps its own file
+  const UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!fd.is_open()) throw IoError(concat("making ", path), errno);
+  // Reserved, not only sized: writing to a hole of a full disk would end the rank with SIGBUS.
+  if (const int error = ::posix_fallocate(fd.get(), 0, sizeof(File)); error != 0) {
+    throw IoError(concat("sizing ", path), error);
+  }
+  void* mapped = ::mmap(nullptr, sizeof(File), PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
+  if (mapped == MAP_FAILED) throw IoError(concat("mapping ", path), errno);
+  file_ = static_cast<File*>(mapped);
+  file_->rank = rank;
+  file_->world_size = world_size;
+  file_->generation = generation;
+  file_->process_id = ::getpid();
+  file_->magic = kFlightMagic;
+}
+
+FlightRecorder::~FlightRecorder() { ::munmap(file_, sizeof(File)); }
+
+std::uint64_t FlightRecorder::add(int group, const Fingerprint& fingerprint,
+                                  const std::source_location& where) noexcept {
+  const std::scoped_lock lock(mutex_);
+  const std::uint64_t entry = file_->entry_count;
+  FlightSlot& slot = file_->slots[entry % kCapacity];
+  slot = {};
+  slot.group = group;
+  slot.sequence = fingerprint.sequence;
+  slot.tag = to_tag(fingerprint);
+  slot.line = where.line();
+  slot.issued_ns = now_ns();
+  const std::string_view file = within_project(where.file_name());
+  const std::size_t kept = std::min(file.size(), slot.file.size() - 1);  // room for the terminating zero
+  std::ranges::copy(file.substr(file.size() - kept), slot.file.begin());
+  file_->entry_count = entry + 1;
+  return entry;
+}
+
+void FlightRecorder::update(std::uint64_t entry, FlightState state) noexcept {
+  const std::scoped_lock lock(mutex_);
+  if (entry + kCapacity < file_->entry_count) return;  // its slot has been used again
+  FlightSlot& slot = file_->slots[entry % kCapacity];
+  slot.state = static_cast<std::uint8_t>(state);
+  (state == FlightState::kRunning ? slot.started_ns : slot.ended_ns) = now_ns();
+}
+
+std::string flight_record_path(const std::string& folder, int rank) { return concat(folder, "/rank", rank, ".flight"); }
+
+}  // namespace lockstep::comm

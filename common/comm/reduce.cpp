@@ -1,0 +1,138 @@
+#include "comm/reduce.hpp"
+
+#include <cstring>
+#include <type_traits>
+
+#include "base/error.hpp"
+
+namespace lockstep::comm {
+namespace {
+
+// One functor per operation; each is a branch-free expression, so that the loop below becomes vector instructions.
+struct Add {
+  template <typename T>
+  T operator()(T a, T b) const {
+    return a + b;
+  }
+};
+struct Multiply {
+  template <typename T>
+  T operator()(T a, T b) const {
+    return a * b;
+  }
+};
+// x != x holds for NaN alone: b wins where it is smaller or NaN; a NaN in `a` is never smaller, so it stays.
+struct Minimum {
+  template <typename T>
+  T operator()(T a, T b) const {
+    return (b < a) | (b != b) ? b : a;
+  }
+};
+struct Maximum {
+  template <typename T>
+  T operator()(T a, T b) const {
+    return (b > a) | (b != b) ? b : a;
+  }
+};
+
+template <typename T, typename Op>
+void reduce_elements(T* __restrict a, const T* __restrict b, std::int64_t count, Op op) {
+  for (std::int64_t i = 0; i < count; ++i) a[i] = op(a[i], b[i]);
+}
+
+float to_float(BFloat16 value) {
+  const std::uint32_t bits = std::uint32_t{value.bits} << 16;
+  float result;
+  std::memcpy(&result, &bits, sizeof result);
+  return result;
+}
+
+// Round to nearest, ties to even. A NaN keeps its upper bits, with the quiet bit set: rounding up could turn its
+// mantissa into infinity's.
+BFloat16 to_bfloat16(float value) {
+  std::uint32_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  const std::uint32_t rounded = bits + 0x7FFFU + ((bits >> 16) & 1U);
+  const std::uint32_t chosen = value != value ? bits | 0x00400000U : rounded;
+  return {static_cast<std::uint16_t>(chosen >> 16)};
+}
+
+template <typename Op>
+void reduce_elements(BFloat16* __restrict a, const BFloat16* __restrict b, std::int64_t count, Op op) {
+  for (std::int64_t i = 0; i < count; ++i) a[i] = to_bfloat16(op(to_float(a[i]), to_float(b[i])));
+}
+
+template <typename T>
+void reduce_typed(void* accumulator, const void* operand, std::int64_t count, ReduceOp op) {
+  // Signed overflow is undefined, unsigned wraps, and both give the same bits: sums and products run unsigned.
+  using Ring = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<T>>::type;
+  auto* wrapping = static_cast<Ring*>(accumulator);
+  const auto* wrapping_operand = static_cast<const Ring*>(operand);
+  auto* ordered = static_cast<T*>(accumulator);
+  const auto* ordered_operand = static_cast<const T*>(operand);
+  switch (op) {
+    case ReduceOp::kSum:
+    case ReduceOp::kMean:
+      return reduce_elements(wrapping, wrapping_operand, count, Add{});
+    case ReduceOp::kProduct:
+      return reduce_elements(wrapping, wrapping_operand, count, Multiply{});
+    case ReduceOp::kMin:
+      return reduce_elements(ordered, ordered_operand, count, Minimum{});
+    case ReduceOp::kMax:
+      return reduce_elements(ordered, ordered_operand, count, Maximum{});
+  }
+}
+
+template <typename T>
+void divide_elements(T* values, std::int64_t count, T divisor) {
+  for (std::int64_t i = 0; i < count; ++i) values[i] = values[i] / divisor;
+}
+
+void divide_elements(BFloat16* values, std::int64_t count, float divisor) {
+  for (std::int64_t i = 0; i < count; ++i) values[i] = to_bfloat16(to_float(values[i]) / divisor);
+}
+
+[[noreturn]] void reject(DType dtype) {
+  throw ContractError(concat(dtype, " cannot be reduced: use float32, float64, bfloat16, int32 or int64"));
+}
+
+}  // namespace
+
+void reduce_into(void* accumulator, const void* operand, std::int64_t count, DType dtype, ReduceOp op) {
+  switch (dtype) {
+    case DType::kFloat32:
+      return reduce_typed<float>(accumulator, operand, count, op);
+    case DType::kFloat64:
+      return reduce_typed<double>(accumulator, operand, count, op);
+    case DType::kBFloat16:
+      return reduce_typed<BFloat16>(accumulator, operand, count, op);
+    case DType::kInt32:
+      return reduce_typed<std::int32_t>(accumulator, operand, count, op);
+    case DType::kInt64:
+      return reduce_typed<std::int64_t>(accumulator, operand, count, op);
+    case DType::kUInt8:
+      break;
+  }
+  reject(dtype);
+}
+
+void finish_mean(void* values, std::int64_t count, DType dtype, ReduceOp op, int world_size) {
+  if (op != ReduceOp::kMean || world_size == 1) return;
+  switch (dtype) {
+    case DType::kFloat32:
+      return divide_elements(static_cast<float*>(values), count, static_cast<float>(world_size));
+    case DType::kFloat64:
+      return divide_elements(static_cast<double*>(values), count, static_cast<double>(world_size));
+    case DType::kBFloat16:
+      return divide_elements(static_cast<BFloat16*>(values), count, static_cast<float>(world_size));
+    case DType::kInt32:
+      return divide_elements(static_cast<std::int32_t*>(values), count, world_size);
+    case DType::kInt64:
+      return divide_elements(static_cast<std::int64_t*>(values), count, std::int64_t{world_size});
+    case DType::kUInt8:
+      break;
+  }
+  reject(dtype);
+}
+
+}  // namespace lockstep::comm

@@ -1,0 +1,168 @@
+#include "comm/rendezvous.hpp"
+
+#include <unistd.h>
+
+#include <array>
+
+#include "base/environment.hpp"
+#include "base/error.hpp"
+#include "comm/control_plane.hpp"
+#include "comm/flight_recorder.hpp"
+#include "comm/init_method.hpp"
+#include "net/token.hpp"
+#include "store/tcp_store.hpp"
+
+namespace lockstep::comm {
+namespace {
+
+// How long rank 0 keeps the store for ranks that finish later.
+constexpr std::chrono::seconds kStayLimit{2};
+
+// Rank 0's store: server and client in one. The client goes first, then the server stays until the others have gone.
+struct HostedStore {
+  std::unique_ptr<store::TcpStoreServer> server;
+  std::unique_ptr<store::TcpStore> client;
+
+  ~HostedStore() {
+    client.reset();
+    if (server) server->wait_until_unused(Deadline::after(kStayLimit));
+  }
+};
+
+std::unique_ptr<store::TcpStoreServer> serve_store(const Membership& member, const std::string& token) {
+  try {
+    return std::make_unique<store::TcpStoreServer>(member.store, token, member.generation);
+  } catch (const IoError& error) {
+    throw IoError(concat("rank 0: ", error.what(), "; if another job runs there, choose another MASTER_PORT"));
+  }
+}
+
+std::unique_ptr<store::TcpStore> connect_store(const Membership& member, const std::string& token,
+                                               const Deadline& deadline) {
+  const net::SocketAddress address = member.running_store.value_or(member.store);
+  try {
+    return std::make_unique<store::TcpStore>(address, token, member.generation, member.rank, deadline);
+  } catch (const TimeoutError& error) {
+    throw TimeoutError(concat("rank ", member.rank, ": ", error.what(), "; has rank 0 started, and are MASTER_ADDR ",
+                              "and MASTER_PORT the same on all ranks?"));
+  } catch (const FormatError& error) {
+    throw FormatError(concat("rank ", member.rank, ": ", error.what()));
+  }
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown host";  // - 1: keep the last zero
+}
+
+// "0, 2" of the ranks whose presence is `wanted`.
+std::string list_ranks(const std::vector<bool>& is_present, bool wanted) {
+  std::string text;
+  for (std::size_t rank = 0; rank < is_present.size(); ++rank) {
+    if (is_present[rank] == wanted) text += concat(text.empty() ? "" : ", ", rank);
+  }
+  return text.empty() ? "none" : text;
+}
+
+// The meeting of all ranks at the store. Whoever finds a fault writes it where all others look.
+class Roll {
+ public:
+  Roll(store::Store& store, const Membership& member)
+      : store_(store), member_(member), prefix_(concat("generation/", member.generation, "/join/")) {}
+
+  void call(const Deadline& deadline) {
+    check_world_size();
+    check_rank();
+    if (store_.add(prefix_ + "count", 1) == member_.world_size) {
+      store_.compare_set(prefix_ + "verdict", "", "ok");
+    }
+    wait_for_verdict(deadline);
+  }
+
+ private:
+  void check_world_size() {
+    const std::string own = concat(member_.world_size, " on rank ", member_.rank);
+    const std::string first = store_.compare_set(prefix_ + "world_size", "", own);
+    if (first.starts_with(concat(member_.world_size, " "))) return;
+    fail(concat("ranks disagree on the world size: it is ", first, " and ", own));
+  }
+
+  void check_rank() {
+    const std::string key = concat(prefix_, "rank/", member_.rank);
+    const std::string own = concat("process ", ::getpid(), " on ", host_name());
+    if (store_.add(key + "/count", 1) == 1) {
+      store_.set(key, own);
+      return;
+    }
+    const std::string first = store_.try_get(key).value_or("another process");
+    fail(concat("two processes have RANK=", member_.rank, ": ", first, " and ", own));
+  }
+
+  // The verdict stays "ok" where the job is complete: then only the process that came too much fails.
+  [[noreturn]] void fail(const std::string& message) {
+    store_.compare_set(prefix_ + "verdict", "", message);
+    throw MismatchError(concat("rank ", member_.rank, ": ", message));
+  }
+
+  void wait_for_verdict(const Deadline& deadline) {
+    std::string verdict;
+    try {
+      verdict = store_.get(prefix_ + "verdict", deadline);
+    } catch (const TimeoutError&) {
+      throw TimeoutError(missing_message(deadline));
+    }
+    if (verdict != "ok") throw MismatchError(concat("rank ", member_.rank, ": ", verdict));
+  }
+
+  std::string missing_message(const Deadline& deadline) {
+    std::vector<bool> is_present(static_cast<std::size_t>(member_.world_size));
+    for (int rank = 0; rank < member_.world_size; ++rank) {
+      is_present[rank] = store_.try_get(concat(prefix_, "rank/", rank)).has_value();
+    }
+    return concat("rank ", member_.rank, ": not all ranks joined within ", format_seconds(deadline.waited()),
+                  "; present: ", list_ranks(is_present, true), "; missing: ", list_ranks(is_present, false));
+  }
+
+  store::Store& store_;
+  const Membership& member_;
+  std::string prefix_;
+};
+
+JobContext basic_context(const Membership& member, const RendezvousOptions& options) {
+  JobContext context;
+  context.rank = member.rank;
+  context.world_size = member.world_size;
+  context.local_rank = member.local_rank;
+  context.local_world_size = member.local_world_size;
+  context.generation = member.generation;
+  context.limits = options.limits ? *options.limits : limits_from_environment();
+  context.log = Logger(member.world_size > 1 ? concat("rank ", member.rank) : "");
+  if (const auto folder = environment::get("LOCKSTEP_FLIGHT_DIR")) {
+    context.flight_recorder =
+        std::make_shared<FlightRecorder>(*folder, member.rank, member.world_size, member.generation);
+  }
+  return context;
+}
+
+}  // namespace
+
+JobContext rendezvous(const std::string& init_method, const RendezvousOptions& options) {
+  const Membership member = read_membership(init_method, options);
+  JobContext context = basic_context(member, options);
+  if (member.world_size == 1) return context;
+
+  const auto deadline = Deadline::after(context.limits.join);
+  context.token = options.token ? *options.token : net::find_token(member.running_store.value_or(member.store));
+  auto hosted = std::make_shared<HostedStore>();
+  if (member.rank == 0 && !member.running_store) hosted->server = serve_store(member, context.token);
+  hosted->client = connect_store(member, context.token, deadline);
+  context.store = std::shared_ptr<store::Store>(hosted, hosted->client.get());
+  // Peers reach this rank by the address that the store's network sees.
+  context.bind_address = hosted->client->local_address().host;
+
+  Roll(*context.store, member).call(deadline);
+  context.control = std::make_shared<ControlPlane>(context, deadline);
+  return context;
+}
+
+}  // namespace lockstep::comm

@@ -1,0 +1,44 @@
+#pragma once
+/// @file
+/// How a process becomes a rank: finds the others, checks that they fit together, and starts the control plane.
+#include <optional>
+#include <string>
+
+#include "comm/job_context.hpp"
+
+namespace lockstep::comm {
+
+/// What the environment or the address does not say, or shall not decide.
+struct RendezvousOptions {
+  std::optional<int> rank;              ///< Instead of RANK.
+  std::optional<int> world_size;        ///< Instead of WORLD_SIZE.
+  std::optional<int> local_rank;        ///< Instead of LOCAL_RANK.
+  std::optional<int> local_world_size;  ///< Instead of LOCAL_WORLD_SIZE.
+  std::optional<int> generation;        ///< Instead of LOCKSTEP_GENERATION.
+  std::optional<std::string> token;     ///< Instead of LOCKSTEP_TOKEN (tests; never from a command line).
+  std::optional<std::string> store;     ///< host:port of a store that runs already, instead of LOCKSTEP_STORE.
+  std::optional<JobLimits> limits;      ///< Instead of limits_from_environment().
+};
+
+/// Joins the job and returns once all ranks have.
+///
+/// `env://` reads RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT as torchrun sets them, and
+/// LOCKSTEP_TOKEN, LOCKSTEP_GENERATION, LOCKSTEP_FLIGHT_DIR, LOCKSTEP_STORE, LOCKSTEP_PORT. `tcp://host:port` takes
+/// rank and world size from `?rank=1&world_size=4` or from the options.
+///
+/// The store: LOCKSTEP_STORE names one that runs already (the launcher's). Otherwise rank 0 serves it at MASTER_ADDR
+/// on LOCKSTEP_PORT, or MASTER_PORT, or, where torchrun's own store has that one (TORCHELASTIC_RUN_ID is set), the
+/// port after it. World size 1 needs no network.
+///
+/// @throws FormatError   A variable or the address is missing or malformed, or a rank is out of range; names it.
+/// @throws MismatchError Two processes have the same rank, or world sizes differ; says who.
+/// @throws TimeoutError  Not all came within limits.join: "present: 0, 2; missing: 1, 3".
+/// @throws IoError       Rank 0 cannot listen on the port.
+[[nodiscard]] JobContext rendezvous(const std::string& init_method = "env://", const RendezvousOptions& options = {});
+
+/// The defaults, changed by LOCKSTEP_JOIN_SECONDS, LOCKSTEP_LIVENESS_SECONDS, LOCKSTEP_PROGRESS_REPORT_SECONDS and
+/// LOCKSTEP_PROGRESS_SECONDS (fractions allowed). LOCKSTEP_DEBUGGER=1 switches liveness and progress off.
+/// @throws FormatError  A value is no positive number.
+[[nodiscard]] JobLimits limits_from_environment();
+
+}  // namespace lockstep::comm

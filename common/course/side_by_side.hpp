@@ -1,0 +1,27 @@
+#pragma once
+/// @file
+/// A derived file beside its base, as `lockstep diff NN` shows it.
+#include <string>
+
+#include "course/derived_file.hpp"
+
+namespace lockstep::course {
+
+/// Whether a listing carries terminal colours.
+enum class ColourMode { kPlain, kAnsi };
+
+/// How a listing is drawn.
+struct ListingOptions {
+  int width = 160;                          ///< Columns in all; at least 60 are used.
+  ColourMode colours = ColourMode::kPlain;  ///< For a terminal, or for a file.
+};
+
+/// Draws both files line by line: the base on the left, the derived file on the right, a sign between them
+/// (`+` new, `~` changed, `-` gone). Longer lines are cut with `…`. Ends with the counts, the budget and, where the
+/// pair breaks the rules, its problems.
+/// @param pair     From load_derived_pair().
+/// @param options  Width and colours; the caller knows the terminal.
+/// @return         Lines that each end in a newline.
+[[nodiscard]] std::string render_side_by_side(const DerivedPair& pair, const ListingOptions& options = {});
+
+}  // namespace lockstep::course

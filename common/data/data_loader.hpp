@@ -1,0 +1,91 @@
+#pragma once
+/// @file
+/// Batches of a dataset in a sampler's order, prepared ahead by a thread.
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <memory>
+
+#include "data/dataset.hpp"
+#include "data/sampler.hpp"
+
+namespace lockstep::data {
+
+/// How batches are made.
+struct DataLoaderOptions {
+  std::int64_t batch_size = 1;  ///< B: samples per batch on this rank.
+  bool drop_last = true;        ///< Whether samples that do not fill a batch at an epoch's end are left out.
+  int prefetch_batches = 2;     ///< How many batches the thread prepares ahead; at least 1.
+};
+
+/// Iterates an epoch: `for (const Batch& batch : loader)`.
+///
+/// Dataset and sampler must outlive the loader. The sampler advances when a batch is handed out, so a checkpoint taken
+/// in the loop's body counts the body's batch as done. An exception of the dataset comes out of the iterator, after
+/// the batches before it. begin() ends an iteration that was left early. Thread safety: one thread; the dataset is
+/// read by the loader's own thread at the same time.
+class DataLoader {
+ public:
+  /// @throws ContractError  batch_size or prefetch_batches below 1.
+  /// @throws FormatError    An epoch has no batch: fewer samples than batch_size, and drop_last.
+  DataLoader(const Dataset& dataset, Sampler& sampler, const DataLoaderOptions& options);
+  ~DataLoader();
+  DataLoader(const DataLoader&) = delete;
+  DataLoader& operator=(const DataLoader&) = delete;
+
+  /// Single-pass: a batch is valid until the next increment.
+  class Iterator {
+   public:
+    /// For std::iterator_traits.
+    using iterator_category = std::input_iterator_tag;
+    /// For std::iterator_traits.
+    using value_type = Batch;
+    /// For std::iterator_traits.
+    using difference_type = std::ptrdiff_t;
+    /// For std::iterator_traits.
+    using pointer = const Batch*;
+    /// For std::iterator_traits.
+    using reference = const Batch&;
+
+    /// The current batch, until ++.
+    [[nodiscard]] const Batch& operator*() const noexcept { return loader_->current_; }
+    /// The current batch, until ++.
+    [[nodiscard]] const Batch* operator->() const noexcept { return &loader_->current_; }
+    /// Waits for the next batch.
+    Iterator& operator++();
+    /// True once the epoch is over.
+    bool operator==(std::default_sentinel_t /*end*/) const noexcept { return !loader_->has_current_; }
+
+   private:
+    friend class DataLoader;
+    explicit Iterator(DataLoader& loader) noexcept : loader_(&loader) {}
+    DataLoader* loader_;
+  };
+
+  /// Starts an iteration and fetches its first batch. @throws  Whatever the dataset throws.
+  [[nodiscard]] Iterator begin();
+  /// What the iterator is compared with.
+  [[nodiscard]] std::default_sentinel_t end() const noexcept { return {}; }
+
+  /// Batches of a whole epoch on this rank.
+  [[nodiscard]] std::int64_t batches_per_epoch() const;
+
+  /// Time spent waiting for batches since construction: what loading costs the training loop.
+  [[nodiscard]] std::chrono::nanoseconds time_waited() const noexcept { return time_waited_; }
+
+ private:
+  class Prefetcher;  // owns the thread and its queue
+
+  void fetch();
+
+  const Dataset& dataset_;
+  Sampler& sampler_;
+  DataLoaderOptions options_;
+  std::unique_ptr<Prefetcher> prefetcher_;
+  Batch current_;
+  bool has_current_ = false;
+  std::chrono::nanoseconds time_waited_{0};
+};
+
+}  // namespace lockstep::data

@@ -1,0 +1,49 @@
+#pragma once
+/// @file
+/// Texts as token ids: any file, byte by byte, and the course's own frozen text.
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/token_dataset.hpp"
+
+namespace lockstep::data {
+
+/// Token ids of byte text are the bytes themselves.
+inline constexpr std::int32_t kByteVocabularySize = 256;
+
+/// A text in two parts that share no token: the first nine tenths to train on, the rest to validate.
+struct TextSplit {
+  Tokens training;    ///< The first 90 %.
+  Tokens validation;  ///< The rest.
+};
+
+/// Reads a file byte by byte and splits it.
+/// @param path  Any file; empty for the course text, whose checksum is verified.
+/// @throws IoError      The file cannot be read; names it.
+/// @throws FormatError  It is empty, too short to split, or (course text) not what its checksum says.
+[[nodiscard]] TextSplit load_text(const std::filesystem::path& path);
+
+/// The first nine tenths of `text`, and the rest.
+/// @param name  What messages call the text.
+/// @throws FormatError  Fewer than 2 bytes.
+[[nodiscard]] TextSplit split_text(std::string_view text, const std::string& name);
+
+/// Bytes to ids.
+[[nodiscard]] std::vector<std::int32_t> encode_bytes(std::string_view text);
+/// Ids to bytes. @throws ContractError  An id outside [0, 256).
+[[nodiscard]] std::string decode_bytes(std::span<const std::int32_t> ids);
+
+/// Where the course text is: LOCKSTEP_COURSE_TEXT (a text of one's own there needs no checksum file), else beside the
+/// running program, else in the source tree that this program was built from.
+/// @throws IoError  Found nowhere; lists the places.
+[[nodiscard]] std::filesystem::path find_course_text();
+
+/// Compares a file with the SHA-256 checksum in the file `path`.sha256 (as `sha256sum` writes it).
+/// @throws IoError      One of the two cannot be read.
+/// @throws FormatError  They do not belong together; gives both checksums.
+void verify_checksum(const std::filesystem::path& path);
+
+}  // namespace lockstep::data

@@ -1,0 +1,63 @@
+#pragma once
+/// @file
+/// Datasets of tokens: windows of a text, and sequences from a random rule.
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "data/dataset.hpp"
+
+namespace lockstep::data {
+
+/// A text as numbers.
+struct Tokens {
+  std::vector<std::int32_t> ids;     ///< One number per token.
+  std::int32_t vocabulary_size = 0;  ///< Every id is in [0, vocabulary_size).
+  std::string name;                  ///< What messages call it: "input.txt (training part)".
+};
+
+/// Windows of a text that overlap by one token: sample i reads tokens [i*T, i*T+T) and must predict [i*T+1, i*T+T+1).
+/// Every token but the first is a target in at most one sample; a rest shorter than a window is not used.
+class TokenDataset final : public Dataset {
+ public:
+  /// @param tokens          The text.
+  /// @param context_length  T, at least 1.
+  /// @throws FormatError  The text is too short for one sample; says how many tokens are needed.
+  TokenDataset(Tokens tokens, std::int64_t context_length);
+
+  [[nodiscard]] std::int64_t size() const noexcept override { return sample_count_; }
+  [[nodiscard]] Batch batch(std::span<const std::int64_t> indices) const override;  ///< inputs, targets [B, T] int32.
+
+ private:
+  Tokens tokens_;
+  std::int64_t context_length_;
+  std::int64_t sample_count_;
+};
+
+/// Token sequences from a rule that a model can learn, for benchmarks and tests without a text: with probability
+/// 7/8 a token is followed by its fixed successor, else by any token. Sample i is a pure function of (seed, i).
+class RandomTokenDataset final : public Dataset {
+ public:
+  /// What the random samples look like.
+  struct Options {
+    std::int64_t sample_count = 0;     ///< Samples in the dataset.
+    std::int64_t context_length = 0;   ///< T.
+    std::int32_t vocabulary_size = 0;  ///< At least 2.
+    std::uint64_t seed = 0;            ///< Same seed, same samples.
+  };
+  /// @throws ContractError  A count or length below 1, or a vocabulary below 2.
+  explicit RandomTokenDataset(const Options& options);
+
+  [[nodiscard]] std::int64_t size() const noexcept override { return options_.sample_count; }
+  [[nodiscard]] Batch batch(std::span<const std::int64_t> indices) const override;  ///< inputs, targets [B, T] int32.
+
+  /// The lowest mean cross-entropy a model can reach, in nats: the entropy of the next token given the current one.
+  [[nodiscard]] double lowest_loss() const noexcept;
+
+ private:
+  Options options_;
+  std::vector<std::int32_t> successors_;  // [vocabulary_size], one cycle through all tokens
+};
+
+}  // namespace lockstep::data

@@ -1,0 +1,62 @@
+#pragma once
+/// @file
+/// Reference-counted memory on one device, from a caching allocator.
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+#include "device/device.hpp"
+
+namespace lockstep {
+
+/// A block of bytes on one device, shared by every tensor and collective that uses it; freed (returned to the cache)
+/// with the last reference. 64-byte aligned; uninitialised. Thread safety: as std::shared_ptr.
+class Storage {
+ public:
+  /// Allocates `bytes` (may be 0) from the device's caching allocator: a block freed by one step is taken up by the
+  /// next without a system call.
+  /// @throws Error  Out of memory, or a device this build does not have.
+  [[nodiscard]] static std::shared_ptr<Storage> allocate(std::size_t bytes, Device device = {});
+
+  /// Wraps memory that `owner` keeps alive, for example memory registered with a process group.
+  [[nodiscard]] static std::shared_ptr<Storage> wrap(std::byte* data, std::size_t bytes, Device device,
+                                                     std::shared_ptr<void> owner);
+
+  /// Use allocate() or wrap().
+  Storage(std::byte* data, std::size_t bytes, Device device, std::shared_ptr<void> owner) noexcept
+      : data_(data), bytes_(bytes), device_(device), owner_(std::move(owner)) {}
+  Storage(const Storage&) = delete;
+  Storage& operator=(const Storage&) = delete;
+
+  /// First byte; on whatever device it lives.
+  [[nodiscard]] std::byte* data() const noexcept { return data_; }
+  /// As allocated or wrapped.
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+  /// Where the memory lives.
+  [[nodiscard]] Device device() const noexcept { return device_; }
+
+ private:
+  std::byte* data_;
+  std::size_t bytes_;
+  Device device_;
+  std::shared_ptr<void> owner_;  // gives the block back, or keeps wrapped memory alive
+};
+
+/// What the caching allocator of one device holds, in bytes.
+struct AllocatorStatistics {
+  std::size_t bytes_in_use = 0;        ///< Handed out and not yet given back.
+  std::size_t bytes_cached = 0;        ///< Free, kept for the next allocation.
+  std::size_t peak_bytes_in_use = 0;   ///< Since start or reset_peak().
+  std::size_t system_allocations = 0;  ///< How often the cache had to ask the system.
+};
+
+/// @param device  Whose allocator.
+[[nodiscard]] AllocatorStatistics allocator_statistics(Device device = {});
+
+/// Starts a new measurement of peak_bytes_in_use.
+void reset_peak(Device device = {});
+
+/// Gives cached blocks back to the system.
+void release_cached_memory(Device device = {});
+
+}  // namespace lockstep

@@ -1,0 +1,65 @@
+#include <cmath>
+#include <numbers>
+
+#include "kernels/cpu/check.hpp"
+#include "kernels/cpu/parallel.hpp"
+#include "kernels/cpu/simd.hpp"
+#include "kernels/elementwise.hpp"
+
+namespace lockstep::kernels {
+
+namespace {
+
+constexpr std::int64_t kBlock = 4096;  // elements per task
+
+// x/2 (1 + tanh(u)) = x / (1 + e^(-2u)) with u = sqrt(2/pi) (x + 0.044715 x^3).
+template <typename T>
+constexpr T kLinear = static_cast<T>(2.0 * std::numbers::sqrt2 * std::numbers::inv_sqrtpi);  // of 2u
+template <typename T>
+constexpr T kCubic = static_cast<T>(0.044715);
+
+template <typename T>
+Vector<T> gate(Vector<T> x) {
+  return T{1} / (T{1} + fast_exp(-kLinear<T> * (x + kCubic<T> * x * x * x)));
+}
+
+template <typename T>
+Vector<T> gelu_slope(Vector<T> x) {
+  const Vector<T> s = gate<T>(x);
+  return s + x * s * (T{1} - s) * kLinear<T> * (T{1} + T{3} * kCubic<T> * x * x);
+}
+
+}  // namespace
+
+void gelu_forward(const Tensor& out, const Tensor& input) {
+  on_device_and_type("gelu_forward", out, [&](auto zero) {
+    using T = decltype(zero);
+    require_like("gelu_forward", "input", input, out);
+    T* const to = data_of<T>(out);
+    const T* const from = data_of<T>(input);
+    parallel_blocks(out.count(), kBlock, out.count(), [=](std::int64_t begin, std::int64_t end) {
+      for_each_vector<T>(end - begin, [=, y = to + begin, x = from + begin](std::int64_t i, auto lanes) {
+        const Vector<T> values = load(x + i, lanes);
+        store(y + i, values * gate<T>(values), lanes);
+      });
+    });
+  });
+}
+
+void gelu_backward(const Tensor& input_gradient, Write write, const Tensor& out_gradient, const Tensor& input) {
+  on_device_and_type("gelu_backward", input_gradient, [&](auto zero) {
+    using T = decltype(zero);
+    require_like("gelu_backward", "out gradient", out_gradient, input_gradient);
+    require_like("gelu_backward", "input", input, input_gradient);
+    T* const to = data_of<T>(input_gradient);
+    const T *const from = data_of<T>(out_gradient), *const x = data_of<T>(input);
+    parallel_blocks(input.count(), kBlock, input.count(), [=](std::int64_t begin, std::int64_t end) {
+      for_each_vector<T>(end - begin, [&, dx = to + begin](std::int64_t i, auto lanes) {
+        const Vector<T> gradient = load(from + begin + i, lanes) * gelu_slope<T>(load(x + begin + i, lanes));
+        store(dx + i, write == Write::kAdd ? load(dx + i, lanes) + gradient : gradient, lanes);
+      });
+    });
+  });
+}
+
+}  // namespace lockstep::kernels

@@ -1,0 +1,157 @@
+#include "kernels/loss.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "kernels/cpu/check.hpp"
+#include "kernels/cpu/parallel.hpp"
+#include "kernels/cpu/simd.hpp"
+#include "kernels/matmul.hpp"
+
+namespace lockstep::kernels {
+
+namespace {
+
+constexpr std::int64_t kBlock = 1024;  // elements that one single-precision partial sum covers
+
+template <typename T>
+T largest_element(const T* values, std::int64_t count) {
+  Vector<T> largest = Vector<T>{} - std::numeric_limits<T>::infinity();
+  std::int64_t i = 0;
+  for (; i + kLanes<T> <= count; i += kLanes<T>) largest = larger<T>(largest, load(values + i));
+  T rest = largest_of<T>(largest);
+  for (; i < count; ++i) rest = values[i] > rest ? values[i] : rest;
+  return rest;
+}
+
+/// The sum of e^(x - shift) over a row; with kStore each element is replaced by its exponential.
+template <bool kStore, typename T>
+double sum_of_exponentials(T* row, std::int64_t count, T shift) {
+  double total = 0;
+  for (std::int64_t begin = 0; begin < count; begin += kBlock) {
+    T* const block = row + begin;
+    Vector<T> sums{};
+    for_each_vector<T>(std::min(kBlock, count - begin), [&](std::int64_t i, auto lanes) {
+      Vector<T> values = fast_exp(load(block + i, lanes) - shift);
+      if constexpr (kStore) store(block + i, values, lanes);
+      if constexpr (std::is_same_v<decltype(lanes), int>) values = lane_numbers<T>() < T(lanes) ? values : Vector<T>{};
+      sums += values;
+    });
+    total += static_cast<double>(sum_of<T>(sums));
+  }
+  return total;
+}
+
+/// The loss of one row; with kGradient the row is replaced by its gradient.
+template <bool kGradient, typename T>
+T row_loss(T* row, std::int64_t vocabulary, std::int32_t target, double gradient_scale) {
+  if (target == kIgnoredTarget) {
+    if constexpr (kGradient) std::fill_n(row, vocabulary, T{0});
+    return T{0};
+  }
+  const T largest = largest_element(row, vocabulary);
+  const double target_logit = static_cast<double>(row[target]);
+  const double total = sum_of_exponentials<kGradient>(row, vocabulary, largest);
+  if constexpr (kGradient) {
+    const T factor = static_cast<T>(gradient_scale / total);
+    for (std::int64_t i = 0; i < vocabulary; ++i) row[i] *= factor;
+    row[target] -= static_cast<T>(gradient_scale);
+  }
+  return static_cast<T>(std::log(total) + (static_cast<double>(largest) - target_logit));
+}
+
+void require_targets(std::string_view operation, const Tensor& targets, std::int64_t rows, std::int64_t vocabulary) {
+  require_count(operation, "targets", targets, rows, DType::kInt32);
+  const std::span<const std::int32_t> ids = targets.span<std::int32_t>();
+  for (std::size_t row = 0; row < ids.size(); ++row) {
+    require(ids[row] == kIgnoredTarget || (ids[row] >= 0 && ids[row] < vocabulary), operation, ": target ", ids[row],
+            " of row ", row, " is not in [0, ", vocabulary, ")");
+  }
+}
+
+template <bool kGradient>
+void row_losses(std::string_view operation, const Tensor& losses, const Tensor& logits, const Tensor& targets,
+                double gradient_scale) {
+  on_device_and_type(operation, logits, [&](auto zero) {
+    using T = decltype(zero);
+    const std::int64_t rows = rows_of(logits), vocabulary = columns_of(logits);
+    require_count(operation, "losses", losses, rows, logits.dtype());
+    require_targets(operation, targets, rows, vocabulary);
+    T *const to = data_of<T>(losses), *const from = data_of<T>(logits);
+    const std::int32_t* const ids = data_of<std::int32_t>(targets);
+    parallel_tasks(rows, logits.count(), [=](std::int64_t row) {
+      to[row] = row_loss<kGradient>(from + row * vocabulary, vocabulary, ids[row], gradient_scale);
+    });
+  });
+}
+
+/// A view of rows [begin, end) of `tensor` seen as a matrix.
+Tensor matrix_rows(const Tensor& tensor, std::int64_t begin, std::int64_t end) {
+  return tensor.reshape({rows_of(tensor), columns_of(tensor)}).rows(begin, end);
+}
+
+}  // namespace
+
+void softmax_cross_entropy(const Tensor& losses, const Tensor& logits, const Tensor& targets, double gradient_scale) {
+  row_losses<true>("softmax_cross_entropy", losses, logits, targets, gradient_scale);
+}
+
+void cross_entropy_loss(const Tensor& losses, const Tensor& logits, const Tensor& targets) {
+  row_losses<false>("cross_entropy_loss", losses, logits, targets, 0.0);
+}
+
+void linear_cross_entropy(const Tensor& losses, const Tensor& input_gradient, const Tensor& weight_gradient,
+                          Write weight_write, const Tensor& input, const Tensor& weight, const Tensor& targets,
+                          double gradient_scale) {
+  require(input_gradient.is_defined() == weight_gradient.is_defined(),
+          "linear_cross_entropy: give both gradients or none");
+  constexpr std::int64_t kScratchBytes = 128 << 20, kRowMultiple = 64;
+  const std::int64_t rows = rows_of(input), vocabulary = rows_of(weight);
+  require_count("linear_cross_entropy", "losses", losses, rows, input.dtype());
+  require_targets("linear_cross_entropy", targets, rows, vocabulary);
+  const std::int64_t row_bytes =
+      std::max<std::int64_t>(1, vocabulary) * static_cast<std::int64_t>(bytes_of(input.dtype()));
+  const std::int64_t chunk = std::max(kRowMultiple, kScratchBytes / row_bytes / kRowMultiple * kRowMultiple);
+  const Tensor scratch = Tensor::empty({std::min(rows, chunk), vocabulary}, input.dtype(), input.device());
+  for (std::int64_t begin = 0; begin < rows; begin += chunk) {
+    const std::int64_t end = std::min(rows, begin + chunk);
+    const Tensor logits = scratch.rows(0, end - begin);    // [rows, V]
+    const Tensor hidden = matrix_rows(input, begin, end);  // [rows, C]
+    const Tensor chunk_losses = losses.reshape({rows}).rows(begin, end);
+    const Tensor chunk_targets = targets.reshape({rows}).rows(begin, end);
+    matmul(logits, hidden, Transpose::kNo, weight, Transpose::kYes);
+    if (!input_gradient.is_defined()) {
+      cross_entropy_loss(chunk_losses, logits, chunk_targets);
+      continue;
+    }
+    softmax_cross_entropy(chunk_losses, logits, chunk_targets, gradient_scale);
+    matmul(matrix_rows(input_gradient, begin, end), logits, Transpose::kNo, weight, Transpose::kNo);
+    matmul(weight_gradient, logits, Transpose::kYes, hidden, Transpose::kNo, begin == 0 ? weight_write : Write::kAdd);
+  }
+  if (rows == 0 && weight_gradient.is_defined() && weight_write == Write::kOverwrite) weight_gradient.fill_zero();
+}
+
+double mean_squared_error(const Tensor& prediction_gradient, const Tensor& prediction, const Tensor& target,
+                          double gradient_scale) {
+  double total = 0;
+  on_device_and_type("mean_squared_error", prediction, [&](auto zero) {
+    using T = decltype(zero);
+    require_like("mean_squared_error", "target", target, prediction);
+    const std::int64_t count = prediction.count();
+    const T *const y = data_of<T>(prediction), *const wanted = data_of<T>(target);
+    for (std::int64_t i = 0; i < count; ++i) {
+      const double difference = static_cast<double>(y[i] - wanted[i]);
+      total += difference * difference;
+    }
+    if (!prediction_gradient.is_defined()) return;
+    require_like("mean_squared_error", "gradient", prediction_gradient, prediction);
+    T* const gradient = data_of<T>(prediction_gradient);
+    const T factor = static_cast<T>(2.0 * gradient_scale / static_cast<double>(count));
+    for (std::int64_t i = 0; i < count; ++i) gradient[i] = factor * (y[i] - wanted[i]);
+  });
+  return total / static_cast<double>(prediction.count());
+}
+
+}  // namespace lockstep::kernels

@@ -1,0 +1,148 @@
+#include "kernels/optimizer.hpp"
+
+#include <bit>
+#include <cmath>
+
+#include "base/error.hpp"
+#include "kernels/cpu/block_sums.hpp"
+#include "kernels/cpu/check.hpp"
+#include "kernels/cpu/parallel.hpp"
+#include "kernels/cpu/simd.hpp"
+#include "kernels/loss.hpp"
+
+namespace lockstep::kernels {
+
+namespace {
+
+constexpr std::int64_t kBlock = 8192;  // elements per task
+
+using WideVector = double __attribute__((vector_size(128)));  // as many doubles as a Vector has floats
+
+std::int64_t count_of(std::span<const float> values) { return static_cast<std::int64_t>(values.size()); }
+
+void require_sizes(std::string_view operation, std::size_t expected, std::initializer_list<std::size_t> sizes) {
+  for (const std::size_t size : sizes) {
+    require(size == expected, operation, ": ", size, " elements beside ", expected, " parameters");
+  }
+}
+
+/// The constants of one Adam step, computed in double precision and rounded once, as PyTorch does.
+struct AdamConstants {
+  float decay, gradient_decay, beta1, one_minus_beta1, beta2, one_minus_beta2, correction2_sqrt, epsilon, step_size;
+  float gradient_scale;
+
+  explicit AdamConstants(const AdamOptions& o) {
+    const bool is_decoupled = o.decay_kind == WeightDecay::kDecoupled;
+    const auto steps = static_cast<double>(o.step);
+    decay = static_cast<float>(is_decoupled ? 1.0 - o.learning_rate * o.weight_decay : 1.0);
+    gradient_decay = static_cast<float>(is_decoupled ? 0.0 : o.weight_decay);
+    beta1 = static_cast<float>(o.beta1);
+    one_minus_beta1 = static_cast<float>(1.0 - o.beta1);
+    beta2 = static_cast<float>(o.beta2);
+    one_minus_beta2 = static_cast<float>(1.0 - o.beta2);
+    correction2_sqrt = static_cast<float>(std::sqrt(1.0 - std::pow(o.beta2, steps)));
+    epsilon = static_cast<float>(o.epsilon);
+    step_size = static_cast<float>(o.learning_rate / (1.0 - std::pow(o.beta1, steps)));
+    gradient_scale = static_cast<float>(o.gradient_scale);
+  }
+};
+
+void adam_block(float* p, float* m, float* v, const float* gradient, std::int64_t count, const AdamConstants& c) {
+#pragma GCC ivdep
+  for (std::int64_t i = 0; i < count; ++i) {
+    const float g = gradient[i] * c.gradient_scale + c.gradient_decay * p[i];
+    const float shrunk = p[i] * c.decay;
+    m[i] = m[i] * c.beta1 + c.one_minus_beta1 * g;
+    v[i] = v[i] * c.beta2 + c.one_minus_beta2 * g * g;
+    const float denominator = std::sqrt(v[i]) / c.correction2_sqrt + c.epsilon;
+    p[i] = shrunk - c.step_size * m[i] / denominator;
+  }
+}
+
+}  // namespace
+
+void sgd_step(std::span<float> parameter, std::span<float> velocity, std::span<const float> gradient,
+              const SgdOptions& options) {
+  require_sizes("sgd_step", parameter.size(), {gradient.size(), velocity.empty() ? parameter.size() : velocity.size()});
+  require(options.momentum == 0.0 || velocity.size() == parameter.size(), "sgd_step: momentum needs a velocity");
+  const auto rate = static_cast<float>(options.learning_rate), decay = static_cast<float>(options.weight_decay);
+  const auto momentum = static_cast<float>(options.momentum);
+  float* const p = parameter.data();
+  float* const speed = velocity.empty() ? nullptr : velocity.data();
+  const float* const from = gradient.data();
+  const std::int64_t count = count_of(parameter);
+  parallel_blocks(count, kBlock, count, [=](std::int64_t begin, std::int64_t end) {
+    if (speed == nullptr) {
+#pragma GCC ivdep
+      for (std::int64_t i = begin; i < end; ++i) p[i] -= rate * (from[i] + decay * p[i]);
+      return;
+    }
+#pragma GCC ivdep
+    for (std::int64_t i = begin; i < end; ++i) {
+      speed[i] = momentum * speed[i] + (from[i] + decay * p[i]);
+      p[i] -= rate * speed[i];
+    }
+  });
+}
+
+void adam_step(std::span<float> parameter, std::span<float> first_moment, std::span<float> second_moment,
+               std::span<const float> gradient, const AdamOptions& options) {
+  require_sizes("adam_step", parameter.size(), {first_moment.size(), second_moment.size(), gradient.size()});
+  require(options.step >= 1, "adam_step: steps count from 1, not ", options.step);
+  const AdamConstants constants(options);
+  const std::int64_t count = count_of(parameter);
+  parallel_blocks(count, kBlock, count, [&](std::int64_t begin, std::int64_t end) {
+    adam_block(parameter.data() + begin, first_moment.data() + begin, second_moment.data() + begin,
+               gradient.data() + begin, end - begin, constants);
+  });
+}
+
+double squared_norm(std::span<const float> values) {
+  const float* const from = values.data();
+  return block_sum(count_of(values), [=](std::int64_t begin, std::int64_t end) {
+    WideVector sums{};
+    for_each_vector<float>(end - begin, [&](std::int64_t i, auto lanes) {
+      const WideVector wide = __builtin_convertvector(load(from + begin + i, lanes), WideVector);
+      sums += wide * wide;
+    });
+    double total = 0;
+    for (int lane = 0; lane < kLanes<float>; ++lane) total += sums[lane];
+    return total;
+  });
+}
+
+double sum(const Tensor& values) {
+  double total = 0;
+  on_device_and_type("sum", values, [&](auto zero) {
+    const auto* const from = data_of<decltype(zero)>(values);
+    total = block_sum(values.count(), [=](std::int64_t begin, std::int64_t end) {
+      double part = 0;
+      for (std::int64_t i = begin; i < end; ++i) part += static_cast<double>(from[i]);
+      return part;
+    });
+  });
+  return total;
+}
+
+void scale(std::span<float> values, double factor) {
+  float* const to = values.data();
+  const auto rounded = static_cast<float>(factor);
+  parallel_blocks(count_of(values), kBlock, count_of(values), [=](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) to[i] *= rounded;
+  });
+}
+
+bool is_finite(std::span<const float> values) {
+  // A float is finite unless all exponent bits are set.
+  const float* const from = values.data();
+  return block_sum(count_of(values), [=](std::int64_t begin, std::int64_t end) {
+           constexpr std::uint32_t kExponentBits = 0x7F800000;
+           int bad = 0;
+           for (std::int64_t i = begin; i < end; ++i) {
+             bad += (std::bit_cast<std::uint32_t>(from[i]) & kExponentBits) == kExponentBits ? 1 : 0;
+           }
+           return static_cast<double>(bad);
+         }) == 0.0;
+}
+
+}  // namespace lockstep::kernels

@@ -1,0 +1,53 @@
+#pragma once
+/// @file
+/// Operations on one element at a time. Common rules: kernels/ops.hpp. Unless noted, all tensors of a call have the
+/// same number of elements, and an output may be the same tensor as an input.
+#include "kernels/types.hpp"
+#include "tensor/tensor.hpp"
+
+namespace lockstep::kernels {
+
+/// out[i] = value.
+void fill(const Tensor& out, double value);
+
+/// out = input; the same dtype. @cost One read, one write.
+void copy(const Tensor& out, const Tensor& input);
+
+/// out = a + b.
+void add(const Tensor& out, const Tensor& a, const Tensor& b);
+
+/// out += factor * input.
+void add_scaled(const Tensor& out, double factor, const Tensor& input);
+
+/// out *= factor.
+void scale(const Tensor& out, double factor);
+
+/// out[r, c] = input[r, c] + bias[c].
+/// @param out    [..., C].
+/// @param input  [..., C].
+/// @param bias   [C].
+void add_bias(const Tensor& out, const Tensor& input, const Tensor& bias);
+
+/// out = max(input, 0); NaN stays NaN.
+void relu_forward(const Tensor& out, const Tensor& input);
+
+/// input_gradient = out_gradient where out > 0, else 0.
+/// @param input_gradient  May be the same tensor as `out_gradient`.
+/// @param write           Overwrite, or add to `input_gradient`.
+/// @param out_gradient    Gradient of the result of relu_forward.
+/// @param out             The result of relu_forward (or its input: the signs agree).
+void relu_backward(const Tensor& input_gradient, Write write, const Tensor& out_gradient, const Tensor& out);
+
+/// out = GELU(input) in the tanh form: x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))).
+/// Float32: error below 3e-7 of max(|x|, 1).
+/// @source Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016, section 2; GPT-2's form.
+void gelu_forward(const Tensor& out, const Tensor& input);
+
+/// input_gradient = out_gradient * GELU'(input).
+/// @param input_gradient  May be the same tensor as `out_gradient`.
+/// @param write           Overwrite, or add to `input_gradient`.
+/// @param out_gradient    Gradient of the result of gelu_forward.
+/// @param input           What gelu_forward was given.
+void gelu_backward(const Tensor& input_gradient, Write write, const Tensor& out_gradient, const Tensor& input);
+
+}  // namespace lockstep::kernels

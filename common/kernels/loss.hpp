@@ -1,0 +1,55 @@
+#pragma once
+/// @file
+/// Losses, each fused with its gradient. Common rules: kernels/ops.hpp.
+#include <cstdint>
+
+#include "kernels/types.hpp"
+#include "tensor/tensor.hpp"
+
+namespace lockstep::kernels {
+
+/// A target that no row has to predict: loss 0, gradient 0 (PyTorch's default ignore_index).
+inline constexpr std::int32_t kIgnoredTarget = -100;
+
+/// losses[r] = log(sum exp(logits[r])) - logits[r, targets[r]], and `logits` replaced by their gradient
+/// gradient_scale * (softmax(logits[r]) - onehot(targets[r])).
+///
+/// @param losses          [R], not scaled; 0 for ignored rows.
+/// @param logits          [..., V], in: logits, out: gradient.
+/// @param targets         [R] int32, in [0, V) or kIgnoredTarget.
+/// @param gradient_scale  dLoss/dlosses[r], for example 1 / number of targets.
+/// @throws ContractError  A target out of range; names it and its row.
+void softmax_cross_entropy(const Tensor& losses, const Tensor& logits, const Tensor& targets, double gradient_scale);
+
+/// As softmax_cross_entropy without the gradient: `logits` stay (evaluation).
+void cross_entropy_loss(const Tensor& losses, const Tensor& logits, const Tensor& targets);
+
+/// A language model's head and loss without the [R, V] logits: logits = input weight^T for some rows at a time, their
+/// softmax_cross_entropy, and both gradients from them while they are warm.
+///
+/// @param losses           [R].
+/// @param input_gradient   [..., C], overwritten; undefined if no gradient is wanted (evaluation).
+/// @param weight_gradient  [V, C], written as `weight_write` says; undefined like input_gradient.
+/// @param weight_write     Overwrite, or add to `weight_gradient`.
+/// @param input            [..., C].
+/// @param weight           [V, C]: the token table of a tied head.
+/// @param targets          [R] int32, as in softmax_cross_entropy.
+/// @param gradient_scale   As in softmax_cross_entropy.
+/// @cost 6 R V C flops with gradients, 2 R V C without; at most 128 MiB of scratch.
+void linear_cross_entropy(const Tensor& losses, const Tensor& input_gradient, const Tensor& weight_gradient,
+                          Write weight_write, const Tensor& input, const Tensor& weight, const Tensor& targets,
+                          double gradient_scale);
+
+/// The sum of all elements in double precision; does not depend on the number of threads.
+[[nodiscard]] double sum(const Tensor& values);
+
+/// The mean of (prediction - target)^2 over all elements, and its gradient.
+///
+/// @param prediction_gradient  As `prediction`: gradient_scale * 2 (prediction - target) / count; undefined for none.
+/// @param prediction           Any shape.
+/// @param target               As `prediction`.
+/// @param gradient_scale       The gradient that reaches the mean.
+[[nodiscard]] double mean_squared_error(const Tensor& prediction_gradient, const Tensor& prediction,
+                                        const Tensor& target, double gradient_scale = 1.0);
+
+}  // namespace lockstep::kernels

@@ -1,0 +1,58 @@
+#pragma once
+/// @file
+/// Matrix products. Common rules: kernels/ops.hpp.
+#include "kernels/types.hpp"
+#include "tensor/tensor.hpp"
+
+namespace lockstep::kernels {
+
+/// out = op(a) op(b), or out += op(a) op(b).
+///
+/// @param out          [M, N].
+/// @param a            [M, K], or [K, M] with Transpose::kYes.
+/// @param a_transpose  How `a` is stored.
+/// @param b            [K, N], or [N, K] with Transpose::kYes.
+/// @param b_transpose  How `b` is stored.
+/// @param write        Overwrite, or add to `out`.
+/// @cost 2 M N K flops. Float32 runs on oneDNN where it is installed, else on Eigen; float64 on Eigen.
+void matmul(const Tensor& out, const Tensor& a, Transpose a_transpose, const Tensor& b, Transpose b_transpose,
+            Write write = Write::kOverwrite);
+
+/// out = input op(weight) + bias: a fully connected layer, in one pass.
+///
+/// @param out               [..., N].
+/// @param input             [..., K].
+/// @param weight            [K, N] (GPT-2's Conv1D), or [N, K] with Transpose::kYes (PyTorch's Linear).
+/// @param weight_transpose  How `weight` is stored.
+/// @param bias              [N], or undefined for none.
+void linear_forward(const Tensor& out, const Tensor& input, const Tensor& weight, Transpose weight_transpose,
+                    const Tensor& bias);
+
+/// The gradient of linear_forward with respect to its input: out_gradient op(weight)^T.
+///
+/// @param input_gradient    [..., K].
+/// @param write             Overwrite, or add to `input_gradient`.
+/// @param out_gradient      [..., N].
+/// @param weight            As in linear_forward.
+/// @param weight_transpose  As in linear_forward.
+void linear_input_gradient(const Tensor& input_gradient, Write write, const Tensor& out_gradient, const Tensor& weight,
+                           Transpose weight_transpose);
+
+/// The gradient of linear_forward with respect to its weight: input^T out_gradient (or its transpose).
+///
+/// @param weight_gradient   As `weight` in linear_forward.
+/// @param write             Overwrite, or add to `weight_gradient`.
+/// @param input             [..., K].
+/// @param out_gradient      [..., N].
+/// @param weight_transpose  As in linear_forward.
+void linear_weight_gradient(const Tensor& weight_gradient, Write write, const Tensor& input, const Tensor& out_gradient,
+                            Transpose weight_transpose);
+
+/// The gradient of a bias: the sum over rows.
+///
+/// @param bias_gradient  [N].
+/// @param write          Overwrite, or add to `bias_gradient`.
+/// @param out_gradient   [..., N].
+void bias_gradient(const Tensor& bias_gradient, Write write, const Tensor& out_gradient);
+
+}  // namespace lockstep::kernels

@@ -1,0 +1,25 @@
+#pragma once
+/// @file
+/// Every operation under the models, one signature each, whatever the device.
+///
+/// Common rules:
+/// - Outputs come first. They are allocated by the caller and may not overlap inputs unless a function says so.
+/// - Tensors are float32 or float64 (all of one call alike; float64 is for gradient checks and is not fast), token ids
+///   int32. A tensor of rank above 2 counts as a matrix [rows, last dimension] where a matrix is asked for.
+/// - A shape, type or device that does not fit is a ContractError that names the operation and the shapes.
+/// - Results repeat bit for bit for one build, machine and number of threads. All operations but those built on
+///   oneDNN's or Eigen's matrix products also do not depend on the number of threads: work is divided into blocks of
+///   fixed size and partial sums are added in block order.
+/// - At most omp_get_max_threads() threads work. Nothing is allocated per call except from the caching allocator.
+/// - NaN and infinity propagate.
+///
+/// Letters in shapes: B samples, T positions, C channels, H heads, V vocabulary, M N K sizes of a matrix product.
+#include "kernels/attention.hpp"
+#include "kernels/dropout.hpp"
+#include "kernels/elementwise.hpp"
+#include "kernels/embedding.hpp"
+#include "kernels/layer_norm.hpp"
+#include "kernels/loss.hpp"
+#include "kernels/matmul.hpp"
+#include "kernels/optimizer.hpp"
+#include "kernels/types.hpp"

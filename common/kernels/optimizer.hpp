@@ -1,0 +1,65 @@
+#pragma once
+/// @file
+/// Parameter updates in one pass over memory. Common rules: kernels/ops.hpp. Formulas and the order of rounding are
+/// those of PyTorch's torch.optim (1.13), so that a step agrees to float32 rounding.
+#include <cstdint>
+#include <span>
+
+#include "kernels/types.hpp"
+#include "tensor/tensor.hpp"
+
+namespace lockstep::kernels {
+
+/// Parameters of sgd_step().
+struct SgdOptions {
+  double learning_rate = 0.0;  ///< Step size.
+  double momentum = 0.0;       ///< Share of the last step that is kept.
+  double weight_decay = 0.0;   ///< Added to the gradient.
+};
+
+/// g = gradient + weight_decay p; velocity = momentum velocity + g; p -= learning_rate velocity.
+///
+/// @param parameter  [N], in place.
+/// @param velocity   [N], in place, zeros before the first step; empty without momentum (then p -= learning_rate g).
+/// @param gradient   [N].
+/// @param options    Hyperparameters.
+void sgd_step(std::span<float> parameter, std::span<float> velocity, std::span<const float> gradient,
+              const SgdOptions& options);
+
+/// Whether weight decay is part of the gradient (Adam) or shrinks the parameter (AdamW).
+enum class WeightDecay { kInGradient, kDecoupled };
+
+/// Parameters of adam_step().
+struct AdamOptions {
+  double learning_rate = 1e-3;                       ///< Step size.
+  double beta1 = 0.9;                                ///< Decay of the mean of gradients.
+  double beta2 = 0.999;                              ///< Decay of the mean of their squares.
+  double epsilon = 1e-8;                             ///< Keeps the quotient finite.
+  double weight_decay = 0.0;                         ///< 0: none.
+  WeightDecay decay_kind = WeightDecay::kDecoupled;  ///< Decoupled (AdamW) or added to the gradient (Adam).
+  std::int64_t step = 1;                             ///< This step's number, from 1; for bias correction.
+  double gradient_scale = 1.0;  ///< The gradient is multiplied by it first (clipping without a pass of its own).
+};
+
+/// One step of Adam or AdamW.
+///
+/// @param parameter      [N], in place.
+/// @param first_moment   [N], in place, zeros before the first step.
+/// @param second_moment  [N], in place, zeros before the first step.
+/// @param gradient       [N].
+/// @param options        Hyperparameters.
+/// @cost Reads 16 and writes 12 bytes per element.
+/// @source Kingma and Ba, ICLR 2015, algorithm 1; Loshchilov and Hutter, ICLR 2019, algorithm 2.
+void adam_step(std::span<float> parameter, std::span<float> first_moment, std::span<float> second_moment,
+               std::span<const float> gradient, const AdamOptions& options);
+
+/// The sum of squares in double precision; does not depend on the number of threads.
+[[nodiscard]] double squared_norm(std::span<const float> values);
+
+/// values[i] *= factor.
+void scale(std::span<float> values, double factor);
+
+/// Whether no element is NaN or infinite.
+[[nodiscard]] bool is_finite(std::span<const float> values);
+
+}  // namespace lockstep::kernels

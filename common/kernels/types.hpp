@@ -1,0 +1,31 @@
+#pragma once
+/// @file
+/// Small types that several operations share.
+#include <cstdint>
+#include <span>
+
+namespace lockstep::kernels {
+
+/// Whether an output replaces what is there or is added to it. A first gradient contribution overwrites, so that
+/// nothing is filled with zeros.
+enum class Write { kOverwrite, kAdd };
+
+/// Whether a matrix is used as stored or with rows and columns exchanged.
+enum class Transpose { kNo, kYes };
+
+/// Which elements a dropout drops: a pure function of (key, sample id, element within the sample), so that the same
+/// global batch draws the same mask however it is divided over ranks, micro-batches and threads; nothing is stored.
+struct DropoutMask {
+  float probability = 0.0F;                  ///< Of dropping an element, in [0, 1). 0: no dropout.
+  std::uint64_t key = 0;                     ///< From dropout_key().
+  std::span<const std::int64_t> sample_ids;  ///< [B] global ids; the first dimension of the tensor is B.
+
+  /// False: dropout changes nothing.
+  [[nodiscard]] bool is_active() const noexcept { return probability > 0.0F; }
+};
+
+/// The key of one dropout layer in one step.
+/// @param layer  Differs between all dropouts of a model.
+[[nodiscard]] std::uint64_t dropout_key(std::uint64_t seed, std::int64_t step, std::uint64_t layer) noexcept;
+
+}  // namespace lockstep::kernels

@@ -1,0 +1,15 @@
+#pragma once
+/// @file
+/// The flight records of all ranks of a job, side by side.
+#include <cstddef>
+#include <filesystem>
+#include <string>
+
+namespace lockstep::launch {
+
+/// The last `count` collectives of each rank in `folder`, newest last, as indented lines under a line per rank. A rank
+/// that has entered fewer collectives than another is said to be behind. Empty where no rank has recorded anything;
+/// files that cannot be read are named in the text.
+[[nodiscard]] std::string flight_summary(const std::filesystem::path& folder, std::size_t count);
+
+}  // namespace lockstep::launch

@@ -1,0 +1,36 @@
+#pragma once
+/// @file
+/// Where the flight recorders of a job's ranks write, and where those of the last failed job are found.
+#include <filesystem>
+#include <optional>
+
+namespace lockstep::launch {
+
+/// The folder of one job below state_folder(). It is removed when the job ends well, and kept as the last failure
+/// where keep() was called; older ones, also those of killed launchers, are removed when a new one is made.
+class JobFolder {
+ public:
+  /// @throws IoError  The folder cannot be made, or belongs to another user.
+  JobFolder();
+  JobFolder(const JobFolder&) = delete;
+  JobFolder& operator=(const JobFolder&) = delete;
+  ~JobFolder();
+
+  /// Removed with this object.
+  [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
+
+  /// Makes this the job that last_failure() finds.
+  void keep();
+
+ private:
+  std::filesystem::path path_;
+  bool is_kept_ = false;
+};
+
+/// LOCKSTEP_STATE_DIR, else a folder of this user's (mode 0700) below the folder for temporary files.
+[[nodiscard]] std::filesystem::path state_folder();
+
+/// The folder of the job that failed last, if any.
+[[nodiscard]] std::optional<std::filesystem::path> last_failure();
+
+}  // namespace lockstep::launch

@@ -1,0 +1,64 @@
+#pragma once
+/// @file
+/// Starts the ranks of a job on this host, passes their output on, and ends all of them when one fails.
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launch/output_merger.hpp"
+#include "launch/rank_environment.hpp"
+
+namespace lockstep::launch {
+
+/// What to run, and how patiently.
+struct JobOptions {
+  std::vector<std::string> command;  ///< Program (a path, or a name that PATH finds), then its arguments.
+  int world_size = 1;                ///< Ranks, all on this host; at least 1.
+  OutputStyle style =
+      OutputStyle::kPrefixed;     ///< kFirstLive counts as kFirstPlain where standard output is no terminal.
+  Variables variables;            ///< Further variables for all ranks; they win over the launcher's own.
+  std::string name = "lockstep";  ///< Begins the launcher's own lines.
+  /// After a failure, before SIGTERM: lets the other ranks notice by themselves and say what they saw.
+  std::chrono::milliseconds settle{1000};
+  /// From SIGTERM to SIGKILL.
+  std::chrono::milliseconds grace{4000};
+};
+
+/// The rank that failed first.
+struct RankFailure {
+  int rank = -1;                        ///< In [0, world_size).
+  std::string what;                     ///< "was killed by SIGSEGV (Segmentation fault)", "exited with code 3".
+  std::vector<std::string> last_lines;  ///< Of its output, oldest first; at most OutputMerger::kKeptLines.
+};
+
+/// How a job ended.
+struct JobResult {
+  /// 0: all ranks ended with 0. Else that of the first rank to fail (128 + signal; 127: it could not be started), or
+  /// 128 + signal where a signal to the launcher ended the job.
+  int exit_code = 0;
+  std::optional<RankFailure> failure;  ///< Of the first rank to fail; empty: none did.
+};
+
+/// Runs a job to its end.
+///
+/// Each rank is started by fork and exec from a small process of its own, the reaper, and finds in its environment:
+/// RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT (as from torchrun; the port is free and
+/// given to no other job), LOCKSTEP_STORE (a store that this process serves; bound before any rank starts),
+/// LOCKSTEP_TOKEN, LOCKSTEP_GENERATION, LOCKSTEP_FLIGHT_DIR, OMP_NUM_THREADS, and with kFirstLive on a terminal
+/// LOCKSTEP_PROGRESS=terminal and COLUMNS, since the ranks' own output is a pipe.
+/// Its standard input is empty.
+///
+/// Standard output and standard error of the ranks go to those of this process. When a rank ends with anything but 0,
+/// a line on standard error names it at once; the others get `settle`, then SIGTERM, then after `grace` SIGKILL.
+/// SIGINT, SIGTERM or SIGHUP to this process ends all ranks with SIGTERM, and after `grace` or at a second signal with
+/// SIGKILL. When this process is killed, the reaper kills every process below it, whatever it is.
+///
+/// @throws ContractError  No command, or world_size < 1.
+/// @throws IoError        The reaper, a pipe or a port is not to be had. A rank that cannot be started is no
+///                        exception: it is the job's failure.
+/// @pre  SIGINT, SIGTERM and SIGHUP are not handled by other threads of this process.
+/// @post No process of the job is left.
+[[nodiscard]] JobResult run_job(const JobOptions& options);
+
+}  // namespace lockstep::launch

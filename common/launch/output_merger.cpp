@@ -1,0 +1,83 @@
+#include "launch/output_merger.hpp"
+
+#include <utility>
+
+namespace lockstep::launch {
+namespace {
+
+constexpr std::string_view kEraseLine = "\r\033[K";
+
+std::size_t index_of(OutputStream stream) { return static_cast<std::size_t>(stream); }
+
+}  // namespace
+
+OutputMerger::OutputMerger(int world_size, OutputStyle style, Sink sink)
+    : ranks_(static_cast<std::size_t>(world_size)), style_(style), sink_(std::move(sink)) {}
+
+void OutputMerger::add(int rank, OutputStream stream, std::string_view bytes) {
+  if (rank == 0 && stream == OutputStream::kOut && style_ == OutputStyle::kFirstLive) pass_on_live(bytes);
+  std::string& held = ranks_[static_cast<std::size_t>(rank)].held[index_of(stream)];
+  held.append(bytes);
+  std::size_t begin = 0;
+  for (std::size_t end = held.find('\n'); end != std::string::npos; end = held.find('\n', begin)) {
+    pass_on(rank, stream, std::string_view(held).substr(begin, end - begin));
+    begin = end + 1;
+  }
+  held.erase(0, begin);
+  if (held.size() > kLongestLine) close(rank, stream);
+}
+
+void OutputMerger::close(int rank, OutputStream stream) {
+  std::string& held = ranks_[static_cast<std::size_t>(rank)].held[index_of(stream)];
+  if (held.empty()) return;
+  const std::string line = std::exchange(held, {});
+  if (rank == 0 && stream == OutputStream::kOut && !live_.empty()) {
+    live_.clear();
+    sink_(stream, "\n");
+  }
+  pass_on(rank, stream, line);
+}
+
+void OutputMerger::announce(const std::string& line) { write_between(OutputStream::kErr, line + "\n"); }
+
+std::vector<std::string> OutputMerger::last_lines(int rank) const {
+  const std::deque<std::string>& kept = ranks_[static_cast<std::size_t>(rank)].kept;
+  return {kept.begin(), kept.end()};
+}
+
+void OutputMerger::pass_on(int rank, OutputStream stream, std::string_view line) {
+  keep(ranks_[static_cast<std::size_t>(rank)], line);
+  if (rank == 0 && style_ == OutputStyle::kFirstLive && stream == OutputStream::kOut) return;  // written already
+  const bool has_prefix = style_ == OutputStyle::kPrefixed || (rank != 0 && style_ != OutputStyle::kPlain);
+  std::string text = has_prefix ? "[rank " + std::to_string(rank) + "] " : std::string();
+  write_between(stream, text.append(line).append("\n"));
+}
+
+void OutputMerger::pass_on_live(std::string_view bytes) {
+  sink_(OutputStream::kOut, bytes);
+  const std::size_t line_start = bytes.find_last_of("\r\n");
+  if (line_start != std::string_view::npos) live_.clear();
+  live_.append(line_start == std::string_view::npos ? bytes : bytes.substr(line_start + 1));
+}
+
+// A progress line is redrawn by "\r": what stood there last is what counts.
+void OutputMerger::keep(Rank& rank, std::string_view line) {
+  while (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+  const std::size_t redraw = line.rfind('\r');
+  if (redraw != std::string_view::npos) line.remove_prefix(redraw + 1);
+  rank.kept.emplace_back(line);
+  if (rank.kept.size() > kKeptLines) rank.kept.pop_front();
+}
+
+// Where rank 0's progress line stands on the terminal, it makes room for the text and is drawn again below it.
+void OutputMerger::write_between(OutputStream stream, const std::string& text) {
+  if (live_.empty()) {
+    sink_(stream, text);
+    return;
+  }
+  sink_(OutputStream::kOut, kEraseLine);
+  sink_(stream, text);
+  sink_(OutputStream::kOut, live_);
+}
+
+}  // namespace lockstep::launch

@@ -1,0 +1,137 @@
+#include "launch/reaper_process.hpp"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace lockstep::launch {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// File actions and attributes of posix_spawn(3), freed at the end of the scope.
+class SpawnPlan {
+ public:
+  SpawnPlan() {
+    posix_spawn_file_actions_init(&actions_);
+    posix_spawnattr_init(&attributes_);
+  }
+  SpawnPlan(const SpawnPlan&) = delete;
+  SpawnPlan& operator=(const SpawnPlan&) = delete;
+  ~SpawnPlan() {
+    posix_spawn_file_actions_destroy(&actions_);
+    posix_spawnattr_destroy(&attributes_);
+  }
+
+  [[nodiscard]] posix_spawn_file_actions_t* actions() noexcept { return &actions_; }
+  [[nodiscard]] posix_spawnattr_t* attributes() noexcept { return &attributes_; }
+
+ private:
+  posix_spawn_file_actions_t actions_{};
+  posix_spawnattr_t attributes_{};
+};
+
+std::vector<char*> pointers_to(std::vector<std::string>& strings) {
+  std::vector<char*> pointers;
+  for (std::string& text : strings) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+// A copy of `fd` numbered `lowest` or higher, closed on exec: out of the way of the numbers the reaper expects.
+UniqueFd moved_above(UniqueFd fd, int lowest) {
+  UniqueFd moved(fcntl(fd.get(), F_DUPFD_CLOEXEC, lowest));
+  if (!moved.is_open()) throw IoError("cannot pass a descriptor to the ranks (ulimit -n raises their number)", errno);
+  return moved;
+}
+
+}  // namespace
+
+fs::path find_reaper() {
+  std::error_code ignored;
+  const fs::path here = fs::read_symlink("/proc/self/exe", ignored).parent_path();
+  for (const fs::path& candidate :
+       {here / "lockstep_reaper", here / "../bin/lockstep_reaper", fs::path(LOCKSTEP_REAPER)}) {
+    if (access(candidate.c_str(), X_OK) == 0) return candidate;
+  }
+  throw IoError(concat("the program lockstep_reaper, which watches over ranks, is not in ", here.string(),
+                       "; build it: cmake --build --preset cpu --target lockstep_reaper"));
+}
+
+ReaperProcess::ReaperProcess(const std::vector<std::string>& command, int world_size,
+                             const std::vector<std::string>& environment, const sigset_t& mask)
+    : world_size_(world_size) {
+  const int lowest = output_fd(world_size);
+  int pair[2];
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+    throw IoError("cannot make a socket pair", errno);
+  control_.reset(pair[0]);
+  const UniqueFd reaper_control = moved_above(UniqueFd(pair[1]), lowest);
+  std::vector<Pipe> pipes;
+  for (int i = 0; i < 2 * world_size; ++i) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) throw IoError("cannot make a pipe (ulimit -n raises their number)", errno);
+    UniqueFd read(ends[0]);
+    fcntl(read.get(), F_SETFL, O_NONBLOCK);
+    pipes.push_back({std::move(read), moved_above(UniqueFd(ends[1]), lowest)});
+  }
+  spawn(command, environment, mask, reaper_control.get(), pipes);
+  for (Pipe& pipe : pipes) outputs_.push_back(std::move(pipe.read));
+}
+
+void ReaperProcess::spawn(const std::vector<std::string>& command, const std::vector<std::string>& environment,
+                          const sigset_t& mask, int reaper_control, const std::vector<Pipe>& pipes) {
+  SpawnPlan plan;
+  posix_spawn_file_actions_addopen(plan.actions(), STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(plan.actions(), STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  posix_spawn_file_actions_adddup2(plan.actions(), reaper_control, kControlFd);
+  for (std::size_t i = 0; i < pipes.size(); ++i) {
+    posix_spawn_file_actions_adddup2(plan.actions(), pipes[i].write.get(), output_fd(0) + static_cast<int>(i));
+  }
+  posix_spawn_file_actions_addclosefrom_np(plan.actions(), output_fd(world_size_));
+  sigset_t every_signal;
+  sigfillset(&every_signal);
+  posix_spawnattr_setsigdefault(plan.attributes(), &every_signal);
+  posix_spawnattr_setsigmask(plan.attributes(), &mask);
+  posix_spawnattr_setpgroup(plan.attributes(), 0);  // so that Ctrl-C reaches the launcher alone, which then decides
+  posix_spawnattr_setflags(plan.attributes(), POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+
+  const std::string program = find_reaper().string();
+  std::vector<std::string> arguments = {program, std::to_string(world_size_), "0"};
+  arguments.insert(arguments.end(), command.begin(), command.end());
+  std::vector<std::string> variables = environment;
+  const int error = posix_spawn(&pid_, program.c_str(), plan.actions(), plan.attributes(),
+                                pointers_to(arguments).data(), pointers_to(variables).data());
+  if (error != 0) throw IoError(concat("cannot start ", program), error);
+}
+
+ReaperProcess::~ReaperProcess() {
+  control_.reset();  // the reaper now kills what still runs, and ends
+  while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) continue;
+}
+
+UniqueFd& ReaperProcess::output(int rank, OutputStream stream) {
+  return outputs_[static_cast<std::size_t>(2 * rank + static_cast<int>(stream))];
+}
+
+std::optional<ReaperEvent> ReaperProcess::receive() {
+  ReaperEvent event;
+  const ssize_t bytes = recv(control_.get(), &event, sizeof(event), MSG_DONTWAIT);
+  if (bytes == static_cast<ssize_t>(sizeof(event))) return event;
+  const bool is_empty = bytes < 0 && (errno == EAGAIN || errno == EINTR);
+  if (!is_empty) has_ended_ = true;
+  return std::nullopt;
+}
+
+void ReaperProcess::send(ReaperCommand command) noexcept {
+  if (!has_ended_) ::send(control_.get(), &command, sizeof(command), MSG_NOSIGNAL);
+}
+
+}  // namespace lockstep::launch

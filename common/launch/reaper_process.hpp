@@ -1,0 +1,66 @@
+#pragma once
+/// @file
+/// The launcher's side of the reaper (see reaper_protocol.hpp).
+#include <signal.h>
+#include <sys/types.h>
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/unique_fd.hpp"
+#include "launch/output_merger.hpp"
+#include "launch/reaper_protocol.hpp"
+
+namespace lockstep::launch {
+
+/// A running reaper and, below it, the ranks of this host. Destroying it ends all of them.
+/// Thread safety: one thread at a time.
+class ReaperProcess {
+ public:
+  /// Starts `world_size` ranks of `command`. Their environment is `environment` ("NAME=value") plus RANK and
+  /// LOCAL_RANK, their signal mask `mask`.
+  /// @throws IoError  The reaper's program, a process or a pipe is not to be had.
+  ReaperProcess(const std::vector<std::string>& command, int world_size, const std::vector<std::string>& environment,
+                const sigset_t& mask);
+  ReaperProcess(const ReaperProcess&) = delete;
+  ReaperProcess& operator=(const ReaperProcess&) = delete;
+  ~ReaperProcess();
+
+  /// Readable when receive() has something to tell; closed descriptors stand for ended streams.
+  [[nodiscard]] int control_fd() const noexcept { return control_.get(); }
+
+  /// Reading end of a rank's stream, non-blocking.
+  [[nodiscard]] UniqueFd& output(int rank, OutputStream stream);
+
+  /// The next event, if one is there. Never blocks.
+  [[nodiscard]] std::optional<ReaperEvent> receive();
+
+  /// True once receive() has met the end of the connection: the reaper and all below it have ended.
+  [[nodiscard]] bool has_ended() const noexcept { return has_ended_; }
+
+  /// Tells the reaper; does nothing where it has ended.
+  void send(ReaperCommand command) noexcept;
+
+ private:
+  struct Pipe {
+    UniqueFd read;
+    UniqueFd write;
+  };
+
+  void spawn(const std::vector<std::string>& command, const std::vector<std::string>& environment, const sigset_t& mask,
+             int reaper_control, const std::vector<Pipe>& pipes);
+
+  int world_size_;
+  UniqueFd control_;
+  std::vector<UniqueFd> outputs_;  // 2 * rank + stream
+  pid_t pid_ = -1;
+  bool has_ended_ = false;
+};
+
+/// The program `lockstep_reaper`: beside the running program, in the build folder's bin/, or where it was built.
+/// @throws IoError  It is in none of these places; says how to build it.
+[[nodiscard]] std::filesystem::path find_reaper();
+
+}  // namespace lockstep::launch

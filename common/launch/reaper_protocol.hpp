@@ -1,0 +1,40 @@
+#pragma once
+/// @file
+/// What the launcher and its reaper (`lockstep_reaper`, see reaper_main.cpp) say to each other.
+///
+/// The reaper is the parent of the ranks of one host. It is started with
+///
+///     lockstep_reaper LOCAL_WORLD_SIZE FIRST_RANK PROGRAM [ARGUMENTS...]
+///
+/// the environment that all ranks share, and descriptors by convention: one end of a SOCK_SEQPACKET pair to talk
+/// over, then for each rank the writing ends of its output pipes. Closing the launcher's end, by ending or by being
+/// killed, tells the reaper to kill every process below it.
+#include <cstdint>
+
+namespace lockstep::launch {
+
+/// Descriptor of the reaper's end of the socket pair.
+inline constexpr int kControlFd = 3;
+/// Descriptor of a rank's standard output; the one after it is that rank's standard error.
+constexpr int output_fd(int local_rank) noexcept { return kControlFd + 1 + 2 * local_rank; }
+
+/// Launcher to reaper, one packet each.
+enum class ReaperCommand : std::uint8_t {
+  kTerminate = 'T',  ///< SIGTERM to the process group of each rank that still runs.
+  kKill = 'K',       ///< SIGKILL to everything below the reaper, which then ends.
+};
+
+/// Reaper to launcher, one packet each.
+struct ReaperEvent {
+  /// What happened. Values appear on the wire; never renumber.
+  enum class Kind : std::int32_t {
+    kStarted = 1,      ///< detail: the rank's process id.
+    kStartFailed = 2,  ///< detail: errno of fork or exec.
+    kEnded = 3,        ///< detail: the status that waitpid() gave.
+  };
+  Kind kind = Kind::kStarted;   ///< What happened.
+  std::int32_t local_rank = 0;  ///< To which rank of this host.
+  std::int32_t detail = 0;      ///< Process id, wait status or errno, by kind.
+};
+
+}  // namespace lockstep::launch

@@ -1,0 +1,83 @@
+#pragma once
+/// @file
+/// The unit of every message after the handshake: a header of 64 bytes, then a payload. docs/wire_format.md is the
+/// page about it; this header and frame.cpp are the code.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/deadline.hpp"
+#include "net/tcp_socket.hpp"
+
+namespace lockstep::net {
+
+/// What a frame carries. Values appear on the wire; never renumber.
+enum class FrameType : std::uint16_t { kCollective = 1, kStoreRequest = 2, kStoreReply = 3, kControl = 4 };
+
+/// Sixteen bytes that the frame's user defines: a collective's fingerprint, zero elsewhere.
+using FrameTag = std::array<std::byte, 16>;
+
+/// The header as its user sees it; magic, version and the header's own checksum are added and checked below.
+struct FrameHeader {
+  FrameType type = FrameType::kCollective;  ///< What the payload is.
+  std::uint32_t generation = 0;             ///< Restart count of the job; a stale rank's frames are refused.
+  std::int32_t source_rank = -1;            ///< Sender, for messages.
+  std::uint64_t sequence = 0;               ///< Sender's choice: the collective's number, the request's number.
+  std::uint64_t payload_bytes = 0;          ///< Set by seal().
+  FrameTag tag{};                           ///< The user's own.
+  std::uint64_t payload_checksum = 0;       ///< Set by seal(): XXH3-64 of the payload.
+};
+
+/// Size of every header.
+constexpr std::size_t kFrameHeaderBytes = 64;
+/// A header as it stands on the wire.
+using EncodedHeader = std::array<std::byte, kFrameHeaderBytes>;
+
+/// What a receiver accepts.
+struct FrameLimits {
+  std::uint64_t max_payload_bytes = 0;  ///< A longer frame is refused before anything is allocated.
+  std::uint32_t generation = 0;         ///< The only one accepted.
+};
+
+/// A header with its payload.
+struct Frame {
+  FrameHeader header;              ///< As checked.
+  std::vector<std::byte> payload;  ///< May be empty.
+};
+
+/// XXH3-64.
+[[nodiscard]] std::uint64_t checksum(std::span<const std::byte> bytes) noexcept;
+
+/// Fills in the payload's length and checksum and writes the header as bytes.
+/// @cost  One pass over the payload.
+[[nodiscard]] EncodedHeader seal(FrameHeader header, std::span<const std::byte> payload) noexcept;
+
+/// Reads a header that arrived from `peer`.
+/// @throws FormatError  No frame of this project (shows the first bytes), another version, a damaged header, another
+///                      generation or too long a payload; each says which, and names the peer.
+[[nodiscard]] FrameHeader open_header(std::span<const std::byte, kFrameHeaderBytes> bytes, const FrameLimits& limits,
+                                      const std::string& peer);
+
+/// @throws FormatError  The payload is not the one the header was made for.
+void check_payload(const FrameHeader& header, std::span<const std::byte> payload, const std::string& peer);
+
+/// Sends header and payload with one system call where the kernel takes both.
+/// @throws IoError, TimeoutError  As TcpSocket::send_all.
+void send_frame(TcpSocket& socket, const FrameHeader& header, std::span<const std::byte> payload,
+                const Deadline& deadline);
+
+/// Receives the header of the next frame; receive_payload must follow where payload_bytes > 0.
+[[nodiscard]] FrameHeader receive_header(TcpSocket& socket, const FrameLimits& limits, const Deadline& deadline);
+
+/// Receives and checks the payload that `header` announced. @pre payload.size() == header.payload_bytes
+void receive_payload(TcpSocket& socket, const FrameHeader& header, std::span<std::byte> payload,
+                     const Deadline& deadline);
+
+/// Receives a whole frame into memory of its own.
+/// @throws FormatError, IoError, TimeoutError
+[[nodiscard]] Frame receive_frame(TcpSocket& socket, const FrameLimits& limits, const Deadline& deadline);
+
+}  // namespace lockstep::net

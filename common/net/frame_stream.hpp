@@ -1,0 +1,54 @@
+#pragma once
+/// @file
+/// Frames for loops around poll(2), where no connection may block the others.
+#include <cstddef>
+#include <deque>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "net/frame.hpp"
+
+namespace lockstep::net {
+
+/// A connection that sends and receives whole frames without ever waiting. Not thread-safe.
+class FrameStream {
+ public:
+  /// @param socket  Connected and authenticated. @param limits  What is accepted.
+  FrameStream(TcpSocket socket, FrameLimits limits) : socket_(std::move(socket)), limits_(limits) {}
+
+  /// The connection itself.
+  [[nodiscard]] TcpSocket& socket() noexcept { return socket_; }
+  /// For poll.
+  [[nodiscard]] int fd() const noexcept { return socket_.fd(); }
+  /// What to wait for: POLLIN, and POLLOUT while something is queued.
+  [[nodiscard]] short poll_events() const noexcept;
+
+  /// The next whole frame, or nothing until more bytes arrive. Call until it returns nothing.
+  /// @throws IoError      The peer closed or the connection broke.
+  /// @throws FormatError  What arrived is no acceptable frame.
+  [[nodiscard]] std::optional<Frame> receive();
+
+  /// Queues a frame and sends what the kernel takes now. @throws IoError
+  void send(const FrameHeader& header, std::span<const std::byte> payload);
+
+  /// Sends more of what is queued. @throws IoError
+  void flush();
+  /// Bytes that wait for the peer to read.
+  [[nodiscard]] std::size_t queued_bytes() const noexcept { return queued_bytes_; }
+  /// Waits until nothing is queued, or `deadline`.
+  void flush_until(const Deadline& deadline);
+
+ private:
+  TcpSocket socket_;
+  FrameLimits limits_;
+  EncodedHeader header_bytes_{};
+  std::size_t header_received_ = 0;
+  std::optional<Frame> partial_;
+  std::size_t payload_received_ = 0;
+  std::deque<std::vector<std::byte>> queue_;
+  std::size_t sent_of_first_ = 0;
+  std::size_t queued_bytes_ = 0;
+};
+
+}  // namespace lockstep::net

@@ -1,0 +1,87 @@
+#include "net/guarded_listener.hpp"
+
+#include <cerrno>
+#include <iterator>
+
+#include "base/error.hpp"
+
+namespace lockstep::net {
+
+GuardedListener::GuardedListener(const SocketAddress& address, std::string token, const Identity& expected)
+    : listener_(address), token_(std::move(token)), expected_(expected) {}
+
+void GuardedListener::append_poll_entries(std::vector<pollfd>& entries) const {
+  entries.push_back({listener_.fd(), POLLIN, 0});
+  for (const HandshakeServer& stranger : strangers_) entries.push_back({stranger.fd(), POLLIN, 0});
+}
+
+Deadline GuardedListener::next_deadline() const noexcept {
+  return strangers_.empty() ? Deadline::never() : strangers_.front().deadline();
+}
+
+void GuardedListener::refuse(std::list<HandshakeServer>::iterator stranger, const std::string& reason) {
+  ++refused_count_;
+  last_refusal_ = reason;
+  strangers_.erase(stranger);
+}
+
+void GuardedListener::accept_waiting() {
+  for (;;) {
+    try {
+      auto socket = listener_.try_accept();
+      if (!socket) return;
+      strangers_.emplace_back(std::move(*socket), token_, expected_, Deadline::after(kStrangerLimit));
+    } catch (const IoError& error) {
+      const bool is_out_of_descriptors = error.error_number() == EMFILE || error.error_number() == ENFILE;
+      if (!is_out_of_descriptors || strangers_.empty()) throw;
+      refuse(strangers_.begin(), error.what());
+    }
+    if (strangers_.size() > kMaxStrangers) {
+      refuse(strangers_.begin(), concat(strangers_.front().peer(), " was dropped to make room for others"));
+    }
+  }
+}
+
+std::vector<AcceptedPeer> GuardedListener::advance() {
+  accept_waiting();
+  std::vector<AcceptedPeer> accepted;
+  for (auto stranger = strangers_.begin(); stranger != strangers_.end();) {
+    const auto next = std::next(stranger);
+    try {
+      if (const auto identity = stranger->advance()) {
+        accepted.push_back({stranger->take_socket(), *identity});
+        strangers_.erase(stranger);
+      } else if (stranger->deadline().has_expired()) {
+        refuse(stranger,
+               concat(stranger->peer(), " connected and proved no token within ", format_seconds(kStrangerLimit)));
+      }
+    } catch (const Error& error) {
+      refuse(stranger, error.what());
+    }
+    stranger = next;
+  }
+  return accepted;
+}
+
+AcceptedPeer GuardedListener::accept(const Deadline& deadline) {
+  for (;;) {
+    if (!ready_.empty()) {
+      AcceptedPeer peer = std::move(ready_.front());
+      ready_.erase(ready_.begin());
+      return peer;
+    }
+    std::vector<pollfd> entries;
+    append_poll_entries(entries);
+    const int timeout_ms = deadline.earliest(next_deadline()).poll_timeout_ms();
+    const int ready_count = ::poll(entries.data(), entries.size(), timeout_ms);
+    if (ready_count < 0 && errno != EINTR) throw IoError("poll", errno);
+    ready_ = advance();
+    if (!ready_.empty() || !deadline.has_expired()) continue;
+    std::string message =
+        concat("no rank of the job connected to ", address().text(), " for ", format_seconds(deadline.waited()));
+    if (refused_count_ > 0) message += concat("; refused ", refused_count_, " strangers, last: ", last_refusal_);
+    throw TimeoutError(message);
+  }
+}
+
+}  // namespace lockstep::net

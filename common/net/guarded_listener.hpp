@@ -1,0 +1,70 @@
+#pragma once
+/// @file
+/// A listener that lets in only those who prove the job's token.
+#include <poll.h>
+
+#include <cstdint>
+#include <list>
+#include <string>
+#include <vector>
+
+#include "net/handshake.hpp"
+#include "net/tcp_listener.hpp"
+
+namespace lockstep::net {
+
+/// A connection whose other end has proved the token, and who it is.
+struct AcceptedPeer {
+  TcpSocket socket;   ///< Ready for frames.
+  Identity identity;  ///< As proved.
+};
+
+/// Runs the handshakes of all who connect at the same time, so that silent strangers delay nobody. A stranger gets
+/// kStrangerLimit, and only kMaxStrangers are kept; beyond that the oldest is dropped (honest ranks come again).
+/// Thread safety: one thread.
+class GuardedListener {
+ public:
+  /// Within which a stranger must prove the token.
+  static constexpr std::chrono::seconds kStrangerLimit{3};
+  /// Unproved connections held at once; the oldest goes first.
+  static constexpr std::size_t kMaxStrangers = 64;
+
+  /// Binds and listens. @param expected  Role and generation that are let in. @throws IoError  As TcpListener.
+  GuardedListener(const SocketAddress& address, std::string token, const Identity& expected);
+
+  GuardedListener(const GuardedListener&) = delete;  // handshakes refer to token_
+  GuardedListener& operator=(const GuardedListener&) = delete;
+
+  /// Where it listens, with the real port.
+  [[nodiscard]] const SocketAddress& address() const noexcept { return listener_.address(); }
+
+  /// Waits for the next peer that proves the token.
+  /// @throws TimeoutError  None by `deadline`; tells how many strangers were refused and why the last was.
+  [[nodiscard]] AcceptedPeer accept(const Deadline& deadline);
+
+  /// For loops of one's own: what to poll, how long at most, and one step once something is ready. Never waits.
+  void append_poll_entries(std::vector<pollfd>& entries) const;
+  /// When advance() is due even if nothing arrives.
+  [[nodiscard]] Deadline next_deadline() const noexcept;
+  /// Accepts, reads and judges what has come. @return  Peers that have proved the token.
+  [[nodiscard]] std::vector<AcceptedPeer> advance();
+
+  /// Strangers sent away so far.
+  [[nodiscard]] std::uint64_t refused_count() const noexcept { return refused_count_; }
+  /// Why the last one was; empty: none.
+  [[nodiscard]] const std::string& last_refusal() const noexcept { return last_refusal_; }
+
+ private:
+  void accept_waiting();
+  void refuse(std::list<HandshakeServer>::iterator stranger, const std::string& reason);
+
+  TcpListener listener_;
+  std::string token_;
+  Identity expected_;
+  std::list<HandshakeServer> strangers_;  // oldest first
+  std::vector<AcceptedPeer> ready_;       // accepted and not yet handed out by accept()
+  std::uint64_t refused_count_ = 0;
+  std::string last_refusal_;
+};
+
+}  // namespace lockstep::net

@@ -1,0 +1,90 @@
+#pragma once
+/// @file
+/// Both ends prove that they know the job's token before anything else is read: HMAC-SHA256 over both ends' random
+/// numbers and over who the client says it is. docs/wire_format.md has the bytes.
+/// @source RFC 2104 (HMAC); the two directions use different labels, so neither end's proof can be sent back to it.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "base/deadline.hpp"
+#include "net/tcp_socket.hpp"
+
+namespace lockstep::net {
+
+/// What a listener is for. Values appear on the wire; never renumber.
+enum class Role : std::uint16_t { kStore = 1, kControl = 2, kCollective = 3 };
+
+/// Who a connecting rank says it is; covered by its proof.
+struct Identity {
+  Role role = Role::kStore;      ///< What the connection is for.
+  std::uint32_t generation = 0;  ///< Restart count of the job.
+  std::int32_t rank = -1;        ///< Of the one who connects; -1: no rank.
+  std::uint64_t tag = 0;         ///< The user's choice, for example which process group.
+};
+
+constexpr std::size_t kNonceBytes = 32;      ///< A random number.
+constexpr std::size_t kProofBytes = 32;      ///< An HMAC-SHA256.
+constexpr std::size_t kHelloBytes = 56;      ///< The client's first message.
+constexpr std::size_t kChallengeBytes = 72;  ///< The listener's answer.
+constexpr std::size_t kVerdictBytes = 12;    ///< The listener's last word.
+/// A random number, used once.
+using Nonce = std::array<std::byte, kNonceBytes>;
+/// An HMAC-SHA256.
+using Proof = std::array<std::byte, kProofBytes>;
+
+/// How a listener answers a proof. Values appear on the wire; never renumber.
+enum class HandshakeVerdict : std::uint16_t { kAccepted = 0, kWrongToken = 1, kWrongGeneration = 2, kWrongRole = 3 };
+
+/// Connects to a GuardedListener and proves the token, trying again while nobody listens or the listener is swamped.
+/// @param peer_name  How messages name the listener; its address is added: "rank 0" -> "rank 0 (127.0.0.1:4242)".
+/// @throws TimeoutError  Nobody listens, or the listener does not answer, until `deadline`.
+/// @throws FormatError   Something else answers (shows what), or another version.
+/// @throws Error         The token, the generation or the role is not the listener's; says which.
+[[nodiscard]] TcpSocket connect_authenticated(const SocketAddress& address, const std::string& token,
+                                              const Identity& identity, const std::string& peer_name,
+                                              const Deadline& deadline);
+
+/// The listener's end for one connection, advanced whenever bytes arrive; never waits.
+class HandshakeServer {
+ public:
+  /// @param token     Must outlive this object.
+  /// @param expected  Role and generation that are let in.
+  HandshakeServer(TcpSocket socket, const std::string& token, const Identity& expected, const Deadline& deadline);
+
+  /// For poll.
+  [[nodiscard]] int fd() const noexcept { return socket_.fd(); }
+  /// By which the client must have proved the token.
+  [[nodiscard]] const Deadline& deadline() const noexcept { return deadline_; }
+  /// The client's address, for messages.
+  [[nodiscard]] const std::string& peer() const noexcept { return socket_.peer(); }
+
+  /// Reads what has arrived. @return  The client's identity once it has proved the token; nothing before.
+  /// @throws FormatError  What arrived is no handshake.
+  /// @throws Error        The proof is wrong, or role or generation are; the client has been told.
+  /// @throws IoError      The client left.
+  [[nodiscard]] std::optional<Identity> advance();
+  /// The connection, once identity is proved.
+  [[nodiscard]] TcpSocket take_socket() noexcept { return std::move(socket_); }
+
+ private:
+  void answer_hello();
+  [[nodiscard]] HandshakeVerdict judge_proof() const;
+  void send_whole(std::span<const std::byte> bytes);
+
+  TcpSocket socket_;
+  const std::string* token_;
+  Identity expected_;
+  Deadline deadline_;
+  Identity client_;
+  Nonce client_nonce_{};
+  Nonce server_nonce_{};
+  std::array<std::byte, kHelloBytes> received_{};
+  std::size_t received_bytes_ = 0;
+  bool is_challenged_ = false;
+};
+
+}  // namespace lockstep::net

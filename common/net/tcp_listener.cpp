@@ -1,0 +1,63 @@
+#include "net/tcp_listener.hpp"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+
+#include "base/error.hpp"
+#include "net/resolve.hpp"
+
+namespace lockstep::net {
+namespace {
+
+constexpr int kBacklog = 1024;  // a burst of strangers must not fill the queue that honest ranks wait in
+
+UniqueFd bind_and_listen(const addrinfo& candidate, const SocketAddress& address) {
+  UniqueFd fd(::socket(candidate.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!fd.is_open()) throw IoError("socket", errno);
+  const int on = 1;  // a port that lingers in TIME_WAIT from an earlier job may be used again
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (::bind(fd.get(), candidate.ai_addr, candidate.ai_addrlen) != 0 || ::listen(fd.get(), kBacklog) != 0) {
+    throw IoError(concat("cannot listen on ", address.text()), errno);
+  }
+  return fd;
+}
+
+}  // namespace
+
+TcpListener::TcpListener(const SocketAddress& address) {
+  const AddressList candidates = resolve(address);
+  fd_ = bind_and_listen(*candidates, address);
+  sockaddr_storage raw{};
+  socklen_t raw_bytes = sizeof raw;
+  if (::getsockname(fd_.get(), reinterpret_cast<sockaddr*>(&raw), &raw_bytes) != 0) {
+    throw IoError(address.text(), errno);
+  }
+  address_ = to_address(raw, raw_bytes);
+}
+
+TcpSocket TcpListener::accept(const Deadline& deadline) {
+  for (;;) {
+    if (auto socket = try_accept()) return std::move(*socket);
+    pollfd entry{fd_.get(), POLLIN, 0};
+    if (::poll(&entry, 1, deadline.poll_timeout_ms()) < 0 && errno != EINTR) throw IoError("poll", errno);
+    if (entry.revents == 0 && deadline.has_expired()) {
+      throw TimeoutError(concat("nobody connected to ", address_.text(), " for ", format_seconds(deadline.waited())));
+    }
+  }
+}
+
+std::optional<TcpSocket> TcpListener::try_accept() {
+  for (;;) {
+    sockaddr_storage raw{};
+    socklen_t raw_bytes = sizeof raw;
+    UniqueFd fd(::accept4(fd_.get(), reinterpret_cast<sockaddr*>(&raw), &raw_bytes, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (fd.is_open()) return TcpSocket(std::move(fd), to_address(raw, raw_bytes).text());
+    if (errno == EAGAIN || errno == EWOULDBLOCK) return std::nullopt;
+    // ECONNABORTED: the stranger left while still in the queue; the next one may be honest.
+    if (errno != EINTR && errno != ECONNABORTED) throw IoError(concat("accepting on ", address_.text()), errno);
+  }
+}
+
+}  // namespace lockstep::net

@@ -1,0 +1,38 @@
+#pragma once
+/// @file
+/// A listening TCP port.
+#include <optional>
+
+#include "base/deadline.hpp"
+#include "base/unique_fd.hpp"
+#include "net/address.hpp"
+#include "net/tcp_socket.hpp"
+
+namespace lockstep::net {
+
+/// Listens from construction on, so that the port is taken before anybody is told about it. Move-only.
+/// Whoever connects is a stranger: GuardedListener lets in only those who prove the job's token.
+class TcpListener {
+ public:
+  /// Binds and listens.
+  /// @param address  Loopback and a free port unless told otherwise.
+  /// @throws IoError  The port is taken or the host is not this machine's; names both.
+  explicit TcpListener(const SocketAddress& address = {});
+
+  /// The bound address, with the port the kernel chose.
+  [[nodiscard]] const SocketAddress& address() const noexcept { return address_; }
+  /// For poll(2) only.
+  [[nodiscard]] int fd() const noexcept { return fd_.get(); }
+
+  /// Waits for the next connection. @throws TimeoutError  None by `deadline`.
+  [[nodiscard]] TcpSocket accept(const Deadline& deadline);
+
+  /// The next connection where one is waiting; nothing otherwise. @throws IoError  Also: out of descriptors (EMFILE).
+  [[nodiscard]] std::optional<TcpSocket> try_accept();
+
+ private:
+  UniqueFd fd_;
+  SocketAddress address_;
+};
+
+}  // namespace lockstep::net

@@ -1,0 +1,76 @@
+#pragma once
+/// @file
+/// One TCP connection whose every wait is bounded.
+#include <cstddef>
+#include <initializer_list>
+#include <span>
+#include <string>
+
+#include "base/deadline.hpp"
+#include "base/unique_fd.hpp"
+#include "net/address.hpp"
+
+namespace lockstep::net {
+
+/// A connected stream of bytes. The descriptor is non-blocking; calls that take a Deadline wait with poll(2).
+///
+/// Move-only. Thread safety: one thread sends and one receives at a time; shutdown() from any thread while the object
+/// stays where it is. Errors name the peer and the amounts: "rank 1 (127.0.0.1:4242) closed the connection (12288 of
+/// 40000 bytes received)".
+class TcpSocket {
+ public:
+  TcpSocket() noexcept = default;
+
+  /// Takes over a connected descriptor; makes it non-blocking and sets TCP_NODELAY.
+  /// @param peer  How messages name the other end.
+  TcpSocket(UniqueFd fd, std::string peer);
+
+  /// Connects, and tries again while nobody listens there yet.
+  /// @throws TimeoutError  Not connected by `deadline`; says what the last attempt failed with.
+  /// @throws IoError       The host name is unknown.
+  [[nodiscard]] static TcpSocket connect(const SocketAddress& address, const Deadline& deadline);
+
+  /// Whether there is a connection.
+  [[nodiscard]] bool is_open() const noexcept { return fd_.is_open(); }
+  /// For poll(2) only.
+  [[nodiscard]] int fd() const noexcept { return fd_.get(); }
+  /// How messages name the other end.
+  [[nodiscard]] const std::string& peer() const noexcept { return peer_; }
+  /// @param peer  How messages name the other end.
+  void set_peer(std::string peer) { peer_ = std::move(peer); }
+  /// This end's address: what peers of the same network reach this host by.
+  [[nodiscard]] SocketAddress local_address() const;
+
+  /// Sends every byte of every part in order, with as few system calls as the kernel allows.
+  /// @throws IoError       The connection broke, or shutdown() was called.
+  /// @throws TimeoutError  Not all were taken by `deadline`.
+  void send_all(std::span<const std::byte> bytes, const Deadline& deadline) { send_all(bytes, {}, deadline); }
+  /// As above for two pieces with one system call where the kernel takes both.
+  void send_all(std::span<const std::byte> header, std::span<const std::byte> payload, const Deadline& deadline);
+
+  /// Fills `bytes`.
+  /// @throws IoError       The peer closed or the connection broke.
+  /// @throws TimeoutError  Not all arrived by `deadline`.
+  void receive_exactly(std::span<std::byte> bytes, const Deadline& deadline);
+
+  /// Sends what fits now and returns how many bytes that was (0: the kernel's buffer is full). @throws IoError
+  [[nodiscard]] std::size_t send_some(std::span<const std::byte> header, std::span<const std::byte> payload = {});
+  /// Receives what is there and returns how many bytes that was (0: nothing yet). @throws IoError  Also: peer closed.
+  [[nodiscard]] std::size_t receive_some(std::span<std::byte> bytes);
+
+  /// Waits until the socket can be read or written. @return  False where the deadline passed first.
+  [[nodiscard]] bool wait_readable(const Deadline& deadline) const;
+  /// @return  Whether bytes can be sent; false at the deadline.
+  [[nodiscard]] bool wait_writable(const Deadline& deadline) const;
+
+  /// Ends both directions: whoever waits in this socket, here or at the peer, fails soon. From any thread.
+  void shutdown() noexcept;
+  /// Closes the connection; idempotent.
+  void close() noexcept { fd_.reset(); }
+
+ private:
+  UniqueFd fd_;
+  std::string peer_ = "(not connected)";
+};
+
+}  // namespace lockstep::net

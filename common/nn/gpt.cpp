@@ -1,0 +1,176 @@
+#include "nn/gpt.hpp"
+
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "autograd/functions.hpp"
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "kernels/types.hpp"
+
+namespace lockstep::nn {
+
+using autograd::ResidualNorm;
+using autograd::Variable;
+
+namespace {
+
+// Dropouts of a model are numbered: 0 after the embedding, then three per block.
+class Dropouts {
+ public:
+  Dropouts(double probability, const ForwardContext& context)
+      : probability_(context.is_training ? static_cast<float>(probability) : 0.0F), context_(context) {}
+
+  [[nodiscard]] kernels::DropoutMask mask(std::uint64_t layer) const {
+    if (probability_ == 0.0F) return {};
+    return {probability_, kernels::dropout_key(context_.seed, context_.step, layer), context_.sample_ids};
+  }
+
+ private:
+  float probability_;
+  const ForwardContext& context_;
+};
+
+GptConfig require_valid(GptConfig config) {
+  const auto& c = config;
+  const bool is_positive =
+      c.vocabulary_size > 0 && c.channels > 0 && c.head_count > 0 && c.layer_count > 0 && c.context_length > 0;
+  require(is_positive, "nn: every size of a GptConfig must be at least 1 (", c.name, ")");
+  require(c.channels % c.head_count == 0, "nn: ", c.channels, " channels do not divide into ", c.head_count, " heads");
+  require(c.dropout >= 0 && c.dropout < 1, "nn: dropout must be in [0, 1), not ", c.dropout);
+  return config;
+}
+
+Tensor last_position(const Tensor& all) {
+  const std::int64_t samples = all.shape()[0], positions = all.shape()[1], channels = all.shape()[2];
+  const Tensor rows = all.reshape({samples * positions, channels});
+  Tensor last = Tensor::empty({samples, channels}, all.dtype(), all.device());  // [B, C]
+  for (std::int64_t sample = 0; sample < samples; ++sample) {
+    const std::int64_t row = sample * positions + positions - 1;
+    last.rows(sample, sample + 1).copy_from(rows.rows(row, row + 1));
+  }
+  return last;
+}
+
+const std::array<GptConfig, 4>& named_configs() {
+  static const std::array<GptConfig, 4> kConfigs{{
+      {"tiny", 256, 128, 4, 4, 128, 16},
+      {"small", 8192, 256, 8, 6, 256, 8},
+      {"tutorial", 50257, 512, 8, 6, 127, 32},
+      {"124m", 50257, 768, 12, 12, 1024, 8},
+  }};
+  return kConfigs;
+}
+
+}  // namespace
+
+GptConfig GptConfig::named(std::string_view name) {
+  for (const GptConfig& config : named_configs()) {
+    if (config.name == name) return config;
+  }
+  throw FormatError(concat("no model is called '", name, "'; there are tiny, small, tutorial and 124m"));
+}
+
+std::vector<std::string> GptConfig::names() {
+  std::vector<std::string> names;
+  for (const GptConfig& config : named_configs()) names.push_back(config.name);
+  return names;
+}
+
+/// Attention and MLP, each adding to the residual stream. The stream travels with the norm of its newest sum, so that
+/// each sum is normalized in the pass that makes it: a block takes its ln_1 done, and does that of the next block.
+class GptBlock : public Module {
+ public:
+  GptBlock(const GptConfig& config, std::int64_t layer, const InitScope& scope)
+      : layer_(static_cast<std::uint64_t>(layer)),
+        head_count_(config.head_count),
+        ln_1_(config.channels, scope.child("ln_1")),
+        attn_c_attn_(config.channels, 3 * config.channels, scope.child("attn.c_attn")),
+        attn_c_proj_(config.channels, config.channels, scope.child("attn.c_proj"), projection_deviation(config)),
+        ln_2_(config.channels, scope.child("ln_2")),
+        mlp_c_fc_(config.channels, 4 * config.channels, scope.child("mlp.c_fc")),
+        mlp_c_proj_(4 * config.channels, config.channels, scope.child("mlp.c_proj"), projection_deviation(config)) {
+    register_module("ln_1", ln_1_);
+    register_module("attn.c_attn", attn_c_attn_);
+    register_module("attn.c_proj", attn_c_proj_);
+    register_module("ln_2", ln_2_);
+    register_module("mlp.c_fc", mlp_c_fc_);
+    register_module("mlp.c_proj", mlp_c_proj_);
+  }
+
+  [[nodiscard]] const LayerNorm& ln_1() const noexcept { return ln_1_; }
+
+  /// @param stream     [B, T, C], normalized by ln_1().
+  /// @param next_norm  ln_1() of the next block, or the model's ln_f.
+  [[nodiscard]] ResidualNorm forward(const ResidualNorm& stream, const LayerNorm& next_norm,
+                                     const Dropouts& dropouts) const {
+    const Variable qkv = attn_c_attn_.forward(stream.normalized);                                       // [B, T, 3C]
+    const Variable heads = autograd::attention(qkv, head_count_, dropouts.mask(3 * layer_ + 1));        // [B, T, C]
+    Variable attended = autograd::dropout(attn_c_proj_.forward(heads), dropouts.mask(3 * layer_ + 2));  // [B, T, C]
+    const ResidualNorm middle = ln_2_.add_forward(stream.sum, std::move(attended));
+
+    const Variable wide = autograd::gelu(mlp_c_fc_.forward(middle.normalized));                     // [B, T, 4C]
+    Variable narrow = autograd::dropout(mlp_c_proj_.forward(wide), dropouts.mask(3 * layer_ + 3));  // [B, T, C]
+    return next_norm.add_forward(middle.sum, std::move(narrow));
+  }
+
+ private:
+  // 2 * layers branches add to the residual stream; this keeps the variance of their sum independent of the depth.
+  static double projection_deviation(const GptConfig& config) {
+    return 0.02 / std::sqrt(2.0 * static_cast<double>(config.layer_count));
+  }
+
+  std::uint64_t layer_;
+  std::int64_t head_count_;
+  LayerNorm ln_1_;
+  Conv1D attn_c_attn_, attn_c_proj_;
+  LayerNorm ln_2_;
+  Conv1D mlp_c_fc_, mlp_c_proj_;
+};
+
+Gpt::Gpt(GptConfig config, std::uint64_t seed, DType dtype)
+    : config_(require_valid(std::move(config))),
+      wte_(config_.vocabulary_size, config_.channels, InitScope(seed, dtype).child("wte")),
+      wpe_(config_.context_length, config_.channels, InitScope(seed, dtype).child("wpe")),
+      ln_f_(config_.channels, InitScope(seed, dtype).child("ln_f")) {
+  register_module("wte", wte_);
+  register_module("wpe", wpe_);
+  for (std::int64_t layer = 0; layer < config_.layer_count; ++layer) {
+    const std::string name = concat("h.", layer);
+    blocks_.push_back(std::make_unique<GptBlock>(config_, layer, InitScope(seed, dtype).child(name)));
+    register_module(name, *blocks_.back());
+  }
+  register_module("ln_f", ln_f_);
+}
+
+Gpt::~Gpt() = default;
+
+Variable Gpt::loss(const Tensor& inputs, const Tensor& targets, const ForwardContext& context) const {
+  require(targets.shape() == inputs.shape(), "nn: Gpt::loss() needs as many targets as inputs, not ", targets.shape(),
+          " for ", inputs.shape());
+  return autograd::head_cross_entropy(hidden(inputs, context), wte_.weight(), targets);
+}
+
+Variable Gpt::logits(const Tensor& inputs, Positions positions) const {
+  const autograd::NoGradGuard no_grad;
+  Variable x = hidden(inputs, {});                                            // [B, T, C]
+  if (positions == Positions::kLast) x = Variable(last_position(x.value()));  // [B, C]
+  return autograd::linear(x, wte_.weight(), {});
+}
+
+Variable Gpt::hidden(const Tensor& inputs, const ForwardContext& context) const {
+  require(inputs.shape().rank() == 2 && inputs.shape()[1] <= config_.context_length,
+          "nn: Gpt needs tokens [B, T] with T <= ", config_.context_length, ", not ", inputs.shape());
+  const Dropouts dropouts(config_.dropout, context);
+  ResidualNorm stream;
+  stream.sum = autograd::dropout(autograd::embedding(inputs, wte_.weight(), wpe_.weight()), dropouts.mask(0));
+  stream.normalized = blocks_.front()->ln_1().forward(stream.sum);  // [B, T, C]
+  for (std::size_t layer = 0; layer < blocks_.size(); ++layer) {
+    const bool is_last = layer + 1 == blocks_.size();
+    stream = blocks_[layer]->forward(stream, is_last ? ln_f_ : blocks_[layer + 1]->ln_1(), dropouts);
+  }
+  return stream.normalized;
+}
+
+}  // namespace lockstep::nn

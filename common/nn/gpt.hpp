@@ -1,0 +1,73 @@
+#pragma once
+/// @file
+/// GPT-2: a decoder of pre-norm blocks with learned positions and a head tied to the token embedding.
+/// @source Radford et al., "Language Models are Unsupervised Multitask Learners", 2019; names and layout of the
+/// parameters are those of Hugging Face's GPT2LMHeadModel.
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "autograd/variable.hpp"
+#include "nn/layers.hpp"
+#include "nn/module.hpp"
+
+namespace lockstep::nn {
+
+/// The sizes of a model, and the batch it is usually trained with.
+struct GptConfig {
+  std::string name = "custom";       ///< As on the command line.
+  std::int64_t vocabulary_size = 0;  ///< V
+  std::int64_t channels = 0;         ///< C, a multiple of head_count
+  std::int64_t head_count = 0;       ///< H
+  std::int64_t layer_count = 0;      ///< Blocks.
+  std::int64_t context_length = 0;   ///< T, the longest sequence
+  std::int64_t batch_size = 0;       ///< Global; a suggestion to trainers, the model does not read it.
+  double dropout = 0;  ///< In training, of embeddings, attention probabilities, attention output and MLP output.
+
+  /// "tiny", "small", "tutorial" or "124m". @throws FormatError  None of these; lists them.
+  [[nodiscard]] static GptConfig named(std::string_view name);
+  /// The names that named() accepts, smallest first.
+  [[nodiscard]] static std::vector<std::string> names();
+};
+
+class GptBlock;
+
+/// The model. Initial values: weights normal with deviation 0.02, those that write to the residual stream with
+/// 0.02/sqrt(2*layers), biases 0.
+class Gpt : public Module {
+ public:
+  /// @param dtype  float32; float64 for gradient checks.
+  /// @throws ContractError  A size is not positive, or channels is no multiple of head_count.
+  Gpt(GptConfig config, std::uint64_t seed, DType dtype = DType::kFloat32);
+  ~Gpt() override;
+
+  /// As given to the constructor.
+  [[nodiscard]] const GptConfig& config() const noexcept { return config_; }
+
+  /// Mean cross-entropy of predicting `targets`.
+  /// @param inputs   [B, T] int32 token ids, T at most context_length.
+  /// @param targets  [B, T] int32: the token that follows each input.
+  /// @param context  Dropout; the default drops nothing.
+  /// @return         One element.
+  [[nodiscard]] autograd::Variable loss(const Tensor& inputs, const Tensor& targets,
+                                        const ForwardContext& context = {}) const;
+
+  /// Which positions logits() computes.
+  enum class Positions { kAll, kLast };
+  /// Scores of the next token, without dropout and without recording a graph: for evaluation and text generation.
+  /// @param inputs  [B, T] int32.
+  /// @return        [B, T, V], or [B, V] for the last position only.
+  [[nodiscard]] autograd::Variable logits(const Tensor& inputs, Positions positions = Positions::kAll) const;
+
+ private:
+  [[nodiscard]] autograd::Variable hidden(const Tensor& inputs, const ForwardContext& context) const;
+
+  GptConfig config_;
+  Embedding wte_, wpe_;
+  std::vector<std::unique_ptr<GptBlock>> blocks_;
+  LayerNorm ln_f_;
+};
+
+}  // namespace lockstep::nn

@@ -1,0 +1,78 @@
+#include "nn/init.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "base/error.hpp"
+#include "base/philox.hpp"
+
+namespace lockstep::nn {
+namespace {
+
+// FNV-1a, 64 bits (Fowler, Noll, Vo, 1991): names become keys the same way in every build.
+std::uint64_t hash(std::string_view text) {
+  std::uint64_t value = 0xcbf29ce484222325;
+  for (const char character : text) value = (value ^ static_cast<unsigned char>(character)) * 0x100000001b3;
+  return value;
+}
+
+// Element i is number i % 4 of the four that generate(block i / 4) returns.
+template <typename T, typename Generate>
+void fill_blocks(std::span<T> values, const Generate& generate) {
+  for (std::size_t begin = 0; begin < values.size(); begin += 4) {
+    const std::array<float, 4> four = generate(begin / 4);
+    const std::size_t count = std::min<std::size_t>(4, values.size() - begin);
+    for (std::size_t i = 0; i < count; ++i) values[begin + i] = static_cast<T>(four[i]);
+  }
+}
+
+template <typename Generate>
+Tensor generate_tensor(const Shape& shape, DType dtype, const Generate& generate) {
+  Tensor tensor = Tensor::empty(shape, dtype);
+  if (dtype == DType::kFloat64) {
+    fill_blocks(tensor.span<double>(), generate);
+  } else {
+    fill_blocks(tensor.span<float>(), generate);
+  }
+  return tensor;
+}
+
+}  // namespace
+
+InitScope InitScope::child(std::string_view name) const {
+  InitScope scope = *this;
+  scope.prefix_.append(name).push_back('.');
+  return scope;
+}
+
+std::uint64_t InitScope::key(std::string_view name) const { return mix64(seed_, hash(prefix_ + std::string(name))); }
+
+Tensor InitScope::normal(std::string_view name, const Shape& shape, double deviation) const {
+  const auto scale = static_cast<float>(deviation);
+  return generate_tensor(shape, dtype_, [scale, stream = key(name)](std::uint64_t block) {
+    const PhiloxWords words = philox4x32(stream, 0, block);
+    const auto low = normal_floats(words[0], words[1]), high = normal_floats(words[2], words[3]);
+    return std::array{scale * low[0], scale * low[1], scale * high[0], scale * high[1]};
+  });
+}
+
+Tensor InitScope::uniform(std::string_view name, const Shape& shape, double bound) const {
+  const auto scale = static_cast<float>(bound);
+  return generate_tensor(shape, dtype_, [scale, stream = key(name)](std::uint64_t block) {
+    std::array<float, 4> four{};
+    const PhiloxWords words = philox4x32(stream, 0, block);
+    for (std::size_t i = 0; i < 4; ++i) four[i] = scale * (2 * uniform_float(words[i]) - 1);
+    return four;
+  });
+}
+
+Tensor InitScope::constant(const Shape& shape, double value) const {
+  const std::array<float, 4> four = [value] {
+    std::array<float, 4> values{};
+    values.fill(static_cast<float>(value));
+    return values;
+  }();
+  return generate_tensor(shape, dtype_, [&](std::uint64_t) { return four; });
+}
+
+}  // namespace lockstep::nn

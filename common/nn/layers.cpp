@@ -1,0 +1,57 @@
+#include "nn/layers.hpp"
+
+#include <cmath>
+
+#include "autograd/functions.hpp"
+
+namespace lockstep::nn {
+namespace {
+
+// PyTorch's default: kaiming_uniform with a = sqrt(5), which is uniform in +-1/sqrt(inputs), for the bias too.
+double linear_bound(std::int64_t inputs) { return 1.0 / std::sqrt(static_cast<double>(inputs)); }
+
+}  // namespace
+
+Linear::Linear(std::int64_t inputs, std::int64_t outputs, const InitScope& scope)
+    : weight_(register_parameter("weight", scope.uniform("weight", {outputs, inputs}, linear_bound(inputs)))),
+      bias_(register_parameter("bias", scope.uniform("bias", {outputs}, linear_bound(inputs)))) {}
+
+autograd::Variable Linear::forward(const autograd::Variable& input) const {
+  return autograd::linear(input, weight_, bias_);
+}
+
+Conv1D::Conv1D(std::int64_t inputs, std::int64_t outputs, const InitScope& scope, double deviation)
+    : weight_(register_parameter("weight", scope.normal("weight", {inputs, outputs}, deviation))),
+      bias_(register_parameter("bias", scope.constant({outputs}, 0))) {}
+
+autograd::Variable Conv1D::forward(const autograd::Variable& input) const {
+  return autograd::conv1d(input, weight_, bias_);
+}
+
+Embedding::Embedding(std::int64_t count, std::int64_t channels, const InitScope& scope, double deviation)
+    : weight_(register_parameter("weight", scope.normal("weight", {count, channels}, deviation))) {}
+
+LayerNorm::LayerNorm(std::int64_t channels, const InitScope& scope, double epsilon)
+    : weight_(register_parameter("weight", scope.constant({channels}, 1))),
+      bias_(register_parameter("bias", scope.constant({channels}, 0))),
+      epsilon_(epsilon) {}
+
+autograd::Variable LayerNorm::forward(const autograd::Variable& input) const {
+  return autograd::layer_norm(input, weight_, bias_, epsilon_);
+}
+
+autograd::ResidualNorm LayerNorm::add_forward(const autograd::Variable& input, autograd::Variable branch) const {
+  return autograd::add_layer_norm(input, std::move(branch), weight_, bias_, epsilon_);
+}
+
+Mlp::Mlp(std::int64_t inputs, std::int64_t hidden, std::int64_t outputs, const InitScope& scope)
+    : fc1_(inputs, hidden, scope.child("fc1")), fc2_(hidden, outputs, scope.child("fc2")) {
+  register_module("fc1", fc1_);
+  register_module("fc2", fc2_);
+}
+
+autograd::Variable Mlp::forward(const autograd::Variable& input) const {
+  return fc2_.forward(autograd::relu(fc1_.forward(input)));
+}
+
+}  // namespace lockstep::nn

@@ -1,0 +1,82 @@
+#pragma once
+/// @file
+/// Layers with parameters. Shapes: B batch, C channels; leading dimensions of an input are kept.
+#include "autograd/functions.hpp"
+#include "autograd/variable.hpp"
+#include "nn/init.hpp"
+#include "nn/module.hpp"
+
+namespace lockstep::nn {
+
+/// y = x W^T + b, as torch.nn.Linear: "weight" [out, in] and "bias" [out], both uniform in +-1/sqrt(in).
+class Linear : public Module {
+ public:
+  /// @param inputs, outputs  Channels. @param scope  Names and seeds the parameters.
+  Linear(std::int64_t inputs, std::int64_t outputs, const InitScope& scope);
+
+  /// @param input  [..., in]. @return  [..., out].
+  [[nodiscard]] autograd::Variable forward(const autograd::Variable& input) const;
+
+ private:
+  autograd::Variable weight_, bias_;
+};
+
+/// y = x W + b with W stored [in, out]: GPT-2's layout, which Hugging Face calls Conv1D. "weight" is normal with
+/// `deviation`, "bias" zero.
+class Conv1D : public Module {
+ public:
+  /// @param inputs, outputs  Channels. @param scope  Names and seeds. @param deviation  Of the initial weights.
+  Conv1D(std::int64_t inputs, std::int64_t outputs, const InitScope& scope, double deviation = 0.02);
+
+  /// @param input  [..., in]. @return  [..., out].
+  [[nodiscard]] autograd::Variable forward(const autograd::Variable& input) const;
+
+ private:
+  autograd::Variable weight_, bias_;
+};
+
+/// A table of `count` rows of C channels: "weight" [count, C], normal with `deviation`.
+class Embedding : public Module {
+ public:
+  /// @param count  Rows. @param channels  Of each. @param scope  Names and seeds.
+  /// @param deviation  Of the initial weights.
+  Embedding(std::int64_t count, std::int64_t channels, const InitScope& scope, double deviation = 0.02);
+
+  /// [count, channels]; a tied head uses it too.
+  [[nodiscard]] const autograd::Variable& weight() const noexcept { return weight_; }
+
+ private:
+  autograd::Variable weight_;
+};
+
+/// Normalises each row to mean 0 and variance 1, then scales and shifts: "weight" [C] ones, "bias" [C] zeros.
+class LayerNorm : public Module {
+ public:
+  /// @param channels  Of the last dimension. @param scope  Names the parameters. @param epsilon  Added to the variance.
+  LayerNorm(std::int64_t channels, const InitScope& scope, double epsilon = 1e-5);
+
+  /// @param input  [..., C]. @return  Same shape.
+  [[nodiscard]] autograd::Variable forward(const autograd::Variable& input) const;
+
+  /// Adds a branch to the residual stream and normalises the sum, in one pass.
+  [[nodiscard]] autograd::ResidualNorm add_forward(const autograd::Variable& input, autograd::Variable branch) const;
+
+ private:
+  autograd::Variable weight_, bias_;
+  double epsilon_;
+};
+
+/// Linear, ReLU, Linear: "fc1" and "fc2"; 784-256-10 classifies digits.
+class Mlp : public Module {
+ public:
+  /// @param inputs, hidden, outputs  Channels. @param scope  Names and seeds the parameters.
+  Mlp(std::int64_t inputs, std::int64_t hidden, std::int64_t outputs, const InitScope& scope);
+
+  /// @param input  [B, inputs]. @return  [B, outputs].
+  [[nodiscard]] autograd::Variable forward(const autograd::Variable& input) const;
+
+ private:
+  Linear fc1_, fc2_;
+};
+
+}  // namespace lockstep::nn

@@ -1,0 +1,78 @@
+#include "nn/module.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "autograd/node.hpp"
+#include "base/error.hpp"
+
+namespace lockstep::nn {
+
+std::vector<NamedParameter> Module::named_parameters() const {
+  std::vector<NamedParameter> all;
+  append_to(all, "");
+  return all;
+}
+
+std::vector<autograd::Variable> Module::parameters() const {
+  std::vector<autograd::Variable> all;
+  for (NamedParameter& named : named_parameters()) all.push_back(std::move(named.parameter));
+  return all;
+}
+
+std::int64_t Module::parameter_count() const {
+  std::int64_t count = 0;
+  for (const autograd::Variable& parameter : parameters()) count += parameter.value().count();
+  return count;
+}
+
+void Module::zero_grad() {
+  for (const autograd::Variable& parameter : parameters()) parameter.zero_grad();
+}
+
+autograd::Variable Module::register_parameter(std::string name, Tensor value) {
+  autograd::Variable parameter = autograd::Variable::parameter(std::move(value), name);
+  add({std::move(name), parameter, nullptr});
+  return parameter;
+}
+
+void Module::register_tied_parameter(std::string name, const autograd::Variable& parameter) {
+  add({std::move(name), parameter, nullptr});
+}
+
+void Module::register_module(std::string name, Module& child) {
+  add({std::move(name), {}, &child});
+  for (const NamedParameter& named : named_parameters()) named.parameter.node()->name = named.name;
+}
+
+void Module::add(Entry entry) {
+  const bool is_taken =
+      std::any_of(entries_.begin(), entries_.end(), [&](const Entry& other) { return other.name == entry.name; });
+  require(!is_taken, "nn: a module registers the name ", entry.name, " twice");
+  entries_.push_back(std::move(entry));
+}
+
+void Module::append_to(std::vector<NamedParameter>& all, const std::string& prefix) const {
+  for (const Entry& entry : entries_) {
+    if (entry.child) {
+      entry.child->append_to(all, prefix + entry.name + ".");
+      continue;
+    }
+    const bool is_tied = std::any_of(all.begin(), all.end(),
+                                     [&](const auto& other) { return other.parameter.is_same(entry.parameter); });
+    if (!is_tied) all.push_back({prefix + entry.name, entry.parameter});
+  }
+}
+
+ParameterGroup all_parameters(const Module& module) { return {module.named_parameters(), 0}; }
+
+std::vector<ParameterGroup> weight_decay_groups(const Module& module, double weight_decay) {
+  std::vector<ParameterGroup> groups{{{}, weight_decay}, {{}, 0}};
+  for (NamedParameter& named : module.named_parameters()) {
+    const bool is_matrix = named.parameter.value().shape().rank() >= 2;
+    groups[is_matrix ? 0 : 1].parameters.push_back(std::move(named));
+  }
+  return groups;
+}
+
+}  // namespace lockstep::nn

@@ -1,0 +1,81 @@
+#pragma once
+/// @file
+/// The base of every layer and model.
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "autograd/variable.hpp"
+
+namespace lockstep::nn {
+
+/// A parameter and its full name, for example "h.0.attn.c_attn.weight".
+struct NamedParameter {
+  std::string name;              ///< Full name.
+  autograd::Variable parameter;  ///< The variable itself.
+};
+
+/// What a forward pass needs beside its inputs. Random numbers depend on (seed, step, layer, sample id, element) and
+/// never on the rank, so the same global batch draws the same dropout masks on any number of ranks.
+struct ForwardContext {
+  bool is_training = false;  ///< Whether dropout drops.
+  std::uint64_t seed = 0;    ///< Of the job.
+  std::int64_t step = 0;     ///< Counts optimizer steps.
+  std::span<const std::int64_t> sample_ids =
+      {};  ///< [B], global ids of the batch's samples; read only if dropout drops.
+};
+
+/// A layer or model: parameters by name, children by prefix. Not copyable. Thread safety: none.
+class Module {
+ public:
+  Module() = default;
+  Module(const Module&) = delete;
+  Module& operator=(const Module&) = delete;
+  virtual ~Module() = default;
+
+  /// All parameters with full names, in registration order; a tied parameter once, under its first name.
+  [[nodiscard]] std::vector<NamedParameter> named_parameters() const;
+  /// As named_parameters(), without names.
+  [[nodiscard]] std::vector<autograd::Variable> parameters() const;
+  /// Total number of elements of parameters().
+  [[nodiscard]] std::int64_t parameter_count() const;
+
+  /// Marks every gradient unwritten.
+  void zero_grad();
+
+ protected:
+  /// Registers a parameter under `name` and returns it. Layers take initial values from an InitScope.
+  /// @throws ContractError  The name is taken.
+  autograd::Variable register_parameter(std::string name, Tensor value);
+  /// Registers a parameter that another layer owns too: a tied weight.
+  void register_tied_parameter(std::string name, const autograd::Variable& parameter);
+  /// Registers a child under `name`; its parameters appear as "name.<theirs>", and carry that name in messages. The
+  /// child is a member of this module (or of a container that is), and has registered what it owns.
+  void register_module(std::string name, Module& child);
+
+ private:
+  struct Entry {
+    std::string name;
+    autograd::Variable parameter;  // undefined for a child
+    Module* child = nullptr;
+  };
+  void add(Entry entry);
+  void append_to(std::vector<NamedParameter>& all, const std::string& prefix) const;
+
+  std::vector<Entry> entries_;
+};
+
+/// Parameters that an optimizer treats alike.
+struct ParameterGroup {
+  std::vector<NamedParameter> parameters;  ///< Of this group.
+  double weight_decay = 0;                 ///< 0: none.
+};
+
+/// All parameters of `module`, without weight decay.
+[[nodiscard]] ParameterGroup all_parameters(const Module& module);
+
+/// Two groups, as GPT-2 is trained: matrices and embeddings (two dimensions or more) decay, biases and norms do not.
+[[nodiscard]] std::vector<ParameterGroup> weight_decay_groups(const Module& module, double weight_decay);
+
+}  // namespace lockstep::nn

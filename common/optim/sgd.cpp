@@ -1,0 +1,27 @@
+#include "optim/sgd.hpp"
+
+#include "kernels/optimizer.hpp"
+
+namespace lockstep::optim {
+
+Sgd::Sgd(std::vector<nn::ParameterGroup> groups, SgdOptions options) : Optimizer(std::move(groups)), options_(options) {
+  if (options_.momentum != 0) momentum_buffers_ = zeros_like_parameters();
+}
+
+Sgd::Sgd(const nn::Module& module, SgdOptions options) : Sgd(std::vector{nn::all_parameters(module)}, options) {}
+
+std::vector<NamedTensor> Sgd::state() const {
+  std::vector<NamedTensor> all;
+  if (options_.momentum != 0) append_state(all, momentum_buffers_, "momentum_buffer");
+  return all;
+}
+
+void Sgd::update(const Update& update) {
+  const std::span<float> velocity =
+      momentum_buffers_.empty() ? std::span<float>() : momentum_buffers_[update.index].span<float>();
+  kernels::sgd_step(
+      update.value.span<float>(), velocity, update.gradient.span<float>(),
+      {.learning_rate = update.learning_rate, .momentum = options_.momentum, .weight_decay = update.weight_decay});
+}
+
+}  // namespace lockstep::optim

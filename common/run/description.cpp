@@ -1,0 +1,110 @@
+#include "run/description.hpp"
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "data/text.hpp"
+#include "run/readable.hpp"
+#include "run/run_folder.hpp"
+
+namespace lockstep::run {
+namespace {
+
+int thread_count() {
+#ifdef _OPENMP
+  return omp_get_max_threads();
+#else
+  return 1;
+#endif
+}
+
+std::string counted(std::int64_t count, const std::string& thing) {
+  return grouped(count) + " " + thing + (count == 1 ? "" : "s");
+}
+
+std::string describe_model(const TrainOptions& options, std::int64_t parameters) {
+  const nn::GptConfig config = options.model_config();
+  return concat(config.name, ": ", grouped(parameters), " parameters (", config.layer_count, " layers, ",
+                config.head_count, " heads, width ", config.channels, ", context ", config.context_length,
+                ", vocabulary ", config.vocabulary_size, ")");
+}
+
+std::string describe_data(const TrainOptions& options, const RunFacts& facts) {
+  const bool is_course_text = options.data_path.empty();
+  const std::filesystem::path path = is_course_text ? data::find_course_text() : options.data_path;
+  const auto bytes = static_cast<std::int64_t>(std::filesystem::file_size(path));
+  return concat(is_course_text ? "course text" : path.string(), ", ", short_bytes(bytes), ": ",
+                grouped(facts.training_samples), " training and ", grouped(facts.validation_samples),
+                " validation samples of ", options.model_config().context_length, " tokens");
+}
+
+std::string describe_batch(const TrainOptions& options, const Team& team) {
+  const std::int64_t tokens = options.batch_size * options.model_config().context_length;
+  std::string text = concat(counted(options.batch_size, "sample"), " a step (", grouped(tokens), " tokens)");
+  if (team.world_size > 1) text += concat(", ", options.batch_size / team.world_size, " on each rank");
+  return text;
+}
+
+std::string describe_ranks(const TrainOptions& options, const Team& team) {
+  return concat(team.world_size, team.backend.empty() ? "" : " (" + team.backend + ")", ", device ", options.device,
+                ", ", counted(thread_count(), "thread"), team.world_size > 1 ? " each" : "");
+}
+
+std::string describe_steps(const TrainOptions& options, const RunFacts& facts) {
+  const std::int64_t steps = options.total_steps(facts.training_samples);
+  const double epochs = static_cast<double>(steps * options.batch_size) /
+                        static_cast<double>(std::max<std::int64_t>(facts.training_samples, 1));
+  return concat(grouped(steps), " (", fixed(epochs, epochs < 9.95 ? 1 : 0), " epochs), seed ", options.seed);
+}
+
+std::string describe_optimization(const TrainOptions& options) {
+  return concat("AdamW, learning rate ", shortest(options.learning_rate), " falling to ",
+                shortest(options.min_learning_rate), ", warm-up ", counted(options.warmup_steps, "step"),
+                ", weight decay ", shortest(options.weight_decay), ", clip ",
+                options.clip > 0 ? shortest(options.clip) : "off", ", dropout ", shortest(options.dropout));
+}
+
+// Bytes that a terminal would act on become a dot; line feeds stay.
+std::string printable(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char c) { return (c < 0x20 && c != '\n' && c != '\t') || c == 0x7f; }, '.');
+  return text;
+}
+
+}  // namespace
+
+Facts describe(const TrainOptions& options, const RunFacts& facts, const Team& team) {
+  return {{"model", describe_model(options, facts.parameters)},
+          {"data", describe_data(options, facts)},
+          {"batch", describe_batch(options, team)},
+          {"ranks", describe_ranks(options, team)},
+          {"steps", describe_steps(options, facts)},
+          {"update", describe_optimization(options)}};
+}
+
+std::string banner(const Facts& facts) {
+  std::string text;
+  for (const auto& [name, value] : facts) {
+    text += "  " + name + std::string(name.size() < 8 ? 8 - name.size() : 1, ' ') + value + "\n";
+  }
+  return text;
+}
+
+std::string closing(const std::filesystem::path& run_folder, const Outcome& outcome) {
+  std::string text = concat("\n", outcome.step < outcome.last_step ? "stopped after step " : "trained ", outcome.step,
+                            outcome.step < outcome.last_step ? concat(" of ", outcome.last_step) : " steps", " in ",
+                            clock_time(outcome.elapsed), ", loss ", fixed(outcome.loss, 4));
+  if (outcome.validation_loss) text += ", validation loss " + fixed(*outcome.validation_loss, 4);
+  text += "\n";
+  if (!outcome.generated.empty()) text += "\nThe model writes:\n\n" + printable(outcome.generated) + "\n\n";
+  text += concat("  report      ", (run_folder / "report.html").string(), "\n");
+  text += concat("  checkpoint  ", checkpoints_of(run_folder).string(), "\n");
+  if (outcome.step < outcome.last_step) text += concat("  go on with  --resume ", run_folder.string(), "\n");
+  return text;
+}
+
+}  // namespace lockstep::run

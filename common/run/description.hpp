@@ -1,0 +1,40 @@
+#pragma once
+/// @file
+/// A run in words: what it is, at its start, and how it went, at its end.
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "run/team.hpp"
+#include "run/train_options.hpp"
+
+namespace lockstep::run {
+
+/// Names and values, in the order in which they are read.
+using Facts = std::vector<std::pair<std::string, std::string>>;
+
+/// Model and parameter count, data and its size, batch per step and per rank, ranks with device and threads,
+/// optimization.
+[[nodiscard]] Facts describe(const TrainOptions& options, const RunFacts& facts, const Team& team);
+
+/// Two columns of plain text, a line per fact.
+[[nodiscard]] std::string banner(const Facts& facts);
+
+/// How a run, or the part of it that this process did, ended.
+struct Outcome {
+  std::int64_t step = 0;
+  std::int64_t last_step = 0;
+  double loss = 0;
+  std::optional<double> validation_loss;
+  std::chrono::duration<double> elapsed{};
+  std::string generated;  ///< Empty: no text was generated.
+};
+
+/// The last lines of the output: how it went, the generated text, where to look, how to go on.
+[[nodiscard]] std::string closing(const std::filesystem::path& run_folder, const Outcome& outcome);
+
+}  // namespace lockstep::run

@@ -1,0 +1,105 @@
+#include "run/metrics.hpp"
+
+#include <cerrno>
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "run/run_folder.hpp"
+
+namespace lockstep::run {
+namespace {
+
+using Milliseconds = StepMetrics::Milliseconds;
+
+Milliseconds milliseconds(const nlohmann::json& json, const char* name) {
+  return Milliseconds(json.at(name).get<double>());
+}
+
+StepMetrics from_json(const nlohmann::json& json) {
+  StepMetrics metrics;
+  json.at("step").get_to(metrics.step);
+  json.at("epoch").get_to(metrics.epoch);
+  json.at("loss").get_to(metrics.loss);
+  json.at("learning_rate").get_to(metrics.learning_rate);
+  json.at("gradient_norm").get_to(metrics.gradient_norm);
+  json.at("tokens").get_to(metrics.tokens);
+  metrics.duration = milliseconds(json, "step_ms");
+  metrics.data_wait = milliseconds(json, "data_wait_ms");
+  metrics.forward = milliseconds(json, "forward_ms");
+  metrics.backward = milliseconds(json, "backward_ms");
+  metrics.update = milliseconds(json, "update_ms");
+  if (json.contains("validation_loss")) metrics.validation_loss = json["validation_loss"].get<double>();
+  if (json.contains("exposed_communication_ms")) {
+    metrics.exposed_communication = milliseconds(json, "exposed_communication_ms");
+  }
+  if (json.contains("sample_ids")) json["sample_ids"].get_to(metrics.sample_ids);
+  return metrics;
+}
+
+}  // namespace
+
+double StepMetrics::tokens_per_s() const noexcept {
+  return duration.count() > 0 ? static_cast<double>(tokens) / duration.count() * 1e3 : 0.0;
+}
+
+std::string to_line(const StepMetrics& metrics) {
+  nlohmann::ordered_json json{{"step", metrics.step},
+                              {"epoch", metrics.epoch},
+                              {"loss", metrics.loss},
+                              {"learning_rate", metrics.learning_rate},
+                              {"gradient_norm", metrics.gradient_norm},
+                              {"tokens", metrics.tokens},
+                              {"tokens_per_s", metrics.tokens_per_s()},
+                              {"step_ms", metrics.duration.count()},
+                              {"data_wait_ms", metrics.data_wait.count()},
+                              {"forward_ms", metrics.forward.count()},
+                              {"backward_ms", metrics.backward.count()},
+                              {"update_ms", metrics.update.count()}};
+  if (metrics.validation_loss) json["validation_loss"] = *metrics.validation_loss;
+  if (metrics.exposed_communication) json["exposed_communication_ms"] = metrics.exposed_communication->count();
+  if (!metrics.sample_ids.empty()) json["sample_ids"] = metrics.sample_ids;
+  return json.dump();
+}
+
+StepMetrics parse_metrics_line(std::string_view line) {
+  try {
+    return from_json(nlohmann::json::parse(line));
+  } catch (const nlohmann::json::exception& error) {
+    throw FormatError(concat("not a line of metrics.jsonl: ", error.what()));
+  }
+}
+
+std::vector<StepMetrics> read_metrics(const std::filesystem::path& path) {
+  const std::string text = read_file(path);
+  std::vector<StepMetrics> all;
+  std::size_t begin = 0;
+  for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
+    try {
+      all.push_back(parse_metrics_line(std::string_view(text).substr(begin, end - begin)));
+    } catch (const FormatError& error) {
+      throw FormatError(concat(path.string(), ":", all.size() + 1, ": ", error.what()));
+    }
+    begin = end + 1;
+  }
+  return all;
+}
+
+MetricsFile::MetricsFile(const std::filesystem::path& path, std::int64_t last_step) : path_(path) {
+  std::string kept;
+  if (std::filesystem::exists(path)) {
+    for (const StepMetrics& metrics : read_metrics(path)) {
+      if (metrics.step <= last_step) kept += to_line(metrics) + "\n";
+    }
+  }
+  replace_file(path, kept);
+  file_.open(path, std::ios::app | std::ios::binary);
+  if (!file_) throw IoError(concat("cannot write ", path.string()), errno);
+}
+
+void MetricsFile::write(const StepMetrics& metrics) {
+  file_ << to_line(metrics) + "\n" << std::flush;
+  if (!file_) throw IoError(concat("cannot write ", path_.string()), errno);
+}
+
+}  // namespace lockstep::run

@@ -1,0 +1,65 @@
+#include "run/option_checks.hpp"
+
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include "base/nearest_match.hpp"
+#include "base/text.hpp"
+
+namespace lockstep::run {
+namespace {
+
+// The number that is the whole of `text`, or nothing.
+template <typename Number>
+std::optional<Number> parse(const std::string& text) {
+  Number number{};
+  const char* const text_end = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), text_end, number);
+  if (error != std::errc() || end != text_end) return std::nullopt;
+  return number;
+}
+
+template <typename Number>
+CLI::Validator number_in(const char* kind, Number minimum, Number maximum, bool is_bounded) {
+  const std::string range = is_bounded ? concat(" from ", minimum, " to ", maximum) : concat(" of at least ", minimum);
+  const auto check = [=](const std::string& text) -> std::string {
+    const std::optional<Number> number = parse<Number>(text);
+    if (number && *number >= minimum && *number <= maximum) return "";
+    return concat("'", text, "' is not ", kind, range);
+  };
+  return CLI::Validator(check, "");
+}
+
+}  // namespace
+
+CLI::Validator whole_number(std::int64_t minimum, std::int64_t maximum) {
+  return number_in<std::int64_t>("a whole number", minimum, maximum, maximum != INT64_MAX);
+}
+
+CLI::Validator real_number(double minimum, double maximum) {
+  return number_in<double>("a number", minimum, maximum, maximum < 1e300);
+}
+
+CLI::Validator one_of(std::vector<std::string> values) {
+  const auto check = [values = std::move(values)](const std::string& text) -> std::string {
+    std::string list;
+    for (const std::string& value : values) {
+      if (value == text) return "";
+      list += (list.empty() ? "" : ", ") + value;
+    }
+    return concat("there is no '", text, "'", did_you_mean(text, values), " (", list, ")");
+  };
+  return CLI::Validator(check, "");
+}
+
+CLI::Validator readable_file() {
+  const auto check = [](const std::string& text) -> std::string {
+    if (std::filesystem::is_regular_file(text) && std::ifstream(text).good()) return "";
+    return concat("there is no readable file '", text, "'");
+  };
+  return CLI::Validator(check, "");
+}
+
+}  // namespace lockstep::run

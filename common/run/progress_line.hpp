@@ -1,0 +1,63 @@
+#pragma once
+/// @file
+/// The line that says how far a run has come: redrawn in place on a terminal, now and then a line elsewhere.
+#include <chrono>
+#include <cstdint>
+#include <iosfwd>
+#include <optional>
+#include <string>
+
+namespace lockstep::run {
+
+/// What the line shows.
+struct Progress {
+  std::int64_t step = 0;
+  std::int64_t last_step = 0;
+  double loss = 0;
+  std::optional<double> validation_loss;
+  double tokens_per_s = 0;
+  std::optional<std::chrono::duration<double, std::milli>> exposed_communication;
+  double exposed_share = 0;  ///< Of the step, in [0, 1].
+  std::chrono::duration<double> time_left{};
+};
+
+/// The line in at most `width` columns: parts are left out, the least important first, until it fits. ASCII.
+[[nodiscard]] std::string progress_line(const Progress& progress, int width);
+
+/// Whether the output is redrawn in place.
+enum class ProgressStyle { kTerminal, kPlain };
+
+/// kTerminal if standard output is a terminal; LOCKSTEP_PROGRESS=terminal or plain decides otherwise.
+/// @throws FormatError  LOCKSTEP_PROGRESS has another value.
+[[nodiscard]] ProgressStyle detect_progress_style();
+
+/// Columns of the terminal on standard output; COLUMNS or 80 where it cannot be asked.
+[[nodiscard]] int terminal_width();
+
+/// Shows progress. Thread safety: none.
+class ProgressPrinter {
+ public:
+  /// @param out          Outlives the printer.
+  /// @param plain_every  Steps between plain lines; the first and the last step are always shown.
+  ProgressPrinter(std::ostream& out, ProgressStyle style, std::int64_t plain_every);
+
+  enum class Keep { kTransient, kPermanent };
+  /// Shows `progress`. On a terminal at most ten times a second, except what is kPermanent: that line stays and the
+  /// next one goes below. Elsewhere every plain_every steps, what is
+  /// kPermanent, and something at least every 15 s.
+  void show(const Progress& progress, Keep keep = Keep::kTransient);
+
+  /// Ends a line that is being redrawn, before other output.
+  void end_line();
+
+ private:
+  void redraw(const Progress& progress, Keep keep);
+
+  std::ostream& out_;
+  ProgressStyle style_;
+  std::int64_t plain_every_;
+  bool is_line_open_ = false;
+  std::chrono::steady_clock::time_point last_drawn_{};
+};
+
+}  // namespace lockstep::run

@@ -1,0 +1,78 @@
+#include "run/rank_summary.hpp"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "run/run_folder.hpp"
+
+namespace lockstep::run {
+namespace {
+
+std::filesystem::path summary_path(const std::filesystem::path& run_folder, int rank) {
+  return run_folder / concat("rank_", rank, ".json");
+}
+
+double peak_memory_mib() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1024.0;  // Linux counts in KiB
+}
+
+}  // namespace
+
+RankSummary summarize(int rank, std::span<const StepMetrics> history) {
+  RankSummary summary{.rank = rank, .peak_memory_mib = peak_memory_mib()};
+  if (history.empty()) return summary;
+  const std::span<const StepMetrics> steady = history.subspan(history.size() / 10);
+  for (const StepMetrics& step : steady) {
+    summary.duration += step.duration;
+    summary.data_wait += step.data_wait;
+    summary.exposed_communication += step.exposed_communication.value_or(StepMetrics::Milliseconds(0));
+  }
+  const auto count = static_cast<double>(steady.size());
+  summary.duration /= count;
+  summary.data_wait /= count;
+  summary.exposed_communication /= count;
+  return summary;
+}
+
+void write_summary(const std::filesystem::path& run_folder, const RankSummary& summary) {
+  const nlohmann::ordered_json json{{"rank", summary.rank},
+                                    {"step_ms", summary.duration.count()},
+                                    {"data_wait_ms", summary.data_wait.count()},
+                                    {"exposed_communication_ms", summary.exposed_communication.count()},
+                                    {"peak_memory_mib", summary.peak_memory_mib}};
+  replace_file(summary_path(run_folder, summary.rank), json.dump(2) + "\n");
+}
+
+std::vector<RankSummary> read_summaries(const std::filesystem::path& run_folder, int world_size) {
+  using Milliseconds = RankSummary::Milliseconds;
+  std::vector<RankSummary> summaries;
+  for (int rank = 0; rank < world_size; ++rank) {
+    const std::filesystem::path path = summary_path(run_folder, rank);
+    try {
+      const nlohmann::json json = nlohmann::json::parse(read_file(path));
+      summaries.push_back({.rank = json.at("rank"),
+                           .duration = Milliseconds(json.at("step_ms").get<double>()),
+                           .data_wait = Milliseconds(json.at("data_wait_ms").get<double>()),
+                           .exposed_communication = Milliseconds(json.at("exposed_communication_ms").get<double>()),
+                           .peak_memory_mib = json.at("peak_memory_mib")});
+    } catch (const nlohmann::json::exception& error) {
+      throw FormatError(concat(path.string(), ": ", error.what()));
+    }
+  }
+  return summaries;
+}
+
+int slowest_rank(std::span<const RankSummary> summaries) {
+  const auto own_time = [](const RankSummary& summary) { return summary.duration - summary.exposed_communication; };
+  return std::max_element(summaries.begin(), summaries.end(),
+                          [&](const RankSummary& a, const RankSummary& b) { return own_time(a) < own_time(b); })
+      ->rank;
+}
+
+}  // namespace lockstep::run

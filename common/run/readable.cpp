@@ -1,0 +1,65 @@
+#include "run/readable.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <iomanip>
+#include <sstream>
+
+namespace lockstep::run {
+namespace {
+
+// Three significant digits of a value in [0, 1000).
+std::string three_digits(double value) { return fixed(value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0); }
+
+}  // namespace
+
+std::string fixed(double value, int digits) {
+  std::ostringstream out;
+  out << std::fixed << std::setprecision(digits) << value;
+  return std::move(out).str();
+}
+
+std::string shortest(double value) {
+  std::ostringstream out;
+  out << value;
+  return std::move(out).str();
+}
+
+std::string short_count(double count) {
+  constexpr std::array<const char*, 4> kSuffixes{"", "k", "M", "G"};
+  std::size_t suffix = 0;
+  while (count >= 999.5 && suffix + 1 < kSuffixes.size()) {
+    count /= 1000.0;
+    ++suffix;
+  }
+  return suffix == 0 ? fixed(count, 0) : three_digits(count) + kSuffixes[suffix];
+}
+
+std::string grouped(std::int64_t count) {
+  std::string digits = std::to_string(std::abs(count));
+  for (auto place = static_cast<std::int64_t>(digits.size()) - 3; place > 0; place -= 3) {
+    digits.insert(static_cast<std::size_t>(place), 1, ',');
+  }
+  if (count < 0) digits.insert(digits.begin(), '-');
+  return digits;
+}
+
+std::string short_bytes(std::int64_t bytes) {
+  if (bytes < 1000) return std::to_string(bytes) + " bytes";
+  const auto value = static_cast<double>(bytes);
+  if (bytes < 1'000'000) return fixed(value / 1e3, 0) + " KB";
+  if (bytes < 1'000'000'000) return fixed(value / 1e6, 1) + " MB";
+  return fixed(value / 1e9, 1) + " GB";
+}
+
+std::string clock_time(std::chrono::duration<double> duration) {
+  const auto seconds = static_cast<std::int64_t>(std::llround(std::max(0.0, duration.count())));
+  std::ostringstream out;
+  out << std::setfill('0');
+  if (seconds >= 3600) out << seconds / 3600 << ':' << std::setw(2);
+  out << seconds / 60 % 60 << ':' << std::setw(2) << seconds % 60;
+  return std::move(out).str();
+}
+
+}  // namespace lockstep::run

@@ -1,0 +1,172 @@
+#include "run/report.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/error.hpp"
+#include "run/metrics.hpp"
+#include "run/rank_summary.hpp"
+#include "run/readable.hpp"
+#include "trace/report.hpp"
+#include "trace/trace_file.hpp"
+
+namespace lockstep::run {
+namespace fs = std::filesystem;
+namespace {
+
+using Steps = std::vector<StepMetrics>;
+
+std::string section(const std::string& title, const std::string& body) {
+  return "<section><h2>" + trace::escape_html(title) + "</h2>\n" + body + "</section>\n";
+}
+
+// Beside each other where the page is wide enough.
+std::string charts(const std::string& figures) { return "<div class=\"charts\">\n" + figures + "</div>\n"; }
+
+template <typename Value>
+trace::Series series(const std::string& name, const Steps& steps, const Value& value) {
+  trace::Series line{.name = name, .x = {}, .y = {}};
+  for (const StepMetrics& step : steps) {
+    if (const std::optional<double> y = value(step)) {
+      line.x.push_back(static_cast<double>(step.step));
+      line.y.push_back(*y);
+    }
+  }
+  return line;
+}
+
+std::string loss_chart(const Steps& steps) {
+  return trace::line_chart(
+      {.title = "Loss",
+       .x_label = "step",
+       .y_label = "nats per token",
+       .series = {series("training", steps, [](const StepMetrics& step) { return std::optional(step.loss); }),
+                  series("validation", steps, [](const StepMetrics& step) { return step.validation_loss; })}});
+}
+
+// The median over a window of steps: single slow steps would hide the course of things.
+std::vector<double> smoothed(const std::vector<double>& values) {
+  const std::size_t half_window = std::max<std::size_t>(values.size() / 100, 1);
+  std::vector<double> result(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::size_t begin = i - std::min(i, half_window);
+    const std::size_t end = std::min(values.size(), i + half_window + 1);
+    std::vector<double> window(values.begin() + static_cast<std::ptrdiff_t>(begin),
+                               values.begin() + static_cast<std::ptrdiff_t>(end));
+    const auto middle = window.begin() + static_cast<std::ptrdiff_t>(window.size() / 2);
+    std::nth_element(window.begin(), middle, window.end());
+    result[i] = *middle;
+  }
+  return result;
+}
+
+std::string throughput_chart(const Steps& steps) {
+  trace::Series line =
+      series("all ranks", steps, [](const StepMetrics& step) { return std::optional(step.tokens_per_s()); });
+  line.y = smoothed(line.y);
+  return trace::line_chart({.title = "Throughput",
+                            .x_label = "step",
+                            .y_label = "tokens per second",
+                            .series = {line},
+                            .starts_at_zero = true});
+}
+
+std::string optimization_charts(const Steps& steps) {
+  const auto norm = [](const StepMetrics& step) { return std::optional(step.gradient_norm); };
+  const auto rate = [](const StepMetrics& step) { return std::optional(step.learning_rate); };
+  return trace::line_chart({.title = "Gradient norm, before clipping",
+                            .x_label = "step",
+                            .y_label = "2-norm",
+                            .series = {series("gradient norm", steps, norm)},
+                            .starts_at_zero = true}) +
+         trace::line_chart({.title = "Learning rate",
+                            .x_label = "step",
+                            .y_label = "",
+                            .series = {series("learning rate", steps, rate)},
+                            .starts_at_zero = true});
+}
+
+// The mean of a duration over the steady part of a run, in milliseconds.
+template <typename Value>
+double mean_ms(const Steps& steps, const Value& value) {
+  const std::size_t skipped = steps.size() / 10;  // the first steps fill caches
+  const double sum =
+      std::accumulate(steps.begin() + static_cast<std::ptrdiff_t>(skipped), steps.end(), 0.0,
+                      [&](double total, const StepMetrics& step) { return total + value(step).count(); });
+  return sum / static_cast<double>(steps.size() - skipped);
+}
+
+Facts step_facts(const Steps& steps) {
+  if (steps.empty()) return {};
+  const double duration = mean_ms(steps, [](const StepMetrics& step) { return step.duration; });
+  const auto part = [duration](double ms) {
+    return fixed(ms, 2) + " ms (" + fixed(duration > 0 ? ms / duration * 100 : 0, 1) + " % of the step)";
+  };
+  const double tokens = static_cast<double>(steps.back().tokens);
+  Facts facts{{"step", fixed(duration, 1) + " ms, " + short_count(tokens / duration * 1e3) + " tokens/s"},
+              {"forward", part(mean_ms(steps, [](const StepMetrics& step) { return step.forward; }))},
+              {"backward", part(mean_ms(steps, [](const StepMetrics& step) { return step.backward; }))},
+              {"update", part(mean_ms(steps, [](const StepMetrics& step) { return step.update; }))},
+              {"waiting for data", part(mean_ms(steps, [](const StepMetrics& step) { return step.data_wait; }))}};
+  if (steps.back().exposed_communication) {
+    const auto exposed = [](const StepMetrics& step) {
+      return step.exposed_communication.value_or(StepMetrics::Milliseconds(0));
+    };
+    facts.emplace_back("exposed communication", part(mean_ms(steps, exposed)));
+  }
+  return facts;
+}
+
+int count_ranks(const fs::path& run_folder) {
+  int count = 0;
+  while (fs::exists(run_folder / concat("rank_", count, ".json"))) ++count;
+  return count;
+}
+
+Facts rank_facts(const fs::path& run_folder) {
+  const std::vector<RankSummary> ranks = read_summaries(run_folder, count_ranks(run_folder));
+  if (ranks.empty()) return {};
+  Facts facts;
+  for (const RankSummary& rank : ranks) {
+    std::string value = fixed(rank.duration.count(), 1) + " ms a step, " + fixed(rank.data_wait.count(), 2) +
+                        " ms waiting for data, " + fixed(rank.peak_memory_mib, 0) + " MiB at most";
+    if (ranks.size() > 1) value += ", " + fixed(rank.exposed_communication.count(), 2) + " ms exposed communication";
+    facts.emplace_back(concat("rank ", rank.rank), value);
+  }
+  if (ranks.size() > 1) facts.emplace_back("slowest", concat("rank ", slowest_rank(ranks)));
+  return facts;
+}
+
+Facts outcome_facts(const fs::path& run_folder, const Outcome& outcome) {
+  Facts facts{
+      {"steps done", concat(outcome.step, " of ", outcome.last_step, ", this time in ", clock_time(outcome.elapsed))},
+      {"loss", fixed(outcome.loss, 4)}};
+  if (outcome.validation_loss) facts.emplace_back("validation loss", fixed(*outcome.validation_loss, 4));
+  facts.emplace_back("run folder", run_folder.string());
+  return facts;
+}
+
+std::string timeline_section(const fs::path& run_folder) {
+  if (!fs::exists(run_folder / trace::trace_file_name(0))) return "";
+  return section("Timeline of the last steps", trace::timeline(trace::read_trace_folder(run_folder)));
+}
+
+}  // namespace
+
+std::string report_page(const fs::path& run_folder, const Facts& description, const Outcome& outcome) {
+  const fs::path metrics_path = run_folder / "metrics.jsonl";
+  const Steps steps = fs::exists(metrics_path) ? read_metrics(metrics_path) : Steps{};
+  std::string body = section("Outcome", trace::fact_table(outcome_facts(run_folder, outcome)));
+  body += section("Curves", charts(loss_chart(steps) + throughput_chart(steps)));
+  if (!outcome.generated.empty()) {
+    body += section("The model writes", "<pre>" + trace::escape_html(outcome.generated) + "</pre>\n");
+  }
+  body += timeline_section(run_folder);
+  body += section("Where a step's time goes",
+                  trace::fact_table(step_facts(steps)) + trace::fact_table(rank_facts(run_folder)));
+  body += section("Optimization", charts(optimization_charts(steps)));
+  body += section("What was run", trace::fact_table(description));
+  return trace::html_page("Training run " + run_folder.filename().string(), body);
+}
+
+}  // namespace lockstep::run

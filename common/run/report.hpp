@@ -1,0 +1,16 @@
+#pragma once
+/// @file
+/// The page that a run leaves: curves, costs, timeline and text, in one file that needs nothing else.
+#include <filesystem>
+#include <string>
+
+#include "run/description.hpp"
+
+namespace lockstep::run {
+
+/// HTML made from the run folder's metrics.jsonl, rank_<k>.json and trace_rank<k>.json; what is missing is left out.
+/// @throws FormatError  One of these files is not what it should be.
+[[nodiscard]] std::string report_page(const std::filesystem::path& run_folder, const Facts& description,
+                                      const Outcome& outcome);
+
+}  // namespace lockstep::run

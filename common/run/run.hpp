@@ -1,0 +1,120 @@
+#pragma once
+/// @file
+/// What surrounds a training loop: run folder, progress, metrics, checkpoints, report.
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "autograd/variable.hpp"
+#include "data/data_loader.hpp"
+#include "data/sampler.hpp"
+#include "nn/module.hpp"
+#include "optim/optimizer.hpp"
+#include "run/metrics.hpp"
+#include "run/progress_line.hpp"
+#include "run/step_clock.hpp"
+#include "run/stop_signal.hpp"
+#include "run/team.hpp"
+#include "run/train_options.hpp"
+#include "trace/recorder.hpp"
+
+namespace lockstep::run {
+
+/// Exit status of a run that a signal stopped in good order: 128 + SIGINT, as shells count.
+inline constexpr int kInterruptedExitCode = 130;
+
+/// What a step came to.
+struct StepResult {
+  double loss = 0;           ///< Mean over the global batch.
+  double gradient_norm = 0;  ///< Before clipping.
+  double learning_rate = 0;
+  std::int64_t epoch = 0;
+};
+
+/// One training run, on every rank that takes part. It decides nothing about training; it counts, times, records and
+/// saves. Printing, saving and writing metrics happen where they are called, so a program with several ranks calls
+/// print_step(), save() and set_sample() on rank 0 only. Everything else is called on all ranks, in the same order.
+///
+/// Order of calls: resume; per step begin_step, enter, enter, end_step, then what is due; finish. Thread safety: none.
+class Run {
+ public:
+  /// Makes the run folder and prints the banner (rank 0). Ctrl-C now ends the loop between two steps.
+  /// @throws IoError        The run folder cannot be made.
+  /// @throws MismatchError  Ranks would resume different runs.
+  /// @throws UsageError     The batch does not divide by the ranks, or the text is shorter than a batch.
+  Run(const TrainOptions& options, const RunFacts& facts, Team team = {});
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+
+  /// With --resume, continues exactly where the run's newest checkpoint was saved; else only does --export-initial.
+  /// @throws IoError, FormatError  No checkpoint, or it does not fit the model or the text.
+  void resume(nn::Module& model, optim::Optimizer& optimizer, data::Sampler& sampler);
+
+  [[nodiscard]] std::int64_t step() const noexcept {
+    return step_;
+  }  ///< Updates done: inside a step, its index from 0.
+  [[nodiscard]] std::int64_t last_step() const noexcept { return last_step_; }  ///< Updates of the whole training.
+  /// All updates are done, or somebody wants the run to stop. The same on all ranks.
+  [[nodiscard]] bool is_finished() const noexcept { return step_ >= last_step_ || is_stopping_; }
+
+  /// Begins a step with its forward phase.
+  /// @param loader_waiting  loader.time_waited().
+  /// @return  What the model's forward pass needs; valid as long as `batch`.
+  nn::ForwardContext begin_step(const data::Batch& batch, std::chrono::nanoseconds loader_waiting);
+  /// Ends the running phase of the step and begins `phase`.
+  void enter(Phase phase);
+  /// The loss as a number. @throws Error  Not finite: names rank and step, and what to try.
+  [[nodiscard]] double require_finite(const autograd::Variable& loss) const;
+  /// Ends the step. With a team, all ranks agree here on whether to stop.
+  void end_step(const StepResult& result);
+  /// Adds to the metrics of the step that ended how long this rank has waited for others in it.
+  void set_exposed_communication(std::chrono::nanoseconds waited);
+
+  [[nodiscard]] bool validation_is_due();
+  void set_validation_loss(double loss);
+  /// Shows the progress line and writes the step to metrics.jsonl.
+  void print_step();
+  [[nodiscard]] bool checkpoint_is_due() const;
+  /// Saves a checkpoint, atomically. @throws IoError  The disk failed; earlier checkpoints are untouched.
+  void save(const nn::Module& model, const optim::Optimizer& optimizer, const data::Sampler& sampler);
+
+  [[nodiscard]] bool sample_is_due() const;  ///< Training is complete, and a text was asked for.
+  void set_sample(std::string generated);    ///< For the report and the end of the output.
+
+  /// Writes the trace of every rank and the report (rank 0), and prints how it went.
+  /// @return  The program's exit status: 0, or 130 where a signal stopped the run.
+  [[nodiscard]] int finish();
+
+  [[nodiscard]] const std::filesystem::path& folder() const noexcept { return folder_; }
+  [[nodiscard]] trace::Recorder& recorder() noexcept { return *recorder_; }  ///< For spans of one's own.
+
+ private:
+  void settle_folder();
+  [[nodiscard]] Progress progress() const;
+
+  TrainOptions options_;
+  RunFacts facts_;
+  Team team_;
+  std::int64_t last_step_;
+  std::int64_t step_ = 0;
+  std::int64_t first_step_ = 0;  // where this process began
+  bool is_stopping_ = false;
+  std::filesystem::path folder_;
+  std::shared_ptr<trace::Recorder> recorder_;
+  StepClock clock_;
+  StopSignal stop_signal_;
+  ProgressPrinter printer_;
+  std::optional<MetricsFile> metrics_file_;  // rank 0 only
+  StepMetrics metrics_;                      // of the step that runs or has just ended
+  std::vector<StepMetrics> history_;         // of this process
+  std::optional<double> validation_loss_;    // the last one measured
+  std::string sample_;
+  trace::Clock::time_point begin_ = trace::Clock::now();
+  trace::Clock::time_point aside_begin_{};  // of the validation that runs
+};
+
+}  // namespace lockstep::run

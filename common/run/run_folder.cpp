@@ -1,0 +1,61 @@
+#include "run/run_folder.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <ctime>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+
+namespace lockstep::run {
+namespace fs = std::filesystem;
+namespace {
+
+std::string date_of(std::chrono::system_clock::time_point now) {
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
+  std::tm local{};
+  localtime_r(&seconds, &local);
+  char text[16];
+  return {text, std::strftime(text, sizeof text, "%Y-%m-%d", &local)};
+}
+
+}  // namespace
+
+fs::path make_run_folder(const fs::path& out, const std::string& label, std::chrono::system_clock::time_point now) {
+  std::error_code error;
+  fs::create_directories(out, error);
+  if (error) throw IoError(concat("cannot make the folder ", out.string(), " for runs"), error.value());
+  const std::string stem = date_of(now) + "-" + label + "-";
+  for (int n = 1;; ++n) {
+    fs::path folder = out / (stem + std::to_string(n));
+    if (mkdir(folder.c_str(), 0777) == 0) return folder;
+    if (errno != EEXIST) throw IoError(concat("cannot make the run folder ", folder.string()), errno);
+  }
+}
+
+fs::path checkpoints_of(const fs::path& run) { return run / "checkpoints"; }
+
+std::optional<fs::path> latest_run(const fs::path& out) {
+  std::optional<fs::path> latest;
+  fs::file_time_type latest_time;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(out, error)) {
+    const fs::path checkpoints = checkpoints_of(entry.path());
+    if (!fs::is_directory(checkpoints, error) || fs::is_empty(checkpoints, error)) continue;
+    const fs::file_time_type time = fs::last_write_time(checkpoints, error);
+    if (error || (latest && time <= latest_time)) continue;
+    latest = entry.path();
+    latest_time = time;
+  }
+  return latest;
+}
+
+void replace_file(const fs::path& path, const std::string& text) {
+  const fs::path temporary = path.string() + "." + std::to_string(getpid());
+  write_file(temporary, text);
+  fs::rename(temporary, path);
+}
+
+}  // namespace lockstep::run

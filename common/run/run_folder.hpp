@@ -1,0 +1,29 @@
+#pragma once
+/// @file
+/// Where a run leaves its files.
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace lockstep::run {
+
+/// Makes a new folder `out`/<date>-<label>-<n> with the first free n from 1 on. mkdir decides who gets a name, so two
+/// jobs that start at once never share a folder.
+/// @param now  For the date (local time).
+/// @throws IoError  `out` cannot be made or written; names it.
+[[nodiscard]] std::filesystem::path make_run_folder(
+    const std::filesystem::path& out, const std::string& label,
+    std::chrono::system_clock::time_point now = std::chrono::system_clock::now());
+
+/// The run in `out` whose checkpoint was saved last, or nothing where no run has one.
+[[nodiscard]] std::optional<std::filesystem::path> latest_run(const std::filesystem::path& out);
+
+/// The folder that `run`'s checkpoints stand in.
+[[nodiscard]] std::filesystem::path checkpoints_of(const std::filesystem::path& run);
+
+/// Writes a file beside `path` and renames it, so that a reader never sees half of it.
+/// @throws IoError  Names the file.
+void replace_file(const std::filesystem::path& path, const std::string& text);
+
+}  // namespace lockstep::run

@@ -1,0 +1,31 @@
+#pragma once
+/// @file
+/// Who and what takes part in a run.
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "trace/recorder.hpp"
+
+namespace lockstep::run {
+
+/// Who trains together. The default is one process alone. All ranks call sum and share in the same order.
+struct Team {
+  int rank = 0;
+  int world_size = 1;
+  std::string backend;  ///< For the banner, such as "ring over TCP"; empty for one process alone.
+  std::function<void(std::span<double>)> sum;                 ///< Replaces the values by their sums over all ranks.
+  std::function<std::string(const std::string& text)> share;  ///< Rank 0's text, on every rank.
+  std::function<void(std::shared_ptr<trace::Recorder>)> record_to;  ///< Where communication is to be recorded.
+};
+
+/// What the banner and the report say beside the options.
+struct RunFacts {
+  std::int64_t parameters = 0;
+  std::int64_t training_samples = 0;
+  std::int64_t validation_samples = 0;
+};
+
+}  // namespace lockstep::run

@@ -1,0 +1,212 @@
+#include "run/train_options.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "base/command_line.hpp"
+#include "base/environment.hpp"
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "run/option_checks.hpp"
+#include "run/run_folder.hpp"
+
+namespace lockstep::run {
+namespace fs = std::filesystem;
+namespace {
+
+std::string program_name(const char* const* argv) {
+  return environment::get("LOCKSTEP_PROGRAM").value_or(fs::path(argv[0]).filename().string());
+}
+
+// Help texts show the default by capture_default_str(), so the struct's initial values are the only ones.
+void bind_data_options(CLI::App& app, TrainOptions& options) {
+  app.add_option("--data", options.data_path, "Text file to train on, read byte by byte (the course text if left out)")
+      ->check(readable_file())
+      ->type_name("FILE");
+  app.add_option("--model", options.model, "Size of the model: tiny, small, tutorial or 124m")
+      ->check(one_of(nn::GptConfig::names()))
+      ->type_name("NAME")
+      ->capture_default_str();
+  app.add_option("--batch-size", options.batch_size,
+                 "Samples per step, over all ranks together (what suits the model if left out)")
+      ->check(whole_number(1));
+  app.add_option("--steps", options.steps, "Updates in all")->check(whole_number(1))->capture_default_str();
+  app.add_option("--epochs", options.epochs, "Passes over the text, in place of --steps")->check(whole_number(1));
+  app.add_option("--seed", options.seed, "Seed of initial weights, sample order and dropout")
+      ->check(whole_number(0))
+      ->capture_default_str();
+  app.add_option("--device", options.device, "Where to compute: cpu")
+      ->check(one_of({"cpu", "cuda", "emulated"}))
+      ->type_name("NAME")
+      ->capture_default_str();
+}
+
+void bind_optimization_options(CLI::App& app, TrainOptions& options) {
+  app.add_option("--learning-rate", options.learning_rate, "Learning rate at its highest, after the warm-up")
+      ->check(real_number(0))
+      ->capture_default_str();
+  app.add_option("--min-learning-rate", options.min_learning_rate, "Learning rate at the end")
+      ->check(real_number(0))
+      ->capture_default_str();
+  app.add_option("--warmup-steps", options.warmup_steps, "Steps in which the learning rate rises")
+      ->check(whole_number(0))
+      ->capture_default_str();
+  app.add_option("--weight-decay", options.weight_decay, "Weight decay of matrices and embeddings")
+      ->check(real_number(0))
+      ->capture_default_str();
+  app.add_option("--clip", options.clip, "Largest norm of the gradient; 0 does not clip")
+      ->check(real_number(0))
+      ->capture_default_str();
+  app.add_option("--dropout", options.dropout, "Share of activations dropped in training")
+      ->check(real_number(0, 0.99))
+      ->capture_default_str();
+}
+
+void bind_output_options(CLI::App& app, TrainOptions& options) {
+  app.add_option("--out", options.out, "Folder in which the run gets a folder of its own")
+      ->type_name("FOLDER")
+      ->capture_default_str();
+  app.add_option("--save-every", options.save_every, "Steps between checkpoints; 0 saves only at the end")
+      ->check(whole_number(0))
+      ->capture_default_str();
+  app.add_option("--validate-every", options.validate_every,
+                 "Steps between measurements of the validation loss; 0 measures only at the end")
+      ->check(whole_number(0))
+      ->capture_default_str();
+  app.add_option("--resume", "Continue a run: its folder, or the latest one in --out if left out")
+      ->expected(0, 1)
+      ->type_name("[FOLDER]");
+  app.add_option("--stop-after", options.stop_after, "Stop after this step as if interrupted, ready to --resume")
+      ->check(whole_number(1));
+  app.add_option("--prompt", options.prompt, "Beginning of the text generated at the end")->capture_default_str();
+  app.add_option("--sample-tokens", options.sample_tokens, "Length of the text generated at the end; 0 for none")
+      ->check(whole_number(0))
+      ->capture_default_str();
+}
+
+void bind_comparison_options(CLI::App& app, TrainOptions& options) {
+  app.add_option("--export-initial", options.export_initial,
+                 "Write the initial weights to this safetensors file, to start another framework from them")
+      ->type_name("FILE");
+  app.add_flag("--log-batches", options.log_batches, "Add each step's sample numbers to metrics.jsonl");
+}
+
+// Everything but --resume goes into `options`, whose present values are the defaults.
+void bind_all(CLI::App& app, TrainOptions& options) {
+  app.description("Trains a GPT on a text and leaves a run folder: checkpoints, metrics.jsonl, report.html.");
+  app.option_defaults()->take_last();  // of an option given twice, the last one counts
+  bind_data_options(app, options);
+  bind_optimization_options(app, options);
+  bind_output_options(app, options);
+  bind_comparison_options(app, options);
+  app.get_formatter()->column_width(32);
+  app.get_formatter()->label("INT", "N");
+  app.get_formatter()->label("UINT", "N");
+  app.get_formatter()->label("FLOAT", "X");
+}
+
+std::optional<fs::path> folder_to_resume(const CLI::App& app, const fs::path& out) {
+  if (app.count("--resume") == 0) return std::nullopt;
+  const auto folder = app.get_option("--resume")->as<std::string>();
+  if (!folder.empty()) return folder;
+  const std::optional<fs::path> latest = latest_run(out);
+  if (!latest) {
+    throw UsageError(concat("--resume: no run with a checkpoint in ", out.string(), "; name a run's folder or --out"));
+  }
+  return latest;
+}
+
+// What has gone into the weights so far cannot be another thing from now on.
+void require_same_run(const TrainOptions& now, const TrainOptions& then) {
+  const auto require_same = [&](const std::string& option, const auto& new_value, const auto& old_value) {
+    if (new_value == old_value) return;
+    throw UsageError(concat("--resume: ", now.resume->string(), " was trained with ", option, " ", old_value,
+                            "; leave the option out, or start a new run"));
+  };
+  require_same("--model", now.model, then.model);
+  require_same("--seed", now.seed, then.seed);
+  require_same("--batch-size", now.batch_size, then.batch_size);
+  require_same("--data", now.data_path.string(), then.data_path.string());
+}
+
+void complete(TrainOptions& options) {
+  if (options.device != "cpu") {
+    throw UnavailableError("this build computes on the CPU only, not on '" + options.device + "': use --device cpu");
+  }
+  if (options.batch_size == 0) options.batch_size = nn::GptConfig::named(options.model).batch_size;
+  if (!options.data_path.empty()) options.data_path = fs::absolute(options.data_path).lexically_normal();
+}
+
+}  // namespace
+
+nn::GptConfig TrainOptions::model_config() const {
+  nn::GptConfig config = nn::GptConfig::named(model);
+  config.dropout = dropout;
+  return config;
+}
+
+optim::CosineOptions TrainOptions::schedule(std::int64_t total_steps) const {
+  return {.learning_rate = learning_rate,
+          .warmup_steps = std::min(warmup_steps, total_steps),
+          .total_steps = total_steps,
+          .minimum = std::min(min_learning_rate, learning_rate)};
+}
+
+double TrainOptions::max_gradient_norm() const noexcept {
+  return clip > 0 ? clip : std::numeric_limits<double>::infinity();
+}
+
+std::int64_t TrainOptions::total_steps(std::int64_t samples) const {
+  const std::int64_t steps_per_epoch = samples / batch_size;
+  if (steps_per_epoch == 0) {
+    throw FormatError(concat("the training text has ", samples, " samples, fewer than one batch of ", batch_size,
+                             ": use a longer text or a smaller --batch-size"));
+  }
+  return epochs > 0 ? epochs * steps_per_epoch : steps;
+}
+
+void TrainOptions::require_divisible_batch(std::int64_t world_size) const {
+  if (batch_size % world_size == 0) return;
+  throw UsageError(concat("--batch-size ", batch_size, " cannot be divided evenly among ", world_size,
+                          " ranks: use a multiple of ", world_size));
+}
+
+ParsedTrainOptions parse_train_options(int argc, const char* const* argv) {
+  TrainOptions options;
+  CLI::App app("", program_name(argv));
+  bind_all(app, options);
+  if (const std::optional<int> exit_code = parse_command_line(app, argc, argv)) return {options, exit_code};
+  if (app.count("--steps") > 0 && app.count("--epochs") > 0) {
+    throw UsageError("--steps and --epochs both say how long to train: give one of them");
+  }
+  const std::optional<fs::path> folder = folder_to_resume(app, options.out);
+  if (!folder) {
+    complete(options);
+    return {options, std::nullopt};
+  }
+  // A second reading: what the command line says goes over what the run was started with.
+  const TrainOptions then = options_from_json(nlohmann::json::parse(read_file(*folder / "options.json")));
+  options = then;
+  CLI::App again("", program_name(argv));
+  bind_all(again, options);
+  if (const std::optional<int> exit_code = parse_command_line(again, argc, argv)) return {options, exit_code};
+  if (again.count("--steps") > 0) options.epochs = 0;
+  options.resume = folder;
+  complete(options);
+  require_same_run(options, then);
+  return {options, std::nullopt};
+}
+
+int run_training(int argc, const char* const* argv, const std::function<int(const TrainOptions&)>& train) noexcept {
+  return run_guarded(program_name(argv), [&] {
+    const ParsedTrainOptions parsed = parse_train_options(argc, argv);
+    if (parsed.exit_code) return *parsed.exit_code;
+    if (!environment::get("LOCKSTEP_CHECK_OPTIONS")) return train(parsed.options);
+    parsed.options.require_divisible_batch(environment::get_int("WORLD_SIZE", 1, INT32_MAX).value_or(1));
+    return 0;
+  });
+}
+
+}  // namespace lockstep::run

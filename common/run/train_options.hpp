@@ -1,0 +1,84 @@
+#pragma once
+/// @file
+/// The options that all train_gpt_* programs share.
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+#include "nn/gpt.hpp"
+#include "optim/schedule.hpp"
+
+namespace lockstep::run {
+
+/// What a training program was asked to do. The members' initial values are the defaults that --help shows.
+struct TrainOptions {
+  std::filesystem::path data_path;  ///< Empty: the course text.
+  std::string model = "tiny";
+  std::string device = "cpu";
+  std::int64_t batch_size = 0;  ///< Global: samples per step over all ranks. After parsing never 0.
+  std::int64_t steps = 1000;    ///< Updates in all.
+  std::int64_t epochs = 0;      ///< If not 0, decides the number of updates in place of `steps`.
+  std::uint64_t seed = 1;
+
+  double learning_rate = 2e-3;
+  double min_learning_rate = 2e-4;
+  std::int64_t warmup_steps = 50;
+  double weight_decay = 0.1;
+  double clip = 1.0;  ///< 0: no clipping.
+  double dropout = 0.0;
+
+  std::filesystem::path out = "runs";
+  std::int64_t save_every = 200;      ///< 0: only at the end.
+  std::int64_t validate_every = 100;  ///< 0: only at the end.
+  std::int64_t stop_after = 0;        ///< 0: never.
+  std::string prompt = "The ";
+  std::int64_t sample_tokens = 300;
+
+  std::filesystem::path export_initial;  ///< Empty: nothing is written.
+  bool log_batches = false;
+
+  std::optional<std::filesystem::path> resume;  ///< The run folder to continue.
+
+  /// The model's sizes, with `dropout`.
+  [[nodiscard]] nn::GptConfig model_config() const;
+  /// The learning rate over `total_steps` updates; the warm-up is at most as long as the training.
+  [[nodiscard]] optim::CosineOptions schedule(std::int64_t total_steps) const;
+  /// The largest gradient norm that is left as it is; infinite without clipping.
+  [[nodiscard]] double max_gradient_norm() const noexcept;
+  /// How many updates `steps` or `epochs` mean for an epoch of that many samples. A rest that does not fill a batch is
+  /// dropped.
+  /// @throws FormatError  An epoch has fewer samples than a batch.
+  [[nodiscard]] std::int64_t total_steps(std::int64_t samples) const;
+  /// @throws UsageError  The global batch cannot be divided evenly among that many ranks.
+  void require_divisible_batch(std::int64_t world_size) const;
+};
+
+/// What a command line means: options, or nothing to do but end.
+struct ParsedTrainOptions {
+  TrainOptions options;
+  std::optional<int> exit_code;  ///< Set where the program is to end: help was shown, or the command line is wrong.
+};
+
+/// Reads the command line, and answers a wrong one on standard error. With --resume the options of that run are the
+/// defaults.
+/// @throws UsageError        No run to resume, or an option that a resumed run may not change.
+/// @throws UnavailableError  A device that this build does not have.
+/// @throws IoError, FormatError  The options of the run to resume cannot be read.
+[[nodiscard]] ParsedTrainOptions parse_train_options(int argc, const char* const* argv);
+
+/// parse_train_options(), then `train`; an error becomes one line, which begins with the program's name or
+/// LOCKSTEP_PROGRAM. With LOCKSTEP_CHECK_OPTIONS set, ends after checking the options (against WORLD_SIZE too): a
+/// launcher does that once before it starts many ranks.
+/// @return  The exit status for main().
+[[nodiscard]] int run_training(int argc, const char* const* argv,
+                               const std::function<int(const TrainOptions&)>& train) noexcept;
+
+/// For options.json: everything but program and resume.
+[[nodiscard]] nlohmann::json to_json(const TrainOptions& options);
+/// @throws FormatError  Not what to_json() writes.
+[[nodiscard]] TrainOptions options_from_json(const nlohmann::json& json);
+
+}  // namespace lockstep::run

@@ -1,0 +1,53 @@
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "run/train_options.hpp"
+
+namespace lockstep::run {
+namespace {
+
+// Calls visit("name", member) for every option that options.json holds, so that reading and writing cannot disagree.
+template <typename Options, typename Visit>
+void for_each_option(Options& options, const Visit& visit) {
+  visit("model", options.model);
+  visit("device", options.device);
+  visit("batch_size", options.batch_size);
+  visit("steps", options.steps);
+  visit("epochs", options.epochs);
+  visit("seed", options.seed);
+  visit("learning_rate", options.learning_rate);
+  visit("min_learning_rate", options.min_learning_rate);
+  visit("warmup_steps", options.warmup_steps);
+  visit("weight_decay", options.weight_decay);
+  visit("clip", options.clip);
+  visit("dropout", options.dropout);
+  visit("save_every", options.save_every);
+  visit("validate_every", options.validate_every);
+  visit("prompt", options.prompt);
+  visit("sample_tokens", options.sample_tokens);
+  visit("log_batches", options.log_batches);
+}
+
+}  // namespace
+
+nlohmann::json to_json(const TrainOptions& options) {
+  nlohmann::json json;
+  for_each_option(options, [&json](const char* name, const auto& value) { json[name] = value; });
+  json["data"] = options.data_path.string();
+  json["out"] = options.out.string();
+  return json;
+}
+
+TrainOptions options_from_json(const nlohmann::json& json) {
+  TrainOptions options;
+  try {
+    for_each_option(options, [&json](const char* name, auto& value) { json.at(name).get_to(value); });
+    options.data_path = json.at("data").get<std::string>();
+    options.out = json.at("out").get<std::string>();
+  } catch (const nlohmann::json::exception& error) {
+    throw FormatError(concat("options.json of the run to resume: ", error.what()));
+  }
+  return options;
+}
+
+}  // namespace lockstep::run

@@ -1,0 +1,71 @@
+#pragma once
+/// @file
+/// The Store over TCP: one server in the job (in the launcher, or in rank 0), one client per rank.
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "net/address.hpp"
+#include "net/tcp_socket.hpp"
+#include "store/store.hpp"
+
+namespace lockstep::store {
+
+/// Serves one job's keys from a thread of its own, from construction to destruction. The port is bound when the
+/// constructor returns, so the address can be published without a race. Only clients that prove the token, in the
+/// same generation, are served; no client can block another.
+class TcpStoreServer {
+ public:
+  /// @param address     Loopback and a free port unless told otherwise.
+  /// @param token       The job's secret.
+  /// @param generation  Restart count; clients of another are refused.
+  /// @throws IoError  The port is taken.
+  explicit TcpStoreServer(const net::SocketAddress& address, std::string token, int generation = 0);
+  ~TcpStoreServer();
+  TcpStoreServer(const TcpStoreServer&) = delete;
+  TcpStoreServer& operator=(const TcpStoreServer&) = delete;
+
+  /// Where it listens, with the real port.
+  [[nodiscard]] net::SocketAddress address() const;
+
+  /// Waits until every client has closed its connection, or `deadline`: what a server inside rank 0 does before it
+  /// goes, so that slower ranks are not cut off.
+  void wait_until_unused(const Deadline& deadline);
+
+ private:
+  struct Server;
+  std::unique_ptr<Server> server_;
+};
+
+/// One rank's connection to a TcpStoreServer.
+class TcpStore final : public Store {
+ public:
+  /// @param rank  For the server's and this client's messages; -1 for a process that is no rank.
+  /// @throws TimeoutError, FormatError, Error  As net::connect_authenticated.
+  TcpStore(const net::SocketAddress& address, const std::string& token, int generation, int rank,
+           const Deadline& deadline);
+
+  void set(const std::string& key, const std::string& value) override;
+  [[nodiscard]] std::string get(const std::string& key, const Deadline& deadline) override;
+  [[nodiscard]] std::optional<std::string> try_get(const std::string& key) override;
+  std::int64_t add(const std::string& key, std::int64_t amount) override;
+  std::string compare_set(const std::string& key, const std::string& expected, const std::string& desired) override;
+  bool erase(const std::string& key) override;
+
+  /// This host's address as the server's network sees it: what this rank's own listeners bind to.
+  [[nodiscard]] net::SocketAddress local_address() const { return socket_.local_address(); }
+
+ private:
+  struct Answer;
+  Answer call(const struct Request& request, const Deadline& deadline);
+
+  std::mutex mutex_;
+  net::TcpSocket socket_;
+  std::uint32_t generation_;
+  int rank_;
+  std::uint64_t next_request_ = 0;
+  bool is_broken_ = false;  // a call timed out on the wire, so replies no longer match requests
+};
+
+}  // namespace lockstep::store

@@ -1,0 +1,111 @@
+#include "tensor/tensor.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace lockstep {
+
+Tensor Tensor::empty(const Shape& shape, DType dtype, Device device) {
+  const std::size_t bytes = static_cast<std::size_t>(shape.count()) * bytes_of(dtype);
+  return view_of(Storage::allocate(bytes, device), 0, shape, dtype);
+}
+
+Tensor Tensor::zeros(const Shape& shape, DType dtype, Device device) {
+  Tensor tensor = empty(shape, dtype, device);
+  tensor.fill_zero();
+  return tensor;
+}
+
+template <typename T>
+Tensor Tensor::from(std::span<const T> values, const Shape& shape) {
+  require(static_cast<std::int64_t>(values.size()) == shape.count(), values.size(), " values do not fill shape ",
+          shape);
+  Tensor tensor = empty(shape, dtype_of<T>);
+  if (!values.empty()) std::memcpy(tensor.data(), values.data(), values.size_bytes());
+  return tensor;
+}
+
+Tensor Tensor::view_of(std::shared_ptr<Storage> storage, std::size_t byte_offset, const Shape& shape, DType dtype) {
+  require(storage != nullptr, "a tensor of shape ", shape, " needs a storage");
+  const std::size_t bytes = static_cast<std::size_t>(shape.count()) * bytes_of(dtype);
+  require(byte_offset % bytes_of(dtype) == 0, "byte offset ", byte_offset, " is no multiple of an element of ", dtype);
+  require(byte_offset <= storage->bytes() && bytes <= storage->bytes() - byte_offset, "a view of ", bytes,
+          " bytes at offset ", byte_offset, " does not fit a storage of ", storage->bytes(), " bytes");
+  Tensor tensor;
+  tensor.storage_ = std::move(storage);
+  tensor.byte_offset_ = byte_offset;
+  tensor.shape_ = shape;
+  tensor.dtype_ = dtype;
+  return tensor;
+}
+
+template <typename T>
+std::span<T> Tensor::span() const {
+  require(is_defined(), "the tensor is undefined");
+  require(device().is_cpu(), "elements on ", device().name(), " are no host memory; copy them first");
+  require(dtype_ == dtype_of<T>, "the elements are ", dtype_, ", not ", dtype_of<T>);
+  return {static_cast<T*>(data()), static_cast<std::size_t>(count())};
+}
+
+double Tensor::item() const {
+  require(is_defined() && count() == 1, "item() needs one element; the shape is ", shape_);
+  return dtype_ == DType::kFloat64 ? span<double>()[0] : static_cast<double>(span<float>()[0]);
+}
+
+Tensor Tensor::reshape(const Shape& shape) const {
+  require(shape.count() == count(), "shape ", shape_, " has not as many elements as ", shape);
+  Tensor tensor = *this;
+  tensor.shape_ = shape;
+  return tensor;
+}
+
+Tensor Tensor::rows(std::int64_t begin, std::int64_t end) const {
+  require(shape_.rank() >= 1 && begin >= 0 && begin <= end && end <= shape_[0], "rows [", begin, ", ", end,
+          ") of shape ", shape_);
+  std::array<std::int64_t, Shape::kMaxRank> dimensions{};
+  std::ranges::copy(shape_.dimensions(), dimensions.begin());
+  dimensions[0] = end - begin;
+  std::int64_t row_count = 1;
+  for (int axis = 1; axis < shape_.rank(); ++axis) row_count *= shape_[axis];
+  Tensor tensor = *this;
+  tensor.shape_ = Shape(std::span<const std::int64_t>(dimensions.data(), static_cast<std::size_t>(shape_.rank())));
+  tensor.byte_offset_ += static_cast<std::size_t>(begin * row_count) * bytes_of(dtype_);
+  return tensor;
+}
+
+Tensor Tensor::clone() const {
+  require(is_defined(), "the tensor is undefined");
+  Tensor copy = empty(shape_, dtype_, device());
+  copy.copy_from(*this);
+  return copy;
+}
+
+void Tensor::copy_from(const Tensor& source) const {
+  require(shape_ == source.shape_ && dtype_ == source.dtype_, "cannot copy ", source.dtype_, " ", source.shape_,
+          " into ", dtype_, " ", shape_);
+  require(device().is_cpu() && source.device().is_cpu(), "copies between devices need a build with that device");
+  if (bytes() > 0) std::memmove(data(), source.data(), bytes());
+}
+
+void Tensor::fill_zero() const {
+  require(is_defined() && device().is_cpu(), "fill_zero() needs elements in host memory");
+  if (bytes() > 0) std::memset(data(), 0, bytes());
+}
+
+#define LOCKSTEP_INSTANTIATE(T)                                      \
+  template Tensor Tensor::from<T>(std::span<const T>, const Shape&); \
+  template std::span<T> Tensor::span<T>() const;
+
+LOCKSTEP_INSTANTIATE(float)
+LOCKSTEP_INSTANTIATE(double)
+LOCKSTEP_INSTANTIATE(BFloat16)
+LOCKSTEP_INSTANTIATE(std::int32_t)
+LOCKSTEP_INSTANTIATE(std::int64_t)
+LOCKSTEP_INSTANTIATE(std::uint8_t)
+#undef LOCKSTEP_INSTANTIATE
+
+}  // namespace lockstep

@@ -1,0 +1,80 @@
+#pragma once
+/// @file
+/// A dense, row-major, contiguous array of one element type on one device.
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <span>
+
+#include "base/dtype.hpp"
+#include "device/device.hpp"
+#include "device/storage.hpp"
+#include "tensor/shape.hpp"
+
+namespace lockstep {
+
+/// A view of a Storage with shape and type. Copying a Tensor copies the view, not the elements (as in PyTorch).
+/// Always contiguous. A default-constructed Tensor is undefined: no storage, is_defined() is false.
+class Tensor {
+ public:
+  Tensor() = default;
+
+  /// Uninitialised elements. @throws Error  Out of memory.
+  [[nodiscard]] static Tensor empty(const Shape& shape, DType dtype = DType::kFloat32, Device device = {});
+  /// Elements that are 0.
+  [[nodiscard]] static Tensor zeros(const Shape& shape, DType dtype = DType::kFloat32, Device device = {});
+  /// Host elements copied from `values` in row-major order. @throws ContractError  values.size() is not shape.count().
+  template <typename T>
+  [[nodiscard]] static Tensor from(std::span<const T> values, const Shape& shape);
+  /// A view into existing storage. @param byte_offset  A multiple of the element size.
+  /// @throws ContractError  The view does not fit the storage.
+  [[nodiscard]] static Tensor view_of(std::shared_ptr<Storage> storage, std::size_t byte_offset, const Shape& shape,
+                                      DType dtype);
+
+  /// False for a default-constructed tensor.
+  [[nodiscard]] bool is_defined() const noexcept { return storage_ != nullptr; }
+  /// Sizes, outermost first.
+  [[nodiscard]] const Shape& shape() const noexcept { return shape_; }
+  /// Type of each element.
+  [[nodiscard]] DType dtype() const noexcept { return dtype_; }
+  /// Where the elements live.
+  [[nodiscard]] Device device() const noexcept { return storage_ ? storage_->device() : Device{}; }
+  /// Number of elements; 0 if undefined.
+  [[nodiscard]] std::int64_t count() const noexcept { return is_defined() ? shape_.count() : 0; }
+  /// count() times the size of an element.
+  [[nodiscard]] std::int64_t bytes() const noexcept { return count() * static_cast<std::int64_t>(bytes_of(dtype_)); }
+  /// Shared with views and copies; null if undefined.
+  [[nodiscard]] const std::shared_ptr<Storage>& storage() const noexcept { return storage_; }
+  /// Of the first element in storage().
+  [[nodiscard]] std::size_t byte_offset() const noexcept { return byte_offset_; }
+
+  /// Address of the first element, on whatever device it lives.
+  [[nodiscard]] void* data() const noexcept { return storage_ ? storage_->data() + byte_offset_ : nullptr; }
+
+  /// The elements as host memory, [count].
+  /// @throws ContractError  Not on the CPU, or T is not the element type.
+  template <typename T>
+  [[nodiscard]] std::span<T> span() const;
+
+  /// The only element of a one-element float32 or float64 tensor, copied to the host.
+  [[nodiscard]] double item() const;
+
+  /// The same elements under another shape. @throws ContractError  The counts differ.
+  [[nodiscard]] Tensor reshape(const Shape& shape) const;
+  /// Rows [begin, end) of the first dimension, as a view.
+  [[nodiscard]] Tensor rows(std::int64_t begin, std::int64_t end) const;
+  /// A copy with storage of its own.
+  [[nodiscard]] Tensor clone() const;
+  /// Copies elements from `source`. @throws ContractError  Shape or dtype differ.
+  void copy_from(const Tensor& source) const;
+  /// Makes every element 0.
+  void fill_zero() const;
+
+ private:
+  std::shared_ptr<Storage> storage_;
+  std::size_t byte_offset_ = 0;
+  Shape shape_;
+  DType dtype_ = DType::kFloat32;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,81 @@
+// lockstep: the command line of the course. Runs chapter programs, and never links them.
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <iomanip>
+#include <iostream>
+
+#include "base/command_line.hpp"
+#include "base/error.hpp"
+#include "base/nearest_match.hpp"
+#include "tool/command.hpp"
+
+namespace lockstep::tool {
+namespace {
+
+constexpr std::array kCommands = {
+    Command{"train", "run", "[options]", "train a GPT over the ranks that suit this machine", train},
+    Command{"run", "run", "NN [program] [--nproc N] [-- args]", "run a program of chapter NN", run_chapter},
+    Command{"launch", "run", "--nproc N -- program args", "run a program as N ranks, with torchrun's variables",
+            launch_command},
+    Command{"generate", "run", "[options]", "write text with a trained model", generate},
+    Command{"diff", "learn", "NN", "show chapter NN's distributed program beside its single-device baseline", diff},
+    Command{"test", "know", "[module] [-- ctest options]", "run the tests", test},
+    Command{"bench", "know", "train|all_reduce|kernels", "measure this machine against the peers", bench},
+    Command{"trace", "know", "--last-failure", "show the last collectives of each rank of the job that failed last",
+            trace},
+    Command{"data", "know", "tinyshakespeare", "fetch a well-known text", data},
+    Command{"doctor", "know", "", "say what this machine has, and what is missing", doctor},
+};
+
+void print_what_next() {
+  std::cout << "Lockstep: multi-GPU training from a TCP socket to a GPT. What next?\n\n"
+               "  ./lockstep train               train a GPT over several ranks and see it write\n"
+               "  ./lockstep run 01              chapter 01: the first all-reduce; README.md maps the chapters\n"
+               "  ./lockstep test                run all tests\n"
+               "  ./lockstep --help              list all commands\n";
+}
+
+void print_help() {
+  std::cout << "Usage: ./lockstep COMMAND ...   (COMMAND --help says more)\n";
+  std::string_view group;
+  for (const Command& command : kCommands) {
+    if (command.group != group) std::cout << "\n" << command.group << ":\n";
+    group = command.group;
+    const std::string words = concat(command.name, command.usage.empty() ? "" : " ", command.usage);
+    std::cout << "  " << std::left << std::setw(42) << words << command.summary << "\n";
+  }
+}
+
+int dispatch(const Arguments& words) {
+  if (words.empty()) {
+    print_what_next();
+    return 0;
+  }
+  if (words.front() == "--help" || words.front() == "-h" || words.front() == "help") {
+    print_help();
+    return 0;
+  }
+  const auto chosen = std::find_if(kCommands.begin(), kCommands.end(),
+                                   [&](const Command& command) { return command.name == words.front(); });
+  if (chosen == kCommands.end()) {
+    std::vector<std::string> names;
+    for (const Command& command : kCommands) names.emplace_back(command.name);
+    throw UsageError(concat("unknown command ", words.front(), did_you_mean(words.front(), names),
+                            "  (./lockstep --help lists all)"));
+  }
+  return run_guarded(concat("lockstep ", chosen->name),
+                     [&] { return chosen->run(Arguments(words.begin() + 1, words.end())); });
+}
+
+}  // namespace
+
+std::span<const Command> commands() { return kCommands; }
+
+}  // namespace lockstep::tool
+
+int main(int argc, char** argv) {
+  const lockstep::tool::Arguments words(argv + 1, argv + argc);
+  return lockstep::run_guarded("lockstep", [&] { return lockstep::tool::dispatch(words); });
+}

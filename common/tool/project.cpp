@@ -1,0 +1,111 @@
+#include "tool/project.hpp"
+
+#include <spawn.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+
+#include "base/command_line.hpp"
+#include "base/environment.hpp"
+#include "base/error.hpp"
+#include "base/nearest_match.hpp"
+#include "launch/cores.hpp"
+
+namespace lockstep::tool {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kMostRanks = 1024;
+
+std::vector<std::string> program_names(const Project& project) {
+  std::vector<std::string> names;
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(project.programs, ignored)) {
+    if (entry.is_regular_file() && access(entry.path().c_str(), X_OK) == 0) {
+      names.push_back(entry.path().filename().string());
+    }
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::vector<char*> pointers_to(std::vector<std::string>& strings) {
+  std::vector<char*> pointers;
+  for (std::string& text : strings) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+}  // namespace
+
+Project find_project() {
+  std::error_code error;
+  Project project;
+  project.programs = fs::read_symlink("/proc/self/exe", error).parent_path();
+  project.build = project.programs.parent_path();
+  project.root = environment::get("LOCKSTEP_ROOT").value_or(project.build.parent_path().parent_path().string());
+  if (!fs::exists(project.root / "CMakePresets.json", error)) {
+    throw UsageError(concat(project.root.string(), " is not the project's folder; set LOCKSTEP_ROOT to it"));
+  }
+  return project;
+}
+
+fs::path find_program(const Project& project, const std::string& name) {
+  const fs::path path = project.programs / name;
+  if (fs::is_regular_file(path)) return path;
+  throw UsageError(concat("there is no program ", name, " in ", project.programs.string(),
+                          did_you_mean(name, program_names(project)), " (built by ./lockstep or cmake --build)"));
+}
+
+void become(const std::vector<std::string>& command, const ProgramVariables& variables) {
+  for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
+  std::vector<std::string> arguments = command;
+  execvp(arguments.front().c_str(), pointers_to(arguments).data());
+  throw IoError(concat("cannot start ", command.front()), errno);
+}
+
+int run_and_wait(const std::vector<std::string>& command, const ProgramVariables& variables) {
+  std::vector<std::string> lines;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string line = *variable;
+    if (!variables.contains(line.substr(0, line.find('=')))) lines.push_back(line);
+  }
+  for (const auto& [name, value] : variables) lines.push_back(name + "=" + value);
+  std::vector<std::string> arguments = command;
+  pid_t pid = 0;
+  const int error = posix_spawnp(&pid, command.front().c_str(), nullptr, nullptr, pointers_to(arguments).data(),
+                                 pointers_to(lines).data());
+  if (error != 0) throw IoError(concat("cannot start ", command.front()), error);
+  int status = 0;
+  while (waitpid(pid, &status, 0) < 0) {
+    if (errno != EINTR) throw IoError(concat("cannot wait for ", command.front()), errno);
+  }
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+std::optional<int> parse_arguments(CLI::App& app, const std::vector<std::string>& arguments) {
+  std::vector<const char*> argv = {app.get_name().c_str()};
+  for (const std::string& argument : arguments) argv.push_back(argument.c_str());
+  return parse_command_line(app, static_cast<int>(argv.size()), argv.data());
+}
+
+int parse_rank_count(const std::string& text) {
+  if (text == "auto") return suitable_rank_count();
+  int count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (error != std::errc() || end != text.data() + text.size() || count < 1 || count > kMostRanks) {
+    throw UsageError(concat("--nproc is ", text.empty() ? "empty" : text, "; it must be a number of ranks from 1 to ",
+                            kMostRanks, ", or auto"));
+  }
+  return count;
+}
+
+int suitable_rank_count() { return launch::usable_cores().physical >= 4 ? 4 : 2; }
+
+}  // namespace lockstep::tool

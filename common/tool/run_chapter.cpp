@@ -1,0 +1,107 @@
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <optional>
+
+#include "base/error.hpp"
+#include "base/nearest_match.hpp"
+#include "launch/launcher.hpp"
+#include "tool/command.hpp"
+#include "tool/project.hpp"
+
+namespace lockstep::tool {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kUsage =
+    "Usage: ./lockstep run NN [program] [--nproc N] [-- arguments]\n\n"
+    "Runs a program of chapter NN; without a program, lists those of the chapter.\n"
+    "With --nproc N it is started as N ranks (programs that start their own ranks need none).\n";
+
+std::vector<std::string> names_in(const fs::path& folder, const std::string& extension) {
+  std::vector<std::string> names;
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
+    if (extension.empty() ? entry.is_directory() : entry.path().extension() == extension) {
+      names.push_back(entry.path().stem().string());
+    }
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+// "6", "06" and "06_gpt_ddp" all name the chapter.
+fs::path find_chapter(const Project& project, const std::string& word) {
+  const std::vector<std::string> chapters = names_in(project.root / "chapters", "");
+  const std::string number = word.size() == 1 ? "0" + word : word;
+  for (const std::string& chapter : chapters) {
+    if (chapter == word || chapter.substr(0, 2) == number) return project.root / "chapters" / chapter;
+  }
+  std::string known;
+  for (const std::string& chapter : chapters) known += "\n  " + chapter;
+  throw UsageError(concat("there is no chapter ", word, did_you_mean(word, chapters), " The chapters:", known));
+}
+
+struct Request {
+  std::string chapter;
+  std::optional<std::string> program;
+  std::optional<int> world_size;
+  Arguments arguments;  // for the program
+};
+
+// NN and program come first; --nproc may stand anywhere before "--"; the rest belongs to the program.
+Request parse(const Arguments& words) {
+  Request request{words.front(), std::nullopt, std::nullopt, {}};
+  std::size_t i = 1;
+  if (i < words.size() && words[i].rfind('-', 0) != 0) request.program = words[i++];
+  for (; i < words.size() && words[i] != "--"; ++i) {
+    if (words[i].rfind("--nproc=", 0) == 0) {
+      request.world_size = parse_rank_count(words[i].substr(8));
+    } else if (words[i] == "--nproc") {
+      if (++i == words.size()) throw UsageError("--nproc needs a number of ranks");
+      request.world_size = parse_rank_count(words[i]);
+    } else {
+      request.arguments.push_back(words[i]);
+    }
+  }
+  if (i < words.size())
+    request.arguments.insert(request.arguments.end(), words.begin() + static_cast<std::ptrdiff_t>(i) + 1, words.end());
+  return request;
+}
+
+}  // namespace
+
+int run_chapter(const Arguments& arguments) {
+  if (arguments.empty()) throw UsageError("which chapter? For example: ./lockstep run 01");
+  if (arguments.front() == "--help" || arguments.front() == "-h") {
+    std::cout << kUsage;
+    return 0;
+  }
+  const Project project = find_project();
+  const Request request = parse(arguments);
+  const fs::path chapter = find_chapter(project, request.chapter);
+  const std::vector<std::string> programs = names_in(chapter / "programs", ".cpp");
+  if (!request.program) {
+    std::cout << "Programs of " << chapter.filename().string() << " (its lesson: " << (chapter / "README.md").string()
+              << "):\n";
+    for (const std::string& program : programs) {
+      std::cout << "  ./lockstep run " << request.chapter << " " << program << "\n";
+    }
+    return 0;
+  }
+  if (std::find(programs.begin(), programs.end(), *request.program) == programs.end()) {
+    throw UsageError(concat("chapter ", request.chapter, " has no program ", *request.program,
+                            did_you_mean(*request.program, programs), "  (./lockstep run ", request.chapter,
+                            " lists them)"));
+  }
+  Arguments command = {find_program(project, *request.program).string()};
+  command.insert(command.end(), request.arguments.begin(), request.arguments.end());
+  if (!request.world_size) become(command);
+  launch::JobOptions job;
+  job.command = command;
+  job.world_size = *request.world_size;
+  return launch::run_job(job).exit_code;
+}
+
+}  // namespace lockstep::tool

@@ -1,0 +1,247 @@
+// Draws the timelines of a report and shows values under the pointer. Plain JavaScript, no library, no network.
+'use strict';
+
+const tooltip = document.createElement('div');
+tooltip.className = 'tooltip';
+tooltip.hidden = true;
+document.body.append(tooltip);
+
+function showTooltip(event, text) {
+  tooltip.textContent = text;
+  tooltip.hidden = false;
+  const box = tooltip.getBoundingClientRect();
+  tooltip.style.left = Math.max(4, Math.min(event.clientX + 14, innerWidth - box.width - 4)) + 'px';
+  const below = event.clientY + 18;
+  tooltip.style.top = (below + box.height < innerHeight ? below : event.clientY - box.height - 10) + 'px';
+}
+
+function svgElement(name, attributes, text) {
+  const element = document.createElementNS('http://www.w3.org/2000/svg', name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  if (text !== undefined) element.textContent = text;
+  return element;
+}
+
+function formatTime(us) {
+  if (us >= 1e6) return (us / 1e6).toFixed(2) + ' s';
+  if (us >= 1000) return (us / 1000).toFixed(us >= 1e5 ? 0 : 2) + ' ms';
+  return us.toFixed(us >= 100 ? 0 : 1) + ' \u00b5s';
+}
+
+// `name` in at most `count` characters: whole, else its closing number ("bucket 12"), else its beginning, else nothing.
+function shorten(name, count) {
+  if (name.length <= count) return name;
+  const number = name.match(/\d+$/);
+  if (number) return number[0].length <= count ? number[0] : '';
+  return count >= 4 ? name.slice(0, count - 1) + '\u2026' : '';
+}
+
+// The largest of 1, 2, 5 times a power of ten that gives at least `count` ticks.
+function tickStep(extent, count) {
+  const power = 10 ** Math.floor(Math.log10(extent / count));
+  const mantissa = extent / count / power;
+  return power * (mantissa >= 5 ? 5 : mantissa >= 2 ? 2 : 1);
+}
+
+// One timeline: `view` is the visible stretch of time in microseconds.
+class Timeline {
+  static left = 176;
+  static top = 34;
+  static rowHeight = 20;
+  static lanePadding = 5;
+
+  constructor(container, data) {
+    this.container = container;
+    this.data = data;
+    this.end = Math.max(...data.spans.map(span => span[4]), 1);
+    this.view = {begin: 0, end: this.end};
+    let y = Timeline.top;
+    this.laneTops = data.lanes.map((lane, index) => {
+      if (index > 0 && data.lanes[index - 1].rank !== lane.rank) y += 10;
+      const top = y;
+      y += lane.rows * Timeline.rowHeight + 2 * Timeline.lanePadding;
+      return top;
+    });
+    this.height = y + 6;
+    this.svg = svgElement('svg', {});
+    container.replaceChildren(this.svg);
+    this.addTools();
+    this.addGestures();
+    new ResizeObserver(() => this.draw()).observe(container);
+    this.draw();
+  }
+
+  x(us) {
+    const share = (us - this.view.begin) / (this.view.end - this.view.begin);
+    return Timeline.left + share * (this.width - Timeline.left);
+  }
+
+  draw() {
+    this.width = Math.max(this.container.clientWidth, 320);
+    this.svg.setAttribute('viewBox', `0 0 ${this.width} ${this.height}`);
+    const plot = svgElement('g', {});
+    this.drawTicks(plot);
+    for (const span of this.data.spans) this.drawSpan(plot, span);
+    this.drawSteps(plot);
+    const labels = svgElement('g', {});
+    this.drawLabels(labels);
+    this.svg.replaceChildren(plot, labels);
+  }
+
+  drawTicks(group) {
+    const extent = this.view.end - this.view.begin;
+    const step = tickStep(extent, Math.max(2, (this.width - Timeline.left) / 160));
+    const unit = step >= 1e6 ? [1e6, ' s'] : step >= 10 ? [1e3, ' ms'] : [1, ' \u00b5s'];
+    const digits = Math.max(0, -Math.floor(Math.log10(step / unit[0] * 1.0001)));
+    for (let us = Math.ceil(this.view.begin / step) * step; us <= this.view.end; us += step) {
+      const x = this.x(us);
+      group.append(svgElement('line', {class: 'grid', x1: x, x2: x, y1: Timeline.top - 4, y2: this.height}));
+      if (x > Timeline.left + 8 && x < this.width - 44)
+        group.append(svgElement('text', {x: x + 3, y: Timeline.top - 9}, (us / unit[0]).toFixed(digits) + unit[1]));
+    }
+  }
+
+  drawSpan(group, [lane, depth, category, begin, end, step, name]) {
+    if (end < this.view.begin || begin > this.view.end) return;
+    const x0 = Math.max(this.x(begin), Timeline.left), x1 = Math.min(this.x(end), this.width);
+    const width = Math.max(x1 - x0, 1);
+    const y = this.laneTops[lane] + Timeline.lanePadding + depth * Timeline.rowHeight;
+    const rect = svgElement('rect',
+        {class: `span c${category}`, x: x0, y: y, width: width, height: Timeline.rowHeight - 2, rx: Math.min(2, width / 3)});
+    const where = this.data.lanes[lane];
+    rect.tip = `${name}\n${this.data.categories[category]}, ${formatTime(end - begin)}\n` +
+        `step ${step}, rank ${where.rank}, ${where.name}\nfrom ${formatTime(begin)} to ${formatTime(end)}`;
+    group.append(rect);
+    const label = shorten(name, Math.floor((width - 6) / 6.2));  // 6.2 units: a character of the 11 px font
+    if (label) group.append(svgElement('text', {class: 'inside', x: x0 + 3, y: y + 13}, label));
+  }
+
+  drawSteps(group) {
+    for (const [step, begin] of this.data.steps) {
+      const x = this.x(begin);
+      if (x < Timeline.left - 1 || x > this.width) continue;
+      group.append(svgElement('line', {class: 'step', x1: x, x2: x, y1: 4, y2: this.height}));
+      group.append(svgElement('text', {class: 'rank', x: x + 4, y: 12}, 'step ' + step));
+    }
+  }
+
+  drawLabels(group) {
+    this.data.lanes.forEach((lane, index) => {
+      const y = this.laneTops[index], height = lane.rows * Timeline.rowHeight + 2 * Timeline.lanePadding;
+      group.append(svgElement('rect', {class: 'band', x: 0, y: y, width: Timeline.left - 4, height: height}));
+      const middle = y + height / 2 + 4;
+      if (index === 0 || this.data.lanes[index - 1].rank !== lane.rank)
+        group.append(svgElement('text', {class: 'rank', x: 10, y: middle}, 'rank ' + lane.rank));
+      const name = lane.name.length <= 16 ? lane.name : lane.name.slice(0, 15) + '\u2026';
+      group.append(svgElement('text', {x: 70, y: middle}, name));
+    });
+  }
+
+  // Zooms by `factor` around `center` (microseconds) and moves by `shift`, staying inside the recording.
+  change(factor, center, shift = 0) {
+    const extent = Math.min(this.end, Math.max(1, (this.view.end - this.view.begin) * factor));
+    const share = (center - this.view.begin) / (this.view.end - this.view.begin);
+    const begin = Math.max(0, Math.min(center - share * extent + shift, this.end - extent));
+    this.view = {begin: begin, end: begin + extent};
+    tooltip.hidden = true;
+    this.draw();
+  }
+
+  zoom(factor) { this.change(factor, (this.view.begin + this.view.end) / 2); }
+  move(share) { this.change(1, this.view.begin, share * (this.view.end - this.view.begin)); }
+  reset() { this.change(this.end, 0); }
+
+  timeAt(clientX) {
+    const box = this.svg.getBoundingClientRect();
+    const share = (clientX - box.left - Timeline.left) / (box.width - Timeline.left);
+    return this.view.begin + Math.max(0, share) * (this.view.end - this.view.begin);
+  }
+
+  addTools() {
+    const tools = document.createElement('div');
+    tools.className = 'timeline-tools';
+    const actions = [['Zoom in', () => this.zoom(0.5)], ['Zoom out', () => this.zoom(2)], ['Whole', () => this.reset()]];
+    for (const [label, action] of actions) {
+      const button = document.createElement('button');
+      button.type = 'button';
+      button.textContent = label;
+      button.addEventListener('click', action);
+      tools.append(button);
+    }
+    const hint = document.createElement('span');
+    hint.className = 'note';
+    hint.textContent = 'Drag to move; Ctrl + wheel zooms; keys: + \u2212 \u2190 \u2192 0';
+    tools.append(hint);
+    this.container.before(tools);
+  }
+
+  addGestures() {
+    const keys = {'+': () => this.zoom(0.5), '-': () => this.zoom(2), ArrowLeft: () => this.move(-0.2),
+                  ArrowRight: () => this.move(0.2), 0: () => this.reset()};
+    this.container.addEventListener('keydown', event => {
+      if (!(event.key in keys) || event.ctrlKey || event.metaKey) return;
+      keys[event.key]();
+      event.preventDefault();
+    });
+    this.container.addEventListener('wheel', event => {
+      if (!event.ctrlKey) return;  // the plain wheel scrolls the page
+      event.preventDefault();
+      this.change(event.deltaY > 0 ? 1.25 : 0.8, this.timeAt(event.clientX));
+    }, {passive: false});
+    let dragged = null;
+    this.container.addEventListener('pointerdown', event => {
+      dragged = this.timeAt(event.clientX);
+      this.container.setPointerCapture(event.pointerId);
+    });
+    this.container.addEventListener('pointerup', () => { dragged = null; });
+    this.container.addEventListener('pointermove', event => {
+      if (dragged !== null) {
+        const now = this.timeAt(event.clientX);
+        this.change(1, this.view.begin, dragged - now);
+        return;
+      }
+      const target = document.elementFromPoint(event.clientX, event.clientY);
+      if (target && target.tip) showTooltip(event, target.tip);
+      else tooltip.hidden = true;
+    });
+    this.container.addEventListener('pointerleave', () => { tooltip.hidden = true; });
+  }
+}
+
+// Marks the points nearest to the pointer and shows their values.
+function followPointer(svg) {
+  const chart = JSON.parse(svg.dataset.chart);
+  const cursor = svg.querySelector('.cursor');
+  const toX = value => chart.left + (value - chart.x0) / (chart.x1 - chart.x0) * (chart.right - chart.left);
+  const toY = value => chart.bottom - (value - chart.y0) / (chart.y1 - chart.y0) * (chart.bottom - chart.top);
+  svg.addEventListener('pointermove', event => {
+    const box = svg.getBoundingClientRect();
+    const unit = (event.clientX - box.left) / box.width * svg.viewBox.baseVal.width;
+    const wanted = chart.x0 + (unit - chart.left) / (chart.right - chart.left) * (chart.x1 - chart.x0);
+    const lines = [];
+    const marks = [];
+    chart.series.forEach((series, index) => {
+      let best = -1;
+      series.x.forEach((x, i) => {
+        const usable = x !== null && series.y[i] !== null;
+        if (usable && (best < 0 || Math.abs(x - wanted) < Math.abs(series.x[best] - wanted))) best = i;
+      });
+      if (best < 0) return;
+      const x = toX(series.x[best]), y = toY(series.y[best]);
+      if (marks.length === 0) marks.push(svgElement('line', {x1: x, x2: x, y1: chart.top, y2: chart.bottom}));
+      marks.push(svgElement('circle', {class: 's' + index % 6, cx: x, cy: y, r: 4}));
+      lines.push(`${series.name}: ${Number(series.y[best].toPrecision(5))}  (${chart.xLabel} ${series.x[best]})`);
+    });
+    cursor.replaceChildren(...marks);
+    showTooltip(event, lines.join('\n'));
+  });
+  svg.addEventListener('pointerleave', () => {
+    cursor.replaceChildren();
+    tooltip.hidden = true;
+  });
+}
+
+for (const section of document.querySelectorAll('.timeline'))
+  if (section.querySelector('.timeline-data'))
+    new Timeline(section.querySelector('.timeline-view'), JSON.parse(section.querySelector('.timeline-data').textContent));
+for (const svg of document.querySelectorAll('svg[data-chart]')) followPointer(svg);

@@ -1,0 +1,54 @@
+#include "01_mini_all_reduce/star_process_group.hpp"
+
+#include "support/catch.hpp"
+#include "support/collective_checks.hpp"
+#include "support/run_ranks.hpp"
+
+using namespace lockstep;
+using comm::JobContext;
+
+namespace {
+
+const test::GroupFactory kStar = [](JobContext context) { return star::make_star_process_group(std::move(context)); };
+// Segments of 8 elements at most, so that small counts make many.
+const test::GroupFactory kSmallSegments = [](JobContext context) {
+  return star::make_star_process_group(std::move(context), {.segment_bytes = 36});
+};
+
+}  // namespace
+
+TEST_CASE("the star reduces every dtype and operation rightly at every world size", "[star][chapter][multirank]") {
+  test::check_all_reduce(kStar, 100003);
+}
+TEST_CASE("the star reduces rightly in many segments", "[star][chapter][multirank]") {
+  test::check_all_reduce(kSmallSegments, 0);
+}
+TEST_CASE("the star's bits are equal on all ranks and in every run", "[star][chapter][multirank]") {
+  test::check_bits_repeat(kStar);
+}
+TEST_CASE("NaN propagates through the star", "[star][chapter][multirank]") { test::check_nan_propagates(kStar); }
+TEST_CASE("the star broadcasts from every root", "[star][chapter][multirank]") {
+  test::check_broadcast(kStar);
+  test::check_broadcast(kSmallSegments);
+}
+TEST_CASE("nobody leaves the star's barrier before the last has entered", "[star][chapter][multirank]") {
+  test::check_barrier(kStar);
+}
+TEST_CASE("the star runs collectives in issue order", "[star][chapter][multirank]") { test::check_issue_order(kStar); }
+TEST_CASE("ranks of a star that disagree are told who did what", "[star][chapter][multirank]") {
+  test::check_mismatches(kStar);
+}
+TEST_CASE("a rank that dies is named on all ranks of a star", "[star][chapter][multirank]") {
+  test::check_death(kStar);
+}
+TEST_CASE("a star's collective ends at its deadline", "[star][chapter][multirank]") { test::check_deadline(kStar); }
+
+TEST_CASE("the centre of a star sends P - 1 times what any other rank sends", "[star][chapter][multirank]") {
+  const auto sent = test::run_ranks_for<std::uint64_t>(4, [](JobContext context) {
+    const auto group = star::make_star_process_group(std::move(context));
+    std::vector<float> values(1000);
+    group->all_reduce(comm::host_buffer(std::span(values))).synchronize();
+    return group->traffic_sent().payload_bytes;
+  });
+  CHECK(sent == std::vector<std::uint64_t>{12000, 4000, 4000, 4000});
+}

@@ -1,0 +1,87 @@
+#include "02_ring_all_reduce/ring_process_group.hpp"
+
+#include "support/catch.hpp"
+#include "support/collective_checks.hpp"
+#include "support/run_ranks.hpp"
+
+using namespace lockstep;
+using comm::JobContext;
+using Traffic = comm::ProcessGroup::Traffic;
+
+namespace {
+
+const test::GroupFactory kRing = [](JobContext context) { return ring::make_ring_process_group(std::move(context)); };
+// Segments of 8 elements at most, so that small counts make many, and the last ones of small chunks are empty.
+const test::GroupFactory kSmallSegments = [](JobContext context) {
+  return ring::make_ring_process_group(std::move(context), {.segment_bytes = 36});
+};
+
+std::vector<Traffic> traffic_of_all_reduce(int world_size, std::size_t count) {
+  return test::run_ranks_for<Traffic>(world_size, [count](JobContext context) {
+    const auto group = ring::make_ring_process_group(std::move(context));
+    std::vector<float> values(count);
+    group->all_reduce(comm::host_buffer(std::span(values))).synchronize();
+    return group->traffic_sent();
+  });
+}
+
+}  // namespace
+
+TEST_CASE("the ring reduces every dtype and operation rightly at every world size", "[ring][chapter][multirank]") {
+  test::check_all_reduce(kRing, 100003);
+}
+TEST_CASE("the ring reduces rightly in many segments", "[ring][chapter][multirank]") {
+  test::check_all_reduce(kSmallSegments, 0);
+}
+TEST_CASE("the ring's bits are equal on all ranks and in every run", "[ring][chapter][multirank]") {
+  test::check_bits_repeat(kRing);
+}
+TEST_CASE("NaN propagates round the ring", "[ring][chapter][multirank]") { test::check_nan_propagates(kRing); }
+TEST_CASE("the ring broadcasts from every root", "[ring][chapter][multirank]") {
+  test::check_broadcast(kRing);
+  test::check_broadcast(kSmallSegments);
+}
+TEST_CASE("nobody leaves the ring's barrier before the last has entered", "[ring][chapter][multirank]") {
+  test::check_barrier(kRing);
+}
+TEST_CASE("the ring runs collectives in issue order", "[ring][chapter][multirank]") { test::check_issue_order(kRing); }
+TEST_CASE("ranks of a ring that disagree are told who did what", "[ring][chapter][multirank]") {
+  test::check_mismatches(kRing);
+}
+TEST_CASE("a rank that dies is named on all ranks of a ring", "[ring][chapter][multirank]") {
+  test::check_death(kRing);
+}
+TEST_CASE("a ring's collective ends at its deadline", "[ring][chapter][multirank]") { test::check_deadline(kRing); }
+
+TEST_CASE("every rank of a ring sends 2(P-1)/P of the buffer where P divides the count", "[ring][chapter][multirank]") {
+  for (const int world_size : {1, 2, 3, 4, 5, 8}) {
+    const std::uint64_t count = 120 * 1024;  // divisible by all of them; 480 KiB
+    for (const Traffic& sent : traffic_of_all_reduce(world_size, count)) {
+      const auto ranks = static_cast<std::uint64_t>(world_size);
+      CHECK(sent.payload_bytes == 2 * (ranks - 1) * (count / ranks) * sizeof(float));
+      CHECK(sent.header_bytes == sent.messages * 64);
+    }
+  }
+}
+
+TEST_CASE("every rank of a ring sends exactly its chunks where P does not divide the count",
+          "[ring][chapter][multirank]") {
+  const int world_size = 4;
+  for (const std::int64_t count : {0, 1, 3, 5, 1003}) {
+    const std::vector<Traffic> sent = traffic_of_all_reduce(world_size, static_cast<std::size_t>(count));
+    for (int rank = 0; rank < world_size; ++rank) {
+      // All chunks but the one it finishes first, then all but the one its right neighbour has finished.
+      const auto chunk_count = [&](int index) { return ring::chunk_of(count, index % world_size, world_size).count; };
+      const std::int64_t elements = 2 * count - chunk_count(rank + 1) - chunk_count(rank + 2);
+      CHECK(sent[static_cast<std::size_t>(rank)].payload_bytes == static_cast<std::uint64_t>(elements) * sizeof(float));
+    }
+  }
+}
+
+TEST_CASE("headers are at most a thousandth of what the ring sends from 1 MiB up", "[ring][chapter][multirank]") {
+  for (const int world_size : {2, 4, 8}) {
+    for (const Traffic& sent : traffic_of_all_reduce(world_size, (std::size_t{1} << 20) / sizeof(float))) {
+      CHECK(sent.header_bytes * 1000 <= sent.payload_bytes);
+    }
+  }
+}

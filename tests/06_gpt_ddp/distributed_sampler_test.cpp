@@ -1,0 +1,105 @@
+#include "06_gpt_ddp/distributed_sampler.hpp"
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "base/error.hpp"
+#include "support/catch.hpp"
+
+using namespace lockstep;
+using ddp::DistributedSampler;
+
+namespace {
+
+std::vector<std::int64_t> share(std::int64_t samples, int rank, int world_size,
+                                const ddp::DistributedSamplerOptions& options = {}, std::int64_t epoch = 0) {
+  DistributedSampler sampler(samples, rank, world_size, options);
+  sampler.set_epoch(epoch);
+  return sampler.begin_iteration();
+}
+
+}  // namespace
+
+TEST_CASE("ranks take every world_size-th sample and pad from the start, as PyTorch does", "[ddp]") {
+  const ddp::DistributedSamplerOptions options{.shuffle = ddp::Shuffle::kNo};
+  // list(DistributedSampler(range(10), 4, rank, shuffle=False)) in PyTorch 1.13
+  CHECK(share(10, 0, 4, options) == std::vector<std::int64_t>{0, 4, 8});
+  CHECK(share(10, 1, 4, options) == std::vector<std::int64_t>{1, 5, 9});
+  CHECK(share(10, 2, 4, options) == std::vector<std::int64_t>{2, 6, 0});
+  CHECK(share(10, 3, 4, options) == std::vector<std::int64_t>{3, 7, 1});
+  // 2 samples for 5 ranks: 0 1 0 1 0
+  CHECK(share(2, 4, 5, options) == std::vector<std::int64_t>{0});
+}
+
+TEST_CASE("dropping leaves out the end of the order", "[ddp]") {
+  const ddp::DistributedSamplerOptions options{.shuffle = ddp::Shuffle::kNo, .uneven = ddp::Uneven::kDrop};
+  CHECK(share(10, 3, 4, options) == std::vector<std::int64_t>{3, 7});
+  CHECK_THROWS_AS(DistributedSampler(3, 0, 4, options), ContractError);
+}
+
+TEST_CASE("evaluation deals every sample exactly once", "[ddp]") {
+  ddp::EvaluationSampler rank_1(10, 1, 4), rank_2(10, 2, 4);
+  CHECK(rank_1.begin_iteration() == std::vector<std::int64_t>{1, 5, 9});
+  CHECK(rank_1.samples_per_epoch() == 3);
+  CHECK(rank_2.begin_iteration() == std::vector<std::int64_t>{2, 6});
+  CHECK(rank_2.samples_per_epoch() == 2);
+  CHECK_THROWS_AS(ddp::EvaluationSampler(3, 3, 4), ContractError);
+}
+
+TEST_CASE("every sample is seen once per epoch when the ranks divide the dataset", "[ddp]") {
+  const int world_size = GENERATE(1, 2, 3, 4, 6);
+  std::map<std::int64_t, int> seen;
+  for (int rank = 0; rank < world_size; ++rank) {
+    for (const std::int64_t index : share(60, rank, world_size, {.seed = 9}, 2)) ++seen[index];
+  }
+  CHECK(seen.size() == 60);
+  CHECK(std::ranges::all_of(seen, [](const auto& entry) { return entry.second == 1; }));
+}
+
+TEST_CASE("the k-th batches of all ranks make up the k-th batch of one process", "[ddp]") {
+  constexpr std::int64_t kGlobalBatch = 12;
+  data::RandomSampler single(120, 5);
+  single.set_epoch(3);
+  const auto order = single.begin_iteration();
+  for (const int world_size : {2, 3, 4}) {
+    const std::int64_t batch = kGlobalBatch / world_size;
+    for (std::int64_t k = 0; k < 10; ++k) {
+      std::vector<std::int64_t> together;
+      for (int rank = 0; rank < world_size; ++rank) {
+        const auto own = share(120, rank, world_size, {.seed = 5}, 3);
+        together.insert(together.end(), own.begin() + k * batch, own.begin() + (k + 1) * batch);
+      }
+      std::vector<std::int64_t> expected(order.begin() + k * kGlobalBatch, order.begin() + (k + 1) * kGlobalBatch);
+      std::ranges::sort(together);
+      std::ranges::sort(expected);
+      CHECK(together == expected);
+    }
+  }
+}
+
+TEST_CASE("without set_epoch the order repeats; with it every epoch has its own", "[ddp]") {
+  DistributedSampler sampler(100, 1, 2, {.seed = 4});
+  const auto first = sampler.begin_iteration();
+  CHECK(sampler.begin_iteration() == first);
+  sampler.set_epoch(1);
+  CHECK(sampler.begin_iteration() != first);
+}
+
+TEST_CASE("a position saved by two ranks is continued by three without repeating or skipping", "[ddp]") {
+  DistributedSampler before(60, 0, 2, {.seed = 8});
+  const auto order = data::epoch_permutation(8, 0, 60);
+  REQUIRE(before.begin_iteration().size() == 30);
+  before.advance(9);  // on each of two ranks: the first 18 positions are done
+  std::vector<std::int64_t> rest;
+  for (int rank = 0; rank < 3; ++rank) {
+    DistributedSampler after(60, rank, 3, {.seed = 8});
+    after.load_state(before.state());
+    const auto own = after.begin_iteration();
+    rest.insert(rest.end(), own.begin(), own.end());
+  }
+  std::vector<std::int64_t> expected(order.begin() + 18, order.end());
+  std::ranges::sort(rest);
+  std::ranges::sort(expected);
+  CHECK(rest == expected);
+}

@@ -1,0 +1,31 @@
+#include "base/error.hpp"
+
+#include <cerrno>
+
+#include "base/environment.hpp"
+#include "support/catch.hpp"
+
+using namespace lockstep;
+
+TEST_CASE("an IoError carries errno and its text", "[base]") {
+  const IoError error("connecting to rank 3", ECONNREFUSED);
+  CHECK(error.error_number() == ECONNREFUSED);
+  CHECK(std::string(error.what()) == "connecting to rank 3: Connection refused");
+}
+
+TEST_CASE("require throws the joined message only when its condition fails", "[base]") {
+  CHECK_NOTHROW(require(true, "not seen"));
+  CHECK_THROWS_WITH(require(false, "root ", 7, " is not in [0, ", 4, ")"), "root 7 is not in [0, 4)");
+}
+
+TEST_CASE("an integer variable out of range is an error that names it", "[base]") {
+  ::setenv("LOCKSTEP_TEST_VARIABLE", "12x", 1);
+  CHECK_THROWS_AS(environment::get_int("LOCKSTEP_TEST_VARIABLE", 0, 99), FormatError);
+  ::setenv("LOCKSTEP_TEST_VARIABLE", "120", 1);
+  CHECK_THROWS_WITH(environment::get_int("LOCKSTEP_TEST_VARIABLE", 0, 99),
+                    "environment variable LOCKSTEP_TEST_VARIABLE=120 is not an integer from 0 to 99");
+  ::setenv("LOCKSTEP_TEST_VARIABLE", "12", 1);
+  CHECK(environment::get_int("LOCKSTEP_TEST_VARIABLE", 0, 99) == 12);
+  ::unsetenv("LOCKSTEP_TEST_VARIABLE");
+  CHECK_FALSE(environment::get_int("LOCKSTEP_TEST_VARIABLE", 0, 99).has_value());
+}

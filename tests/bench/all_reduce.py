@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""All-reduce between processes of this machine: ours beside Open MPI and Gloo, interleaved in one run.
+
+Prints one table; --out writes it as JSON. Peers that are not installed are named and left out:
+apt-get install openmpi-bin libopenmpi-dev python3-torch.
+"""
+import argparse
+import os
+import shutil
+import tempfile
+
+from bench_common import BIN, HERE, free_port, has_torch, median, run, run_python_ranks, write_record
+
+MPI = {"OMPI_ALLOW_RUN_AS_ROOT": 1, "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": 1}
+
+
+def rows_of(text):
+    rows = []
+    for line in text.splitlines():
+        fields = line.split(",")
+        if len(fields) == 4 and fields[2].isdigit():
+            rows.append((fields[0], int(fields[1]), int(fields[2]), float(fields[3])))
+    return rows
+
+
+def systems(build_folder):
+    """Name -> function(world_size) that prints CSV rows."""
+    bench = os.path.join(BIN, "all_reduce_bench")
+    launch = os.path.join(BIN, "lockstep")
+
+    def ours(backend):
+        return lambda n: run([launch, "launch", "--no-prefix", "--nproc", str(n), "--", bench, backend])
+
+    found = {"ring": ours("ring"), "star": ours("star")}
+    if shutil.which("mpicxx.openmpi") and shutil.which("mpirun.openmpi"):
+        program = os.path.join(build_folder, "mpi_all_reduce")
+        source = os.path.join(HERE, "peers", "mpi_all_reduce.cpp")
+        run(["mpicxx.openmpi", "-O3", source, "-o", program])
+        mpirun = ["mpirun.openmpi", "--oversubscribe", "-np"]
+        tcp = ["--mca", "pml", "ob1", "--mca", "btl", "tcp,self"]
+        found["mpi"] = lambda n: run([*mpirun, str(n), program, "Open MPI"], **MPI)
+        found["mpi_tcp"] = lambda n: run([*mpirun, str(n), *tcp, program, "Open MPI tcp"], **MPI)
+    else:
+        print("Open MPI is not installed: left out")
+    if has_torch():
+        script = os.path.join(HERE, "peers", "gloo_all_reduce.py")
+        found["gloo"] = lambda n: run_python_ranks(script, n, free_port(), [], OMP_NUM_THREADS=1)
+    else:
+        print("PyTorch (Gloo) is not installed: left out")
+    return found
+
+
+def print_table(rows):
+    print(f"\n{'world':>5} {'bytes':>10}  {'system':<20} {'us':>12} {'busbw GB/s':>11} {'ours/this':>10}")
+    for row in rows:
+        print(
+            f"{row['world_size']:>5} {row['bytes']:>10}  {row['system']:<20} {row['microseconds']:>12.1f} "
+            f"{row['bus_bandwidth_gb_s']:>11.3f} {row['ring_speed_over_this']:>10.2f}"
+        )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--world-sizes", default="2,4")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--out")
+    arguments = parser.parse_args()
+    times = {}
+    with tempfile.TemporaryDirectory() as folder:
+        found = systems(folder)
+        for world_size in map(int, arguments.world_sizes.split(",")):
+            for _ in range(arguments.rounds):
+                for start in found.values():
+                    for system, n, size, microseconds in rows_of(start(world_size)):
+                        times.setdefault((n, size, system), []).append(microseconds)
+    rows = []
+    for (n, size, system), values in sorted(times.items()):
+        microseconds = median(values)
+        ring = median(times.get((n, size, "lockstep ring tcp"), []))
+        rows.append(
+            {
+                "world_size": n,
+                "bytes": size,
+                "system": system,
+                "microseconds": microseconds,
+                "bus_bandwidth_gb_s": size / microseconds * 1e-3 * 2 * (n - 1) / n,
+                "ring_speed_over_this": microseconds / ring if ring else 0.0,
+            }
+        )
+    print_table(rows)
+    if arguments.out:
+        write_record(arguments.out, "all_reduce, float32 sum, in place, processes of one machine", rows)
+
+
+main()

@@ -1,0 +1,86 @@
+/// Times all_reduce (float32 sum, in place) of one backend over the ranks of a job and prints one CSV row per size:
+/// system,world_size,bytes,microseconds. Started once per rank: lockstep launch --nproc N -- all_reduce_bench ring
+///
+/// Protocol, the same as in peers/: verify the sum, then rounds of enough calls to fill 0.15 s; a round's time is that
+/// of the slowest rank; the median over the rounds counts.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "01_mini_all_reduce/star_process_group.hpp"
+#include "02_ring_all_reduce/ring_process_group.hpp"
+#include "base/error.hpp"
+#include "comm/rendezvous.hpp"
+
+namespace {
+
+using namespace lockstep;
+
+constexpr int kWarmUpRounds = 2;
+constexpr int kRounds = 7;
+constexpr double kRoundSeconds = 0.15;
+
+std::unique_ptr<comm::ProcessGroup> make_group(const std::string& backend) {
+  comm::JobContext context = comm::rendezvous("env://");
+  if (backend == "star") return star::make_star_process_group(std::move(context));
+  if (backend == "ring") return ring::make_ring_process_group(std::move(context));
+  throw FormatError("unknown backend '" + backend + "': use star or ring");
+}
+
+double slowest_rank(comm::ProcessGroup& group, double seconds) {
+  group.all_reduce(comm::host_buffer(std::span(&seconds, 1)), comm::ReduceOp::kMax).synchronize();
+  return seconds;
+}
+
+double seconds_per_call(comm::ProcessGroup& group, std::span<float> values, long calls) {
+  group.barrier().synchronize();
+  const auto begin = std::chrono::steady_clock::now();
+  for (long i = 0; i < calls; ++i) group.all_reduce(comm::host_buffer(values)).synchronize();
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
+  return slowest_rank(group, elapsed.count() / static_cast<double>(calls));
+}
+
+double median_seconds(comm::ProcessGroup& group, std::size_t bytes) {
+  std::vector<float> values(bytes / sizeof(float), static_cast<float>(group.rank() + 1));
+  group.all_reduce(comm::host_buffer(std::span(values))).synchronize();
+  const int world_size = group.world_size();
+  const auto expected = static_cast<float>(world_size * (world_size + 1) / 2);
+  if (std::ranges::any_of(values, [&](float value) { return value != expected; })) throw Error("wrong sum");
+  std::ranges::fill(values, 0.0F);
+
+  long calls = 3;
+  std::vector<double> rounds;
+  for (int round = -kWarmUpRounds; round < kRounds; ++round) {
+    const double seconds = seconds_per_call(group, values, calls);
+    if (round < 0) {
+      calls = std::clamp(static_cast<long>(kRoundSeconds / seconds), 2L, 20000L);
+    } else {
+      rounds.push_back(seconds);
+    }
+  }
+  std::ranges::sort(rounds);
+  return rounds[rounds.size() / 2];
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    const std::string backend = argc > 1 ? argv[1] : "ring";
+    const auto group = make_group(backend);
+    for (const std::size_t bytes : {1UL << 10, 16UL << 10, 256UL << 10, 4UL << 20, 64UL << 20}) {
+      const double seconds = median_seconds(*group, bytes);
+      if (group->rank() == 0) {
+        std::printf("lockstep %s tcp,%d,%zu,%.2f\n", backend.c_str(), group->world_size(), bytes, seconds * 1e6);
+        std::fflush(stdout);
+      }
+    }
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "all_reduce_bench: %s\n", error.what());
+    return 1;
+  }
+}

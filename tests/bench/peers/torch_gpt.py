@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+"""The GPT of chapter 05 in PyTorch, timed: GPT-2 style, tied head, tanh GELU, no dropout, AdamW with the same decay
+groups and clipping, float32, on the CPU. One process, or DDP over Gloo when WORLD_SIZE is set.
+
+Prints one CSV row: system,model,world_size,threads,median_ms_per_step,tokens_per_second,peak_mib_per_rank
+"""
+import argparse
+import math
+import os
+import resource
+import statistics
+import time
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+# vocabulary, width, heads, layers, context, global batch
+CONFIGS = {
+    "tiny": (256, 128, 4, 4, 128, 16),
+    "small": (8192, 256, 8, 6, 256, 8),
+    "tutorial": (50257, 512, 8, 6, 127, 32),
+}
+
+
+def gelu(x):
+    return F.gelu(x, approximate="tanh")
+
+
+class Attention(nn.Module):
+    def __init__(self, width, heads, context):
+        super().__init__()
+        self.heads = heads
+        self.qkv = nn.Linear(width, 3 * width)
+        self.out = nn.Linear(width, width)
+        # Not a buffer: DDP over Gloo in torch 1.13 cannot broadcast bool.
+        self.mask = torch.ones(context, context, dtype=torch.bool).triu(1)
+
+    def forward(self, x):
+        batch, time_steps, width = x.shape
+        q, k, v = (t.view(batch, time_steps, self.heads, -1).transpose(1, 2) for t in self.qkv(x).split(width, dim=2))
+        scores = (q @ k.transpose(-2, -1)) / math.sqrt(width // self.heads)
+        weights = F.softmax(scores.masked_fill(self.mask[:time_steps, :time_steps], float("-inf")), dim=-1)
+        return self.out((weights @ v).transpose(1, 2).reshape(batch, time_steps, width))
+
+
+class Block(nn.Module):
+    def __init__(self, width, heads, context):
+        super().__init__()
+        self.ln_1 = nn.LayerNorm(width)
+        self.attn = Attention(width, heads, context)
+        self.ln_2 = nn.LayerNorm(width)
+        self.fc = nn.Linear(width, 4 * width)
+        self.proj = nn.Linear(4 * width, width)
+
+    def forward(self, x):
+        x = x + self.attn(self.ln_1(x))
+        return x + self.proj(gelu(self.fc(self.ln_2(x))))
+
+
+class Gpt(nn.Module):
+    def __init__(self, vocabulary, width, heads, layers, context):
+        super().__init__()
+        self.wte = nn.Embedding(vocabulary, width)
+        self.wpe = nn.Embedding(context, width)
+        self.h = nn.ModuleList(Block(width, heads, context) for _ in range(layers))
+        self.ln_f = nn.LayerNorm(width)
+        for module in self.modules():
+            if isinstance(module, (nn.Linear, nn.Embedding)):
+                nn.init.normal_(module.weight, std=0.02)
+
+    def forward(self, inputs, targets):
+        x = self.wte(inputs) + self.wpe(torch.arange(inputs.shape[1]))
+        for block in self.h:
+            x = block(x)
+        logits = F.linear(self.ln_f(x), self.wte.weight)
+        return F.cross_entropy(logits.view(-1, logits.shape[-1]), targets.reshape(-1))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--model", default="tiny", choices=CONFIGS)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--steps", type=int, default=30)
+    parser.add_argument("--warm-up", type=int, default=3)
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+    vocabulary, width, heads, layers, context, batch = CONFIGS[arguments.model]
+    world_size = int(os.environ.get("WORLD_SIZE", "1"))
+    rank = int(os.environ.get("RANK", "0"))
+    if world_size > 1:
+        torch.distributed.init_process_group("gloo")
+    torch.manual_seed(1)
+    model = Gpt(vocabulary, width, heads, layers, context)
+    network = nn.parallel.DistributedDataParallel(model) if world_size > 1 else model
+    decay = [p for p in network.parameters() if p.dim() >= 2]
+    rest = [p for p in network.parameters() if p.dim() < 2]
+    optimizer = torch.optim.AdamW(
+        [{"params": decay, "weight_decay": 0.1}, {"params": rest, "weight_decay": 0.0}], lr=1e-3, betas=(0.9, 0.95)
+    )
+    generator = torch.Generator().manual_seed(1234 + rank)
+    shape = (batch // world_size, context + 1)
+    batches = [torch.randint(0, min(vocabulary, 256), shape, generator=generator) for _ in range(8)]
+    times = []
+    for step in range(arguments.steps):
+        tokens = batches[step % len(batches)]
+        begin = time.perf_counter()
+        optimizer.zero_grad(set_to_none=True)
+        loss = network(tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous())
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+        optimizer.step()
+        loss.item()
+        if step >= arguments.warm_up:
+            times.append((time.perf_counter() - begin) * 1e3)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    median = statistics.median(times)
+    if rank == 0:
+        print(
+            f"PyTorch {torch.__version__},{arguments.model},{world_size},{arguments.threads},"
+            f"{median:.2f},{batch * context / median * 1e3:.0f},{peak:.0f}",
+            flush=True,
+        )
+    if world_size > 1:
+        torch.distributed.destroy_process_group()
+
+
+main()

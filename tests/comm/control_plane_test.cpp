@@ -1,0 +1,125 @@
+#include "comm/control_plane.hpp"
+
+#include "base/error.hpp"
+#include "comm/control_wire.hpp"
+#include "net/handshake.hpp"
+#include "store/tcp_store.hpp"
+#include "support/catch.hpp"
+#include "support/run_ranks.hpp"
+
+using namespace lockstep;
+using namespace std::chrono_literals;
+using comm::Collective;
+using comm::ControlMessage;
+using comm::ControlPlane;
+using comm::Fingerprint;
+using comm::JobContext;
+
+namespace {
+
+const auto kSoon = [] { return Deadline::after(10s); };
+
+// A job of two ranks whose second is played by the test, over a bare connection.
+struct HalfPlayedJob {
+  explicit HalfPlayedJob(const comm::JobLimits& limits = test::test_limits()) {
+    context.world_size = 2;
+    context.token = net::make_token();
+    context.limits = limits;
+    server = std::make_unique<store::TcpStoreServer>(net::SocketAddress{}, context.token);
+    context.store = std::make_shared<store::TcpStore>(server->address(), context.token, 0, 0, kSoon());
+    std::jthread connecting([this] {
+      store::TcpStore own(server->address(), context.token, 0, 1, kSoon());
+      const auto address = own.get("generation/0/control/address", kSoon());
+      played = net::connect_authenticated(net::SocketAddress::parse(address), context.token,
+                                          {net::Role::kControl, 0, 1, 0}, "hub", kSoon());
+    });
+    control = std::make_unique<ControlPlane>(context, kSoon());
+  }
+
+  [[nodiscard]] std::string failure_message() const {
+    const auto failure = control->wait_for_failure(kSoon());
+    return failure ? failure->message : "none";
+  }
+
+  void send(const ControlMessage& message) {
+    net::send_frame(played, {.type = net::FrameType::kControl, .source_rank = 1}, comm::encode(message), kSoon());
+  }
+
+  JobContext context;
+  std::unique_ptr<store::TcpStoreServer> server;
+  net::TcpSocket played;
+  std::unique_ptr<ControlPlane> control;
+};
+
+}  // namespace
+
+TEST_CASE("a connection that closes without a goodbye is a death, by name", "[comm]") {
+  HalfPlayedJob job;
+  job.played.close();
+  CHECK(job.failure_message() == "rank 1 died: its control connection closed");
+  CHECK(job.control->failure()->culprit == 1);
+}
+
+TEST_CASE("a connection that closes after a goodbye is none", "[comm]") {
+  HalfPlayedJob job;
+  job.send({comm::ControlType::kGoodbye, {}, {}});
+  job.played.close();
+  CHECK(job.control->wait_for_failure(Deadline::after(300ms)) == nullptr);
+}
+
+TEST_CASE("a rank that sends nonsense is a failure by name, not a crash", "[comm]") {
+  HalfPlayedJob job;
+  const std::vector<std::byte> nonsense(20, std::byte{0xEE});
+  net::send_frame(job.played, {.type = net::FrameType::kControl}, nonsense, kSoon());
+  CHECK_FALSE(job.failure_message().empty());
+  CHECK(job.control->failure()->culprit == 1);
+}
+
+TEST_CASE("callbacks are called once, and not after they are taken back", "[comm]") {
+  HalfPlayedJob job;
+  std::atomic<int> kept = 0, removed = 0;
+  (void)job.control->subscribe([&](const comm::Failure&) { ++kept; });
+  job.control->unsubscribe(job.control->subscribe([&](const comm::Failure&) { ++removed; }));
+  job.control->abort({comm::FailureKind::kAborted, 0, "first"});
+  CHECK(job.failure_message() == "first");
+  job.control->abort({comm::FailureKind::kAborted, 0, "second"});
+  int at_once = 0;
+  const int late = job.control->subscribe([&](const comm::Failure& failure) { at_once += failure.message == "first"; });
+  job.control->unsubscribe(late);
+  CHECK(kept == 1);
+  CHECK(removed == 0);
+  CHECK(at_once == 1);
+}
+
+TEST_CASE("control messages read what they write and refuse everything shorter", "[comm]") {
+  ControlMessage message{comm::ControlType::kAbort, {}, {comm::FailureKind::kTimeout, 3, "why"}};
+  message.status[2].issued = {.sequence = 9, .collective = Collective::kAllReduce, .dtype = DType::kFloat32};
+  message.status[2].running = Fingerprint{.sequence = 8, .collective = Collective::kBroadcast, .root = 4, .count = 10};
+  message.status[2].running_for = 1234ms;
+  const auto bytes = comm::encode(message);
+  const ControlMessage read = comm::decode_control(bytes);
+  CHECK(read.failure.message == "why");
+  CHECK(read.failure.culprit == 3);
+  CHECK(read.status.at(2).issued == message.status[2].issued);
+  CHECK(read.status.at(2).running == message.status[2].running);
+  CHECK(read.status.at(2).running_for == 1234ms);
+  for (std::size_t count = 0; count < bytes.size(); ++count) {
+    CHECK_THROWS_AS(comm::decode_control(std::span(bytes).first(count)), FormatError);
+  }
+}
+
+TEST_CASE("a fingerprint survives its sixteen bytes and says what it is", "[comm]") {
+  const Fingerprint sum{.sequence = 14,
+                        .collective = Collective::kAllReduce,
+                        .op = comm::ReduceOp::kMean,
+                        .dtype = DType::kFloat32,
+                        .count = 1000};
+  CHECK(comm::from_tag(14, comm::to_tag(sum)) == sum);
+  CHECK(comm::describe(sum) == "all_reduce #14 (mean of 1000 float32)");
+  Fingerprint other = sum;
+  other.count = 1001;
+  CHECK(comm::to_tag(other) != comm::to_tag(sum));
+  net::FrameTag garbage{};
+  garbage[0] = std::byte{99};
+  CHECK_THROWS_AS(comm::from_tag(0, garbage), FormatError);
+}

@@ -1,0 +1,77 @@
+#include "comm/flight_recorder.hpp"
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/error.hpp"
+#include "net/token.hpp"
+#include "support/catch.hpp"
+
+using namespace lockstep;
+using comm::Collective;
+using comm::Fingerprint;
+using comm::FlightRecorder;
+using comm::FlightState;
+
+namespace {
+
+struct Folder {
+  std::filesystem::path path = std::filesystem::temp_directory_path() / ("lockstep_flight_test_" + net::make_token());
+  Folder() { std::filesystem::create_directory(path); }
+  ~Folder() { std::filesystem::remove_all(path); }
+};
+
+Fingerprint all_reduce(std::uint64_t sequence) {
+  return {.sequence = sequence, .collective = Collective::kAllReduce, .dtype = DType::kFloat32, .count = 1000};
+}
+
+}  // namespace
+
+TEST_CASE("a record can be read while its writer runs, as after a kill", "[comm]") {
+  const Folder folder;
+  FlightRecorder recorder(folder.path, 2, 4, 1);
+  const auto first = recorder.add(0, all_reduce(0), std::source_location::current());
+  recorder.add(0, all_reduce(1), std::source_location::current());
+  recorder.update(first, FlightState::kRunning);
+  recorder.update(first, FlightState::kDone);
+
+  const auto record = comm::read_flight_record(comm::flight_record_path(folder.path, 2));
+  CHECK(record.rank == 2);
+  CHECK(record.world_size == 4);
+  CHECK(record.generation == 1);
+  REQUIRE(record.entries.size() == 2);
+  CHECK(record.entries[0].fingerprint == all_reduce(0));
+  CHECK(record.entries[0].state == FlightState::kDone);
+  CHECK(record.entries[0].ended_ns >= record.entries[0].started_ns);
+  CHECK(record.entries[1].state == FlightState::kIssued);
+  CHECK(record.entries[1].ended_ns == 0);
+  const std::string text = comm::format_flight_record(record, 1);
+  CHECK_THAT(text, ContainsSubstring("all_reduce #1 (sum of 1000 float32) issued, "));
+  CHECK_THAT(text, ContainsSubstring("flight_recorder_test.cpp:"));
+  CHECK(text.find("#0") == std::string::npos);
+}
+
+TEST_CASE("only the last thousand collectives are kept, oldest first", "[comm]") {
+  const Folder folder;
+  FlightRecorder recorder(folder.path, 0, 1, 0);
+  for (std::uint64_t i = 0; i < FlightRecorder::kCapacity + 5; ++i) {
+    recorder.add(0, all_reduce(i), std::source_location::current());
+  }
+  recorder.update(2, FlightState::kFailed);  // its slot belongs to a later entry
+  const auto record = comm::read_flight_record(comm::flight_record_path(folder.path, 0));
+  REQUIRE(record.entries.size() == FlightRecorder::kCapacity);
+  for (std::uint64_t i = 0; i < FlightRecorder::kCapacity; ++i) {
+    if (record.entries[i].fingerprint.sequence != i + 5 || record.entries[i].state != FlightState::kIssued) {
+      FAIL("entry " << i);
+    }
+  }
+}
+
+TEST_CASE("what is no flight record is refused", "[comm]") {
+  const Folder folder;
+  const auto path = folder.path / "text";
+  std::ofstream(path) << "not a record";
+  CHECK_THROWS_AS(comm::read_flight_record(path), FormatError);
+  CHECK_THROWS_AS(comm::read_flight_record(folder.path / "absent"), IoError);
+  CHECK_THROWS_AS(FlightRecorder(folder.path / "absent", 0, 1, 0), IoError);
+}

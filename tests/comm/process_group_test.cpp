@@ -1,0 +1,107 @@
+#include "comm/process_group.hpp"
+
+#include <atomic>
+#include <thread>
+
+#include "comm/control_plane.hpp"
+#include "comm/line_process_group.hpp"
+#include "support/catch.hpp"
+#include "support/run_ranks.hpp"
+
+using namespace lockstep;
+using namespace std::chrono_literals;
+using comm::host_buffer;
+using comm::JobContext;
+using test::LineProcessGroup;
+using test::run_ranks;
+using test::run_ranks_for;
+
+namespace {
+
+// Rank r contributes 8^r: written in base 8, the sum says how often each rank was counted.
+std::int64_t contribution(int rank) { return std::int64_t{1} << (3 * rank); }
+
+std::vector<std::int64_t> sum_once(LineProcessGroup& group, std::size_t count) {
+  std::vector<std::int64_t> values(count, contribution(group.rank()));
+  group.all_reduce(host_buffer(std::span(values))).synchronize();
+  return values;
+}
+
+}  // namespace
+
+TEST_CASE("a queued collective runs on every rank and counts each rank once", "[comm][multirank]") {
+  for (const int world_size : {1, 2, 3, 5}) {
+    const auto results = run_ranks_for<std::vector<std::int64_t>>(world_size, [](JobContext context) {
+      LineProcessGroup group(std::move(context));
+      return sum_once(group, 17);
+    });
+    const std::int64_t expected = (contribution(world_size) - 1) / 7;  // 1 + 8 + 64 + ...
+    for (const auto& values : results) CHECK(values == std::vector<std::int64_t>(17, expected));
+  }
+}
+
+TEST_CASE("collectives issued together complete in issue order, also when their handles are dropped",
+          "[comm][multirank]") {
+  const auto results = run_ranks_for<std::vector<std::int64_t>>(3, [](JobContext context) {
+    LineProcessGroup group(std::move(context));
+    std::vector<std::int64_t> values(8, 1);
+    for (int i = 0; i < 3; ++i) group.all_reduce(host_buffer(std::span(values)));
+    group.barrier().synchronize();
+    return values;
+  });
+  for (const auto& values : results) CHECK(values == std::vector<std::int64_t>(8, 27));
+}
+
+TEST_CASE("synchronize at the head of an idle queue needs no second thread to make progress", "[comm]") {
+  const auto results = run_ranks_for<std::vector<std::int64_t>>(2, [](JobContext context) {
+    LineProcessGroup group(std::move(context));
+    for (int i = 0; i < 200; ++i) group.barrier().synchronize();
+    return sum_once(group, 1);
+  });
+  for (const auto& values : results) CHECK(values.front() == 1 + 8);
+}
+
+TEST_CASE("a Work keeps its memory alive until the collective is done, and no longer", "[comm]") {
+  const auto released = run_ranks_for<int>(2, [](JobContext context) {
+    LineProcessGroup group(std::move(context));
+    auto memory = std::make_shared<std::vector<std::int64_t>>(100, 1);
+    const std::weak_ptr<void> watched = memory;
+    comm::Buffer buffer = host_buffer(std::span(*memory));
+    buffer.keep_alive = std::move(memory);
+    comm::Work work = group.all_reduce(std::move(buffer));
+    const bool is_kept_while_pending = work.is_completed() || !watched.expired();
+    work.synchronize();
+    return is_kept_while_pending && watched.expired() ? 1 : 0;
+  });
+  CHECK(released == std::vector<int>{1, 1});
+}
+
+TEST_CASE("what only this rank can have got wrong is refused before it is issued, and the group goes on", "[comm]") {
+  const auto results = run_ranks_for<std::vector<std::int64_t>>(2, [](JobContext context) {
+    LineProcessGroup group(std::move(context));
+    int refused = 0;
+    const auto expect_refusal = [&](auto call) {
+      try {
+        call();
+      } catch (const ContractError&) {
+        ++refused;
+      }
+    };
+    std::int64_t value = 1;
+    expect_refusal([&] { group.broadcast(host_buffer(std::span(&value, 1)), 2); });
+    expect_refusal([&] { group.broadcast(host_buffer(std::span(&value, 1)), -1); });
+    expect_refusal([&] {
+      comm::Buffer none;
+      none.count = 3;
+      group.all_reduce(none);
+    });
+    expect_refusal([&] {
+      comm::Buffer elsewhere = host_buffer(std::span(&value, 1));
+      elsewhere.device = {DeviceType::kCuda, 0};
+      group.all_reduce(elsewhere);
+    });
+    if (refused != 4) throw Error("not refused");
+    return sum_once(group, 1);
+  });
+  for (const auto& values : results) CHECK(values.front() == 1 + 8);
+}

@@ -1,0 +1,194 @@
+#include "lesson_commands.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <regex>
+#include <string_view>
+
+#include "base/error.hpp"
+
+namespace lockstep::checks {
+
+namespace {
+
+using Lines = std::vector<std::string>;
+
+constexpr std::string_view kAnyText = "…";
+
+/// A number with its tolerance, at the start of a pattern.
+struct Tolerance {
+  double value = 0;
+  double allowed = 0;
+  std::size_t pattern_length = 0;
+};
+
+std::optional<Tolerance> read_tolerance(std::string_view pattern) {
+  static const std::regex kForm(R"(~(-?\d+(?:\.\d+)?(?:e[-+]?\d+)?)±(\d+(?:\.\d+)?(?:e[-+]?\d+)?))");
+  std::match_results<std::string_view::const_iterator> match;
+  constexpr auto kHere = std::regex_constants::match_continuous;
+  if (!std::regex_search(pattern.begin(), pattern.end(), match, kForm, kHere)) return std::nullopt;
+  return Tolerance{std::stod(match[1]), std::stod(match[2]), static_cast<std::size_t>(match.length())};
+}
+
+bool matches(std::string_view pattern, std::string_view text);
+
+bool matches_number(const Tolerance& tolerance, std::string_view pattern, std::string_view text) {
+  static const std::regex kNumber(R"(-?\d+(\.\d+)?(e[-+]?\d+)?)");
+  std::match_results<std::string_view::const_iterator> match;
+  constexpr auto kHere = std::regex_constants::match_continuous;
+  if (!std::regex_search(text.begin(), text.end(), match, kNumber, kHere)) return false;
+  constexpr double kRounding = 1e-9;  // 2.36 is within 2.31±0.05, whatever binary fractions say
+  const double distance = std::abs(std::stod(match.str()) - tolerance.value);
+  if (distance > tolerance.allowed + kRounding * std::max(1.0, std::abs(tolerance.value))) return false;
+  return matches(pattern.substr(tolerance.pattern_length), text.substr(static_cast<std::size_t>(match.length())));
+}
+
+bool matches(std::string_view pattern, std::string_view text) {
+  if (pattern.empty()) return text.empty();
+  if (pattern.starts_with(kAnyText)) {
+    for (std::size_t skipped = 0; skipped <= text.size(); ++skipped) {
+      if (matches(pattern.substr(kAnyText.size()), text.substr(skipped))) return true;
+    }
+    return false;
+  }
+  if (const auto tolerance = read_tolerance(pattern)) return matches_number(*tolerance, pattern, text);
+  return !text.empty() && pattern[0] == text[0] && matches(pattern.substr(1), text.substr(1));
+}
+
+/// How far expected[i..] can be followed in printed[j..]; expected.size() means all, and printed is used up.
+std::size_t follow(const Lines& expected, std::size_t i, const Lines& printed, std::size_t j) {
+  for (; i < expected.size() && course::trim(expected[i]) != kAnyText; ++i, ++j) {
+    if (j == printed.size() || !line_matches(expected[i], printed[j])) return i;
+  }
+  if (i == expected.size()) return j == printed.size() ? i : i - 1;
+  std::size_t farthest = i;
+  for (; j <= printed.size() && farthest < expected.size(); ++j) {
+    farthest = std::max(farthest, follow(expected, i + 1, printed, j));
+  }
+  return farthest;
+}
+
+/// The first expected line that no printed line matches, each printed line used once; `…` lines take the rest.
+std::optional<std::string> missing_line(const Lines& expected, Lines printed) {
+  bool may_have_more = false;
+  for (const std::string& line : expected) {
+    if (course::trim(line) == kAnyText) {
+      may_have_more = true;
+      continue;
+    }
+    const auto found = std::ranges::find_if(printed, [&](const std::string& each) { return line_matches(line, each); });
+    if (found == printed.end()) return line;
+    printed.erase(found);
+  }
+  if (printed.empty() || may_have_more) return std::nullopt;
+  return "(no further line)";
+}
+
+Lines without_empty_end(Lines lines) {
+  while (!lines.empty() && course::trim(lines.back()).empty()) lines.pop_back();
+  return lines;
+}
+
+struct ShownCommand {
+  std::string command;
+  Lines expected;
+};
+
+/// The `$ command` lines of a block, each with the lines below it; a command goes on after a backslash.
+std::vector<ShownCommand> shown_commands(const FencedBlock& block, const RunDirective& directive) {
+  std::vector<ShownCommand> commands;
+  if (!directive.command.empty()) commands.push_back({directive.command, {}});
+  bool goes_on = false;
+  for (const std::string& line : block.lines) {
+    const bool is_command = line.starts_with("$ ") || goes_on;
+    if (is_command && directive.command.empty()) {
+      if (!goes_on)
+        commands.push_back({line.substr(2), {}});
+      else
+        commands.back().command += "\n" + line;
+    } else if (!is_command && !commands.empty()) {
+      commands.back().expected.push_back(line);
+    }
+    goes_on = is_command && line.ends_with('\\');
+  }
+  return commands;
+}
+
+std::string check_command(const ShownCommand& shown, const RunDirective& directive, const std::filesystem::path& folder,
+                          const std::filesystem::path& programs) {
+  const CommandResult result = run_command(shown.command, folder, programs, directive.time_limit);
+  std::string problem;
+  if (result.was_stopped)
+    problem = concat("did not end within ", directive.time_limit.count(), " s");
+  else if (result.exit_status != directive.exit_status) {
+    problem = concat("ended with status ", result.exit_status, " instead of ", directive.exit_status);
+  } else {
+    return compare_output(shown.expected, result.output, directive.is_unordered);
+  }
+  for (const std::string& line : result.output) problem += "\n    " + line;
+  return problem;
+}
+
+}  // namespace
+
+std::optional<RunDirective> parse_run_directive(const std::string& comment) {
+  static const std::regex kStart(R"(run\b[^]*)");
+  static const std::regex kForm(R"(run((?: unordered| timeout=\d{1,3}| exit=\d{1,3})*)(?::\s*([^]*))?)");
+  std::smatch match;
+  if (!std::regex_match(comment, match, kStart)) return std::nullopt;
+  if (!std::regex_match(comment, match, kForm)) {
+    throw FormatError(concat("'", comment, "' is not of the form 'run [unordered] [timeout=S] [exit=N][: command]'"));
+  }
+  RunDirective directive;
+  directive.command = match[2];
+  const std::string options = match[1];
+  directive.is_unordered = options.find("unordered") != std::string::npos;
+  if (const auto at = options.find("timeout="); at != std::string::npos) {
+    directive.time_limit = std::chrono::seconds(std::stoi(options.substr(at + 8)));
+  }
+  if (const auto at = options.find("exit="); at != std::string::npos) {
+    directive.exit_status = std::stoi(options.substr(at + 5));
+  }
+  return directive;
+}
+
+bool line_matches(const std::string& expected, const std::string& text) {
+  return matches(course::collapse_blanks(expected), course::collapse_blanks(text));
+}
+
+std::string compare_output(const Lines& expected, const Lines& printed, bool is_unordered) {
+  const Lines wanted = without_empty_end(expected), got = without_empty_end(printed);
+  std::optional<std::string> missing;
+  if (is_unordered) {
+    missing = missing_line(wanted, got);
+  } else if (const std::size_t reached = follow(wanted, 0, got, 0); reached < wanted.size()) {
+    missing = wanted[reached];
+  } else if (wanted.empty() && !got.empty()) {
+    missing = "(nothing)";
+  }
+  if (!missing) return "";
+  std::string text = concat("does not print as shown; expected\n    ", *missing, "\n  in what it printed:");
+  for (const std::string& line : got) text += "\n    " + line;
+  return text;
+}
+
+Problems check_commands(const MarkdownFile& file, const std::filesystem::path& folder,
+                        const std::filesystem::path& programs) {
+  Problems problems;
+  for (const FencedBlock& block : file.blocks) {
+    const auto comment = comment_on(block.line_above);
+    const auto directive = comment ? parse_run_directive(*comment) : std::nullopt;
+    if (!directive) continue;
+    const std::string place = file.text.place(block.first_index);
+    const auto commands = shown_commands(block, *directive);
+    if (commands.empty()) problems.push_back(place + " is marked to run but shows no '$ command'");
+    for (const ShownCommand& shown : commands) {
+      const std::string problem = check_command(shown, *directive, folder, programs);
+      if (!problem.empty()) problems.push_back(concat(place, ": ", shown.command, " ", problem));
+    }
+  }
+  return problems;
+}
+
+}  // namespace lockstep::checks

@@ -1,0 +1,56 @@
+#pragma once
+/// @file
+/// Runs the commands that a lesson shows and compares what they print with what it says. The conventions are those of
+/// docs/CONTRIBUTING.md.
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "markdown.hpp"
+#include "project_files.hpp"
+
+namespace lockstep::checks {
+
+/// What stands in `<!-- run ... -->`.
+struct RunDirective {
+  bool is_unordered = false;
+  int exit_status = 0;
+  std::chrono::seconds time_limit{20};
+  std::string command;  ///< In place of those the block shows; empty: those.
+};
+
+/// The directive in a comment's text, or nothing where the comment is none.
+/// @throws FormatError  It begins with "run" but is not of that form.
+[[nodiscard]] std::optional<RunDirective> parse_run_directive(const std::string& comment);
+
+/// Whether `text` is what `expected` describes: `…` stands for any text, `~2.31±0.05` for a number in that range, runs
+/// of blanks are one blank.
+[[nodiscard]] bool line_matches(const std::string& expected, const std::string& text);
+
+/// Compares outputs line by line; a line of just `…` stands for any number of lines.
+/// @return  Empty if they match, else the first line that has no counterpart, and the whole output.
+[[nodiscard]] std::string compare_output(const std::vector<std::string>& expected,
+                                         const std::vector<std::string>& printed, bool is_unordered);
+
+/// How a command ended.
+struct CommandResult {
+  int exit_status = 0;              ///< 128 + signal where one ended it.
+  bool was_stopped = false;         ///< At its time limit.
+  std::vector<std::string> output;  ///< Standard output and error, as they came.
+};
+
+/// Runs `command` by /bin/sh in `folder`, ends it and all it started at the limit.
+/// @param path  Put in front of PATH.
+/// @throws IoError  It could not be started.
+[[nodiscard]] CommandResult run_command(const std::string& command, const std::filesystem::path& folder,
+                                        const std::filesystem::path& path, std::chrono::milliseconds limit);
+
+/// Runs every marked block of a file.
+/// @param folder    Where commands run.
+/// @param programs  Folder of the programs.
+[[nodiscard]] Problems check_commands(const MarkdownFile& file, const std::filesystem::path& folder,
+                                      const std::filesystem::path& programs);
+
+}  // namespace lockstep::checks

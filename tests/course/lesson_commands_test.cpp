@@ -1,0 +1,72 @@
+#include "lesson_commands.hpp"
+
+#include <string>
+
+#include "base/error.hpp"
+#include "support/catch.hpp"
+#include "support/temporary_folder.hpp"
+
+using namespace lockstep::checks;
+using namespace std::chrono_literals;
+
+namespace {
+
+Problems problems_of(const std::string& lesson) {
+  const lockstep::test::TemporaryFolder folder;
+  return check_commands(parse_markdown({"a.md", lockstep::course::split_lines(lesson)}), folder.path(), folder.path());
+}
+
+std::string block(const std::string& directive, const std::string& content) {
+  return "<!-- " + directive + " -->\n```text\n" + content + "```\n";
+}
+
+}  // namespace
+
+TEST_CASE("Lines match literally, by wildcard and within a tolerance", "[course]") {
+  CHECK(line_matches("step  3", " step 3 "));
+  CHECK_FALSE(line_matches("step 3", "step 30"));
+  CHECK(line_matches("loss ~2.31±0.05, …", "loss 2.36, 17 ms"));
+  CHECK_FALSE(line_matches("loss ~2.31±0.05", "loss 2.37"));
+  CHECK_FALSE(line_matches("loss ~2.31±0.05", "loss nan"));
+  CHECK(line_matches("~-1e-3±1e-4", "-0.00105"));
+  CHECK(line_matches("a … c", "a b c"));
+  CHECK_FALSE(line_matches("a … c", "a b d"));
+}
+
+TEST_CASE("Outputs are compared line by line, or in any order", "[course]") {
+  CHECK(compare_output({"a", "…", "d"}, {"a", "b", "c", "d", ""}, false).empty());
+  CHECK_THAT(compare_output({"a", "b"}, {"a", "c"}, false), ContainsSubstring("expected\n    b\n"));
+  CHECK_FALSE(compare_output({"a"}, {"a", "b"}, false).empty());
+  CHECK_FALSE(compare_output({}, {"a"}, false).empty());
+  CHECK_FALSE(compare_output({"a", "b"}, {"b", "a"}, false).empty());
+  CHECK(compare_output({"a", "b"}, {"b", "a"}, true).empty());
+  CHECK_FALSE(compare_output({"a", "a"}, {"a", "b"}, true).empty());
+  CHECK_FALSE(compare_output({"a"}, {"b", "a"}, true).empty());
+}
+
+TEST_CASE("A marked block's commands run and must print what stands below them", "[course]") {
+  CHECK(problems_of(block("run", "$ echo one\none\n$ printf '2.0\\n' \\\n  && echo three\n~2.1±0.2\nthree\n")).empty());
+  CHECK(problems_of("```text\n$ false\n```\n").empty());
+  CHECK(problems_of(block("run: echo hidden", "$ lockstep shown\nhidden\n")).empty());
+  CHECK(problems_of(block("run unordered", "$ echo b; echo a\na\nb\n")).empty());
+  CHECK(problems_of(block("run exit=3", "$ exit 3\n")).empty());
+}
+
+TEST_CASE("A block whose command prints something else is rejected with what it printed", "[course]") {
+  const Problems problems = problems_of(block("run", "$ echo two\none\n"));
+  REQUIRE(problems.size() == 1);
+  CHECK(problems[0] == "a.md:2: echo two does not print as shown; expected\n    one\n  in what it printed:\n    two");
+}
+
+TEST_CASE("A wrong exit status, a hang and a block without command are rejected", "[course]") {
+  CHECK_THAT(problems_of(block("run", "$ exit 3\n")).at(0), ContainsSubstring("ended with status 3 instead of 0"));
+  CHECK_THAT(problems_of(block("run timeout=1", "$ sleep 30\n")).at(0), ContainsSubstring("did not end within 1 s"));
+  CHECK_THAT(problems_of(block("run", "text\n")).at(0), ContainsSubstring("shows no '$ command'"));
+  CHECK_THROWS_AS(problems_of(block("run unorderd", "$ true\n")), lockstep::FormatError);
+}
+
+TEST_CASE("What a command leaves behind is ended with it", "[course]") {
+  const auto result = run_command("sleep 30 & exit 0", "/", "/", 300ms);
+  CHECK(result.was_stopped);
+  CHECK(run_command("kill -9 $$", "/", "/", 5s).exit_status == 137);
+}

@@ -1,0 +1,72 @@
+#include "data/text.hpp"
+
+#include <cstdlib>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "data/sha256.hpp"
+#include "support/catch.hpp"
+#include "support/temporary_folder.hpp"
+
+using namespace lockstep;
+using namespace lockstep::data;
+
+TEST_CASE("bytes become ids and back, all 256 of them", "[data]") {
+  std::string text;
+  for (int byte = 0; byte < 256; ++byte) text += static_cast<char>(byte);
+  const std::vector<std::int32_t> ids = encode_bytes(text);
+  CHECK(ids.front() == 0);
+  CHECK(ids.back() == 255);
+  CHECK(decode_bytes(ids) == text);
+  const std::vector<std::int32_t> no_byte = {256};
+  CHECK_THROWS_AS(decode_bytes(no_byte), ContractError);
+}
+
+TEST_CASE("nine tenths train and the rest validates, without a token in both", "[data]") {
+  const test::TemporaryFolder folder;
+  write_file(folder / "text", "0123456789abcdefghij");
+  const TextSplit split = load_text(folder / "text");
+  CHECK(decode_bytes(split.training.ids) == "0123456789abcdefgh");
+  CHECK(decode_bytes(split.validation.ids) == "ij");
+  CHECK(split.training.vocabulary_size == 256);
+  CHECK(decode_bytes(split_text("abc", "short").validation.ids) == "c");
+}
+
+TEST_CASE("a text that is missing, empty, a folder or too short is an error that names it", "[data]") {
+  const test::TemporaryFolder folder;
+  CHECK_THROWS_WITH(load_text(folder / "none"),
+                    "reading " + (folder / "none").string() + ": No such file or directory");
+  CHECK_THROWS_WITH(load_text(folder.path()), ContainsSubstring("is a folder"));
+  write_file(folder / "empty", "");
+  CHECK_THROWS_WITH(load_text(folder / "empty"), "the text " + (folder / "empty").string() + " is empty");
+  write_file(folder / "short", "x");
+  CHECK_THROWS_AS(load_text(folder / "short"), FormatError);
+  write_file(folder / "text", std::string(100, 'x'));
+  const TextSplit split = load_text(folder / "text");
+  CHECK_THROWS_WITH(TokenDataset(split.validation, 128), ContainsSubstring("text (validation part): 10 tokens"));
+}
+
+TEST_CASE("SHA-256 gives the standard's known answers", "[data]") {
+  CHECK(sha256_hex("") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  CHECK(sha256_hex("abc") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");  // FIPS 180-4
+}
+
+TEST_CASE("the course text is found, has its checksum, and is long enough to train on", "[data]") {
+  CHECK_NOTHROW(verify_checksum(find_course_text()));
+  const TextSplit split = load_text("");
+  CHECK(split.training.ids.size() > 50'000);
+  CHECK(split.training.name == "course_text_v1.txt (training part)");
+}
+
+TEST_CASE("a course text that was changed is refused; one of the user's own needs no checksum", "[data]") {
+  const test::TemporaryFolder folder;
+  const std::string text(1000, 'a');
+  write_file(folder / "own", text);
+  ::setenv("LOCKSTEP_COURSE_TEXT", (folder / "own").c_str(), 1);
+  CHECK(load_text("").training.ids.size() == 900);
+  write_file(folder / "own.sha256", sha256_hex(text) + "  own\n");
+  CHECK(load_text("").training.ids.size() == 900);
+  write_file(folder / "own", text + "b");
+  CHECK_THROWS_WITH(load_text(""), ContainsSubstring("has SHA-256 " + sha256_hex(text + "b")));
+  ::unsetenv("LOCKSTEP_COURSE_TEXT");
+}

@@ -1,0 +1,122 @@
+// What a job does when a rank dies, falls silent, stays away or disagrees, and when a stranger knocks: with processes.
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "base/unique_fd.hpp"
+#include "launch/descendants.hpp"
+#include "support/catch.hpp"
+#include "support/subprocess.hpp"
+
+using namespace lockstep;
+using test::Finished;
+using test::Subprocess;
+
+namespace {
+
+std::vector<std::string> job_of(int world_size, const std::string& task, int victim) {
+  return {test::built_program("rank_helper"), std::to_string(world_size), task, std::to_string(victim)};
+}
+
+// The word that follows `before` in the text; empty where it is not there.
+std::string word_after(const std::string& text, const std::string& before) {
+  const std::size_t at = text.find(before);
+  if (at == std::string::npos) return "";
+  const std::size_t begin = at + before.size();
+  return text.substr(begin, text.find_first_of(" \n", begin) - begin);
+}
+
+// The line that a rank's process printed as its error.
+std::string error_of_rank(const std::string& text, int rank) {
+  const std::string prefix = "[rank " + std::to_string(rank) + "] rank_helper: ";
+  const std::size_t at = text.find(prefix);
+  return at == std::string::npos ? "" : text.substr(at + prefix.size(), text.find('\n', at) - at - prefix.size());
+}
+
+// Waits until all ranks have reduced once; the process id of `rank`.
+pid_t wait_until_ready(Subprocess& job, int world_size, int rank) {
+  for (int r = 0; r < world_size; ++r) {
+    if (!job.wait_for_output("[rank " + std::to_string(r) + "] ready pid ")) return -1;
+  }
+  return std::stoi(word_after(job.out(), "[rank " + std::to_string(rank) + "] ready pid "));
+}
+
+}  // namespace
+
+TEST_CASE("a rank killed in the middle is named by every other rank and by the launcher", "[integration][multirank]") {
+  const int victim = GENERATE(0, 1);
+  Subprocess job(job_of(3, "kill", victim));
+  const pid_t pid = wait_until_ready(job, 3, victim);
+  REQUIRE(pid > 0);
+  const std::vector<pid_t> family = launch::descendants_of(job.pid());
+  kill(pid, SIGKILL);
+  const Finished finished = job.wait();
+  CHECK(finished.exit_code == 128 + SIGKILL);
+  CHECK_THAT(finished.err, ContainsSubstring("rank_helper: rank " + std::to_string(victim) + " was killed by SIGKILL"));
+  for (int rank = 0; rank < 3; ++rank) {
+    if (rank == victim) continue;
+    CHECK_THAT(error_of_rank(finished.err, rank), ContainsSubstring("rank " + std::to_string(victim)));
+  }
+  CHECK_THAT(finished.err, ContainsSubstring("the last collectives of each rank") && ContainsSubstring("all_reduce #"));
+  CHECK(test::wait_until_gone(family).empty());
+}
+
+TEST_CASE("a rank that falls silent is named by the others", "[integration][multirank]") {
+  Subprocess job(job_of(3, "stop", 1), {{"LOCKSTEP_LIVENESS_SECONDS", "1"}});
+  const pid_t pid = wait_until_ready(job, 3, 1);
+  REQUIRE(pid > 0);
+  const std::vector<pid_t> family = launch::descendants_of(job.pid());
+  kill(pid, SIGSTOP);
+  const Finished finished = job.wait();
+  CHECK(finished.exit_code != 0);
+  CHECK_THAT(error_of_rank(finished.err, 0), ContainsSubstring("rank 1"));
+  CHECK_THAT(error_of_rank(finished.err, 2), ContainsSubstring("rank 1"));
+  CHECK(test::wait_until_gone(family).empty());
+}
+
+TEST_CASE("a rank that never comes is named, with those that did", "[integration][multirank]") {
+  Subprocess job(job_of(3, "absent", 2), {{"LOCKSTEP_JOIN_SECONDS", "1"}});
+  const Finished finished = job.wait();
+  CHECK(finished.exit_code == 1);
+  for (const int rank : {0, 1}) CHECK_THAT(error_of_rank(finished.err, rank), ContainsSubstring("missing: 2"));
+}
+
+TEST_CASE("ranks that disagree on the collective are told what each was doing", "[integration][multirank]") {
+  const Finished finished = test::run_program(job_of(3, "disagree", 1));
+  CHECK(finished.exit_code == 1);
+  for (const int rank : {0, 1, 2}) {
+    CHECK_THAT(error_of_rank(finished.err, rank), ContainsSubstring("broadcast") && ContainsSubstring("all_reduce"));
+  }
+}
+
+TEST_CASE("a stranger at the job's port changes nothing", "[integration][multirank]") {
+  Subprocess job(job_of(2, "finite", -1));
+  REQUIRE(wait_until_ready(job, 2, 0) > 0);
+  const std::string store = word_after(job.out(), " store 127.0.0.1:");
+  REQUIRE_FALSE(store.empty());
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<std::uint16_t>(std::stoi(store)));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  std::vector<UniqueFd> strangers;
+  for (int i = 0; i < 10; ++i) {
+    strangers.emplace_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    REQUIRE(connect(strangers.back().get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0);
+    const std::string garbage(1000, static_cast<char>(i));
+    CHECK(send(strangers.back().get(), garbage.data(), garbage.size(), MSG_NOSIGNAL) > 0);
+  }
+  const Finished finished = job.wait();
+  CHECK(finished.exit_code == 0);
+  CHECK_THAT(finished.out, ContainsSubstring("[rank 0] finished") && ContainsSubstring("[rank 1] finished"));
+}
+
+TEST_CASE("two jobs at once do not meet", "[integration][multirank]") {
+  Subprocess first(job_of(2, "finite", -1));
+  Subprocess second(job_of(2, "finite", -1));
+  CHECK(first.wait().exit_code == 0);
+  CHECK(second.wait().exit_code == 0);
+}

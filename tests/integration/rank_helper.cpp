@@ -1,0 +1,51 @@
+// rank_helper WORLD_SIZE TASK RANK: starts its ranks with launch::spawn(). All of them reduce over the ring until
+// something goes wrong; the task says what goes wrong at RANK.
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <iostream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "02_ring_all_reduce/ring_process_group.hpp"
+#include "base/command_line.hpp"
+#include "comm/rendezvous.hpp"
+#include "launch/spawn.hpp"
+
+namespace {
+
+using namespace lockstep;
+
+constexpr int kRoundsOfFinite = 200;
+
+[[noreturn]] void stay_away() {
+  while (true) pause();
+}
+
+int run_rank(const std::string& task, int victim) {
+  const bool is_victim = std::stoi(std::getenv("RANK")) == victim;
+  if (task == "absent" && is_victim) stay_away();
+  const comm::JobContext job = comm::rendezvous("env://");
+  const auto group = ring::make_ring_process_group(job);
+  std::vector<float> values(100'000, 1.0F);
+  for (int round = 0; task != "finite" || round < kRoundsOfFinite; ++round) {
+    group->all_reduce(comm::host_buffer(std::span(values)), comm::ReduceOp::kMean).synchronize();
+    if (round == 0) std::cout << "ready pid " << getpid() << " store " << std::getenv("LOCKSTEP_STORE") << std::endl;
+    if (task == "finite") std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    if (task == "disagree" && is_victim && round == 5)
+      group->broadcast(comm::host_buffer(std::span(values)), 0).synchronize();
+  }
+  std::cout << "finished" << std::endl;
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 4) return 2;
+  return run_guarded("rank_helper", [&] {
+    return launch::spawn([&] { return run_rank(argv[2], std::stoi(argv[3])); }, std::stoi(argv[1]));
+  });
+}

@@ -1,0 +1,104 @@
+#include "kernels/dropout.hpp"
+
+#include <set>
+
+#include "base/error.hpp"
+#include "base/philox.hpp"
+#include "kernels/testing.hpp"
+#include "support/catch.hpp"
+
+using namespace lockstep;
+using namespace lockstep::kernels;
+using namespace lockstep::kernels::testing;
+
+namespace {
+
+Tensor ones(const Shape& shape) {
+  return Tensor::from<float>(std::vector<float>(static_cast<std::size_t>(shape.count()), 1.0F), shape);
+}
+
+const std::vector<std::int64_t> kIds{5, 0, 1'000'000'000'007, 3};
+
+}  // namespace
+
+TEST_CASE("element 64 g + 16 w + n of a sample is decided by word w of Philox block 16 g + n", "[kernels]") {
+  const DropoutMask mask{.probability = 0.25F, .key = dropout_key(1, 2, 3), .sample_ids = kIds};
+  const Tensor x = ones({4, 7, 149}), y = Tensor::empty(x.shape());
+  dropout_forward(y, x, mask);
+  std::size_t wrong = 0;
+  for (std::uint64_t i = 0; i < 4 * 7 * 149; ++i) {
+    const std::uint64_t sample = i / (7 * 149), element = i % (7 * 149);
+    const std::uint64_t block = element / 64 * 16 + element % 16;
+    const std::uint32_t word = philox4x32(mask.key, static_cast<std::uint64_t>(kIds[sample]), block)[element / 16 % 4];
+    wrong += y.span<float>()[i] != (word < 0x40000000U ? 0.0F : 1.0F / 0.75F);
+  }
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("the share of dropped elements and their mean are as stated", "[kernels]") {
+  const std::int64_t count = 1 << 18;
+  for (const float probability : {0.1F, 0.5F, 0.9F}) {
+    const DropoutMask mask{.probability = probability, .key = 11, .sample_ids = {kIds.data(), 1}};
+    const Tensor x = ones({1, count});
+    dropout_forward(x, x, mask);
+    double dropped = 0, total = 0;
+    for (const float value : x.span<float>()) {
+      dropped += value == 0.0F ? 1 : 0;
+      total += static_cast<double>(value);
+    }
+    const double p = static_cast<double>(probability), deviation = std::sqrt(p * (1 - p) / static_cast<double>(count));
+    CHECK(std::abs(dropped / static_cast<double>(count) - p) < 5 * deviation);
+    CHECK(std::abs(total / static_cast<double>(count) - 1) < 5 * deviation / (1 - p) + 1e-6);
+  }
+}
+
+TEST_CASE("a batch split over ranks draws the masks of the whole batch", "[kernels]") {
+  const Tensor x = random_tensor<float>({4, 6, 33}, 1), residual = random_tensor<float>({4, 6, 33}, 2),
+               whole = Tensor::empty(x.shape());
+  DropoutMask mask{.probability = 0.3F, .key = 7, .sample_ids = kIds};
+  dropout_forward(whole, x, mask, residual);
+  const Tensor parts = Tensor::empty(x.shape());
+  for (const auto& [begin, end] : {std::pair{0, 1}, std::pair{1, 4}}) {
+    mask.sample_ids = std::span(kIds).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
+    dropout_forward(parts.rows(begin, end), x.rows(begin, end), mask, residual.rows(begin, end));
+  }
+  CHECK(equal_bits(whole, parts));
+}
+
+TEST_CASE("dropout's gradient passes where the forward pass did", "[kernels]") {
+  const DropoutMask mask{.probability = 0.5F, .key = 21, .sample_ids = kIds};
+  const Tensor x = ones({4, 100}), gradient = random_tensor<float>({4, 100}, 1), dx = gradient.clone();
+  dropout_forward(x, x, mask);  // the factors themselves
+  dropout_backward(dx, Write::kOverwrite, gradient, mask);
+  const Values factors = values_of(x), from = values_of(gradient);
+  Values expected(400);
+  for (std::size_t i = 0; i < 400; ++i) expected[i] = factors[i] * from[i];
+  CHECK(largest_difference(dx, expected) == 0);  // factors are 0 and 2: exact
+  dropout_backward(dx, Write::kAdd, gradient, mask);
+  for (double& value : expected) value *= 2;
+  CHECK(largest_difference(dx, expected) == 0);
+}
+
+TEST_CASE("no dropout adds the residual or copies", "[kernels]") {
+  const Tensor x = random_tensor<float>({2, 9}, 1), y = Tensor::empty({2, 9});
+  dropout_forward(y, x, {});
+  CHECK(equal_bits(x, y));
+  dropout_forward(y, x, {}, x);
+  CHECK(values_of(y)[3] == 2 * values_of(x)[3]);
+}
+
+TEST_CASE("keys differ between seeds, steps and layers", "[kernels]") {
+  std::set<std::uint64_t> keys;
+  for (std::uint64_t seed = 0; seed < 5; ++seed) {
+    for (std::int64_t step = 0; step < 5; ++step) {
+      for (std::uint64_t layer = 0; layer < 5; ++layer) keys.insert(dropout_key(seed, step, layer));
+    }
+  }
+  CHECK(keys.size() == 125);
+}
+
+TEST_CASE("dropout refuses a probability of one and missing sample ids", "[kernels]") {
+  const Tensor x = ones({4, 3});
+  CHECK_THROWS_AS(dropout_forward(x, x, {.probability = 1.0F, .key = 0, .sample_ids = kIds}), ContractError);
+  CHECK_THROWS_AS(dropout_forward(x, x, {.probability = 0.5F, .key = 0, .sample_ids = {}}), ContractError);
+}

@@ -1,0 +1,152 @@
+#include "kernels/loss.hpp"
+
+#include "base/error.hpp"
+#include "kernels/matmul.hpp"
+#include "kernels/testing.hpp"
+#include "support/catch.hpp"
+
+using namespace lockstep;
+using namespace lockstep::kernels;
+using namespace lockstep::kernels::testing;
+
+namespace {
+
+struct Reference {
+  Values losses, gradient;
+};
+
+Reference reference(const Tensor& logits, const Tensor& targets, double scale) {
+  const Values x = values_of(logits);
+  const std::size_t rows = targets.span<std::int32_t>().size(), V = x.size() / rows;
+  Reference result{Values(rows), Values(x.size())};
+  for (std::size_t row = 0; row < rows; ++row) {
+    const std::int32_t target = targets.span<std::int32_t>()[row];
+    if (target == kIgnoredTarget) continue;
+    double total = 0;
+    for (std::size_t v = 0; v < V; ++v) total += std::exp(x[row * V + v]);
+    for (std::size_t v = 0; v < V; ++v) {
+      result.gradient[row * V + v] =
+          scale * (std::exp(x[row * V + v]) / total - (static_cast<std::int32_t>(v) == target ? 1 : 0));
+    }
+    result.losses[row] = std::log(total) - x[row * V + static_cast<std::size_t>(target)];
+  }
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("softmax with cross-entropy agrees with its definition and leaves the gradient", "[kernels]") {
+  for (const Shape& shape : {Shape{1, 1}, Shape{3, 31}, Shape{2, 33, 256}, Shape{2, 5003}}) {
+    const Tensor logits = random_tensor<float>(shape, 1, 3.0);
+    const std::int64_t rows = shape.count() / shape[-1];
+    const Tensor targets = random_ids({rows}, shape[-1], 2), losses = Tensor::empty({rows}),
+                 losses_only = Tensor::empty({rows});
+    const Reference expected = reference(logits, targets, 0.25);
+    cross_entropy_loss(losses_only, logits, targets);
+    softmax_cross_entropy(losses, logits, targets, 0.25);
+    // An exponential is off by 2 roundings of its argument (magnitude up to 32) plus 2 of its own; a loss up to 32
+    // rounds once.
+    CHECK(largest_difference(losses, expected.losses) <= 64 * kRoundoff<float>);
+    CHECK(largest_difference(logits, expected.gradient) <= 0.25 * 64 * kRoundoff<float>);
+    CHECK(equal_bits(losses, losses_only));
+  }
+}
+
+TEST_CASE("an ignored target has no loss and no gradient", "[kernels]") {
+  const Tensor logits = random_tensor<float>({3, 10}, 1), losses = Tensor::empty({3});
+  const Tensor targets = Tensor::from<std::int32_t>(std::vector<std::int32_t>{4, kIgnoredTarget, 0}, {3});
+  logits.span<float>()[12] = NAN;  // not even a NaN of an ignored row counts
+  softmax_cross_entropy(losses, logits, targets, 1.0);
+  CHECK(losses.span<float>()[1] == 0);
+  for (std::size_t v = 0; v < 10; ++v) CHECK(logits.span<float>()[10 + v] == 0);
+  CHECK(losses.span<float>()[0] > 0);
+}
+
+TEST_CASE("large logits do not overflow and infinities become NaN", "[kernels]") {
+  const Tensor losses = Tensor::empty({4}),
+               targets = Tensor::from<std::int32_t>(std::vector<std::int32_t>{0, 0, 0, 1}, {4});
+  const Tensor logits = Tensor::from<float>(std::vector<float>{1e4F, 0, 0, 1e4F, NAN, 0, INFINITY, 0}, {4, 2});
+  softmax_cross_entropy(losses, logits, targets, 1.0);
+  CHECK(losses.span<float>()[0] == 0);
+  CHECK(losses.span<float>()[1] == 1e4F);
+  CHECK(std::isnan(losses.span<float>()[2]));
+  CHECK(std::isnan(losses.span<float>()[3]));
+  CHECK(std::isnan(logits.span<float>()[5]));
+}
+
+TEST_CASE("minus infinity masks a class", "[kernels]") {
+  const Tensor losses = Tensor::empty({1}), targets = Tensor::from<std::int32_t>(std::vector<std::int32_t>{1}, {1});
+  const Tensor logits = Tensor::from<float>(std::vector<float>{-INFINITY, 2, 2}, {1, 3});
+  softmax_cross_entropy(losses, logits, targets, 1.0);
+  CHECK(std::abs(losses.span<float>()[0] - std::log(2.0F)) < 1e-6F);
+  CHECK(logits.span<float>()[0] == 0);
+}
+
+TEST_CASE("the loss's gradient agrees with finite differences", "[kernels]") {
+  const Tensor logits = random_tensor<double>({3, 7}, 1), targets = random_ids({3}, 7, 2),
+               losses = Tensor::empty({3}, DType::kFloat64);
+  const Values expected = finite_differences(logits, [&] {
+    cross_entropy_loss(losses, logits, targets);
+    return sum(losses);
+  });
+  softmax_cross_entropy(losses, logits, targets, 1.0);
+  CHECK(largest_difference(logits, expected) < kFiniteDifferenceTolerance);
+}
+
+TEST_CASE("head and loss in one equal the separate operations", "[kernels]") {
+  const std::int64_t R = 70, C = 9, V = 33;
+  const Tensor input = random_tensor<double>({2, 35, C}, 1), weight = random_tensor<double>({V, C}, 2),
+               targets = random_ids({R}, V, 3);
+  const Tensor logits = Tensor::empty({R, V}, DType::kFloat64), losses = Tensor::empty({R}, DType::kFloat64),
+               fused = losses.clone();
+  const Tensor dx = input.clone(), dw = weight.clone(), fused_dx = input.clone(), fused_dw = weight.clone();
+  matmul(logits, input, Transpose::kNo, weight, Transpose::kYes);
+  softmax_cross_entropy(losses, logits, targets, 0.1);
+  matmul(dx, logits, Transpose::kNo, weight, Transpose::kNo);
+  matmul(dw, logits, Transpose::kYes, input, Transpose::kNo, Write::kAdd);
+  linear_cross_entropy(fused, fused_dx, fused_dw, Write::kAdd, input, weight, targets, 0.1);
+  CHECK(largest_difference(fused, values_of(losses)) < 1e-13);
+  CHECK(largest_difference(fused_dx, values_of(dx)) < 1e-13);
+  CHECK(largest_difference(fused_dw, values_of(dw)) < 1e-13);
+  linear_cross_entropy(fused, {}, {}, Write::kOverwrite, input, weight, targets, 0.1);
+  CHECK(largest_difference(fused, values_of(losses)) < 1e-13);
+}
+
+TEST_CASE("head and loss in one go through several chunks of rows", "[kernels]") {
+  const std::int64_t R = 150, C = 2, V = 500'000;  // 64 rows of 4 V bytes are 128 MB: three chunks
+  const Tensor input = random_tensor<float>({R, C}, 1), weight = random_tensor<float>({V, C}, 2),
+               targets = random_ids({R}, V, 3);
+  const Tensor losses = Tensor::empty({R}), dx = Tensor::empty({R, C}), dw = Tensor::empty({V, C}),
+               logits = Tensor::empty({R, V});
+  linear_cross_entropy(losses, dx, dw, Write::kOverwrite, input, weight, targets, 1.0);
+  const Tensor expected_losses = Tensor::empty({R}), expected_dw = Tensor::empty({V, C});
+  matmul(logits, input, Transpose::kNo, weight, Transpose::kYes);
+  softmax_cross_entropy(expected_losses, logits, targets, 1.0);
+  matmul(expected_dw, logits, Transpose::kYes, input, Transpose::kNo);
+  CHECK(largest_difference(losses, values_of(expected_losses)) <= 32 * kRoundoff<float>);
+  CHECK(largest_difference(dw, values_of(expected_dw)) <=
+        64 * kRoundoff<float>);  // sums of 150 terms below 1, mostly tiny
+}
+
+TEST_CASE("a target outside the vocabulary is named", "[kernels]") {
+  const Tensor targets = Tensor::from<std::int32_t>(std::vector<std::int32_t>{0, 10}, {2}), losses = Tensor::empty({2});
+  CHECK_THROWS_WITH(cross_entropy_loss(losses, Tensor::zeros({2, 10}), targets),
+                    ContainsSubstring("target 10 of row 1"));
+}
+
+TEST_CASE("mean squared error and its gradient agree with finite differences", "[kernels]") {
+  const Tensor y = random_tensor<double>({4, 2}, 1), target = random_tensor<double>({4, 2}, 2), gradient = y.clone();
+  const Values expected = finite_differences(y, [&] { return 3 * mean_squared_error({}, y, target); });
+  const double loss = mean_squared_error(gradient, y, target, 3.0);
+  CHECK(largest_difference(gradient, expected) < kFiniteDifferenceTolerance);
+  double by_hand = 0;
+  for (std::size_t i = 0; i < 8; ++i) by_hand += std::pow(values_of(y)[i] - values_of(target)[i], 2) / 8;
+  CHECK(std::abs(loss - by_hand) < 1e-14);
+}
+
+TEST_CASE("sum adds all elements in double precision", "[kernels]") {
+  const Tensor x = random_tensor<float>({50'001}, 1);
+  double expected = 0;
+  for (const double value : values_of(x)) expected += value;
+  CHECK(std::abs(sum(x) - expected) < 1e-9);
+}

@@ -1,0 +1,55 @@
+#include "launch/flight_summary.hpp"
+
+#include <stdlib.h>
+
+#include <fstream>
+
+#include "comm/flight_recorder.hpp"
+#include "support/catch.hpp"
+
+namespace fs = std::filesystem;
+using namespace lockstep;
+
+namespace {
+
+class Folder {
+ public:
+  Folder() {
+    std::string name = (fs::temp_directory_path() / "lockstep-flight-XXXXXX").string();
+    path = mkdtemp(name.data());
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  ~Folder() { fs::remove_all(path); }
+  fs::path path;
+};
+
+void record(const Folder& folder, int rank, std::uint64_t collectives) {
+  comm::FlightRecorder recorder(folder.path.string(), rank, 2, 0);
+  for (std::uint64_t i = 0; i < collectives; ++i) {
+    comm::Fingerprint fingerprint;
+    fingerprint.sequence = i;
+    recorder.update(recorder.add(0, fingerprint, std::source_location::current()), comm::FlightState::kDone);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("the summary shows each rank's last collectives, and who is behind", "[launch]") {
+  const Folder folder;
+  record(folder, 1, 5);
+  record(folder, 0, 7);
+  const std::string text = launch::flight_summary(folder.path, 2);
+  CHECK_THAT(text, ContainsSubstring("  rank 0:\n") && ContainsSubstring("  rank 1, 2 behind:\n"));
+  CHECK_THAT(text, ContainsSubstring("#6 ") && ContainsSubstring("#4 ") && !ContainsSubstring("#2 "));
+  CHECK(text.find("rank 0") < text.find("rank 1"));
+}
+
+TEST_CASE("a job without collectives has no summary, and a damaged file is named", "[launch]") {
+  const Folder folder;
+  CHECK(launch::flight_summary(folder.path, 2).empty());
+  record(folder, 0, 0);
+  CHECK(launch::flight_summary(folder.path, 2).empty());
+  std::ofstream(folder.path / "rank1.flight") << "not a record";
+  CHECK_THAT(launch::flight_summary(folder.path, 2), ContainsSubstring("rank1.flight"));
+}

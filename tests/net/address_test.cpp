@@ -1,0 +1,43 @@
+#include "net/address.hpp"
+
+#include "base/error.hpp"
+#include "net/bytes.hpp"
+#include "support/catch.hpp"
+
+using lockstep::FormatError;
+using lockstep::net::is_loopback;
+using lockstep::net::SocketAddress;
+
+TEST_CASE("an address reads what it writes", "[net]") {
+  for (const SocketAddress& address : {SocketAddress{"127.0.0.1", 29500}, SocketAddress{"::1", 1}}) {
+    CHECK(SocketAddress::parse(address.text()) == address);
+  }
+  CHECK(SocketAddress{"::1", 80}.text() == "[::1]:80");
+}
+
+TEST_CASE("an address without a port, or with one that is none, is refused", "[net]") {
+  for (const char* text : {"", "localhost", ":80", "localhost:", "localhost:x", "localhost:65536", "localhost:-1"}) {
+    CHECK_THROWS_AS(SocketAddress::parse(text), FormatError);
+  }
+}
+
+TEST_CASE("only this machine's own addresses count as loopback", "[net]") {
+  CHECK(is_loopback("localhost"));
+  CHECK(is_loopback("127.1.2.3"));
+  CHECK(is_loopback("::1"));
+  CHECK_FALSE(is_loopback("10.0.0.1"));
+  CHECK_FALSE(is_loopback("0.0.0.0"));
+}
+
+TEST_CASE("a reader of bytes refuses to read past the end", "[net]") {
+  lockstep::net::ByteWriter writer;
+  writer.put(std::uint16_t{7}).put_text("abc").put(std::int64_t{-5});
+  lockstep::net::ByteReader reader(writer.bytes());
+  CHECK(reader.get<std::uint16_t>() == 7);
+  CHECK(reader.get_text() == "abc");
+  CHECK(reader.get<std::int64_t>() == -5);
+  CHECK_THROWS_AS(reader.get<std::uint8_t>(), FormatError);
+  lockstep::net::ByteReader lying(std::span(writer.bytes()).first(4));  // cuts the text's length short
+  CHECK(lying.get<std::uint16_t>() == 7);
+  CHECK_THROWS_AS(lying.get_text(), FormatError);
+}

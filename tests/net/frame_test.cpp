@@ -1,0 +1,122 @@
+#include "net/frame.hpp"
+
+#include <thread>
+
+#include "base/error.hpp"
+#include "net/bytes.hpp"
+#include "net/exchange.hpp"
+#include "net/frame_stream.hpp"
+#include "net/loopback_pair.hpp"
+#include "support/catch.hpp"
+
+using namespace lockstep;
+using namespace std::chrono_literals;
+using net::as_bytes;
+using net::FrameHeader;
+using net::FrameLimits;
+
+namespace {
+
+constexpr FrameLimits kLimits{1024, 3};
+const auto kSoon = [] { return Deadline::after(5s); };
+
+FrameHeader sample_header() {
+  FrameHeader header{.type = net::FrameType::kControl, .generation = 3, .source_rank = 2, .sequence = 14};
+  header.tag[5] = std::byte{9};
+  return header;
+}
+
+// What a receiver says to raw bytes.
+std::string answer_to(std::span<const std::byte> bytes) {
+  auto pair = test::connect_pair();
+  pair.left.send_all(bytes, kSoon());
+  pair.left.close();
+  pair.right.set_peer("10.0.0.7:4242");
+  try {
+    (void)net::receive_frame(pair.right, kLimits, kSoon());
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+}  // namespace
+
+TEST_CASE("a frame arrives as it was sent", "[net]") {
+  auto pair = test::connect_pair();
+  net::send_frame(pair.left, sample_header(), as_bytes("payload"), kSoon());
+  net::send_frame(pair.left, sample_header(), {}, kSoon());
+  const net::Frame frame = net::receive_frame(pair.right, kLimits, kSoon());
+  CHECK(net::to_text(frame.payload) == "payload");
+  CHECK(frame.header.type == net::FrameType::kControl);
+  CHECK(frame.header.source_rank == 2);
+  CHECK(frame.header.sequence == 14);
+  CHECK(frame.header.tag == sample_header().tag);
+  CHECK(net::receive_frame(pair.right, kLimits, kSoon()).payload.empty());
+}
+
+TEST_CASE("what is no frame is refused by what arrived and from whom", "[net]") {
+  const std::string request = "GET /index.html HTTP/1.1\r\nHost: localhost\r\nUser-Agent: a browser\r\n\r\n";
+  CHECK(answer_to(as_bytes(request)) ==
+        "10.0.0.7:4242 sent \"GET /index.html HTTP/1.1\\x0d\\x0aHost: ...\", which is no Lockstep frame");
+  CHECK_THAT(answer_to(std::vector<std::byte>(200, std::byte{0xFF})), ContainsSubstring("no Lockstep frame"));
+  CHECK_THAT(answer_to(as_bytes("LCKP")), ContainsSubstring("(4 of 64 bytes received)"));
+}
+
+TEST_CASE("a huge length is refused before anything is allocated", "[net]") {
+  std::vector<std::byte> payload(1025);
+  const auto sealed = net::seal(sample_header(), payload);
+  CHECK_THAT(answer_to(sealed), ContainsSubstring("payload of 1025 bytes; at most 1024"));
+}
+
+TEST_CASE("every damaged bit of a header and any of the payload is noticed", "[net]") {
+  const auto sealed = net::seal(sample_header(), as_bytes("payload"));
+  for (std::size_t position = 0; position < net::kFrameHeaderBytes; ++position) {
+    auto damaged = sealed;
+    damaged[position] ^= std::byte{0x10};
+    CHECK_THROWS_AS(net::open_header(damaged, kLimits, "peer"), FormatError);
+  }
+  const FrameHeader header = net::open_header(sealed, kLimits, "peer");
+  CHECK_NOTHROW(net::check_payload(header, as_bytes("payload"), "peer"));
+  CHECK_THROWS_WITH(net::check_payload(header, as_bytes("pay1oad"), "peer"), ContainsSubstring("damaged payload"));
+}
+
+TEST_CASE("a frame of another generation is refused with both numbers", "[net]") {
+  FrameHeader stale = sample_header();
+  stale.generation = 2;
+  CHECK_THAT(answer_to(net::seal(stale, {})), ContainsSubstring("generation 2") && ContainsSubstring("to 3"));
+}
+
+TEST_CASE("frames are exchanged whole, and a payload of another size is refused", "[net]") {
+  auto pair = test::connect_pair();
+  std::vector<std::byte> at_left(7), at_right(7);
+  std::jthread right([&] {
+    net::exchange_frames(pair.right, sample_header(), as_bytes("payload"), pair.right, kLimits, at_right, kSoon());
+  });
+  net::exchange_frames(pair.left, sample_header(), as_bytes("PAYLOAD"), pair.left, kLimits, at_left, kSoon());
+  right.join();
+  CHECK(net::to_text(at_left) == "payload");
+  CHECK(net::to_text(at_right) == "PAYLOAD");
+
+  net::send_frame(pair.right, sample_header(), as_bytes("payload"), kSoon());
+  std::vector<std::byte> too_short(6);
+  CHECK_THROWS_WITH(net::exchange_frames(pair.left, sample_header(), {}, pair.left, kLimits, too_short, kSoon()),
+                    ContainsSubstring("7 bytes where 6 were expected"));
+}
+
+TEST_CASE("a stream puts frames together that arrive byte by byte", "[net]") {
+  auto pair = test::connect_pair();
+  net::FrameStream stream(std::move(pair.right), kLimits);
+  const auto payload = as_bytes("payload");
+  const auto sealed = net::seal(sample_header(), payload);
+  std::vector<std::byte> bytes(sealed.begin(), sealed.end());
+  bytes.insert(bytes.end(), payload.begin(), payload.end());
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    CHECK_FALSE(stream.receive().has_value());
+    pair.left.send_all(std::span(bytes).subspan(i, 1), kSoon());
+    REQUIRE(stream.socket().wait_readable(kSoon()));
+  }
+  const auto frame = stream.receive();
+  REQUIRE(frame.has_value());
+  CHECK(net::to_text(frame->payload) == "payload");
+}

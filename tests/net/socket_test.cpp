@@ -1,0 +1,116 @@
+#include <thread>
+
+#include "base/error.hpp"
+#include "net/bytes.hpp"
+#include "net/exchange.hpp"
+#include "net/loopback_pair.hpp"
+#include "net/tcp_socket.hpp"
+#include "support/catch.hpp"
+
+using namespace lockstep;
+using namespace std::chrono_literals;
+using net::as_bytes;
+using net::TcpListener;
+using net::TcpSocket;
+using test::connect_pair;
+
+namespace {
+
+std::vector<std::byte> pattern(std::size_t count, int seed) {
+  std::vector<std::byte> bytes(count);
+  for (std::size_t i = 0; i < count; ++i) bytes[i] = static_cast<std::byte>((i * 31 + seed * 7 + i / 251) & 0xFF);
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("a message far larger than the kernel's buffers arrives whole", "[net]") {
+  auto pair = connect_pair();
+  const auto sent = pattern(8 << 20, 1);
+  const auto deadline = Deadline::after(20s);
+  std::jthread sender([&] { pair.left.send_all(std::span(sent).first(64), std::span(sent).subspan(64), deadline); });
+  std::vector<std::byte> received(sent.size());
+  pair.right.receive_exactly(received, deadline);
+  CHECK(received == sent);
+}
+
+TEST_CASE("a peer that closes half-way is named with the amounts", "[net]") {
+  auto pair = connect_pair();
+  pair.right.set_peer("rank 3");
+  pair.left.send_all(as_bytes("12345"), Deadline::after(5s));
+  pair.left.close();
+  std::vector<std::byte> received(8);
+  CHECK_THROWS_WITH(pair.right.receive_exactly(received, Deadline::after(5s)),
+                    "rank 3 closed the connection (5 of 8 bytes received)");
+}
+
+TEST_CASE("a silent peer ends in a timeout that says how much arrived", "[net]") {
+  auto pair = connect_pair();
+  pair.right.set_peer("rank 3");
+  pair.left.send_all(as_bytes("12345"), Deadline::after(5s));
+  std::vector<std::byte> received(8);
+  CHECK_THROWS_AS(pair.right.receive_exactly(received, Deadline::after(50ms)), TimeoutError);
+  pair.left.send_all(as_bytes("12345"), Deadline::after(5s));
+  CHECK_THROWS_WITH(pair.right.receive_exactly(received, Deadline::after(50ms)),
+                    ContainsSubstring("no data from rank 3 for ") && ContainsSubstring("(5 of 8 bytes received)"));
+}
+
+TEST_CASE("a peer that does not read ends in a timeout of the sender", "[net]") {
+  auto pair = connect_pair();
+  const auto bytes = pattern(32 << 20, 1);
+  CHECK_THROWS_AS(pair.left.send_all(bytes, Deadline::after(100ms)), TimeoutError);
+}
+
+TEST_CASE("shutdown from another thread interrupts a receiver", "[net]") {
+  auto pair = connect_pair();
+  std::jthread stopper([&] { pair.right.shutdown(); });
+  std::vector<std::byte> received(8);
+  CHECK_THROWS_AS(pair.right.receive_exactly(received, Deadline::after(20s)), IoError);
+}
+
+TEST_CASE("connect waits for a listener that comes later", "[net]") {
+  const net::SocketAddress address = TcpListener().address();  // free again at the end of this line
+  std::jthread late([&] {
+    std::this_thread::sleep_for(50ms);
+    TcpListener listener(address);
+    (void)listener.accept(Deadline::after(10s));
+  });
+  CHECK(TcpSocket::connect(address, Deadline::after(10s)).is_open());
+}
+
+TEST_CASE("connect to where nobody listens gives up at the deadline and says why", "[net]") {
+  const net::SocketAddress address = TcpListener().address();
+  CHECK_THROWS_WITH(TcpSocket::connect(address, Deadline::after(80ms)),
+                    ContainsSubstring(address.text()) && ContainsSubstring("Connection refused"));
+}
+
+TEST_CASE("a port that is taken is named", "[net]") {
+  const TcpListener first;
+  CHECK_THROWS_WITH(TcpListener(first.address()), ContainsSubstring(first.address().text()));
+}
+
+TEST_CASE("an exchange moves both directions at once, where sending first would block for ever", "[net]") {
+  auto pair = connect_pair();
+  constexpr std::size_t kBytes = 16 << 20;
+  const auto deadline = Deadline::after(30s);
+  const auto side = [&](TcpSocket& socket, int seed, std::vector<std::byte>& received) {
+    const auto sent = pattern(kBytes, seed);
+    received.resize(kBytes);
+    net::exchange(socket, {}, sent, socket, received, deadline);
+  };
+  std::vector<std::byte> at_left, at_right;
+  {
+    std::jthread right([&] { side(pair.right, 2, at_right); });
+    side(pair.left, 1, at_left);
+  }
+  CHECK(at_left == pattern(kBytes, 2));
+  CHECK(at_right == pattern(kBytes, 1));
+}
+
+TEST_CASE("an exchange with a silent peer says how far both directions came", "[net]") {
+  auto pair = connect_pair();
+  std::vector<std::byte> received(100);
+  CHECK_THROWS_WITH(
+      net::exchange(pair.left, as_bytes("head"), as_bytes("body"), pair.left, received, Deadline::after(50ms)),
+      ContainsSubstring("8 of 8 bytes sent") && ContainsSubstring("0 of 100 bytes received"));
+}

@@ -1,0 +1,206 @@
+// Optimizers, clipping and schedules against values that record_pytorch.py wrote.
+#include <array>
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/error.hpp"
+#include "nn/layers.hpp"
+#include "optim/adamw.hpp"
+#include "optim/clip.hpp"
+#include "optim/schedule.hpp"
+#include "optim/sgd.hpp"
+#include "support/catch.hpp"
+
+using namespace lockstep;
+using autograd::Variable;
+using nlohmann::json;
+
+namespace {
+
+constexpr double kLearningRate = 0.05;
+
+json recorded(const std::string& part) {
+  std::ifstream file(LOCKSTEP_SOURCE_DIR "/tests/optim/pytorch_values.json");
+  return json::parse(file).at(part);
+}
+
+template <typename Formula>
+Tensor from_formula(const Shape& shape, const Formula& formula) {
+  Tensor tensor = Tensor::empty(shape);
+  for (std::size_t i = 0; i < tensor.span<float>().size(); ++i)
+    tensor.span<float>()[i] = static_cast<float>(formula(i));
+  return tensor;
+}
+
+// The recorder's parameters and gradients.
+struct Parameters {
+  Variable matrix = parameter(0, {3, 4}, "matrix");
+  Variable bias = parameter(1, {5}, "bias");
+
+  static Variable parameter(int kind, const Shape& shape, const std::string& name) {
+    const auto value = [kind](std::size_t i) { return std::sin(1.0 + 0.7 * kind + 1.3 * static_cast<double>(i)); };
+    return Variable::parameter(from_formula(shape, value), name);
+  }
+  void set_gradients(int step) const {
+    int kind = 0;
+    for (const Variable& parameter : {matrix, bias}) {
+      const auto gradient = [&](std::size_t i) {
+        const double power = std::pow(10.0, static_cast<double>(i % 4) - 2);
+        return std::cos(0.3 + 0.9 * kind + 1.1 * step + 0.8 * static_cast<double>(i)) * power;
+      };
+      parameter.zero_grad();
+      parameter.begin_gradient_write().first.copy_from(from_formula(parameter.value().shape(), gradient));
+      ++kind;
+    }
+  }
+  [[nodiscard]] std::vector<nn::ParameterGroup> groups() const {
+    return {{{{"matrix", matrix}}, 0.1}, {{{"bias", bias}}, 0}};
+  }
+};
+
+// Values are around 1, so three steps round by a few times 6e-8; gradients reach 10.
+double difference(const Tensor& ours, const json& theirs) {
+  double largest = 0;
+  REQUIRE(static_cast<std::size_t>(ours.count()) == theirs.size());
+  for (std::size_t i = 0; i < theirs.size(); ++i) {
+    const auto expected = theirs[i].get<double>();
+    largest = std::max(
+        largest, std::abs(static_cast<double>(ours.span<float>()[i]) - expected) / std::max(1.0, std::abs(expected)));
+  }
+  return largest;
+}
+
+template <typename Make>
+void check_optimizer(const std::string& name, const Make& make) {
+  const Parameters parameters;
+  const auto optimizer = make(parameters.groups());
+  const json steps = recorded("optimizers").at(name);
+  int step = 0;
+  for (const json& expected : steps) {
+    parameters.set_gradients(step++);
+    optimizer->step(kLearningRate);
+    INFO(name << " step " << step);
+    CHECK(difference(parameters.matrix.value(), expected.at("matrix")) < 3e-7);
+    CHECK(difference(parameters.bias.value(), expected.at("bias")) < 3e-7);
+  }
+  CHECK(optimizer->step_count() == 3);
+}
+
+}  // namespace
+
+TEST_CASE("three steps of each optimizer are PyTorch's", "[optim]") {
+  using Groups = std::vector<nn::ParameterGroup>;
+  check_optimizer("sgd", [](Groups groups) { return std::make_unique<optim::Sgd>(std::move(groups)); });
+  check_optimizer("sgd_momentum", [](Groups groups) {
+    return std::make_unique<optim::Sgd>(std::move(groups), optim::SgdOptions{.momentum = 0.9});
+  });
+  check_optimizer("adam", [](Groups groups) { return std::make_unique<optim::Adam>(std::move(groups)); });
+  check_optimizer("adamw", [](Groups groups) {
+    return std::make_unique<optim::AdamW>(std::move(groups), optim::AdamWOptions{.beta2 = 0.95});
+  });
+}
+
+TEST_CASE("an optimizer whose state is restored goes on as if it had never stopped", "[optim]") {
+  const Parameters straight, resumed;
+  optim::AdamW whole(straight.groups()), first(resumed.groups());
+  for (int step = 0; step < 4; ++step) {
+    straight.set_gradients(step);
+    whole.step(kLearningRate);
+  }
+  for (int step = 0; step < 2; ++step) {
+    resumed.set_gradients(step);
+    first.step(kLearningRate);
+  }
+  optim::AdamW second(resumed.groups());
+  const auto from = first.state(), to = second.state();
+  REQUIRE(from.size() == 4);
+  CHECK(from[0].name == "matrix.exp_avg");
+  CHECK(from[3].name == "bias.exp_avg_sq");
+  for (std::size_t i = 0; i < from.size(); ++i) to[i].tensor.copy_from(from[i].tensor);
+  second.set_step_count(first.step_count());
+  for (int step = 2; step < 4; ++step) {
+    resumed.set_gradients(step);
+    second.step(kLearningRate);
+  }
+  for (std::size_t i = 0; i < 12; ++i)
+    CHECK(straight.matrix.value().span<float>()[i] == resumed.matrix.value().span<float>()[i]);
+}
+
+TEST_CASE("SGD has state with momentum only; a module is one group without decay", "[optim]") {
+  const nn::Linear layer(2, 3, 1);
+  CHECK(optim::Sgd(layer).state().empty());
+  const auto state = optim::Sgd(layer, {.momentum = 0.5}).state();
+  REQUIRE(state.size() == 2);
+  CHECK(state[0].name == "weight.momentum_buffer");
+  CHECK(state[0].tensor.shape() == Shape{3, 2});
+  CHECK(optim::Adam(layer).groups().front().weight_decay == 0);
+}
+
+TEST_CASE("a parameter without a gradient stays as it is; zero_grad takes gradients away", "[optim]") {
+  const Parameters parameters;
+  optim::AdamW optimizer(parameters.groups());
+  parameters.set_gradients(0);
+  optimizer.zero_grad();
+  const Tensor before = parameters.matrix.value().clone();
+  optimizer.step(kLearningRate);
+  for (std::size_t i = 0; i < 12; ++i) CHECK(before.span<float>()[i] == parameters.matrix.value().span<float>()[i]);
+}
+
+TEST_CASE("optimizers refuse float64 parameters", "[optim]") {
+  const nn::Linear layer(2, 3, nn::InitScope(1, DType::kFloat64));
+  CHECK_THROWS_AS(optim::AdamW({nn::all_parameters(layer)}), ContractError);
+}
+
+TEST_CASE("clipping is PyTorch's", "[optim]") {
+  for (const json& expected : recorded("clip")) {
+    const Parameters parameters;
+    parameters.set_gradients(0);
+    const double norm =
+        optim::clip_grad_norm({parameters.matrix, parameters.bias}, expected.at("max_norm").get<double>());
+    CHECK(norm == Approx(expected.at("norm").get<double>()).epsilon(1e-6));
+    CHECK(difference(parameters.matrix.gradient(), expected.at("matrix")) < 3e-7);
+    CHECK(difference(parameters.bias.gradient(), expected.at("bias")) < 3e-7);
+  }
+}
+
+TEST_CASE("clipping skips parameters without gradients, and infinity only measures", "[optim]") {
+  const Parameters parameters;
+  CHECK(optim::clip_grad_norm({parameters.matrix, parameters.bias}, 1) == 0);
+  parameters.set_gradients(0);
+  parameters.bias.zero_grad();
+  const Tensor before = parameters.matrix.gradient().clone();
+  CHECK(optim::clip_grad_norm({parameters.matrix, parameters.bias}, std::numeric_limits<double>::infinity()) > 0);
+  for (std::size_t i = 0; i < 12; ++i) CHECK(before.span<float>()[i] == parameters.matrix.gradient().span<float>()[i]);
+}
+
+TEST_CASE("cosine with warm-up is PyTorch's LinearLR, then CosineAnnealingLR", "[optim]") {
+  for (const json& expected : recorded("cosine")) {
+    const optim::CosineWithWarmup schedule({.learning_rate = expected.at("learning_rate").get<double>(),
+                                            .warmup_steps = expected.at("warmup_steps").get<std::int64_t>(),
+                                            .total_steps = expected.at("total_steps").get<std::int64_t>(),
+                                            .minimum = expected.at("minimum").get<double>()});
+    const json& rates = expected.at("rates");
+    for (std::size_t step = 0; step < rates.size(); ++step) {
+      CHECK(schedule.at(static_cast<std::int64_t>(step)) ==
+            Approx(rates[step].get<double>()).epsilon(1e-9).margin(1e-12));
+    }
+  }
+}
+
+TEST_CASE("schedules at their edges", "[optim]") {
+  CHECK(optim::Constant(0.1).at(1000) == 0.1);
+  CHECK(optim::LinearWarmup(0.1, 4).at(0) == Approx(0.025));
+  CHECK(optim::LinearWarmup(0.1, 4).at(3) == Approx(0.1));
+  CHECK(optim::LinearWarmup(0.1, 0).at(0) == 0.1);
+  const optim::CosineWithWarmup no_warmup({.learning_rate = 1, .total_steps = 10, .minimum = 0.2});
+  CHECK(no_warmup.at(0) == 1);
+  CHECK(no_warmup.at(5) == Approx(0.6));
+  CHECK(no_warmup.at(10) == 0.2);
+  CHECK(no_warmup.at(1000) == 0.2);
+  CHECK(optim::CosineWithWarmup({.learning_rate = 1, .warmup_steps = 3, .total_steps = 3}).at(3) == 0);
+  CHECK_THROWS_AS(optim::CosineWithWarmup({.learning_rate = 1, .warmup_steps = 4, .total_steps = 3}), ContractError);
+}

@@ -1,0 +1,76 @@
+#include "run/metrics.hpp"
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "run/run_folder.hpp"
+#include "support/catch.hpp"
+#include "support/temporary_folder.hpp"
+
+using namespace lockstep;
+using namespace lockstep::run;
+using Milliseconds = StepMetrics::Milliseconds;
+
+namespace {
+
+StepMetrics example(std::int64_t step) {
+  StepMetrics metrics;
+  metrics.step = step;
+  metrics.epoch = 2;
+  metrics.loss = static_cast<double>(0.1F) / 3;  // no short decimal
+  metrics.learning_rate = 1e-3 / 7;
+  metrics.gradient_norm = 0.3;
+  metrics.tokens = 3072;
+  metrics.duration = Milliseconds(64);
+  return metrics;
+}
+
+}  // namespace
+
+TEST_CASE("a step's numbers survive the file bit for bit", "[run]") {
+  StepMetrics metrics = example(17);
+  metrics.validation_loss = 2.0 / 3;
+  metrics.exposed_communication = Milliseconds(0.125);
+  metrics.sample_ids = {4, 1, 9};
+  const StepMetrics read = parse_metrics_line(to_line(metrics));
+  CHECK(read.step == 17);
+  CHECK(read.epoch == 2);
+  CHECK(read.loss == metrics.loss);
+  CHECK(read.learning_rate == metrics.learning_rate);
+  CHECK(read.validation_loss == metrics.validation_loss);
+  CHECK(read.exposed_communication == metrics.exposed_communication);
+  CHECK(read.sample_ids == metrics.sample_ids);
+  CHECK(read.tokens_per_s() == 48'000);
+  CHECK(to_line(metrics).find('\n') == std::string::npos);
+}
+
+TEST_CASE("what was not measured is not in the line", "[run]") {
+  const std::string line = to_line(example(1));
+  CHECK(line.find("validation_loss") == std::string::npos);
+  CHECK(line.find("exposed") == std::string::npos);
+  CHECK_FALSE(parse_metrics_line(line).validation_loss.has_value());
+}
+
+TEST_CASE("a resumed run drops the steps after its checkpoint", "[run]") {
+  const test::TemporaryFolder folder;
+  const auto path = folder.path() / "metrics.jsonl";
+  {
+    MetricsFile file(path, 0);
+    for (std::int64_t step = 1; step <= 7; ++step) file.write(example(step));
+  }
+  {
+    MetricsFile file(path, 5);
+    file.write(example(6));
+  }
+  const std::vector<StepMetrics> all = read_metrics(path);
+  REQUIRE(all.size() == 6);
+  for (std::size_t i = 0; i < all.size(); ++i) CHECK(all[i].step == static_cast<std::int64_t>(i) + 1);
+}
+
+TEST_CASE("a line cut off by a kill is ignored, a wrong one is named", "[run]") {
+  const test::TemporaryFolder folder;
+  const auto path = folder.path() / "metrics.jsonl";
+  write_file(path, to_line(example(1)) + "\n" + to_line(example(2)).substr(0, 20));
+  CHECK(read_metrics(path).size() == 1);
+  write_file(path, to_line(example(1)) + "\n{}\n");
+  CHECK_THROWS_WITH(read_metrics(path), ContainsSubstring("metrics.jsonl:2:"));
+}

@@ -1,0 +1,78 @@
+#include "run/progress_line.hpp"
+
+#include <sstream>
+
+#include "support/catch.hpp"
+
+using namespace lockstep::run;
+
+namespace {
+
+Progress example() {
+  return {.step = 120,
+          .last_step = 1000,
+          .loss = 2.31251,
+          .validation_loss = 2.4,
+          .tokens_per_s = 45'210,
+          .exposed_communication = std::chrono::microseconds(1240),
+          .exposed_share = 0.031,
+          .time_left = std::chrono::seconds(83)};
+}
+
+Progress at_step(std::int64_t step, std::int64_t last_step) {
+  Progress progress = example();
+  progress.step = step;
+  progress.last_step = last_step;
+  return progress;
+}
+
+}  // namespace
+
+TEST_CASE("a wide terminal shows everything", "[run]") {
+  CHECK(progress_line(example(), 120) ==
+        "step  120/1000  loss 2.3125  validation 2.4000  45.2k tokens/s  exposed 1.2 ms (3%)  ETA 1:23");
+}
+
+TEST_CASE("the line leaves out what matters least and never exceeds the width", "[run]") {
+  for (int width = 0; width <= 120; ++width) {
+    CHECK(static_cast<int>(progress_line(example(), width).size()) <= width);
+  }
+  CHECK(progress_line(example(), 80) == "step  120/1000  loss 2.3125  validation 2.4000  45.2k tokens/s  ETA 1:23");
+  CHECK(progress_line(example(), 60) == "step  120/1000  loss 2.3125  validation 2.4000  ETA 1:23");
+  CHECK(progress_line(example(), 50) == "step  120/1000  loss 2.3125  validation 2.4000");
+  CHECK(progress_line(example(), 40) == "step  120/1000  loss 2.3125");
+  CHECK(progress_line(example(), 20) == "step  120/1000");
+}
+
+TEST_CASE("a single device shows no communication, a young run no validation", "[run]") {
+  Progress progress = example();
+  progress.exposed_communication.reset();
+  progress.validation_loss.reset();
+  CHECK(progress_line(progress, 120) == "step  120/1000  loss 2.3125  45.2k tokens/s  ETA 1:23");
+}
+
+TEST_CASE("without a terminal a line comes now and then, and for the first and last step", "[run]") {
+  std::ostringstream out;
+  ProgressPrinter printer(out, ProgressStyle::kPlain, 4);
+  for (std::int64_t step = 1; step <= 10; ++step) printer.show(at_step(step, 10));
+  printer.end_line();
+  std::string steps;
+  std::istringstream lines(out.str());
+  for (std::string line; std::getline(lines, line);) steps += line.substr(0, line.find("  loss")) + ";";
+  CHECK(steps == "step  1/10;step  4/10;step  8/10;step 10/10;");
+  CHECK(out.str().find('\r') == std::string::npos);
+}
+
+TEST_CASE("on a terminal the line is redrawn in place, and a permanent one stays", "[run]") {
+  std::ostringstream out;
+  ProgressPrinter printer(out, ProgressStyle::kTerminal, 1);
+  printer.show(at_step(1, 10));
+  printer.show(at_step(2, 10));  // within a tenth of a second: not drawn
+  CHECK(out.str().find("2/10") == std::string::npos);
+  CHECK(out.str().substr(0, 1) == "\r");
+  CHECK(out.str().find('\n') == std::string::npos);
+  printer.show(at_step(3, 10), ProgressPrinter::Keep::kPermanent);
+  CHECK(out.str().back() == '\n');
+  printer.end_line();
+  CHECK(out.str().find("\n\n") == std::string::npos);
+}

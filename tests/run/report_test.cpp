@@ -1,0 +1,80 @@
+#include "run/report.hpp"
+
+#include "base/file.hpp"
+#include "run/metrics.hpp"
+#include "run/rank_summary.hpp"
+#include "support/catch.hpp"
+#include "support/temporary_folder.hpp"
+#include "trace/trace_file.hpp"
+
+using namespace lockstep;
+using namespace lockstep::run;
+using Milliseconds = StepMetrics::Milliseconds;
+
+namespace {
+
+StepMetrics step_of(std::int64_t step) {
+  StepMetrics metrics;
+  metrics.step = step;
+  metrics.loss = 5.0 / static_cast<double>(step);
+  metrics.tokens = 3072;
+  metrics.duration = Milliseconds(50);
+  metrics.exposed_communication = Milliseconds(5);
+  if (step % 4 == 0) metrics.validation_loss = metrics.loss + 0.1;
+  return metrics;
+}
+
+/// A run folder of two ranks.
+void fill(const test::TemporaryFolder& folder) {
+  MetricsFile file(folder / "metrics.jsonl", 0);
+  for (std::int64_t step = 1; step <= 8; ++step) file.write(step_of(step));
+  for (int rank = 0; rank < 2; ++rank) {
+    trace::Recorder recorder(rank);
+    const int lane = recorder.lane("compute");
+    recorder.set_step(1);
+    recorder.record(lane, "forward", trace::Category::kForward, trace::Clock::now(), trace::Clock::now());
+    const std::vector<trace::RankTrace> traces{recorder.snapshot()};
+    trace::write_trace(folder / trace::trace_file_name(rank), traces);
+    write_summary(folder.path(), {.rank = rank, .duration = Milliseconds(50 + rank), .peak_memory_mib = 100});
+  }
+}
+
+}  // namespace
+
+TEST_CASE("the report holds curves, ranks, timeline and text, and asks no server for anything", "[run]") {
+  const test::TemporaryFolder folder;
+  fill(folder);
+  const std::string page =
+      report_page(folder.path(), {{"model", "tiny & <small>"}},
+                  {.step = 8, .last_step = 8, .loss = 0.6, .validation_loss = {}, .elapsed = {}, .generated = "a < b"});
+  for (const char* part : {"Loss", "Throughput", "validation", "rank 1", "exposed communication", "Timeline",
+                           "a &lt; b", "tiny &amp; &lt;small&gt;"}) {
+    CHECK_THAT(page, ContainsSubstring(part));
+  }
+  for (const char* remote : {"src=\"http", "href=\"http", "url(http", "@import", "fetch("}) {
+    CHECK(page.find(remote) == std::string::npos);
+  }
+}
+
+TEST_CASE("a report of nothing is still a page", "[run]") {
+  const test::TemporaryFolder folder;
+  CHECK_THAT(report_page(folder.path(), {}, {}), ContainsSubstring("</html>"));
+}
+
+TEST_CASE("ranks are compared by their own time, without waiting for others", "[run]") {
+  const std::vector<RankSummary> ranks{
+      {.rank = 0, .duration = Milliseconds(50), .exposed_communication = Milliseconds(20)},
+      {.rank = 1, .duration = Milliseconds(50), .exposed_communication = Milliseconds(1)}};
+  CHECK(slowest_rank(ranks) == 1);
+}
+
+TEST_CASE("a summary leaves out the first tenth and survives its file", "[run]") {
+  const test::TemporaryFolder folder;
+  std::vector<StepMetrics> history(20, step_of(1));
+  history[0].duration = history[1].duration = Milliseconds(1000);
+  write_summary(folder.path(), summarize(0, history));
+  const RankSummary read = read_summaries(folder.path(), 1).front();
+  CHECK(read.duration.count() == Approx(50));
+  CHECK(read.exposed_communication.count() == Approx(5));
+  CHECK(read.peak_memory_mib > 1);
+}

@@ -1,0 +1,66 @@
+#include "run/run_folder.hpp"
+
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "support/catch.hpp"
+#include "support/temporary_folder.hpp"
+
+using namespace lockstep;
+using namespace lockstep::run;
+namespace fs = std::filesystem;
+
+TEST_CASE("jobs that start at once get folders of their own", "[run]") {
+  const test::TemporaryFolder out;
+  constexpr std::size_t kJobs = 16;
+  std::vector<fs::path> folders(kJobs);
+  std::vector<std::jthread> jobs;
+  for (std::size_t i = 0; i < kJobs; ++i) {
+    jobs.emplace_back([&, i] { folders[i] = make_run_folder(out.path() / "runs", "tiny"); });
+  }
+  jobs.clear();
+  const std::set<fs::path> distinct(folders.begin(), folders.end());
+  CHECK(distinct.size() == kJobs);
+  for (const fs::path& folder : folders) CHECK(fs::is_directory(folder));
+}
+
+TEST_CASE("a run folder is named after day, model and number", "[run]") {
+  const test::TemporaryFolder out;
+  const auto noon = std::chrono::system_clock::from_time_t(1'767'268'800);  // 2026-01-01 12:00 UTC
+  CHECK(make_run_folder(out.path(), "tiny", noon).filename() == "2026-01-01-tiny-1");
+  CHECK(make_run_folder(out.path(), "tiny", noon).filename() == "2026-01-01-tiny-2");
+  CHECK(make_run_folder(out.path(), "small", noon).filename() == "2026-01-01-small-1");
+}
+
+TEST_CASE("a folder that cannot be made is named", "[run]") {
+  const test::TemporaryFolder out;
+  write_file(out.path() / "file", "");
+  CHECK_THROWS_WITH(make_run_folder(out.path() / "file" / "runs", "tiny"), ContainsSubstring("file/runs"));
+}
+
+TEST_CASE("the latest run is the one that saved last, and one without checkpoint does not count", "[run]") {
+  const test::TemporaryFolder out;
+  CHECK_FALSE(latest_run(out.path() / "absent").has_value());
+  const fs::path first = make_run_folder(out.path(), "tiny");
+  const fs::path second = make_run_folder(out.path(), "tiny");
+  (void)make_run_folder(out.path(), "tiny");
+  CHECK_FALSE(latest_run(out.path()).has_value());
+  const auto save = [](const fs::path& run, int hour) {
+    fs::create_directories(checkpoints_of(run) / "step_00000001");
+    fs::last_write_time(checkpoints_of(run), fs::file_time_type{} + std::chrono::hours(hour));
+  };
+  save(first, 2);
+  save(second, 1);
+  CHECK(latest_run(out.path()) == first);
+}
+
+TEST_CASE("replacing a file leaves nothing else behind", "[run]") {
+  const test::TemporaryFolder folder;
+  replace_file(folder.path() / "options.json", "old");
+  replace_file(folder.path() / "options.json", "new");
+  CHECK(read_file(folder.path() / "options.json") == "new");
+  CHECK(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator{}) == 1);
+}

@@ -1,0 +1,196 @@
+#include "run/train_options.hpp"
+
+#include <cmath>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "run/run_folder.hpp"
+#include "support/catch.hpp"
+#include "support/temporary_folder.hpp"
+
+using namespace lockstep;
+using namespace lockstep::run;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Answer {
+  ParsedTrainOptions parsed;
+  std::string out;
+  std::string err;
+};
+
+/// Parses with both output streams caught.
+Answer parse(std::vector<std::string> arguments) {
+  std::ostringstream out, err;
+  std::streambuf* const old_out = std::cout.rdbuf(out.rdbuf());
+  std::streambuf* const old_err = std::cerr.rdbuf(err.rdbuf());
+  std::vector<const char*> argv{"train_gpt_single"};
+  for (const std::string& argument : arguments) argv.push_back(argument.c_str());
+  Answer answer;
+  try {
+    answer.parsed = parse_train_options(static_cast<int>(argv.size()), argv.data());
+  } catch (const Error& error) {
+    answer.err = error.what();
+    answer.parsed.exit_code = 99;
+  }
+  std::cout.rdbuf(old_out);
+  std::cerr.rdbuf(old_err);
+  answer.out = out.str();
+  answer.err += err.str();
+  return answer;
+}
+
+TrainOptions options_of(const std::vector<std::string>& arguments) {
+  const Answer answer = parse(arguments);
+  INFO(answer.err);
+  REQUIRE_FALSE(answer.parsed.exit_code.has_value());
+  return answer.parsed.options;
+}
+
+/// A run folder with these options and something that looks like a checkpoint.
+fs::path make_run(const fs::path& out, const TrainOptions& options) {
+  const fs::path run = make_run_folder(out, options.model);
+  write_file(run / "options.json", to_json(options).dump());
+  fs::create_directories(checkpoints_of(run) / "step_00000005");
+  return run;
+}
+
+}  // namespace
+
+TEST_CASE("without options the tiny model is trained on the course text", "[run]") {
+  const TrainOptions options = options_of({});
+  CHECK(options.model == "tiny");
+  CHECK(options.data_path.empty());
+  CHECK(options.batch_size == nn::GptConfig::named("tiny").batch_size);
+  CHECK(options.out == "runs");
+  CHECK_FALSE(options.resume.has_value());
+}
+
+TEST_CASE("options arrive where they belong", "[run]") {
+  const test::TemporaryFolder folder;
+  const std::string text = (folder / "text.txt").string();
+  write_file(text, "any text");
+  const TrainOptions options =
+      options_of({"--model", "small", "--steps", "7", "--batch-size=12", "--seed", "5", "--clip", "0", "--dropout",
+                  "0.25", "--learning-rate", "1e-3", "--out", "some where", "--data", text});
+  CHECK(options.model_config().name == "small");
+  CHECK(options.model_config().dropout == 0.25);
+  CHECK(options.steps == 7);
+  CHECK(options.batch_size == 12);
+  CHECK(options.seed == 5);
+  CHECK(std::isinf(options.max_gradient_norm()));
+  CHECK(options.out == "some where");
+  CHECK(options.data_path == text);
+  CHECK(options.schedule(3).warmup_steps == 3);
+}
+
+TEST_CASE("help lists every option with its default", "[run]") {
+  const Answer answer = parse({"--help"});
+  CHECK(answer.parsed.exit_code == 0);
+  for (const char* option : {"--data",
+                             "--resume",
+                             "--steps",
+                             "--epochs",
+                             "--model",
+                             "--batch-size",
+                             "--seed",
+                             "--out",
+                             "--save-every",
+                             "--validate-every",
+                             "--learning-rate",
+                             "--warmup-steps",
+                             "--min-learning-rate",
+                             "--weight-decay",
+                             "--clip",
+                             "--dropout",
+                             "--device",
+                             "--stop-after",
+                             "--prompt",
+                             "--sample-tokens",
+                             "--export-initial",
+                             "--log-batches"}) {
+    CHECK_THAT(answer.out, ContainsSubstring(option));
+  }
+  CHECK_THAT(answer.out, ContainsSubstring("runs"));
+  CHECK_THAT(answer.out, ContainsSubstring("tiny"));
+}
+
+TEST_CASE("a wrong option or value is answered with what was meant", "[run]") {
+  struct Case {
+    std::vector<std::string> arguments;
+    std::string message;
+  };
+  const std::vector<Case> cases{{{"--step", "5"}, "did you mean --steps?"},
+                                {{"--model", "tinny"}, "did you mean tiny?"},
+                                {{"--steps", "many"}, "'many' is not a whole number of at least 1"},
+                                {{"--steps", "0"}, "'0' is not a whole number of at least 1"},
+                                {{"--dropout", "1"}, "'1' is not a number from 0 to 0.99"},
+                                {{"--learning-rate", "nan"}, "'nan' is not a number of at least 0"},
+                                {{"--data", "/nowhere/text"}, "there is no readable file '/nowhere/text'"}};
+  for (const Case& wrong : cases) {
+    const Answer answer = parse(wrong.arguments);
+    CHECK(answer.parsed.exit_code == 2);
+    CHECK_THAT(answer.err, ContainsSubstring(wrong.message));
+    CHECK(std::count(answer.err.begin(), answer.err.end(), '\n') == 1);
+  }
+}
+
+TEST_CASE("the length of the training is said once", "[run]") {
+  CHECK_THAT(parse({"--steps", "5", "--epochs", "1"}).err, ContainsSubstring("give one of them"));
+}
+
+TEST_CASE("a device this build lacks is an error, never another device", "[run]") {
+  const char* const argv[] = {"train_gpt_single", "--device", "cuda"};
+  CHECK_THROWS_AS(parse_train_options(3, argv), UnavailableError);
+}
+
+TEST_CASE("a resumed run goes on with its own options", "[run]") {
+  const test::TemporaryFolder folder;
+  TrainOptions then = options_of({"--steps", "10", "--seed", "7", "--out", folder.path().string()});
+  const fs::path run = make_run(folder.path(), then);
+
+  const TrainOptions named = options_of({"--resume", run.string(), "--stop-after", "8"});
+  CHECK(named.resume == run);
+  CHECK(named.steps == 10);
+  CHECK(named.seed == 7);
+  CHECK(named.stop_after == 8);
+
+  const TrainOptions latest = options_of({"--out", folder.path().string(), "--resume", "--steps", "20"});
+  CHECK(latest.resume == run);
+  CHECK(latest.steps == 20);
+}
+
+TEST_CASE("a resumed run cannot change what has formed its weights", "[run]") {
+  const test::TemporaryFolder folder;
+  const fs::path run = make_run(folder.path(), options_of({"--seed", "7"}));
+  const Answer answer = parse({"--resume", run.string(), "--seed", "8"});
+  CHECK(answer.parsed.exit_code == 99);
+  CHECK_THAT(answer.err, ContainsSubstring("was trained with --seed 7"));
+  CHECK_THAT(parse({"--resume", "--out", (folder.path() / "empty").string()}).err,
+             ContainsSubstring("no run with a checkpoint"));
+}
+
+TEST_CASE("options survive options.json", "[run]") {
+  const TrainOptions options = options_of({"--learning-rate", "0.0003", "--prompt", "ROMEO:", "--epochs", "2"});
+  CHECK(to_json(options_from_json(to_json(options))) == to_json(options));
+  CHECK_THROWS_AS(options_from_json(nlohmann::json::object()), FormatError);
+}
+
+TEST_CASE("epochs decide the number of steps, whole batches only", "[run]") {
+  TrainOptions options = options_of({"--epochs", "2", "--batch-size", "10"});
+  CHECK(options.total_steps(59) == 10);
+  CHECK_THROWS_AS(options.total_steps(9), FormatError);
+  options.epochs = 0;
+  CHECK(options.total_steps(59) == options.steps);
+}
+
+TEST_CASE("the batch must divide among the ranks", "[run]") {
+  const TrainOptions options = options_of({"--batch-size", "10"});
+  CHECK_NOTHROW(options.require_divisible_batch(5));
+  CHECK_THROWS_WITH(options.require_divisible_batch(4), ContainsSubstring("use a multiple of 4"));
+}

@@ -1,0 +1,42 @@
+#pragma once
+/// @file
+/// One test body for every backend: what all_reduce, broadcast and barrier promise, checked on threads as ranks.
+#include <functional>
+#include <memory>
+
+#include "comm/process_group.hpp"
+
+namespace lockstep::test {
+
+/// Makes one rank's group of the backend under test.
+using GroupFactory = std::function<std::unique_ptr<comm::ProcessGroup>(comm::JobContext)>;
+
+/// World sizes 1 to 5 and 8; counts 0, 1, P-1, P, P+1, 1000 and, if `largest_count` is above, that one; every dtype
+/// and operation: right on every rank, element by element.
+void check_all_reduce(const GroupFactory& make_group, std::int64_t largest_count);
+
+/// Sums of random floats: the same bits on all ranks, and again in a second job; right within rounding.
+void check_bits_repeat(const GroupFactory& make_group);
+
+/// NaN on one rank arrives on all, through every operation, and nowhere else.
+void check_nan_propagates(const GroupFactory& make_group);
+
+/// Every root, several counts, bytes as well as floats.
+void check_broadcast(const GroupFactory& make_group);
+
+/// Nobody leaves a barrier before the last has entered.
+void check_barrier(const GroupFactory& make_group);
+
+/// Several collectives in flight, waited for in reverse order.
+void check_issue_order(const GroupFactory& make_group);
+
+/// Ranks that disagree on count, dtype, operation, root or collective all get a MismatchError that says who did what.
+void check_mismatches(const GroupFactory& make_group);
+
+/// A rank that dies between two collectives is named by a PeerFailedError on all others.
+void check_death(const GroupFactory& make_group);
+
+/// A collective that one rank never enters ends at its deadline.
+void check_deadline(const GroupFactory& make_group);
+
+}  // namespace lockstep::test

@@ -1,0 +1,150 @@
+#include "support/subprocess.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <thread>
+
+#include "base/deadline.hpp"
+#include "base/error.hpp"
+
+namespace lockstep::test {
+namespace {
+
+std::vector<std::string> environment_with(const std::vector<std::pair<std::string, std::string>>& variables) {
+  std::map<std::string, std::string> merged;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string text = *variable;
+    merged[text.substr(0, text.find('='))] = text.substr(text.find('=') + 1);
+  }
+  for (const auto& [name, value] : variables) merged[name] = value;
+  std::vector<std::string> lines;
+  for (const auto& [name, value] : merged) {
+    if (!value.empty()) lines.push_back(name + "=" + value);
+  }
+  return lines;
+}
+
+std::vector<char*> pointers_to(std::vector<std::string>& strings) {
+  std::vector<char*> pointers;
+  for (std::string& text : strings) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+// Appends what is there; closes `fd` at its end.
+void read_into(UniqueFd& fd, std::string& text) {
+  char buffer[8192];
+  const ssize_t bytes = read(fd.get(), buffer, sizeof(buffer));
+  if (bytes > 0) text.append(buffer, static_cast<std::size_t>(bytes));
+  if (bytes == 0) fd.reset();
+}
+
+char state_of(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string text;
+  if (!std::getline(file, text)) return 'X';
+  return text[text.rfind(')') + 2];
+}
+
+}  // namespace
+
+Subprocess::Subprocess(std::vector<std::string> command,
+                       const std::vector<std::pair<std::string, std::string>>& variables) {
+  int out[2];
+  int err[2];
+  if (pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0) throw IoError("cannot make a pipe", errno);
+  const UniqueFd out_write(out[1]);
+  const UniqueFd err_write(err[1]);
+  out_.reset(out[0]);
+  err_.reset(err[0]);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions, out_write.get(), STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, err_write.get(), STDERR_FILENO);
+  std::vector<std::string> lines = environment_with(variables);
+  const int error = posix_spawnp(&pid_, command.front().c_str(), &actions, nullptr, pointers_to(command).data(),
+                                 pointers_to(lines).data());
+  posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) throw IoError(concat("cannot start ", command.front()), error);
+}
+
+Subprocess::~Subprocess() { kill_it(); }
+
+void Subprocess::kill_it() noexcept {
+  if (pid_ <= 0) return;
+  kill(pid_, SIGKILL);
+  while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) continue;
+  pid_ = -1;
+}
+
+void Subprocess::send_signal(int signal) const { kill(pid_, signal); }
+
+bool Subprocess::read_some(int timeout_ms) {
+  pollfd watched[] = {{out_.get(), POLLIN, 0}, {err_.get(), POLLIN, 0}};  // a closed one is -1: poll ignores it
+  if (poll(watched, 2, timeout_ms) <= 0) return false;
+  if (watched[0].revents != 0) read_into(out_, finished_.out);
+  if (watched[1].revents != 0) read_into(err_, finished_.err);
+  return true;
+}
+
+bool Subprocess::wait_for_output(const std::string& text, std::chrono::milliseconds limit) {
+  const Deadline deadline = Deadline::after(limit);
+  while (true) {
+    if (finished_.out.find(text) != std::string::npos || finished_.err.find(text) != std::string::npos) return true;
+    if (!out_.is_open() && !err_.is_open()) return false;
+    if (deadline.has_expired()) return false;
+    read_some(deadline.poll_timeout_ms());
+  }
+}
+
+Finished Subprocess::wait(std::chrono::milliseconds limit) {
+  const Deadline deadline = Deadline::after(limit);
+  int status = 0;
+  while (true) {
+    const bool is_over = waitpid(pid_, &status, WNOHANG) == pid_;
+    // Processes that it left behind may hold the pipes open: after its end only what is there is read.
+    while ((out_.is_open() || err_.is_open()) && read_some(is_over ? 0 : 10)) continue;
+    if (is_over) break;
+    if (!out_.is_open() && !err_.is_open()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (deadline.has_expired()) {
+      kill_it();
+      throw TimeoutError(
+          concat("a program still ran after ", format_seconds(limit), "\n", finished_.out, finished_.err));
+    }
+  }
+  pid_ = -1;
+  finished_.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  return finished_;
+}
+
+Finished run_program(std::vector<std::string> command,
+                     const std::vector<std::pair<std::string, std::string>>& variables) {
+  return Subprocess(std::move(command), variables).wait();
+}
+
+std::string built_program(const std::string& name) {
+  const std::filesystem::path here = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  const std::filesystem::path beside = here / name;
+  return (std::filesystem::exists(beside) ? beside : here.parent_path() / "bin" / name).string();
+}
+
+std::vector<pid_t> wait_until_gone(std::vector<pid_t> pids, std::chrono::milliseconds limit) {
+  const Deadline deadline = Deadline::after(limit);
+  while (true) {
+    std::erase_if(pids, [](pid_t pid) { return state_of(pid) == 'X' || state_of(pid) == 'Z'; });
+    if (pids.empty() || deadline.has_expired()) return pids;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+}
+
+}  // namespace lockstep::test

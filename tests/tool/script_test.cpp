@@ -1,0 +1,59 @@
+// The shell script ./lockstep, as far as it goes without installing or building anything.
+#include <stdlib.h>
+
+#include <filesystem>
+
+#include "support/catch.hpp"
+#include "support/subprocess.hpp"
+
+namespace fs = std::filesystem;
+using lockstep::test::Finished;
+using lockstep::test::run_program;
+
+namespace {
+
+const std::string kScript = std::string(LOCKSTEP_SOURCE_DIR) + "/lockstep";
+
+/// A folder of links to programs, to be a PATH in which others are missing.
+class ProgramFolder {
+ public:
+  explicit ProgramFolder(const std::vector<std::string>& programs) {
+    std::string name = (fs::temp_directory_path() / "lockstep-path-XXXXXX").string();
+    path = mkdtemp(name.data());
+    for (const std::string& program : programs) {
+      for (const fs::path folder : {"/usr/bin", "/bin"}) {
+        std::error_code exists_already;
+        if (fs::exists(folder / program)) fs::create_symlink(folder / program, path / program, exists_already);
+      }
+    }
+  }
+  ProgramFolder(const ProgramFolder&) = delete;
+  ProgramFolder& operator=(const ProgramFolder&) = delete;
+  ~ProgramFolder() { fs::remove_all(path); }
+  fs::path path;
+};
+
+}  // namespace
+
+TEST_CASE("the script says what to do first where nothing is built", "[tool]") {
+  const Finished script = run_program({kScript}, {{"LOCKSTEP_PRESET", "not-built"}});
+  CHECK(script.exit_code == 0);
+  CHECK_THAT(script.out, ContainsSubstring("./lockstep train") && ContainsSubstring("./lockstep test"));
+  CHECK_FALSE(fs::exists(fs::path(LOCKSTEP_SOURCE_DIR) / "build" / "not-built"));
+}
+
+TEST_CASE("the script lists what is missing with reasons, and installs nothing when told so", "[tool]") {
+  const ProgramFolder programs({"env", "bash", "readlink", "dirname", "g++", "cmake"});
+  const Finished script = run_program({kScript, "--no-install"}, {{"PATH", programs.path.string()}});
+  CHECK(script.exit_code == 1);
+  CHECK_THAT(script.err, ContainsSubstring("ninja-build") && ContainsSubstring("runs the build"));
+  CHECK_THAT(script.err, !ContainsSubstring("compiles the code"));  // g++ is there
+}
+
+TEST_CASE("the script works from any folder and through a link", "[tool]") {
+  const ProgramFolder folder({});
+  fs::create_symlink(kScript, folder.path / "linked");
+  const Finished script = run_program({"sh", "-c", "cd / && exec " + (folder.path / "linked").string() + " --help"},
+                                      {{"LOCKSTEP_PRESET", "not-built"}});
+  CHECK(script.exit_code == 0);
+}

@@ -1,0 +1,104 @@
+#include <signal.h>
+
+#include <string>
+
+#include "launch/descendants.hpp"
+#include "support/catch.hpp"
+#include "support/subprocess.hpp"
+
+using lockstep::test::built_program;
+using lockstep::test::Finished;
+using lockstep::test::Subprocess;
+
+namespace {
+
+Finished tool(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), built_program("lockstep"));
+  return lockstep::test::run_program(arguments, {{"LOCKSTEP_ROOT", LOCKSTEP_SOURCE_DIR}});
+}
+
+}  // namespace
+
+TEST_CASE("without arguments the tool says what to do next", "[tool]") {
+  const Finished finished = tool({});
+  CHECK(finished.exit_code == 0);
+  CHECK_THAT(finished.out, ContainsSubstring("./lockstep train"));
+}
+
+TEST_CASE("help lists every command", "[tool]") {
+  const Finished finished = tool({"--help"});
+  CHECK(finished.exit_code == 0);
+  for (const std::string command :
+       {"train", "run", "launch", "generate", "diff", "test", "bench", "trace", "data", "doctor"}) {
+    CHECK_THAT(finished.out, ContainsSubstring("\n  " + command));
+    if (command == "train" || command == "generate") continue;  // they ask a chapter's program
+    CHECK(tool({command, "--help"}).exit_code == 0);
+  }
+}
+
+TEST_CASE("a wrong command, option or value is answered with what was meant, and ends with 2", "[tool]") {
+  struct Case {
+    std::vector<std::string> arguments;
+    std::string answer;
+  };
+  const std::vector<Case> cases = {
+      {{"trian"}, "lockstep: unknown command trian; did you mean train?"},
+      {{"launch", "--nprco", "2", "--", "true"}, "lockstep launch: unknown option --nprco; did you mean --nproc?"},
+      {{"launch", "--nproc", "two", "--", "true"}, "--nproc is two; it must be a number of ranks from 1 to 1024"},
+      {{"launch", "--nproc", "0", "--", "true"}, "--nproc is 0"},
+      {{"launch", "--nproc", "2"}, "no program to run"},
+      {{"run", "02", "ring_step"}, "chapter 02 has no program ring_step; did you mean ring_steps?"},
+      {{"run", "47"}, "there is no chapter 47"},
+      {{"data", "tinyshakespear"}, "did you mean tinyshakespeare?"},
+      {{"bench", "no-such-thing"}, "no benchmark called no-such-thing"},
+  };
+  for (const Case& wrong : cases) {
+    const Finished finished = tool(wrong.arguments);
+    CHECK(finished.exit_code == 2);
+    CHECK_THAT(finished.err, ContainsSubstring(wrong.answer));
+  }
+}
+
+TEST_CASE("launch takes torchrun's names, with and without the divider", "[tool][multirank]") {
+  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
+           {"launch", "--nproc", "2", "--", "sh", "-c", "echo rank $RANK of $WORLD_SIZE"},
+           {"launch", "--nproc-per-node=2", "sh", "-c", "echo rank $RANK of $WORLD_SIZE"},
+           {"launch", "--standalone", "--nproc_per_node", "2", "sh", "-c", "echo rank $RANK of $WORLD_SIZE"}}) {
+    const Finished finished = tool(arguments);
+    CHECK(finished.exit_code == 0);
+    CHECK_THAT(finished.out,
+               ContainsSubstring("[rank 0] rank 0 of 2\n") && ContainsSubstring("[rank 1] rank 1 of 2\n"));
+  }
+}
+
+TEST_CASE("launch passes lines on without prefix when told so", "[tool][multirank]") {
+  CHECK(tool({"launch", "--no-prefix", "--nproc", "2", "echo", "1,2"}).out == "1,2\n1,2\n");
+}
+
+TEST_CASE("launch ends with the exit code of the rank that failed", "[tool][multirank]") {
+  const Finished finished = tool({"launch", "--nproc", "2", "--", "sh", "-c", "exit $((RANK * 5))"});
+  CHECK(finished.exit_code == 5);
+  CHECK_THAT(finished.err, ContainsSubstring("lockstep: rank 1 exited with code 5"));
+}
+
+TEST_CASE("two jobs at once have ports, tokens and stores of their own", "[tool][multirank]") {
+  const std::vector<std::string> command = {
+      built_program("lockstep"),
+      "launch",
+      "--nproc",
+      "1",
+      "--",
+      "sh",
+      "-c",
+      "echo $MASTER_PORT; echo $LOCKSTEP_TOKEN; echo $LOCKSTEP_STORE; echo $LOCKSTEP_FLIGHT_DIR; sleep 0.2"};
+  Subprocess first(command);
+  Subprocess second(command);
+  const std::string first_out = first.wait().out;
+  const std::string second_out = second.wait().out;
+  std::size_t lines = 0;
+  for (std::size_t begin = 0, end = 0; (end = first_out.find('\n', begin)) != std::string::npos; begin = end + 1) {
+    CHECK_THAT(second_out, !ContainsSubstring(first_out.substr(begin, end + 1 - begin)));
+    ++lines;
+  }
+  CHECK(lines == 4);
+}
