@@ -1,120 +1,123 @@
 #include "01_mini_all_reduce/star_process_group.hpp"
 
-#include <algorithm>
-#include <array>
 #include <numeric>
+#include <set>
 #include <utility>
+#include <vector>
 
-#include "base/error.hpp"
-#include "comm/peer_connections.hpp"
 #include "comm/reduce.hpp"
-#include "net/frame.hpp"
+#include "comm/tcp_transport.hpp"
 
 namespace lockstep::star {
+namespace {
+
+constexpr int kCentre = 0;  // of collectives that have no root
+
+// Who a rank needs a connection to from the start: the centre all others, everybody else the centre. Other pairs are
+// connected when a send, a recv or another root first needs them.
+std::set<int> first_peers(const comm::JobContext& context) {
+  if (context.rank != kCentre) return {kCentre};
+  std::vector<int> others(static_cast<std::size_t>(context.world_size - 1));  // all ranks but the centre
+  std::iota(others.begin(), others.end(), kCentre + 1);
+  return {others.begin(), others.end()};
+}
+
+}  // namespace
 
 StarProcessGroup::StarProcessGroup(comm::JobContext context, const StarOptions& options)
     : HostProcessGroup(std::move(context)), options_(options) {
-  require(options_.segment_bytes >= 8, "segment_bytes is ", options_.segment_bytes, ", less than one element");
-  if (world_size() == 1) return;
-  const std::array centre{0};
-  std::vector<int> others(static_cast<std::size_t>(world_size() - 1));  // all ranks but the centre
-  std::iota(others.begin(), others.end(), 1);
-  const std::span<const int> nobody;
-
-  comm::PeerConnections peers = comm::connect_peers(
-      this->context(), concat("star/", group_id()), is_centre() ? nobody : std::span<const int>(centre),
-      is_centre() ? std::span<const int>(others) : nobody, Deadline::after(this->context().limits.join));
-  sockets_ = std::move(is_centre() ? peers.incoming : peers.outgoing);
-  if (is_centre()) arrived_.resize(static_cast<std::size_t>(options_.segment_bytes));
+  use(std::make_unique<comm::TcpTransport>(this->context(), concat("star/", group_id()), first_peers(this->context()),
+                                           Deadline::after(this->context().limits.join)),
+      options.segment_bytes);
 }
 
 StarProcessGroup::~StarProcessGroup() { shutdown(); }
 
 void StarProcessGroup::run_all_reduce(const Call& call) {
-  if (world_size() == 1) return;
-  reduce_to_centre(call);
-  if (is_centre()) {
-    comm::finish_mean(call.values.data, call.values.count, call.values.dtype, call.op, world_size());
+  const std::span<std::byte> values = comm::bytes_of(call.values);
+  reduce_to(kCentre, call, values);
+  if (rank() == kCentre) {
+    comm::finish_mean(values.data(), call.values.count, call.values.dtype, call.op, world_size());
   }
-  send_from_centre(call);
+  send_from(kCentre, call, values);
 }
 
-void StarProcessGroup::reduce_to_centre(const Call& call) {
-  for (const std::span<std::byte> own : segments_of(call)) {
-    if (!is_centre()) {
-      send(call, 0, own);
-      continue;
-    }
-    // Rank 1, then 2, ...: the order is fixed, so runs repeat bit for bit; whoever is late is waited for.
-    for (const auto& [peer, socket] : sockets_) {
-      const std::span<std::byte> theirs = std::span(arrived_).first(own.size());
+void StarProcessGroup::reduce_to(int centre, const Call& call, std::span<std::byte> values) {
+  if (rank() != centre) return send_segments(call, centre, values);
+  const std::size_t element_bytes = bytes_of(call.values.dtype);
+  for (std::size_t i = 0; i < segments_in(values); ++i) {
+    const std::span<std::byte> own = segment_of(values, i);
+    // The lowest rank first: the order is fixed, so runs repeat bit for bit; whoever is late is waited for.
+    for (int peer = 0; peer < world_size(); ++peer) {
+      if (peer == centre) continue;
+      const std::span<std::byte> theirs = arrived(own.size());
       receive(call, peer, theirs);
-      const auto count = static_cast<std::int64_t>(own.size() / bytes_of(call.values.dtype));
-      comm::reduce_into(own.data(), theirs.data(), count, call.values.dtype, call.op);
+      comm::reduce_into(own.data(), theirs.data(), static_cast<std::int64_t>(own.size() / element_bytes),
+                        call.values.dtype, call.op);
     }
   }
 }
 
-void StarProcessGroup::send_from_centre(const Call& call) {
-  for (const std::span<std::byte> part : segments_of(call)) {
-    for (const auto& [peer, socket] : sockets_) is_centre() ? send(call, peer, part) : receive(call, peer, part);
+void StarProcessGroup::send_from(int centre, const Call& call, std::span<std::byte> values) {
+  if (rank() != centre) return receive_segments(call, centre, values);
+  for (int peer = 0; peer < world_size(); ++peer) {
+    if (peer != centre) send_segments(call, peer, values);
   }
 }
 
-// A root that is not the centre hands its values to the centre, which sends them to all (to the root as well: it must
-// be told that its values have arrived, and that all ranks agree on the call).
+// The empty message back tells the root that the others agree on who the root is: two ranks that both believe to be
+// the root would otherwise both send, and leave.
 void StarProcessGroup::run_broadcast(const Call& call) {
-  if (world_size() == 1) return;
-  if (call.root != 0) {
-    for (const std::span<std::byte> part : segments_of(call)) {
-      if (is_centre()) receive(call, call.root, part);
-      if (rank() == call.root) send(call, 0, part);
-    }
+  send_from(call.root, call, comm::bytes_of(call.values));
+  if (rank() != call.root) return send(call, call.root, {});
+  for (int peer = 0; peer < world_size(); ++peer) {
+    if (peer != call.root) receive(call, peer, {});
   }
-  send_from_centre(call);
+}
+
+void StarProcessGroup::run_reduce(const Call& call) {
+  const std::span<std::byte> values = comm::bytes_of(call.values);
+  reduce_to(call.root, call, values);
+  if (rank() != call.root) return;
+  comm::finish_mean(values.data(), call.values.count, call.values.dtype, call.op, world_size());
+}
+
+// All inputs to the centre, all of them back to everybody.
+void StarProcessGroup::run_all_gather(const Call& call) {
+  comm::copy_bytes(comm::part_of(call.values, rank(), world_size()), comm::bytes_of(call.input));
+  if (rank() != kCentre) send_segments(call, kCentre, comm::bytes_of(call.input));
+  for (int peer = 0; peer < world_size() && rank() == kCentre; ++peer) {
+    if (peer != kCentre) receive_segments(call, peer, comm::part_of(call.values, peer, world_size()));
+  }
+  send_from(kCentre, call, comm::bytes_of(call.values));
+}
+
+// The whole input is reduced at the centre, which sends each rank its part.
+void StarProcessGroup::run_reduce_scatter(const Call& call) {
+  if (rank() != kCentre) {
+    reduce_to(kCentre, call, comm::bytes_of(call.input));
+    return receive_segments(call, kCentre, comm::bytes_of(call.values));
+  }
+  const std::span<std::byte> input = comm::bytes_of(call.input);
+  std::vector<std::byte> sums(input.begin(), input.end());  // the input stays as it is
+  reduce_to(kCentre, call, sums);
+  comm::finish_mean(sums.data(), call.input.count, call.input.dtype, call.op, world_size());
+  const comm::Buffer all{sums.data(), call.input.count, call.input.dtype, Device{}, nullptr};
+  for (int peer = 0; peer < world_size(); ++peer) {
+    if (peer != kCentre) send_segments(call, peer, comm::part_of(all, peer, world_size()));
+  }
+  comm::copy_bytes(comm::bytes_of(call.values), comm::part_of(all, kCentre, world_size()));
+  flush(call);  // before `sums` goes
 }
 
 // Everybody reports to the centre; once all have, it lets them go.
 void StarProcessGroup::run_barrier(const Call& call) {
-  for (const auto& [peer, socket] : sockets_) is_centre() ? receive(call, peer, {}) : send(call, peer, {});
-  for (const auto& [peer, socket] : sockets_) is_centre() ? send(call, peer, {}) : receive(call, peer, {});
+  reduce_to(kCentre, call, {});
+  send_from(kCentre, call, {});
 }
 
-void StarProcessGroup::interrupt() noexcept {
-  for (auto& [peer, socket] : sockets_) socket.shutdown();
-}
-
-std::vector<std::span<std::byte>> StarProcessGroup::segments_of(const Call& call) const {
-  const auto width = static_cast<std::int64_t>(bytes_of(call.values.dtype));
-  const auto most = static_cast<std::size_t>(options_.segment_bytes / width * width);  // whole elements
-  std::span<std::byte> rest{static_cast<std::byte*>(call.values.data), static_cast<std::size_t>(call.values.bytes())};
-  std::vector<std::span<std::byte>> segments;
-  do {
-    segments.push_back(rest.first(std::min(most, rest.size())));
-    rest = rest.subspan(segments.back().size());
-  } while (!rest.empty());
-  return segments;
-}
-
-void StarProcessGroup::send(const Call& call, int peer, std::span<const std::byte> bytes) {
-  net::send_frame(sockets_.at(peer), frame_header(call), bytes, call.deadline);
-  payload_bytes_sent_ += bytes.size();
-  ++messages_sent_;
-}
-
-void StarProcessGroup::receive(const Call& call, int peer, std::span<std::byte> bytes) {
-  // The limit is not the size of this rank's values: a peer that called with more of them shall be told so.
-  const net::FrameLimits limits{static_cast<std::uint64_t>(options_.segment_bytes),
-                                static_cast<std::uint32_t>(context().generation)};
-  net::TcpSocket& socket = sockets_.at(peer);
-  const net::FrameHeader header = net::receive_header(socket, limits, call.deadline);
-  check_same_collective(call, header, peer);
-  net::receive_payload(socket, header, bytes, call.deadline);
-}
-
-comm::ProcessGroup::Traffic StarProcessGroup::traffic_sent() const {
-  const std::uint64_t messages = messages_sent_;
-  return {payload_bytes_sent_, messages * net::kFrameHeaderBytes, messages};
+std::unique_ptr<comm::ProcessGroup> StarProcessGroup::do_split(comm::JobContext context) {
+  return make_star_process_group(std::move(context), options_);
 }
 
 std::unique_ptr<comm::ProcessGroup> make_star_process_group(comm::JobContext context, const StarOptions& options) {

@@ -1,31 +1,31 @@
 #pragma once
 /// @file
 /// The ring all-reduce: the collective that trains the project's models.
-#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
-#include <vector>
 
 #include "02_ring_all_reduce/ring_schedule.hpp"
 #include "comm/host_process_group.hpp"
-#include "net/tcp_socket.hpp"
 
 namespace lockstep::ring {
 
-/// How a ring moves buffers; the defaults are right.
+/// How a ring moves buffers; the defaults are right. Rank 0's options hold for all ranks: it publishes them.
 struct RingOptions {
-  /// Chunks travel in segments of this many bytes: small enough to stay in the processor's cache between arriving and
-  /// being added, large enough that a header of 64 bytes costs nothing beside it. Equal on all ranks.
+  /// Chunks travel in segments of this many bytes.
   std::int64_t segment_bytes = 256 * 1024;
+  /// Buffers of at most this many bytes are reduced at rank 0: 2 messages one after the other instead of 2(P-1).
+  std::int64_t small_bytes = 32 * 1024;
 };
 
 /// Each rank sends only to its right neighbour and receives only from its left one, so that every link is in use all
 /// the time and none carries more than another.
 ///
 /// Lifetime, thread safety and order of calls: as comm::ProcessGroup. Host memory only.
-/// @cost    all_reduce: 2(P-1) steps; 2(P-1)/P of the buffer sent per rank, whatever P. broadcast: the buffer once
-///          per rank, P-2 segments of delay. barrier: P-1 steps without payload.
+/// @cost    all_reduce: 2(P-1) steps; 2(P-1)/P of the buffer sent per rank, whatever P. all_gather, reduce_scatter:
+///          P-1 steps, half of that. broadcast, reduce: the buffer once per rank, P-2 segments of delay. Up to
+///          small_bytes, and in barrier(): 2 messages one after the other, P-1 of each at rank 0.
 /// @source  Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations",
 ///          J. Parallel Distrib. Comput. 69(2), 2009.
 class RingProcessGroup final : public comm::HostProcessGroup {
@@ -36,37 +36,29 @@ class RingProcessGroup final : public comm::HostProcessGroup {
   ~RingProcessGroup() override;
 
   [[nodiscard]] std::string_view backend() const noexcept override { return "ring"; }
-  [[nodiscard]] Traffic traffic_sent() const override;
 
  private:
   void run_all_reduce(const Call& call) override;
   void run_broadcast(const Call& call) override;
+  void run_reduce(const Call& call) override;
+  void run_all_gather(const Call& call) override;
+  void run_reduce_scatter(const Call& call) override;
   void run_barrier(const Call& call) override;
-  void interrupt() noexcept override;
+  std::unique_ptr<comm::ProcessGroup> do_split(comm::JobContext context) override;
 
   void reduce_scatter(const Call& call);
   void all_gather(const Call& call);
+  void reduce_at_rank_zero(const Call& call);
 
-  /// Part `index` of a chunk (or of any range): at most segment_bytes long, empty past the chunk's end.
-  [[nodiscard]] Chunk segment_of(const Chunk& chunk, std::int64_t index, const Call& call) const;
-  /// How many segments `count` elements make; at least one, so that empty buffers are checked against each other too.
-  [[nodiscard]] std::int64_t segments_in(std::int64_t count, const Call& call) const;
-
-  // In ring_transport.cpp:
-  void send_right(const Call& call, std::span<const std::byte> bytes);
-  void receive_left(const Call& call, std::span<std::byte> bytes);
-  /// Both at once.
-  void exchange(const Call& call, std::span<const std::byte> to_right, std::span<std::byte> from_left);
-  [[nodiscard]] net::FrameLimits limits() const noexcept;
-  void check_left(const Call& call, const net::FrameHeader& header) const;
-  void count_sent(std::size_t payload_bytes) noexcept;
+  /// The bytes of chunk `index` of the call's values.
+  [[nodiscard]] std::span<std::byte> chunk(const Call& call, int index) const;
+  /// own[i] = own[i] op what has arrived[i].
+  void add(const Call& call, std::span<std::byte> own, std::span<const std::byte> theirs) const;
+  void divide_if_mean(const Call& call, std::span<std::byte> values) const;
+  [[nodiscard]] int right() const noexcept { return next_of(rank(), world_size()); }
+  [[nodiscard]] int left() const noexcept { return previous_of(rank(), world_size()); }
 
   RingOptions options_;
-  net::TcpSocket right_;            // to rank + 1
-  net::TcpSocket left_;             // from rank - 1
-  std::vector<std::byte> arrived_;  // one segment, before it is added
-  std::atomic<std::uint64_t> payload_bytes_sent_{0};
-  std::atomic<std::uint64_t> messages_sent_{0};
 };
 
 /// @throws  As the constructor.

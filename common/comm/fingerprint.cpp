@@ -31,6 +31,22 @@ std::string_view name_of(Collective collective) noexcept {
       return "broadcast";
     case Collective::kBarrier:
       return "barrier";
+    case Collective::kReduce:
+      return "reduce";
+    case Collective::kAllGather:
+      return "all_gather";
+    case Collective::kReduceScatter:
+      return "reduce_scatter";
+    case Collective::kGather:
+      return "gather";
+    case Collective::kScatter:
+      return "scatter";
+    case Collective::kAllToAll:
+      return "all_to_all";
+    case Collective::kSend:
+      return "send";
+    case Collective::kRecv:
+      return "recv";
   }
   return "unknown";
 }
@@ -53,7 +69,7 @@ Fingerprint from_tag(std::uint64_t sequence, const net::FrameTag& tag) {
   const auto op = reader.get<std::uint8_t>();
   const auto dtype = reader.get<std::uint8_t>();
   const auto padding = reader.get<std::uint8_t>();
-  if (collective > static_cast<int>(Collective::kBarrier) || op > static_cast<int>(ReduceOp::kMean) ||
+  if (collective > static_cast<int>(Collective::kRecv) || op > static_cast<int>(ReduceOp::kMean) ||
       dtype > static_cast<int>(DType::kUInt8) || padding != 0) {
     throw FormatError(concat("\"", net::printable(tag), "\" is no fingerprint of a collective"));
   }
@@ -71,16 +87,28 @@ std::string short_name(const Fingerprint& fingerprint) {
 }
 
 std::string describe(const Fingerprint& fingerprint) {
+  const std::string name = short_name(fingerprint);
   const std::string elements = concat(fingerprint.count, " ", name_of(fingerprint.dtype));
   switch (fingerprint.collective) {
     case Collective::kAllReduce:
-      return concat(short_name(fingerprint), " (", name_of(fingerprint.op), " of ", elements, ")");
+    case Collective::kReduceScatter:
+      return concat(name, " (", name_of(fingerprint.op), " of ", elements, ")");
+    case Collective::kReduce:
+      return concat(name, " (", name_of(fingerprint.op), " of ", elements, " to rank ", fingerprint.root, ")");
     case Collective::kBroadcast:
-      return concat(short_name(fingerprint), " (", elements, " from rank ", fingerprint.root, ")");
+    case Collective::kScatter:
+    case Collective::kRecv:
+      return concat(name, " (", elements, " from rank ", fingerprint.root, ")");
+    case Collective::kGather:
+    case Collective::kSend:
+      return concat(name, " (", elements, " to rank ", fingerprint.root, ")");
+    case Collective::kAllGather:
+    case Collective::kAllToAll:
+      return concat(name, " (", elements, " from each rank)");
     case Collective::kBarrier:
-      return short_name(fingerprint);
+      return name;
   }
-  return short_name(fingerprint);
+  return name;
 }
 
 }  // namespace lockstep::comm

@@ -17,19 +17,37 @@ enum class ReduceOp : std::uint8_t { kSum = 0, kProduct = 1, kMin = 2, kMax = 3,
 [[nodiscard]] std::string_view name_of(ReduceOp op) noexcept;
 
 /// The collectives, as fingerprints and the flight recorder name them. Values appear on the wire; never renumber.
-enum class Collective : std::uint8_t { kAllReduce = 0, kBroadcast = 1, kBarrier = 2 };
+enum class Collective : std::uint8_t {
+  kAllReduce = 0,
+  kBroadcast = 1,
+  kBarrier = 2,
+  kReduce = 3,
+  kAllGather = 4,
+  kReduceScatter = 5,
+  kGather = 6,
+  kScatter = 7,
+  kAllToAll = 8,
+  kSend = 9,
+  kRecv = 10,
+};
 
-/// "all_reduce", "broadcast", "barrier".
+/// "all_reduce", "broadcast", "barrier", "reduce", "all_gather", ...
 [[nodiscard]] std::string_view name_of(Collective collective) noexcept;
 
-/// What must be equal on all ranks of a group for call number `sequence`.
+/// Whether only two ranks take part: send and recv. They are numbered apart from the collectives, per pair and
+/// direction.
+[[nodiscard]] constexpr bool is_point_to_point(Collective collective) noexcept {
+  return collective == Collective::kSend || collective == Collective::kRecv;
+}
+
+/// What must be equal on all ranks of a group for call number `sequence`; for send and recv, on both ranks.
 struct Fingerprint {
   std::uint64_t sequence = 0;                    ///< In a frame this is FrameHeader::sequence; the rest is the tag.
   Collective collective = Collective::kBarrier;  ///< Which operation.
   ReduceOp op = ReduceOp::kSum;                  ///< kSum where the collective has none.
   DType dtype = DType::kUInt8;                   ///< kUInt8 where there are no elements.
-  std::int32_t root = 0;                         ///< 0 where there is none.
-  std::int64_t count = 0;                        ///< Elements.
+  std::int32_t root = 0;                         ///< 0 where there is none; of a send or recv the peer.
+  std::int64_t count = 0;  ///< Elements that one rank contributes (scatter, reduce_scatter: gets).
 
   bool operator==(const Fingerprint&) const = default;
 };

@@ -1,5 +1,6 @@
 #include "comm/host_process_group.hpp"
 
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -16,43 +17,38 @@ enum class Progress { kQueued, kRunning, kDone };
 
 }  // namespace
 
-// A queue of issued collectives, one running at a time: on the worker thread, or on the thread of a caller that
-// synchronizes with the head of the queue. Shared with Work handles, which may outlive the group; `group` is used only
-// while something is queued or running, and shutdown() leaves neither.
-struct HostProcessGroup::Worker : std::enable_shared_from_this<HostProcessGroup::Worker> {
-  struct Task;
-  using TaskPointer = std::shared_ptr<Task>;
-
+// A queue of issued calls, one running at a time: on the worker thread, or on the thread of a caller that synchronizes
+// with the head of the queue. Shared with Work handles, which may outlive the group; `group` is used only while
+// something is queued or running, and shutdown() leaves neither.
+struct HostProcessGroup::Worker {
   explicit Worker(HostProcessGroup& owner) : group(owner) {}
 
-  [[nodiscard]] bool may_run(const TaskPointer& task) const {
-    return !is_running && !queue.empty() && queue.front() == task;
-  }
-
+  void add(std::shared_ptr<Task> task, Launch launch);
   // Runs the head of the queue. The lock is free while the collective runs.
   void run_head(std::unique_lock<std::mutex>& lock);
-  void work(std::unique_lock<std::mutex> lock);
-  void join() noexcept;
+  void work();
+  void finish() noexcept;
+  [[nodiscard]] bool has_work() const { return !is_running && !queue.empty(); }
 
   HostProcessGroup& group;
   std::mutex mutex;
-  std::condition_variable changed;
-  std::deque<TaskPointer> queue;
+  std::condition_variable work_available;  // only the worker thread waits for it
+  std::condition_variable task_done;
+  std::deque<std::shared_ptr<Task>> queue;
   bool is_running = false;
   bool is_stopping = false;
-  std::thread thread;  // started by the first collective
+  std::thread thread;  // started by the first call that needs it
 };
 
-struct HostProcessGroup::Worker::Task final : WorkState {
-  Task(std::shared_ptr<Worker> owner, Call issued) : worker(std::move(owner)), call(std::move(issued)) {}
+struct HostProcessGroup::Task final : WorkState {
+  explicit Task(std::shared_ptr<Worker> owner) : worker(std::move(owner)) {}
 
   void wait(Stream&) override { synchronize(); }
 
   void synchronize() override {
     std::unique_lock lock(worker->mutex);
-    const auto self = worker->queue.empty() || worker->queue.front().get() != this ? nullptr : worker->queue.front();
-    if (self && worker->may_run(self)) worker->run_head(lock);
-    worker->changed.wait(lock, [this] { return progress == Progress::kDone; });
+    if (worker->has_work() && worker->queue.front().get() == this) worker->run_head(lock);
+    worker->task_done.wait(lock, [this] { return progress == Progress::kDone; });
     if (error) std::rethrow_exception(error);
   }
 
@@ -62,44 +58,52 @@ struct HostProcessGroup::Worker::Task final : WorkState {
   }
 
   std::shared_ptr<Worker> worker;
-  Call call;
+  std::vector<Call> calls;
   Progress progress = Progress::kQueued;  // this and error: under worker->mutex
   std::exception_ptr error;
 };
 
+void HostProcessGroup::Worker::add(std::shared_ptr<Task> task, Launch launch) {
+  const std::scoped_lock lock(mutex);
+  queue.push_back(std::move(task));
+  // A deferred call waits for its caller, or for the next call: then nobody may come for it.
+  if (launch == Launch::kDeferred && queue.size() == 1) return;
+  if (!thread.joinable()) thread = std::thread([this] { work(); });
+  work_available.notify_one();
+}
+
 void HostProcessGroup::Worker::run_head(std::unique_lock<std::mutex>& lock) {
-  const TaskPointer task = queue.front();
+  const std::shared_ptr<Task> task = queue.front();
   is_running = true;
   task->progress = Progress::kRunning;
   lock.unlock();
-  const std::exception_ptr error = group.run(task->call);
-  task->call.values.keep_alive.reset();
+  const std::exception_ptr error = group.run(task->calls);
+  task->calls.clear();  // lets go of the buffers
   lock.lock();
   task->error = error;
   task->progress = Progress::kDone;
   queue.pop_front();
   is_running = false;
-  changed.notify_all();
+  task_done.notify_all();
+  if (!queue.empty()) work_available.notify_one();
 }
 
-void HostProcessGroup::Worker::work(std::unique_lock<std::mutex> lock) {
+void HostProcessGroup::Worker::work() {
+  std::unique_lock lock(mutex);
   for (;;) {
-    changed.wait(lock, [this] { return is_stopping || (!is_running && !queue.empty()); });
-    if (!is_running && !queue.empty())
-      run_head(lock);
-    else if (queue.empty())
-      return;
-    else
-      changed.wait(lock, [this] { return !is_running; });
+    work_available.wait(lock, [this] { return has_work() || (is_stopping && queue.empty()); });
+    if (queue.empty()) return;
+    run_head(lock);
   }
 }
 
-void HostProcessGroup::Worker::join() noexcept {
+void HostProcessGroup::Worker::finish() noexcept {
   {
-    const std::scoped_lock lock(mutex);
+    std::unique_lock lock(mutex);
     is_stopping = true;
+    while (!thread.joinable() && has_work()) run_head(lock);  // deferred, and nobody came for it
   }
-  changed.notify_all();
+  work_available.notify_one();
   if (thread.joinable()) thread.join();
 }
 
@@ -123,33 +127,77 @@ void HostProcessGroup::shutdown() noexcept {
       context().log.error(error.what());
     }
   }
-  worker_->join();
+  worker_->finish();
   detach();
   worker_.reset();
 }
 
-std::exception_ptr HostProcessGroup::run(const Call& call) noexcept {
+std::exception_ptr HostProcessGroup::run(std::span<const Call> calls) noexcept {
+  std::exception_ptr first_error;
+  while (!calls.empty()) {
+    const auto other = std::ranges::find_if_not(calls, [](const Call& c) { return is_point_to_point(c.collective); });
+    const auto messages = calls.first(static_cast<std::size_t>(other - calls.begin()));
+    const std::exception_ptr error = messages.empty() ? run_one(calls.front()) : run_messages(messages);
+    if (!first_error) first_error = error;
+    calls = calls.subspan(std::max<std::size_t>(messages.size(), 1));
+  }
+  return first_error;
+}
+
+std::exception_ptr HostProcessGroup::run_one(const Call& call) noexcept {
   if (const auto error = failure()) return error;  // fails what was queued behind the culprit
   begin(call);
   const auto begin_time = trace::Clock::now();
   std::exception_ptr error;
   try {
-    switch (call.collective) {
-      case Collective::kAllReduce:
-        run_all_reduce(call);
-        break;
-      case Collective::kBroadcast:
-        run_broadcast(call);
-        break;
-      case Collective::kBarrier:
-        run_barrier(call);
-        break;
-    }
+    call.parts.empty() ? dispatch(call) : run_coalesced(call);
+    if (world_size() > 1) transport_->flush(call.deadline);
   } catch (...) {
     error = std::current_exception();
   }
   record(call, begin_time);
   return finish(call, error);
+}
+
+void HostProcessGroup::dispatch(const Call& call) {
+  switch (call.collective) {
+    case Collective::kAllReduce:
+      return run_all_reduce(call);
+    case Collective::kBroadcast:
+      return run_broadcast(call);
+    case Collective::kBarrier:
+      return run_barrier(call);
+    case Collective::kReduce:
+      return run_reduce(call);
+    case Collective::kAllGather:
+      return run_all_gather(call);
+    case Collective::kReduceScatter:
+      return run_reduce_scatter(call);
+    case Collective::kGather:
+      return run_gather(call);
+    case Collective::kScatter:
+      return run_scatter(call);
+    case Collective::kAllToAll:
+      return run_all_to_all(call);
+    case Collective::kSend:
+    case Collective::kRecv:
+      break;  // run_messages()
+  }
+}
+
+void HostProcessGroup::run_coalesced(const Call& call) {
+  std::span<std::byte> staged = bytes_of(call.values);
+  for (const Buffer& part : call.parts) {
+    copy_bytes(staged.first(bytes_of(part).size()), bytes_of(part));
+    staged = staged.subspan(bytes_of(part).size());
+  }
+  dispatch(call);
+  flush(call);
+  staged = bytes_of(call.values);
+  for (const Buffer& part : call.parts) {
+    copy_bytes(bytes_of(part), staged.first(bytes_of(part).size()));
+    staged = staged.subspan(bytes_of(part).size());
+  }
 }
 
 void HostProcessGroup::record(const Call& call, std::chrono::steady_clock::time_point begin_time) const {
@@ -159,24 +207,28 @@ void HostProcessGroup::record(const Call& call, std::chrono::steady_clock::time_
                    begin_time, trace::Clock::now());
 }
 
-Work HostProcessGroup::enqueue(const Call& call) {
-  auto task = std::make_shared<Worker::Task>(worker_, call);
-  {
-    const std::scoped_lock lock(worker_->mutex);
-    worker_->queue.push_back(task);
-    if (!worker_->thread.joinable()) {
-      worker_->thread = std::thread([worker = worker_.get()] { worker->work(std::unique_lock(worker->mutex)); });
-    }
+std::shared_ptr<HostProcessGroup::Task> HostProcessGroup::unused_task() {
+  const auto is_unused = [](const std::shared_ptr<Task>& task) { return task.use_count() == 1; };
+  if (const auto unused = std::ranges::find_if(tasks_, is_unused); unused != tasks_.end()) {
+    const std::scoped_lock lock(worker_->mutex);  // after whoever used it last
+    (*unused)->progress = Progress::kQueued;
+    (*unused)->error = nullptr;
+    return *unused;
   }
-  worker_->changed.notify_all();
+  auto task = std::make_shared<Task>(worker_);
+  constexpr std::size_t kKeptTasks = 8;
+  if (tasks_.size() < kKeptTasks) tasks_.push_back(task);
+  return task;
+}
+
+Work HostProcessGroup::do_issue(std::span<Call> calls, Launch launch) {
+  std::shared_ptr<Task> task = unused_task();
+  std::ranges::move(calls, std::back_inserter(task->calls));
+  worker_->add(task, launch);
   return Work(std::move(task));
 }
 
-Work HostProcessGroup::do_all_reduce(const Call& call) { return enqueue(call); }
-Work HostProcessGroup::do_broadcast(const Call& call) { return enqueue(call); }
-Work HostProcessGroup::do_barrier(const Call& call) { return enqueue(call); }
-
-// A running collective fails by interrupt(); run() fails the queued ones.
+// A running collective fails by interrupt(); run_one() fails the queued ones.
 void HostProcessGroup::do_abort() noexcept { interrupt(); }
 
 }  // namespace lockstep::comm

@@ -3,7 +3,9 @@
 /// Who this process is in its job, and how it reaches the others.
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "base/log.hpp"
 
@@ -35,6 +37,13 @@ struct JobContext {
   std::string bind_address = "127.0.0.1";  ///< Where this rank's listeners bind.
   JobLimits limits;                        ///< How long to wait for whom.
   Logger log;                              ///< Begins lines with "rank N".
+
+  /// Of a group made by ProcessGroup::split(): the job's rank of each of its ranks. Empty: the group is the whole job.
+  std::vector<int> global_ranks;
+  std::optional<int> group_id;  ///< Of such a group, its number in the job; unset: the next one.
+
+  /// The job's rank of rank `r` of the group: what messages name.
+  [[nodiscard]] int global_rank(int r) const { return global_ranks.empty() ? r : global_ranks.at(r); }
 
   std::shared_ptr<store::Store> store;              ///< Null where world_size is 1.
   std::shared_ptr<ControlPlane> control;            ///< Null where world_size is 1.

@@ -2,19 +2,23 @@
 /// @file
 /// What every backend promises: a fixed set of ranks that call the same collectives in the same order. Star, ring,
 /// NCCL, Gloo and MPI differ only below this line.
+#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <memory>
 #include <optional>
 #include <source_location>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/deadline.hpp"
 #include "base/error.hpp"
 #include "comm/buffer.hpp"
 #include "comm/fingerprint.hpp"
 #include "comm/job_context.hpp"
+#include "comm/transport.hpp"
 #include "comm/work.hpp"
 #include "device/storage.hpp"
 #include "device/stream.hpp"
@@ -25,10 +29,18 @@ class Recorder;
 
 namespace lockstep::comm {
 
+/// Who runs a collective on the CPU.
+enum class Launch {
+  kAsync,     ///< The group's worker thread, from now on: the caller computes meanwhile.
+  kDeferred,  ///< The caller, in Work::synchronize(), or the next call of the group: spares a small collective that is
+              ///< waited for at once the wake-up of a thread.
+};
+
 /// Options of one collective; `{}` is right for host memory.
 struct CollectiveOptions {
   Stream* stream = nullptr;          ///< The stream that produced the data (device memory); null for the CPU.
-  std::optional<Deadline> deadline;  ///< For the whole call; unset: the group's progress limit.
+  std::optional<Deadline> deadline{};  ///< For the whole call; unset: the group's progress limit.
+  Launch launch = Launch::kAsync;    ///< Only for the CPU; devices have streams.
 };
 
 /// One rank's membership in a group.
@@ -37,6 +49,14 @@ struct CollectiveOptions {
 /// it to the private virtual `do_*` of the backend. Lifetime: the group owns its connections and its worker thread;
 /// destroying it waits for issued work or, where a peer has failed, aborts. Thread safety: collectives come from one
 /// thread, in the same order on all ranks; abort() from any thread.
+///
+/// What all calls share. A buffer may be empty; count and dtype are the same on all ranks; memory belongs to the
+/// backend's device. The returned Work keeps `keep_alive` of the buffers until done. Thrown at once: ContractError (a
+/// device, dtype, root or count that cannot be right) and, where the group has failed before, that error again. Thrown
+/// by Work::synchronize(): TimeoutError (names this rank, who has not come, and the wait), MismatchError (ranks called
+/// different things; says what each was doing), PeerFailedError (names who died or left). Results are bit-identical on
+/// all ranks and in every run (star, ring; for NCCL measured, not promised). `where` is the calling line, for the
+/// flight recorder. P is the world size.
 class ProcessGroup {
  public:
   ProcessGroup(const ProcessGroup&) = delete;
@@ -51,34 +71,82 @@ class ProcessGroup {
   /// "star", "ring": the backend as a user names it.
   [[nodiscard]] virtual std::string_view backend() const noexcept = 0;
 
+  using Where = std::source_location;  ///< Of the call.
+
   /// Replaces `values` on every rank by the element-wise reduction over all ranks.
-  ///
-  /// @param values   [count], in place; may be empty. Same count and dtype on all ranks.
-  /// @param op       kMean is a sum, then one scale. For a given algorithm the order of additions is fixed.
-  /// @param options  Stream that produced `values`, deadline for the whole call.
-  /// @param where    The calling line, for the flight recorder.
-  /// @return         Keeps `values.keep_alive` until done.
-  /// @throws ContractError  Now: a device or dtype the backend cannot move.
-  /// @throws Error          Now: the group has failed earlier (the same error again).
-  /// @throws TimeoutError   From synchronize(): names this rank, the ranks that have not arrived, and the wait.
-  /// @throws MismatchError  From synchronize(): ranks disagree on operation, dtype or count.
-  /// @post   Bit-identical on all ranks (star, ring; for NCCL measured, not promised).
+  /// @param values  [count], in place.
+  /// @param op      kMean is a sum, then one scale. For a given algorithm the order of additions is fixed.
   /// @cost   Ring: 2(P-1) steps; 2(P-1)/P * count * bytes_of(dtype) sent per rank.
   /// @source Patarasuk and Yuan, J. Parallel Distrib. Comput. 69(2), 2009.
   Work all_reduce(Buffer values, ReduceOp op = ReduceOp::kSum, const CollectiveOptions& options = {},
-                  std::source_location where = std::source_location::current());
+                  Where where = Where::current());
+
+  /// all_reduce of several buffers of one dtype as if they were one: many small ones cost one message, not one each.
+  /// @param buffers  Each [count_i], in place; the same counts in the same order on all ranks.
+  /// @cost   Two copies of the elements beside the all_reduce.
+  Work all_reduce_coalesced(std::span<const Buffer> buffers, ReduceOp op = ReduceOp::kSum,
+                            const CollectiveOptions& options = {}, Where where = Where::current());
 
   /// Replaces `values` on every rank by those of `root`.
-  ///
-  /// @param values  [count], in place; may be empty. Same count and dtype on all ranks.
-  /// @param root    In [0, world_size()), the same on all ranks.
-  /// @throws ContractError  Now: root out of range.
-  /// @throws TimeoutError, MismatchError  From synchronize(), as all_reduce.
-  Work broadcast(Buffer values, int root, const CollectiveOptions& options = {},
-                 std::source_location where = std::source_location::current());
+  /// @param values  [count], in place.
+  /// @param root    In [0, P), the same on all ranks, here and below.
+  Work broadcast(Buffer values, int root, const CollectiveOptions& options = {}, Where where = Where::current());
+
+  /// Replaces `values` on `root` by the reduction over all ranks; elsewhere they stay as they are.
+  /// @param values  [count], in place.
+  Work reduce(Buffer values, int root, ReduceOp op = ReduceOp::kSum, const CollectiveOptions& options = {},
+              Where where = Where::current());
+
+  /// Every rank gets the inputs of all: output[r * count ...] is rank r's input.
+  /// @param output  [P * count]. @param input  [count]; may be this rank's part of `output`, else apart from it.
+  /// @cost   (P-1) * count elements sent per rank.
+  Work all_gather(Buffer output, Buffer input, const CollectiveOptions& options = {}, Where where = Where::current());
+
+  /// Rank r gets part r of the reduction over all ranks: half an all_reduce.
+  /// @param output  [count]. @param input  [P * count], unchanged; `output` may be this rank's part of it.
+  Work reduce_scatter(Buffer output, Buffer input, ReduceOp op = ReduceOp::kSum, const CollectiveOptions& options = {},
+                      Where where = Where::current());
+
+  /// `root` gets the inputs of all ranks.
+  /// @param output  [P * count] on root; ignored elsewhere. @param input  [count]; as all_gather's.
+  Work gather(Buffer output, Buffer input, int root, const CollectiveOptions& options = {},
+              Where where = Where::current());
+
+  /// Rank r gets part r of root's input.
+  /// @param output  [count]. @param input  [P * count] on root; ignored elsewhere.
+  Work scatter(Buffer output, Buffer input, int root, const CollectiveOptions& options = {},
+               Where where = Where::current());
+
+  /// Part s of rank r's input becomes part r of rank s's output: a transposition over ranks.
+  /// @param output  [count], P divides count. @param input  [count], apart from `output`.
+  Work all_to_all(Buffer output, Buffer input, const CollectiveOptions& options = {}, Where where = Where::current());
+
+  /// Sends to one rank, which calls recv() with the same count and dtype. Pairs match in order of the calls. Done means
+  /// that `values` may be overwritten, not that they have arrived.
+  /// @param values  [count]. @param peer  Not this rank.
+  Work send(Buffer values, int peer, const CollectiveOptions& options = {}, Where where = Where::current());
+
+  /// Receives what `peer` sends to this rank. @param values  [count], overwritten.
+  Work recv(Buffer values, int peer, const CollectiveOptions& options = {}, Where where = Where::current());
 
   /// Completes on no rank before every rank has entered it.
-  Work barrier(const CollectiveOptions& options = {}, std::source_location where = std::source_location::current());
+  Work barrier(const CollectiveOptions& options = {}, Where where = Where::current());
+
+  /// A barrier that blocks, and whose error lists every rank that has not come within `timeout`.
+  /// @throws TimeoutError, PeerFailedError, MismatchError
+  void monitored_barrier(std::chrono::milliseconds timeout, Where where = Where::current());
+
+  /// Calls between start and end are issued together, as one Work: sends and recvs among them move at the same time, so
+  /// that ranks may exchange in any order. The calls themselves return a completed Work.
+  void group_start();
+  /// @throws ContractError  Without group_start().
+  Work group_end();
+
+  /// A new group of those ranks that pass the same `color`, ordered by (key, rank); all ranks call it.
+  /// @param color  At least 0; or kNoColor: this rank joins none.
+  /// @return  The group, of the same backend; null for kNoColor.
+  [[nodiscard]] std::unique_ptr<ProcessGroup> split(int color, int key = 0);
+  static constexpr int kNoColor = -1;  ///< For ranks that join no group.
 
   /// Memory that this group reduces without extra copies where the backend can (shared memory on one host);
   /// ordinary memory elsewhere.
@@ -92,13 +160,7 @@ class ProcessGroup {
   /// @pre  No collective is in flight.
   void record_to(std::shared_ptr<trace::Recorder> recorder) noexcept { recorder_ = std::move(recorder); }
 
-  /// Bytes of collective payload and of headers that this rank has sent so far.
-  struct Traffic {
-    std::uint64_t payload_bytes = 0;  ///< Elements of collectives.
-    std::uint64_t header_bytes = 0;   ///< What frames add to them.
-    std::uint64_t messages = 0;       ///< Frames.
-  };
-  /// Counted since the group was made.
+  /// What this rank has sent, counted since the group was made.
   [[nodiscard]] virtual Traffic traffic_sent() const = 0;
 
  protected:
@@ -106,9 +168,12 @@ class ProcessGroup {
   struct Call {
     std::uint64_t sequence = 0;                    ///< 0, 1, 2, ... in call order; equal on all ranks.
     Collective collective = Collective::kBarrier;  ///< Which operation.
-    Buffer values;                                 ///< Empty for a barrier.
+    Buffer values{};                               ///< What changes: the output, or what is reduced in place, or sent.
+    Buffer input{};                                ///< Of collectives with an input apart from their output.
+    std::vector<Buffer> parts{};                   ///< Of a coalesced call: where `values` come from and go to.
     ReduceOp op = ReduceOp::kSum;                  ///< For reductions.
-    int root = 0;                                  ///< For a broadcast.
+    int root = 0;                                  ///< Root, or peer.
+    std::int64_t count = 0;                        ///< Elements that one rank contributes or gets: the fingerprint's.
     Stream* stream = nullptr;                      ///< Null for host memory.
     Deadline deadline = Deadline::never();         ///< For the whole call.
     std::uint64_t record = 0;                      ///< Its entry in the flight recorder.
@@ -138,18 +203,15 @@ class ProcessGroup {
   /// After this no do_abort() runs or will be called. A backend's destructor calls it first.
   void detach() noexcept;
 
-  /// The header of this rank's frames for `call`, with its fingerprint.
+  /// The header of this rank's messages for `call`, with its fingerprint: what others must send too.
   [[nodiscard]] net::FrameHeader frame_header(const Call& call) const noexcept;
-  /// Which frames this rank accepts for `call`: payloads up to the size of its values.
-  [[nodiscard]] net::FrameLimits frame_limits(const Call& call) const noexcept;
-  /// @throws MismatchError  `received`, a frame from rank `peer`, belongs to another collective than `call`; says what
-  ///                        each of the two ranks was doing.
-  void check_same_collective(const Call& call, const net::FrameHeader& received, int peer) const;
 
  private:
-  virtual Work do_all_reduce(const Call& call) = 0;
-  virtual Work do_broadcast(const Call& call) = 0;
-  virtual Work do_barrier(const Call& call) = 0;
+  /// Runs `calls` in order; sends and recvs among them that follow each other, at the same time.
+  /// @param calls  At least one; may be moved from.
+  virtual Work do_issue(std::span<Call> calls, Launch launch) = 0;
+  /// A group of the same backend and options for a part of the ranks.
+  [[nodiscard]] virtual std::unique_ptr<ProcessGroup> do_split(JobContext context) = 0;
 
   /// Whether the backend moves memory of `device`: host memory unless overridden.
   [[nodiscard]] virtual bool supports(Device device) const noexcept { return device.is_cpu(); }
@@ -157,8 +219,11 @@ class ProcessGroup {
   /// Wakes whatever the backend's threads wait in and makes it fail; called once, from any thread.
   virtual void do_abort() noexcept = 0;
 
-  /// Validates, numbers and records a call.
-  Call issue(Call call, const CollectiveOptions& options, const std::source_location& where);
+  /// Validates, numbers, records and issues a call (or keeps it for group_end()).
+  Work issue(Call call, const CollectiveOptions& options, const Where& where);
+  void check(const Call& call) const;
+  std::uint64_t next_number(const Call& call);
+  void subscribe_to_failures();
   void fail(std::exception_ptr error) noexcept;
   [[nodiscard]] std::exception_ptr explain(const Call& call, const std::exception_ptr& error) const;
 
@@ -166,6 +231,10 @@ class ProcessGroup {
   JobContext context_;
   int group_id_ = 0;
   std::uint64_t next_sequence_ = 0;
+  std::vector<std::uint64_t> next_send_;  // by peer
+  std::vector<std::uint64_t> next_recv_;  // by peer
+  bool is_grouping_ = false;
+  std::vector<Call> grouped_;
   std::shared_ptr<trace::Recorder> recorder_;
   std::unique_ptr<State> state_;
 };

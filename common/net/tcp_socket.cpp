@@ -126,10 +126,14 @@ std::size_t TcpSocket::send_some(std::span<const std::byte> header, std::span<co
   }
 }
 
-std::size_t TcpSocket::receive_some(std::span<std::byte> bytes) {
-  if (bytes.empty()) return 0;
+std::size_t TcpSocket::receive_some(std::span<std::byte> header, std::span<std::byte> payload) {
+  if (header.empty() && payload.empty()) return 0;
+  std::array<iovec, 2> parts{{{header.data(), header.size()}, {payload.data(), payload.size()}}};
+  msghdr message{};
+  message.msg_iov = parts.data();
+  message.msg_iovlen = parts.size();
   for (;;) {
-    const ssize_t received = ::recv(fd_.get(), bytes.data(), bytes.size(), 0);
+    const ssize_t received = ::recvmsg(fd_.get(), &message, 0);
     if (received > 0) return static_cast<std::size_t>(received);
     if (received == 0) throw IoError(concat(peer_, " closed the connection"));
     if (errno == EAGAIN || errno == EWOULDBLOCK) return 0;

@@ -56,7 +56,9 @@ class TcpSocket {
   /// Sends what fits now and returns how many bytes that was (0: the kernel's buffer is full). @throws IoError
   [[nodiscard]] std::size_t send_some(std::span<const std::byte> header, std::span<const std::byte> payload = {});
   /// Receives what is there and returns how many bytes that was (0: nothing yet). @throws IoError  Also: peer closed.
-  [[nodiscard]] std::size_t receive_some(std::span<std::byte> bytes);
+  [[nodiscard]] std::size_t receive_some(std::span<std::byte> bytes) { return receive_some(bytes, {}); }
+  /// As above into two pieces, the first first.
+  [[nodiscard]] std::size_t receive_some(std::span<std::byte> header, std::span<std::byte> payload);
 
   /// Waits until the socket can be read or written. @return  False where the deadline passed first.
   [[nodiscard]] bool wait_readable(const Deadline& deadline) const;

@@ -2,6 +2,7 @@
 
 #include "support/catch.hpp"
 #include "support/collective_checks.hpp"
+#include "support/every_collective_checks.hpp"
 #include "support/run_ranks.hpp"
 
 using namespace lockstep;
@@ -42,6 +43,25 @@ TEST_CASE("a rank that dies is named on all ranks of a star", "[star][chapter][m
   test::check_death(kStar);
 }
 TEST_CASE("a star's collective ends at its deadline", "[star][chapter][multirank]") { test::check_deadline(kStar); }
+
+TEST_CASE("the star's other collectives are right for every dtype, operation, root and count",
+          "[star][chapter][multirank]") {
+  test::check_every_collective(kStar);
+  test::check_every_collective(kSmallSegments);
+}
+TEST_CASE("the star's collectives are right with a million elements", "[star][chapter][multirank][large]") {
+  test::check_every_collective_at_scale(kStar);
+}
+TEST_CASE("the star works in place", "[star][chapter][multirank]") { test::check_in_place(kStar); }
+TEST_CASE("grouped calls of a star move at the same time", "[star][chapter][multirank]") {
+  test::check_grouped_calls(kStar);
+}
+TEST_CASE("the star reduces several buffers as one", "[star][chapter][multirank]") { test::check_coalesced(kStar); }
+TEST_CASE("a star splits into stars", "[star][chapter][multirank]") { test::check_split(kStar); }
+TEST_CASE("a star's deferred calls run in time", "[star][chapter][multirank]") { test::check_deferred(kStar); }
+TEST_CASE("ranks of a star that disagree in any collective are told who did what", "[star][chapter][multirank]") {
+  test::check_mismatches_of_every_collective(kStar);
+}
 
 TEST_CASE("the centre of a star sends P - 1 times what any other rank sends", "[star][chapter][multirank]") {
   const auto sent = test::run_ranks_for<std::uint64_t>(4, [](JobContext context) {

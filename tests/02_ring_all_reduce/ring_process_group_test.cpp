@@ -2,23 +2,31 @@
 
 #include "support/catch.hpp"
 #include "support/collective_checks.hpp"
+#include "support/every_collective_checks.hpp"
 #include "support/run_ranks.hpp"
 
 using namespace lockstep;
 using comm::JobContext;
-using Traffic = comm::ProcessGroup::Traffic;
+using Traffic = comm::Traffic;
 
 namespace {
 
-const test::GroupFactory kRing = [](JobContext context) { return ring::make_ring_process_group(std::move(context)); };
+// However small a buffer is, it goes round the ring.
+const test::GroupFactory kRing = [](JobContext context) {
+  return ring::make_ring_process_group(std::move(context), {.small_bytes = -1});
+};
+// As users get it: small buffers are reduced at rank 0.
+const test::GroupFactory kDefaults = [](JobContext context) {
+  return ring::make_ring_process_group(std::move(context));
+};
 // Segments of 8 elements at most, so that small counts make many, and the last ones of small chunks are empty.
 const test::GroupFactory kSmallSegments = [](JobContext context) {
-  return ring::make_ring_process_group(std::move(context), {.segment_bytes = 36});
+  return ring::make_ring_process_group(std::move(context), {.segment_bytes = 36, .small_bytes = -1});
 };
 
 std::vector<Traffic> traffic_of_all_reduce(int world_size, std::size_t count) {
   return test::run_ranks_for<Traffic>(world_size, [count](JobContext context) {
-    const auto group = ring::make_ring_process_group(std::move(context));
+    const auto group = ring::make_ring_process_group(std::move(context), {.small_bytes = -1});
     std::vector<float> values(count);
     group->all_reduce(comm::host_buffer(std::span(values))).synchronize();
     return group->traffic_sent();
@@ -52,6 +60,32 @@ TEST_CASE("a rank that dies is named on all ranks of a ring", "[ring][chapter][m
   test::check_death(kRing);
 }
 TEST_CASE("a ring's collective ends at its deadline", "[ring][chapter][multirank]") { test::check_deadline(kRing); }
+
+TEST_CASE("the ring's other collectives are right for every dtype, operation, root and count",
+          "[ring][chapter][multirank]") {
+  test::check_every_collective(kRing);
+  test::check_every_collective(kSmallSegments);
+}
+TEST_CASE("the ring's collectives are right with a million elements", "[ring][chapter][multirank][large]") {
+  test::check_every_collective_at_scale(kRing);
+}
+TEST_CASE("the ring works in place", "[ring][chapter][multirank]") { test::check_in_place(kRing); }
+TEST_CASE("grouped calls of a ring move at the same time", "[ring][chapter][multirank]") {
+  test::check_grouped_calls(kRing);
+}
+TEST_CASE("the ring reduces several buffers as one", "[ring][chapter][multirank]") { test::check_coalesced(kRing); }
+TEST_CASE("a ring splits into rings", "[ring][chapter][multirank]") { test::check_split(kRing); }
+TEST_CASE("a ring's deferred calls run in time", "[ring][chapter][multirank]") { test::check_deferred(kRing); }
+TEST_CASE("ranks of a ring that disagree in any collective are told who did what", "[ring][chapter][multirank]") {
+  test::check_mismatches_of_every_collective(kRing);
+}
+TEST_CASE("small buffers are reduced rightly at rank 0", "[ring][chapter][multirank]") {
+  test::check_all_reduce(kDefaults, 0);
+  test::check_bits_repeat(kDefaults);
+  test::check_nan_propagates(kDefaults);
+  test::check_mismatches(kDefaults);
+  test::check_death(kDefaults);
+}
 
 TEST_CASE("every rank of a ring sends 2(P-1)/P of the buffer where P divides the count", "[ring][chapter][multirank]") {
   for (const int world_size : {1, 2, 3, 4, 5, 8}) {

@@ -2,76 +2,60 @@
 /// @file
 /// The simplest backend that can be right, for tests of what all backends share: every rank sends to rank 0, which
 /// adds up and sends back. Kept apart from the chapters' backends so that comm is tested without them.
-#include <cstring>
-#include <numeric>
+#include <set>
 #include <vector>
 
 #include "comm/host_process_group.hpp"
-#include "comm/peer_connections.hpp"
-#include "net/frame.hpp"
+#include "comm/tcp_transport.hpp"
 
 namespace lockstep::test {
 
-/// Sums int64 over a star of sockets.
+/// Sums int64 through rank 0; all_gather too, which split() needs. What else a backend must offer does nothing.
 class LineProcessGroup final : public comm::HostProcessGroup {
  public:
   explicit LineProcessGroup(comm::JobContext context) : HostProcessGroup(std::move(context)) {
-    std::vector<int> others(static_cast<std::size_t>(world_size() - 1));
-    std::iota(others.begin(), others.end(), 1);
-    const std::vector<int> hub{0};
-    const std::string name = concat("line/", group_id());
-    const auto deadline = Deadline::after(this->context().limits.join);
-    peers_ = rank() == 0 ? comm::connect_peers(this->context(), name, {}, others, deadline)
-                         : comm::connect_peers(this->context(), name, hub, {}, deadline);
+    std::set<int> peers;
+    for (int peer = 0; peer < world_size(); ++peer) {
+      if ((rank() == 0) != (peer == 0)) peers.insert(peer);
+    }
+    use(std::make_unique<comm::TcpTransport>(this->context(), concat("line/", group_id()), peers,
+                                             Deadline::after(this->context().limits.join)),
+        64 * 1024);
   }
   ~LineProcessGroup() override { shutdown(); }
 
   [[nodiscard]] std::string_view backend() const noexcept override { return "line"; }
-  [[nodiscard]] Traffic traffic_sent() const override { return {}; }
 
  private:
   void run_all_reduce(const Call& call) override {
     const auto values = call.values.span<std::int64_t>();
-    if (rank() == 0) {
-      std::vector<std::int64_t> part(values.size());
-      for (auto& [peer, socket] : peers_.incoming) {
-        receive(call, socket, peer, part);
-        for (std::size_t i = 0; i < values.size(); ++i) values[i] += part[i];
-      }
+    std::vector<std::int64_t> part(values.size());
+    for (int peer = 1; peer < world_size() && rank() == 0; ++peer) {
+      receive(call, peer, std::as_writable_bytes(std::span(part)));
+      for (std::size_t i = 0; i < values.size(); ++i) values[i] += part[i];
     }
-    exchange_result(call, values);
+    if (rank() != 0) send(call, 0, comm::bytes_of(call.values));
+    run_broadcast(call);
   }
-  void run_broadcast(const Call& call) override { exchange_result(call, call.values.span<std::int64_t>(), 0); }
-  void run_barrier(const Call& call) override {
-    if (rank() == 0) {
-      for (auto& [peer, socket] : peers_.incoming) receive(call, socket, peer, {});
+  void run_broadcast(const Call& call) override {
+    if (rank() != 0) return receive(call, 0, comm::bytes_of(call.values));
+    for (int peer = 1; peer < world_size(); ++peer) send(call, peer, comm::bytes_of(call.values));
+  }
+  void run_barrier(const Call& call) override { run_all_reduce(call); }
+  void run_all_gather(const Call& call) override {
+    for (int part = 0; part < world_size(); ++part) {
+      const auto bytes = comm::part_of(call.values, part, world_size());
+      if (rank() == part) comm::copy_bytes(bytes, comm::bytes_of(call.input));
+      if (part != 0 && rank() == 0) receive(call, part, bytes);
+      if (part != 0 && rank() == part) send(call, 0, bytes);
     }
-    exchange_result(call, {});
+    run_broadcast(call);
   }
-
-  void interrupt() noexcept override {
-    for (auto& [peer, socket] : peers_.incoming) socket.shutdown();
-    for (auto& [peer, socket] : peers_.outgoing) socket.shutdown();
+  void run_reduce(const Call&) override {}
+  void run_reduce_scatter(const Call&) override {}
+  std::unique_ptr<comm::ProcessGroup> do_split(comm::JobContext context) override {
+    return std::make_unique<LineProcessGroup>(std::move(context));
   }
-
-  // Ranks send theirs unless only rank 0's counts, then rank 0 sends the result to all.
-  void exchange_result(const Call& call, std::span<std::int64_t> values, int is_reduced = 1) {
-    for (auto& [peer, socket] : peers_.outgoing) {
-      if (is_reduced == 1) net::send_frame(socket, frame_header(call), std::as_bytes(values), call.deadline);
-      receive(call, socket, peer, values);
-    }
-    for (auto& [peer, socket] : peers_.incoming) {
-      net::send_frame(socket, frame_header(call), std::as_bytes(values), call.deadline);
-    }
-  }
-
-  void receive(const Call& call, net::TcpSocket& socket, int peer, std::span<std::int64_t> values) {
-    const net::FrameHeader header = net::receive_header(socket, {std::uint64_t{1} << 30, 0}, call.deadline);
-    check_same_collective(call, header, peer);
-    net::receive_payload(socket, header, std::as_writable_bytes(values), call.deadline);
-  }
-
-  comm::PeerConnections peers_;
 };
 
 }  // namespace lockstep::test

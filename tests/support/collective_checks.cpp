@@ -8,19 +8,10 @@
 
 #include "base/philox.hpp"
 #include "support/catch.hpp"
-#include "support/run_ranks.hpp"
+#include "support/collective_elements.hpp"
 
 namespace lockstep::test {
 namespace {
-
-using comm::Buffer;
-using comm::JobContext;
-using comm::ProcessGroup;
-using comm::ReduceOp;
-
-const std::vector<int> kWorldSizes{1, 2, 3, 4, 5, 8};
-const std::vector<ReduceOp> kOps{ReduceOp::kSum, ReduceOp::kProduct, ReduceOp::kMin, ReduceOp::kMax, ReduceOp::kMean};
-const std::vector<DType> kDTypes{DType::kFloat32, DType::kFloat64, DType::kBFloat16, DType::kInt32, DType::kInt64};
 
 // One element of any dtype. All values used are small integers, which every dtype holds exactly.
 void store_element(std::byte* at, DType dtype, double value) {
@@ -43,41 +34,6 @@ void store_element(std::byte* at, DType dtype, double value) {
     case DType::kUInt8:
       return put(static_cast<std::uint8_t>(value));
   }
-}
-
-// What rank `rank` contributes to element `index`. Neighbouring elements and ranks differ.
-double contribution(int rank, std::int64_t index, int world_size, DType dtype, ReduceOp op) {
-  const std::int64_t mixed = rank + index;
-  switch (op) {
-    case ReduceOp::kSum:
-      // Decodable: digit (rank + index) mod 8 in base 8 says how often the rank was counted. bfloat16 has 8 bits.
-      return dtype == DType::kBFloat16 ? static_cast<double>(mixed % 5 + 1)
-                                       : std::pow(8.0, static_cast<double>(mixed % 8));
-    case ReduceOp::kProduct:
-      return static_cast<double>(mixed % 2 + 1);
-    case ReduceOp::kMin:
-    case ReduceOp::kMax:
-      return static_cast<double>((7 * rank + 3 * index) % 11 - 5);
-    case ReduceOp::kMean:
-      return static_cast<double>(world_size * (mixed % 4));  // so that integers divide without a rest
-  }
-  return 0;
-}
-
-double expected(std::int64_t index, int world_size, DType dtype, ReduceOp op) {
-  double result = contribution(0, index, world_size, dtype, op);
-  for (int rank = 1; rank < world_size; ++rank) {
-    const double value = contribution(rank, index, world_size, dtype, op);
-    if (op == ReduceOp::kProduct)
-      result *= value;
-    else if (op == ReduceOp::kMin)
-      result = std::min(result, value);
-    else if (op == ReduceOp::kMax)
-      result = std::max(result, value);
-    else
-      result += value;
-  }
-  return op == ReduceOp::kMean ? result / world_size : result;
 }
 
 std::vector<std::byte> fill(std::int64_t count, DType dtype, const std::function<double(std::int64_t)>& value_of) {

@@ -4,15 +4,11 @@
 #include <thread>
 
 #include "support/catch.hpp"
-#include "support/collective_checks.hpp"
-#include "support/run_ranks.hpp"
+#include "support/collective_elements.hpp"
+#include "support/every_collective_checks.hpp"
 
 namespace lockstep::test {
 namespace {
-
-using comm::JobContext;
-using comm::ProcessGroup;
-using comm::ReduceOp;
 
 using Calls = std::function<void(ProcessGroup&)>;
 
@@ -47,6 +43,45 @@ Calls broadcast_of(std::size_t count, int root) {
   return [count, root](ProcessGroup& group) {
     std::vector<float> values(count);
     group.broadcast(comm::host_buffer(std::span(values)), root).synchronize();
+  };
+}
+
+struct NamedCalls {
+  std::string text;  // as messages describe it
+  Calls calls;
+};
+
+// Each a first collective of 1000 elements per rank.
+std::vector<NamedCalls> first_calls() {
+  const auto with_both = [](auto call, bool output_is_longer, bool input_is_longer) {
+    return [=](ProcessGroup& group) {
+      const auto longer = static_cast<std::size_t>(1000 * group.world_size());
+      std::vector<float> output(output_is_longer ? longer : 1000);
+      std::vector<float> input(input_is_longer ? longer : 1000);
+      call(group, buffer_of(output), buffer_of(input)).synchronize();
+    };
+  };
+  return {
+      {"all_gather #0 (1000 float32 from each rank)",
+       with_both([](ProcessGroup& g, const Buffer& out, const Buffer& in) { return g.all_gather(out, in); }, true,
+                 false)},
+      {"reduce_scatter #0 (sum of 1000 float32)",
+       with_both([](ProcessGroup& g, const Buffer& out, const Buffer& in) { return g.reduce_scatter(out, in); }, false,
+                 true)},
+      {"gather #0 (1000 float32 to rank 0)",
+       with_both([](ProcessGroup& g, const Buffer& out, const Buffer& in) { return g.gather(out, in, 0); }, true,
+                 false)},
+      {"scatter #0 (1000 float32 from rank 0)",
+       with_both([](ProcessGroup& g, const Buffer& out, const Buffer& in) { return g.scatter(out, in, 0); }, false,
+                 true)},
+      {"all_to_all #0 (1000 float32 from each rank)",
+       with_both([](ProcessGroup& g, const Buffer& out, const Buffer& in) { return g.all_to_all(out, in); }, true,
+                 true)},
+      {"reduce #0 (sum of 1000 float32 to rank 0)",
+       with_both([](ProcessGroup& g, const Buffer& out, const Buffer&) { return g.reduce(out, 0); }, false, false)},
+      {"reduce #0 (sum of 1000 float32 to rank 1)",
+       with_both([](ProcessGroup& g, const Buffer& out, const Buffer&) { return g.reduce(out, 1); }, false, false)},
+      {"barrier #0", [](ProcessGroup& group) { group.barrier().synchronize(); }},
   };
 }
 
@@ -104,6 +139,29 @@ void check_deadline(const GroupFactory& make_group) {
   for (const int rank : {0, 1}) {
     CAPTURE(rank, outcomes[static_cast<std::size_t>(rank)].message());
     CHECK(outcomes[static_cast<std::size_t>(rank)].is<TimeoutError>());
+  }
+}
+
+void check_mismatches_of_every_collective(const GroupFactory& make_group) {
+  const std::vector<NamedCalls> calls = first_calls();
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    const NamedCalls& usual = calls[i];
+    const NamedCalls& odd = calls[(i + 1) % calls.size()];
+    const auto outcomes = run_ranks(3, [&](JobContext context) {
+      const auto group = make_group(std::move(context));
+      (group->rank() == 1 ? odd : usual).calls(*group);
+      group->barrier().synchronize();
+    });
+    for (const RankOutcome& outcome : outcomes) {
+      CAPTURE(usual.text, odd.text, outcome.message());
+      CHECK(outcome.is<MismatchError>());
+      // Of a gather or reduce a rank that is not its root may be done before the others object: it is in the barrier.
+      const bool is_one_way = odd.text.starts_with("gather") || odd.text.starts_with("reduce #0");
+      const bool names_odd = outcome.message().find(odd.text) != std::string::npos ||
+                             (is_one_way && outcome.message().find("rank 1 barrier #1") != std::string::npos);
+      CHECK(names_odd);
+      CHECK_THAT(outcome.message(), ContainsSubstring("rank 1"));
+    }
   }
 }
 

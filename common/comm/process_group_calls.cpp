@@ -1,0 +1,277 @@
+// The public calls of ProcessGroup: what each of them checks before it is issued.
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "base/error.hpp"
+#include "comm/control_plane.hpp"
+#include "comm/flight_recorder.hpp"
+#include "comm/process_group.hpp"
+
+namespace lockstep::comm {
+namespace {
+
+// Elements [part * count, (part + 1) * count) of `whole`.
+bool is_part(const Buffer& part, const Buffer& whole, int index) {
+  return part.data == static_cast<std::byte*>(whole.data) + index * part.bytes();
+}
+
+bool overlap(const Buffer& a, const Buffer& b) {
+  const auto* a_begin = static_cast<const std::byte*>(a.data);
+  const auto* b_begin = static_cast<const std::byte*>(b.data);
+  return a.device == b.device && a_begin < b_begin + b.bytes() && b_begin < a_begin + a.bytes();
+}
+
+}  // namespace
+
+Fingerprint ProcessGroup::Call::fingerprint() const noexcept {
+  const bool has_values = collective != Collective::kBarrier;
+  return {.sequence = sequence,
+          .collective = collective,
+          .op = op,
+          .dtype = has_values ? values.dtype : DType::kUInt8,
+          .root = root,
+          .count = count};
+}
+
+net::FrameHeader ProcessGroup::frame_header(const Call& call) const noexcept {
+  Fingerprint fingerprint = call.fingerprint();
+  if (call.collective == Collective::kRecv) {  // the message is the peer's send() to this rank
+    fingerprint.collective = Collective::kSend;
+    fingerprint.root = rank();
+  }
+  return {.type = net::FrameType::kCollective,
+          .generation = static_cast<std::uint32_t>(context_.generation),
+          .source_rank = rank(),
+          .sequence = call.sequence,
+          .tag = to_tag(fingerprint)};
+}
+
+void ProcessGroup::check(const Call& call) const {
+  const std::string_view name = name_of(call.collective);
+  for (const Buffer* buffer : {&call.values, &call.input}) {
+    require(supports(buffer->device), backend(), " does not move memory of ", buffer->device.name());
+    require(buffer->count >= 0, name, ": count is ", buffer->count);
+    require(buffer->count == 0 || buffer->data != nullptr, name, ": data is null");
+  }
+  require(call.root >= 0 && call.root < world_size(), name, ": ",
+          is_point_to_point(call.collective) ? "peer " : "root ", call.root, " is not a rank of a group of ",
+          world_size());
+}
+
+std::uint64_t ProcessGroup::next_number(const Call& call) {
+  const auto peer = static_cast<std::size_t>(call.root);
+  if (call.collective == Collective::kSend) return next_send_[peer]++;
+  if (call.collective == Collective::kRecv) return next_recv_[peer]++;
+  return next_sequence_++;
+}
+
+Work ProcessGroup::issue(Call call, const CollectiveOptions& options, const Where& where) {
+  subscribe_to_failures();
+  if (const auto error = failure()) std::rethrow_exception(error);
+  check(call);
+  call.sequence = next_number(call);
+  call.stream = options.stream;
+  call.deadline = options.deadline.value_or(Deadline::after(context_.limits.progress));
+  const Fingerprint fingerprint = call.fingerprint();
+  if (context_.control && !is_point_to_point(call.collective)) context_.control->on_issued(group_id_, fingerprint);
+  if (context_.flight_recorder) call.record = context_.flight_recorder->add(group_id_, fingerprint, where);
+  if (!is_grouping_) return do_issue({&call, 1}, options.launch);
+  grouped_.push_back(std::move(call));
+  return Work();
+}
+
+void ProcessGroup::group_start() {
+  require(!is_grouping_, "group_start: a group of calls has already been started");
+  is_grouping_ = true;
+}
+
+Work ProcessGroup::group_end() {
+  require(is_grouping_, "group_end: no group of calls has been started");
+  is_grouping_ = false;
+  const std::vector<Call> calls = std::exchange(grouped_, {});
+  std::vector<Call> issued = calls;
+  return issued.empty() ? Work() : do_issue(issued, Launch::kAsync);
+}
+
+Work ProcessGroup::all_reduce(Buffer values, ReduceOp op, const CollectiveOptions& options, Where where) {
+  const std::int64_t count = values.count;
+  return issue({.collective = Collective::kAllReduce, .values = std::move(values), .op = op, .count = count}, options,
+               where);
+}
+
+Work ProcessGroup::all_reduce_coalesced(std::span<const Buffer> buffers, ReduceOp op, const CollectiveOptions& options,
+                                        Where where) {
+  require(!buffers.empty(), "all_reduce_coalesced: no buffers");
+  Call call{.collective = Collective::kAllReduce, .op = op};
+  for (const Buffer& buffer : buffers) {
+    require(buffer.dtype == buffers[0].dtype, "all_reduce_coalesced: buffers of ", buffers[0].dtype, " and ",
+            buffer.dtype);
+    require(buffer.device == buffers[0].device, "all_reduce_coalesced: buffers on ", buffers[0].device.name(), " and ",
+            buffer.device.name());
+    require(buffer.count >= 0 && (buffer.count == 0 || buffer.data != nullptr),
+            "all_reduce_coalesced: a buffer with count ", buffer.count, " has no data");
+    call.count += buffer.count;
+    call.parts.push_back(buffer);
+  }
+  const auto staging =
+      Storage::allocate(static_cast<std::size_t>(call.count) * bytes_of(buffers[0].dtype), buffers[0].device);
+  call.values = {staging->data(), call.count, buffers[0].dtype, buffers[0].device, staging};
+  return issue(std::move(call), options, where);
+}
+
+Work ProcessGroup::broadcast(Buffer values, int root, const CollectiveOptions& options, Where where) {
+  const std::int64_t count = values.count;
+  return issue({.collective = Collective::kBroadcast, .values = std::move(values), .root = root, .count = count},
+               options, where);
+}
+
+Work ProcessGroup::reduce(Buffer values, int root, ReduceOp op, const CollectiveOptions& options, Where where) {
+  const std::int64_t count = values.count;
+  return issue({.collective = Collective::kReduce, .values = std::move(values), .op = op, .root = root, .count = count},
+               options, where);
+}
+
+Work ProcessGroup::all_gather(Buffer output, Buffer input, const CollectiveOptions& options, Where where) {
+  require(output.count == input.count * world_size(), "all_gather: output has ", output.count, " elements; ",
+          world_size(), " ranks contribute ", input.count, " each");
+  require(output.dtype == input.dtype, "all_gather: output is ", output.dtype, ", input ", input.dtype);
+  require(is_part(input, output, rank()) || !overlap(input, output),
+          "all_gather: input overlaps output, but is not this rank's part of it");
+  const std::int64_t count = input.count;
+  return issue(
+      {.collective = Collective::kAllGather, .values = std::move(output), .input = std::move(input), .count = count},
+      options, where);
+}
+
+Work ProcessGroup::reduce_scatter(Buffer output, Buffer input, ReduceOp op, const CollectiveOptions& options,
+                                  Where where) {
+  require(input.count == output.count * world_size(), "reduce_scatter: input has ", input.count, " elements; ",
+          world_size(), " ranks get ", output.count, " each");
+  require(output.dtype == input.dtype, "reduce_scatter: output is ", output.dtype, ", input ", input.dtype);
+  require(is_part(output, input, rank()) || !overlap(input, output),
+          "reduce_scatter: output overlaps input, but is not this rank's part of it");
+  const std::int64_t count = output.count;
+  return issue({.collective = Collective::kReduceScatter,
+                .values = std::move(output),
+                .input = std::move(input),
+                .op = op,
+                .count = count},
+               options, where);
+}
+
+Work ProcessGroup::gather(Buffer output, Buffer input, int root, const CollectiveOptions& options, Where where) {
+  if (rank() == root) {
+    require(output.count == input.count * world_size(), "gather: output has ", output.count, " elements; ",
+            world_size(), " ranks contribute ", input.count, " each");
+    require(output.dtype == input.dtype, "gather: output is ", output.dtype, ", input ", input.dtype);
+    require(is_part(input, output, rank()) || !overlap(input, output),
+            "gather: input overlaps output, but is not this rank's part of it");
+  } else {
+    output = {.data = nullptr, .count = 0, .dtype = input.dtype, .device = input.device, .keep_alive = nullptr};
+  }
+  const std::int64_t count = input.count;
+  return issue({.collective = Collective::kGather,
+                .values = std::move(output),
+                .input = std::move(input),
+                .root = root,
+                .count = count},
+               options, where);
+}
+
+Work ProcessGroup::scatter(Buffer output, Buffer input, int root, const CollectiveOptions& options, Where where) {
+  if (rank() == root) {
+    require(input.count == output.count * world_size(), "scatter: input has ", input.count, " elements; ", world_size(),
+            " ranks get ", output.count, " each");
+    require(output.dtype == input.dtype, "scatter: output is ", output.dtype, ", input ", input.dtype);
+    require(is_part(output, input, rank()) || !overlap(input, output),
+            "scatter: output overlaps input, but is not this rank's part of it");
+  } else {
+    input = {.data = nullptr, .count = 0, .dtype = output.dtype, .device = output.device, .keep_alive = nullptr};
+  }
+  const std::int64_t count = output.count;
+  return issue({.collective = Collective::kScatter,
+                .values = std::move(output),
+                .input = std::move(input),
+                .root = root,
+                .count = count},
+               options, where);
+}
+
+Work ProcessGroup::all_to_all(Buffer output, Buffer input, const CollectiveOptions& options, Where where) {
+  require(output.count == input.count, "all_to_all: output has ", output.count, " elements, input ", input.count);
+  require(input.count % world_size() == 0, "all_to_all: ", input.count, " elements do not divide among ", world_size(),
+          " ranks");
+  require(output.dtype == input.dtype, "all_to_all: output is ", output.dtype, ", input ", input.dtype);
+  require(!overlap(input, output), "all_to_all: input overlaps output");
+  const std::int64_t count = input.count / world_size();
+  return issue(
+      {.collective = Collective::kAllToAll, .values = std::move(output), .input = std::move(input), .count = count},
+      options, where);
+}
+
+Work ProcessGroup::send(Buffer values, int peer, const CollectiveOptions& options, Where where) {
+  require(peer != rank(), "send: rank ", rank(), " cannot send to itself");
+  const std::int64_t count = values.count;
+  return issue({.collective = Collective::kSend, .values = std::move(values), .root = peer, .count = count}, options,
+               where);
+}
+
+Work ProcessGroup::recv(Buffer values, int peer, const CollectiveOptions& options, Where where) {
+  require(peer != rank(), "recv: rank ", rank(), " cannot receive from itself");
+  const std::int64_t count = values.count;
+  return issue({.collective = Collective::kRecv, .values = std::move(values), .root = peer, .count = count}, options,
+               where);
+}
+
+Work ProcessGroup::barrier(const CollectiveOptions& options, Where where) { return issue(Call{}, options, where); }
+
+void ProcessGroup::monitored_barrier(std::chrono::milliseconds timeout, Where where) {
+  barrier({.deadline = Deadline::after(timeout), .launch = Launch::kDeferred}, where).synchronize();
+}
+
+std::shared_ptr<Storage> ProcessGroup::allocate(std::size_t bytes, Device device) {
+  return Storage::allocate(bytes, device);
+}
+
+std::unique_ptr<ProcessGroup> ProcessGroup::split(int color, int key) {
+  require(color >= 0 || color == kNoColor, "split: color ", color, " is negative");
+  struct Choice {
+    std::int64_t color, key, rank;
+  };
+  static_assert(sizeof(Choice) == 3 * sizeof(std::int64_t));
+  const Choice own{color, key, rank()};
+  std::vector<Choice> choices(static_cast<std::size_t>(world_size()));
+  constexpr auto fields = static_cast<std::int64_t>(sizeof(Choice) / sizeof(std::int64_t));
+  all_gather({choices.data(), fields * world_size(), DType::kInt64, Device{}, nullptr},
+             {const_cast<Choice*>(&own), fields, DType::kInt64, Device{}, nullptr})
+      .synchronize();
+
+  // Colors in ascending order number the new groups; all ranks count the same.
+  std::ranges::sort(choices, {},
+                    [](const Choice& choice) { return std::tuple(choice.color, choice.key, choice.rank); });
+  JobContext context = context_;
+  context.global_ranks.clear();
+  int colors = 0;
+  std::int64_t previous = kNoColor;
+  int own_number = 0;
+  for (const Choice& choice : choices) {
+    if (choice.color != previous) ++colors;
+    previous = choice.color;
+    if (choice.color != color) continue;
+    own_number = colors - 1;  // the color counted last
+    if (choice.rank == rank()) context.rank = static_cast<int>(context.global_ranks.size());
+    context.global_ranks.push_back(context_.global_rank(static_cast<int>(choice.rank)));
+  }
+  int first_id = 0;
+  for (int number = 0; number < colors && context_.control; ++number) {
+    const int id = context_.control->next_group_id();
+    if (number == 0) first_id = id;
+  }
+  if (color == kNoColor) return nullptr;
+  context.world_size = static_cast<int>(context.global_ranks.size());
+  context.group_id = first_id + own_number;
+  return do_split(std::move(context));
+}
+
+}  // namespace lockstep::comm

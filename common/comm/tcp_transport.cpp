@@ -1,0 +1,266 @@
+#include "comm/tcp_transport.hpp"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <thread>
+
+#include "base/error.hpp"
+#include "comm/control_plane.hpp"
+#include "net/bytes.hpp"
+#include "store/store.hpp"
+
+namespace lockstep::comm {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+// A wait for a connection is cut into slices, so that the death of a rank is noticed meanwhile. The handshake gets
+// longer: giving it up half-way costs a connection.
+constexpr auto kWaitSlice = 200ms;
+constexpr auto kConnectSlice = 2000ms;
+// How long a rank looks again and again before it sleeps: about what going to sleep and waking up cost.
+constexpr auto kSpinLimit = 50us;
+// This rank's own limit on a payload is what it expects; a frame that announces this much is damaged or forged.
+constexpr std::uint64_t kMaxPayloadBytes = std::uint64_t{1} << 40;
+
+JobContext without_recorder(JobContext context) {
+  context.flight_recorder.reset();
+  return context;
+}
+
+}  // namespace
+
+TcpTransport::TcpTransport(const JobContext& context, const std::string& group, const std::set<int>& peers,
+                           const Deadline& deadline)
+    : context_(without_recorder(context)),
+      address_prefix_(concat("generation/", context.generation, "/", group, "/address/")),
+      identity_{net::Role::kCollective, static_cast<std::uint32_t>(context.generation), context.rank,
+                net::checksum(net::as_bytes(group))},
+      peers_(static_cast<std::size_t>(context.world_size)),
+      unconnected_(peers_.size() - 1),  // all but this rank
+      may_spin_(context.local_world_size <= static_cast<int>(std::thread::hardware_concurrency())) {
+  if (context_.world_size == 1) return;
+  listener_ =
+      std::make_unique<net::GuardedListener>(net::SocketAddress{context_.bind_address, 0}, context_.token, identity_);
+  context_.store->set(concat(address_prefix_, context_.rank), listener_->address().text());
+  for (const int peer : peers) connected(peer, deadline);
+}
+
+std::string TcpTransport::name_of(int peer) const { return concat("rank ", context_.global_rank(peer)); }
+
+TcpTransport::Peer& TcpTransport::connected(int peer, const Deadline& deadline) {
+  Peer& entry = peers_.at(static_cast<std::size_t>(peer));
+  if (entry.socket.is_open()) return entry;
+  const auto limit = Deadline::after(context_.limits.join).earliest(deadline);
+  context_.rank < peer ? connect_to(peer, limit) : accept_until_connected(peer, limit);
+  return entry;
+}
+
+void TcpTransport::throw_if_failed(const std::string& task) const {
+  const auto failure = context_.control ? context_.control->failure() : nullptr;
+  if (failure) std::rethrow_exception(to_exception(*failure, task));
+  if (is_interrupted_) throw IoError(concat(task, ": interrupted"));
+}
+
+void TcpTransport::connect_to(int peer, const Deadline& deadline) {
+  const std::string task = concat("rank ", context_.global_rank(context_.rank), ": connecting to ", name_of(peer));
+  std::string address;
+  for (;;) {
+    throw_if_failed(task);
+    try {
+      // The address is looked up in short slices; the handshake that follows gets a longer one.
+      if (address.empty()) {
+        address = context_.store->get(concat(address_prefix_, peer), Deadline::after(kWaitSlice).earliest(deadline));
+      }
+      adopt(peer, net::connect_authenticated(net::SocketAddress::parse(address), context_.token, identity_,
+                                             name_of(peer), Deadline::after(kConnectSlice).earliest(deadline)));
+      return;
+    } catch (const TimeoutError& error) {
+      if (!deadline.has_expired()) continue;
+      throw TimeoutError(concat(task, ": not within ", format_seconds(deadline.waited()), ": ", error.what()));
+    }
+  }
+}
+
+void TcpTransport::accept_until_connected(int peer, const Deadline& deadline) {
+  const std::string task =
+      concat("rank ", context_.global_rank(context_.rank), ": waiting for a connection from ", name_of(peer));
+  while (!peers_[static_cast<std::size_t>(peer)].socket.is_open()) {
+    throw_if_failed(task);
+    if (deadline.has_expired()) {
+      throw TimeoutError(concat(task, ": not within ", format_seconds(deadline.waited()),
+                                listener_->refused_count() == 0 ? "" : "; last refused: ", listener_->last_refusal()));
+    }
+    std::vector<pollfd> entries;
+    listener_->append_poll_entries(entries);
+    const auto slice = Deadline::after(kWaitSlice).earliest(deadline).earliest(listener_->next_deadline());
+    if (::poll(entries.data(), entries.size(), slice.poll_timeout_ms()) < 0 && errno != EINTR) {
+      throw IoError("poll", errno);
+    }
+    accept_waiting();
+    send_all_queued();
+  }
+}
+
+void TcpTransport::accept_waiting() {
+  for (net::AcceptedPeer& accepted : listener_->advance()) {
+    const int peer = accepted.identity.rank;
+    if (accepted.identity.tag != identity_.tag || peer < 0 || peer >= context_.rank) {
+      context_.log.warning(concat("refused a connection of rank ", peer, ", which belongs to another group"));
+      continue;
+    }
+    accepted.socket.set_peer(concat(name_of(peer), " (", accepted.socket.peer(), ")"));
+    adopt(peer, std::move(accepted.socket));
+  }
+}
+
+// A rank that gave up and came again replaces its first connection.
+void TcpTransport::adopt(int peer, net::TcpSocket socket) {
+  Peer& entry = peers_[static_cast<std::size_t>(peer)];
+  if (!entry.socket.is_open()) --unconnected_;
+  const std::scoped_lock lock(sockets_mutex_);
+  entry.socket = std::move(socket);
+  if (is_interrupted_) entry.socket.shutdown();
+}
+
+void TcpTransport::send(int peer, const net::FrameHeader& header, std::span<const std::byte> bytes,
+                        const Deadline& deadline) {
+  Peer& entry = connected(peer, deadline);
+  if (!entry.has_queued()) {
+    entry.queue.clear();
+    entry.first_unsent = 0;
+    ++queued_;
+  }
+  entry.queue.push_back({net::seal(header, bytes), bytes});
+  payload_bytes_sent_.fetch_add(bytes.size(), std::memory_order_relaxed);
+  messages_sent_.fetch_add(1, std::memory_order_relaxed);
+  send_queued(entry);
+}
+
+bool TcpTransport::send_queued(Peer& peer) {
+  bool has_moved = false;
+  while (peer.has_queued()) {
+    Outgoing& message = peer.queue[peer.first_unsent];
+    const std::size_t of_header = std::min(message.sent, message.header.size());
+    const std::size_t moved = peer.socket.send_some(std::span(message.header).subspan(of_header),
+                                                    message.payload.subspan(message.sent - of_header));
+    if (moved == 0) return has_moved;
+    has_moved = true;
+    message.sent += moved;
+    if (message.sent < message.header.size() + message.payload.size()) continue;
+    if (++peer.first_unsent == peer.queue.size()) --queued_;
+  }
+  return has_moved;
+}
+
+bool TcpTransport::send_all_queued() {
+  bool has_moved = false;
+  if (queued_ == 0) return has_moved;
+  for (Peer& peer : peers_) has_moved |= send_queued(peer);
+  return has_moved;
+}
+
+// One call, while a rank waits: the first time it finds nothing to do it notes the time, and sleeps once spinning has
+// cost as much as sleeping would.
+class TcpTransport::Idling {
+ public:
+  explicit Idling(TcpTransport& transport) : transport_(transport) {}
+
+  // Returns false at the deadline.
+  bool pause(int receiving_from, const Deadline& deadline) {
+    const auto now = Clock::now();
+    if (!is_idle_) spin_end_ = now + (transport_.may_spin_ ? kSpinLimit : 0us);
+    is_idle_ = true;
+    return now < spin_end_ || transport_.sleep_until_ready(receiving_from, deadline);
+  }
+  void has_moved() noexcept { is_idle_ = false; }
+
+ private:
+  TcpTransport& transport_;
+  Clock::time_point spin_end_;
+  bool is_idle_ = false;
+};
+
+// Header and payload arrive in one system call where the kernel has both: their sizes are known.
+void TcpTransport::receive(int peer, const net::FrameHeader& expected, std::span<std::byte> bytes,
+                           const Deadline& deadline) {
+  net::TcpSocket& socket = connected(peer, deadline).socket;
+  net::EncodedHeader encoded;
+  const std::size_t total = encoded.size() + bytes.size();
+  std::size_t received = 0;
+  const auto amounts = [&] { return concat(" (", received, " of ", total, " bytes received)"); };
+  Idling idling(*this);
+  try {
+    while (received < total) {
+      const std::size_t of_header = std::min(received, encoded.size());
+      const std::size_t moved =
+          socket.receive_some(std::span(encoded).subspan(of_header), bytes.subspan(received - of_header));
+      received += moved;
+      if (of_header < encoded.size() && received >= encoded.size()) check_header(peer, encoded, expected, bytes.size());
+      if (send_all_queued() || moved > 0)
+        idling.has_moved();
+      else if (!idling.pause(peer, deadline))
+        throw TimeoutError(
+            concat("no data from ", socket.peer(), " for ", format_seconds(deadline.waited()), amounts()));
+    }
+  } catch (const IoError& error) {
+    throw IoError(concat(error.what(), amounts()));
+  }
+  net::check_payload(net::open_header(encoded, {kMaxPayloadBytes, identity_.generation}, socket.peer()), bytes,
+                     socket.peer());
+}
+
+void TcpTransport::check_header(int peer, const net::EncodedHeader& encoded, const net::FrameHeader& expected,
+                                std::size_t payload_bytes) const {
+  const std::string& sender = peers_[static_cast<std::size_t>(peer)].socket.peer();
+  const net::FrameHeader header = net::open_header(encoded, {kMaxPayloadBytes, identity_.generation}, sender);
+  check_same_collective(expected, name_of(context_.rank), header, name_of(peer));
+  if (header.payload_bytes == payload_bytes) return;
+  throw FormatError(concat(sender, " sent ", header.payload_bytes, " bytes where ", payload_bytes, " were expected"));
+}
+
+void TcpTransport::flush(const Deadline& deadline) {
+  constexpr int kNobody = -1;
+  Idling idling(*this);
+  while (queued_ > 0) {
+    if (send_all_queued())
+      idling.has_moved();
+    else if (!idling.pause(kNobody, deadline))
+      throw TimeoutError(concat("messages for ", queued_, " ranks not taken for ", format_seconds(deadline.waited())));
+  }
+}
+
+bool TcpTransport::sleep_until_ready(int receiving_from, const Deadline& deadline) {
+  poll_entries_.clear();
+  for (int peer = 0; peer < static_cast<int>(peers_.size()); ++peer) {
+    const Peer& entry = peers_[static_cast<std::size_t>(peer)];
+    const int events = (entry.has_queued() ? POLLOUT : 0) | (peer == receiving_from ? POLLIN : 0);
+    if (events != 0) poll_entries_.push_back({entry.socket.fd(), static_cast<short>(events), 0});
+  }
+  Deadline wake_up = deadline;
+  if (unconnected_ > 0) {
+    listener_->append_poll_entries(poll_entries_);
+    wake_up = wake_up.earliest(listener_->next_deadline());
+  }
+  const int ready = ::poll(poll_entries_.data(), poll_entries_.size(), wake_up.poll_timeout_ms());
+  if (ready < 0 && errno != EINTR) throw IoError("poll", errno);
+  if (unconnected_ > 0) accept_waiting();
+  return ready > 0 || !deadline.has_expired();
+}
+
+void TcpTransport::interrupt() noexcept {
+  const std::scoped_lock lock(sockets_mutex_);
+  is_interrupted_ = true;
+  for (Peer& peer : peers_) peer.socket.shutdown();
+}
+
+Traffic TcpTransport::sent() const noexcept {
+  const std::uint64_t messages = messages_sent_;
+  return {payload_bytes_sent_, messages * net::kFrameHeaderBytes, messages};
+}
+
+}  // namespace lockstep::comm

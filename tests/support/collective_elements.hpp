@@ -1,0 +1,154 @@
+#pragma once
+/// @file
+/// Elements, and what they must become: shared by the checks of collectives.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "support/catch.hpp"
+#include "support/collective_checks.hpp"
+#include "support/run_ranks.hpp"
+
+namespace lockstep::test {
+
+using comm::Buffer;
+using comm::JobContext;
+using comm::ProcessGroup;
+using comm::ReduceOp;
+
+inline const std::vector<int> kWorldSizes{1, 2, 3, 4, 5, 8};
+inline const std::vector<ReduceOp> kOps{ReduceOp::kSum, ReduceOp::kProduct, ReduceOp::kMin, ReduceOp::kMax,
+                                        ReduceOp::kMean};
+inline const std::vector<DType> kDTypes{DType::kFloat32, DType::kFloat64, DType::kBFloat16, DType::kInt32,
+                                        DType::kInt64};
+
+// A small integer as an element; every dtype holds those exactly.
+template <typename T>
+T element(double value) {
+  if constexpr (std::is_same_v<T, BFloat16>) {
+    const auto single = static_cast<float>(value);
+    std::uint32_t bits = 0;
+    std::memcpy(&bits, &single, sizeof bits);
+    return {static_cast<std::uint16_t>(bits >> 16)};
+  } else {
+    return static_cast<T>(value);
+  }
+}
+
+template <typename T>
+bool is_equal(T a, T b) {
+  return std::memcmp(&a, &b, sizeof a) == 0;
+}
+
+// Calls `body` with a value of the element type of `dtype`.
+template <typename Body>
+std::string with_element_type(DType dtype, Body body) {
+  switch (dtype) {
+    case DType::kFloat32:
+      return body(float{});
+    case DType::kFloat64:
+      return body(double{});
+    case DType::kBFloat16:
+      return body(BFloat16{});
+    case DType::kInt32:
+      return body(std::int32_t{});
+    case DType::kInt64:
+      return body(std::int64_t{});
+    case DType::kUInt8:
+      return body(std::uint8_t{});
+  }
+  return "no such dtype";
+}
+
+// What element `index` of rank `rank`'s data holds where it is only moved: neighbours, ranks and parts differ, and the
+// value says where it comes from. Below 128, which bfloat16 holds exactly.
+inline double moved_value(int rank, std::int64_t index) { return static_cast<double>((rank * 17 + index) % 127); }
+
+// What rank `rank` contributes to element `index`. Neighbouring elements and ranks differ.
+inline double contribution(int rank, std::int64_t index, int world_size, DType dtype, ReduceOp op) {
+  const std::int64_t mixed = rank + index;
+  switch (op) {
+    case ReduceOp::kSum:
+      // Decodable: digit (rank + index) mod 8 in base 8 says how often the rank was counted. bfloat16 has 8 bits.
+      return dtype == DType::kBFloat16 ? static_cast<double>(mixed % 5 + 1)
+                                       : std::pow(8.0, static_cast<double>(mixed % 8));
+    case ReduceOp::kProduct:
+      return static_cast<double>(mixed % 2 + 1);
+    case ReduceOp::kMin:
+    case ReduceOp::kMax:
+      return static_cast<double>((7 * rank + 3 * index) % 11 - 5);
+    case ReduceOp::kMean:
+      return static_cast<double>(world_size * (mixed % 4));  // so that integers divide without a rest
+  }
+  return 0;
+}
+
+inline double expected(std::int64_t index, int world_size, DType dtype, ReduceOp op) {
+  double result = contribution(0, index, world_size, dtype, op);
+  for (int rank = 1; rank < world_size; ++rank) {
+    const double value = contribution(rank, index, world_size, dtype, op);
+    if (op == ReduceOp::kProduct)
+      result *= value;
+    else if (op == ReduceOp::kMin)
+      result = std::min(result, value);
+    else if (op == ReduceOp::kMax)
+      result = std::max(result, value);
+    else
+      result += value;
+  }
+  return op == ReduceOp::kMean ? result / world_size : result;
+}
+
+template <typename T, typename ValueOf>
+std::vector<T> filled(std::int64_t count, ValueOf value_of) {
+  std::vector<T> values(static_cast<std::size_t>(count));
+  for (std::int64_t i = 0; i < count; ++i) values[static_cast<std::size_t>(i)] = element<T>(value_of(i));
+  return values;
+}
+
+// "" or the first element that is not as it should be.
+template <typename T, typename ValueOf>
+std::string difference(const std::vector<T>& values, ValueOf value_of) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (!is_equal(values[i], element<T>(value_of(static_cast<std::int64_t>(i))))) return concat("element ", i);
+  }
+  return "";
+}
+
+template <typename T>
+Buffer buffer_of(std::vector<T>& values) {
+  return comm::host_buffer(std::span(values));
+}
+
+constexpr double kUntouched = 99;
+
+// Runs `body` on every rank of a job; what it returns, if anything, is wrong.
+inline void check_on_all_ranks(const GroupFactory& make_group, int world_size,
+                               const std::function<std::string(ProcessGroup&)>& body) {
+  const auto problems =
+      run_ranks_for<std::string>(world_size, [&](JobContext context) { return body(*make_group(std::move(context))); });
+  for (const std::string& problem : problems) {
+    CAPTURE(world_size);
+    CHECK(problem == "");
+  }
+}
+
+// Remembers the first thing that is wrong on a rank.
+class Findings {
+ public:
+  explicit Findings(const ProcessGroup& group) : prefix_(concat("rank ", group.rank(), ": ")) {}
+  template <typename... Parts>
+  void add(const std::string& wrong, const Parts&... what) {
+    if (!wrong.empty() && first_.empty()) first_ = concat(prefix_, what..., ": wrong from ", wrong);
+  }
+  [[nodiscard]] const std::string& first() const { return first_; }
+
+ private:
+  std::string prefix_;
+  std::string first_;
+};
+
+}  // namespace lockstep::test

@@ -1,0 +1,164 @@
+// The part of every_collective_checks.hpp that is about how calls are made: in place, together, later, in part groups.
+#include "support/collective_elements.hpp"
+#include "support/every_collective_checks.hpp"
+
+namespace lockstep::test {
+
+void check_in_place(const GroupFactory& make_group) {
+  check_on_all_ranks(make_group, 3, [](ProcessGroup& group) -> std::string {
+    constexpr std::int64_t kCount = 5000;
+    const int rank = group.rank();
+    const auto part = [&](std::vector<float>& whole) {
+      return comm::host_buffer(std::span(whole).subspan(static_cast<std::size_t>(rank * kCount), kCount));
+    };
+    const auto gathered = [](std::int64_t i) { return moved_value(static_cast<int>(i / kCount), i % kCount); };
+    const auto own_part = [&](std::int64_t i) { return i / kCount == rank ? gathered(i) : kUntouched; };
+    Findings findings(group);
+
+    std::vector<float> values = filled<float>(3 * kCount, own_part);
+    group.all_gather(buffer_of(values), part(values)).synchronize();
+    findings.add(difference(values, gathered), "all_gather");
+
+    values = filled<float>(3 * kCount, own_part);
+    group.gather(buffer_of(values), part(values), 1).synchronize();
+    if (rank == 1) findings.add(difference(values, gathered), "gather");
+
+    const auto own = [&](std::int64_t i) { return contribution(rank, i, 3, DType::kFloat32, ReduceOp::kSum); };
+    values = filled<float>(3 * kCount, own);
+    group.reduce_scatter(part(values), buffer_of(values)).synchronize();
+    const auto sums = [&](std::int64_t i) {
+      return i / kCount == rank ? expected(i, 3, DType::kFloat32, ReduceOp::kSum) : own(i);
+    };
+    findings.add(difference(values, sums), "reduce_scatter");
+
+    values = filled<float>(3 * kCount, [&](std::int64_t i) { return rank == 2 ? gathered(i) : kUntouched; });
+    group.scatter(part(values), buffer_of(values), 2).synchronize();
+    const auto scattered = [&](std::int64_t i) { return rank == 2 || i / kCount == rank ? gathered(i) : kUntouched; };
+    findings.add(difference(values, scattered), "scatter");
+    return findings.first();
+  });
+}
+
+void check_grouped_calls(const GroupFactory& make_group) {
+  check_on_all_ranks(make_group, 4, [](ProcessGroup& group) -> std::string {
+    constexpr std::int64_t kCount = 600000;  // more than the system buffers: sends that wait for each other would hang
+    const int rank = group.rank();
+    std::vector<float> own = filled<float>(kCount, [&](std::int64_t i) { return moved_value(rank, i); });
+    std::vector<std::vector<float>> received(4, std::vector<float>(kCount));
+    std::vector<std::int64_t> counter{1};
+    group.group_start();
+    for (int peer = 0; peer < 4; ++peer) {
+      if (peer == rank) continue;
+      group.send(buffer_of(own), peer);
+      group.recv(buffer_of(received[static_cast<std::size_t>(peer)]), peer);
+    }
+    group.all_reduce(buffer_of(counter));
+    group.all_reduce(buffer_of(counter));
+    group.group_end().synchronize();
+
+    Findings findings(group);
+    for (int peer = 0; peer < 4; ++peer) {
+      if (peer == rank) continue;
+      findings.add(
+          difference(received[static_cast<std::size_t>(peer)], [&](std::int64_t i) { return moved_value(peer, i); }),
+          "from rank ", peer);
+    }
+    findings.add(counter[0] == 16 ? "" : "the sum of sums", "all_reduce");
+    return findings.first();
+  });
+}
+
+void check_coalesced(const GroupFactory& make_group) {
+  check_on_all_ranks(make_group, 3, [](ProcessGroup& group) -> std::string {
+    const std::vector<std::int64_t> counts{0, 1, 70000, 3, 0, 1000};
+    std::vector<std::vector<float>> values;
+    std::vector<Buffer> buffers;
+    for (const std::int64_t count : counts) {
+      values.push_back(filled<float>(count, [&](std::int64_t i) {
+        return contribution(group.rank(), i + count, 3, DType::kFloat32, ReduceOp::kMean);
+      }));
+    }
+    for (auto& part : values) buffers.push_back(buffer_of(part));
+    const std::uint64_t messages_before = group.traffic_sent().messages;
+    group.all_reduce_coalesced(buffers, ReduceOp::kMean).synchronize();
+    const std::uint64_t messages = group.traffic_sent().messages - messages_before;
+
+    std::vector<float> as_one(71004);  // the sum of counts
+    const std::uint64_t messages_of_one_before = group.traffic_sent().messages;
+    group.all_reduce(buffer_of(as_one)).synchronize();
+    const std::uint64_t messages_of_one = group.traffic_sent().messages - messages_of_one_before;
+    Findings findings(group);
+    findings.add(messages == messages_of_one ? "" : "the number of messages", "all_reduce_coalesced");
+    for (std::size_t part = 0; part < values.size(); ++part) {
+      findings.add(
+          difference(values[part],
+                     [&](std::int64_t i) { return expected(i + counts[part], 3, DType::kFloat32, ReduceOp::kMean); }),
+          "buffer ", part);
+    }
+    return findings.first();
+  });
+}
+
+void check_deferred(const GroupFactory& make_group) {
+  check_on_all_ranks(make_group, 3, [](ProcessGroup& group) -> std::string {
+    const comm::CollectiveOptions deferred{.launch = comm::Launch::kDeferred};
+    std::vector<std::int64_t> values{1};
+    for (int i = 0; i < 3; ++i) group.all_reduce(buffer_of(values), ReduceOp::kSum, deferred).synchronize();
+    if (values[0] != 27) return "three in a row";
+    group.all_reduce(buffer_of(values), ReduceOp::kSum, deferred);  // dropped: the next call takes it along
+    group.all_reduce(buffer_of(values)).synchronize();
+    if (values[0] != 27 * 9) return "a dropped one";
+    comm::Work first = group.all_reduce(buffer_of(values), ReduceOp::kSum, deferred);
+    comm::Work second = group.all_reduce(buffer_of(values), ReduceOp::kSum, deferred);
+    second.synchronize();
+    first.synchronize();
+    if (values[0] != 27 * 81) return "two at once";
+    return "";
+  });
+  // Dropped, and nothing follows: the group's end runs it.
+  std::vector<std::int64_t> sums(3);
+  const auto outcomes = run_ranks(3, [&](JobContext context) {
+    std::int64_t& sum = sums[static_cast<std::size_t>(context.rank)];
+    sum = context.rank;
+    const auto group = make_group(std::move(context));
+    group->all_reduce(comm::host_buffer(std::span(&sum, 1)), ReduceOp::kSum, {.launch = comm::Launch::kDeferred});
+  });
+  for (const RankOutcome& outcome : outcomes) CHECK(outcome.message() == "");
+  CHECK(sums == std::vector<std::int64_t>{3, 3, 3});
+}
+
+void check_split(const GroupFactory& make_group) {
+  check_on_all_ranks(make_group, 5, [](ProcessGroup& group) -> std::string {
+    const int rank = group.rank();
+    Findings findings(group);
+    const auto sum_over = [](ProcessGroup& of, std::int64_t value) {
+      std::vector<std::int64_t> values(20000, value);
+      of.all_reduce(buffer_of(values)).synchronize();
+      return values.back();
+    };
+    // Even ranks 0, 2, 4 and odd ranks 1, 3, each in reversed order.
+    const auto half = group.split(rank % 2, -rank);
+    const int expected_rank = rank % 2 == 0 ? 2 - rank / 2 : 1 - rank / 2;
+    findings.add(half->rank() == expected_rank ? "" : "its rank", "the half");
+    findings.add(half->world_size() == (rank % 2 == 0 ? 3 : 2) ? "" : "its size", "the half");
+    findings.add(sum_over(*half, rank) == (rank % 2 == 0 ? 6 : 4) ? "" : "its sum", "the half");
+    findings.add(sum_over(group, 1) == 5 ? "" : "the sum of all", "between");
+    std::vector<std::int64_t> first{half->rank() == 0 ? rank : -1};
+    half->broadcast(buffer_of(first), 0).synchronize();
+    findings.add(first[0] == (rank % 2 == 0 ? 4 : 3) ? "" : "the broadcast", "the half");
+
+    // Only ranks 1 to 4 go on, in two groups of neighbours; then each of those alone.
+    const auto pair = group.split(rank == 0 ? ProcessGroup::kNoColor : (rank - 1) / 2);
+    if (rank == 0) {
+      findings.add(pair == nullptr ? "" : "a group for a rank that joins none", "no color");
+    } else {
+      findings.add(sum_over(*pair, rank) == (rank <= 2 ? 3 : 7) ? "" : "its sum", "the pair");
+      const auto alone = pair->split(pair->rank());
+      findings.add(sum_over(*alone, rank) == rank ? "" : "its sum", "alone");
+    }
+    group.barrier().synchronize();
+    return findings.first();
+  });
+}
+
+}  // namespace lockstep::test
