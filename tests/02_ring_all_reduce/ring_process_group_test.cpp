@@ -75,6 +75,7 @@ TEST_CASE("grouped calls of a ring move at the same time", "[ring][chapter][mult
 }
 TEST_CASE("the ring reduces several buffers as one", "[ring][chapter][multirank]") { test::check_coalesced(kRing); }
 TEST_CASE("a ring splits into rings", "[ring][chapter][multirank]") { test::check_split(kRing); }
+TEST_CASE("the ring moves objects", "[ring][chapter][multirank]") { test::check_objects(kRing); }
 TEST_CASE("a ring's deferred calls run in time", "[ring][chapter][multirank]") { test::check_deferred(kRing); }
 TEST_CASE("ranks of a ring that disagree in any collective are told who did what", "[ring][chapter][multirank]") {
   test::check_mismatches_of_every_collective(kRing);

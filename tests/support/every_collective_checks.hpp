@@ -24,6 +24,9 @@ void check_coalesced(const GroupFactory& make_group);
 /// Groups of even and odd ranks, in reversed order, and a rank that joins none; groups of a group; both kinds in turns.
 void check_split(const GroupFactory& make_group);
 
+/// JSON objects of different lengths, from every root and from all ranks; one that is too long.
+void check_objects(const GroupFactory& make_group);
+
 /// Deferred calls run when waited for, with the next call, or at the end.
 void check_deferred(const GroupFactory& make_group);
 

@@ -1,4 +1,7 @@
 // The part of every_collective_checks.hpp that is about how calls are made: in place, together, later, in part groups.
+#include <nlohmann/json.hpp>
+
+#include "comm/objects.hpp"
 #include "support/collective_elements.hpp"
 #include "support/every_collective_checks.hpp"
 
@@ -158,6 +161,35 @@ void check_split(const GroupFactory& make_group) {
     }
     group.barrier().synchronize();
     return findings.first();
+  });
+}
+
+void check_objects(const GroupFactory& make_group) {
+  const auto object_of = [](int rank) {
+    return nlohmann::json{{"rank", rank}, {"host", std::string(static_cast<std::size_t>(rank * 1000), 'x')}};
+  };
+  for (const int world_size : {1, 3}) {
+    check_on_all_ranks(make_group, world_size, [&](ProcessGroup& group) -> std::string {
+      for (int root = 0; root < world_size; ++root) {
+        if (comm::broadcast_object(group, object_of(group.rank()), root) != object_of(root)) return "broadcast_object";
+      }
+      const std::vector<nlohmann::json> all = comm::all_gather_object(group, object_of(group.rank()));
+      for (int rank = 0; rank < world_size; ++rank) {
+        if (all.at(static_cast<std::size_t>(rank)) != object_of(rank)) return "all_gather_object";
+      }
+      return comm::all_gather_object(group, nlohmann::json()).back().is_null() ? "" : "a null object";
+    });
+  }
+  // Too long: refused before anything is sent, so the group goes on.
+  check_on_all_ranks(make_group, 2, [&](ProcessGroup& group) -> std::string {
+    const nlohmann::json too_long = std::string(static_cast<std::size_t>(comm::kMaxObjectBytes), 'x');
+    try {
+      (void)comm::all_gather_object(group, too_long);
+      return "a long object was sent";
+    } catch (const ContractError& error) {
+      if (std::string(error.what()).find("Send large data as a buffer") == std::string::npos) return error.what();
+    }
+    return comm::broadcast_object(group, 1, 0) == 1 ? "" : "the call after it";
   });
 }
 
