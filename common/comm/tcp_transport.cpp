@@ -18,10 +18,10 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-// A wait for a connection is cut into slices, so that the death of a rank is noticed meanwhile. The handshake gets
-// longer: giving it up half-way costs a connection.
+// A wait for a connection is cut into slices, so that the death of a rank is noticed meanwhile.
 constexpr auto kWaitSlice = 200ms;
-constexpr auto kConnectSlice = 2000ms;
+// A handshake that has begun gets longer: the peer might believe it done, and send.
+constexpr auto kHandshakeSlice = 5s;
 // How long a rank looks again and again before it sleeps: about what going to sleep and waking up cost.
 constexpr auto kSpinLimit = 50us;
 // This rank's own limit on a payload is what it expects; a frame that announces this much is damaged or forged.
@@ -71,13 +71,12 @@ void TcpTransport::connect_to(int peer, const Deadline& deadline) {
   std::string address;
   for (;;) {
     throw_if_failed(task);
+    const auto slice = Deadline::after(kWaitSlice).earliest(deadline);
     try {
-      // The address is looked up in short slices; the handshake that follows gets a longer one.
-      if (address.empty()) {
-        address = context_.store->get(concat(address_prefix_, peer), Deadline::after(kWaitSlice).earliest(deadline));
-      }
-      adopt(peer, net::connect_authenticated(net::SocketAddress::parse(address), context_.token, identity_,
-                                             name_of(peer), Deadline::after(kConnectSlice).earliest(deadline)));
+      if (address.empty()) address = context_.store->get(concat(address_prefix_, peer), slice);
+      adopt(peer,
+            net::connect_authenticated(net::SocketAddress::parse(address), context_.token, identity_, name_of(peer),
+                                       Deadline::after(kHandshakeSlice).earliest(deadline), slice));
       return;
     } catch (const TimeoutError& error) {
       if (!deadline.has_expired()) continue;

@@ -40,13 +40,16 @@ using Proof = std::array<std::byte, kProofBytes>;
 enum class HandshakeVerdict : std::uint16_t { kAccepted = 0, kWrongToken = 1, kWrongGeneration = 2, kWrongRole = 3 };
 
 /// Connects to a GuardedListener and proves the token, trying again while nobody listens or the listener is swamped.
-/// @param peer_name  How messages name the listener; its address is added: "rank 0" -> "rank 0 (127.0.0.1:4242)".
-/// @throws TimeoutError  Nobody listens, or the listener does not answer, until `deadline`.
+/// @param peer_name   How messages name the listener; its address is added: "rank 0" -> "rank 0 (127.0.0.1:4242)".
+/// @param deadline    For all of it.
+/// @param connect_by  When to give up if nobody listens: for callers that look after other things and come again. A
+///                    handshake that has begun is not given up before `deadline`: the listener might believe it done.
+/// @throws TimeoutError  Nobody listens until `connect_by`, or the listener does not answer until `deadline`.
 /// @throws FormatError   Something else answers (shows what), or another version.
 /// @throws Error         The token, the generation or the role is not the listener's; says which.
 [[nodiscard]] TcpSocket connect_authenticated(const SocketAddress& address, const std::string& token,
                                               const Identity& identity, const std::string& peer_name,
-                                              const Deadline& deadline);
+                                              const Deadline& deadline, const Deadline& connect_by = Deadline::never());
 
 /// The listener's end for one connection, advanced whenever bytes arrive; never waits.
 class HandshakeServer {

@@ -68,16 +68,17 @@ void prove_to_listener(TcpSocket& socket, const std::string& token, const Identi
 }  // namespace
 
 TcpSocket connect_authenticated(const SocketAddress& address, const std::string& token, const Identity& identity,
-                                const std::string& peer_name, const Deadline& deadline) {
+                                const std::string& peer_name, const Deadline& deadline, const Deadline& connect_by) {
   for (;;) {
-    TcpSocket socket = TcpSocket::connect(address, deadline);
+    TcpSocket socket = TcpSocket::connect(address, connect_by.earliest(deadline));
     socket.set_peer(concat(peer_name, " (", address.text(), ")"));
     try {
       prove_to_listener(socket, token, identity, deadline);
       return socket;
-    } catch (const IoError&) {
+    } catch (const IoError& error) {
       // A listener swamped by strangers drops whoever is not through yet; honest ranks come again.
       if (deadline.remaining() < 50ms) throw;
+      if (connect_by.has_expired()) throw TimeoutError(error.what());
       std::this_thread::sleep_for(20ms);
     } catch (const TimeoutError& error) {
       throw TimeoutError(concat(error.what(), "; connected, but the handshake was not answered (is another program ",
