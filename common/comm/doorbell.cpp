@@ -16,9 +16,8 @@ namespace {
 
 using Clock = Deadline::Clock;
 
-constexpr int kLooksBetweenClocks = 64;  // reading the clock costs as much as many looks
-constexpr std::chrono::microseconds kSpin{50};
-constexpr int kYields = 64;
+constexpr WaitPolicy kOwnProcessor{.looks = 64, .rounds = 64, .spin = std::chrono::microseconds{50}};
+constexpr WaitPolicy kSharedProcessor{.looks = 1, .rounds = 64, .spin = std::chrono::microseconds{50}};
 
 int processors_of_this_process() {
   cpu_set_t allowed;
@@ -57,23 +56,19 @@ void Doorbell::wake() noexcept {
 }
 
 WaitPolicy WaitPolicy::for_ranks(int ranks_on_host) {
-  if (ranks_on_host <= processors_of_this_process()) return {.spin = kSpin, .yields = 0};
-  return {.spin = {}, .yields = kYields};
+  return ranks_on_host <= processors_of_this_process() ? kOwnProcessor : kSharedProcessor;
 }
 
 bool Waiter::wait_slowly(Condition is_ready, const void* condition, const Deadline& deadline) {
-  if (policy_.spin.count() > 0) {
-    const auto end = std::min(Clock::now() + policy_.spin, deadline.when());
-    do {
-      for (int look = 0; look < kLooksBetweenClocks; ++look) {
-        if (is_ready(condition)) return true;
-        relax();
-      }
-    } while (Clock::now() < end);
-  }
-  for (int i = 0; i < policy_.yields; ++i) {
+  std::chrono::nanoseconds spun{0};
+  for (int round = 0; round < policy_.rounds && spun < policy_.spin; ++round) {
+    const auto begin = Clock::now();
+    for (int look = 0; look < policy_.looks; ++look) {
+      if (is_ready(condition)) return true;
+      relax();
+    }
+    spun += Clock::now() - begin;
     ::sched_yield();
-    if (is_ready(condition)) return true;
   }
   return sleep(is_ready, condition, deadline);
 }

@@ -30,13 +30,15 @@ struct alignas(64) Doorbell {
 };
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free, "a lock would live in one process only");
 
-/// How long to do what before sleeping.
+/// What to do before sleeping: rounds of looking, each ended by offering the processor to others (sched_yield), which
+/// costs little where nobody wants it. Without the offers, a rank that looks for another one would keep it from the
+/// very processor it needs, as soon as anything else runs on the machine.
 struct WaitPolicy {
-  std::chrono::nanoseconds spin{0};  ///< Looking again and again: the fastest, and it keeps a processor busy.
-  int yields = 0;                    ///< Then: times the processor is offered to others between two looks.
+  int looks = 1;                     ///< Per round; many look fastest.
+  int rounds = 0;                    ///< At most.
+  std::chrono::nanoseconds spin{0};  ///< At most, in looks alone: time in which others ran does not count.
 
-  /// Spins where every rank of the host has a processor of its own; otherwise the rank that is waited for may need this
-  /// very processor, so the wait starts with offering it.
+  /// Looks often where every rank of the host has a processor of its own; otherwise once per round.
   [[nodiscard]] static WaitPolicy for_ranks(int ranks_on_host);
 };
 
