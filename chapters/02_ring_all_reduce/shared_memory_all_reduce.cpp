@@ -11,16 +11,14 @@
 namespace lockstep::ring {
 namespace {
 
-constexpr std::size_t kSegmentBytes = std::size_t{256} << 10;
+constexpr std::size_t kSegmentBytes = std::size_t{512} << 10;
 
 constexpr std::int64_t kLine = 64;
 
-constexpr std::array<SmallBufferLimit, 3> kSmallBufferLimits{{{2, 8 << 10}, {4, 8 << 10}, {8, 8 << 10}}};
-
-std::size_t small_bytes_for(int world_size) {
-  const auto limit =
-      std::ranges::find_if(kSmallBufferLimits, [&](const auto& row) { return world_size <= row.world_size; });
-  return limit == kSmallBufferLimits.end() ? kSmallBufferLimits.back().bytes : limit->bytes;
+SmallBufferLimits limits_for(int world_size) {
+  const auto row =
+      std::ranges::find_if(kSmallBufferRows, [&](const auto& each) { return world_size <= each.world_size; });
+  return row == kSmallBufferRows.end() ? kSmallBufferRows.back().limits : row->limits;
 }
 
 std::int64_t width_of(const comm::Buffer& values) { return static_cast<std::int64_t>(bytes_of(values.dtype)); }
@@ -46,8 +44,8 @@ SharedMemoryAllReduce::SharedMemoryAllReduce(std::shared_ptr<comm::SharedMemory>
       registered_(registered),
       rank_(memory_->rank()),
       world_size_(memory_->world_size()),
-      small_bytes_(options.small_bytes.value_or(small_bytes_for(world_size_))),
-      meeting_(memory_, small_bytes_, deadline),
+      small_(options.small.value_or(limits_for(world_size_))),
+      meeting_(memory_, small_.private_bytes, deadline),
       // A staged segment per rank, and one of results; two of each, used in turn.
       segments_(memory_->grow(2 * static_cast<std::size_t>(world_size_ + 1) * kSegmentBytes, deadline)),
       shared_buffers_(static_cast<std::size_t>(world_size_)),
@@ -58,27 +56,36 @@ void SharedMemoryAllReduce::run(const comm::Buffer& values, const comm::Fingerpr
   memory_->check_not_interrupted();
   const Call call{values, fingerprint, deadline};
   const auto bytes = static_cast<std::size_t>(values.bytes());
-  if (bytes <= small_bytes_) return reduce_slots(call);
-
   const auto offset = registered_.find(values.data, bytes);
-  (void)meeting_.own_slot();  // stays empty
-  if (!offset) copy_in(call, 0);
-  meeting_.arrive(fingerprint, offset ? static_cast<std::int64_t>(*offset) : SharedMemoryMeeting::kPrivate, deadline);
+
+  // What the others need of private memory must be there before the ranks meet. A registered buffer goes to its slot
+  // only if it surely will be read there: its elements are still in the caches of those who wrote them.
+  const bool is_small = bytes <= (offset ? small_.registered_bytes : small_.private_bytes);
+  const std::span<std::byte> slot = meeting_.next_slot();
+  if (is_small && bytes > 0) std::memcpy(slot.data(), values.data, bytes);
+  if (!is_small && !offset) copy_in(call, 0);
+  meet(call, offset ? static_cast<std::int64_t>(*offset) : SharedMemoryMeeting::kPrivate);
+
+  // All ranks have heard the same, so all take the same way.
+  const auto private_ranks = std::ranges::count(shared_buffers_, nullptr);
+  const bool is_in_slots = bytes <= small_.private_bytes && private_ranks == world_size_;
+  if (bytes <= small_.registered_bytes || is_in_slots) return reduce_slots(call);
+  if (private_ranks == 0) return reduce_in_place(call);
+  reduce_segments(call, bytes <= small_.private_bytes ? FirstSegment::kMissing : FirstSegment::kCopied);
+}
+
+void SharedMemoryAllReduce::meet(const Call& call, std::int64_t offset) {
+  meeting_.arrive(call.fingerprint, offset, call.deadline);
   for (std::size_t rank = 0; rank < shared_buffers_.size(); ++rank) {
     const std::int64_t theirs = meeting_.offsets()[rank];
     const bool is_private = theirs == SharedMemoryMeeting::kPrivate;
+    const auto bytes = static_cast<std::size_t>(call.values.bytes());
     shared_buffers_[rank] = is_private ? nullptr : memory_->at(static_cast<std::uint64_t>(theirs), bytes);
   }
-  // All ranks have heard the same offsets, so all take the same way.
-  const bool is_all_shared = std::ranges::find(shared_buffers_, nullptr) == shared_buffers_.end();
-  is_all_shared ? reduce_in_place(call) : reduce_segments(call);
 }
 
 // Every rank reduces all slots: P times the additions, but nobody waits for a result.
 void SharedMemoryAllReduce::reduce_slots(const Call& call) {
-  const std::span<std::byte> own = meeting_.own_slot();
-  if (call.values.count > 0) std::memcpy(own.data(), call.values.data, static_cast<std::size_t>(call.values.bytes()));
-  meeting_.arrive(call.fingerprint, SharedMemoryMeeting::kPrivate, call.deadline);
   if (call.values.count == 0) return;
   for (int rank = 0; rank < world_size_; ++rank) sources_[rank] = meeting_.slot(rank);
   destinations_.assign(1, call.values.data);
@@ -103,13 +110,14 @@ void SharedMemoryAllReduce::reduce_in_place(const Call& call) {
 // Segment i + 1 is copied in before segment i's results are copied out, so a rank that is a little late finds work.
 // Staged segment i is free again once all have reduced it, its results once all have copied in segment i + 2, since a
 // rank copies i's results out before it copies i + 2 in.
-void SharedMemoryAllReduce::reduce_segments(const Call& call) {
+void SharedMemoryAllReduce::reduce_segments(const Call& call, FirstSegment first) {
   using Progress = SharedMemoryMeeting::Progress;
   constexpr auto kBytes = static_cast<std::int64_t>(kSegmentBytes);
   const std::int64_t segments = (call.values.bytes() + kBytes - 1) / kBytes;
   for (std::int64_t i = 0; i <= segments; ++i) {
     const bool is_past_end = i == segments;
-    if (i > 0 && !is_past_end) {  // segment 0 is in: run() copied it before the ranks met
+    const bool is_missing = !is_past_end && (i > 0 || first == FirstSegment::kMissing);
+    if (is_missing) {
       if (shared_buffers_[rank_] == nullptr) copy_in(call, i);
       meeting_.signal(Progress::kCopied);
     }
@@ -118,7 +126,7 @@ void SharedMemoryAllReduce::reduce_segments(const Call& call) {
       copy_out(call, i - 1);
     }
     if (is_past_end) break;
-    if (i > 0) meeting_.wait_for_all(Progress::kCopied, call.deadline);
+    if (is_missing) meeting_.wait_for_all(Progress::kCopied, call.deadline);
     reduce_segment(call, i);
     meeting_.signal(Progress::kReduced);
   }

@@ -1,6 +1,7 @@
 #pragma once
 /// @file
 /// All-reduce between the ranks of one host without messages: every rank reads the others' elements where they are.
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -14,15 +15,29 @@
 
 namespace lockstep::ring {
 
-/// Up to which size a buffer goes through the slots, by world size.
-struct SmallBufferLimit {
-  int world_size = 0;     ///< Up to this many ranks.
-  std::size_t bytes = 0;  ///< Largest buffer that is exchanged in one step.
+/// Up to which size buffers go through the slots.
+struct SmallBufferLimits {
+  std::size_t private_bytes = 0;     ///< Where all ranks have private memory.
+  std::size_t registered_bytes = 0;  ///< Where any has registered memory: no more than private_bytes.
 };
+
+/// The limits for up to `world_size` ranks.
+struct SmallBufferRow {
+  int world_size = 0;        ///< The last row serves any more.
+  SmallBufferLimits limits;  ///< In bytes of the whole buffer.
+};
+
+/// Where the ways cross on a machine of two cores (AMD EPYC 9005, tests/bench/shared_memory_bench.cpp, float32 sum).
+/// Microseconds through the slots / in segments / in place, at 2, 8, 16 and 32 KiB:
+///   2 ranks  1.9 / 1.4 / 0.8    2.2 / 2.2 / 0.9    2.7 / 2.8 / 1.0    4.8 / 4.5 / 1.2
+///   4 ranks  4.5 / 7.0 / 6.9    5.8 / 9.0 / 7.1    8.2 / 10 / 7.4     13 / 12 / 7.9
+///   8 ranks  11 / 17 / 17       15 / 21 / 18       21 / 23 / 19       32 / 27 / 22
+inline constexpr std::array<SmallBufferRow, 3> kSmallBufferRows{
+    {{2, {16 << 10, 1 << 10}}, {4, {16 << 10, 8 << 10}}, {8, {16 << 10, 8 << 10}}}};
 
 /// What a measurement or a test changes; the defaults are right. Equal on all ranks.
 struct SharedMemoryAllReduceOptions {
-  std::optional<std::size_t> small_bytes;  ///< Instead of the measured limit of small buffers.
+  std::optional<SmallBufferLimits> small;  ///< Instead of the row of kSmallBufferRows.
 };
 
 /// Three ways, chosen by size and by where the buffers are; all add in the order of the ranks, so they give the same
@@ -60,9 +75,13 @@ class SharedMemoryAllReduce {
     const Deadline& deadline;
   };
 
+  void meet(const Call& call, std::int64_t offset);
   void reduce_slots(const Call& call);
   void reduce_in_place(const Call& call);
-  void reduce_segments(const Call& call);
+  /// Whether segment 0 was copied before the ranks met. It was not where private ranks took their small buffers for
+  /// the slots' and registered ranks did not: a rare mixture, which pays one wait more.
+  enum class FirstSegment { kCopied, kMissing };
+  void reduce_segments(const Call& call, FirstSegment first);
 
   [[nodiscard]] Chunk segment_of(const Call& call, std::int64_t index) const;
   void copy_in(const Call& call, std::int64_t index);
@@ -75,7 +94,7 @@ class SharedMemoryAllReduce {
   const comm::RegisteredMemory& registered_;
   int rank_;
   int world_size_;
-  std::size_t small_bytes_;
+  SmallBufferLimits small_;
   SharedMemoryMeeting meeting_;
   comm::SharedRegion segments_;
   std::vector<std::byte*> shared_buffers_;  // by rank: where this process has it; null for private memory

@@ -56,7 +56,7 @@ std::byte* SharedMemoryMeeting::elements_of(int rank) const noexcept {
   return region_.data + static_cast<std::size_t>(world_size_) * sizeof(Member) + place * slot_bytes_;
 }
 
-std::span<std::byte> SharedMemoryMeeting::own_slot() noexcept {
+std::span<std::byte> SharedMemoryMeeting::next_slot() noexcept {
   ++meeting_;
   return {elements_of(rank_), slot_bytes_};
 }

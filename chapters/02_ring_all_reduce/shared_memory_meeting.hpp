@@ -35,7 +35,7 @@ class SharedMemoryMeeting {
   SharedMemoryMeeting(std::shared_ptr<comm::SharedMemory> memory, std::size_t slot_bytes, const Deadline& deadline);
 
   /// This rank's slot for the next collective, to be filled before arrive().
-  [[nodiscard]] std::span<std::byte> own_slot() noexcept;
+  [[nodiscard]] std::span<std::byte> next_slot() noexcept;
 
   /// Tells all ranks that this one has entered the collective `own`, and waits for them.
   /// @param offset  Of the rank's buffer in the shared file, or kPrivate.

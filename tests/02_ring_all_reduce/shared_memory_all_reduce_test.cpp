@@ -25,9 +25,17 @@ const std::vector<ReduceOp> kOps{ReduceOp::kSum, ReduceOp::kProduct, ReduceOp::k
 Deadline soon() { return Deadline::after(20s); }
 
 // Where ranks have their buffers. Mixed: odd ranks registered, even ranks private. Slots: private, and all through the
-// slots whatever their size.
-enum class Place { kSlots, kPrivate, kRegistered, kMixed };
-const std::vector<Place> kPlaces{Place::kSlots, Place::kPrivate, Place::kRegistered, Place::kMixed};
+// slots whatever their size. Mixed small: as mixed, while the private ones take their buffers for the slots'.
+enum class Place { kSlots, kPrivate, kRegistered, kMixed, kMixedSmall };
+const std::vector<Place> kPlaces{Place::kSlots, Place::kPrivate, Place::kRegistered, Place::kMixed, Place::kMixedSmall};
+
+bool is_mixed(Place place) { return place == Place::kMixed || place == Place::kMixedSmall; }
+
+ring::SharedMemoryAllReduceOptions options_for(Place place) {
+  const bool has_slots = place == Place::kSlots || place == Place::kMixedSmall;
+  const std::size_t limit = has_slots ? 10000 : 0;
+  return {.small = ring::SmallBufferLimits{limit, place == Place::kSlots ? limit : 0}};
+}
 
 // One rank's end of the all-reduce, and memory to reduce in.
 class Member {
@@ -36,8 +44,8 @@ class Member {
       : context_(context),
         memory_(comm::make_shared_memory(context, "test", soon()).memory),
         registered_(memory_),
-        all_reduce_(memory_, registered_, soon(), {.small_bytes = place == Place::kSlots ? 10000 : 0}),
-        is_registered_(place == Place::kRegistered || (place == Place::kMixed && context.rank % 2 == 1)) {}
+        all_reduce_(memory_, registered_, soon(), options_for(place)),
+        is_registered_(place == Place::kRegistered || (is_mixed(place) && context.rank % 2 == 1)) {}
 
   template <typename T>
   void reduce(std::span<T> values, ReduceOp op, const Deadline& deadline = soon()) {

@@ -106,7 +106,7 @@ int main(int argc, char** argv) {
   try {
     const std::string kind = argc > 1 ? argv[1] : "both";
     ring::SharedMemoryAllReduceOptions options;
-    if (argc > 2) options.small_bytes = std::stoul(argv[2]);
+    if (argc > 2) options.small = ring::SmallBufferLimits{std::stoul(argv[2]), std::stoul(argv[2])};
     const comm::JobContext context = comm::rendezvous("env://");
     Bench bench(context, options);
     std::vector<std::size_t> sizes{1UL << 10, 16UL << 10, 256UL << 10, 4UL << 20, 64UL << 20};
