@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "base/error.hpp"
+#include "comm/transport.hpp"
 
 namespace lockstep::ring {
 namespace {
@@ -81,9 +82,9 @@ void SharedMemoryMeeting::arrive(const comm::Fingerprint& own, std::int64_t offs
 
 void SharedMemoryMeeting::check_same(const comm::Fingerprint& own, int peer) const {
   const Slot& theirs = slot_of(peer);
-  if (theirs.sequence == own.sequence && theirs.tag == to_tag(own)) return;
-  throw MismatchError(concat("ranks called different collectives: rank ", rank_, " ", describe(own), ", rank ", peer,
-                             " ", describe(comm::from_tag(theirs.sequence, theirs.tag))));
+  if (theirs.sequence == own.sequence && theirs.tag == to_tag(own)) return;  // the usual case, without making names
+  comm::check_same_collective({.sequence = own.sequence, .tag = to_tag(own)}, concat("rank ", rank_),
+                              {.sequence = theirs.sequence, .tag = theirs.tag}, concat("rank ", peer));
 }
 
 void SharedMemoryMeeting::signal(Progress progress) noexcept {

@@ -187,13 +187,13 @@ void SharedMemoryTransport::pull(int peer, std::span<std::byte> bytes, const Dea
   }
 }
 
-void SharedMemoryTransport::receive(int peer, std::span<std::byte> bytes, const net::HeaderCheck& check,
+void SharedMemoryTransport::receive(int peer, const net::FrameHeader& expected, std::span<std::byte> bytes,
                                     const Deadline& deadline) {
   memory_->check_not_interrupted();
   (void)incoming_from(peer);
   Record record;
   pull(peer, std::as_writable_bytes(std::span(&record, 1)), deadline);
-  if (check) check(record.header);
+  check_same_collective(expected, concat("rank ", memory_->rank()), record.header, concat("rank ", peer));
   if (record.header.payload_bytes != bytes.size()) {
     throw FormatError(concat("rank ", peer, " sent a payload of ", record.header.payload_bytes, " bytes where ",
                              bytes.size(), " were expected"));

@@ -30,7 +30,8 @@ class SharedMemoryTransport final : public Transport {
   void send(int peer, const net::FrameHeader& header, std::span<const std::byte> bytes,
             const Deadline& deadline) override;
   /// @throws FormatError  The payload has another size than `bytes`.
-  void receive(int peer, std::span<std::byte> bytes, const net::HeaderCheck& check, const Deadline& deadline) override;
+  void receive(int peer, const net::FrameHeader& expected, std::span<std::byte> bytes,
+               const Deadline& deadline) override;
   void flush(const Deadline& deadline) override;
   void interrupt() noexcept override { memory_->interrupt(); }
   [[nodiscard]] Traffic sent() const noexcept override;

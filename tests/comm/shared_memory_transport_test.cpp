@@ -2,6 +2,7 @@
 
 #include <thread>
 
+#include "comm/fingerprint.hpp"
 #include "shared_memory_ranks.hpp"
 #include "support/catch.hpp"
 
@@ -25,7 +26,9 @@ std::vector<std::byte> message(int from, int to, std::size_t index, std::size_t 
   return content;
 }
 
-net::FrameHeader header_of(std::uint64_t sequence) { return {.sequence = sequence}; }
+net::FrameHeader header_of(std::uint64_t sequence) {
+  return {.sequence = sequence, .tag = comm::to_tag({.sequence = sequence})};
+}
 
 // Every rank sends every other one all sizes, and receives theirs; what is wrong, or "".
 std::string exchange_all(SharedMemoryTransport& transport, int rank, int world_size) {
@@ -39,10 +42,8 @@ std::string exchange_all(SharedMemoryTransport& transport, int rank, int world_s
   for (int peer = 0; peer < world_size; ++peer) {
     for (std::size_t i = 0; peer != rank && i < kSizes.size(); ++i) {
       std::vector<std::byte> content(kSizes[i]);
-      std::uint64_t sequence = 99;
-      transport.receive(
-          peer, content, [&](const net::FrameHeader& header) { sequence = header.sequence; }, soon());
-      if (sequence != i || content != message(peer, rank, i, kSizes[i])) {
+      transport.receive(peer, header_of(i), content, soon());
+      if (content != message(peer, rank, i, kSizes[i])) {
         return concat("rank ", rank, ": message ", i, " of rank ", peer);
       }
     }
@@ -84,7 +85,7 @@ TEST_CASE("a long ping-pong through shared memory loses nothing", "[comm][multir
       std::uint64_t number = i;
       if (context.rank == 0) transport.send(peer, header_of(i), std::as_bytes(std::span(&number, 1)), soon());
       std::uint64_t arrived = 0;
-      transport.receive(peer, std::as_writable_bytes(std::span(&arrived, 1)), {}, soon());
+      transport.receive(peer, header_of(i), std::as_writable_bytes(std::span(&arrived, 1)), soon());
       if (arrived != i) return concat("round ", i, ": ", arrived);
       if (context.rank == 1) transport.send(peer, header_of(i), std::as_bytes(std::span(&number, 1)), soon());
       transport.flush(soon());
@@ -94,7 +95,7 @@ TEST_CASE("a long ping-pong through shared memory loses nothing", "[comm][multir
   for (const std::string& problem : problems) CHECK(problem == "");
 }
 
-TEST_CASE("a message of another size, or one the receiver refuses, is an error", "[comm][multirank]") {
+TEST_CASE("a message of another size, or of another collective, is an error", "[comm][multirank]") {
   const auto outcomes = run_ranks(3, [](const JobContext& context) {
     SharedMemoryTransport transport(shared_memory_of(context), soon());
     const std::vector<std::byte> content(100);
@@ -104,15 +105,13 @@ TEST_CASE("a message of another size, or one the receiver refuses, is an error",
       return transport.flush(soon());
     }
     std::vector<std::byte> room(context.rank == 1 ? 99 : 100);
-    const auto refuse = [&](const net::FrameHeader&) {
-      if (context.rank == 2) throw MismatchError("not this one");
-    };
-    transport.receive(0, room, refuse, soon());
+    transport.receive(0, header_of(context.rank == 1 ? 0 : 5), room, soon());
   });
   CHECK(outcomes[0].ok());
   CHECK(outcomes[1].is<FormatError>());
   CHECK_THAT(outcomes[1].message(), ContainsSubstring("rank 0 sent a payload of 100 bytes where 99"));
   CHECK(outcomes[2].is<MismatchError>());
+  CHECK_THAT(outcomes[2].message(), ContainsSubstring("rank 2 barrier #5, rank 0 barrier #0"));
 }
 
 TEST_CASE("waiting for a message or for room ends at the deadline", "[comm][multirank]") {
@@ -130,7 +129,7 @@ TEST_CASE("waiting for a message or for room ends at the deadline", "[comm][mult
     SharedMemoryTransport transport(shared_memory_of(context), soon());
     if (context.rank == 1) return std::this_thread::sleep_for(600ms);
     std::vector<std::byte> content(10);
-    transport.receive(1, content, {}, Deadline::after(200ms));
+    transport.receive(1, header_of(0), content, Deadline::after(200ms));
   });
   CHECK(silent[0].is<TimeoutError>());
   CHECK_THAT(silent[0].message(), ContainsSubstring("no data from rank 1") && ContainsSubstring("0 of 64 bytes"));
@@ -144,7 +143,7 @@ TEST_CASE("a rank that dies, and an interrupt, end a wait for a message", "[comm
     const std::jthread other([&] {
       if (context.rank == 2) transport.interrupt();
     });
-    transport.receive(1, content, {}, soon());
+    transport.receive(1, header_of(0), content, soon());
   });
   CHECK(outcomes[0].is<PeerFailedError>());
   CHECK_THAT(outcomes[0].message(), ContainsSubstring("rank 1"));
