@@ -1,60 +1,16 @@
 #include "comm/reduce.hpp"
 
-#include <cstring>
 #include <type_traits>
 
 #include "base/error.hpp"
+#include "comm/reduce_ops.hpp"
 
 namespace lockstep::comm {
 namespace {
 
-// One functor per operation; each is a branch-free expression, so that the loop below becomes vector instructions.
-struct Add {
-  template <typename T>
-  T operator()(T a, T b) const {
-    return a + b;
-  }
-};
-struct Multiply {
-  template <typename T>
-  T operator()(T a, T b) const {
-    return a * b;
-  }
-};
-// x != x holds for NaN alone: b wins where it is smaller or NaN; a NaN in `a` is never smaller, so it stays.
-struct Minimum {
-  template <typename T>
-  T operator()(T a, T b) const {
-    return (b < a) | (b != b) ? b : a;
-  }
-};
-struct Maximum {
-  template <typename T>
-  T operator()(T a, T b) const {
-    return (b > a) | (b != b) ? b : a;
-  }
-};
-
 template <typename T, typename Op>
 void reduce_elements(T* __restrict a, const T* __restrict b, std::int64_t count, Op op) {
   for (std::int64_t i = 0; i < count; ++i) a[i] = op(a[i], b[i]);
-}
-
-float to_float(BFloat16 value) {
-  const std::uint32_t bits = std::uint32_t{value.bits} << 16;
-  float result;
-  std::memcpy(&result, &bits, sizeof result);
-  return result;
-}
-
-// Round to nearest, ties to even. A NaN keeps its upper bits, with the quiet bit set: rounding up could turn its
-// mantissa into infinity's.
-BFloat16 to_bfloat16(float value) {
-  std::uint32_t bits;
-  std::memcpy(&bits, &value, sizeof bits);
-  const std::uint32_t rounded = bits + 0x7FFFU + ((bits >> 16) & 1U);
-  const std::uint32_t chosen = value != value ? bits | 0x00400000U : rounded;
-  return {static_cast<std::uint16_t>(chosen >> 16)};
 }
 
 template <typename Op>
@@ -64,8 +20,7 @@ void reduce_elements(BFloat16* __restrict a, const BFloat16* __restrict b, std::
 
 template <typename T>
 void reduce_typed(void* accumulator, const void* operand, std::int64_t count, ReduceOp op) {
-  // Signed overflow is undefined, unsigned wraps, and both give the same bits: sums and products run unsigned.
-  using Ring = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<T>>::type;
+  using Ring = Wrapping<T>;
   auto* wrapping = static_cast<Ring*>(accumulator);
   const auto* wrapping_operand = static_cast<const Ring*>(operand);
   auto* ordered = static_cast<T*>(accumulator);

@@ -8,7 +8,10 @@
 namespace lockstep::net {
 
 GuardedListener::GuardedListener(const SocketAddress& address, std::string token, const Identity& expected)
-    : listener_(address), token_(std::move(token)), expected_(expected) {}
+    : GuardedListener(std::move(token), expected, TcpListener(address)) {}
+
+GuardedListener::GuardedListener(std::string token, const Identity& expected, TcpListener listener)
+    : listener_(std::move(listener)), token_(std::move(token)), expected_(expected) {}
 
 void GuardedListener::append_poll_entries(std::vector<pollfd>& entries) const {
   entries.push_back({listener_.fd(), POLLIN, 0});

@@ -31,6 +31,8 @@ class GuardedListener {
 
   /// Binds and listens. @param expected  Role and generation that are let in. @throws IoError  As TcpListener.
   GuardedListener(const SocketAddress& address, std::string token, const Identity& expected);
+  /// Guards a listener that exists already, for example listen_local()'s.
+  GuardedListener(std::string token, const Identity& expected, TcpListener listener);
 
   GuardedListener(const GuardedListener&) = delete;  // handshakes refer to token_
   GuardedListener& operator=(const GuardedListener&) = delete;

@@ -51,6 +51,11 @@ enum class HandshakeVerdict : std::uint16_t { kAccepted = 0, kWrongToken = 1, kW
                                               const Identity& identity, const std::string& peer_name,
                                               const Deadline& deadline, const Deadline& connect_by = Deadline::never());
 
+/// Proves the token over a connection that is open already, and makes the listener prove it too.
+/// @throws TimeoutError, FormatError, Error  As connect_authenticated(). @throws IoError  The listener dropped this
+/// rank.
+void authenticate(TcpSocket& socket, const std::string& token, const Identity& identity, const Deadline& deadline);
+
 /// The listener's end for one connection, advanced whenever bytes arrive; never waits.
 class HandshakeServer {
  public:

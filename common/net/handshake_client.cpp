@@ -44,9 +44,10 @@ std::array<std::byte, kBytes> receive_answer(TcpSocket& socket, const Deadline& 
   throw Error(concat(peer, " refused this rank's job token; LOCKSTEP_TOKEN must be the same on all ranks"));
 }
 
+}  // namespace
+
 // One run of the client's end over a fresh connection.
-void prove_to_listener(TcpSocket& socket, const std::string& token, const Identity& identity,
-                       const Deadline& deadline) {
+void authenticate(TcpSocket& socket, const std::string& token, const Identity& identity, const Deadline& deadline) {
   const Nonce nonce = make_nonce();
   socket.send_all(encode_hello(identity, nonce), deadline);
 
@@ -65,15 +66,13 @@ void prove_to_listener(TcpSocket& socket, const std::string& token, const Identi
   if (verdict != HandshakeVerdict::kAccepted) refuse(verdict, reader.get<std::uint32_t>(), identity, socket.peer());
 }
 
-}  // namespace
-
 TcpSocket connect_authenticated(const SocketAddress& address, const std::string& token, const Identity& identity,
                                 const std::string& peer_name, const Deadline& deadline, const Deadline& connect_by) {
   for (;;) {
     TcpSocket socket = TcpSocket::connect(address, connect_by.earliest(deadline));
     socket.set_peer(concat(peer_name, " (", address.text(), ")"));
     try {
-      prove_to_listener(socket, token, identity, deadline);
+      authenticate(socket, token, identity, deadline);
       return socket;
     } catch (const IoError& error) {
       // A listener swamped by strangers drops whoever is not through yet; honest ranks come again.

@@ -2,6 +2,7 @@
 /// @file
 /// A listening TCP port.
 #include <optional>
+#include <utility>
 
 #include "base/deadline.hpp"
 #include "base/unique_fd.hpp"
@@ -18,6 +19,10 @@ class TcpListener {
   /// @param address  Loopback and a free port unless told otherwise.
   /// @throws IoError  The port is taken or the host is not this machine's; names both.
   explicit TcpListener(const SocketAddress& address = {});
+
+  /// Takes over a descriptor that listens already, for example listen_local()'s.
+  /// @param name  How address() and messages name it.
+  TcpListener(UniqueFd fd, SocketAddress name) noexcept : fd_(std::move(fd)), address_(std::move(name)) {}
 
   /// The bound address, with the port the kernel chose.
   [[nodiscard]] const SocketAddress& address() const noexcept { return address_; }

@@ -70,6 +70,7 @@ AddressList resolve(const SocketAddress& address) {
 }
 
 SocketAddress to_address(const sockaddr_storage& raw, socklen_t raw_bytes) {
+  if (raw.ss_family == AF_UNIX) return {"a process of this host", 0};
   std::array<char, NI_MAXHOST> host{};
   std::array<char, NI_MAXSERV> port{};
   const int status = ::getnameinfo(reinterpret_cast<const sockaddr*>(&raw), raw_bytes, host.data(), host.size(),

@@ -21,7 +21,7 @@ class TcpSocket {
  public:
   TcpSocket() noexcept = default;
 
-  /// Takes over a connected descriptor; makes it non-blocking and sets TCP_NODELAY.
+  /// Takes over a connected descriptor; makes it non-blocking and, where it is TCP, sets TCP_NODELAY.
   /// @param peer  How messages name the other end.
   TcpSocket(UniqueFd fd, std::string peer);
 

@@ -1,0 +1,183 @@
+#include "02_ring_all_reduce/shared_memory_all_reduce.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "comm/reduce_many.hpp"
+
+// Chunk r of a buffer, or of a segment of it, is the part that rank r reduces; a segment is a part of a buffer that
+// fits the cache. Chunks begin at whole lines of 64 bytes, so that no two ranks ever write to one line.
+namespace lockstep::ring {
+namespace {
+
+constexpr std::size_t kSegmentBytes = std::size_t{512} << 10;
+
+constexpr std::int64_t kLine = 64;
+
+SmallBufferLimits limits_for(int world_size) {
+  const auto row =
+      std::ranges::find_if(kSmallBufferRows, [&](const auto& each) { return world_size <= each.world_size; });
+  return row == kSmallBufferRows.end() ? kSmallBufferRows.back().limits : row->limits;
+}
+
+std::int64_t width_of(const comm::Buffer& values) { return static_cast<std::int64_t>(bytes_of(values.dtype)); }
+
+std::byte* bytes_at(const comm::Buffer& values, std::int64_t element) {
+  return static_cast<std::byte*>(values.data) + element * width_of(values);
+}
+
+// The part of `all` that rank `rank` reduces, in elements relative to the start of `all`.
+Chunk chunk_in(std::int64_t count, std::int64_t width, int rank, int world_size) {
+  const std::int64_t per_line = kLine / width;
+  const Chunk lines = chunk_of((count + per_line - 1) / per_line, rank, world_size);
+  const std::int64_t begin = std::min(lines.begin * per_line, count);
+  return {begin, std::min((lines.begin + lines.count) * per_line, count) - begin};
+}
+
+}  // namespace
+
+SharedMemoryAllReduce::SharedMemoryAllReduce(std::shared_ptr<comm::SharedMemory> memory,
+                                             const comm::RegisteredMemory& registered, const Deadline& deadline,
+                                             const SharedMemoryAllReduceOptions& options)
+    : memory_(std::move(memory)),
+      registered_(registered),
+      rank_(memory_->rank()),
+      world_size_(memory_->world_size()),
+      small_(options.small.value_or(limits_for(world_size_))),
+      meeting_(memory_, small_.private_bytes, deadline),
+      // A staged segment per rank, and one of results; two of each, used in turn.
+      segments_(memory_->grow(2 * static_cast<std::size_t>(world_size_ + 1) * kSegmentBytes, deadline)),
+      shared_buffers_(static_cast<std::size_t>(world_size_)),
+      sources_(static_cast<std::size_t>(world_size_)) {}
+
+void SharedMemoryAllReduce::run(const comm::Buffer& values, const comm::Fingerprint& fingerprint,
+                                const Deadline& deadline) {
+  memory_->check_not_interrupted();
+  const Call call{values, fingerprint, deadline};
+  const auto bytes = static_cast<std::size_t>(values.bytes());
+  const auto offset = registered_.find(values.data, bytes);
+
+  // What the others need of private memory must be there before the ranks meet. A registered buffer goes to its slot
+  // only if it surely will be read there: its elements are still in the caches of those who wrote them.
+  const bool is_small = bytes <= (offset ? small_.registered_bytes : small_.private_bytes);
+  const std::span<std::byte> slot = meeting_.next_slot();
+  if (is_small && bytes > 0) std::memcpy(slot.data(), values.data, bytes);
+  if (!is_small && !offset) copy_in(call, 0);
+  meet(call, offset ? static_cast<std::int64_t>(*offset) : SharedMemoryMeeting::kPrivate);
+
+  // All ranks have heard the same, so all take the same way.
+  const auto private_ranks = std::ranges::count(shared_buffers_, nullptr);
+  const bool is_in_slots = bytes <= small_.private_bytes && private_ranks == world_size_;
+  if (bytes <= small_.registered_bytes || is_in_slots) return reduce_slots(call);
+  if (private_ranks == 0) return reduce_in_place(call);
+  reduce_segments(call, bytes <= small_.private_bytes ? FirstSegment::kMissing : FirstSegment::kCopied);
+}
+
+void SharedMemoryAllReduce::meet(const Call& call, std::int64_t offset) {
+  meeting_.arrive(call.fingerprint, offset, call.deadline);
+  for (std::size_t rank = 0; rank < shared_buffers_.size(); ++rank) {
+    const std::int64_t theirs = meeting_.offsets()[rank];
+    const bool is_private = theirs == SharedMemoryMeeting::kPrivate;
+    const auto bytes = static_cast<std::size_t>(call.values.bytes());
+    shared_buffers_[rank] = is_private ? nullptr : memory_->at(static_cast<std::uint64_t>(theirs), bytes);
+  }
+}
+
+// Every rank reduces all slots: P times the additions, but nobody waits for a result.
+void SharedMemoryAllReduce::reduce_slots(const Call& call) {
+  if (call.values.count == 0) return;
+  for (int rank = 0; rank < world_size_; ++rank) sources_[rank] = meeting_.slot(rank);
+  destinations_.assign(1, call.values.data);
+  comm::reduce_many(sources_, destinations_, call.values.count, call.values.dtype, call.fingerprint.op);
+}
+
+// Rank r alone touches chunk r, in all buffers, so nothing needs a copy first. The wait at the end says that the other
+// chunks of this rank's buffer are written.
+void SharedMemoryAllReduce::reduce_in_place(const Call& call) {
+  const Chunk mine = chunk_in(call.values.count, width_of(call.values), rank_, world_size_);
+  const std::int64_t first_byte = mine.begin * width_of(call.values);
+  destinations_.clear();
+  for (int rank = 0; rank < world_size_; ++rank) {
+    sources_[rank] = shared_buffers_[rank] + first_byte;
+    destinations_.push_back(shared_buffers_[rank] + first_byte);
+  }
+  comm::reduce_many(sources_, destinations_, mine.count, call.values.dtype, call.fingerprint.op);
+  meeting_.signal(SharedMemoryMeeting::Progress::kReduced);
+  meeting_.wait_for_all(SharedMemoryMeeting::Progress::kReduced, call.deadline);
+}
+
+// Segment i + 1 is copied in before segment i's results are copied out, so a rank that is a little late finds work.
+// Staged segment i is free again once all have reduced it, its results once all have copied in segment i + 2, since a
+// rank copies i's results out before it copies i + 2 in.
+void SharedMemoryAllReduce::reduce_segments(const Call& call, FirstSegment first) {
+  using Progress = SharedMemoryMeeting::Progress;
+  constexpr auto kBytes = static_cast<std::int64_t>(kSegmentBytes);
+  const std::int64_t segments = (call.values.bytes() + kBytes - 1) / kBytes;
+  for (std::int64_t i = 0; i <= segments; ++i) {
+    const bool is_past_end = i == segments;
+    const bool is_missing = !is_past_end && (i > 0 || first == FirstSegment::kMissing);
+    if (is_missing) {
+      if (shared_buffers_[rank_] == nullptr) copy_in(call, i);
+      meeting_.signal(Progress::kCopied);
+    }
+    if (i > 0) {
+      meeting_.wait_for_all(Progress::kReduced, call.deadline);
+      copy_out(call, i - 1);
+    }
+    if (is_past_end) break;
+    if (is_missing) meeting_.wait_for_all(Progress::kCopied, call.deadline);
+    reduce_segment(call, i);
+    meeting_.signal(Progress::kReduced);
+  }
+}
+
+Chunk SharedMemoryAllReduce::segment_of(const Call& call, std::int64_t index) const {
+  const std::int64_t length = static_cast<std::int64_t>(kSegmentBytes) / width_of(call.values);
+  const std::int64_t begin = std::min(index * length, call.values.count);
+  return {begin, std::min(length, call.values.count - begin)};
+}
+
+std::byte* SharedMemoryAllReduce::staged(int rank, std::int64_t index) const noexcept {
+  return segments_.data + static_cast<std::size_t>(rank * 2 + index % 2) * kSegmentBytes;
+}
+
+// All of this rank's segment but the chunk that it reduces itself: nobody else reads that.
+void SharedMemoryAllReduce::copy_in(const Call& call, std::int64_t index) {
+  const Chunk segment = segment_of(call, index);
+  const std::int64_t width = width_of(call.values);
+  const Chunk mine = chunk_in(segment.count, width, rank_, world_size_);
+  const std::int64_t end = mine.begin + mine.count;
+  const std::byte* const from = bytes_at(call.values, segment.begin);
+  std::byte* const to = staged(rank_, index);
+  std::memcpy(to, from, static_cast<std::size_t>(mine.begin * width));
+  std::memcpy(to + end * width, from + end * width, static_cast<std::size_t>((segment.count - end) * width));
+}
+
+void SharedMemoryAllReduce::reduce_segment(const Call& call, std::int64_t index) {
+  const Chunk segment = segment_of(call, index);
+  const std::int64_t width = width_of(call.values);
+  const Chunk mine = chunk_in(segment.count, width, rank_, world_size_);
+  const std::int64_t first_byte = mine.begin * width;
+  std::byte* const own = bytes_at(call.values, segment.begin + mine.begin);
+  for (int rank = 0; rank < world_size_; ++rank) {
+    std::byte* const whole = shared_buffers_[rank];  // registered memory is read where it is
+    sources_[rank] = whole != nullptr ? whole + segment.begin * width + first_byte : staged(rank, index) + first_byte;
+  }
+  sources_[rank_] = own;
+  destinations_.assign({own, result(index) + first_byte});
+  comm::reduce_many(sources_, destinations_, mine.count, call.values.dtype, call.fingerprint.op);
+}
+
+void SharedMemoryAllReduce::copy_out(const Call& call, std::int64_t index) {
+  const Chunk segment = segment_of(call, index);
+  const std::int64_t width = width_of(call.values);
+  const Chunk mine = chunk_in(segment.count, width, rank_, world_size_);
+  const std::int64_t end = mine.begin + mine.count;
+  const std::byte* const from = result(index);
+  std::byte* const to = bytes_at(call.values, segment.begin);
+  std::memcpy(to, from, static_cast<std::size_t>(mine.begin * width));
+  std::memcpy(to + end * width, from + end * width, static_cast<std::size_t>((segment.count - end) * width));
+}
+
+}  // namespace lockstep::ring

@@ -1,0 +1,105 @@
+#pragma once
+/// @file
+/// All-reduce between the ranks of one host without messages: every rank reads the others' elements where they are.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "02_ring_all_reduce/ring_schedule.hpp"
+#include "02_ring_all_reduce/shared_memory_meeting.hpp"
+#include "comm/buffer.hpp"
+#include "comm/registered_memory.hpp"
+
+namespace lockstep::ring {
+
+/// Up to which size buffers go through the slots.
+struct SmallBufferLimits {
+  std::size_t private_bytes = 0;     ///< Where all ranks have private memory.
+  std::size_t registered_bytes = 0;  ///< Where any has registered memory: no more than private_bytes.
+};
+
+/// The limits for up to `world_size` ranks.
+struct SmallBufferRow {
+  int world_size = 0;        ///< The last row serves any more.
+  SmallBufferLimits limits;  ///< In bytes of the whole buffer.
+};
+
+/// Where the ways cross on a machine of two cores (AMD EPYC 9005, tests/bench/shared_memory_bench.cpp, float32 sum).
+/// Microseconds through the slots / in segments / in place, at 2, 8, 16 and 32 KiB:
+///   2 ranks  1.9 / 1.4 / 0.8    2.2 / 2.2 / 0.9    2.7 / 2.8 / 1.0    4.8 / 4.5 / 1.2
+///   4 ranks  4.5 / 7.0 / 6.9    5.8 / 9.0 / 7.1    8.2 / 10 / 7.4     13 / 12 / 7.9
+///   8 ranks  11 / 17 / 17       15 / 21 / 18       21 / 23 / 19       32 / 27 / 22
+inline constexpr std::array<SmallBufferRow, 3> kSmallBufferRows{
+    {{2, {16 << 10, 1 << 10}}, {4, {16 << 10, 8 << 10}}, {8, {16 << 10, 8 << 10}}}};
+
+/// What a measurement or a test changes; the defaults are right. Equal on all ranks.
+struct SharedMemoryAllReduceOptions {
+  std::optional<SmallBufferLimits> small;  ///< Instead of the row of kSmallBufferRows.
+};
+
+/// Three ways, chosen by size and by where the buffers are; all add in the order of the ranks, so they give the same
+/// bits, on every rank and in every run.
+///
+/// - Small buffers, in one step: each rank writes its elements into its slot, waits for all, and reduces all slots. P
+///   times the arithmetic, but one wait.
+/// - Registered memory, in two: rank r reduces chunk r of all buffers where they are and writes the result to all.
+/// - Private memory, a segment at a time: each rank copies its elements to where the others can read them; rank r
+///   reduces chunk r of the segment; each rank copies the results of the others back. Two segments are under way, so
+///   that nobody waits for the slowest twice.
+///
+/// Ranks with registered and ranks with private memory may meet: that is the third way without the copies of the
+/// former. Thread safety: one thread at a time; SharedMemory::interrupt() from any.
+class SharedMemoryAllReduce {
+ public:
+  /// Adds slots and segments to the shared file. Collective.
+  /// @param registered  Which buffers need no copying; must outlive this object.
+  /// @throws  As SharedMemory::grow().
+  SharedMemoryAllReduce(std::shared_ptr<comm::SharedMemory> memory, const comm::RegisteredMemory& registered,
+                        const Deadline& deadline, const SharedMemoryAllReduceOptions& options = {});
+
+  /// Replaces `values` on every rank by the reduction over all ranks.
+  /// @param fingerprint  Of the call: what ranks compare; its op is the one applied.
+  /// @throws MismatchError  Ranks are in different collectives. @throws TimeoutError  Names a rank that did not come.
+  /// @throws PeerFailedError, IoError  A rank died, or interrupt() was called.
+  /// @cost   Registered: 2 waits; reads and writes 1/P of all P buffers. Private: 2 waits per segment, and 2(P-1)/P of
+  ///         the buffer copied through the cache. Small: 1 wait, P reads of the buffer.
+  void run(const comm::Buffer& values, const comm::Fingerprint& fingerprint, const Deadline& deadline);
+
+ private:
+  struct Call {
+    const comm::Buffer& values;
+    const comm::Fingerprint& fingerprint;
+    const Deadline& deadline;
+  };
+
+  void meet(const Call& call, std::int64_t offset);
+  void reduce_slots(const Call& call);
+  void reduce_in_place(const Call& call);
+  /// Whether segment 0 was copied before the ranks met. It was not where private ranks took their small buffers for
+  /// the slots' and registered ranks did not: a rare mixture, which pays one wait more.
+  enum class FirstSegment { kCopied, kMissing };
+  void reduce_segments(const Call& call, FirstSegment first);
+
+  [[nodiscard]] Chunk segment_of(const Call& call, std::int64_t index) const;
+  void copy_in(const Call& call, std::int64_t index);
+  void reduce_segment(const Call& call, std::int64_t index);
+  void copy_out(const Call& call, std::int64_t index);
+  [[nodiscard]] std::byte* staged(int rank, std::int64_t index) const noexcept;
+  [[nodiscard]] std::byte* result(std::int64_t index) const noexcept { return staged(world_size_, index); }
+
+  std::shared_ptr<comm::SharedMemory> memory_;
+  const comm::RegisteredMemory& registered_;
+  int rank_;
+  int world_size_;
+  SmallBufferLimits small_;
+  SharedMemoryMeeting meeting_;
+  comm::SharedRegion segments_;
+  std::vector<std::byte*> shared_buffers_;  // by rank: where this process has it; null for private memory
+  std::vector<const void*> sources_;        // by rank, of the running reduction
+  std::vector<void*> destinations_;
+};
+
+}  // namespace lockstep::ring

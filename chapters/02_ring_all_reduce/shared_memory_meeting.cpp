@@ -1,0 +1,114 @@
+#include "02_ring_all_reduce/shared_memory_meeting.hpp"
+
+#include <array>
+#include <atomic>
+
+#include "base/error.hpp"
+#include "comm/transport.hpp"
+
+namespace lockstep::ring {
+namespace {
+
+constexpr std::size_t kLine = 64;  // what processors exchange as one: whatever two ranks write lies on different lines
+
+std::size_t round_to_lines(std::size_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
+
+}  // namespace
+
+// What a rank says when it enters a collective. `meeting` is written last and read first.
+struct alignas(kLine) SharedMemoryMeeting::Slot {
+  std::atomic<std::uint64_t> meeting;
+  std::uint64_t sequence;
+  net::FrameTag tag;
+  std::int64_t offset;
+};
+
+// All that one rank writes and the others read, except for the elements in its slots, which follow the members.
+struct SharedMemoryMeeting::Member {
+  struct alignas(kLine) Counter {
+    std::atomic<std::uint64_t> value;
+  };
+  comm::Doorbell doorbell;
+  std::array<Slot, 2> slots;
+  std::array<Counter, 2> counters;
+};
+
+SharedMemoryMeeting::SharedMemoryMeeting(std::shared_ptr<comm::SharedMemory> memory, std::size_t slot_bytes,
+                                         const Deadline& deadline)
+    : memory_(std::move(memory)),
+      rank_(memory_->rank()),
+      world_size_(memory_->world_size()),
+      slot_bytes_(round_to_lines(slot_bytes)),
+      offsets_(static_cast<std::size_t>(world_size_)) {
+  region_ = memory_->grow(offsets_.size() * (sizeof(Member) + 2 * slot_bytes_), deadline);
+  waiter_.emplace(memory_->make_waiter(member(rank_).doorbell));
+}
+
+SharedMemoryMeeting::Member& SharedMemoryMeeting::member(int rank) const noexcept {
+  return reinterpret_cast<Member*>(region_.data)[rank];
+}
+
+SharedMemoryMeeting::Slot& SharedMemoryMeeting::slot_of(int rank) const noexcept {
+  return member(rank).slots[meeting_ % 2];
+}
+
+std::byte* SharedMemoryMeeting::elements_of(int rank) const noexcept {
+  const std::size_t place = static_cast<std::size_t>(rank) * 2 + meeting_ % 2;
+  return region_.data + static_cast<std::size_t>(world_size_) * sizeof(Member) + place * slot_bytes_;
+}
+
+std::span<std::byte> SharedMemoryMeeting::next_slot() noexcept {
+  ++meeting_;
+  return {elements_of(rank_), slot_bytes_};
+}
+
+const std::byte* SharedMemoryMeeting::slot(int rank) const noexcept { return elements_of(rank); }
+
+void SharedMemoryMeeting::arrive(const comm::Fingerprint& own, std::int64_t offset, const Deadline& deadline) {
+  Slot& slot = slot_of(rank_);
+  slot.sequence = own.sequence;
+  slot.tag = to_tag(own);
+  slot.offset = offset;
+  slot.meeting.store(meeting_, std::memory_order_seq_cst);
+  ring_all();
+  for (int peer = 0; peer < world_size_; ++peer) {
+    const Slot& theirs = slot_of(peer);
+    const auto is_here = [&] { return theirs.meeting.load(std::memory_order_seq_cst) == meeting_; };
+    if (!waiter_->wait(is_here, deadline)) give_up(peer, deadline);
+    offsets_[static_cast<std::size_t>(peer)] = theirs.offset;
+  }
+  for (int peer = 0; peer < world_size_; ++peer) check_same(own, peer);
+}
+
+void SharedMemoryMeeting::check_same(const comm::Fingerprint& own, int peer) const {
+  const Slot& theirs = slot_of(peer);
+  if (theirs.sequence == own.sequence && theirs.tag == to_tag(own)) return;  // the usual case, without making names
+  comm::check_same_collective({.sequence = own.sequence, .tag = to_tag(own)}, concat("rank ", rank_),
+                              {.sequence = theirs.sequence, .tag = theirs.tag}, concat("rank ", peer));
+}
+
+void SharedMemoryMeeting::signal(Progress progress) noexcept {
+  const auto which = static_cast<std::size_t>(progress);
+  member(rank_).counters[which].value.store(++signalled_[which], std::memory_order_seq_cst);
+  ring_all();
+}
+
+void SharedMemoryMeeting::wait_for_all(Progress progress, const Deadline& deadline) {
+  const auto which = static_cast<std::size_t>(progress);
+  for (int peer = 0; peer < world_size_; ++peer) {
+    const auto& counter = member(peer).counters[which].value;
+    const auto is_there = [&] { return counter.load(std::memory_order_seq_cst) >= signalled_[which]; };
+    if (!waiter_->wait(is_there, deadline)) give_up(peer, deadline);
+  }
+}
+
+void SharedMemoryMeeting::ring_all() noexcept {
+  for (int peer = 0; peer < world_size_; ++peer) member(peer).doorbell.ring();
+}
+
+void SharedMemoryMeeting::give_up(int peer, const Deadline& deadline) const {
+  throw TimeoutError(concat("rank ", peer, " did not come to the all-reduce through shared memory for ",
+                            format_seconds(deadline.waited())));
+}
+
+}  // namespace lockstep::ring

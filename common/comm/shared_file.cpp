@@ -1,0 +1,81 @@
+#include "comm/shared_file.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/error.hpp"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23  // Linux 5.14; glibc 2.35 has it
+#endif
+
+namespace lockstep::comm {
+namespace {
+
+// posix_fallocate() reserves small pages. Touching the part through a mapping that asks for huge ones gets those where
+// the system allows it (/sys/kernel/mm/transparent_hugepage/shmem_enabled is `advise` or more); where not, or where
+// the memory does not suffice, nothing is lost: posix_fallocate() comes next and reports it.
+void touch_with_huge_pages(int fd, std::uint64_t offset, std::size_t bytes) noexcept {
+  std::byte* const data = map_shared_file(fd, offset, bytes);
+  if (data == nullptr) return;
+  (void)::madvise(data, bytes, MADV_POPULATE_WRITE);
+  unmap_shared_file(data, bytes);
+}
+
+}  // namespace
+
+std::size_t round_up(std::size_t bytes, std::size_t multiple) noexcept {
+  return (bytes + multiple - 1) / multiple * multiple;
+}
+
+std::size_t page_bytes() noexcept { return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)); }
+
+UniqueFd make_shared_file() {
+  UniqueFd file(::memfd_create("lockstep", MFD_CLOEXEC));
+  if (!file.is_open()) throw IoError("memfd_create", errno);
+  return file;
+}
+
+int extend_shared_file(int fd, std::uint64_t offset, std::size_t bytes) noexcept {
+  const off_t old_end = ::lseek(fd, 0, SEEK_END);
+  if (old_end < 0 || ::ftruncate(fd, static_cast<off_t>(offset + bytes)) != 0) return errno;
+  if (bytes >= kHugePageBytes) touch_with_huge_pages(fd, offset, bytes);
+  int error = 0;
+  do {
+    error = ::posix_fallocate(fd, static_cast<off_t>(offset), static_cast<off_t>(bytes));
+  } while (error == EINTR);
+  if (error != 0) (void)::ftruncate(fd, old_end);
+  return error;
+}
+
+std::byte* map_shared_file(int fd, std::uint64_t offset, std::size_t bytes) noexcept {
+  const std::size_t alignment = bytes >= kHugePageBytes ? kHugePageBytes : page_bytes();
+  // Addresses to choose an aligned one from; the rest is given back.
+  const std::size_t reserved = bytes + alignment;
+  void* const range = ::mmap(nullptr, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (range == MAP_FAILED) return nullptr;
+  auto* const first = static_cast<std::byte*>(range);
+  const std::size_t before =
+      round_up(reinterpret_cast<std::uintptr_t>(first), alignment) - reinterpret_cast<std::uintptr_t>(first);
+  std::byte* const data = first + before;
+  void* const mapped =
+      ::mmap(data, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, static_cast<off_t>(offset));
+  if (mapped == MAP_FAILED) {
+    const int error = errno;
+    ::munmap(range, reserved);
+    errno = error;
+    return nullptr;
+  }
+  if (before > 0) ::munmap(first, before);
+  if (alignment > before) ::munmap(data + bytes, alignment - before);
+  (void)::madvise(data, bytes, MADV_DONTFORK);  // a child would write into the job's memory
+  if (bytes >= kHugePageBytes) (void)::madvise(data, bytes, MADV_HUGEPAGE);
+  return data;
+}
+
+void unmap_shared_file(std::byte* data, std::size_t bytes) noexcept { ::munmap(data, bytes); }
+
+}  // namespace lockstep::comm

@@ -1,0 +1,28 @@
+#pragma once
+// System calls on the file that SharedMemory shares; not for others.
+#include <cstddef>
+#include <cstdint>
+
+#include "base/unique_fd.hpp"
+
+namespace lockstep::comm {
+
+// Regions of this size and more begin at a multiple of it, in the file and in memory, so that the kernel can use
+// huge pages.
+constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
+
+[[nodiscard]] std::size_t round_up(std::size_t bytes, std::size_t multiple) noexcept;
+[[nodiscard]] std::size_t page_bytes() noexcept;
+
+// An empty file without a name; throws IoError.
+[[nodiscard]] UniqueFd make_shared_file();
+
+// Makes the file reach to offset + bytes and reserves memory for the new part, so that no later access can fail for
+// want of it (which would be SIGBUS). Returns 0 or an errno, having changed nothing.
+[[nodiscard]] int extend_shared_file(int fd, std::uint64_t offset, std::size_t bytes) noexcept;
+
+// Maps a part of the file; null and errno where that fails.
+[[nodiscard]] std::byte* map_shared_file(int fd, std::uint64_t offset, std::size_t bytes) noexcept;
+void unmap_shared_file(std::byte* data, std::size_t bytes) noexcept;
+
+}  // namespace lockstep::comm

@@ -1,0 +1,183 @@
+// How the ranks of a group get the same file: make_shared_memory().
+#include <chrono>
+#include <fstream>
+#include <set>
+
+#include "base/error.hpp"
+#include "comm/control_plane.hpp"
+#include "comm/shared_file.hpp"
+#include "comm/shared_memory.hpp"
+#include "net/bytes.hpp"
+#include "net/guarded_listener.hpp"
+#include "net/local_socket.hpp"
+#include "store/store.hpp"
+
+namespace lockstep::comm {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A wait is cut into slices, so that the death of a rank is noticed meanwhile.
+constexpr auto kSlice = 200ms;
+
+// What a rank writes in the store after its step: this, or why it cannot share memory.
+const std::string kYes = "yes";
+
+std::string boot_id() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string id;
+  std::getline(file, id);
+  return id;
+}
+
+}  // namespace
+
+// Four steps, each an entry in the store: every rank says where it runs; rank 0 offers the address of a local socket;
+// every rank says whether it has got the file there; rank 0 says whether all have. A rank that cannot go on says so and
+// why, so nobody waits for it.
+class SharedMemoryExchange {
+ public:
+  SharedMemoryExchange(const JobContext& context, std::string_view group, const Deadline& deadline)
+      : context_(context),
+        prefix_(concat("generation/", context.generation, "/", group, "/shared_memory/")),
+        identity_{net::Role::kCollective, static_cast<std::uint32_t>(context.generation), context.rank,
+                  net::checksum(net::as_bytes(prefix_))},
+        deadline_(deadline) {}
+
+  SharedMemoryResult run(const std::string& host_id) {
+    say("host/", host_id);
+    std::string problem;
+    try {
+      context_.rank == 0 ? serve() : fetch();
+    } catch (const Unavailable& unavailable) {
+      problem = unavailable.what();
+    }
+    say("result/", problem.empty() ? kYes : problem);
+    if (context_.rank == 0) context_.store->set(prefix_ + "verdict", problem.empty() ? first_problem() : problem);
+    const std::string verdict = hear("verdict", "rank 0's verdict");
+    if (verdict != kYes) return {nullptr, verdict};
+    return {std::move(memory_), ""};
+  }
+
+ private:
+  // This rank cannot share memory: a finding, no failure.
+  struct Unavailable : Error {
+    using Error::Error;
+  };
+
+  void say(const std::string& key, const std::string& value) {
+    context_.store->set(concat(prefix_, key, context_.rank), value);
+  }
+
+  std::string hear(const std::string& key, const std::string& what) {
+    for (;;) {
+      try {
+        return context_.store->get(prefix_ + key, Deadline::after(kSlice).earliest(deadline_));
+      } catch (const TimeoutError&) {
+        check_waiting(what);
+      }
+    }
+  }
+
+  void check_waiting(const std::string& what) const {
+    const std::string task = concat("rank ", context_.rank, ": shared memory: waiting for ", what);
+    const auto failure = context_.control ? context_.control->failure() : nullptr;
+    if (failure) std::rethrow_exception(to_exception(*failure, task));
+    if (deadline_.has_expired()) throw TimeoutError(concat(task, ": not within ", format_seconds(deadline_.waited())));
+  }
+
+  // Rank 0: makes the file and hands it to all, or throws Unavailable once it is known that somebody cannot have it.
+  void serve() {
+    try {
+      check_hosts();
+      net::GuardedListener listener(context_.token, identity_, net::listen_local());
+      UniqueFd file = make_file();
+      context_.store->set(prefix_ + "offer", listener.address().host);
+      hand_out(listener, file.get());
+      open(std::move(file));
+    } catch (const Unavailable& unavailable) {
+      context_.store->set(prefix_ + "offer", unavailable.what());  // who has the address already does not read it again
+      throw;
+    } catch (const IoError& error) {
+      context_.store->set(prefix_ + "offer", concat("rank 0: ", error.what()));
+      throw Unavailable(concat("rank 0: ", error.what()));
+    }
+  }
+
+  void check_hosts() {
+    std::string first;
+    for (int rank = 0; rank < context_.world_size; ++rank) {
+      const std::string id = hear(concat("host/", rank), concat("rank ", rank));
+      if (id.empty()) throw Unavailable(concat("rank ", rank, " cannot tell which host it runs on"));
+      if (rank == 0) first = id;
+      if (id != first) throw Unavailable(concat("rank ", rank, " runs on another host than rank 0"));
+    }
+  }
+
+  UniqueFd make_file() const {
+    UniqueFd file = make_shared_file();
+    const std::size_t bytes = SharedMemory::control_page_bytes(context_.world_size);
+    if (const int error = extend_shared_file(file.get(), 0, bytes)) throw IoError("reserving shared memory", error);
+    return file;
+  }
+
+  void hand_out(net::GuardedListener& listener, int file) {
+    std::set<int> awaited;
+    for (int rank = 1; rank < context_.world_size; ++rank) awaited.insert(rank);
+    while (!awaited.empty()) {
+      try {
+        net::AcceptedPeer peer = listener.accept(Deadline::after(kSlice).earliest(deadline_));
+        if (peer.identity.tag != identity_.tag || !awaited.contains(peer.identity.rank)) continue;
+        net::send_descriptor(peer.socket, file, deadline_);
+        awaited.erase(peer.identity.rank);
+      } catch (const TimeoutError&) {
+        for (const int rank : awaited) {
+          if (const auto result = context_.store->try_get(concat(prefix_, "result/", rank))) throw Unavailable(*result);
+        }
+        check_waiting(concat("rank ", *awaited.begin(), " to fetch the file"));
+      }
+    }
+  }
+
+  // The other ranks.
+  void fetch() {
+    const std::string address = hear("offer", "rank 0's offer");
+    if (!address.starts_with('@')) throw Unavailable(address);
+    try {
+      net::TcpSocket socket = net::connect_local(address, deadline_);
+      socket.set_peer("rank 0");
+      net::authenticate(socket, context_.token, identity_, deadline_);
+      open(net::receive_descriptor(socket, deadline_));
+    } catch (const IoError& error) {
+      throw Unavailable(concat("rank ", context_.rank, ": ", error.what()));
+    }
+  }
+
+  void open(UniqueFd file) {
+    memory_ = std::shared_ptr<SharedMemory>(new SharedMemory(context_, std::move(file)));
+    memory_->open_control_page();
+  }
+
+  // Rank 0: kYes, or the first rank's reason why not.
+  std::string first_problem() {
+    for (int rank = 0; rank < context_.world_size; ++rank) {
+      const std::string result = hear(concat("result/", rank), concat("rank ", rank));
+      if (result != kYes) return result;
+    }
+    return kYes;
+  }
+
+  const JobContext& context_;
+  std::string prefix_;
+  net::Identity identity_;
+  Deadline deadline_;
+  std::shared_ptr<SharedMemory> memory_;
+};
+
+SharedMemoryResult make_shared_memory(const JobContext& context, std::string_view group, const Deadline& deadline,
+                                      const SharedMemoryOptions& options) {
+  if (context.world_size == 1) return {nullptr, "a group of one rank shares nothing"};
+  return SharedMemoryExchange(context, group, deadline).run(options.host_id.value_or(boot_id()));
+}
+
+}  // namespace lockstep::comm

@@ -1,0 +1,33 @@
+#pragma once
+/// @file
+/// Sockets between processes of one host, for the one thing TCP cannot carry: an open file descriptor. Nothing of them
+/// is in the file system, so nothing can be left there.
+#include <string>
+
+#include "base/deadline.hpp"
+#include "base/unique_fd.hpp"
+#include "net/tcp_listener.hpp"
+#include "net/tcp_socket.hpp"
+
+namespace lockstep::net {
+
+/// Listens on an abstract AF_UNIX address of the kernel's choice. Whoever connects is a stranger, as with TCP: hand the
+/// listener to a GuardedListener.
+/// @return  Its address().host is what connect_local() takes: "@0001f". @throws IoError
+[[nodiscard]] TcpListener listen_local();
+
+/// Connects to listen_local()'s address; authenticate() comes next.
+/// @throws IoError       Nobody listens under that name in this network namespace: another host, or a container with a
+///                       network of its own.
+/// @throws TimeoutError  The listener's queue stays full until `deadline`. @throws FormatError  No such address.
+[[nodiscard]] TcpSocket connect_local(const std::string& address, const Deadline& deadline);
+
+/// Sends a duplicate of `fd` through a connection between processes of one host.
+/// @throws IoError, TimeoutError
+void send_descriptor(TcpSocket& socket, int fd, const Deadline& deadline);
+
+/// Receives what send_descriptor() sent; the descriptor is closed on exec.
+/// @throws IoError, TimeoutError  @throws FormatError  Something else arrived.
+[[nodiscard]] UniqueFd receive_descriptor(TcpSocket& socket, const Deadline& deadline);
+
+}  // namespace lockstep::net

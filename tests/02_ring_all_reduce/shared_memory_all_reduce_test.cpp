@@ -1,0 +1,333 @@
+#include "02_ring_all_reduce/shared_memory_all_reduce.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <set>
+#include <thread>
+
+#include "base/error.hpp"
+#include "base/philox.hpp"
+#include "support/catch.hpp"
+#include "support/run_ranks.hpp"
+
+using namespace lockstep;
+using namespace std::chrono_literals;
+using comm::JobContext;
+using comm::ReduceOp;
+using test::run_ranks;
+using test::run_ranks_for;
+
+namespace {
+
+const std::vector<ReduceOp> kOps{ReduceOp::kSum, ReduceOp::kProduct, ReduceOp::kMin, ReduceOp::kMax, ReduceOp::kMean};
+
+Deadline soon() { return Deadline::after(20s); }
+
+// Where ranks have their buffers. Mixed: odd ranks registered, even ranks private. Slots: private, and all through the
+// slots whatever their size. Mixed small: as mixed, while the private ones take their buffers for the slots'.
+enum class Place { kSlots, kPrivate, kRegistered, kMixed, kMixedSmall };
+const std::vector<Place> kPlaces{Place::kSlots, Place::kPrivate, Place::kRegistered, Place::kMixed, Place::kMixedSmall};
+
+bool is_mixed(Place place) { return place == Place::kMixed || place == Place::kMixedSmall; }
+
+ring::SharedMemoryAllReduceOptions options_for(Place place) {
+  const bool has_slots = place == Place::kSlots || place == Place::kMixedSmall;
+  const std::size_t limit = has_slots ? 10000 : 0;
+  return {.small = ring::SmallBufferLimits{limit, place == Place::kSlots ? limit : 0}};
+}
+
+// One rank's end of the all-reduce, and memory to reduce in.
+class Member {
+ public:
+  Member(const JobContext& context, Place place)
+      : context_(context),
+        memory_(comm::make_shared_memory(context, "test", soon()).memory),
+        registered_(memory_),
+        all_reduce_(memory_, registered_, soon(), options_for(place)),
+        is_registered_(place == Place::kRegistered || (is_mixed(place) && context.rank % 2 == 1)) {}
+
+  template <typename T>
+  void reduce(std::span<T> values, ReduceOp op, const Deadline& deadline = soon()) {
+    const comm::Fingerprint fingerprint{.sequence = sequence++,
+                                        .collective = comm::Collective::kAllReduce,
+                                        .op = op,
+                                        .dtype = dtype_of<T>,
+                                        .root = 0,
+                                        .count = static_cast<std::int64_t>(values.size())};
+    all_reduce_.run(comm::host_buffer(values), fingerprint, deadline);
+  }
+
+  // `count` elements where this rank has its buffers. All ranks call it: an allocation is collective.
+  template <typename T>
+  std::span<T> buffer(std::size_t count) {
+    const auto block = registered_.allocate(count * sizeof(T), soon());
+    storage_ = is_registered_ ? block : Storage::allocate(count * sizeof(T));
+    return {reinterpret_cast<T*>(storage_->data()), count};
+  }
+
+  [[nodiscard]] const JobContext& context() const { return context_; }
+  [[nodiscard]] comm::SharedMemory& memory() { return *memory_; }
+
+  std::uint64_t sequence = 0;
+
+ private:
+  const JobContext& context_;
+  std::shared_ptr<comm::SharedMemory> memory_;
+  comm::RegisteredMemory registered_;
+  ring::SharedMemoryAllReduce all_reduce_;
+  bool is_registered_;
+  std::shared_ptr<Storage> storage_;
+};
+
+template <typename T>
+T from_double(double value) {
+  if constexpr (std::is_same_v<T, BFloat16>) {
+    const auto single = static_cast<float>(value);
+    std::uint32_t bits = 0;
+    std::memcpy(&bits, &single, sizeof bits);
+    return {static_cast<std::uint16_t>(bits >> 16)};
+  } else {
+    return static_cast<T>(value);
+  }
+}
+
+// Small integers that every dtype holds exactly. For sums rank r contributes a power of 8 (bfloat16: of 2), so the
+// result, written in that base, says how often each rank was counted.
+double contribution(int rank, std::int64_t index, int world_size, bool is_bfloat16, ReduceOp op) {
+  const auto mixed = static_cast<double>((rank + index) % 8);
+  switch (op) {
+    case ReduceOp::kSum:
+      return std::pow(is_bfloat16 ? 2.0 : 8.0, mixed);
+    case ReduceOp::kProduct:
+      return static_cast<double>((rank + index) % 2 + 1);
+    case ReduceOp::kMin:
+    case ReduceOp::kMax:
+      return static_cast<double>((7 * rank + 3 * index) % 11 - 5);
+    case ReduceOp::kMean:
+      return static_cast<double>(world_size * ((rank + index) % 4));
+  }
+  return 0;
+}
+
+double expected(std::int64_t index, int world_size, bool is_bfloat16, ReduceOp op) {
+  double result = contribution(0, index, world_size, is_bfloat16, op);
+  for (int rank = 1; rank < world_size; ++rank) {
+    const double value = contribution(rank, index, world_size, is_bfloat16, op);
+    if (op == ReduceOp::kProduct)
+      result *= value;
+    else if (op == ReduceOp::kMin)
+      result = std::min(result, value);
+    else if (op == ReduceOp::kMax)
+      result = std::max(result, value);
+    else
+      result += value;
+  }
+  return op == ReduceOp::kMean ? result / world_size : result;
+}
+
+template <typename T>
+std::string run_case(Member& member, std::size_t count, ReduceOp op) {
+  constexpr bool kIsBFloat16 = std::is_same_v<T, BFloat16>;
+  const int world_size = member.context().world_size;
+  const std::span<T> values = member.buffer<T>(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    values[i] =
+        from_double<T>(contribution(member.context().rank, static_cast<std::int64_t>(i), world_size, kIsBFloat16, op));
+  }
+  member.reduce(values, op);
+  for (std::size_t i = 0; i < count; ++i) {
+    const T wanted = from_double<T>(expected(static_cast<std::int64_t>(i), world_size, kIsBFloat16, op));
+    if (std::memcmp(&values[i], &wanted, sizeof(T)) == 0) continue;
+    return concat("rank ", member.context().rank, ": ", name_of(op), " of ", count, " ", dtype_of<T>, ": element ", i);
+  }
+  (void)member.memory().all_gather({}, "test", soon());  // nobody frees its block while others look
+  return "";
+}
+
+template <typename T>
+std::string run_ops(Member& member, std::size_t count) {
+  for (const ReduceOp op : kOps) {
+    if (const std::string problem = run_case<T>(member, count, op); !problem.empty()) return problem;
+  }
+  return "";
+}
+
+std::string run_all(Member& member, std::size_t count) {
+  for (const auto run :
+       {run_ops<float>, run_ops<double>, run_ops<BFloat16>, run_ops<std::int32_t>, run_ops<std::int64_t>}) {
+    if (const std::string problem = run(member, count); !problem.empty()) return problem;
+  }
+  return "";
+}
+
+std::vector<float> random_floats(int rank, std::size_t count) {
+  PhiloxSequence words(99, static_cast<std::uint64_t>(rank));
+  std::vector<float> values(count);
+  for (float& value : values) value = normal_floats(words.next_word(), words.next_word())[0];
+  return values;
+}
+
+std::vector<float> random_mean(const JobContext& context, Place place, std::size_t count) {
+  Member member(context, place);
+  const std::span<float> values = member.buffer<float>(count);
+  std::ranges::copy(random_floats(context.rank, count), values.begin());
+  member.reduce(values, ReduceOp::kMean);
+  return {values.begin(), values.end()};
+}
+
+}  // namespace
+
+TEST_CASE("all-reduce through shared memory is right: ways, worlds, counts, dtypes, operations", "[ring][multirank]") {
+  for (const int world_size : {2, 3, 4, 5, 8}) {
+    for (const Place place : kPlaces) {
+      const auto ranks = static_cast<std::size_t>(world_size);
+      const std::set<std::size_t> counts{0, 1, ranks - 1, ranks, ranks + 1, 1000};
+      const auto problems = run_ranks_for<std::string>(world_size, [&](const JobContext& context) -> std::string {
+        Member member(context, place);
+        for (const std::size_t count : counts) {
+          if (const std::string problem = run_all(member, count); !problem.empty()) return problem;
+        }
+        return "";
+      });
+      for (const std::string& problem : problems) CHECK(problem == "");
+    }
+  }
+}
+
+TEST_CASE("large all-reduces through shared memory are right", "[ring][multirank]") {
+  for (const int world_size : {2, 3, 5, 8}) {
+    for (const Place place : {Place::kPrivate, Place::kRegistered, Place::kMixed}) {
+      const auto problems = run_ranks_for<std::string>(world_size, [&](const JobContext& context) {
+        Member member(context, place);
+        std::string problem = run_case<float>(member, 1'000'003, ReduceOp::kSum);
+        if (problem.empty()) problem = run_case<BFloat16>(member, 1'000'003, ReduceOp::kMean);
+        if (problem.empty()) problem = run_case<std::int64_t>(member, 200'001, ReduceOp::kMax);
+        return problem;
+      });
+      for (const std::string& problem : problems) CHECK(problem == "");
+    }
+  }
+}
+
+TEST_CASE("all ways through shared memory give the same bits on all ranks, again and again", "[ring][multirank]") {
+  for (const int world_size : {2, 3, 5}) {
+    std::vector<float> first;
+    for (int round = 0; round < 2; ++round) {
+      for (const Place place : kPlaces) {
+        const auto results = run_ranks_for<std::vector<float>>(
+            world_size, [&](const JobContext& context) { return random_mean(context, place, 2049); });
+        if (first.empty()) first = results[0];
+        for (const auto& values : results) {
+          CHECK(std::memcmp(values.data(), first.data(), first.size() * sizeof(float)) == 0);
+        }
+      }
+    }
+    // The oracle adds in double precision. P - 1 additions and a division of values below 6 in magnitude: each rounds
+    // by at most half a unit in the last place of a partial sum below 32, that is 2^-20.
+    double largest_error = 0;
+    for (std::size_t i = 0; i < first.size(); ++i) {
+      double mean = 0;
+      for (int rank = 0; rank < world_size; ++rank)
+        mean += random_floats(rank, first.size())[i] / double{1.0 * world_size};
+      largest_error = std::max(largest_error, std::abs(mean - first[i]));
+    }
+    CHECK(largest_error < world_size * 0x1.0p-20);
+  }
+}
+
+TEST_CASE("sizes and ways may change from call to call", "[ring][multirank]") {
+  const auto problems = run_ranks_for<std::string>(3, [](const JobContext& context) {
+    Member member(context, Place::kSlots);
+    std::string problem;
+    for (int round = 0; round < 200 && problem.empty(); ++round) {
+      const auto count = static_cast<std::size_t>(round * 7919 % 5000);  // 10000 bytes are the limit of the slots
+      problem = run_case<float>(member, count, ReduceOp::kSum);
+    }
+    return problem;
+  });
+  for (const std::string& problem : problems) CHECK(problem == "");
+}
+
+TEST_CASE("NaN arrives on all ranks through shared memory, and nowhere else", "[ring][multirank]") {
+  for (const Place place : kPlaces) {
+    const auto problems = run_ranks_for<std::string>(3, [&](const JobContext& context) -> std::string {
+      Member member(context, place);
+      for (const ReduceOp op : kOps) {
+        const std::span<float> values = member.buffer<float>(100);
+        std::ranges::fill(values, 2.0F);
+        if (context.rank == 1) values[44] = std::nanf("");
+        member.reduce(values, op);
+        for (std::size_t i = 0; i < values.size(); ++i) {
+          if (std::isnan(values[i]) != (i == 44)) return concat(name_of(op), ": element ", i);
+        }
+        (void)member.memory().all_gather({}, "test", soon());
+      }
+      return "";
+    });
+    for (const std::string& problem : problems) CHECK(problem == "");
+  }
+}
+
+TEST_CASE("ranks in different collectives are told so by shared memory", "[ring][multirank]") {
+  for (const Place place : kPlaces) {
+    for (const int other : {0, 1, 2}) {  // another count, another operation, another sequence number
+      const auto outcomes = run_ranks(3, [&](const JobContext& context) {
+        Member member(context, place);
+        const bool is_odd = context.rank == 1;
+        std::vector<float> values(is_odd && other == 0 ? 100000 : 1000);
+        if (is_odd && other == 2) ++member.sequence;
+        member.reduce(std::span(values), is_odd && other == 1 ? ReduceOp::kMax : ReduceOp::kSum);
+      });
+      for (const auto& outcome : outcomes) {
+        CAPTURE(other, outcome.message());
+        CHECK(outcome.is<MismatchError>());
+        const std::string odd = other == 0   ? "(sum of 100000 float32)"
+                                : other == 1 ? "(max of 1000 float32)"
+                                             : "all_reduce #1";
+        CHECK_THAT(outcome.message(), ContainsSubstring("rank 1") && ContainsSubstring(odd));
+        CHECK_THAT(outcome.message(), ContainsSubstring("all_reduce #0 (sum of 1000 float32)"));
+      }
+    }
+  }
+}
+
+TEST_CASE("a rank that dies in the middle is named by those who wait in shared memory", "[ring][multirank]") {
+  for (const Place place : kPlaces) {
+    const auto outcomes = run_ranks(3, [&](const JobContext& context) {
+      Member member(context, place);
+      const std::span<float> values = member.buffer<float>(2000);
+      std::ranges::fill(values, 1.0F);
+      for (int round = 0; round < 20; ++round) {
+        if (context.rank == 1 && round == 7) throw std::runtime_error("out of luck");
+        member.reduce(values, ReduceOp::kMean);
+      }
+    });
+    for (const int rank : {0, 2}) {
+      CAPTURE(rank, outcomes[rank].message());
+      CHECK(outcomes[rank].is<PeerFailedError>());
+      CHECK_THAT(outcomes[rank].message(), ContainsSubstring("rank 1"));
+    }
+  }
+}
+
+TEST_CASE("a rank that stays away is named at the deadline, and interrupt() ends the wait", "[ring][multirank]") {
+  const auto outcomes = run_ranks(3, [](const JobContext& context) {
+    Member member(context, Place::kPrivate);
+    std::vector<float> values(1000, 1.0F);
+    if (context.rank == 2) return std::this_thread::sleep_for(1s);  // alive, but elsewhere
+    const std::jthread other([&] {
+      std::this_thread::sleep_for(50ms);
+      if (context.rank == 1) member.memory().interrupt();
+    });
+    try {
+      member.reduce(std::span(values), ReduceOp::kSum, Deadline::after(context.rank == 0 ? 200ms : 20s));
+    } catch (const IoError&) {
+      std::this_thread::sleep_for(500ms);  // so that rank 0 sees no failure of this rank
+      throw;
+    }
+  });
+  CHECK(outcomes[0].is<TimeoutError>());
+  CHECK_THAT(outcomes[0].message(), ContainsSubstring("rank 2 did not come"));
+  CHECK(outcomes[1].is<IoError>());
+}

@@ -1,0 +1,159 @@
+#include "comm/shared_memory_transport.hpp"
+
+#include <thread>
+
+#include "comm/fingerprint.hpp"
+#include "shared_memory_ranks.hpp"
+#include "support/catch.hpp"
+
+using namespace lockstep;
+using namespace std::chrono_literals;
+using comm::JobContext;
+using comm::SharedMemoryTransport;
+using test::run_ranks;
+using test::run_ranks_for;
+using test::shared_memory_of;
+using test::soon;
+
+namespace {
+
+const std::vector<std::size_t> kSizes{0, 1, 63, 64, 65, 1000, 300000, 1, 0, 1000003, 7};
+
+std::vector<std::byte> message(int from, int to, std::size_t index, std::size_t bytes) {
+  std::vector<std::byte> content(bytes);
+  const std::size_t seed = 131 * static_cast<std::size_t>(from) + 17 * static_cast<std::size_t>(to) + 5 * index;
+  for (std::size_t i = 0; i < bytes; ++i) content[i] = static_cast<std::byte>((seed + i * 7 + i / 256) % 253);
+  return content;
+}
+
+net::FrameHeader header_of(std::uint64_t sequence) {
+  return {.sequence = sequence, .tag = comm::to_tag({.sequence = sequence})};
+}
+
+// Every rank sends every other one all sizes, and receives theirs; what is wrong, or "".
+std::string exchange_all(SharedMemoryTransport& transport, int rank, int world_size) {
+  std::vector<std::vector<std::byte>> outgoing;
+  for (int peer = 0; peer < world_size; ++peer) {
+    for (std::size_t i = 0; peer != rank && i < kSizes.size(); ++i) {
+      outgoing.push_back(message(rank, peer, i, kSizes[i]));
+      transport.send(peer, header_of(i), outgoing.back(), soon());
+    }
+  }
+  for (int peer = 0; peer < world_size; ++peer) {
+    for (std::size_t i = 0; peer != rank && i < kSizes.size(); ++i) {
+      std::vector<std::byte> content(kSizes[i]);
+      transport.receive(peer, header_of(i), content, soon());
+      if (content != message(peer, rank, i, kSizes[i])) {
+        return concat("rank ", rank, ": message ", i, " of rank ", peer);
+      }
+    }
+  }
+  transport.flush(soon());
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("messages through shared memory arrive whole and in order, all ranks sending at once", "[comm][multirank]") {
+  for (const int world_size : {2, 3, 5, 8}) {
+    const auto problems = run_ranks_for<std::string>(world_size, [&](const JobContext& context) {
+      SharedMemoryTransport transport(shared_memory_of(context), soon());
+      return exchange_all(transport, context.rank, world_size);
+    });
+    for (const std::string& problem : problems) CHECK(problem == "");
+  }
+}
+
+TEST_CASE("shared memory counts what it sends", "[comm][multirank]") {
+  const auto counts = run_ranks_for<comm::Traffic>(2, [](const JobContext& context) {
+    SharedMemoryTransport transport(shared_memory_of(context), soon());
+    (void)exchange_all(transport, context.rank, 2);
+    return transport.sent();
+  });
+  for (const comm::Traffic& traffic : counts) {
+    CHECK(traffic.payload_bytes == 0 + 1 + 63 + 64 + 65 + 1000 + 300000 + 1 + 0 + 1000003 + 7);
+    CHECK(traffic.messages == 11);
+    CHECK(traffic.header_bytes == 11 * 64);
+  }
+}
+
+TEST_CASE("a long ping-pong through shared memory loses nothing", "[comm][multirank]") {
+  const auto problems = run_ranks_for<std::string>(2, [](const JobContext& context) -> std::string {
+    SharedMemoryTransport transport(shared_memory_of(context), soon());
+    const int peer = 1 - context.rank;
+    for (std::uint64_t i = 0; i < 20000; ++i) {
+      std::uint64_t number = i;
+      if (context.rank == 0) transport.send(peer, header_of(i), std::as_bytes(std::span(&number, 1)), soon());
+      std::uint64_t arrived = 0;
+      transport.receive(peer, header_of(i), std::as_writable_bytes(std::span(&arrived, 1)), soon());
+      if (arrived != i) return concat("round ", i, ": ", arrived);
+      if (context.rank == 1) transport.send(peer, header_of(i), std::as_bytes(std::span(&number, 1)), soon());
+      transport.flush(soon());
+    }
+    return "";
+  });
+  for (const std::string& problem : problems) CHECK(problem == "");
+}
+
+TEST_CASE("a message of another size, or of another collective, is an error", "[comm][multirank]") {
+  const auto outcomes = run_ranks(3, [](const JobContext& context) {
+    SharedMemoryTransport transport(shared_memory_of(context), soon());
+    const std::vector<std::byte> content(100);
+    if (context.rank == 0) {
+      transport.send(1, header_of(0), content, soon());
+      transport.send(2, header_of(0), content, soon());
+      return transport.flush(soon());
+    }
+    std::vector<std::byte> room(context.rank == 1 ? 99 : 100);
+    transport.receive(0, header_of(context.rank == 1 ? 0 : 5), room, soon());
+  });
+  CHECK(outcomes[0].ok());
+  CHECK(outcomes[1].is<FormatError>());
+  CHECK_THAT(outcomes[1].message(), ContainsSubstring("rank 0 sent a payload of 100 bytes where 99"));
+  CHECK(outcomes[2].is<MismatchError>());
+  CHECK_THAT(outcomes[2].message(), ContainsSubstring("rank 2 barrier #5, rank 0 barrier #0"));
+}
+
+TEST_CASE("waiting for a message or for room ends at the deadline", "[comm][multirank]") {
+  const auto full = run_ranks(2, [](const JobContext& context) {
+    SharedMemoryTransport transport(shared_memory_of(context), soon());
+    if (context.rank == 0) return std::this_thread::sleep_for(600ms);
+    const std::vector<std::byte> content(1 << 20);
+    transport.send(0, header_of(0), content, soon());
+    transport.flush(Deadline::after(100ms));
+  });
+  CHECK(full[1].is<TimeoutError>());
+  CHECK_THAT(full[1].message(), ContainsSubstring("rank 0 took no data"));
+
+  const auto silent = run_ranks(2, [](const JobContext& context) {
+    SharedMemoryTransport transport(shared_memory_of(context), soon());
+    if (context.rank == 1) return std::this_thread::sleep_for(600ms);
+    std::vector<std::byte> content(10);
+    transport.receive(1, header_of(0), content, Deadline::after(200ms));
+  });
+  CHECK(silent[0].is<TimeoutError>());
+  CHECK_THAT(silent[0].message(), ContainsSubstring("no data from rank 1") && ContainsSubstring("0 of 64 bytes"));
+}
+
+TEST_CASE("a rank that dies, and an interrupt, end a wait for a message", "[comm][multirank]") {
+  const auto outcomes = run_ranks(3, [](const JobContext& context) {
+    SharedMemoryTransport transport(shared_memory_of(context), soon());
+    std::vector<std::byte> content(10);
+    if (context.rank == 1) throw std::runtime_error("out of luck");
+    const std::jthread other([&] {
+      if (context.rank == 2) transport.interrupt();
+    });
+    transport.receive(1, header_of(0), content, soon());
+  });
+  CHECK(outcomes[0].is<PeerFailedError>());
+  CHECK_THAT(outcomes[0].message(), ContainsSubstring("rank 1"));
+  CHECK(outcomes[2].error != nullptr);
+}
+
+TEST_CASE("a rank sends no messages to itself or to strangers", "[comm]") {
+  const auto outcomes = run_ranks(2, [](const JobContext& context) {
+    SharedMemoryTransport transport(shared_memory_of(context), soon());
+    transport.send(context.rank == 0 ? 0 : 2, header_of(0), {}, soon());
+  });
+  for (const auto& outcome : outcomes) CHECK(outcome.is<ContractError>());
+}

@@ -1,0 +1,89 @@
+#include "net/local_socket.hpp"
+
+#include <unistd.h>
+
+#include <array>
+#include <future>
+
+#include "base/error.hpp"
+#include "net/guarded_listener.hpp"
+#include "net/handshake.hpp"
+#include "support/catch.hpp"
+
+using namespace lockstep;
+using namespace lockstep::net;
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::string kToken = "a token of more than sixteen characters";
+const Identity kIdentity{Role::kCollective, 0, 1, 7};
+
+Deadline soon() { return Deadline::after(10s); }
+
+}  // namespace
+
+TEST_CASE("an open file travels between processes of a host, after both ends have proved the token", "[net]") {
+  GuardedListener listener(kToken, kIdentity, listen_local());
+  CHECK(listener.address().host[0] == '@');
+  std::array<int, 2> raw{};
+  REQUIRE(::pipe(raw.data()) == 0);
+  const UniqueFd read_end(raw[0]);
+  UniqueFd write_end(raw[1]);
+
+  auto client = std::async(std::launch::async, [address = listener.address().host] {
+    TcpSocket socket = connect_local(address, soon());
+    authenticate(socket, kToken, kIdentity, soon());
+    const UniqueFd received = receive_descriptor(socket, soon());
+    return ::write(received.get(), "x", 1);
+  });
+  AcceptedPeer peer = listener.accept(soon());
+  CHECK(peer.identity.rank == 1);
+  send_descriptor(peer.socket, write_end.get(), soon());
+  CHECK(client.get() == 1);
+
+  write_end.reset();
+  std::array<char, 2> content{};
+  CHECK(::read(read_end.get(), content.data(), content.size()) == 1);  // and then the end: nobody else can write
+  CHECK(content[0] == 'x');
+  CHECK(::read(read_end.get(), content.data(), content.size()) == 0);
+}
+
+TEST_CASE("who does not know the token gets nothing through a local socket", "[net]") {
+  GuardedListener listener(kToken, kIdentity, listen_local());
+  auto client = std::async(std::launch::async, [address = listener.address().host]() -> std::string {
+    try {
+      TcpSocket socket = connect_local(address, soon());
+      authenticate(socket, "another token, long enough", kIdentity, soon());
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "let in";
+  });
+  CHECK_THROWS_AS(listener.accept(Deadline::after(500ms)), TimeoutError);
+  CHECK_THAT(client.get(), ContainsSubstring("token"));
+  CHECK(listener.refused_count() == 1);
+}
+
+TEST_CASE("a local address that nobody listens on is an error at once", "[net]") {
+  std::string address;
+  {
+    const TcpListener listener = listen_local();
+    address = listener.address().host;
+  }
+  CHECK_THROWS_AS(connect_local(address, soon()), IoError);
+  CHECK_THROWS_AS(connect_local("no address", soon()), FormatError);
+}
+
+TEST_CASE("a byte without a descriptor, and a connection that closes, are no descriptor", "[net]") {
+  TcpListener listener = listen_local();
+  TcpSocket client = connect_local(listener.address().host, soon());
+  {
+    TcpSocket server = listener.accept(soon());
+    const std::array<std::byte, 1> mark{std::byte{0x4C}};
+    server.send_all(mark, soon());
+    CHECK_THROWS_AS(receive_descriptor(client, soon()), FormatError);
+    CHECK_THROWS_AS(receive_descriptor(client, Deadline::after(50ms)), TimeoutError);
+  }
+  CHECK_THROWS_AS(receive_descriptor(client, soon()), IoError);
+}
