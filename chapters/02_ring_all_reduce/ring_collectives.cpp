@@ -7,24 +7,40 @@
 #include <vector>
 
 #include "02_ring_all_reduce/ring_process_group.hpp"
+#include "base/environment.hpp"
 #include "base/error.hpp"
+#include "comm/shared_memory_transport.hpp"
 #include "comm/tcp_transport.hpp"
 #include "store/store.hpp"
 
 namespace lockstep::ring {
 namespace {
 
-// Ranks that chose differently would wait for messages that never come: rank 0 chooses for all.
-RingOptions agree(const comm::JobContext& context, const std::string& group, const RingOptions& own) {
+TransportChoice transport_from_environment() {
+  const std::string text = environment::get("LOCKSTEP_TRANSPORT").value_or("auto");
+  if (text == "auto") return TransportChoice::kAuto;
+  if (text == "tcp") return TransportChoice::kTcp;
+  if (text == "shared_memory") return TransportChoice::kSharedMemory;
+  throw FormatError(concat("LOCKSTEP_TRANSPORT=", text, " is none of auto, tcp and shared_memory"));
+}
+
+RingOptions agree(const comm::JobContext& context, const std::string& group, RingOptions own) {
   if (context.world_size == 1) return own;
   const std::string key = concat("generation/", context.generation, "/", group, "/options");
   if (context.rank == 0) {
-    const nlohmann::json json = {{"segment_bytes", own.segment_bytes}, {"small_bytes", own.small_bytes}};
+    if (own.transport == TransportChoice::kAuto) own.transport = transport_from_environment();
+    const nlohmann::json json = {{"segment_bytes", own.segment_bytes},
+                                 {"small_bytes", own.small_bytes},
+                                 {"transport", own.transport},
+                                 {"algorithm", own.algorithm}};
     context.store->set(key, json.dump());
     return own;
   }
   const auto json = nlohmann::json::parse(context.store->get(key, Deadline::after(context.limits.join)));
-  return {.segment_bytes = json.at("segment_bytes"), .small_bytes = json.at("small_bytes")};
+  return {.segment_bytes = json.at("segment_bytes"),
+          .small_bytes = json.at("small_bytes"),
+          .transport = json.at("transport"),
+          .algorithm = json.at("algorithm")};
 }
 
 }  // namespace
@@ -34,10 +50,38 @@ RingProcessGroup::RingProcessGroup(comm::JobContext context, const RingOptions& 
   require(options.segment_bytes >= 8, "segment_bytes is ", options.segment_bytes, ", less than one element");
   const std::string group = concat("ring/", group_id());
   options_ = agree(this->context(), group, options);
+  std::string reason = "not wanted";
+  if (world_size() > 1 && options_.transport != TransportChoice::kTcp) reason = use_shared_memory(group);
+  if (world_size() > 1 && options_.transport == TransportChoice::kSharedMemory && !reason.empty()) {
+    throw UnavailableError(concat("rank ", this->context().rank, ": the ranks cannot share memory: ", reason,
+                                  "; LOCKSTEP_TRANSPORT=tcp works everywhere"));
+  }
+  if (!reason.empty()) use_tcp(group);
+}
+
+void RingProcessGroup::use_tcp(const std::string& group) {
   const std::set<int> neighbours = world_size() == 1 ? std::set<int>{} : std::set<int>{left(), right()};
-  use(std::make_unique<comm::TcpTransport>(this->context(), group, neighbours,
-                                           Deadline::after(this->context().limits.join)),
+  use(std::make_unique<comm::TcpTransport>(context(), group, neighbours, Deadline::after(context().limits.join)),
       options_.segment_bytes);
+}
+
+std::string RingProcessGroup::use_shared_memory(const std::string& group) {
+  const auto deadline = Deadline::after(context().limits.join);
+  comm::SharedMemoryResult found = comm::make_shared_memory(context(), group, deadline);
+  if (!found.memory) return found.reason;
+  registered_ = std::make_unique<comm::RegisteredMemory>(found.memory);
+  if (options_.algorithm == AlgorithmChoice::kAuto) {
+    shared_ = std::make_unique<SharedMemoryAllReduce>(found.memory, *registered_, deadline);
+  }
+  use(std::make_unique<comm::SharedMemoryTransport>(found.memory, deadline), options_.segment_bytes);
+  return "";
+}
+
+// The memory's own collective calls come from this thread: what is queued must be done before.
+std::shared_ptr<Storage> RingProcessGroup::allocate(std::size_t bytes, Device device) {
+  if (!registered_ || !device.is_cpu()) return HostProcessGroup::allocate(bytes, device);
+  barrier({.launch = comm::Launch::kDeferred}).synchronize();
+  return registered_->allocate(bytes, Deadline::after(context().limits.progress));
 }
 
 RingProcessGroup::~RingProcessGroup() { shutdown(); }
@@ -60,7 +104,10 @@ void RingProcessGroup::reduce_at_rank_zero(const Call& call) {
   for (int peer = 1; peer < world_size(); ++peer) send_segments(call, peer, values);
 }
 
-void RingProcessGroup::run_barrier(const Call& call) { reduce_at_rank_zero(call); }
+void RingProcessGroup::run_barrier(const Call& call) {
+  if (shared_) return shared_->run(call.values, call.fingerprint(), call.deadline);
+  reduce_at_rank_zero(call);
+}
 
 // The root's values travel to the right as a chain, a segment behind the other: the chain costs one transfer of the
 // buffer plus one segment per hop, not one transfer per hop. The last rank tells the root, its right neighbour, that

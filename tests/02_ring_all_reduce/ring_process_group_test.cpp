@@ -1,5 +1,7 @@
 #include "02_ring_all_reduce/ring_process_group.hpp"
 
+#include <algorithm>
+
 #include "support/catch.hpp"
 #include "support/collective_checks.hpp"
 #include "support/every_collective_checks.hpp"
@@ -11,22 +13,29 @@ using Traffic = comm::Traffic;
 
 namespace {
 
+using ring::AlgorithmChoice;
+using ring::TransportChoice;
+
+test::GroupFactory ring_with(const ring::RingOptions& options) {
+  return [options](JobContext context) { return ring::make_ring_process_group(std::move(context), options); };
+}
+
 // However small a buffer is, it goes round the ring.
-const test::GroupFactory kRing = [](JobContext context) {
-  return ring::make_ring_process_group(std::move(context), {.small_bytes = -1});
-};
-// As users get it: small buffers are reduced at rank 0.
-const test::GroupFactory kDefaults = [](JobContext context) {
-  return ring::make_ring_process_group(std::move(context));
-};
+const test::GroupFactory kRing = ring_with(ring::kPlainRing);
 // Segments of 8 elements at most, so that small counts make many, and the last ones of small chunks are empty.
-const test::GroupFactory kSmallSegments = [](JobContext context) {
-  return ring::make_ring_process_group(std::move(context), {.segment_bytes = 36, .small_bytes = -1});
-};
+const test::GroupFactory kSmallSegments =
+    ring_with({.segment_bytes = 36, .transport = TransportChoice::kTcp, .algorithm = AlgorithmChoice::kRing});
+// As users get it between hosts: small buffers are reduced at rank 0.
+const test::GroupFactory kTcpDefaults = ring_with({.transport = TransportChoice::kTcp});
+// The ring through queues in shared memory.
+const test::GroupFactory kSharedRing =
+    ring_with({.transport = TransportChoice::kSharedMemory, .algorithm = AlgorithmChoice::kRing});
+// As users get it on one host.
+const test::GroupFactory kSharedDefaults = ring_with({.transport = TransportChoice::kSharedMemory});
 
 std::vector<Traffic> traffic_of_all_reduce(int world_size, std::size_t count) {
   return test::run_ranks_for<Traffic>(world_size, [count](JobContext context) {
-    const auto group = ring::make_ring_process_group(std::move(context), {.small_bytes = -1});
+    const auto group = ring::make_ring_process_group(std::move(context), ring::kPlainRing);
     std::vector<float> values(count);
     group->all_reduce(comm::host_buffer(std::span(values))).synchronize();
     return group->traffic_sent();
@@ -81,11 +90,70 @@ TEST_CASE("ranks of a ring that disagree in any collective are told who did what
   test::check_mismatches_of_every_collective(kRing);
 }
 TEST_CASE("small buffers are reduced rightly at rank 0", "[ring][chapter][multirank]") {
-  test::check_all_reduce(kDefaults, 0);
-  test::check_bits_repeat(kDefaults);
-  test::check_nan_propagates(kDefaults);
-  test::check_mismatches(kDefaults);
-  test::check_death(kDefaults);
+  test::check_all_reduce(kTcpDefaults, 0);
+  test::check_bits_repeat(kTcpDefaults);
+  test::check_nan_propagates(kTcpDefaults);
+  test::check_mismatches(kTcpDefaults);
+  test::check_death(kTcpDefaults);
+}
+
+TEST_CASE("the ring over shared memory passes what the ring over TCP passes", "[ring][chapter][multirank]") {
+  test::check_all_reduce(kSharedRing, 100003);
+  test::check_bits_repeat(kSharedRing);
+  test::check_nan_propagates(kSharedRing);
+  test::check_broadcast(kSharedRing);
+  test::check_barrier(kSharedRing);
+  test::check_issue_order(kSharedRing);
+  test::check_mismatches(kSharedRing);
+  test::check_death(kSharedRing);
+  test::check_deadline(kSharedRing);
+}
+TEST_CASE("the ring's other collectives over shared memory are right", "[ring][chapter][multirank]") {
+  test::check_every_collective(kSharedRing);
+  test::check_in_place(kSharedRing);
+  test::check_grouped_calls(kSharedRing);
+  test::check_coalesced(kSharedRing);
+  test::check_split(kSharedRing);
+  test::check_objects(kSharedRing);
+  test::check_deferred(kSharedRing);
+  test::check_mismatches_of_every_collective(kSharedRing);
+}
+TEST_CASE("the ring's collectives over shared memory are right with a million elements",
+          "[ring][chapter][multirank][large]") {
+  test::check_every_collective_at_scale(kSharedRing);
+}
+
+TEST_CASE("the ring group as it is on one host passes what the ring passes", "[ring][chapter][multirank]") {
+  test::check_all_reduce(kSharedDefaults, 1000003);
+  test::check_bits_repeat(kSharedDefaults);
+  test::check_nan_propagates(kSharedDefaults);
+  test::check_barrier(kSharedDefaults);
+  test::check_issue_order(kSharedDefaults);
+  test::check_mismatches(kSharedDefaults);
+  test::check_mismatches_of_every_collective(kSharedDefaults);
+  test::check_death(kSharedDefaults);
+  test::check_deadline(kSharedDefaults);
+  test::check_split(kSharedDefaults);
+  test::check_coalesced(kSharedDefaults);
+  test::check_deferred(kSharedDefaults);
+}
+
+TEST_CASE("memory from allocate is reduced where it is, beside private memory", "[ring][chapter][multirank]") {
+  for (const test::GroupFactory& factory : {kSharedDefaults, kTcpDefaults}) {
+    const auto sums = test::run_ranks_for<std::vector<float>>(3, [&](JobContext context) {
+      const auto group = factory(std::move(context));
+      constexpr std::size_t kCount = 300000;
+      const auto storage = group->allocate(kCount * sizeof(float), {});
+      const std::span registered(reinterpret_cast<float*>(storage->data()), kCount);
+      std::ranges::fill(registered, static_cast<float>(1 << (3 * group->rank())));
+      comm::Work work = group->all_reduce(comm::host_buffer(registered));
+      std::vector<float> values(kCount, 1.0F);
+      group->all_reduce(comm::host_buffer(std::span(values))).synchronize();
+      work.synchronize();
+      return std::vector<float>{registered.front(), registered.back(), values.front(), values.back()};
+    });
+    for (const auto& sum : sums) CHECK(sum == std::vector<float>{1 + 8 + 64, 1 + 8 + 64, 3, 3});
+  }
 }
 
 TEST_CASE("every rank of a ring sends 2(P-1)/P of the buffer where P divides the count", "[ring][chapter][multirank]") {

@@ -22,7 +22,14 @@ using comm::Buffer;
 
 std::unique_ptr<comm::ProcessGroup> make_group(const std::string& backend, const comm::JobContext& job) {
   if (backend == "star") return star::make_star_process_group(job);
-  if (backend == "ring") return ring::make_ring_process_group(job);
+  if (backend == "ring") return ring::make_ring_process_group(job, ring::kPlainRing);
+  if (backend == "ring over shared memory") {
+    return ring::make_ring_process_group(
+        job, {.transport = ring::TransportChoice::kSharedMemory, .algorithm = ring::AlgorithmChoice::kRing});
+  }
+  if (backend == "shared memory") {
+    return ring::make_ring_process_group(job, {.transport = ring::TransportChoice::kSharedMemory});
+  }
   throw UsageError("unknown backend " + backend);
 }
 
