@@ -5,54 +5,19 @@
 #include "comm/fingerprint.hpp"
 #include "shared_memory_ranks.hpp"
 #include "support/catch.hpp"
+#include "transport_checks.hpp"
 
 using namespace lockstep;
 using namespace std::chrono_literals;
 using comm::JobContext;
 using comm::SharedMemoryTransport;
+using test::exchange_all;
+using test::header_of;
+using test::message;
 using test::run_ranks;
 using test::run_ranks_for;
 using test::shared_memory_of;
 using test::soon;
-
-namespace {
-
-const std::vector<std::size_t> kSizes{0, 1, 63, 64, 65, 1000, 300000, 1, 0, 1000003, 7};
-
-std::vector<std::byte> message(int from, int to, std::size_t index, std::size_t bytes) {
-  std::vector<std::byte> content(bytes);
-  const std::size_t seed = 131 * static_cast<std::size_t>(from) + 17 * static_cast<std::size_t>(to) + 5 * index;
-  for (std::size_t i = 0; i < bytes; ++i) content[i] = static_cast<std::byte>((seed + i * 7 + i / 256) % 253);
-  return content;
-}
-
-net::FrameHeader header_of(std::uint64_t sequence) {
-  return {.sequence = sequence, .tag = comm::to_tag({.sequence = sequence})};
-}
-
-// Every rank sends every other one all sizes, and receives theirs; what is wrong, or "".
-std::string exchange_all(SharedMemoryTransport& transport, int rank, int world_size) {
-  std::vector<std::vector<std::byte>> outgoing;
-  for (int peer = 0; peer < world_size; ++peer) {
-    for (std::size_t i = 0; peer != rank && i < kSizes.size(); ++i) {
-      outgoing.push_back(message(rank, peer, i, kSizes[i]));
-      transport.send(peer, header_of(i), outgoing.back(), soon());
-    }
-  }
-  for (int peer = 0; peer < world_size; ++peer) {
-    for (std::size_t i = 0; peer != rank && i < kSizes.size(); ++i) {
-      std::vector<std::byte> content(kSizes[i]);
-      transport.receive(peer, header_of(i), content, soon());
-      if (content != message(peer, rank, i, kSizes[i])) {
-        return concat("rank ", rank, ": message ", i, " of rank ", peer);
-      }
-    }
-  }
-  transport.flush(soon());
-  return "";
-}
-
-}  // namespace
 
 TEST_CASE("messages through shared memory arrive whole and in order, all ranks sending at once", "[comm][multirank]") {
   for (const int world_size : {2, 3, 5, 8}) {

@@ -4,7 +4,6 @@
 
 #include "base/error.hpp"
 #include "net/bytes.hpp"
-#include "net/exchange.hpp"
 #include "net/frame_stream.hpp"
 #include "net/loopback_pair.hpp"
 #include "support/catch.hpp"
@@ -85,23 +84,6 @@ TEST_CASE("a frame of another generation is refused with both numbers", "[net]")
   FrameHeader stale = sample_header();
   stale.generation = 2;
   CHECK_THAT(answer_to(net::seal(stale, {})), ContainsSubstring("generation 2") && ContainsSubstring("to 3"));
-}
-
-TEST_CASE("frames are exchanged whole, and a payload of another size is refused", "[net]") {
-  auto pair = test::connect_pair();
-  std::vector<std::byte> at_left(7), at_right(7);
-  std::jthread right([&] {
-    net::exchange_frames(pair.right, sample_header(), as_bytes("payload"), pair.right, kLimits, at_right, kSoon());
-  });
-  net::exchange_frames(pair.left, sample_header(), as_bytes("PAYLOAD"), pair.left, kLimits, at_left, kSoon());
-  right.join();
-  CHECK(net::to_text(at_left) == "payload");
-  CHECK(net::to_text(at_right) == "PAYLOAD");
-
-  net::send_frame(pair.right, sample_header(), as_bytes("payload"), kSoon());
-  std::vector<std::byte> too_short(6);
-  CHECK_THROWS_WITH(net::exchange_frames(pair.left, sample_header(), {}, pair.left, kLimits, too_short, kSoon()),
-                    ContainsSubstring("7 bytes where 6 were expected"));
 }
 
 TEST_CASE("a stream puts frames together that arrive byte by byte", "[net]") {

@@ -2,7 +2,6 @@
 
 #include "base/error.hpp"
 #include "net/bytes.hpp"
-#include "net/exchange.hpp"
 #include "net/loopback_pair.hpp"
 #include "net/tcp_socket.hpp"
 #include "support/catch.hpp"
@@ -87,30 +86,4 @@ TEST_CASE("connect to where nobody listens gives up at the deadline and says why
 TEST_CASE("a port that is taken is named", "[net]") {
   const TcpListener first;
   CHECK_THROWS_WITH(TcpListener(first.address()), ContainsSubstring(first.address().text()));
-}
-
-TEST_CASE("an exchange moves both directions at once, where sending first would block for ever", "[net]") {
-  auto pair = connect_pair();
-  constexpr std::size_t kBytes = 16 << 20;
-  const auto deadline = Deadline::after(30s);
-  const auto side = [&](TcpSocket& socket, int seed, std::vector<std::byte>& received) {
-    const auto sent = pattern(kBytes, seed);
-    received.resize(kBytes);
-    net::exchange(socket, {}, sent, socket, received, deadline);
-  };
-  std::vector<std::byte> at_left, at_right;
-  {
-    std::jthread right([&] { side(pair.right, 2, at_right); });
-    side(pair.left, 1, at_left);
-  }
-  CHECK(at_left == pattern(kBytes, 2));
-  CHECK(at_right == pattern(kBytes, 1));
-}
-
-TEST_CASE("an exchange with a silent peer says how far both directions came", "[net]") {
-  auto pair = connect_pair();
-  std::vector<std::byte> received(100);
-  CHECK_THROWS_WITH(
-      net::exchange(pair.left, as_bytes("head"), as_bytes("body"), pair.left, received, Deadline::after(50ms)),
-      ContainsSubstring("8 of 8 bytes sent") && ContainsSubstring("0 of 100 bytes received"));
 }

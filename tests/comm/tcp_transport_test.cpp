@@ -1,0 +1,155 @@
+#include "comm/tcp_transport.hpp"
+
+#include <thread>
+
+#include "comm/transport_checks.hpp"
+#include "net/bytes.hpp"
+#include "store/store.hpp"
+#include "support/catch.hpp"
+#include "support/run_ranks.hpp"
+
+using namespace lockstep;
+using namespace std::chrono_literals;
+using comm::JobContext;
+using comm::TcpTransport;
+using test::exchange_all;
+using test::header_of;
+using test::run_ranks;
+using test::run_ranks_for;
+
+namespace {
+
+Deadline soon() { return Deadline::after(20s); }
+
+// Where rank 0 of the group "test" listens.
+net::SocketAddress address_of_rank_zero(const JobContext& context) {
+  return net::SocketAddress::parse(context.store->get("generation/0/test/address/0", soon()));
+}
+
+}  // namespace
+
+TEST_CASE("messages over TCP arrive whole and in order, all ranks sending at once", "[comm][multirank]") {
+  for (const int world_size : {2, 3, 5, 8}) {
+    const auto problems = run_ranks_for<std::string>(world_size, [&](const JobContext& context) {
+      TcpTransport transport(context, "test", {}, soon());  // every connection is made when it is first needed
+      return exchange_all(transport, context.rank, world_size);
+    });
+    for (const std::string& problem : problems) CHECK(problem == "");
+  }
+}
+
+TEST_CASE("TCP counts what it sends", "[comm][multirank]") {
+  const auto counts = run_ranks_for<comm::Traffic>(2, [](const JobContext& context) {
+    TcpTransport transport(context, "test", {1 - context.rank}, soon());
+    const std::vector<std::byte> bytes(1000);
+    transport.send(1 - context.rank, header_of(0), bytes, soon());
+    transport.send(1 - context.rank, header_of(1), {}, soon());
+    std::vector<std::byte> received(1000);
+    transport.receive(1 - context.rank, header_of(0), received, soon());
+    transport.receive(1 - context.rank, header_of(1), {}, soon());
+    transport.flush(soon());
+    return transport.sent();
+  });
+  for (const comm::Traffic& sent : counts) {
+    CHECK(sent.payload_bytes == 1000);
+    CHECK(sent.messages == 2);
+    CHECK(sent.header_bytes == 128);
+  }
+}
+
+TEST_CASE("a message of another collective is refused with both names", "[comm][multirank]") {
+  const auto outcomes = run_ranks(2, [](const JobContext& context) {
+    TcpTransport transport(context, "test", {1 - context.rank}, soon());
+    transport.send(1 - context.rank, header_of(static_cast<std::uint64_t>(context.rank)), {}, soon());
+    transport.receive(1 - context.rank, header_of(static_cast<std::uint64_t>(context.rank)), {}, soon());
+  });
+  for (const auto& outcome : outcomes) {
+    CHECK(outcome.is<MismatchError>());
+    CHECK_THAT(outcome.message(), ContainsSubstring("rank 0 barrier #0") || ContainsSubstring("rank 0 all_reduce #0"));
+    CHECK_THAT(outcome.message(), ContainsSubstring("rank 1"));
+  }
+}
+
+TEST_CASE("a message of another size than its collective says is refused", "[comm][multirank]") {
+  const auto outcomes = run_ranks(2, [](const JobContext& context) {
+    TcpTransport transport(context, "test", {1 - context.rank}, soon());
+    const std::vector<std::byte> bytes(100);
+    std::vector<std::byte> room(context.rank == 0 ? 99 : 100);
+    transport.send(1 - context.rank, header_of(0), bytes, soon());
+    transport.receive(1 - context.rank, header_of(0), room, soon());
+  });
+  CHECK_THAT(outcomes[0].message(), ContainsSubstring("sent 100 bytes where 99 were expected"));
+  CHECK(outcomes[1].ok());
+}
+
+TEST_CASE("a silent peer is named with the amounts at the deadline", "[comm][multirank]") {
+  const auto outcomes = run_ranks(2, [](const JobContext& context) {
+    TcpTransport transport(context, "test", {1 - context.rank}, soon());
+    std::vector<std::byte> room(1000);
+    if (context.rank == 0) transport.receive(1, header_of(0), room, Deadline::after(100ms));
+    std::this_thread::sleep_for(300ms);  // connected, and saying nothing
+  });
+  CHECK(outcomes[0].is<TimeoutError>());
+  CHECK_THAT(outcomes[0].message(), ContainsSubstring("rank 1") && ContainsSubstring("0 of 1064 bytes received"));
+}
+
+TEST_CASE("interrupt ends a waiting receive and every later call", "[comm][multirank]") {
+  const auto outcomes = run_ranks(2, [](const JobContext& context) {
+    TcpTransport transport(context, "test", {1 - context.rank}, soon());
+    std::jthread interrupter;
+    if (context.rank == 0) {
+      interrupter = std::jthread([&] {
+        std::this_thread::sleep_for(50ms);
+        transport.interrupt();
+      });
+    }
+    std::vector<std::byte> room(8);
+    transport.receive(1 - context.rank, header_of(0), room, soon());
+  });
+  CHECK(outcomes[0].is<IoError>());
+  CHECK(outcomes[1].is<IoError>());  // its peer's end is closed
+}
+
+TEST_CASE("strangers at a group's port change nothing, whatever they send and however many they are",
+          "[comm][multirank]") {
+  const auto problems = run_ranks_for<std::string>(3, [](const JobContext& context) -> std::string {
+    TcpTransport transport(context, "test", {}, soon());
+    std::vector<net::TcpSocket> strangers;
+    if (context.rank == 2) {  // it connects to nobody by itself: rank 0 listens, and nobody has come yet
+      const net::SocketAddress target = address_of_rank_zero(context);
+      for (const std::string& text : {std::string("GET / HTTP/1.1\r\nHost: x\r\n\r\n"), std::string(64, '\xFF'),
+                                      std::string("LK"), std::string(), std::string(100000, 'x')}) {
+        strangers.push_back(net::TcpSocket::connect(target, soon()));
+        (void)strangers.back().send_some(net::as_bytes(text));
+      }
+      // A header that announces more than anybody has memory for.
+      net::FrameHeader huge = header_of(0);
+      const std::vector<std::byte> nothing;
+      huge.payload_bytes = ~std::uint64_t{0};
+      strangers.push_back(net::TcpSocket::connect(target, soon()));
+      (void)strangers.back().send_some(net::seal(huge, nothing));
+      for (int i = 0; i < 1000; ++i) {
+        net::TcpSocket one = net::TcpSocket::connect(target, soon());
+        if (i % 10 == 0) strangers.push_back(std::move(one));  // some stay
+      }
+    }
+    return exchange_all(transport, context.rank, 3);
+  });
+  for (const std::string& problem : problems) CHECK(problem == "");
+}
+
+TEST_CASE("a rank of another group is refused, and the right one still comes", "[comm][multirank]") {
+  const auto problems = run_ranks_for<std::string>(2, [](const JobContext& context) -> std::string {
+    TcpTransport transport(context, "test", {}, soon());
+    net::TcpSocket wrong;
+    if (context.rank == 0) {
+      const auto address = net::SocketAddress::parse(context.store->get("generation/0/test/address/1", soon()));
+      const net::Identity identity{net::Role::kCollective, 0, 0, net::checksum(net::as_bytes("another"))};
+      std::jthread late([&] { (void)exchange_all(transport, 0, 2); });  // rank 1 answers while it exchanges
+      wrong = net::connect_authenticated(address, context.token, identity, "rank 1", soon());
+      return "";
+    }
+    return exchange_all(transport, 1, 2);
+  });
+  for (const std::string& problem : problems) CHECK(problem == "");
+}
