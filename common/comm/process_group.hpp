@@ -38,9 +38,9 @@ enum class Launch {
 
 /// Options of one collective; `{}` is right for host memory.
 struct CollectiveOptions {
-  Stream* stream = nullptr;          ///< The stream that produced the data (device memory); null for the CPU.
+  Stream* stream = nullptr;            ///< The stream that produced the data (device memory); null for the CPU.
   std::optional<Deadline> deadline{};  ///< For the whole call; unset: the group's progress limit.
-  Launch launch = Launch::kAsync;    ///< Only for the CPU; devices have streams.
+  Launch launch = Launch::kAsync;      ///< Only for the CPU; devices have streams.
 };
 
 /// One rank's membership in a group.

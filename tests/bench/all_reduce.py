@@ -11,6 +11,7 @@ import tempfile
 
 from bench_common import BIN, HERE, free_port, has_torch, median, run, run_python_ranks, write_record
 
+OURS = ["tcp", "private", "registered", "star"]
 MPI = {"OMPI_ALLOW_RUN_AS_ROOT": 1, "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": 1}
 
 
@@ -28,10 +29,10 @@ def systems(build_folder):
     bench = os.path.join(BIN, "all_reduce_bench")
     launch = os.path.join(BIN, "lockstep")
 
-    def ours(backend):
-        return lambda n: run([launch, "launch", "--no-prefix", "--nproc", str(n), "--", bench, backend])
+    def ours(system):
+        return lambda n: run([launch, "launch", "--no-prefix", "--nproc", str(n), "--", bench, system])
 
-    found = {"ring": ours("ring"), "star": ours("star")}
+    found = {system: ours(system) for system in OURS}
     if shutil.which("mpicxx.openmpi") and shutil.which("mpirun.openmpi"):
         program = os.path.join(build_folder, "mpi_all_reduce")
         source = os.path.join(HERE, "peers", "mpi_all_reduce.cpp")
@@ -51,11 +52,13 @@ def systems(build_folder):
 
 
 def print_table(rows):
-    print(f"\n{'world':>5} {'bytes':>10}  {'system':<20} {'us':>12} {'busbw GB/s':>11} {'ours/this':>10}")
+    print("\nThe last columns: how many times as fast as this row's system ours is.")
+    print(f"{'world':>5} {'bytes':>9}  {'system':<20} {'us':>10} {'busbw GB/s':>10} {'tcp':>6} {'private':>7} {'registered':>10}")
     for row in rows:
+        speed = row["speed_over_this"]
         print(
-            f"{row['world_size']:>5} {row['bytes']:>10}  {row['system']:<20} {row['microseconds']:>12.1f} "
-            f"{row['bus_bandwidth_gb_s']:>11.3f} {row['ring_speed_over_this']:>10.2f}"
+            f"{row['world_size']:>5} {row['bytes']:>9}  {row['system']:<20} {row['microseconds']:>10.1f} "
+            f"{row['bus_bandwidth_gb_s']:>10.3f} {speed['tcp']:>6.2f} {speed['private']:>7.2f} {speed['registered']:>10.2f}"
         )
 
 
@@ -76,7 +79,7 @@ def main():
     rows = []
     for (n, size, system), values in sorted(times.items()):
         microseconds = median(values)
-        ring = median(times.get((n, size, "lockstep ring tcp"), []))
+        ours = {name: median(times.get((n, size, f"lockstep {name}"), [])) for name in OURS[:3]}
         rows.append(
             {
                 "world_size": n,
@@ -84,7 +87,7 @@ def main():
                 "system": system,
                 "microseconds": microseconds,
                 "bus_bandwidth_gb_s": size / microseconds * 1e-3 * 2 * (n - 1) / n,
-                "ring_speed_over_this": microseconds / ring if ring else 0.0,
+                "speed_over_this": {name: microseconds / own if own else 0.0 for name, own in ours.items()},
             }
         )
     print_table(rows)

@@ -1,5 +1,7 @@
-/// Times all_reduce (float32 sum, in place) of one backend over the ranks of a job and prints one CSV row per size:
-/// system,world_size,bytes,microseconds. Started once per rank: lockstep launch --nproc N -- all_reduce_bench ring
+/// Times all_reduce (float32 sum, in place) of process groups over the ranks of a job and prints one CSV row per size:
+/// system,world_size,bytes,microseconds. Started once per rank: lockstep launch --nproc N -- all_reduce_bench tcp
+/// Systems: star, tcp (the ring group between hosts), private and registered (the ring group on one host, with memory
+/// of the caller and with memory from allocate()).
 ///
 /// Protocol, the same as in peers/: verify the sum, then rounds of enough calls to fill 0.15 s; a round's time is that
 /// of the slowest rank; the median over the rounds counts.
@@ -23,28 +25,38 @@ constexpr int kWarmUpRounds = 2;
 constexpr int kRounds = 7;
 constexpr double kRoundSeconds = 0.15;
 
-std::unique_ptr<comm::ProcessGroup> make_group(const std::string& backend) {
+constexpr std::size_t kLargestBytes = 64UL << 20;
+// Who waits for a call at once need not wake a thread for it: so the peers are called, too.
+const comm::CollectiveOptions kBlocking{.launch = comm::Launch::kDeferred};
+
+std::unique_ptr<comm::ProcessGroup> make_group(const std::string& system) {
   comm::JobContext context = comm::rendezvous("env://");
-  if (backend == "star") return star::make_star_process_group(std::move(context));
-  if (backend == "ring") return ring::make_ring_process_group(std::move(context));
-  throw FormatError("unknown backend '" + backend + "': use star or ring");
+  if (system == "star") return star::make_star_process_group(std::move(context));
+  if (system == "tcp")
+    return ring::make_ring_process_group(std::move(context), {.transport = ring::TransportChoice::kTcp});
+  if (system == "private" || system == "registered")
+    return ring::make_ring_process_group(std::move(context), {.transport = ring::TransportChoice::kSharedMemory});
+  throw FormatError("unknown system '" + system + "': use star, tcp, private or registered");
 }
 
 double slowest_rank(comm::ProcessGroup& group, double seconds) {
-  group.all_reduce(comm::host_buffer(std::span(&seconds, 1)), comm::ReduceOp::kMax).synchronize();
+  group.all_reduce(comm::host_buffer(std::span(&seconds, 1)), comm::ReduceOp::kMax, kBlocking).synchronize();
   return seconds;
 }
 
 double seconds_per_call(comm::ProcessGroup& group, std::span<float> values, long calls) {
   group.barrier().synchronize();
   const auto begin = std::chrono::steady_clock::now();
-  for (long i = 0; i < calls; ++i) group.all_reduce(comm::host_buffer(values)).synchronize();
+  for (long i = 0; i < calls; ++i) {
+    group.all_reduce(comm::host_buffer(values), comm::ReduceOp::kSum, kBlocking).synchronize();
+  }
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
   return slowest_rank(group, elapsed.count() / static_cast<double>(calls));
 }
 
-double median_seconds(comm::ProcessGroup& group, std::size_t bytes) {
-  std::vector<float> values(bytes / sizeof(float), static_cast<float>(group.rank() + 1));
+double median_seconds(comm::ProcessGroup& group, std::span<float> values) {
+  std::ranges::fill(values, static_cast<float>(group.rank() + 1));
+  group.barrier(kBlocking).synchronize();  // in registered memory nobody may read before all have written
   group.all_reduce(comm::host_buffer(std::span(values))).synchronize();
   const int world_size = group.world_size();
   const auto expected = static_cast<float>(world_size * (world_size + 1) / 2);
@@ -69,12 +81,14 @@ double median_seconds(comm::ProcessGroup& group, std::size_t bytes) {
 
 int main(int argc, char** argv) {
   try {
-    const std::string backend = argc > 1 ? argv[1] : "ring";
-    const auto group = make_group(backend);
-    for (const std::size_t bytes : {1UL << 10, 16UL << 10, 256UL << 10, 4UL << 20, 64UL << 20}) {
-      const double seconds = median_seconds(*group, bytes);
+    const std::string system = argc > 1 ? argv[1] : "tcp";
+    const auto group = make_group(system);
+    const auto memory = system == "registered" ? group->allocate(kLargestBytes, {}) : Storage::allocate(kLargestBytes);
+    for (const std::size_t bytes : {1UL << 10, 16UL << 10, 256UL << 10, 4UL << 20, kLargestBytes}) {
+      const std::span values(reinterpret_cast<float*>(memory->data()), bytes / sizeof(float));
+      const double seconds = median_seconds(*group, values);
       if (group->rank() == 0) {
-        std::printf("lockstep %s tcp,%d,%zu,%.2f\n", backend.c_str(), group->world_size(), bytes, seconds * 1e6);
+        std::printf("lockstep %s,%d,%zu,%.2f\n", system.c_str(), group->world_size(), bytes, seconds * 1e6);
         std::fflush(stdout);
       }
     }
