@@ -84,7 +84,7 @@ void print_loads(const Options& options) {
     const MemoryUse& memory = load.memory;
     table.add({std::string(name_of(strategy)), gb(memory.weights), gb(memory.gradients),
                gb(memory.master_weights + memory.optimizer), gb(memory.activations), gb(memory.total()),
-               gb(load.sent_bytes)});
+               with_digits(load.sent_bytes / 1e9, 2)});
   }
   std::cout << '\n' << table.text();
 }

@@ -64,8 +64,11 @@ void print_groups(const char* title, const Groups& groups) {
       std::cout << concat("    ", group.path.nvlinks, " x 25 GB/s (NVLink 2 to 4) = ", 25 * group.path.nvlinks,
                           " GB/s each way\n");
     }
-    const bool is_all = groups.size() == 1 && group.count > 1;
-    std::cout << "    " << (is_all ? concat("all ", group.count, " pairs") : group.pairs) << '\n';
+    const bool is_last = strength == groups.rbegin()->first;  // its pairs are those not named above
+    const bool is_long = is_last && group.count > 8;
+    std::cout << "    "
+              << (is_long ? concat(groups.size() == 1 ? "all " : "the other ", group.count, " pairs") : group.pairs)
+              << '\n';
   }
 }
 
