@@ -135,6 +135,7 @@ TEST_CASE("wrong matrices are refused with line and column", "[plan][topology][c
       {"\tGPU0\tGPU1\nGPU0\t X \t X \n", "t:2:11: the path from GPU0 to GPU1 is X; X stands on the diagonal only"},
       {"\tGPU0\tGPU1\nGPU0\t X \tSYS\nGPU1\tPHB\t X \n", "t:3:6: GPU1 to GPU0 is PHB, but the way back is SYS"},
       {"\tGPU0\tGPU1\tCPU Affinity\nGPU0\t X \tSYS\t0-3\t0\n", "t:2:18: \"0\" stands in no column of the header"},
+      {"\tGPU0\tGPU0\n", "t:1:7: GPU0 stands twice in the header"},
       {"\tGPU0\tNIC0\tGPU1\n", "t:1:12: GPU1 stands behind a network card; GPUs come first"},
   };
   for (const auto& [text, message] : wrong) {
@@ -147,6 +148,25 @@ TEST_CASE("wrong matrices are refused with line and column", "[plan][topology][c
     }
     CHECK_THAT(said, ContainsSubstring(message));
   }
+}
+
+TEST_CASE("a mutilated matrix is read or refused, nothing else", "[plan][topology][chapter]") {
+  const std::string whole = read_file(std::string(LOCKSTEP_TOPOLOGIES) + "/a100_nvlink.txt");
+  constexpr std::string_view kBytes = "\t\n X0N\033[:\xff";
+  std::mt19937 random(1);
+  int refused = 0;
+  for (int round = 0; round < 2000; ++round) {
+    std::string text = whole.substr(0, round % 5 == 0 ? random() % whole.size() : whole.size());
+    for (int i = 0; i < 3 && !text.empty(); ++i) text[random() % text.size()] = kBytes[random() % kBytes.size()];
+    try {
+      const Topology topology = parse_topology(text, "t");
+      CHECK(topology.paths.size() == topology.devices.size());
+    } catch (const FormatError&) {
+      ++refused;
+    }
+  }
+  CHECK(refused > 100);
+  CHECK(refused < 2000);  // some of the bytes are in the legend
 }
 
 TEST_CASE("paths are ordered as the legend orders them", "[plan][topology][chapter]") {

@@ -87,7 +87,7 @@ std::optional<Path> parse_path(std::string_view word) {
 }
 
 bool is_gpu_name(const std::string& word) {
-  return word.size() > 3 && word.starts_with("GPU") && std::all_of(word.begin() + 3, word.end(), ::isdigit);
+  return word.size() > 3 && word.starts_with("GPU") && word.find_first_not_of("0123456789", 3) == std::string::npos;
 }
 
 class Parser {
@@ -127,6 +127,8 @@ class Parser {
       }
       const bool is_late_gpu = is_gpu_name(token.text) && i > 0 && !topology_.devices.back().is_gpu();
       if (is_late_gpu) fail(line.number, token.column, token.text, " stands behind a network card; GPUs come first");
+      const bool is_twice = std::ranges::count(topology_.devices, token.text, &TopologyDevice::name) > 0;
+      if (is_twice) fail(line.number, token.column, token.text, " stands twice in the header");
       topology_.devices.emplace_back().name = token.text;
     }
     for (; i < line.tokens.size(); ++i) {  // each of the three affinity columns has one word of its own
