@@ -1,0 +1,103 @@
+#pragma once
+/// @file
+/// What a message costs: t = alpha + bytes / beta. From that one line follow the times of every all-reduce, by star,
+/// mesh, ring and tree. Arithmetic only; `link_budget` and `link_probe` print it.
+///
+/// Vocabulary:
+///   alpha     latency: what even an empty message costs, in seconds.
+///   beta      bandwidth of one direction, in bytes per second. Links are full duplex: a rank sends and receives at
+///             the same time, each at beta.
+///   port      the one link by which a rank reaches all others. Messages in the same direction pass it one after
+///             another, so the busiest port decides how long a collective takes.
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace lockstep::plan {
+
+/// One direction of a link.
+struct Link {
+  double alpha_seconds = 0;     ///< Latency of a message.
+  double bytes_per_second = 1;  ///< Bandwidth, beta.
+
+  /// Seconds from the first byte's departure to the last one's arrival.
+  [[nodiscard]] double seconds(double bytes) const noexcept { return alpha_seconds + bytes / bytes_per_second; }
+
+  /// The message half of whose time is latency: alpha * beta bytes. Below it fewer messages help, above it fewer bytes.
+  [[nodiscard]] double half_latency_bytes() const noexcept { return alpha_seconds * bytes_per_second; }
+};
+
+/// A kind of link with the figures of its specification.
+struct KnownLink {
+  std::string_view name;     ///< "PCIe 3 x16".
+  double label_gb_s;         ///< As people quote it, in 10^9 bytes/s: PCIe and networks one direction, NVLink both.
+  double one_way_gb_s;       ///< One direction, all lanes or links of a GPU together.
+  double alpha_us;           ///< Latency of a step of a ring.
+  std::string_view made_of;  ///< Where the bandwidth comes from.
+};
+
+/// PCIe 3 to 5, NVLink 2 to 4, NVSwitch, InfiniBand, Ethernet: from slow to fast within each kind.
+/// @source Bandwidths: PCI Express Base Specification 3.0 to 5.0 (8, 16, 32 GT/s per lane, 128b/130b coding); NVIDIA
+///         whitepapers of V100 (2017), A100 (2020) and H100 (2022) (6, 12, 18 NVLinks of 25 GB/s each way); InfiniBand
+///         Trade Association's roadmap (4x HDR 200, NDR 400 Gbit/s); IEEE 802.3. Latencies: NCCL 2.19,
+///         src/graph/tuning.cc, hwLat, ring with the simple protocol: 3.4 us NVLink, 5.7 us PCIe, 14 us network.
+[[nodiscard]] std::span<const KnownLink> known_links() noexcept;
+
+/// The link of that name; case counts for nothing.
+/// @throws UsageError  There is none; names those that there are.
+[[nodiscard]] const KnownLink& known_link(const std::string& name);
+
+/// One direction of a known link.
+[[nodiscard]] Link one_way(const KnownLink& known) noexcept;
+
+/// Ways to give every one of P ranks the sum of everybody's buffer of n bytes.
+///   kStar  all send to one rank, which adds and sends the sum to each.
+///   kMesh  each sends its whole buffer to every other, and each adds for itself.
+///   kRing  the buffer is cut into P chunks that go round the circle twice (chapter 02).
+///   kTree  pairs add, pairs of pairs add, ... up to one rank; the sum returns the same way.
+enum class Algorithm { kStar, kMesh, kRing, kTree };
+
+/// "star", "mesh", "ring", "tree".
+[[nodiscard]] std::string_view name_of(Algorithm algorithm) noexcept;
+
+/// What an all-reduce costs at its busiest port.
+struct AllReduceCost {
+  int steps = 0;              ///< Messages that follow one another there.
+  double bytes_per_step = 0;  ///< Of each of them.
+  double one_way_bytes = 0;   ///< Through the port in each direction, over the whole collective.
+
+  /// Seconds of the whole collective on a link of that kind.
+  [[nodiscard]] double seconds(const Link& link) const noexcept { return steps * link.seconds(bytes_per_step); }
+};
+
+/// @param world_size  P, at least 1. @param bytes  n, of one rank's buffer.
+/// @cost  star 2(P-1) steps of n; mesh P-1 of n; ring 2(P-1) of n/P; tree 2 ceil(log2 P) of n.
+/// @source Thakur, Rabenseifner and Gropp, "Optimization of Collective Communication Operations in MPICH", 2005,
+///         section 3 (the model) and 4.
+/// @throws ContractError  world_size < 1.
+[[nodiscard]] AllReduceCost all_reduce_cost(Algorithm algorithm, int world_size, double bytes);
+
+/// What people work out in their heads: the buffer crosses a link of the labelled bandwidth once, in one direction,
+/// without latency and without overlap with computing, and the time is rounded to one digit before it is used.
+struct Envelope {
+  double exact_ms = 0;    ///< bytes / label.
+  double rounded_ms = 0;  ///< To one significant digit.
+  double share = 0;       ///< rounded_ms / (step + rounded_ms): communication's part of a step.
+};
+
+/// @param step_ms  Computing of one step, without communication.
+[[nodiscard]] Envelope back_of_the_envelope(double bytes, double label_gb_s, double step_ms);
+
+/// One measurement of a link.
+struct LinkSample {
+  double bytes = 0;    ///< Of the message.
+  double seconds = 0;  ///< From departure to arrival.
+};
+
+/// The alpha and beta that fit the samples best: least squares of the relative error, sum of ((alpha + bytes / beta -
+/// t) / t)^2, so that 1 microsecond and 1 second weigh alike. A negative alpha is not possible: it becomes 0.
+/// @throws ContractError  Fewer than two different sizes, or a time that is not positive.
+/// @throws FormatError    Larger messages took less time: no such link.
+[[nodiscard]] Link fit_link(std::span<const LinkSample> samples);
+
+}  // namespace lockstep::plan

@@ -1,0 +1,95 @@
+// link_budget: what adding up the gradients of all GPUs costs: by the back of the envelope, by the bytes that a ring
+// really sends, and by star, mesh, ring and tree.
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <string>
+
+#include "00_why_many_gpus/cost_model.hpp"
+#include "base/command_line.hpp"
+#include "base/terminal.hpp"
+
+namespace {
+
+using namespace lockstep;
+using namespace lockstep::plan;
+
+constexpr double kMb = 1e6;
+
+struct Options {
+  double megabytes = 100;
+  int gpus = 4;
+  double step_ms = 50;
+  std::string link = "PCIe 3 x16";
+};
+
+// Three digits that matter: "0.33", "6.25", "106".
+std::string short_number(double value) {
+  return with_digits(value, value >= 100 ? 0 : value >= 10 ? 1 : value >= 0.1 ? 2 : 4);
+}
+
+std::string percent(double share) { return with_digits(100 * share, share < 0.01 ? 1 : 0) + " %"; }
+
+void print_envelope(const Options& options, const char* name) {
+  const KnownLink& link = known_link(name);
+  const Envelope envelope = back_of_the_envelope(options.megabytes * kMb, link.label_gb_s, options.step_ms);
+  std::cout << "  " << name << ": " << options.megabytes << " MB / " << link.label_gb_s
+            << " GB/s = " << short_number(envelope.exact_ms) << " ms, about " << envelope.rounded_ms << "; "
+            << envelope.rounded_ms << " / (" << options.step_ms << " + " << envelope.rounded_ms
+            << ") = " << percent(envelope.share) << " of the step\n";
+}
+
+void print_ring(const Options& options) {
+  const AllReduceCost ring = all_reduce_cost(Algorithm::kRing, options.gpus, options.megabytes * kMb);
+  std::cout << "\nA ring of " << options.gpus << " GPUs: each sends " << short_number(ring.one_way_bytes / kMb)
+            << " MB and receives as much at the same time, in " << ring.steps << " steps of "
+            << short_number(ring.bytes_per_step / kMb) << " MB\n";
+  TextTable table;
+  table.add({"link", "label GB/s", "one way GB/s", "envelope ms", "ring ms", "ring/envelope", "share of step"});
+  for (const KnownLink& known : known_links()) {
+    const double envelope_ms = options.megabytes * kMb / (known.label_gb_s * 1e9) * 1e3;
+    const double ring_ms = ring.seconds(one_way(known)) * 1e3;
+    table.add({std::string(known.name), short_number(known.label_gb_s), short_number(known.one_way_gb_s),
+               short_number(envelope_ms), short_number(ring_ms), with_digits(ring_ms / envelope_ms, 1),
+               percent(ring_ms / (options.step_ms + ring_ms))});
+  }
+  std::cout << table.text();
+}
+
+void print_algorithms(const Options& options) {
+  const KnownLink& known = known_link(options.link);
+  const Link link = one_way(known);
+  std::cout << "\nOn " << known.name << " (" << known.made_of << "; alpha " << known.alpha_us
+            << " us, so that half the time of a " << short_number(link.half_latency_bytes() / 1e3)
+            << " KB message is latency)\n";
+  TextTable table;
+  table.add({"algorithm", "steps", "MB a step", "MB each way, busiest", "latency ms", "bytes ms", "together ms"});
+  for (const Algorithm algorithm : {Algorithm::kStar, Algorithm::kMesh, Algorithm::kRing, Algorithm::kTree}) {
+    const AllReduceCost cost = all_reduce_cost(algorithm, options.gpus, options.megabytes * kMb);
+    const double latency_ms = cost.steps * link.alpha_seconds * 1e3, all_ms = cost.seconds(link) * 1e3;
+    table.add({std::string(name_of(algorithm)), std::to_string(cost.steps), short_number(cost.bytes_per_step / kMb),
+               short_number(cost.one_way_bytes / kMb), short_number(latency_ms), short_number(all_ms - latency_ms),
+               short_number(all_ms)});
+  }
+  std::cout << table.text();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Prints what an all-reduce costs on common links; the default is the gradient of a ResNet-50");
+  app.option_defaults()->always_capture_default();
+  Options options;
+  app.add_option("--megabytes", options.megabytes, "Of the buffer on each GPU")->check(CLI::PositiveNumber);
+  app.add_option("--gpus", options.gpus, "GPUs")->check(CLI::Range(1, 1'000'000));
+  app.add_option("--step-ms", options.step_ms, "Computing of one step")->check(CLI::PositiveNumber);
+  app.add_option("--link", options.link, "For the last table; the second lists them");
+  return run_main(app, argc, argv, [&] {
+    std::cout << options.megabytes << " MB to add up in each step of " << options.step_ms
+              << " ms\n\nBy the back of the envelope: bytes / label, once\n";
+    print_envelope(options, "PCIe 3 x16");
+    print_envelope(options, "NVLink 2");
+    print_ring(options);
+    print_algorithms(options);
+    return 0;
+  });
+}

@@ -1,0 +1,71 @@
+// time_budget: how long a training takes on more and more GPUs, and what they cost in GPU-hours. With --hours it
+// starts from a job whose time on one GPU is known; without, from parameters and tokens.
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "00_why_many_gpus/budget.hpp"
+#include "base/command_line.hpp"
+#include "base/terminal.hpp"
+
+namespace {
+
+using namespace lockstep;
+using namespace lockstep::plan;
+
+// "3.3 hours", "9.5 days", "1.5 years": in the unit that keeps the number small.
+std::string readable(double hours) {
+  if (hours < 48) return with_digits(hours, 1) + " hours";
+  if (hours < 2 * 365 * 24) return with_digits(hours / 24, 1) + " days";
+  return with_digits(hours / (365 * 24), 1) + " years";
+}
+
+void print_table(double hours_alone, double efficiency, const std::vector<int>& gpus) {
+  TextTable table;
+  table.add({"GPUs", "speedup", "time", "GPU-hours"});
+  for (const int count : gpus) {
+    const double faster = speedup(count, efficiency);
+    const double hours = hours_alone / faster;
+    table.add({std::to_string(count), with_digits(faster, 1), readable(hours), with_digits(hours * count, 1)});
+  }
+  std::cout << table.text();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Prints how long a training takes on one GPU and on many");
+  app.option_defaults()->always_capture_default();
+  Workload work;
+  double hours = 0, peak_tflops = work.peak_flops / 1e12;
+  bool computes_forward_twice = false;
+  std::vector<int> gpus;
+  const CLI::Option* hours_option =
+      app.add_option("--hours", hours, "The job's hours on one GPU, in place of parameters and tokens")
+          ->check(CLI::PositiveNumber);
+  app.add_option("--parameters", work.parameters, "Weights, N")->check(CLI::PositiveNumber);
+  app.add_option("--tokens", work.tokens, "Positions seen in training, D")->check(CLI::PositiveNumber);
+  app.add_option("--tflops", peak_tflops, "Of one GPU by its data sheet; 312: A100, bf16")->check(CLI::PositiveNumber);
+  app.add_option("--utilisation", work.utilisation, "Share of that which is reached")->check(CLI::Range(0.001, 1.0));
+  app.add_option("--efficiency", work.efficiency, "What a GPU is worth among others")->check(CLI::Range(0.001, 1.0));
+  app.add_option("--gpus", gpus, "How many; several numbers make several lines")->check(CLI::Range(1, 10'000'000));
+  app.add_flag("--recompute", computes_forward_twice, "The forward pass is computed twice (8 N D)");
+  return run_main(app, argc, argv, [&] {
+    if (hours_option->count() > 0) {
+      if (gpus.empty()) gpus = {1, 4, 8};
+      std::cout << "a job of " << hours << " hours on one GPU, each further GPU worth " << work.efficiency
+                << " of it\n";
+      print_table(hours, work.efficiency, gpus);
+      return 0;
+    }
+    if (gpus.empty()) gpus = {1, 8, 64, 512};
+    work.peak_flops = peak_tflops * 1e12;
+    work.flops_per_parameter_and_token = computes_forward_twice ? 8 : 6;
+    std::cout << work.flops_per_parameter_and_token << " x " << work.parameters / 1e9 << " billion parameters x "
+              << work.tokens / 1e9 << " billion tokens = " << training_flops(work) << " FLOP; a GPU does "
+              << work.utilisation << " x " << peak_tflops << " TFLOP per second\n";
+    print_table(training_seconds(work, 1) / 3600, work.efficiency, gpus);
+    return 0;
+  });
+}
