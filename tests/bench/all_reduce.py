@@ -31,7 +31,10 @@ def systems(build_folder):
     def ours(backend):
         return lambda n: run([launch, "launch", "--no-prefix", "--nproc", str(n), "--", bench, backend])
 
+    shared = os.path.join(BIN, "shared_memory_bench")
     found = {"ring": ours("ring"), "star": ours("star")}
+    # Three rows per size: private buffers, registered ones, and registered ones that are rewritten before every call.
+    found["shared"] = lambda n: run([launch, "launch", "--no-prefix", "--nproc", str(n), "--", shared])
     if shutil.which("mpicxx.openmpi") and shutil.which("mpirun.openmpi"):
         program = os.path.join(build_folder, "mpi_all_reduce")
         source = os.path.join(HERE, "peers", "mpi_all_reduce.cpp")
