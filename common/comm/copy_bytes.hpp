@@ -1,13 +1,17 @@
 #pragma once
-// Copying between private and shared memory; not for others.
+/// @file
+/// Copying between private and shared memory.
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
 
 namespace lockstep::comm {
 
-// As memcpy, in pieces that the C library copies with vector instructions. Longer copies it hands to the instruction
-// `rep movsb`, which took twice as long here (AMD EPYC 9005, glibc 2.36) for blocks that are in another core's cache.
+/// As memcpy, in pieces that the C library copies with vector instructions. Longer copies it hands to the instruction
+/// `rep movsb`, which took twice as long here (AMD EPYC 9005, glibc 2.36) for blocks that are in another core's cache.
+/// @param to     Host memory, [bytes].
+/// @param from   Host memory, [bytes]; does not overlap `to`.
+/// @param bytes  May be 0.
 inline void copy_bytes(void* to, const void* from, std::size_t bytes) noexcept {
   constexpr std::size_t kPieceBytes = 2048;
   auto* target = static_cast<std::byte*>(to);
