@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 
+#include "comm/copy_bytes.hpp"
 #include "comm/reduce_many.hpp"
 
 // Chunk r of a buffer, or of a segment of it, is the part that rank r reduces; a segment is a part of a buffer that
@@ -62,7 +63,7 @@ void SharedMemoryAllReduce::run(const comm::Buffer& values, const comm::Fingerpr
   // only if it surely will be read there: its elements are still in the caches of those who wrote them.
   const bool is_small = bytes <= (offset ? small_.registered_bytes : small_.private_bytes);
   const std::span<std::byte> slot = meeting_.next_slot();
-  if (is_small && bytes > 0) std::memcpy(slot.data(), values.data, bytes);
+  if (is_small && bytes > 0) comm::copy_bytes(slot.data(), values.data, bytes);
   if (!is_small && !offset) copy_in(call, 0);
   meet(call, offset ? static_cast<std::int64_t>(*offset) : SharedMemoryMeeting::kPrivate);
 
@@ -150,8 +151,8 @@ void SharedMemoryAllReduce::copy_in(const Call& call, std::int64_t index) {
   const std::int64_t end = mine.begin + mine.count;
   const std::byte* const from = bytes_at(call.values, segment.begin);
   std::byte* const to = staged(rank_, index);
-  std::memcpy(to, from, static_cast<std::size_t>(mine.begin * width));
-  std::memcpy(to + end * width, from + end * width, static_cast<std::size_t>((segment.count - end) * width));
+  comm::copy_bytes(to, from, static_cast<std::size_t>(mine.begin * width));
+  comm::copy_bytes(to + end * width, from + end * width, static_cast<std::size_t>((segment.count - end) * width));
 }
 
 void SharedMemoryAllReduce::reduce_segment(const Call& call, std::int64_t index) {
@@ -176,8 +177,8 @@ void SharedMemoryAllReduce::copy_out(const Call& call, std::int64_t index) {
   const std::int64_t end = mine.begin + mine.count;
   const std::byte* const from = result(index);
   std::byte* const to = bytes_at(call.values, segment.begin);
-  std::memcpy(to, from, static_cast<std::size_t>(mine.begin * width));
-  std::memcpy(to + end * width, from + end * width, static_cast<std::size_t>((segment.count - end) * width));
+  comm::copy_bytes(to, from, static_cast<std::size_t>(mine.begin * width));
+  comm::copy_bytes(to + end * width, from + end * width, static_cast<std::size_t>((segment.count - end) * width));
 }
 
 }  // namespace lockstep::ring

@@ -27,13 +27,14 @@ struct SmallBufferRow {
   SmallBufferLimits limits;  ///< In bytes of the whole buffer.
 };
 
-/// Where the ways cross on a machine of two cores (AMD EPYC 9005, tests/bench/shared_memory_bench.cpp, float32 sum).
-/// Microseconds through the slots / in segments / in place, at 2, 8, 16 and 32 KiB:
-///   2 ranks  1.9 / 1.4 / 0.8    2.2 / 2.2 / 0.9    2.7 / 2.8 / 1.0    4.8 / 4.5 / 1.2
-///   4 ranks  4.5 / 7.0 / 6.9    5.8 / 9.0 / 7.1    8.2 / 10 / 7.4     13 / 12 / 7.9
-///   8 ranks  11 / 17 / 17       15 / 21 / 18       21 / 23 / 19       32 / 27 / 22
+/// Where the ways cross on a machine of two cores (AMD EPYC 9005 in a virtual machine; shared_memory_bench, float32
+/// sum). Microseconds through the slots / in segments / in place:
+///            2 KiB                4 KiB                16 KiB               32 KiB
+///   2 ranks  0.29 / 0.40 / 0.27   0.39 / 0.43 / 0.28   1.1 / 0.80 / 0.40    2.4 / 1.5 / 0.52
+///   4 ranks  2.9 / 5.5 / 5.1      3.3 / 5.8 / 5.5      5.0 / 6.9 / 5.6      7.2 / 8.3 / 6.3
+///   8 ranks  7.7 / 13 / 14        9.2 / 14 / 14        14 / 16 / 15         20 / 20 / 16
 inline constexpr std::array<SmallBufferRow, 3> kSmallBufferRows{
-    {{2, {16 << 10, 1 << 10}}, {4, {16 << 10, 8 << 10}}, {8, {16 << 10, 8 << 10}}}};
+    {{2, {4 << 10, 1 << 10}}, {4, {32 << 10, 16 << 10}}, {8, {16 << 10, 16 << 10}}}};
 
 /// What a measurement or a test changes; the defaults are right. Equal on all ranks.
 struct SharedMemoryAllReduceOptions {

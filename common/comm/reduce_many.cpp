@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/error.hpp"
+#include "comm/copy_bytes.hpp"
 #include "comm/reduce.hpp"
 #include "comm/reduce_ops.hpp"
 
@@ -92,7 +93,7 @@ void reduce_tiles(const Job& job, Op op) {
     reduce_tile(reinterpret_cast<T*>(out), job.sources, first_byte, count, op);
     finish_mean(out, count, job.dtype, job.op, world_size);
     for (std::size_t i = out == destination(0) ? 1 : 0; i < job.destinations.size(); ++i) {
-      std::memcpy(destination(i), out, static_cast<std::size_t>(count) * sizeof(T));
+      copy_bytes(destination(i), out, static_cast<std::size_t>(count) * sizeof(T));
     }
   }
 }

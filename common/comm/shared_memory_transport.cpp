@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/error.hpp"
+#include "comm/copy_bytes.hpp"
 
 namespace lockstep::comm {
 namespace {
@@ -131,8 +132,7 @@ bool SharedMemoryTransport::push(int peer, Outgoing& out) noexcept {
     } else {
       const std::size_t first = out.done - sizeof(Record);
       const std::size_t rest = message.payload.size() - std::min(first, message.payload.size());
-      if (rest > 0)
-        std::memcpy(to, message.payload.data() + first, std::min(step, rest));  // the padding stays as it is
+      if (rest > 0) copy_bytes(to, message.payload.data() + first, std::min(step, rest));  // the padding stays as it is
     }
     out.done += step;
     out.written += step;
@@ -179,7 +179,7 @@ void SharedMemoryTransport::pull(int peer, std::span<std::byte> bytes, const Dea
     const std::size_t step =
         std::min<std::size_t>({in.known_written - in.read, capacity_ - at, total - done, kPieceBytes});
     const std::size_t wanted = bytes.size() - std::min(done, bytes.size());
-    if (wanted > 0) std::memcpy(bytes.data() + done, in.queue->data() + at, std::min(step, wanted));
+    if (wanted > 0) copy_bytes(bytes.data() + done, in.queue->data() + at, std::min(step, wanted));
     done += step;
     in.read += step;
     in.queue->read.store(in.read, std::memory_order_seq_cst);
