@@ -81,6 +81,20 @@ void FlightRecorder::update(std::uint64_t entry, FlightState state) noexcept {
   (state == FlightState::kRunning ? slot.started_ns : slot.ended_ns) = now_ns();
 }
 
+void FlightRecorder::note_failure(int culprit, std::string_view message) noexcept {
+  const std::scoped_lock lock(mutex_);
+  if (file_->has_failure != 0) return;
+  message = message.substr(0, file_->failure.size() - 1);  // room for the terminating zero
+  std::ranges::copy(message, file_->failure.begin());
+  file_->culprit = culprit;
+  file_->has_failure = 1;
+}
+
+FlightRecord FlightRecorder::record() const {
+  const std::scoped_lock lock(mutex_);
+  return to_record(*file_);
+}
+
 std::string flight_record_path(const std::string& folder, int rank) { return concat(folder, "/rank", rank, ".flight"); }
 
 }  // namespace lockstep::comm

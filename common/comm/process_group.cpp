@@ -121,8 +121,11 @@ void ProcessGroup::subscribe_to_failures() {
 }
 
 void ProcessGroup::begin(const Call& call) noexcept {
-  const bool is_numbered = !is_point_to_point(call.collective);
-  if (context_.control && is_numbered) context_.control->on_started(group_id_, call.fingerprint());
+  const Fingerprint fingerprint = call.fingerprint();
+  if (context_.control && is_point_to_point(call.collective))
+    context_.control->on_pair_started(group_id_, fingerprint);
+  else if (context_.control)
+    context_.control->on_started(group_id_, fingerprint);
   if (context_.flight_recorder) context_.flight_recorder->update(call.record, FlightState::kRunning);
 }
 
@@ -132,7 +135,10 @@ std::exception_ptr ProcessGroup::finish(const Call& call, std::exception_ptr err
     seen = explain(call, error);
     fail(seen);
   }
-  if (context_.control) context_.control->on_ended(group_id_);
+  if (context_.control && is_point_to_point(call.collective))
+    context_.control->on_pair_ended(group_id_, call.fingerprint());
+  else if (context_.control)
+    context_.control->on_ended(group_id_);
   if (context_.flight_recorder) {
     context_.flight_recorder->update(call.record, error ? FlightState::kFailed : FlightState::kDone);
   }

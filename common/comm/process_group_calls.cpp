@@ -237,14 +237,13 @@ std::shared_ptr<Storage> ProcessGroup::allocate(std::size_t bytes, Device device
 std::unique_ptr<ProcessGroup> ProcessGroup::split(int color, int key) {
   require(color >= 0 || color == kNoColor, "split: color ", color, " is negative");
   struct Choice {
-    std::int64_t color, key, rank;
+    std::int64_t color, key, rank, next_id;
   };
-  static_assert(sizeof(Choice) == 3 * sizeof(std::int64_t));
-  const Choice own{color, key, rank()};
+  constexpr auto kFields = static_cast<std::int64_t>(sizeof(Choice) / sizeof(std::int64_t));
+  Choice own{color, key, rank(), context_.control ? context_.control->next_group_id(0) : 0};
   std::vector<Choice> choices(static_cast<std::size_t>(world_size()));
-  constexpr auto fields = static_cast<std::int64_t>(sizeof(Choice) / sizeof(std::int64_t));
-  all_gather({choices.data(), fields * world_size(), DType::kInt64, Device{}, nullptr},
-             {const_cast<Choice*>(&own), fields, DType::kInt64, Device{}, nullptr})
+  all_gather({choices.data(), kFields * world_size(), DType::kInt64, Device{}, nullptr},
+             {&own, kFields, DType::kInt64, Device{}, nullptr})
       .synchronize();
 
   // Colors in ascending order number the new groups; all ranks count the same.
@@ -263,14 +262,13 @@ std::unique_ptr<ProcessGroup> ProcessGroup::split(int color, int key) {
     if (choice.rank == rank()) context.rank = static_cast<int>(context.global_ranks.size());
     context.global_ranks.push_back(context_.global_rank(static_cast<int>(choice.rank)));
   }
-  int first_id = 0;
-  for (int number = 0; number < colors && context_.control; ++number) {
-    const int id = context_.control->next_group_id();
-    if (number == 0) first_id = id;
-  }
+  // Ranks that have made different groups before count from the largest number that any of them has reached.
+  const auto reached = std::ranges::max(choices, {}, &Choice::next_id).next_id;
+  const int first_id = context_.control ? context_.control->next_group_id(colors, static_cast<int>(reached)) : 0;
   if (color == kNoColor) return nullptr;
   context.world_size = static_cast<int>(context.global_ranks.size());
   context.group_id = first_id + own_number;
+  if (context_.control) context_.control->register_group(*context.group_id, context.global_ranks);
   return do_split(std::move(context));
 }
 

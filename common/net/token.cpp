@@ -42,11 +42,10 @@ std::string read_token_file(const std::string& path) {
   struct stat status {};
   if (::fstat(fd.get(), &status) != 0) throw IoError(path, errno);
   check_owner(path, status);
-  std::array<char, 2 * kTokenBytes> digits{};
-  if (::read(fd.get(), digits.data(), digits.size()) != static_cast<ssize_t>(digits.size())) {
-    throw FormatError(concat(path, " holds no job token; remove it"));
-  }
-  return {digits.data(), digits.size()};
+  std::array<char, 2 * kTokenBytes + 2> content{};  // an end of line, and room to notice what is too long
+  const ssize_t bytes = ::read(fd.get(), content.data(), content.size());
+  if (bytes < 0) throw IoError(concat("reading ", path), errno);
+  return parse_token({content.data(), static_cast<std::size_t>(bytes)}, path);
 }
 
 // Written under another name and linked into place, so that the file appears whole, and only one writer wins.
@@ -74,12 +73,22 @@ std::string make_token() {
   return token;
 }
 
+std::string check_token(const std::string& token) {
+  if (token.size() >= kMinTokenCharacters) return token;
+  throw FormatError(concat("LOCKSTEP_TOKEN has ", token.size(), " characters; a job token needs at least ",
+                           kMinTokenCharacters, " (make one with: openssl rand -hex 32)"));
+}
+
+std::string parse_token(std::string_view content, const std::string& path) {
+  if (content.ends_with('\n')) content.remove_suffix(1);
+  const bool is_token =
+      content.size() == 2 * kTokenBytes && content.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+  if (!is_token) throw FormatError(concat(path, " holds no job token; remove it"));
+  return std::string(content);
+}
+
 std::string find_token(const SocketAddress& meeting_point) {
-  if (const auto token = environment::get("LOCKSTEP_TOKEN")) {
-    if (token->size() >= kMinTokenCharacters) return *token;
-    throw FormatError(concat("LOCKSTEP_TOKEN has ", token->size(), " characters; a job token needs at least ",
-                             kMinTokenCharacters, " (make one with: openssl rand -hex 32)"));
-  }
+  if (const auto token = environment::get("LOCKSTEP_TOKEN")) return check_token(*token);
   if (!is_loopback(meeting_point.host)) {
     throw Error(concat("ranks meet at ", meeting_point.text(), ", which other machines can reach, and LOCKSTEP_TOKEN ",
                        "is not set; give every rank the same secret: export LOCKSTEP_TOKEN=$(openssl rand -hex 32)"));

@@ -1,0 +1,12 @@
+#pragma once
+// The fuzzed parsers of the stores; not for others than targets.cpp.
+#include "fuzz/net_targets.hpp"
+
+namespace lockstep::fuzz {
+
+void run_store_protocol(Input input);
+Seeds store_protocol_seeds();
+void run_file_log(Input input);
+Seeds file_log_seeds();
+
+}  // namespace lockstep::fuzz
