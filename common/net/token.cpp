@@ -42,11 +42,10 @@ std::string read_token_file(const std::string& path) {
   struct stat status {};
   if (::fstat(fd.get(), &status) != 0) throw IoError(path, errno);
   check_owner(path, status);
-  std::array<char, 2 * kTokenBytes> digits{};
-  if (::read(fd.get(), digits.data(), digits.size()) != static_cast<ssize_t>(digits.size())) {
-    throw FormatError(concat(path, " holds no job token; remove it"));
-  }
-  return {digits.data(), digits.size()};
+  std::array<char, 2 * kTokenBytes + 2> content{};  // an end of line, and room to notice what is too long
+  const ssize_t bytes = ::read(fd.get(), content.data(), content.size());
+  if (bytes < 0) throw IoError(concat("reading ", path), errno);
+  return parse_token({content.data(), static_cast<std::size_t>(bytes)}, path);
 }
 
 // Written under another name and linked into place, so that the file appears whole, and only one writer wins.
@@ -72,6 +71,14 @@ std::string make_token() {
   std::string token;
   for (const unsigned char byte : random) token.append({kHex[byte >> 4], kHex[byte & 0xF]});
   return token;
+}
+
+std::string parse_token(std::string_view content, const std::string& path) {
+  if (content.ends_with('\n')) content.remove_suffix(1);
+  const bool is_token =
+      content.size() == 2 * kTokenBytes && content.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+  if (!is_token) throw FormatError(concat(path, " holds no job token; remove it"));
+  return std::string(content);
 }
 
 std::string find_token(const SocketAddress& meeting_point) {

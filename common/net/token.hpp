@@ -2,6 +2,7 @@
 /// @file
 /// The secret that every rank of a job knows and no stranger does.
 #include <string>
+#include <string_view>
 
 #include "net/address.hpp"
 
@@ -9,6 +10,10 @@ namespace lockstep::net {
 
 /// 256 random bits as 64 hexadecimal digits. @throws Error  The system has no randomness to give.
 [[nodiscard]] std::string make_token();
+
+/// The token in the content of a token file: 64 hexadecimal digits, with or without an end of line.
+/// @param path  For messages. @throws FormatError  The content is anything else; it is not shown, it may be a secret.
+[[nodiscard]] std::string parse_token(std::string_view content, const std::string& path);
 
 /// The token of a job whose ranks meet at `meeting_point`: LOCKSTEP_TOKEN where it is set; else, on loopback, the
 /// content of a file that only this user can read, made by whichever rank comes first.

@@ -1,5 +1,7 @@
 #include "store/protocol.hpp"
 
+#include <algorithm>
+
 #include "base/error.hpp"
 #include "net/bytes.hpp"
 
@@ -35,9 +37,9 @@ Request decode_request(std::span<const std::byte> bytes) {
   request.value = reader.get_text();
   request.expected = reader.get_text();
   check_is_used_up(reader);
-  if (request.key.size() > kMaxKeyBytes || request.value.size() > kMaxValueBytes) {
-    throw FormatError(
-        concat("store key of ", request.key.size(), " or value of ", request.value.size(), " bytes is too long"));
+  const std::size_t longest = std::max(request.value.size(), request.expected.size());
+  if (request.key.size() > kMaxKeyBytes || longest > kMaxValueBytes) {
+    throw FormatError(concat("store key of ", request.key.size(), " or value of ", longest, " bytes is too long"));
   }
   return request;
 }
@@ -45,7 +47,11 @@ Request decode_request(std::span<const std::byte> bytes) {
 Reply decode_reply(std::span<const std::byte> bytes) {
   net::ByteReader reader(bytes);
   Reply reply;
-  reply.status = static_cast<Status>(reader.get<std::uint8_t>());
+  const auto status = reader.get<std::uint8_t>();
+  if (status > static_cast<int>(Status::kNotAnInteger)) {
+    throw FormatError(concat("unknown store status ", static_cast<int>(status)));
+  }
+  reply.status = static_cast<Status>(status);
   reply.value = reader.get_text();
   check_is_used_up(reader);
   return reply;

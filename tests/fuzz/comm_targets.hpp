@@ -1,0 +1,14 @@
+#pragma once
+// The fuzzed parsers of the control plane and of joining; not for others than targets.cpp.
+#include "fuzz/net_targets.hpp"
+
+namespace lockstep::fuzz {
+
+void run_fingerprint(Input input);
+Seeds fingerprint_seeds();
+void run_control_wire(Input input);
+Seeds control_wire_seeds();
+void run_init_method(Input input);
+Seeds init_method_seeds();
+
+}  // namespace lockstep::fuzz

@@ -1,0 +1,10 @@
+#pragma once
+// The fuzzed parsers of the stores; not for others than targets.cpp.
+#include "fuzz/net_targets.hpp"
+
+namespace lockstep::fuzz {
+
+void run_store_protocol(Input input);
+Seeds store_protocol_seeds();
+
+}  // namespace lockstep::fuzz
