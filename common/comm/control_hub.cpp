@@ -66,7 +66,7 @@ void ControlPlane::Hub::run() noexcept {
     }
   }
   // A rank that reads this knows that rank 0 is done, not dead.
-  if (!has_failed_) broadcast({ControlType::kGoodbye, ranks_[0].status, {}});
+  if (!has_failed_) broadcast({.type = ControlType::kGoodbye, .status = ranks_[0].status, .failure = {}});
 }
 
 void ControlPlane::Hub::step() {
@@ -101,7 +101,7 @@ void ControlPlane::Hub::admit(net::AcceptedPeer peer) {
   rank.has_joined = true;
   rank.last_heard = Clock::now();
   is_ready_ = std::ranges::all_of(ranks_, &Rank::has_joined);
-  if (is_ready_) broadcast({ControlType::kReady, {}, {}});
+  if (is_ready_) broadcast({.type = ControlType::kReady, .status = {}, .failure = {}});
 }
 
 void ControlPlane::Hub::serve(int number) {
@@ -119,7 +119,8 @@ void ControlPlane::Hub::serve(int number) {
     tell({FailureKind::kDied, number, concat("rank ", number, " died: its control connection closed")});
   } catch (const FormatError& error) {
     rank.stream.reset();
-    tell({FailureKind::kAborted, number, error.what()});
+    tell({FailureKind::kAborted, number,
+          concat("rank ", number, " sent nonsense on its control connection: ", error.what())});
   }
 }
 
@@ -140,7 +141,10 @@ void ControlPlane::Hub::handle(int number, const ControlMessage& message) {
       if (message.failure.kind == FailureKind::kAborted)
         tell(message.failure);
       else
-        open_inquiry(message.failure);
+        open_inquiry(message.failure, number);
+      break;
+    case ControlType::kGroup:
+      rank.members[message.group] = message.members;
       break;
     default:
       break;
@@ -162,20 +166,20 @@ void ControlPlane::Hub::send_heartbeats() {
   const auto now = Clock::now();
   if (now - last_heartbeat_ < heartbeat_of(context_.limits)) return;
   last_heartbeat_ = now;
-  broadcast({ControlType::kHeartbeat, {}, {}});
+  broadcast({.type = ControlType::kHeartbeat, .status = {}, .failure = {}});
 }
 
-void ControlPlane::Hub::open_inquiry(const Failure& failure) {
+void ControlPlane::Hub::open_inquiry(const Failure& failure, int reporter) {
   if (has_failed_ || inquiry_) return;
   for (Rank& rank : ranks_) rank.has_answered = !rank.stream;
-  inquiry_ = Inquiry{failure, Deadline::after(kInquiryLimit)};
-  broadcast({ControlType::kQuery, {}, {}});
+  inquiry_ = Inquiry{failure, reporter, Deadline::after(kInquiryLimit)};
+  broadcast({.type = ControlType::kQuery, .status = {}, .failure = {}});
 }
 
 void ControlPlane::Hub::tell(const Failure& failure) {
   if (std::exchange(has_failed_, true)) return;
   inquiry_.reset();
-  broadcast({ControlType::kFailure, {}, failure});
+  broadcast({.type = ControlType::kFailure, .status = {}, .failure = failure});
 }
 
 }  // namespace lockstep::comm

@@ -1,10 +1,12 @@
 #pragma once
 // The hub of the control plane, which runs at rank 0; not for others.
 #include <condition_variable>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -34,11 +36,13 @@ class ControlPlane::Hub {
     bool has_left = false;
     Clock::time_point last_heard;
     RankStatus status;
-    bool has_answered = false;  // to the query before a verdict
+    std::map<int, std::vector<int>> members;  // of the groups it has registered
+    bool has_answered = false;                // to the query before a verdict
   };
   // A failure about which all ranks are asked before it is told.
   struct Inquiry {
     Failure failure;
+    int reporter;  // the rank that gave it up, or saw the disagreement
     Deadline deadline;
   };
 
@@ -52,13 +56,26 @@ class ControlPlane::Hub {
   void judge();
   void judge_silence(Clock::time_point now);
   void judge_progress();
-  void compare(int group, const GroupStatus& status);
-  void report_missing(int group, const GroupStatus& status);
-  void open_inquiry(const Failure& failure);
+  void compare(int number, int group, const GroupStatus& status);
+  void report_missing(int number, int group, const GroupStatus& status);
+  void judge_pair(int number, int group, const PairStatus& pair);
+  void open_inquiry(const Failure& failure, int reporter);
   void close_inquiry();
   void tell(const Failure& failure);
-  [[nodiscard]] std::vector<int> missing_ranks(int group, std::uint64_t sequence) const;
-  [[nodiscard]] std::string describe_ranks(const std::vector<int>& ranks, int group) const;
+  [[nodiscard]] Failure explained(Failure failure, int reporter) const;
+  [[nodiscard]] bool explain_timeout(Failure& failure, int number) const;
+  void name_odd_rank(Failure& failure, int reporter) const;
+
+  // The ranks of a group as rank `number` knows it.
+  [[nodiscard]] std::vector<int> members_of(int number, int group) const;
+  // What rank `other` says about the group that rank `number` calls `group`; null: it has entered nothing of it.
+  [[nodiscard]] const GroupStatus* status_of(int other, int number, int group) const;
+  [[nodiscard]] std::vector<int> missing_ranks(int number, int group, std::uint64_t sequence) const;
+  // The rank of the job at the other end, where it has not begun its part; else -1.
+  [[nodiscard]] int missing_peer(int number, int group, const PairStatus& pair) const;
+  [[nodiscard]] std::string describe_ranks(const std::vector<int>& ranks, int number, int group) const;
+  [[nodiscard]] std::string describe_pair(int number, int peer, const PairStatus& pair) const;
+  [[nodiscard]] std::string describe_rank(int number) const;
   [[nodiscard]] std::string describe_all() const;
 
   const JobContext context_;  // without store and control plane
@@ -69,7 +86,7 @@ class ControlPlane::Hub {
   bool is_ready_ = false;
   bool has_failed_ = false;
   std::optional<Inquiry> inquiry_;
-  std::set<std::pair<int, std::uint64_t>> reported_;  // group and sequence whose missing ranks have been reported
+  std::set<std::string> reported_;  // collectives and pairs of which it has been said who is missing
   Clock::time_point last_step_;
   Clock::time_point last_heartbeat_;
 

@@ -1,5 +1,7 @@
 // How the hub decides that the job has failed, and what it says then.
 #include <algorithm>
+#include <map>
+#include <numeric>
 #include <utility>
 
 #include "base/text.hpp"
@@ -32,73 +34,126 @@ void ControlPlane::Hub::judge_silence(Clock::time_point now) {
 }
 
 void ControlPlane::Hub::judge_progress() {
-  for (const Rank& rank : ranks_) {
-    if (rank.has_left) continue;
-    for (const auto& [group, status] : rank.status) {
-      if (!status.running || has_failed_ || inquiry_) continue;
-      compare(group, status);
-      report_missing(group, status);
+  for (int number = 0; number < context_.world_size; ++number) {
+    if (ranks_[number].has_left) continue;
+    for (const auto& [group, status] : ranks_[number].status) {
+      if (has_failed_ || inquiry_) return;
+      if (status.running) {
+        compare(number, group, status);
+        report_missing(number, group, status);
+      }
+      for (const PairStatus& pair : status.pairs) judge_pair(number, group, pair);
     }
   }
 }
 
+std::vector<int> ControlPlane::Hub::members_of(int number, int group) const {
+  const auto found = ranks_[number].members.find(group);
+  if (found != ranks_[number].members.end()) return found->second;
+  std::vector<int> all(ranks_.size());
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
+const GroupStatus* ControlPlane::Hub::status_of(int other, int number, int group) const {
+  const Rank &first = ranks_[number], &second = ranks_[other];
+  const auto own = first.members.find(group), others = second.members.find(group);
+  const bool is_same = own == first.members.end() ? others == second.members.end()
+                                                  : others != second.members.end() && own->second == others->second;
+  const auto found = second.status.find(group);
+  return is_same && found != second.status.end() ? &found->second : nullptr;
+}
+
 // Looks for a rank that called something else as the same number of the same group.
-void ControlPlane::Hub::compare(int group, const GroupStatus& status) {
-  for (const Rank& rank : ranks_) {
-    const auto found = rank.status.find(group);
-    if (found == rank.status.end()) continue;
-    const Fingerprint& other = found->second.running.value_or(found->second.issued);
-    if (other.sequence != status.running->sequence || other == *status.running) continue;
-    open_inquiry({FailureKind::kMismatch, -1, "ranks called different collectives"});
+void ControlPlane::Hub::compare(int number, int group, const GroupStatus& status) {
+  for (const int member : members_of(number, group)) {
+    const GroupStatus* const found = status_of(member, number, group);
+    if (found == nullptr) continue;
+    const auto& other = found->running ? found->running : found->issued;
+    if (!other || other->sequence != status.running->sequence || *other == *status.running) continue;
+    open_inquiry({FailureKind::kMismatch, -1, "ranks called different collectives"}, number);
     return;
   }
 }
 
-std::vector<int> ControlPlane::Hub::missing_ranks(int group, std::uint64_t sequence) const {
+std::vector<int> ControlPlane::Hub::missing_ranks(int number, int group, std::uint64_t sequence) const {
   std::vector<int> missing;
-  for (std::size_t number = 0; number < ranks_.size(); ++number) {
-    const auto found = ranks_[number].status.find(group);
-    const bool has_entered = found != ranks_[number].status.end() && found->second.issued.sequence >= sequence;
-    if (!has_entered) missing.push_back(static_cast<int>(number));
+  for (const int member : members_of(number, group)) {
+    const GroupStatus* const found = status_of(member, number, group);
+    const bool has_entered = found != nullptr && found->issued && found->issued->sequence >= sequence;
+    if (!has_entered) missing.push_back(member);
   }
   return missing;
 }
 
-void ControlPlane::Hub::report_missing(int group, const GroupStatus& status) {
-  const std::vector<int> missing = missing_ranks(group, status.running->sequence);
-  for (const int number : missing) {
-    if (!ranks_[number].has_left) continue;
-    tell({FailureKind::kLeft, number,
-          concat("rank ", number, " has left without entering ", short_name(*status.running))});
+void ControlPlane::Hub::report_missing(int number, int group, const GroupStatus& status) {
+  const std::vector<int> missing = missing_ranks(number, group, status.running->sequence);
+  for (const int member : missing) {
+    if (!ranks_[member].has_left) continue;
+    tell({FailureKind::kLeft, member,
+          concat("rank ", member, " has left without entering ", short_name(*status.running))});
     return;
   }
-  const bool is_late = status.running_for >= context_.limits.progress_report;
-  if (missing.empty() || !is_late || !reported_.emplace(group, status.running->sequence).second) return;
+  if (missing.empty() || status.running_for < context_.limits.progress_report) return;
+  const std::string first = members_of(number, group).empty() ? "" : concat(members_of(number, group).front());
+  if (!reported_.insert(concat(group, " from rank ", first, " #", status.running->sequence)).second) return;
   context_.log.warning(concat("waiting in ", describe(*status.running), " for ", format_seconds(status.running_for),
-                              "; not entered by ", describe_ranks(missing, group)));
+                              "; not entered by ", describe_ranks(missing, number, group)));
 }
 
-std::string ControlPlane::Hub::describe_ranks(const std::vector<int>& ranks, int group) const {
+int ControlPlane::Hub::missing_peer(int number, int group, const PairStatus& pair) const {
+  const std::vector<int> members = members_of(number, group);
+  const int place = pair.operation.root;
+  if (place < 0 || place >= static_cast<int>(members.size())) return -1;
+  const int peer = members[static_cast<std::size_t>(place)];
+  const int own = static_cast<int>(std::ranges::find(members, number) - members.begin());
+  const GroupStatus* const found = status_of(peer, number, group);
+  const bool is_there = found != nullptr && has_begun(*found, opposite(pair.direction), own, pair.operation.sequence);
+  return is_there ? -1 : peer;
+}
+
+void ControlPlane::Hub::judge_pair(int number, int group, const PairStatus& pair) {
+  const int peer = missing_peer(number, group, pair);
+  if (peer < 0 || has_failed_ || inquiry_) return;
+  if (ranks_[peer].has_left) {
+    tell({FailureKind::kLeft, peer,
+          concat("rank ", peer, " has left while rank ", number, " waits for it in ", describe(pair.operation))});
+    return;
+  }
+  if (pair.running_for < context_.limits.progress_report) return;
+  const std::string name = concat(group, " pair of rank ", number, " ", static_cast<int>(pair.direction), " rank ",
+                                  peer, " #", pair.operation.sequence);
+  if (reported_.insert(name).second) context_.log.warning(describe_pair(number, peer, pair));
+}
+
+std::string ControlPlane::Hub::describe_pair(int number, int peer, const PairStatus& pair) const {
+  return concat("rank ", number, " waits for rank ", peer, " in ", describe(pair.operation), " for ",
+                format_seconds(pair.running_for), "; rank ", peer, ": ", describe_rank(peer));
+}
+
+std::string ControlPlane::Hub::describe_ranks(const std::vector<int>& ranks, int number, int group) const {
   std::string text;
-  for (const int number : ranks) {
-    const auto found = ranks_[number].status.find(group);
-    text += concat(text.empty() ? "" : ", ", "rank ", number, " ");
-    text += found == ranks_[number].status.end() ? "(has entered nothing)"
-                                                 : concat("(last entered ", describe(found->second.issued), ")");
+  for (const int rank : ranks) {
+    const GroupStatus* const found = status_of(rank, number, group);
+    const bool has_entered = found != nullptr && found->issued;
+    text += concat(text.empty() ? "" : ", ", "rank ", rank, " ");
+    text += has_entered ? concat("(last entered ", describe(*found->issued), ")") : "(has entered nothing)";
   }
   return text;
 }
 
+std::string ControlPlane::Hub::describe_rank(int number) const {
+  const std::string text = describe_status(ranks_[number].status, [&](int group, int place) {
+    const std::vector<int> members = members_of(number, group);
+    return place >= 0 && place < static_cast<int>(members.size()) ? members[static_cast<std::size_t>(place)] : place;
+  });
+  return text + (ranks_[number].has_left ? " (has left)" : "");
+}
+
 std::string ControlPlane::Hub::describe_all() const {
   std::string text;
-  for (std::size_t number = 0; number < ranks_.size(); ++number) {
-    text += concat(number == 0 ? "" : "; ", "rank ", number, ": ");
-    if (ranks_[number].status.empty()) text += "nothing yet";
-    for (const auto& [group, status] : ranks_[number].status) {
-      text += concat(group == ranks_[number].status.begin()->first ? "" : ", ",
-                     describe(status.running.value_or(status.issued)), group == 0 ? "" : concat(" of group ", group));
-    }
-    if (ranks_[number].has_left) text += " (has left)";
+  for (int number = 0; number < context_.world_size; ++number) {
+    text += concat(number == 0 ? "" : "; ", "rank ", number, ": ", describe_rank(number));
   }
   return text;
 }
@@ -106,22 +161,63 @@ std::string ControlPlane::Hub::describe_all() const {
 void ControlPlane::Hub::close_inquiry() {
   const bool is_complete =
       std::ranges::all_of(ranks_, [](const Rank& rank) { return rank.has_answered || !rank.stream; });
-  if (!is_complete && !inquiry_->deadline.has_expired()) return;
-  Failure failure = inquiry_->failure;
-  if (failure.kind == FailureKind::kMismatch) failure.message += concat(" [", describe_all(), "]");
-  if (failure.kind == FailureKind::kTimeout) {
-    for (const Rank& rank : ranks_) {
-      for (const auto& [group, status] : rank.status) {
-        if (!status.running) continue;
-        const auto missing = missing_ranks(group, status.running->sequence);
-        if (missing.empty()) continue;
-        if (missing.size() == 1) failure.culprit = missing.front();
-        failure.message += concat("; not entered by ", describe_ranks(missing, group));
-        return tell(failure);
-      }
+  if (is_complete || inquiry_->deadline.has_expired()) tell(explained(inquiry_->failure, inquiry_->reporter));
+}
+
+Failure ControlPlane::Hub::explained(Failure failure, int reporter) const {
+  if (failure.kind == FailureKind::kMismatch) {
+    failure.message += concat(" [", describe_all(), "]");
+    name_odd_rank(failure, reporter);
+  }
+  if (failure.kind == FailureKind::kTimeout && !explain_timeout(failure, reporter)) {
+    for (int number = 0; number < context_.world_size; ++number) {
+      if (explain_timeout(failure, number)) return failure;
+    }
+    failure.message += concat("; all have entered it [", describe_all(), "]");
+  }
+  return failure;
+}
+
+// Names whom rank `number` waits for, if anybody.
+bool ControlPlane::Hub::explain_timeout(Failure& failure, int number) const {
+  for (const auto& [group, status] : ranks_[number].status) {
+    const auto missing = status.running ? missing_ranks(number, group, status.running->sequence) : std::vector<int>{};
+    if (!missing.empty()) {
+      if (missing.size() == 1) failure.culprit = missing.front();
+      failure.message += concat("; not entered by ", describe_ranks(missing, number, group));
+      return true;
+    }
+    for (const PairStatus& pair : status.pairs) {
+      const int peer = missing_peer(number, group, pair);
+      if (peer < 0) continue;
+      failure.culprit = peer;
+      failure.message += concat("; ", describe_pair(number, peer, pair));
+      return true;
     }
   }
-  tell(failure);
+  return false;
+}
+
+// Where one rank alone differs from two or more that agree, it is the one to look at.
+void ControlPlane::Hub::name_odd_rank(Failure& failure, int reporter) const {
+  for (const auto& [group, status] : ranks_[reporter].status) {
+    if (!status.running) continue;
+    std::map<net::FrameTag, std::vector<int>> callers;  // by what they called
+    for (const int member : members_of(reporter, group)) {
+      const GroupStatus* const found = status_of(member, reporter, group);
+      if (found == nullptr || !found->running || found->running->sequence != status.running->sequence) continue;
+      callers[to_tag(*found->running)].push_back(member);
+    }
+    if (callers.size() != 2) continue;
+    const auto& one = callers.begin()->second;
+    const auto& other = callers.rbegin()->second;
+    const auto& odd = one.size() == 1 ? one : other;
+    const auto& agreed = one.size() == 1 ? other : one;
+    if (odd.size() != 1 || agreed.size() < 2) continue;  // of two ranks neither is the odd one
+    failure.culprit = odd.front();
+    failure.message += concat("; rank ", odd.front(), " differs from the others");
+    return;
+  }
 }
 
 }  // namespace lockstep::comm

@@ -3,11 +3,15 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <exception>
 #include <utility>
 
 #include "base/error.hpp"
+#include "comm/flight_recorder.hpp"
+#include "comm/report_signal.hpp"
 #include "net/handshake.hpp"
 
 namespace lockstep::comm {
@@ -16,6 +20,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kGoodbyeLimit = 1s;
+constexpr std::size_t kReportedCollectives = 10;  // on SIGUSR1
 
 JobContext without_shared_parts(JobContext context) {
   context.store.reset();
@@ -33,13 +38,16 @@ net::TcpSocket connect_to_hub(const JobContext& context, const net::SocketAddres
 
 ControlPlane::Member::Member(const JobContext& context, const net::SocketAddress& hub, const Deadline& deadline)
     : context_(without_shared_parts(context)),
+      flight_recorder_(context.flight_recorder),
       stream_(connect_to_hub(context, hub, deadline),
               {kMaxControlBytes, static_cast<std::uint32_t>(context.generation)}),
       last_heard_(Clock::now()),
       last_sent_(last_heard_),
       last_step_(last_heard_),
+      reports_given_(reports_asked()),
       wake_up_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (!wake_up_.is_open()) throw IoError("eventfd", errno);
+  watch_report_signal();
   thread_ = std::thread([this] { run(); });
 }
 
@@ -47,9 +55,22 @@ ControlPlane::Member::~Member() { leave(); }
 
 void ControlPlane::Member::wake() noexcept { ::eventfd_write(wake_up_.get(), 1); }
 
-int ControlPlane::Member::next_group_id() noexcept {
+int ControlPlane::Member::next_group_id(int how_many, int at_least) noexcept {
   const std::scoped_lock lock(mutex_);
-  return next_group_id_++;
+  const int first = std::max(next_group_id_, at_least);
+  next_group_id_ = first + how_many;
+  return first;
+}
+
+void ControlPlane::Member::register_group(int group, std::vector<int> members) {
+  for (const int member : members) {
+    require(member >= 0 && member < context_.world_size, "register_group: ", member, " is no rank of this job of ",
+            context_.world_size);
+    require(std::ranges::count(members, member) == 1, "register_group: rank ", member, " is named more than once");
+  }
+  const std::scoped_lock lock(mutex_);
+  outbox_.push_back({.type = ControlType::kGroup, .status = {}, .failure = {}, .group = group, .members = members});
+  members_[group] = std::move(members);
 }
 
 void ControlPlane::Member::on_issued(int group, const Fingerprint& fingerprint) noexcept {
@@ -62,7 +83,7 @@ void ControlPlane::Member::on_started(int group, const Fingerprint& fingerprint)
   Group& entry = groups_[group];
   entry.running = fingerprint;
   entry.running_since = Clock::now();
-  entry.is_reported = false;
+  entry.report_count = 0;
 }
 
 void ControlPlane::Member::on_ended(int group) noexcept {
@@ -70,10 +91,25 @@ void ControlPlane::Member::on_ended(int group) noexcept {
   groups_[group].running.reset();
 }
 
+void ControlPlane::Member::on_pair_started(int group, Direction direction, const Fingerprint& operation) noexcept {
+  const std::scoped_lock lock(mutex_);
+  Group& entry = groups_[group];
+  entry.begun[{direction, operation.root}] = operation.sequence + 1;  // numbers count from 0
+  entry.pairs.push_back({direction, operation, Clock::now()});
+}
+
+void ControlPlane::Member::on_pair_ended(int group, Direction direction, int peer) noexcept {
+  const std::scoped_lock lock(mutex_);
+  auto& pairs = groups_[group].pairs;
+  const auto found = std::ranges::find_if(
+      pairs, [&](const PairOperation& pair) { return pair.direction == direction && pair.operation.root == peer; });
+  if (found != pairs.end()) pairs.erase(found);
+}
+
 void ControlPlane::Member::abort(const Failure& failure) noexcept {
   {
     const std::scoped_lock lock(mutex_);
-    outbox_.push_back({ControlType::kAbort, status_locked(), failure});
+    outbox_.push_back({.type = ControlType::kAbort, .status = status_locked(), .failure = failure});
   }
   wake();
 }
@@ -120,19 +156,27 @@ void ControlPlane::Member::learn(const Failure& failure) {
     if (failure_) return;
     failure_ = std::make_shared<const Failure>(failure);
   }
+  if (flight_recorder_) flight_recorder_->note_failure(failure.culprit, failure.message);
   changed_.notify_all();
   for (const auto& [subscription, on_failure] : callbacks_) on_failure(failure);
   callbacks_.clear();
 }
 
 RankStatus ControlPlane::Member::status_locked() const {
+  const auto now = Clock::now();
+  const auto since = [now](Clock::time_point begin) {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(now - begin);
+  };
   RankStatus status;
   for (const auto& [id, group] : groups_) {
     GroupStatus& entry = status[id];
     entry.issued = group.issued;
     entry.running = group.running;
-    if (!group.running) continue;
-    entry.running_for = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - group.running_since);
+    if (group.running) entry.running_for = since(group.running_since);
+    for (const PairOperation& pair : group.pairs) {
+      entry.pairs.push_back({pair.direction, pair.operation, since(pair.running_since)});
+    }
+    entry.begun = group.begun;
   }
   return status;
 }
@@ -150,7 +194,7 @@ void ControlPlane::Member::run() noexcept {
       learn({FailureKind::kDied, 0, "rank 0 died: its control connection closed"});
     } catch (const std::exception& error) {
       is_hub_gone_ = true;
-      learn({FailureKind::kAborted, -1, error.what()});
+      learn({FailureKind::kAborted, 0, concat("rank 0 sent nonsense on the control connection: ", error.what())});
     }
   }
   try {
@@ -173,6 +217,7 @@ void ControlPlane::Member::step() {
     receive();
   }
   check_hub();
+  report_if_asked();
 }
 
 void ControlPlane::Member::receive() {
@@ -193,7 +238,8 @@ void ControlPlane::Member::handle(const ControlMessage& message) {
     }
     case ControlType::kQuery: {
       const std::scoped_lock lock(mutex_);
-      send_control(stream_, context_, {ControlType::kStatus, status_locked(), {}});
+      send_outbox_locked();  // what it says about groups comes before what is said of their collectives
+      send_control(stream_, context_, {.type = ControlType::kStatus, .status = status_locked(), .failure = {}});
       break;
     }
     case ControlType::kFailure:
@@ -208,21 +254,64 @@ void ControlPlane::Member::handle(const ControlMessage& message) {
   }
 }
 
-// A heartbeat when it is due, and at once a collective that has been running for a tick: slow ones are looked at.
+void ControlPlane::Member::send_outbox_locked() {
+  for (const ControlMessage& message : std::exchange(outbox_, {})) send_control(stream_, context_, message);
+}
+
+// What runs is told once after a tick, so that disagreement is seen early, and once when it has taken too long.
+bool ControlPlane::Member::is_due_to_report(int& report_count, Clock::time_point running_since,
+                                            Clock::time_point now) const {
+  const std::array<std::chrono::milliseconds, 2> ages{tick_of(context_.limits), context_.limits.progress_report};
+  const int count = report_count;
+  const auto age = now - running_since;
+  while (report_count < 2 && age >= ages[static_cast<std::size_t>(report_count)]) ++report_count;
+  return report_count > count;
+}
+
+// A heartbeat when it is due, and at once where something that runs is to be looked at.
 void ControlPlane::Member::send_due() {
   const auto now = Clock::now();
   bool is_due = now - last_sent_ >= heartbeat_of(context_.limits);
   const std::scoped_lock lock(mutex_);
   for (auto& [id, group] : groups_) {
-    if (!group.running || group.is_reported || now - group.running_since < tick_of(context_.limits)) continue;
-    group.is_reported = is_due = true;
+    if (group.running && is_due_to_report(group.report_count, group.running_since, now)) is_due = true;
+    for (PairOperation& pair : group.pairs) {
+      if (is_due_to_report(pair.report_count, pair.running_since, now)) is_due = true;
+    }
   }
-  for (const ControlMessage& message : std::exchange(outbox_, {})) send_control(stream_, context_, message);
+  send_outbox_locked();
   if (is_due) {
-    send_control(stream_, context_, {ControlType::kStatus, status_locked(), {}});
+    send_control(stream_, context_, {.type = ControlType::kStatus, .status = status_locked(), .failure = {}});
     last_sent_ = now;
   }
   stream_.flush();
+}
+
+// The rank in a group of a rank of the job; -1 where it is no member.
+int ControlPlane::Member::rank_in_locked(int group, int rank) const {
+  const auto found = members_.find(group);
+  if (found == members_.end()) return rank;
+  const auto place = std::ranges::find(found->second, rank);
+  return place == found->second.end() ? -1 : static_cast<int>(place - found->second.begin());
+}
+
+// What this rank is in that rank 0, having left, has never entered; empty: nothing.
+std::string ControlPlane::Member::what_rank_0_left_locked() const {
+  for (const auto& [id, group] : groups_) {
+    const int hub = rank_in_locked(id, 0), own = rank_in_locked(id, context_.rank);
+    if (hub < 0) continue;
+    const auto found = left_behind_.find(id);
+    const GroupStatus last = found == left_behind_.end() ? GroupStatus{} : found->second;
+    if (group.running && (!last.issued || last.issued->sequence < group.running->sequence)) {
+      return concat("rank 0 has left without entering ", short_name(*group.running));
+    }
+    for (const PairOperation& pair : group.pairs) {
+      if (pair.operation.root != hub || has_begun(last, opposite(pair.direction), own, pair.operation.sequence))
+        continue;
+      return concat("rank 0 has left while rank ", context_.rank, " waits for it in ", describe(pair.operation));
+    }
+  }
+  return "";
 }
 
 void ControlPlane::Member::check_hub() {
@@ -233,17 +322,33 @@ void ControlPlane::Member::check_hub() {
     learn({FailureKind::kSilent, 0, concat("rank 0 is silent for ", format_seconds(now - last_heard_))});
   }
   if (left_behind_.empty() && !is_hub_gone_) return;
-  std::optional<Fingerprint> waiting;
+  std::string waiting;
   {
     const std::scoped_lock lock(mutex_);
-    for (const auto& [id, group] : groups_) {
-      const auto last = left_behind_.find(id);
-      const bool has_entered =
-          last != left_behind_.end() && group.running && group.running->sequence <= last->second.issued.sequence;
-      if (group.running && !has_entered) waiting = group.running;
-    }
+    waiting = what_rank_0_left_locked();
   }
-  if (waiting) learn({FailureKind::kLeft, 0, concat("rank 0 has left without entering ", short_name(*waiting))});
+  if (!waiting.empty()) learn({FailureKind::kLeft, 0, waiting});
+}
+
+void ControlPlane::Member::report_if_asked() {
+  const unsigned count = reports_asked();
+  if (std::exchange(reports_given_, count) != count) context_.log.info(describe_self());
+}
+
+// For SIGUSR1: what runs now, and the last collectives where they are recorded.
+std::string ControlPlane::Member::describe_self() const {
+  std::string text = "SIGUSR1: ";
+  {
+    const std::scoped_lock lock(mutex_);
+    text += describe_status(status_locked(), [this](int group, int peer) {
+      const auto found = members_.find(group);
+      return found == members_.end() || peer < 0 || peer >= static_cast<int>(found->second.size())
+                 ? peer
+                 : found->second[static_cast<std::size_t>(peer)];
+    });
+  }
+  if (!flight_recorder_) return text;
+  return concat(text, "; last collectives:\n", format_flight_record(flight_recorder_->record(), kReportedCollectives));
 }
 
 // Waits for the hub to close its end, so that nothing of the goodbye is lost in a reset connection.
@@ -252,7 +357,7 @@ void ControlPlane::Member::say_goodbye() {
   const auto deadline = Deadline::after(kGoodbyeLimit);
   {
     const std::scoped_lock lock(mutex_);
-    for (const ControlMessage& message : std::exchange(outbox_, {})) send_control(stream_, context_, message);
+    send_outbox_locked();
   }
   stream_.flush_until(deadline);
   while (stream_.socket().wait_readable(deadline)) {
@@ -266,9 +371,11 @@ void ControlPlane::Member::leave() noexcept {
     const std::scoped_lock lock(mutex_);
     if (std::uncaught_exceptions() > 0 && !failure_) {
       const std::string message = concat("rank ", context_.rank, " failed: it left while handling an exception");
-      outbox_.push_back({ControlType::kAbort, status_locked(), {FailureKind::kAborted, context_.rank, message}});
+      outbox_.push_back({.type = ControlType::kAbort,
+                         .status = status_locked(),
+                         .failure = {FailureKind::kAborted, context_.rank, message}});
     }
-    outbox_.push_back({ControlType::kGoodbye, status_locked(), {}});
+    outbox_.push_back({.type = ControlType::kGoodbye, .status = status_locked(), .failure = {}});
     is_leaving_ = true;
   }
   wake();

@@ -18,10 +18,13 @@ class ControlPlane::Member {
   Member(const JobContext& context, const net::SocketAddress& hub, const Deadline& deadline);
   ~Member();
 
-  [[nodiscard]] int next_group_id() noexcept;
+  [[nodiscard]] int next_group_id(int how_many, int at_least) noexcept;
+  void register_group(int group, std::vector<int> members);
   void on_issued(int group, const Fingerprint& fingerprint) noexcept;
   void on_started(int group, const Fingerprint& fingerprint) noexcept;
   void on_ended(int group) noexcept;
+  void on_pair_started(int group, Direction direction, const Fingerprint& operation) noexcept;
+  void on_pair_ended(int group, Direction direction, int peer) noexcept;
   void abort(const Failure& failure) noexcept;
   [[nodiscard]] std::shared_ptr<const Failure> failure() const noexcept;
   [[nodiscard]] std::shared_ptr<const Failure> wait_for_failure(const Deadline& deadline) const;
@@ -34,11 +37,19 @@ class ControlPlane::Member {
 
  private:
   using Clock = std::chrono::steady_clock;
+  struct PairOperation {
+    Direction direction;
+    Fingerprint operation;
+    Clock::time_point running_since;
+    int report_count = 0;
+  };
   struct Group {
-    Fingerprint issued;
+    std::optional<Fingerprint> issued;
     std::optional<Fingerprint> running;
     Clock::time_point running_since;
-    bool is_reported = false;
+    int report_count = 0;
+    std::vector<PairOperation> pairs;  // keeps its room, so that the next one allocates nothing
+    std::map<PairEnd, std::uint64_t> begun;
   };
 
   void run() noexcept;
@@ -46,24 +57,33 @@ class ControlPlane::Member {
   void receive();
   void handle(const ControlMessage& message);
   void send_due();
+  void send_outbox_locked();
+  [[nodiscard]] bool is_due_to_report(int& report_count, Clock::time_point running_since, Clock::time_point now) const;
   void check_hub();
+  [[nodiscard]] std::string what_rank_0_left_locked() const;
+  void report_if_asked();
+  [[nodiscard]] std::string describe_self() const;
+  [[nodiscard]] int rank_in_locked(int group, int rank) const;
   void say_goodbye();
   void wake() noexcept;
   void learn(const Failure& failure);
   [[nodiscard]] RankStatus status_locked() const;
 
-  const JobContext context_;  // without store and control plane
-  net::FrameStream stream_;   // this and the next five: the thread's alone once it runs
+  const JobContext context_;                               // without store and control plane
+  const std::shared_ptr<FlightRecorder> flight_recorder_;  // may be null
+  net::FrameStream stream_;                                // this and the next six: the thread's alone once it runs
   Clock::time_point last_heard_;
   Clock::time_point last_sent_;
   Clock::time_point last_step_;
   bool is_hub_gone_ = false;
   RankStatus left_behind_;  // rank 0's last status once it has left
+  unsigned reports_given_ = 0;
 
   UniqueFd wake_up_;
   mutable std::mutex mutex_;  // guards what follows, up to callback_mutex_
   mutable std::condition_variable changed_;
   std::map<int, Group> groups_;
+  std::map<int, std::vector<int>> members_;  // of registered groups
   std::vector<ControlMessage> outbox_;
   std::shared_ptr<const Failure> failure_;
   bool is_ready_ = false;

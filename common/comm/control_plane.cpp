@@ -1,5 +1,7 @@
 #include "comm/control_plane.hpp"
 
+#include <utility>
+
 #include "base/error.hpp"
 #include "comm/control_hub.hpp"
 #include "comm/control_member.hpp"
@@ -37,7 +39,12 @@ ControlPlane::~ControlPlane() {
   if (hub_) hub_->leave(Deadline::after(has_failed ? std::chrono::seconds{0} : kStayLimit));
 }
 
-int ControlPlane::next_group_id() noexcept { return member_->next_group_id(); }
+int ControlPlane::next_group_id(int how_many, int at_least) noexcept {
+  return member_->next_group_id(how_many, at_least);
+}
+void ControlPlane::register_group(int group, std::vector<int> members) {
+  member_->register_group(group, std::move(members));
+}
 void ControlPlane::on_issued(int group, const Fingerprint& fingerprint) noexcept {
   member_->on_issued(group, fingerprint);
 }
@@ -45,6 +52,12 @@ void ControlPlane::on_started(int group, const Fingerprint& fingerprint) noexcep
   member_->on_started(group, fingerprint);
 }
 void ControlPlane::on_ended(int group) noexcept { member_->on_ended(group); }
+void ControlPlane::on_pair_started(int group, Direction direction, const Fingerprint& operation) noexcept {
+  member_->on_pair_started(group, direction, operation);
+}
+void ControlPlane::on_pair_ended(int group, Direction direction, int peer) noexcept {
+  member_->on_pair_ended(group, direction, peer);
+}
 void ControlPlane::abort(const Failure& failure) noexcept { member_->abort(failure); }
 std::shared_ptr<const Failure> ControlPlane::failure() const noexcept { return member_->failure(); }
 std::shared_ptr<const Failure> ControlPlane::wait_for_failure(const Deadline& deadline) const {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/deadline.hpp"
 #include "comm/fingerprint.hpp"
@@ -20,7 +21,7 @@ enum class FailureKind : std::uint8_t {
   kAborted = 2,   ///< A rank gave up and said why.
   kMismatch = 3,  ///< Ranks called different collectives.
   kTimeout = 4,   ///< A collective stayed incomplete.
-  kLeft = 5,      ///< A rank finished while others wait for it in a collective.
+  kLeft = 5,      ///< A rank finished while others wait for it, in a collective, a send or a recv.
 };
 
 /// What all ranks are told when the job fails.
@@ -30,13 +31,19 @@ struct Failure {
   std::string message;                       ///< For people: who, what, how long.
 };
 
+/// Which end of a message between two ranks. Values appear on the wire; never renumber.
+enum class Direction : std::uint8_t { kSend = 0, kReceive = 1 };
+
 /// The exception for a failure as rank `rank` sees it: MismatchError, TimeoutError or PeerFailedError; the message
 /// begins with `context` ("rank 2: all_reduce #14") where it is not empty.
 [[nodiscard]] std::exception_ptr to_exception(const Failure& failure, const std::string& context);
 
 /// One rank's end. A thread of its own keeps one authenticated connection to the hub, which runs at rank 0: heartbeats
 /// and the collective last entered go there, failures come back. It is never in the path of data: entering a
-/// collective writes to memory, and the thread reports it only if the collective takes long.
+/// collective, a send or a recv writes to memory, and the thread reports it only if it takes long.
+///
+/// SIGUSR1 makes every ControlPlane of the process log what its rank is in and its last collectives; the handler is
+/// installed by the first one, unless the program has one of its own.
 ///
 /// Thread safety: any thread. Destruction says goodbye, unless an exception unwinds this thread: then the others are
 /// told that this rank failed. At rank 0 destruction waits for the goodbyes of the others (at most 2 s).
@@ -50,8 +57,15 @@ class ControlPlane {
   ControlPlane(const ControlPlane&) = delete;
   ControlPlane& operator=(const ControlPlane&) = delete;
 
-  /// The next process group's number; ranks make their groups in the same order.
-  [[nodiscard]] int next_group_id() noexcept;
+  /// Reserves `how_many` consecutive group numbers on this rank and returns the first. Ranks that make groups together
+  /// make them in the same order, so they get the same numbers. Where they may have made different ones before (a
+  /// group of a group), they agree on the largest next_group_id(0), which reserves nothing, and pass it as `at_least`.
+  [[nodiscard]] int next_group_id(int how_many = 1, int at_least = 0) noexcept;
+
+  /// Says which ranks belong to a group; one that is never registered has all ranks of the job. Before the group's
+  /// first collective. Only ranks that name the same members for the same number are compared with each other.
+  /// @param members  Ranks of the job in the order of the group's ranks, each once.
+  void register_group(int group, std::vector<int> members);
 
   /// This rank's caller has issued a collective.
   void on_issued(int group, const Fingerprint& fingerprint) noexcept;
@@ -59,6 +73,13 @@ class ControlPlane {
   void on_started(int group, const Fingerprint& fingerprint) noexcept;
   /// It has ended, well or not.
   void on_ended(int group) noexcept;
+
+  /// A send or recv begins to run. Several may at once, and beside a collective.
+  /// @param operation  Its root is the peer (rank in the group); its sequence counts, from 0 and without gaps, the
+  ///                   operations of this direction between these two ranks of the group.
+  void on_pair_started(int group, Direction direction, const Fingerprint& operation) noexcept;
+  /// It has ended, well or not. @param peer  Rank in the group.
+  void on_pair_ended(int group, Direction direction, int peer) noexcept;
 
   /// Fails the job on all ranks. The first failure wins. Returns at once.
   void abort(const Failure& failure) noexcept;

@@ -23,16 +23,78 @@ Fingerprint get_fingerprint(net::ByteReader& reader) {
   return from_tag(sequence, tag);
 }
 
+// What encode() writes in one way only is accepted in that way only.
+bool get_flag(net::ByteReader& reader) {
+  const auto flag = reader.get<std::uint8_t>();
+  if (flag > 1) throw FormatError(concat("control message: ", static_cast<int>(flag), " is neither yes nor no"));
+  return flag == 1;
+}
+
+void put(net::ByteWriter& writer, const std::optional<Fingerprint>& fingerprint) {
+  writer.put(static_cast<std::uint8_t>(fingerprint ? 1 : 0));
+  if (fingerprint) put(writer, *fingerprint);
+}
+
+std::optional<Fingerprint> get_optional_fingerprint(net::ByteReader& reader) {
+  if (!get_flag(reader)) return std::nullopt;
+  return get_fingerprint(reader);
+}
+
+void put(net::ByteWriter& writer, const GroupStatus& status) {
+  put(writer, status.issued);
+  put(writer, status.running);
+  writer.put(std::int64_t{status.running_for.count()});
+  writer.put(static_cast<std::uint32_t>(status.pairs.size()));
+  for (const PairStatus& pair : status.pairs) {
+    put(writer.put(static_cast<std::uint8_t>(pair.direction)), pair.operation);
+    writer.put(std::int64_t{pair.running_for.count()});
+  }
+  writer.put(static_cast<std::uint32_t>(status.begun.size()));
+  for (const auto& [end, count] : status.begun) {
+    writer.put(static_cast<std::uint8_t>(end.first)).put(std::int32_t{end.second}).put(count);
+  }
+}
+
+Direction get_direction(net::ByteReader& reader) { return get_flag(reader) ? Direction::kReceive : Direction::kSend; }
+
+GroupStatus get_group_status(net::ByteReader& reader) {
+  GroupStatus status;
+  status.issued = get_optional_fingerprint(reader);
+  status.running = get_optional_fingerprint(reader);
+  status.running_for = std::chrono::milliseconds(reader.get<std::int64_t>());
+  for (auto left = reader.get<std::uint32_t>(); left > 0; --left) {
+    PairStatus& pair = status.pairs.emplace_back();
+    pair.direction = get_direction(reader);
+    pair.operation = get_fingerprint(reader);
+    pair.running_for = std::chrono::milliseconds(reader.get<std::int64_t>());
+  }
+  for (auto left = reader.get<std::uint32_t>(); left > 0; --left) {
+    const Direction direction = get_direction(reader);
+    const PairEnd end{direction, reader.get<std::int32_t>()};
+    if (!status.begun.empty() && end <= status.begun.rbegin()->first)
+      throw FormatError("control message: out of order");
+    status.begun[end] = reader.get<std::uint64_t>();
+  }
+  return status;
+}
+
 RankStatus get_status(net::ByteReader& reader) {
   RankStatus status;
   for (auto left = reader.get<std::uint16_t>(); left > 0; --left) {
-    GroupStatus& group = status[reader.get<std::int32_t>()];
-    group.issued = get_fingerprint(reader);
-    if (reader.get<std::uint8_t>() == 0) continue;
-    group.running = get_fingerprint(reader);
-    group.running_for = std::chrono::milliseconds(reader.get<std::int64_t>());
+    const auto group = reader.get<std::int32_t>();
+    if (!status.empty() && group <= status.rbegin()->first) throw FormatError("control message: groups out of order");
+    status[group] = get_group_status(reader);
   }
   return status;
+}
+
+Failure get_failure(net::ByteReader& reader) {
+  const auto kind = reader.get<std::uint8_t>();
+  if (kind > static_cast<int>(FailureKind::kLeft)) throw FormatError("control message: unknown kind of failure");
+  Failure failure{static_cast<FailureKind>(kind), reader.get<std::int32_t>(), {}};
+  failure.message = reader.get_text();
+  if (failure.message.size() > kMaxMessageText) throw FormatError("control message: too long a text");
+  return failure;
 }
 
 }  // namespace
@@ -41,33 +103,47 @@ std::vector<std::byte> encode(const ControlMessage& message) {
   net::ByteWriter writer;
   writer.put(static_cast<std::uint8_t>(message.type));
   writer.put(static_cast<std::uint16_t>(message.status.size()));
-  for (const auto& [group, status] : message.status) {
-    put(writer.put(std::int32_t{group}), status.issued);
-    writer.put(static_cast<std::uint8_t>(status.running ? 1 : 0));
-    if (!status.running) continue;
-    put(writer, *status.running);
-    writer.put(std::int64_t{status.running_for.count()});
-  }
+  for (const auto& [group, status] : message.status) put(writer.put(std::int32_t{group}), status);
   writer.put(static_cast<std::uint8_t>(message.failure.kind)).put(std::int32_t{message.failure.culprit});
-  return writer.put_text(message.failure.message.substr(0, kMaxMessageText)).take();
+  writer.put_text(message.failure.message.substr(0, kMaxMessageText));
+  writer.put(std::int32_t{message.group}).put(static_cast<std::uint32_t>(message.members.size()));
+  for (const int member : message.members) writer.put(std::int32_t{member});
+  return writer.take();
 }
 
 ControlMessage decode_control(std::span<const std::byte> bytes) {
   net::ByteReader reader(bytes);
   ControlMessage message;
   const auto type = reader.get<std::uint8_t>();
-  if (type < 1 || type > static_cast<int>(ControlType::kFailure)) {
+  if (type < 1 || type > static_cast<int>(ControlType::kGroup)) {
     throw FormatError(concat("unknown control message ", static_cast<int>(type)));
   }
   message.type = static_cast<ControlType>(type);
   message.status = get_status(reader);
-  const auto kind = reader.get<std::uint8_t>();
-  if (kind > static_cast<int>(FailureKind::kLeft)) throw FormatError("unknown kind of failure");
-  message.failure.kind = static_cast<FailureKind>(kind);
-  message.failure.culprit = reader.get<std::int32_t>();
-  message.failure.message = reader.get_text();
+  message.failure = get_failure(reader);
+  message.group = reader.get<std::int32_t>();
+  for (auto left = reader.get<std::uint32_t>(); left > 0; --left) message.members.push_back(reader.get<std::int32_t>());
   if (!reader.rest().empty()) throw FormatError("control message has bytes too many");
   return message;
+}
+
+bool has_begun(const GroupStatus& status, Direction direction, int peer, std::uint64_t sequence) {
+  const auto found = status.begun.find({direction, peer});
+  return found != status.begun.end() && found->second > sequence;
+}
+
+std::string describe_status(const RankStatus& status, const std::function<int(int, int)>& rank_of) {
+  std::string text;
+  for (const auto& [group, in_group] : status) {
+    const std::string place = group == 0 ? "" : concat(" of group ", group);
+    const auto& collective = in_group.running ? in_group.running : in_group.issued;
+    if (collective) text += concat(text.empty() ? "" : ", ", describe(*collective), place);
+    for (const PairStatus& pair : in_group.pairs) {
+      text += concat(text.empty() ? "" : ", ", "waits for rank ", rank_of(group, pair.operation.root), " in ",
+                     describe(pair.operation), place);
+    }
+  }
+  return text.empty() ? "nothing yet" : text;
 }
 
 void send_control(net::FrameStream& stream, const JobContext& context, const ControlMessage& message) {

@@ -2,10 +2,12 @@
 // What members and hub of the control plane say to each other; not for others. docs/wire_format.md describes it.
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "comm/control_plane.hpp"
@@ -14,11 +16,23 @@
 
 namespace lockstep::comm {
 
+// A send or recv that runs; operation.root is the peer (rank in the group).
+struct PairStatus {
+  Direction direction = Direction::kSend;
+  Fingerprint operation;
+  std::chrono::milliseconds running_for{0};
+};
+
+// An end of the messages between this rank and a peer (rank in the group).
+using PairEnd = std::pair<Direction, int>;
+
 // Where one rank is in one group.
 struct GroupStatus {
-  Fingerprint issued;                  // the last collective its caller issued
+  std::optional<Fingerprint> issued;   // the last collective its caller issued
   std::optional<Fingerprint> running;  // the one that runs
   std::chrono::milliseconds running_for{0};
+  std::vector<PairStatus> pairs;           // what runs between two ranks
+  std::map<PairEnd, std::uint64_t> begun;  // how many of them have begun
 };
 
 // By group id.
@@ -33,19 +47,33 @@ enum class ControlType : std::uint8_t {
   kHeartbeat = 5,  // hub
   kQuery = 6,      // hub: send a status now
   kFailure = 7,    // hub: the job has failed
+  kGroup = 8,      // member: the members of a group
 };
 
 struct ControlMessage {
   ControlType type = ControlType::kHeartbeat;
-  RankStatus status;  // kStatus, kGoodbye
-  Failure failure;    // kAbort, kFailure
+  RankStatus status;              // kStatus, kGoodbye
+  Failure failure;                // kAbort, kFailure
+  int group = 0;                  // kGroup
+  std::vector<int> members = {};  // kGroup
 };
 
-constexpr std::uint64_t kMaxControlBytes = 64 * 1024;
+constexpr std::uint64_t kMaxControlBytes = std::uint64_t{1} << 20;
 
 [[nodiscard]] std::vector<std::byte> encode(const ControlMessage& message);
 // Throws FormatError for anything that encode() does not make.
 [[nodiscard]] ControlMessage decode_control(std::span<const std::byte> bytes);
+
+[[nodiscard]] constexpr Direction opposite(Direction direction) noexcept {
+  return direction == Direction::kSend ? Direction::kReceive : Direction::kSend;
+}
+
+// Whether a rank with this status has begun its number `sequence` with `peer`.
+[[nodiscard]] bool has_begun(const GroupStatus& status, Direction direction, int peer, std::uint64_t sequence);
+
+// "all_reduce #5 (sum of 4 float32), waits for rank 2 in recv #0 (...)"; or what was entered last.
+// rank_of(group, peer) is the rank of the job of a group's rank.
+[[nodiscard]] std::string describe_status(const RankStatus& status, const std::function<int(int, int)>& rank_of);
 
 void send_control(net::FrameStream& stream, const JobContext& context, const ControlMessage& message);
 

@@ -7,7 +7,7 @@
 
 namespace lockstep::comm {
 
-constexpr std::uint64_t kFlightMagic = 0x31544847494C464C;  // "LFLIGHT1"
+constexpr std::uint64_t kFlightMagic = 0x32544847494C464C;  // "LFLIGHT2"
 
 struct FlightSlot {
   std::uint64_t sequence = 0;
@@ -19,6 +19,7 @@ struct FlightSlot {
   std::uint32_t line = 0;
   std::array<char, 48> file{};
   std::uint8_t state = 0;
+  std::uint8_t reach = 0;
 };
 
 struct FlightRecorder::File {
@@ -28,7 +29,13 @@ struct FlightRecorder::File {
   std::int32_t generation;
   std::int64_t process_id;
   std::uint64_t entry_count;
+  std::int32_t culprit;
+  std::uint8_t has_failure;
+  std::array<char, 512> failure;
   std::array<FlightSlot, kCapacity> slots;
 };
+
+// The file's content for people.
+[[nodiscard]] FlightRecord to_record(const FlightRecorder::File& file);
 
 }  // namespace lockstep::comm

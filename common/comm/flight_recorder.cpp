@@ -55,8 +55,8 @@ FlightRecorder::FlightRecorder(const std::string& folder, int rank, int world_si
 
 FlightRecorder::~FlightRecorder() { ::munmap(file_, sizeof(File)); }
 
-std::uint64_t FlightRecorder::add(int group, const Fingerprint& fingerprint,
-                                  const std::source_location& where) noexcept {
+std::uint64_t FlightRecorder::add(int group, const Fingerprint& fingerprint, const std::source_location& where,
+                                  FlightReach reach) noexcept {
   const std::scoped_lock lock(mutex_);
   const std::uint64_t entry = file_->entry_count;
   FlightSlot& slot = file_->slots[entry % kCapacity];
@@ -65,6 +65,7 @@ std::uint64_t FlightRecorder::add(int group, const Fingerprint& fingerprint,
   slot.sequence = fingerprint.sequence;
   slot.tag = to_tag(fingerprint);
   slot.line = where.line();
+  slot.reach = static_cast<std::uint8_t>(reach);
   slot.issued_ns = now_ns();
   const std::string_view file = within_project(where.file_name());
   const std::size_t kept = std::min(file.size(), slot.file.size() - 1);  // room for the terminating zero
@@ -79,6 +80,20 @@ void FlightRecorder::update(std::uint64_t entry, FlightState state) noexcept {
   FlightSlot& slot = file_->slots[entry % kCapacity];
   slot.state = static_cast<std::uint8_t>(state);
   (state == FlightState::kRunning ? slot.started_ns : slot.ended_ns) = now_ns();
+}
+
+void FlightRecorder::note_failure(int culprit, std::string_view message) noexcept {
+  const std::scoped_lock lock(mutex_);
+  if (file_->has_failure != 0) return;
+  message = message.substr(0, file_->failure.size() - 1);  // room for the terminating zero
+  std::ranges::copy(message, file_->failure.begin());
+  file_->culprit = culprit;
+  file_->has_failure = 1;
+}
+
+FlightRecord FlightRecorder::record() const {
+  const std::scoped_lock lock(mutex_);
+  return to_record(*file_);
 }
 
 std::string flight_record_path(const std::string& folder, int rank) { return concat(folder, "/rank", rank, ".flight"); }

@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <source_location>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "comm/fingerprint.hpp"
@@ -18,11 +20,18 @@ enum class FlightState : std::uint8_t { kIssued = 0, kRunning = 1, kDone = 2, kF
 /// "issued", "running", "done", "failed".
 [[nodiscard]] std::string_view name_of(FlightState state) noexcept;
 
-/// One collective of one rank.
+/// Whom an entry concerns. Values appear in files; never renumber.
+enum class FlightReach : std::uint8_t {
+  kGroup = 0,  ///< All ranks of the group: sequences count its collectives, the same on all ranks.
+  kPair = 1,   ///< This rank and a peer: sequences count what passed between these two.
+};
+
+/// One collective, send or recv of one rank.
 struct FlightEntry {
   int group = 0;                             ///< Which process group of the rank.
   Fingerprint fingerprint;                   ///< What was called.
   FlightState state = FlightState::kIssued;  ///< How far it came.
+  FlightReach reach = FlightReach::kGroup;   ///< Whom it concerned.
   std::string file;                          ///< The calling line's file, last 47 characters.
   std::uint32_t line = 0;                    ///< Of the call in `file`.
   std::int64_t issued_ns = 0;                ///< Since 1970; 0 below: has not happened.
@@ -30,13 +39,20 @@ struct FlightEntry {
   std::int64_t ended_ns = 0;                 ///< Steady clock; 0: not yet.
 };
 
+/// Why the job failed, as a rank was told.
+struct FlightFailure {
+  int culprit = -1;     ///< A rank, or -1 where it is not one rank's fault.
+  std::string message;  ///< Its first 511 characters.
+};
+
 /// What a rank's file holds, oldest entry first.
 struct FlightRecord {
-  int rank = 0;                      ///< Whose record.
-  int world_size = 0;                ///< Of its job.
-  int generation = 0;                ///< Restart count of the job.
-  std::int64_t process_id = 0;       ///< As the system knows the rank.
-  std::vector<FlightEntry> entries;  ///< Oldest first; at most kCapacity.
+  int rank = 0;                          ///< Whose record.
+  int world_size = 0;                    ///< Of its job.
+  int generation = 0;                    ///< Restart count of the job.
+  std::int64_t process_id = 0;           ///< As the system knows the rank.
+  std::vector<FlightEntry> entries;      ///< Oldest first; at most kCapacity.
+  std::optional<FlightFailure> failure;  ///< Empty: the rank was told of none.
 };
 
 /// Writes entries into a memory-mapped file of kCapacity slots, so that they survive SIGKILL: the kernel owns the
@@ -53,15 +69,21 @@ class FlightRecorder {
   FlightRecorder& operator=(const FlightRecorder&) = delete;
 
   /// Adds an entry and returns its number, for update().
-  std::uint64_t add(int group, const Fingerprint& fingerprint, const std::source_location& where) noexcept;
+  std::uint64_t add(int group, const Fingerprint& fingerprint, const std::source_location& where,
+                    FlightReach reach = FlightReach::kGroup) noexcept;
   /// Notes that an entry has started or ended; ignored where the entry has been overwritten since.
   void update(std::uint64_t entry, FlightState state) noexcept;
+
+  /// Notes why the job failed; the first note stays.
+  void note_failure(int culprit, std::string_view message) noexcept;
+  /// What has been recorded until now.
+  [[nodiscard]] FlightRecord record() const;
 
   struct File;  ///< Layout of the file, in flight_file.hpp.
 
  private:
   File* file_ = nullptr;  // mapped; unmapped by the destructor
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
 };
 
 /// The path of a rank's file.

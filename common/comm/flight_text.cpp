@@ -11,12 +11,19 @@
 namespace lockstep::comm {
 namespace {
 
+// Up to the first zero.
+template <std::size_t kBytes>
+std::string text_of(const std::array<char, kBytes>& bytes) {
+  return {bytes.data(), static_cast<std::size_t>(std::ranges::find(bytes, '\0') - bytes.begin())};
+}
+
 FlightEntry to_entry(const FlightSlot& slot) {
   FlightEntry entry;
   entry.group = slot.group;
   entry.fingerprint = from_tag(slot.sequence, slot.tag);
   entry.state = static_cast<FlightState>(slot.state);
-  entry.file = std::string(slot.file.data(), std::ranges::find(slot.file, '\0') - slot.file.begin());
+  entry.reach = static_cast<FlightReach>(slot.reach);
+  entry.file = text_of(slot.file);
   entry.line = slot.line;
   entry.issued_ns = slot.issued_ns;
   entry.started_ns = slot.started_ns;
@@ -48,11 +55,16 @@ FlightRecord read_flight_record(const std::string& path) {
   if (stream.gcount() != static_cast<std::streamsize>(sizeof *file) || file->magic != kFlightMagic) {
     throw FormatError(concat(path, " is no flight record of this version"));
   }
-  FlightRecord record{file->rank, file->world_size, file->generation, file->process_id, {}};
-  const std::uint64_t kept = std::min(file->entry_count, FlightRecorder::kCapacity);
-  for (std::uint64_t entry = file->entry_count - kept; entry < file->entry_count; ++entry) {
-    record.entries.push_back(to_entry(file->slots[entry % FlightRecorder::kCapacity]));
+  return to_record(*file);
+}
+
+FlightRecord to_record(const FlightRecorder::File& file) {
+  FlightRecord record{file.rank, file.world_size, file.generation, file.process_id, {}, {}};
+  const std::uint64_t kept = std::min(file.entry_count, FlightRecorder::kCapacity);
+  for (std::uint64_t entry = file.entry_count - kept; entry < file.entry_count; ++entry) {
+    record.entries.push_back(to_entry(file.slots[entry % FlightRecorder::kCapacity]));
   }
+  if (file.has_failure != 0) record.failure = FlightFailure{file.culprit, text_of(file.failure)};
   return record;
 }
 

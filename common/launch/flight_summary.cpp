@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <sstream>
+#include <utility>
+#include <vector>
 
 #include "base/error.hpp"
 #include "comm/flight_recorder.hpp"
+#include "launch/job_folder.hpp"
 
 namespace lockstep::launch {
 namespace {
@@ -37,7 +41,8 @@ Records read_all(const fs::path& folder) {
 std::uint64_t entered(const comm::FlightRecord& record) {
   std::uint64_t count = 0;
   for (const comm::FlightEntry& entry : record.entries) {
-    if (entry.group == 0) count = std::max(count, entry.fingerprint.sequence + 1);
+    if (entry.group == 0 && entry.reach == comm::FlightReach::kGroup)
+      count = std::max(count, entry.fingerprint.sequence + 1);
   }
   return count;
 }
@@ -49,18 +54,55 @@ std::string indented(const std::string& lines) {
   return text;
 }
 
+// What the ranks were told, each text once, with those who were told it.
+std::string verdicts(const Records& records) {
+  std::map<std::string, std::string> told;  // message to ranks
+  for (const auto& [rank, record] : records.of_rank) {
+    if (!record.failure) continue;
+    std::string& ranks = told[record.failure->message];
+    ranks += concat(ranks.empty() ? "" : ", ", rank);
+  }
+  std::string text;
+  for (const auto& [message, ranks] : told) text += concat("  ", message, " (told to rank ", ranks, ")\n");
+  return text;
+}
+
+// The culprit that the ranks were told of; else the first rank to end badly; else -1.
+int culprit_of(const Records& records, const std::optional<FirstFailure>& first) {
+  for (const auto& [rank, record] : records.of_rank) {
+    if (record.failure && record.failure->culprit >= 0) return record.failure->culprit;
+  }
+  return first ? first->rank : -1;
+}
+
+// Culprit first, then whoever is behind, then the others.
+std::vector<int> order_of(const Records& records, int culprit) {
+  std::vector<int> ranks;
+  for (const auto& [rank, record] : records.of_rank) ranks.push_back(rank);
+  std::ranges::stable_sort(ranks, {},
+                           [&](int rank) { return std::pair(rank != culprit, entered(records.of_rank.at(rank))); });
+  return ranks;
+}
+
 }  // namespace
 
 std::string flight_summary(const fs::path& folder, std::size_t count) {
   const Records records = read_all(folder);
+  const std::optional<FirstFailure> first = read_first_failure(folder);
+  const int culprit = culprit_of(records, first);
   std::uint64_t most = 0;
   for (const auto& [rank, record] : records.of_rank) most = std::max(most, entered(record));
-  if (most == 0) return records.problems;
-  std::string text;
-  for (const auto& [rank, record] : records.of_rank) {
+  const bool has_entries =
+      std::ranges::any_of(records.of_rank, [](const auto& of_rank) { return !of_rank.second.entries.empty(); });
+  const std::string told = verdicts(records);
+  if (!has_entries && told.empty()) return records.problems;
+  std::string text = told;
+  for (const int rank : order_of(records, culprit)) {
+    const comm::FlightRecord& record = records.of_rank.at(rank);
     const std::uint64_t behind = most - entered(record);
-    text += concat("  rank ", rank, behind == 0 ? "" : concat(", ", behind, " behind"), ":\n");
-    text += indented(comm::format_flight_record(record, count));
+    text += concat("  rank ", rank, rank == culprit ? " (the culprit)" : "",
+                   behind == 0 ? "" : concat(", ", behind, " behind"), ":\n");
+    text += record.entries.empty() ? "    has entered nothing\n" : indented(comm::format_flight_record(record, count));
   }
   return text + records.problems;
 }

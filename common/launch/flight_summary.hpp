@@ -7,9 +7,10 @@
 
 namespace lockstep::launch {
 
-/// The last `count` collectives of each rank in `folder`, newest last, as indented lines under a line per rank. A rank
-/// that has entered fewer collectives than another is said to be behind. Empty where no rank has recorded anything;
-/// files that cannot be read are named in the text.
+/// What the ranks were told about the failure, then the last `count` collectives of each rank in `folder`, newest last,
+/// as indented lines under a line per rank: first the culprit, then whoever is behind (has entered fewer collectives
+/// than another), then the others. Empty where no rank has recorded anything; files that cannot be read are named in
+/// the text.
 [[nodiscard]] std::string flight_summary(const std::filesystem::path& folder, std::size_t count);
 
 }  // namespace lockstep::launch

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <fstream>
 #include <string>
 
 #include "base/environment.hpp"
@@ -19,6 +20,7 @@ namespace fs = std::filesystem;
 // "job-<pid of its launcher>-<random>".
 constexpr const char* kJobPrefix = "job-";
 constexpr const char* kLastFailure = "last-failure";
+constexpr const char* kFirstFailure = "first-failure";
 
 void make_private_folder(const fs::path& path) {
   if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
@@ -70,6 +72,17 @@ JobFolder::JobFolder() {
 JobFolder::~JobFolder() {
   std::error_code ignored;
   if (!is_kept_) fs::remove_all(path_, ignored);
+}
+
+void JobFolder::note_first_failure(int rank, const std::string& what) const {
+  std::ofstream(path_ / kFirstFailure) << rank << " " << what << "\n";
+}
+
+std::optional<FirstFailure> read_first_failure(const fs::path& folder) {
+  std::ifstream file(folder / kFirstFailure);
+  FirstFailure failure;
+  if (!(file >> failure.rank) || !std::getline(file >> std::ws, failure.what)) return std::nullopt;
+  return failure;
 }
 
 void JobFolder::keep() {

@@ -3,6 +3,7 @@
 /// Where the flight recorders of a job's ranks write, and where those of the last failed job are found.
 #include <filesystem>
 #include <optional>
+#include <string>
 
 namespace lockstep::launch {
 
@@ -22,10 +23,22 @@ class JobFolder {
   /// Makes this the job that last_failure() finds.
   void keep();
 
+  /// Keeps which rank failed first and how, for read_first_failure(). Does nothing where the disk is full.
+  void note_first_failure(int rank, const std::string& what) const;
+
  private:
   std::filesystem::path path_;
   bool is_kept_ = false;
 };
+
+/// The rank that a job's launcher saw fail first.
+struct FirstFailure {
+  int rank = -1;     ///< In [0, world_size).
+  std::string what;  ///< "was killed by SIGSEGV (Segmentation fault)".
+};
+
+/// What note_first_failure() left in a job's folder, if anything.
+[[nodiscard]] std::optional<FirstFailure> read_first_failure(const std::filesystem::path& folder);
 
 /// LOCKSTEP_STATE_DIR, else a folder of this user's (mode 0700) below the folder for temporary files.
 [[nodiscard]] std::filesystem::path state_folder();

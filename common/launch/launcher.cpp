@@ -24,14 +24,15 @@ namespace {
 
 constexpr std::chrono::seconds kKillLimit{5};
 constexpr std::size_t kShownCollectives = 2;
+constexpr std::size_t kReportedCollectives = 10;  // on SIGUSR1
 constexpr std::chrono::milliseconds kStuckOutputLimit{200};
 
-/// While it lives, SIGINT, SIGTERM and SIGHUP arrive through a descriptor, and SIGPIPE is an error of write().
+/// While it lives, SIGINT, SIGTERM, SIGHUP and SIGUSR1 arrive through a descriptor, and SIGPIPE is an error of write().
 class SignalScope {
  public:
   SignalScope() {
     sigemptyset(&watched_);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&watched_, signal);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) sigaddset(&watched_, signal);
     pthread_sigmask(SIG_BLOCK, &watched_, &original_);
     fd_.reset(signalfd(-1, &watched_, SFD_CLOEXEC | SFD_NONBLOCK));
     struct sigaction ignore {};
@@ -195,6 +196,7 @@ class Job {
     if (phase_ != Phase::kRunning) return;  // a consequence of the first failure, or of a signal to the launcher
     result_.exit_code = exit_code;
     result_.failure = RankFailure{rank, what, {}};
+    folder_.note_first_failure(rank, what);
     folder_.keep();
     const int others = options_.world_size - ended_;
     const std::string when = ended_ == 0 ? "" : concat(" ", format_seconds(started_.waited()), " after the start");
@@ -203,7 +205,16 @@ class Job {
     enter(Phase::kSettling, options_.settle);
   }
 
+  // From the files, so that it needs nothing of a rank that hangs.
+  void report() {
+    const std::string collectives = flight_summary(folder_.path(), kReportedCollectives);
+    say(collectives.empty() ? "SIGUSR1: no rank has entered a collective yet" : "SIGUSR1: where the ranks are:");
+    if (!collectives.empty())
+      merger_.announce(collectives.substr(0, collectives.size() - 1));  // without the last line end
+  }
+
   void take_signal(int signal) {
+    if (signal == SIGUSR1) return report();
     if (is_stopped_by_signal_) {
       say("killing all ranks");
       enter(Phase::kKilling, kKillLimit);

@@ -52,12 +52,13 @@ struct JobResult {
 /// Standard output and standard error of the ranks go to those of this process. When a rank ends with anything but 0,
 /// a line on standard error names it at once; the others get `settle`, then SIGTERM, then after `grace` SIGKILL.
 /// SIGINT, SIGTERM or SIGHUP to this process ends all ranks with SIGTERM, and after `grace` or at a second signal with
-/// SIGKILL. When this process is killed, the reaper kills every process below it, whatever it is.
+/// SIGKILL. SIGUSR1 to this process prints the last collectives of all ranks. When this process is killed, the reaper
+/// kills every process below it, whatever it is.
 ///
 /// @throws ContractError  No command, or world_size < 1.
 /// @throws IoError        The reaper, a pipe or a port is not to be had. A rank that cannot be started is no
 ///                        exception: it is the job's failure.
-/// @pre  SIGINT, SIGTERM and SIGHUP are not handled by other threads of this process.
+/// @pre  SIGINT, SIGTERM, SIGHUP and SIGUSR1 are not handled by other threads of this process.
 /// @post No process of the job is left.
 [[nodiscard]] JobResult run_job(const JobOptions& options);
 

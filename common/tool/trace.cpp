@@ -21,6 +21,9 @@ int trace(const Arguments& arguments) {
   const auto folder = launch::last_failure();
   if (!folder) throw Error("no job of yours has failed here (or its records have been removed)");
   const std::string summary = launch::flight_summary(*folder, static_cast<std::size_t>(count));
+  if (const auto first = launch::read_first_failure(*folder)) {
+    std::cout << "first to end: rank " << first->rank << " " << first->what << "\n";
+  }
   std::cout << (summary.empty() ? "That job's ranks entered no collective.\n" : summary);
   return 0;
 }

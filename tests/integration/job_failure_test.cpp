@@ -5,12 +5,15 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <string>
+#include <thread>
 
 #include "base/unique_fd.hpp"
 #include "launch/descendants.hpp"
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
+#include "support/temporary_folder.hpp"
 
 using namespace lockstep;
 using test::Finished;
@@ -119,4 +122,51 @@ TEST_CASE("two jobs at once do not meet", "[integration][multirank]") {
   Subprocess second(job_of(2, "finite", -1));
   CHECK(first.wait().exit_code == 0);
   CHECK(second.wait().exit_code == 0);
+}
+
+TEST_CASE("under LOCKSTEP_DEBUGGER=1 a stopped rank is waited for", "[integration][multirank]") {
+  Subprocess job(
+      job_of(2, "finite", -1),
+      {{"LOCKSTEP_DEBUGGER", "1"}, {"LOCKSTEP_LIVENESS_SECONDS", "0.2"}, {"LOCKSTEP_PROGRESS_SECONDS", "0.2"}});
+  const pid_t pid = wait_until_ready(job, 2, 1);
+  REQUIRE(pid > 0);
+  kill(pid, SIGSTOP);
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  kill(pid, SIGCONT);
+  const Finished finished = job.wait();
+  CHECK(finished.exit_code == 0);
+  CHECK_THAT(finished.out, ContainsSubstring("[rank 0] finished") && ContainsSubstring("[rank 1] finished"));
+}
+
+TEST_CASE("SIGUSR1 shows where one rank is, or all of them, and ends nothing", "[integration][multirank]") {
+  Subprocess job(job_of(2, "kill", -1));
+  const pid_t pid = wait_until_ready(job, 2, 1);
+  REQUIRE(pid > 0);
+  kill(pid, SIGUSR1);
+  CHECK(job.wait_for_output("[rank 1] rank 1: SIGUSR1: all_reduce #"));
+  kill(job.pid(), SIGUSR1);
+  CHECK(job.wait_for_output("rank_helper: SIGUSR1: where the ranks are:"));
+  job.send_signal(SIGTERM);
+  const Finished finished = job.wait();
+  CHECK(finished.exit_code == 128 + SIGTERM);
+  const std::string shown = finished.err.substr(finished.err.find("SIGUSR1: where the ranks are:"));
+  CHECK_THAT(shown,
+             ContainsSubstring("  rank 0") && ContainsSubstring("  rank 1") && ContainsSubstring("all_reduce #"));
+}
+
+TEST_CASE("trace --last-failure shows the culprit first", "[integration][multirank]") {
+  const test::TemporaryFolder state;
+  Subprocess job(job_of(3, "kill", 1), {{"LOCKSTEP_STATE_DIR", state.path().string()}});
+  const pid_t pid = wait_until_ready(job, 3, 1);
+  REQUIRE(pid > 0);
+  kill(pid, SIGKILL);
+  (void)job.wait();
+  const Finished shown = test::run_program({test::built_program("lockstep"), "trace", "--last-failure", "--count", "3"},
+                                           {{"LOCKSTEP_STATE_DIR", state.path().string()}});
+  CHECK(shown.exit_code == 0);
+  CHECK_THAT(shown.out, ContainsSubstring("first to end: rank 1 was killed by SIGKILL"));
+  CHECK_THAT(shown.out, ContainsSubstring("rank 1 died: its control connection closed (told to rank 0, 2)"));
+  const std::size_t culprit = shown.out.find("  rank 1 (the culprit)");
+  CHECK(culprit < shown.out.find("  rank 0"));
+  CHECK(culprit < shown.out.find("  rank 2"));
 }

@@ -42,7 +42,7 @@ TEST_CASE("the summary shows each rank's last collectives, and who is behind", "
   const std::string text = launch::flight_summary(folder.path, 2);
   CHECK_THAT(text, ContainsSubstring("  rank 0:\n") && ContainsSubstring("  rank 1, 2 behind:\n"));
   CHECK_THAT(text, ContainsSubstring("#6 ") && ContainsSubstring("#4 ") && !ContainsSubstring("#2 "));
-  CHECK(text.find("rank 0") < text.find("rank 1"));
+  CHECK(text.find("rank 1") < text.find("rank 0"));  // who is behind stands first
 }
 
 TEST_CASE("a job without collectives has no summary, and a damaged file is named", "[launch]") {
@@ -52,4 +52,32 @@ TEST_CASE("a job without collectives has no summary, and a damaged file is named
   CHECK(launch::flight_summary(folder.path, 2).empty());
   std::ofstream(folder.path / "rank1.flight") << "not a record";
   CHECK_THAT(launch::flight_summary(folder.path, 2), ContainsSubstring("rank1.flight"));
+}
+
+TEST_CASE("the culprit stands first, then whoever is behind, after what the ranks were told", "[launch]") {
+  const Folder folder;
+  for (const int rank : {0, 1, 2, 3}) record(folder, rank, rank == 2 ? 5 : 7);
+  const auto told = [&](int rank) {
+    comm::FlightRecorder recorder(folder.path.string(), rank, 4, 0);
+    recorder.add(0, {}, std::source_location::current());
+    recorder.note_failure(3, "rank 3 died: its control connection closed");
+    recorder.note_failure(1, "a later one");
+  };
+  told(0);
+  told(1);
+  const std::string text = launch::flight_summary(folder.path, 2);
+  CHECK_THAT(text, ContainsSubstring("  rank 3 died: its control connection closed (told to rank 0, 1)\n"));
+  CHECK_THAT(text, !ContainsSubstring("a later one"));
+  CHECK(text.find("  rank 3 (the culprit):\n") < text.find("  rank 0, 6 behind:\n"));
+  CHECK(text.find("  rank 0, 6 behind:\n") < text.find("  rank 2, 2 behind:\n"));
+}
+
+TEST_CASE("messages between two ranks do not count as collectives of all", "[launch]") {
+  const Folder folder;
+  record(folder, 0, 3);
+  comm::FlightRecorder recorder(folder.path.string(), 1, 2, 0);
+  comm::Fingerprint fingerprint;
+  fingerprint.sequence = 40;
+  recorder.add(0, fingerprint, std::source_location::current(), comm::FlightReach::kPair);
+  CHECK_THAT(launch::flight_summary(folder.path, 2), ContainsSubstring("rank 1, 3 behind:"));
 }
