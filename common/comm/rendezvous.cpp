@@ -9,6 +9,7 @@
 #include "comm/control_plane.hpp"
 #include "comm/flight_recorder.hpp"
 #include "comm/init_method.hpp"
+#include "comm/versions.hpp"
 #include "net/token.hpp"
 #include "store/tcp_store.hpp"
 
@@ -73,10 +74,20 @@ class Roll {
   void call(const Deadline& deadline) {
     check_world_size();
     check_rank();
+    publish_versions(store_, prefix_, member_.rank, own_versions());
     if (store_.add(prefix_ + "count", 1) == member_.world_size) {
       store_.compare_set(prefix_ + "verdict", "", "ok");
     }
     wait_for_verdict(deadline);
+  }
+
+  // For rank 0, once all are there: what is not the same on all ranks; empty: nothing.
+  [[nodiscard]] std::string differences(const Deadline& deadline) {
+    std::vector<Versions> by_rank;
+    for (int rank = 0; rank < member_.world_size; ++rank) {
+      by_rank.push_back(read_versions(store_, prefix_, rank, deadline));
+    }
+    return describe_differences(by_rank);
   }
 
  private:
@@ -160,7 +171,12 @@ JobContext rendezvous(const std::string& init_method, const RendezvousOptions& o
   // Peers reach this rank by the address that the store's network sees.
   context.bind_address = hosted->client->local_address().host;
 
-  Roll(*context.store, member).call(deadline);
+  Roll roll(*context.store, member);
+  roll.call(deadline);
+  if (member.rank == 0) {
+    const std::string differences = roll.differences(deadline);
+    if (!differences.empty()) context.log.warning(differences);
+  }
   context.control = std::make_shared<ControlPlane>(context, deadline);
   return context;
 }

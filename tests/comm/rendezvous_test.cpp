@@ -6,7 +6,10 @@
 #include "base/error.hpp"
 #include "comm/control_plane.hpp"
 #include "comm/flight_recorder.hpp"
+#include "comm/versions.hpp"
+#include "net/handshake.hpp"
 #include "net/tcp_listener.hpp"
+#include "support/captured_stderr.hpp"
 #include "support/catch.hpp"
 #include "support/run_ranks.hpp"
 
@@ -204,4 +207,36 @@ TEST_CASE("limits come from the environment, and a debugger has all the time it 
   }
   const Environment environment(Variables{{"LOCKSTEP_JOIN_SECONDS", "soon"}});
   CHECK_THROWS_WITH(comm::limits_from_environment(), ContainsSubstring("LOCKSTEP_JOIN_SECONDS=soon"));
+}
+
+TEST_CASE("rank 0 warns once of what is not the same on all ranks", "[comm][multirank]") {
+  const Environment clean({});
+  const std::string token = net::make_token();
+  store::TcpStoreServer server({}, token);
+  const auto soon = Deadline::after(10s);
+  std::string text;
+  {
+    const test::CapturedStderr captured;
+    std::jthread played([&] {  // rank 1, of another version
+      store::TcpStore store(server.address(), token, 0, 1, soon);
+      const std::string prefix = "generation/0/join/";
+      store.compare_set(prefix + "world_size", "", "2 on rank 1");
+      comm::Versions other = comm::own_versions();
+      other.lockstep = "9.9.9";
+      comm::publish_versions(store, prefix, 1, other);
+      if (store.add(prefix + "count", 1) == 2) store.compare_set(prefix + "verdict", "", "ok");
+      const auto hub = net::SocketAddress::parse(store.get("generation/0/control/address", soon));
+      auto control = net::connect_authenticated(hub, token, {net::Role::kControl, 0, 1, 0}, "hub", soon);
+      (void)store.get("done", soon);
+    });
+    RendezvousOptions options = process(0, 2);
+    options.token = token;
+    options.store = server.address().text();
+    const auto context = rendezvous("env://", options);
+    text = captured.text();
+    context.store->set("done", "");
+  }
+  CHECK_THAT(text,
+             ContainsSubstring("rank 0: warning: ranks differ in lockstep: ") && ContainsSubstring("9.9.9 on rank 1"));
+  CHECK(text.find("ranks differ") == text.rfind("ranks differ"));
 }

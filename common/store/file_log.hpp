@@ -1,0 +1,27 @@
+#pragma once
+// The content of a FileStore's file: changes, one record after another; not for others. docs/wire_format.md describes
+// it.
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace lockstep::store {
+
+// One change.
+struct LogRecord {
+  std::string key;
+  std::optional<std::string> value;  // empty: the key is erased
+
+  bool operator==(const LogRecord&) const = default;
+};
+
+[[nodiscard]] std::vector<std::byte> encode(const LogRecord& record);
+
+// Applies the whole and undamaged records at the beginning of `bytes` to `values`.
+// Returns how many bytes they take: what follows was cut off when its writer was killed.
+[[nodiscard]] std::size_t replay(std::span<const std::byte> bytes, std::map<std::string, std::string>& values);
+
+}  // namespace lockstep::store

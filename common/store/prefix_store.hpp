@@ -1,0 +1,30 @@
+#pragma once
+/// @file
+/// A part of a store, for those who must not meet another user's keys.
+#include <memory>
+
+#include "store/store.hpp"
+
+namespace lockstep::store {
+
+/// Puts "prefix/" before every key of another store. Thread safety: as that store's.
+class PrefixStore final : public Store {
+ public:
+  /// @param prefix  Not empty. Keys may have kMaxKeyBytes less its length and one.
+  PrefixStore(std::string prefix, std::shared_ptr<Store> store);
+
+  void set(const std::string& key, const std::string& value) override;
+  [[nodiscard]] std::string get(const std::string& key, const Deadline& deadline) override;
+  [[nodiscard]] std::optional<std::string> try_get(const std::string& key) override;
+  std::int64_t add(const std::string& key, std::int64_t amount) override;
+  std::string compare_set(const std::string& key, const std::string& expected, const std::string& desired) override;
+  bool erase(const std::string& key) override;
+
+ private:
+  [[nodiscard]] std::string full(const std::string& key) const;
+
+  std::string prefix_;
+  std::shared_ptr<Store> store_;
+};
+
+}  // namespace lockstep::store
