@@ -14,4 +14,9 @@ namespace lockstep::environment {
 /// @throws FormatError  The value is no integer or out of range; names variable, value and range.
 [[nodiscard]] std::optional<std::int64_t> get_int(const std::string& name, std::int64_t minimum, std::int64_t maximum);
 
+/// The integer that `text` is. @param name  Of the variable, for messages.
+/// @throws FormatError  It is none, or out of [minimum, maximum]; names variable, value and range.
+[[nodiscard]] std::int64_t parse_int(const std::string& name, const std::string& text, std::int64_t minimum,
+                                     std::int64_t maximum);
+
 }  // namespace lockstep::environment

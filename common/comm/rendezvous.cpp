@@ -9,8 +9,10 @@
 #include "comm/control_plane.hpp"
 #include "comm/flight_recorder.hpp"
 #include "comm/init_method.hpp"
+#include "comm/report_signal.hpp"
 #include "comm/versions.hpp"
 #include "net/token.hpp"
+#include "store/file_store.hpp"
 #include "store/tcp_store.hpp"
 
 namespace lockstep::comm {
@@ -81,6 +83,11 @@ class Roll {
     wait_for_verdict(deadline);
   }
 
+  // Once all are there.
+  [[nodiscard]] std::string host_of(int rank, const Deadline& deadline) {
+    return read_versions(store_, prefix_, rank, deadline).host;
+  }
+
   // For rank 0, once all are there: what is not the same on all ranks; empty: nothing.
   [[nodiscard]] std::string differences(const Deadline& deadline) {
     std::vector<Versions> by_rank;
@@ -139,6 +146,36 @@ class Roll {
   std::string prefix_;
 };
 
+void open_tcp_store(JobContext& context, const Membership& member, const RendezvousOptions& options,
+                    const Deadline& deadline) {
+  context.token = options.token ? *options.token : net::find_token(member.running_store.value_or(member.store));
+  auto hosted = std::make_shared<HostedStore>();
+  if (member.rank == 0 && !member.running_store) hosted->server = serve_store(member, context.token);
+  hosted->client = connect_store(member, context.token, deadline);
+  context.store = std::shared_ptr<store::Store>(hosted, hosted->client.get());
+  // Peers reach this rank by the address that the store's network sees.
+  context.bind_address = hosted->client->local_address().host;
+}
+
+// The file is this user's alone, so it may hold the token. Addresses are told by the user: a file has none.
+void open_file_store(JobContext& context, const Membership& member, const RendezvousOptions& options,
+                     const Deadline& deadline) {
+  context.store = std::make_shared<store::FileStore>(member.store_file, deadline);
+  const auto given = options.token ? options.token : environment::get("LOCKSTEP_TOKEN");
+  context.token = given ? net::check_token(*given) : context.store->compare_set("token", "", net::make_token());
+  context.bind_address = environment::get("LOCKSTEP_BIND_ADDRESS").value_or("127.0.0.1");
+}
+
+// Ranks of several hosts that all listen on loopback would look for each other in vain.
+void check_reachable(const JobContext& context, Roll& roll, const Deadline& deadline) {
+  if (!net::is_loopback(context.bind_address)) return;
+  const std::string hub = roll.host_of(0, deadline), own = roll.host_of(context.rank, deadline);
+  if (hub == own) return;
+  throw FormatError(concat("rank ", context.rank, " is on host ", own, " and rank 0 on ", hub, ", which cannot reach ",
+                           "each other at ", context.bind_address, "; set LOCKSTEP_BIND_ADDRESS on each rank to its ",
+                           "host's address"));
+}
+
 JobContext basic_context(const Membership& member, const RendezvousOptions& options) {
   JobContext context;
   context.rank = member.rank;
@@ -160,19 +197,19 @@ JobContext basic_context(const Membership& member, const RendezvousOptions& opti
 JobContext rendezvous(const std::string& init_method, const RendezvousOptions& options) {
   const Membership member = read_membership(init_method, options);
   JobContext context = basic_context(member, options);
+  watch_report_signal();  // also where no control plane answers it: asking a rank must not end it
   if (member.world_size == 1) return context;
 
   const auto deadline = Deadline::after(context.limits.join);
-  context.token = options.token ? *options.token : net::find_token(member.running_store.value_or(member.store));
-  auto hosted = std::make_shared<HostedStore>();
-  if (member.rank == 0 && !member.running_store) hosted->server = serve_store(member, context.token);
-  hosted->client = connect_store(member, context.token, deadline);
-  context.store = std::shared_ptr<store::Store>(hosted, hosted->client.get());
-  // Peers reach this rank by the address that the store's network sees.
-  context.bind_address = hosted->client->local_address().host;
+  const bool has_file = !member.store_file.empty() && !member.running_store;
+  if (has_file)
+    open_file_store(context, member, options, deadline);
+  else
+    open_tcp_store(context, member, options, deadline);
 
   Roll roll(*context.store, member);
   roll.call(deadline);
+  if (has_file) check_reachable(context, roll, deadline);
   if (member.rank == 0) {
     const std::string differences = roll.differences(deadline);
     if (!differences.empty()) context.log.warning(differences);

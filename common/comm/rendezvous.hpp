@@ -23,12 +23,16 @@ struct RendezvousOptions {
 /// Joins the job and returns once all ranks have.
 ///
 /// `env://` reads RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT as torchrun sets them, and
-/// LOCKSTEP_TOKEN, LOCKSTEP_GENERATION, LOCKSTEP_FLIGHT_DIR, LOCKSTEP_STORE, LOCKSTEP_PORT. `tcp://host:port` takes
-/// rank and world size from `?rank=1&world_size=4` or from the options.
+/// LOCKSTEP_TOKEN, LOCKSTEP_GENERATION, LOCKSTEP_FLIGHT_DIR, LOCKSTEP_STORE, LOCKSTEP_PORT. Without RANK it reads what
+/// Open MPI, PMI or Slurm say instead (comm/job_environment.hpp has the names and their order).
+/// `tcp://host:port` and `file:///path` take rank and world size from the options, else from `?rank=1&world_size=4`,
+/// else from the environment.
 ///
 /// The store: LOCKSTEP_STORE names one that runs already (the launcher's). Otherwise rank 0 serves it at MASTER_ADDR
 /// on LOCKSTEP_PORT, or MASTER_PORT, or, where torchrun's own store has that one (TORCHELASTIC_RUN_ID is set), the
-/// port after it. World size 1 needs no network.
+/// port after it. With `file://` it is the file, which must be reachable by all ranks, is private to this user, holds
+/// the job's token where LOCKSTEP_TOKEN is not set, and goes with the last rank; what a crashed run has left in it is
+/// not seen. Ranks then listen on LOCKSTEP_BIND_ADDRESS, 127.0.0.1 unless it is set. World size 1 needs no network.
 ///
 /// @throws FormatError   A variable or the address is missing or malformed, or a rank is out of range; names it.
 /// @throws MismatchError Two processes have the same rank, or world sizes differ; says who.

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "base/environment.hpp"
 #include "base/error.hpp"
+#include "comm/job_environment.hpp"
 #include "launch/launcher.hpp"
 
 namespace lockstep::launch {
@@ -26,7 +26,7 @@ std::vector<std::string> own_command() {
 
 }  // namespace
 
-bool is_rank() { return environment::get("RANK").has_value() && environment::get("WORLD_SIZE").has_value(); }
+bool is_rank() { return comm::is_started_as_rank(); }
 
 int spawn(const std::function<int()>& function, int world_size) {
   if (is_rank()) return function();

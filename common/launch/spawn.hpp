@@ -31,7 +31,8 @@ namespace lockstep::launch {
 /// @pre  Called from the main thread, once.
 [[nodiscard]] int spawn(const std::function<int()>& function, int world_size);
 
-/// Whether this process has been started as a rank: RANK and WORLD_SIZE are set.
+/// Whether this process has been started as a rank, by this launcher, torchrun, mpirun or srun
+/// (comm::is_started_as_rank).
 [[nodiscard]] bool is_rank();
 
 }  // namespace lockstep::launch

@@ -73,6 +73,12 @@ std::string make_token() {
   return token;
 }
 
+std::string check_token(const std::string& token) {
+  if (token.size() >= kMinTokenCharacters) return token;
+  throw FormatError(concat("LOCKSTEP_TOKEN has ", token.size(), " characters; a job token needs at least ",
+                           kMinTokenCharacters, " (make one with: openssl rand -hex 32)"));
+}
+
 std::string parse_token(std::string_view content, const std::string& path) {
   if (content.ends_with('\n')) content.remove_suffix(1);
   const bool is_token =
@@ -82,11 +88,7 @@ std::string parse_token(std::string_view content, const std::string& path) {
 }
 
 std::string find_token(const SocketAddress& meeting_point) {
-  if (const auto token = environment::get("LOCKSTEP_TOKEN")) {
-    if (token->size() >= kMinTokenCharacters) return *token;
-    throw FormatError(concat("LOCKSTEP_TOKEN has ", token->size(), " characters; a job token needs at least ",
-                             kMinTokenCharacters, " (make one with: openssl rand -hex 32)"));
-  }
+  if (const auto token = environment::get("LOCKSTEP_TOKEN")) return check_token(*token);
   if (!is_loopback(meeting_point.host)) {
     throw Error(concat("ranks meet at ", meeting_point.text(), ", which other machines can reach, and LOCKSTEP_TOKEN ",
                        "is not set; give every rank the same secret: export LOCKSTEP_TOKEN=$(openssl rand -hex 32)"));

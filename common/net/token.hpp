@@ -11,6 +11,9 @@ namespace lockstep::net {
 /// 256 random bits as 64 hexadecimal digits. @throws Error  The system has no randomness to give.
 [[nodiscard]] std::string make_token();
 
+/// `token` as somebody has set it. @throws FormatError  It is too short to be a secret; says how to make one.
+[[nodiscard]] std::string check_token(const std::string& token);
+
 /// The token in the content of a token file: 64 hexadecimal digits, with or without an end of line.
 /// @param path  For messages. @throws FormatError  The content is anything else; it is not shown, it may be a secret.
 [[nodiscard]] std::string parse_token(std::string_view content, const std::string& path);

@@ -36,4 +36,30 @@ Seeds fingerprint_seeds() {
           bytes_of_tag({.collective = comm::Collective::kBarrier})};
 }
 
+void run_control_wire(Input input) {
+  try {
+    const comm::ControlMessage message = comm::decode_control(input);
+    finding_unless(std::ranges::equal(comm::encode(message), input), "a control message reads as what it is not");
+    const auto rank_of = [](int, int rank) { return rank; };
+    finding_unless(!comm::describe_status(message.status, rank_of).empty(), "a status without words");
+  } catch (const FormatError&) {
+  }
+}
+
+Seeds control_wire_seeds() {
+  using comm::ControlType;
+  comm::ControlMessage status{.type = ControlType::kStatus, .status = {}, .failure = {}};
+  const comm::Fingerprint operation{.sequence = 8, .collective = comm::Collective::kBroadcast, .root = 4, .count = 10};
+  status.status[2].issued = operation;
+  status.status[2].running = operation;
+  status.status[2].running_for = std::chrono::milliseconds(1234);
+  status.status[5].pairs = {{comm::Direction::kReceive, operation, std::chrono::milliseconds(7)}};
+  status.status[5].begun = {{{comm::Direction::kSend, 1}, 3}, {{comm::Direction::kReceive, 0}, 9}};
+  const comm::ControlMessage abort{
+      .type = ControlType::kAbort, .status = status.status, .failure = {comm::FailureKind::kTimeout, 3, "why"}};
+  const comm::ControlMessage group{
+      .type = ControlType::kGroup, .status = {}, .failure = {}, .group = 4, .members = {3, 1}};
+  return {comm::encode(status), comm::encode(abort), comm::encode(group), comm::encode(comm::ControlMessage{})};
+}
+
 }  // namespace lockstep::fuzz

@@ -18,8 +18,9 @@ std::span<const Target> targets() {
       Target{"handshake", run_handshake, handshake_seeds},
       Target{"token", run_token, token_seeds},
       Target{"store_protocol", run_store_protocol, store_protocol_seeds},
+      Target{"file_log", run_file_log, file_log_seeds},
       Target{"fingerprint", run_fingerprint, fingerprint_seeds},
-      //      Target{"control_wire", run_control_wire, control_wire_seeds},
+      Target{"control_wire", run_control_wire, control_wire_seeds},
       //      Target{"init_method", run_init_method, init_method_seeds},
   };
   return kTargets;
