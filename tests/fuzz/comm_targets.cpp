@@ -1,15 +1,44 @@
 #include "fuzz/comm_targets.hpp"
 
 #include <algorithm>
+#include <map>
+#include <optional>
+#include <sstream>
 
 #include "base/error.hpp"
 #include "comm/control_wire.hpp"
 #include "comm/fingerprint.hpp"
+#include "comm/init_method.hpp"
+#include "net/bytes.hpp"
 
 namespace lockstep::fuzz {
 namespace {
 
 constexpr std::size_t kTagBytes = std::tuple_size_v<net::FrameTag>;
+
+// The first line is the init method, each further one a variable: "RANK=0".
+struct Surroundings {
+  std::string init_method;
+  std::map<std::string, std::string> variables;
+};
+
+Surroundings surroundings_of(const std::string& text) {
+  Surroundings surroundings;
+  std::istringstream stream(text);
+  std::getline(stream, surroundings.init_method);
+  for (std::string line; std::getline(stream, line);) {
+    const std::size_t equals = line.find('=');
+    if (equals != std::string::npos) surroundings.variables[line.substr(0, equals)] = line.substr(equals + 1);
+  }
+  return surroundings;
+}
+
+std::vector<std::byte> bytes_of_text(std::string_view text) {
+  const auto bytes = net::as_bytes(text);
+  return {bytes.begin(), bytes.end()};
+}
+
+bool is_port(const net::SocketAddress& address) { return address.port >= 1 && address.port <= 65535; }
 
 std::vector<std::byte> bytes_of_tag(const comm::Fingerprint& fingerprint) {
   const net::FrameTag tag = comm::to_tag(fingerprint);
@@ -60,6 +89,52 @@ Seeds control_wire_seeds() {
   const comm::ControlMessage group{
       .type = ControlType::kGroup, .status = {}, .failure = {}, .group = 4, .members = {3, 1}};
   return {comm::encode(status), comm::encode(abort), comm::encode(group), comm::encode(comm::ControlMessage{})};
+}
+
+void run_init_method(Input input) {
+  const Surroundings surroundings = surroundings_of(net::to_text(input));
+  const auto lookup = [&](const std::string& name) -> std::optional<std::string> {
+    const auto found = surroundings.variables.find(name);
+    if (found == surroundings.variables.end() || found->second.empty()) return std::nullopt;
+    return found->second;
+  };
+  try {
+    const comm::Membership member = comm::read_membership(surroundings.init_method, {}, lookup);
+    finding_unless(member.world_size >= 1 && member.world_size <= comm::kMaxWorldSize, "no world size");
+    finding_unless(member.rank >= 0 && member.rank < member.world_size, "no rank of this job");
+    finding_unless(member.local_rank >= 0 && member.local_rank < member.local_world_size, "no local rank");
+    finding_unless(member.local_world_size <= member.world_size, "more local ranks than ranks");
+    const bool needs_address = member.world_size > 1 && member.store_file.empty() && !member.running_store;
+    finding_unless(!needs_address || is_port(member.store), "no port to meet at");
+    finding_unless(member.store_file.empty() || member.store_file.is_absolute(), "a file somewhere");
+  } catch (const FormatError&) {
+  }
+  try {
+    const comm::JobLimits limits = comm::read_limits(lookup);
+    for (const auto limit : {limits.join, limits.liveness, limits.progress_report, limits.progress}) {
+      finding_unless(limit.count() > 0, "a limit of nothing");
+    }
+  } catch (const FormatError&) {
+  }
+}
+
+Seeds init_method_seeds() {
+  Seeds seeds;
+  for (const char* text :
+       {"env://\nRANK=1\nWORLD_SIZE=4\nLOCAL_RANK=1\nLOCAL_WORLD_SIZE=2\nMASTER_ADDR=host\nMASTER_PORT=29500\n",
+        "env://\nRANK=0\nWORLD_SIZE=2\nMASTER_ADDR=host\nMASTER_PORT=29500\nTORCHELASTIC_RUN_ID=x\nLOCKSTEP_PORT=1",
+        "env://\nOMPI_COMM_WORLD_RANK=1\nOMPI_COMM_WORLD_SIZE=2\nOMPI_COMM_WORLD_LOCAL_RANK=1\n"
+        "OMPI_COMM_WORLD_LOCAL_SIZE=2\nPMIX_NAMESPACE=434438145",
+        "env://\nPMI_RANK=1\nPMI_SIZE=2\nMPI_LOCALRANKID=1\nMPI_LOCALNRANKS=2\nMASTER_ADDR=::1\nMASTER_PORT=1",
+        "env://\nSLURM_PROCID=3\nSLURM_NTASKS=6\nSLURM_LOCALID=1\nSLURM_NODEID=1\nSLURM_STEP_TASKS_PER_NODE=2(x3)\n"
+        "SLURM_STEP_NODELIST=node[07-09,12],other\nSLURM_JOB_ID=77\nSLURM_STEP_ID=2",
+        "env://\nLOCKSTEP_STORE=127.0.0.1:4000\nRANK=0\nWORLD_SIZE=2\nLOCKSTEP_GENERATION=3",
+        "env://\nLOCKSTEP_JOIN_SECONDS=0.5\nLOCKSTEP_LIVENESS_SECONDS=1e3\nLOCKSTEP_DEBUGGER=1",
+        "tcp://[::1]:5000?rank=1&world_size=2\n", "tcp://host:5000\nRANK=1\nWORLD_SIZE=2",
+        "file:///tmp/meeting?world_size=2&rank=0\n", "file:///tmp/meeting\nSLURM_PROCID=0\nSLURM_NTASKS=2"}) {
+    seeds.push_back(bytes_of_text(text));
+  }
+  return seeds;
 }
 
 }  // namespace lockstep::fuzz

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "base/file.hpp"
+#include "base/text.hpp"
 #include "fuzz/targets.hpp"
 #include "net/bytes.hpp"
 #include "support/catch.hpp"

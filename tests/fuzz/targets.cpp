@@ -21,7 +21,7 @@ std::span<const Target> targets() {
       Target{"file_log", run_file_log, file_log_seeds},
       Target{"fingerprint", run_fingerprint, fingerprint_seeds},
       Target{"control_wire", run_control_wire, control_wire_seeds},
-      //      Target{"init_method", run_init_method, init_method_seeds},
+      Target{"init_method", run_init_method, init_method_seeds},
   };
   return kTargets;
 }
