@@ -1,11 +1,15 @@
 #include "comm/control_plane.hpp"
 
+#include <algorithm>
+
 #include "base/error.hpp"
 #include "comm/control_wire.hpp"
+#include "comm/line_process_group.hpp"
 #include "net/handshake.hpp"
 #include "store/tcp_store.hpp"
 #include "support/catch.hpp"
 #include "support/run_ranks.hpp"
+#include "support/strangers.hpp"
 
 using namespace lockstep;
 using namespace std::chrono_literals;
@@ -71,7 +75,7 @@ TEST_CASE("a rank that sends nonsense is a failure by name, not a crash", "[comm
   HalfPlayedJob job;
   const std::vector<std::byte> nonsense(20, std::byte{0xEE});
   net::send_frame(job.played, {.type = net::FrameType::kControl}, nonsense, kSoon());
-  CHECK_FALSE(job.failure_message().empty());
+  CHECK_THAT(job.failure_message(), ContainsSubstring("rank 1 sent nonsense on its control connection"));
   CHECK(job.control->failure()->culprit == 1);
 }
 
@@ -122,4 +126,63 @@ TEST_CASE("a fingerprint survives its sixteen bytes and says what it is", "[comm
   net::FrameTag garbage{};
   garbage[0] = std::byte{99};
   CHECK_THROWS_AS(comm::from_tag(0, garbage), FormatError);
+}
+
+TEST_CASE("strangers of every kind, and a thousand of them, leave the hub and the job alone", "[comm][multirank]") {
+  const auto outcomes = test::run_ranks(3, [](JobContext context) {
+    const int rank = context.rank;
+    const auto store = context.store;
+    const auto control = context.control;
+    const auto hub = net::SocketAddress::parse(store->get("generation/0/control/address", kSoon()));
+    test::LineProcessGroup group(std::move(context));
+    std::vector<std::int64_t> values(1000);
+    const auto reduce = [&] {
+      std::ranges::fill(values, std::int64_t{1} << (3 * rank));  // 8^rank: the sum says who was counted
+      group.all_reduce(comm::host_buffer(std::span(values)), comm::ReduceOp::kSum).synchronize();
+      if (std::ranges::count(values, 0111) != 1000) throw Error("a wrong sum");
+    };
+    reduce();
+    std::vector<net::TcpSocket> strangers;
+    if (rank == 1) strangers = test::send_strangers(hub, 3);
+    for (int i = 0; i < 1000 && rank == 2; ++i) {
+      strangers.push_back(net::TcpSocket::connect(hub, kSoon()));
+      if (strangers.size() > 200) strangers.erase(strangers.begin(), strangers.begin() + 100);
+    }
+    reduce();
+    if (control->failure()) throw Error(control->failure()->message);
+  });
+  for (const auto& outcome : outcomes) CHECK(outcome.message().empty());
+}
+
+TEST_CASE("ranks join while strangers sit at the hub and at the store", "[comm][multirank]") {
+  const std::string token = net::make_token();
+  store::TcpStoreServer server({}, token);
+  const auto at_store = test::send_strangers(server.address(), 5);
+  std::vector<std::string> errors(3);
+  {
+    std::vector<std::jthread> ranks;
+    for (int rank = 0; rank < 3; ++rank) {
+      ranks.emplace_back([&, rank] {
+        try {
+          JobContext context;
+          context.rank = rank;
+          context.world_size = 3;
+          context.token = token;
+          context.limits = test::test_limits();
+          context.store = std::make_shared<store::TcpStore>(server.address(), token, 0, rank, kSoon());
+          std::vector<net::TcpSocket> at_hub;
+          if (rank == 1) {  // between the hub's start and the other ranks' coming
+            at_hub = test::send_strangers(
+                net::SocketAddress::parse(context.store->get("generation/0/control/address", kSoon())), 5);
+            context.store->set("strangers are there", "");
+          }
+          if (rank == 2) (void)context.store->get("strangers are there", kSoon());
+          const ControlPlane control(context, kSoon());
+        } catch (const std::exception& error) {
+          errors[rank] = error.what();
+        }
+      });
+    }
+  }
+  CHECK(errors == std::vector<std::string>(3));
 }

@@ -1,6 +1,8 @@
 #include "comm/rendezvous.hpp"
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <map>
 
 #include "base/error.hpp"
@@ -9,9 +11,11 @@
 #include "comm/versions.hpp"
 #include "net/handshake.hpp"
 #include "net/tcp_listener.hpp"
+#include "store/file_store.hpp"
 #include "support/captured_stderr.hpp"
 #include "support/catch.hpp"
 #include "support/run_ranks.hpp"
+#include "support/temporary_folder.hpp"
 
 using namespace lockstep;
 using namespace std::chrono_literals;
@@ -28,7 +32,8 @@ class Environment {
   explicit Environment(Variables values) {
     for (const char* name :
          {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "LOCKSTEP_TOKEN",
-          "LOCKSTEP_GENERATION", "LOCKSTEP_STORE", "LOCKSTEP_PORT", "LOCKSTEP_FLIGHT_DIR", "TORCHELASTIC_RUN_ID"}) {
+          "LOCKSTEP_GENERATION", "LOCKSTEP_STORE", "LOCKSTEP_PORT", "LOCKSTEP_FLIGHT_DIR", "LOCKSTEP_BIND_ADDRESS",
+          "TORCHELASTIC_RUN_ID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}) {
       ::unsetenv(name);
     }
     for (const auto& [name, value] : values) ::setenv(name.c_str(), value.c_str(), 1);
@@ -239,4 +244,77 @@ TEST_CASE("rank 0 warns once of what is not the same on all ranks", "[comm][mult
   CHECK_THAT(text,
              ContainsSubstring("rank 0: warning: ranks differ in lockstep: ") && ContainsSubstring("9.9.9 on rank 1"));
   CHECK(text.find("ranks differ") == text.rfind("ranks differ"));
+}
+
+namespace {
+
+// Joins `world_size` ranks as threads through a file; returns their errors.
+std::vector<std::string> join_through(const std::filesystem::path& file, int world_size, int generation = 0) {
+  std::vector<std::string> errors(static_cast<std::size_t>(world_size));
+  std::vector<std::jthread> ranks;
+  for (int rank = 0; rank < world_size; ++rank) {
+    ranks.emplace_back([&, rank] {
+      try {
+        RendezvousOptions options;
+        options.generation = generation;
+        const auto method = concat("file://", file.string(), "?rank=", rank, "&world_size=", world_size);
+        const auto context = rendezvous(method, options);
+        if (context.rank != rank || context.world_size != world_size) throw Error("another place");
+        if (context.store->add(concat("met/", generation), 1) > world_size) throw Error("keys of another run");
+        context.store->set(concat("mine/", rank), context.token);
+        if (context.store->get(concat("mine/", (rank + 1) % world_size), Deadline::after(10s)) != context.token) {
+          throw Error("another token");
+        }
+      } catch (const std::exception& error) {
+        errors[rank] = error.what();
+      }
+    });
+  }
+  ranks.clear();
+  return errors;
+}
+
+}  // namespace
+
+TEST_CASE("ranks meet through a file, again and again, and leave nothing", "[comm][multirank]") {
+  const Environment clean({});
+  const test::TemporaryFolder folder;
+  for (const int world_size : {2, 3, 5}) {
+    CHECK(join_through(folder / "meet", world_size) == std::vector<std::string>(static_cast<std::size_t>(world_size)));
+    CHECK(std::filesystem::is_empty(folder.path()));
+  }
+}
+
+TEST_CASE("a file that a crashed run has left confuses nobody", "[comm][multirank]") {
+  const Environment clean({});
+  const test::TemporaryFolder folder;
+  {  // keeps a copy of the middle of a run, as SIGKILL would
+    const store::FileStore store(folder / "meet", Deadline::after(10s));
+    CHECK(join_through(folder / "meet", 2) == std::vector<std::string>(2));
+    std::filesystem::copy_file(folder / "meet", folder / "left");
+  }
+  std::filesystem::rename(folder / "left", folder / "meet");
+  REQUIRE(std::filesystem::file_size(folder / "meet") > 0);
+  CHECK(join_through(folder / "meet", 2) == std::vector<std::string>(2));
+}
+
+TEST_CASE("a rank of an earlier run that still lives is named instead of met", "[comm][multirank]") {
+  const Environment clean({});
+  const test::TemporaryFolder folder;
+  store::FileStore alive(folder / "meet", Deadline::after(10s));  // it hangs, and holds the file
+  CHECK(join_through(folder / "meet", 2) == std::vector<std::string>(2));
+  for (const std::string& error : join_through(folder / "meet", 2)) {
+    CHECK_THAT(error, ContainsSubstring("two processes have RANK="));
+  }
+  CHECK(join_through(folder / "meet", 2, 1) ==
+        std::vector<std::string>(2));  // a restart counts up, and its keys are others
+}
+
+TEST_CASE("a file that others can read is no place to meet", "[comm]") {
+  const Environment clean({});
+  const test::TemporaryFolder folder;
+  std::ofstream(folder / "meet") << "";
+  std::filesystem::permissions(folder / "meet", std::filesystem::perms(0644));
+  CHECK_THROWS_WITH(rendezvous(concat("file://", (folder / "meet").string(), "?rank=0&world_size=2")),
+                    ContainsSubstring("not a file of this user alone"));
 }

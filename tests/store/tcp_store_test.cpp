@@ -5,6 +5,7 @@
 #include "net/handshake.hpp"
 #include "net/token.hpp"
 #include "support/catch.hpp"
+#include "support/strangers.hpp"
 
 using namespace lockstep;
 using namespace std::chrono_literals;
@@ -51,4 +52,28 @@ TEST_CASE("a store whose server is gone is an IoError at once", "[store]") {
   const auto client = fixture->client();
   fixture.reset();
   CHECK_THROWS_AS(client->set("k", "v"), IoError);
+}
+
+TEST_CASE("strangers of every kind leave a running store and its clients alone", "[store]") {
+  const StoreFixture fixture;
+  const auto honest = fixture.client(0);
+  honest->set("before", "1");
+  const auto strangers = test::send_strangers(fixture.server.address(), 5);
+  honest->set("during", "2");
+  const auto late = fixture.client(1);  // comes while they sit there
+  CHECK(late->get("before", kSoon()) == "1");
+  CHECK(late->get("during", kSoon()) == "2");
+}
+
+TEST_CASE("a thousand connections do not keep the ranks from a running store", "[store]") {
+  const StoreFixture fixture;
+  const auto honest = fixture.client(0);
+  std::vector<net::TcpSocket> crowd;
+  for (int i = 0; i < 1000; ++i) {
+    crowd.push_back(net::TcpSocket::connect(fixture.server.address(), kSoon()));
+    if (i % 100 == 0) honest->set("count", concat(i));
+    if (crowd.size() > 300) crowd.erase(crowd.begin(), crowd.begin() + 200);  // this process has descriptors to mind
+  }
+  const auto late = fixture.client(1);
+  CHECK(late->get("count", kSoon()) == "900");
 }

@@ -1,0 +1,55 @@
+#pragma once
+/// @file
+/// What comes to an open port besides the ranks of the job.
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.hpp"
+#include "net/bytes.hpp"
+#include "net/frame.hpp"
+#include "net/tcp_socket.hpp"
+
+namespace lockstep::test {
+
+/// One kind of stranger: what it says when it has connected.
+struct Stranger {
+  std::string_view kind;
+  std::string bytes;
+};
+
+/// All kinds: nothing, garbage, half a header, a huge length, a web browser.
+[[nodiscard]] inline std::vector<Stranger> strangers() {
+  const net::EncodedHeader whole = net::seal({.type = net::FrameType::kStoreRequest}, {});
+  const std::string header = net::to_text(whole);
+  std::string huge = header;
+  huge.replace(24, 8, 8, '\xFF');  // the length of the payload
+  return {{"nothing", ""},
+          {"garbage", std::string(5000, '\xA5')},
+          {"one byte", "L"},
+          {"half a hello", std::string("LKSH\1\0\1\0", 8)},
+          {"half a header", header.substr(0, 32)},
+          {"a frame without a handshake", header},
+          {"a huge length", huge},
+          {"HTTP", "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"}};
+}
+
+/// Connects `count` strangers of each kind and lets them say what they say; they stay connected as long as the result
+/// lives. One that is thrown out while it speaks has been answered.
+[[nodiscard]] inline std::vector<net::TcpSocket> send_strangers(const net::SocketAddress& address, int count) {
+  const auto deadline = Deadline::after(std::chrono::seconds(10));
+  std::vector<net::TcpSocket> connected;
+  for (const Stranger& stranger : strangers()) {
+    for (int i = 0; i < count; ++i) {
+      connected.push_back(net::TcpSocket::connect(address, deadline));
+      try {
+        connected.back().send_all(net::as_bytes(stranger.bytes), deadline);
+      } catch (const IoError&) {
+      }
+    }
+  }
+  return connected;
+}
+
+}  // namespace lockstep::test
