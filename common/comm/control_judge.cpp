@@ -108,7 +108,7 @@ int ControlPlane::Hub::missing_peer(int number, int group, const PairStatus& pai
   const int peer = members[static_cast<std::size_t>(place)];
   const int own = static_cast<int>(std::ranges::find(members, number) - members.begin());
   const GroupStatus* const found = status_of(peer, number, group);
-  const bool is_there = found != nullptr && has_begun(*found, opposite(pair.direction), own, pair.operation.sequence);
+  const bool is_there = found != nullptr && has_begun(*found, other_end_of(pair.operation, own));
   return is_there ? -1 : peer;
 }
 
@@ -121,8 +121,7 @@ void ControlPlane::Hub::judge_pair(int number, int group, const PairStatus& pair
     return;
   }
   if (pair.running_for < context_.limits.progress_report) return;
-  const std::string name = concat(group, " pair of rank ", number, " ", static_cast<int>(pair.direction), " rank ",
-                                  peer, " #", pair.operation.sequence);
+  const std::string name = concat(group, " rank ", number, " ", short_name(pair.operation), " rank ", peer);
   if (reported_.insert(name).second) context_.log.warning(describe_pair(number, peer, pair));
 }
 

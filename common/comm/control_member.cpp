@@ -91,18 +91,17 @@ void ControlPlane::Member::on_ended(int group) noexcept {
   groups_[group].running.reset();
 }
 
-void ControlPlane::Member::on_pair_started(int group, Direction direction, const Fingerprint& operation) noexcept {
+void ControlPlane::Member::on_pair_started(int group, const Fingerprint& operation) noexcept {
   const std::scoped_lock lock(mutex_);
   Group& entry = groups_[group];
-  entry.begun[{direction, operation.root}] = operation.sequence + 1;  // numbers count from 0
-  entry.pairs.push_back({direction, operation, Clock::now()});
+  entry.begun[{operation.collective, operation.root}] = operation.sequence + 1;  // numbers count from 0
+  entry.pairs.push_back({operation, Clock::now()});
 }
 
-void ControlPlane::Member::on_pair_ended(int group, Direction direction, int peer) noexcept {
+void ControlPlane::Member::on_pair_ended(int group, const Fingerprint& operation) noexcept {
   const std::scoped_lock lock(mutex_);
   auto& pairs = groups_[group].pairs;
-  const auto found = std::ranges::find_if(
-      pairs, [&](const PairOperation& pair) { return pair.direction == direction && pair.operation.root == peer; });
+  const auto found = std::ranges::find(pairs, operation, &PairOperation::operation);
   if (found != pairs.end()) pairs.erase(found);
 }
 
@@ -174,7 +173,7 @@ RankStatus ControlPlane::Member::status_locked() const {
     entry.running = group.running;
     if (group.running) entry.running_for = since(group.running_since);
     for (const PairOperation& pair : group.pairs) {
-      entry.pairs.push_back({pair.direction, pair.operation, since(pair.running_since)});
+      entry.pairs.push_back({pair.operation, since(pair.running_since)});
     }
     entry.begun = group.begun;
   }
@@ -306,8 +305,7 @@ std::string ControlPlane::Member::what_rank_0_left_locked() const {
       return concat("rank 0 has left without entering ", short_name(*group.running));
     }
     for (const PairOperation& pair : group.pairs) {
-      if (pair.operation.root != hub || has_begun(last, opposite(pair.direction), own, pair.operation.sequence))
-        continue;
+      if (pair.operation.root != hub || has_begun(last, other_end_of(pair.operation, own))) continue;
       return concat("rank 0 has left while rank ", context_.rank, " waits for it in ", describe(pair.operation));
     }
   }

@@ -23,8 +23,8 @@ class ControlPlane::Member {
   void on_issued(int group, const Fingerprint& fingerprint) noexcept;
   void on_started(int group, const Fingerprint& fingerprint) noexcept;
   void on_ended(int group) noexcept;
-  void on_pair_started(int group, Direction direction, const Fingerprint& operation) noexcept;
-  void on_pair_ended(int group, Direction direction, int peer) noexcept;
+  void on_pair_started(int group, const Fingerprint& operation) noexcept;
+  void on_pair_ended(int group, const Fingerprint& operation) noexcept;
   void abort(const Failure& failure) noexcept;
   [[nodiscard]] std::shared_ptr<const Failure> failure() const noexcept;
   [[nodiscard]] std::shared_ptr<const Failure> wait_for_failure(const Deadline& deadline) const;
@@ -38,7 +38,6 @@ class ControlPlane::Member {
  private:
   using Clock = std::chrono::steady_clock;
   struct PairOperation {
-    Direction direction;
     Fingerprint operation;
     Clock::time_point running_since;
     int report_count = 0;

@@ -52,11 +52,11 @@ void ControlPlane::on_started(int group, const Fingerprint& fingerprint) noexcep
   member_->on_started(group, fingerprint);
 }
 void ControlPlane::on_ended(int group) noexcept { member_->on_ended(group); }
-void ControlPlane::on_pair_started(int group, Direction direction, const Fingerprint& operation) noexcept {
-  member_->on_pair_started(group, direction, operation);
+void ControlPlane::on_pair_started(int group, const Fingerprint& operation) noexcept {
+  member_->on_pair_started(group, operation);
 }
-void ControlPlane::on_pair_ended(int group, Direction direction, int peer) noexcept {
-  member_->on_pair_ended(group, direction, peer);
+void ControlPlane::on_pair_ended(int group, const Fingerprint& operation) noexcept {
+  member_->on_pair_ended(group, operation);
 }
 void ControlPlane::abort(const Failure& failure) noexcept { member_->abort(failure); }
 std::shared_ptr<const Failure> ControlPlane::failure() const noexcept { return member_->failure(); }

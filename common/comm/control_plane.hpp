@@ -31,9 +31,6 @@ struct Failure {
   std::string message;                       ///< For people: who, what, how long.
 };
 
-/// Which end of a message between two ranks. Values appear on the wire; never renumber.
-enum class Direction : std::uint8_t { kSend = 0, kReceive = 1 };
-
 /// The exception for a failure as rank `rank` sees it: MismatchError, TimeoutError or PeerFailedError; the message
 /// begins with `context` ("rank 2: all_reduce #14") where it is not empty.
 [[nodiscard]] std::exception_ptr to_exception(const Failure& failure, const std::string& context);
@@ -74,12 +71,13 @@ class ControlPlane {
   /// It has ended, well or not.
   void on_ended(int group) noexcept;
 
-  /// A send or recv begins to run. Several may at once, and beside a collective.
-  /// @param operation  Its root is the peer (rank in the group); its sequence counts, from 0 and without gaps, the
-  ///                   operations of this direction between these two ranks of the group.
-  void on_pair_started(int group, Direction direction, const Fingerprint& operation) noexcept;
-  /// It has ended, well or not. @param peer  Rank in the group.
-  void on_pair_ended(int group, Direction direction, int peer) noexcept;
+  /// A send or recv begins to run, in place of the three calls above. Several may at once, and beside a collective.
+  /// @param operation  kSend or kRecv. Its root is the peer (rank in the group); its sequence counts, from 0 and
+  /// without
+  ///                   gaps, the sends (recvs) of this rank to (from) that peer in this group.
+  void on_pair_started(int group, const Fingerprint& operation) noexcept;
+  /// It has ended, well or not.
+  void on_pair_ended(int group, const Fingerprint& operation) noexcept;
 
   /// Fails the job on all ranks. The first failure wins. Returns at once.
   void abort(const Failure& failure) noexcept;

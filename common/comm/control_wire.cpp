@@ -46,7 +46,7 @@ void put(net::ByteWriter& writer, const GroupStatus& status) {
   writer.put(std::int64_t{status.running_for.count()});
   writer.put(static_cast<std::uint32_t>(status.pairs.size()));
   for (const PairStatus& pair : status.pairs) {
-    put(writer.put(static_cast<std::uint8_t>(pair.direction)), pair.operation);
+    put(writer, pair.operation);
     writer.put(std::int64_t{pair.running_for.count()});
   }
   writer.put(static_cast<std::uint32_t>(status.begun.size()));
@@ -55,7 +55,11 @@ void put(net::ByteWriter& writer, const GroupStatus& status) {
   }
 }
 
-Direction get_direction(net::ByteReader& reader) { return get_flag(reader) ? Direction::kReceive : Direction::kSend; }
+Collective get_direction(net::ByteReader& reader) {
+  const auto direction = static_cast<Collective>(reader.get<std::uint8_t>());
+  if (!is_point_to_point(direction)) throw FormatError("control message: neither send nor recv");
+  return direction;
+}
 
 GroupStatus get_group_status(net::ByteReader& reader) {
   GroupStatus status;
@@ -64,12 +68,12 @@ GroupStatus get_group_status(net::ByteReader& reader) {
   status.running_for = std::chrono::milliseconds(reader.get<std::int64_t>());
   for (auto left = reader.get<std::uint32_t>(); left > 0; --left) {
     PairStatus& pair = status.pairs.emplace_back();
-    pair.direction = get_direction(reader);
     pair.operation = get_fingerprint(reader);
+    if (!is_point_to_point(pair.operation.collective)) throw FormatError("control message: neither send nor recv");
     pair.running_for = std::chrono::milliseconds(reader.get<std::int64_t>());
   }
   for (auto left = reader.get<std::uint32_t>(); left > 0; --left) {
-    const Direction direction = get_direction(reader);
+    const Collective direction = get_direction(reader);
     const PairEnd end{direction, reader.get<std::int32_t>()};
     if (!status.begun.empty() && end <= status.begun.rbegin()->first)
       throw FormatError("control message: out of order");
@@ -127,9 +131,16 @@ ControlMessage decode_control(std::span<const std::byte> bytes) {
   return message;
 }
 
-bool has_begun(const GroupStatus& status, Direction direction, int peer, std::uint64_t sequence) {
-  const auto found = status.begun.find({direction, peer});
-  return found != status.begun.end() && found->second > sequence;
+Fingerprint other_end_of(const Fingerprint& operation, int rank) {
+  Fingerprint other = operation;
+  other.collective = operation.collective == Collective::kSend ? Collective::kRecv : Collective::kSend;
+  other.root = rank;
+  return other;
+}
+
+bool has_begun(const GroupStatus& status, const Fingerprint& operation) {
+  const auto found = status.begun.find({operation.collective, operation.root});
+  return found != status.begun.end() && found->second > operation.sequence;
 }
 
 std::string describe_status(const RankStatus& status, const std::function<int(int, int)>& rank_of) {

@@ -18,13 +18,12 @@ namespace lockstep::comm {
 
 // A send or recv that runs; operation.root is the peer (rank in the group).
 struct PairStatus {
-  Direction direction = Direction::kSend;
   Fingerprint operation;
   std::chrono::milliseconds running_for{0};
 };
 
-// An end of the messages between this rank and a peer (rank in the group).
-using PairEnd = std::pair<Direction, int>;
+// One direction of the messages between this rank and a peer (rank in the group): kSend or kRecv.
+using PairEnd = std::pair<Collective, int>;
 
 // Where one rank is in one group.
 struct GroupStatus {
@@ -64,12 +63,11 @@ constexpr std::uint64_t kMaxControlBytes = std::uint64_t{1} << 20;
 // Throws FormatError for anything that encode() does not make.
 [[nodiscard]] ControlMessage decode_control(std::span<const std::byte> bytes);
 
-[[nodiscard]] constexpr Direction opposite(Direction direction) noexcept {
-  return direction == Direction::kSend ? Direction::kReceive : Direction::kSend;
-}
+// What the peer of `operation` does at its end, with this rank (in the group), to meet it.
+[[nodiscard]] Fingerprint other_end_of(const Fingerprint& operation, int rank);
 
-// Whether a rank with this status has begun its number `sequence` with `peer`.
-[[nodiscard]] bool has_begun(const GroupStatus& status, Direction direction, int peer, std::uint64_t sequence);
+// Whether a rank with this status has begun this send or recv.
+[[nodiscard]] bool has_begun(const GroupStatus& status, const Fingerprint& operation);
 
 // "all_reduce #5 (sum of 4 float32), waits for rank 2 in recv #0 (...)"; or what was entered last.
 // rank_of(group, peer) is the rank of the job of a group's rank.

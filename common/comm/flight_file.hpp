@@ -19,7 +19,6 @@ struct FlightSlot {
   std::uint32_t line = 0;
   std::array<char, 48> file{};
   std::uint8_t state = 0;
-  std::uint8_t reach = 0;
 };
 
 struct FlightRecorder::File {

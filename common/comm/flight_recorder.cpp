@@ -55,8 +55,8 @@ FlightRecorder::FlightRecorder(const std::string& folder, int rank, int world_si
 
 FlightRecorder::~FlightRecorder() { ::munmap(file_, sizeof(File)); }
 
-std::uint64_t FlightRecorder::add(int group, const Fingerprint& fingerprint, const std::source_location& where,
-                                  FlightReach reach) noexcept {
+std::uint64_t FlightRecorder::add(int group, const Fingerprint& fingerprint,
+                                  const std::source_location& where) noexcept {
   const std::scoped_lock lock(mutex_);
   const std::uint64_t entry = file_->entry_count;
   FlightSlot& slot = file_->slots[entry % kCapacity];
@@ -65,7 +65,6 @@ std::uint64_t FlightRecorder::add(int group, const Fingerprint& fingerprint, con
   slot.sequence = fingerprint.sequence;
   slot.tag = to_tag(fingerprint);
   slot.line = where.line();
-  slot.reach = static_cast<std::uint8_t>(reach);
   slot.issued_ns = now_ns();
   const std::string_view file = within_project(where.file_name());
   const std::size_t kept = std::min(file.size(), slot.file.size() - 1);  // room for the terminating zero

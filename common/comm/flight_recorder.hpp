@@ -20,18 +20,11 @@ enum class FlightState : std::uint8_t { kIssued = 0, kRunning = 1, kDone = 2, kF
 /// "issued", "running", "done", "failed".
 [[nodiscard]] std::string_view name_of(FlightState state) noexcept;
 
-/// Whom an entry concerns. Values appear in files; never renumber.
-enum class FlightReach : std::uint8_t {
-  kGroup = 0,  ///< All ranks of the group: sequences count its collectives, the same on all ranks.
-  kPair = 1,   ///< This rank and a peer: sequences count what passed between these two.
-};
-
 /// One collective, send or recv of one rank.
 struct FlightEntry {
   int group = 0;                             ///< Which process group of the rank.
   Fingerprint fingerprint;                   ///< What was called.
   FlightState state = FlightState::kIssued;  ///< How far it came.
-  FlightReach reach = FlightReach::kGroup;   ///< Whom it concerned.
   std::string file;                          ///< The calling line's file, last 47 characters.
   std::uint32_t line = 0;                    ///< Of the call in `file`.
   std::int64_t issued_ns = 0;                ///< Since 1970; 0 below: has not happened.
@@ -69,8 +62,7 @@ class FlightRecorder {
   FlightRecorder& operator=(const FlightRecorder&) = delete;
 
   /// Adds an entry and returns its number, for update().
-  std::uint64_t add(int group, const Fingerprint& fingerprint, const std::source_location& where,
-                    FlightReach reach = FlightReach::kGroup) noexcept;
+  std::uint64_t add(int group, const Fingerprint& fingerprint, const std::source_location& where) noexcept;
   /// Notes that an entry has started or ended; ignored where the entry has been overwritten since.
   void update(std::uint64_t entry, FlightState state) noexcept;
 

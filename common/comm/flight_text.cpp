@@ -22,7 +22,6 @@ FlightEntry to_entry(const FlightSlot& slot) {
   entry.group = slot.group;
   entry.fingerprint = from_tag(slot.sequence, slot.tag);
   entry.state = static_cast<FlightState>(slot.state);
-  entry.reach = static_cast<FlightReach>(slot.reach);
   entry.file = text_of(slot.file);
   entry.line = slot.line;
   entry.issued_ns = slot.issued_ns;

@@ -41,7 +41,7 @@ Records read_all(const fs::path& folder) {
 std::uint64_t entered(const comm::FlightRecord& record) {
   std::uint64_t count = 0;
   for (const comm::FlightEntry& entry : record.entries) {
-    if (entry.group == 0 && entry.reach == comm::FlightReach::kGroup)
+    if (entry.group == 0 && !is_point_to_point(entry.fingerprint.collective))
       count = std::max(count, entry.fingerprint.sequence + 1);
   }
   return count;

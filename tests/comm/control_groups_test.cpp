@@ -17,7 +17,6 @@
 using namespace lockstep;
 using namespace std::chrono_literals;
 using comm::Collective;
-using comm::Direction;
 using comm::Failure;
 using comm::FailureKind;
 using comm::Fingerprint;
@@ -35,9 +34,9 @@ Fingerprint all_reduce(std::uint64_t sequence, std::int64_t count = 4) {
   return {.sequence = sequence, .collective = Collective::kAllReduce, .dtype = DType::kFloat32, .count = count};
 }
 
-// A message with `peer` (rank in the group).
-Fingerprint message(std::uint64_t sequence, int peer) {
-  return {.sequence = sequence, .collective = Collective::kBroadcast, .dtype = DType::kInt32, .root = peer, .count = 9};
+// Number `sequence` of the messages to or from `peer` (rank in the group).
+Fingerprint message(Collective direction, std::uint64_t sequence, int peer) {
+  return {.sequence = sequence, .collective = direction, .dtype = DType::kInt32, .root = peer, .count = 9};
 }
 
 void enter(const JobContext& context, int group, const Fingerprint& fingerprint) {
@@ -161,11 +160,11 @@ TEST_CASE("a group names ranks of the job, each once", "[comm][multirank]") {
 }
 
 TEST_CASE("a peer that leaves while this rank waits for its message is named on all ranks", "[comm][multirank]") {
-  const auto direction = GENERATE(Direction::kSend, Direction::kReceive);
+  const auto direction = GENERATE(Collective::kSend, Collective::kRecv);
   const int leaving = GENERATE(0, 2);
   const auto failures = run_ranks_for<Failure>(3, [&](JobContext context) {
     if (context.rank == leaving) return Failure{FailureKind::kLeft, leaving, ""};
-    if (context.rank == 1) context.control->on_pair_started(0, direction, message(0, leaving));
+    if (context.rank == 1) context.control->on_pair_started(0, message(direction, 0, leaving));
     return verdict(context);
   });
   const Failure& seen = failures[1];
@@ -185,14 +184,14 @@ TEST_CASE("a peer that has done its part may leave before this rank is through",
     comm::ControlPlane& control = *context.control;
     if (context.rank == 2) {  // has sent number 0 and 1 to rank 1
       for (const std::uint64_t sequence : {0, 1}) {
-        control.on_pair_started(0, Direction::kSend, message(sequence, 1));
-        control.on_pair_ended(0, Direction::kSend, 1);
+        control.on_pair_started(0, message(Collective::kSend, sequence, 1));
+        control.on_pair_ended(0, message(Collective::kSend, sequence, 1));
       }
       return std::string();
     }
-    if (context.rank == 1) control.on_pair_started(0, Direction::kReceive, message(1, 2));
+    if (context.rank == 1) control.on_pair_started(0, message(Collective::kRecv, 1, 2));
     const auto failure = control.wait_for_failure(Deadline::after(kLongEnough));
-    control.on_pair_ended(0, Direction::kReceive, 2);
+    control.on_pair_ended(0, message(Collective::kRecv, 1, 2));
     return failure ? failure->message : "";
   });
   CHECK(messages == std::vector<std::string>(3));
@@ -202,7 +201,7 @@ TEST_CASE("peers of a message are ranks of the group, and are named as ranks of 
   const auto failures = run_ranks_for<Failure>(4, [](JobContext context) {
     if (context.rank == 1 || context.rank == 3) context.control->register_group(5, {3, 1});
     if (context.rank == 1) {
-      context.control->on_pair_started(5, Direction::kReceive, message(2, 0));  // rank 0 of the group is rank 3
+      context.control->on_pair_started(5, message(Collective::kRecv, 2, 0));  // rank 0 of the group is rank 3
       context.control->abort({FailureKind::kTimeout, -1, "rank 1: past its deadline"});
     }
     if (context.rank == 3) enter(context, 0, all_reduce(5));
@@ -222,10 +221,10 @@ TEST_CASE("a message that takes long is reported with what the peer is doing, on
     (void)run_ranks_for<int>(
         3,
         [](JobContext context) {
-          if (context.rank == 1) context.control->on_pair_started(0, Direction::kSend, message(4, 2));
+          if (context.rank == 1) context.control->on_pair_started(0, message(Collective::kSend, 4, 2));
           if (context.rank == 2) enter(context, 0, all_reduce(3));
           (void)context.control->wait_for_failure(Deadline::after(900ms));
-          context.control->on_pair_ended(0, Direction::kSend, 2);
+          context.control->on_pair_ended(0, message(Collective::kSend, 4, 2));
           context.control->on_ended(0);
           meet(context, "end");
           return 0;

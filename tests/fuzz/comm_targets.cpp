@@ -79,11 +79,12 @@ Seeds control_wire_seeds() {
   using comm::ControlType;
   comm::ControlMessage status{.type = ControlType::kStatus, .status = {}, .failure = {}};
   const comm::Fingerprint operation{.sequence = 8, .collective = comm::Collective::kBroadcast, .root = 4, .count = 10};
+  const comm::Fingerprint message{.sequence = 1, .collective = comm::Collective::kRecv, .root = 1, .count = 9};
   status.status[2].issued = operation;
   status.status[2].running = operation;
   status.status[2].running_for = std::chrono::milliseconds(1234);
-  status.status[5].pairs = {{comm::Direction::kReceive, operation, std::chrono::milliseconds(7)}};
-  status.status[5].begun = {{{comm::Direction::kSend, 1}, 3}, {{comm::Direction::kReceive, 0}, 9}};
+  status.status[5].pairs = {{message, std::chrono::milliseconds(7)}};
+  status.status[5].begun = {{{comm::Collective::kSend, 1}, 3}, {{comm::Collective::kRecv, 0}, 9}};
   const comm::ControlMessage abort{
       .type = ControlType::kAbort, .status = status.status, .failure = {comm::FailureKind::kTimeout, 3, "why"}};
   const comm::ControlMessage group{

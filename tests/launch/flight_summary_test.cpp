@@ -78,6 +78,7 @@ TEST_CASE("messages between two ranks do not count as collectives of all", "[lau
   comm::FlightRecorder recorder(folder.path.string(), 1, 2, 0);
   comm::Fingerprint fingerprint;
   fingerprint.sequence = 40;
-  recorder.add(0, fingerprint, std::source_location::current(), comm::FlightReach::kPair);
+  fingerprint.collective = comm::Collective::kRecv;
+  recorder.add(0, fingerprint, std::source_location::current());
   CHECK_THAT(launch::flight_summary(folder.path, 2), ContainsSubstring("rank 1, 3 behind:"));
 }
