@@ -200,11 +200,12 @@ TEST_CASE("a peer that has done its part may leave before this rank is through",
 TEST_CASE("peers of a message are ranks of the group, and are named as ranks of the job", "[comm][multirank]") {
   const auto failures = run_ranks_for<Failure>(4, [](JobContext context) {
     if (context.rank == 1 || context.rank == 3) context.control->register_group(5, {3, 1});
+    if (context.rank == 3) enter(context, 0, all_reduce(5));
+    meet(context, "entered");
     if (context.rank == 1) {
       context.control->on_pair_started(5, message(Collective::kRecv, 2, 0));  // rank 0 of the group is rank 3
       context.control->abort({FailureKind::kTimeout, -1, "rank 1: past its deadline"});
     }
-    if (context.rank == 3) enter(context, 0, all_reduce(5));
     return verdict(context);
   });
   for (const Failure& failure : failures) {
@@ -241,6 +242,7 @@ TEST_CASE("a barrier past its deadline lists all missing ranks on every rank", "
   const auto failures = run_ranks_for<Failure>(5, [](JobContext context) {
     const bool is_missing = context.rank == 1 || context.rank == 3;
     if (!is_missing) enter(context, 0, {.sequence = 0, .collective = Collective::kBarrier});
+    meet(context, "entered");
     if (context.rank == 4) context.control->abort({FailureKind::kTimeout, -1, "rank 4: barrier #0: too late"});
     return verdict(context);
   });
@@ -254,6 +256,7 @@ TEST_CASE("a barrier past its deadline lists all missing ranks on every rank", "
 TEST_CASE("a timeout in which nobody is missing says that all have entered", "[comm][multirank]") {
   const auto failures = run_ranks_for<Failure>(2, [](JobContext context) {
     enter(context, 0, all_reduce(0));
+    meet(context, "entered");
     if (context.rank == 1) context.control->abort({FailureKind::kTimeout, -1, "rank 1: too slow"});
     return verdict(context);
   });
