@@ -142,7 +142,7 @@ void RingProcessGroup::run_reduce(const Call& call) {
       continue;
     }
     std::vector<std::byte>& sum = sums[i % 2];
-    flush(call);  // what `sum` held two segments ago is out
+    flush(call, 1);  // what `sum` held two segments ago is out
     sum.resize(own.size());
     receive(call, left(), sum);
     add(call, sum, own);
@@ -179,10 +179,14 @@ void RingProcessGroup::run_reduce_scatter(const Call& call) {
   for (int step = 0; step < world_size() - 1; ++step) {
     const bool is_complete = step == world_size() - 2;
     const std::span<std::byte> own = own_part(step + 2);  // + 2: sent to the left neighbour a step ago, by its left one
-    flush(call);                                          // what `sums` held in the step before is out
     for (std::size_t i = 0; i < segments_in(own); ++i) {
       const std::span<std::byte> sum = segment_of(sums, i);
-      receive(call, left(), sum);
+      receive(call, left(), arrived(sum.size()));
+      // What `sum` held in the step before must be out: all but the segments that were sent after it, S - 1 of them, or
+      // in the last step, which sends none, those that follow in the chunk. This rank waits only once it has received,
+      // so the rank that is furthest behind never waits: its neighbour has taken its message.
+      flush(call, segments_in(own) - 1 - (is_complete ? i : 0));
+      comm::copy_bytes(sum, arrived(sum.size()));
       add(call, sum, segment_of(own, i));
       if (!is_complete) send(call, right(), sum);
     }

@@ -53,8 +53,8 @@ void HostProcessGroup::receive_segments(const Call& call, int peer, std::span<st
   for (std::size_t i = 0; i < segments_in(bytes); ++i) receive(call, peer, segment_of(bytes, i));
 }
 
-void HostProcessGroup::flush(const Call& call) {
-  if (transport_) transport_->flush(call.deadline);
+void HostProcessGroup::flush(const Call& call, std::size_t most_queued) {
+  if (transport_) transport_->flush(call.deadline, most_queued);
 }
 
 void HostProcessGroup::run_gather(const Call& call) {

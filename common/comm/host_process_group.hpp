@@ -55,8 +55,9 @@ class HostProcessGroup : public ProcessGroup {
   void receive(const Call& call, int peer, std::span<std::byte> bytes);        ///< One message; see Transport::receive.
   void send_segments(const Call& call, int peer, std::span<std::byte> bytes);  ///< All of `bytes`.
   void receive_segments(const Call& call, int peer, std::span<std::byte> bytes);  ///< All of `bytes`.
-  void flush(const Call& call);  ///< Until what was sent may be overwritten. Called after each run_* too.
-                                 /// @}
+  /// Until what was sent may be overwritten, but for the last `most_queued` messages. Called after each run_* too.
+  void flush(const Call& call, std::size_t most_queued = 0);
+  /// @}
 
  private:
   /// Each blocks until done; throws as the collective failed. Never two at a time. They must honour call.deadline and

@@ -201,14 +201,16 @@ void SharedMemoryTransport::receive(int peer, const net::FrameHeader& expected, 
   pull(peer, bytes, deadline);
 }
 
-void SharedMemoryTransport::flush(const Deadline& deadline) {
+void SharedMemoryTransport::flush(const Deadline& deadline, std::size_t most_queued) {
   memory_->check_not_interrupted();
   for (;;) {
     (void)push_all();
-    const auto waiting = std::ranges::find_if(outgoing_, [](const Outgoing& out) { return !out.messages.empty(); });
-    if (waiting == outgoing_.end()) return;
+    std::size_t queued = 0;
+    for (const Outgoing& out : outgoing_) queued += out.messages.size();
+    if (queued <= most_queued) return;
     const auto has_room = [&] { return std::ranges::any_of(outgoing_, &Outgoing::has_room_since); };
     if (waiter_->wait(has_room, deadline)) continue;
+    const auto waiting = std::ranges::find_if(outgoing_, [](const Outgoing& out) { return !out.messages.empty(); });
     throw TimeoutError(concat("rank ", waiting - outgoing_.begin(), " took no data for ",
                               format_seconds(deadline.waited()), " (", waiting->done, " of ",
                               sizeof(Record) + waiting->payload_bytes(), " bytes sent)"));

@@ -32,7 +32,7 @@ class SharedMemoryTransport final : public Transport {
   /// @throws FormatError  The payload has another size than `bytes`.
   void receive(int peer, const net::FrameHeader& expected, std::span<std::byte> bytes,
                const Deadline& deadline) override;
-  void flush(const Deadline& deadline) override;
+  void flush(const Deadline& deadline, std::size_t most_queued = 0) override;
   void interrupt() noexcept override { memory_->interrupt(); }
   [[nodiscard]] Traffic sent() const noexcept override;
 

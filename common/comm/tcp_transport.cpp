@@ -132,8 +132,8 @@ void TcpTransport::send(int peer, const net::FrameHeader& header, std::span<cons
   if (!entry.has_queued()) {
     entry.queue.clear();
     entry.first_unsent = 0;
-    ++queued_;
   }
+  ++queued_;
   entry.queue.push_back({net::seal(header, bytes), bytes});
   payload_bytes_sent_.fetch_add(bytes.size(), std::memory_order_relaxed);
   messages_sent_.fetch_add(1, std::memory_order_relaxed);
@@ -151,7 +151,8 @@ bool TcpTransport::send_queued(Peer& peer) {
     has_moved = true;
     message.sent += moved;
     if (message.sent < message.header.size() + message.payload.size()) continue;
-    if (++peer.first_unsent == peer.queue.size()) --queued_;
+    ++peer.first_unsent;
+    --queued_;
   }
   return has_moved;
 }
@@ -222,14 +223,15 @@ void TcpTransport::check_header(int peer, const net::EncodedHeader& encoded, con
   throw FormatError(concat(sender, " sent ", header.payload_bytes, " bytes where ", payload_bytes, " were expected"));
 }
 
-void TcpTransport::flush(const Deadline& deadline) {
+void TcpTransport::flush(const Deadline& deadline, std::size_t most_queued) {
   constexpr int kNobody = -1;
   Idling idling(*this);
-  while (queued_ > 0) {
+  while (queued_ > most_queued) {
     if (send_all_queued())
       idling.has_moved();
     else if (!idling.pause(kNobody, deadline))
-      throw TimeoutError(concat("messages for ", queued_, " ranks not taken for ", format_seconds(deadline.waited())));
+      throw TimeoutError(
+          concat(queued_, " messages not taken by their receivers for ", format_seconds(deadline.waited())));
   }
 }
 

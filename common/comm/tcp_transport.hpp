@@ -40,7 +40,7 @@ class TcpTransport final : public Transport {
             const Deadline& deadline) override;
   void receive(int peer, const net::FrameHeader& expected, std::span<std::byte> bytes,
                const Deadline& deadline) override;
-  void flush(const Deadline& deadline) override;
+  void flush(const Deadline& deadline, std::size_t most_queued = 0) override;
   void interrupt() noexcept override;
   [[nodiscard]] Traffic sent() const noexcept override;
 
@@ -82,7 +82,7 @@ class TcpTransport final : public Transport {
   std::vector<Peer> peers_;  // by rank; this rank's own stays empty
   std::size_t unconnected_;  // peers without a connection yet
   bool may_spin_;
-  std::size_t queued_ = 0;            // peers with something queued
+  std::size_t queued_ = 0;            // messages, of all peers
   std::vector<pollfd> poll_entries_;  // keeps its memory
   std::mutex sockets_mutex_;          // held to open or shut down a socket
   std::atomic<bool> is_interrupted_{false};

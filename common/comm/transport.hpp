@@ -54,8 +54,10 @@ class Transport {
   virtual void receive(int peer, const net::FrameHeader& expected, std::span<std::byte> bytes,
                        const Deadline& deadline) = 0;
 
-  /// Waits until no message is queued. @throws IoError, TimeoutError
-  virtual void flush(const Deadline& deadline) = 0;
+  /// Waits until at most `most_queued` messages are queued. Messages that arrive meanwhile are left where they are: if
+  /// all ranks of a ring waited like this for messages that their neighbour has not asked for, none would ever end.
+  /// @throws IoError, TimeoutError
+  virtual void flush(const Deadline& deadline, std::size_t most_queued = 0) = 0;
 
   /// Makes a running call, and all later ones, fail soon with IoError.
   virtual void interrupt() noexcept = 0;

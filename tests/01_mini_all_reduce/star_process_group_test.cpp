@@ -52,6 +52,9 @@ TEST_CASE("the star's other collectives are right for every dtype, operation, ro
 TEST_CASE("the star's collectives are right with a million elements", "[star][chapter][multirank][large]") {
   test::check_every_collective_at_scale(kStar);
 }
+TEST_CASE("no rank of a star waits for one that waits as well", "[star][chapter][multirank][large]") {
+  test::check_larger_than_buffers(kStar);
+}
 TEST_CASE("the star works in place", "[star][chapter][multirank]") { test::check_in_place(kStar); }
 TEST_CASE("grouped calls of a star move at the same time", "[star][chapter][multirank]") {
   test::check_grouped_calls(kStar);

@@ -78,6 +78,10 @@ TEST_CASE("the ring's other collectives are right for every dtype, operation, ro
 TEST_CASE("the ring's collectives are right with a million elements", "[ring][chapter][multirank][large]") {
   test::check_every_collective_at_scale(kRing);
 }
+TEST_CASE("no rank of a ring waits for one that waits as well", "[ring][chapter][multirank][large]") {
+  test::check_larger_than_buffers(kRing);
+  test::check_larger_than_buffers(kSharedRing);
+}
 TEST_CASE("the ring works in place", "[ring][chapter][multirank]") { test::check_in_place(kRing); }
 TEST_CASE("grouped calls of a ring move at the same time", "[ring][chapter][multirank]") {
   test::check_grouped_calls(kRing);

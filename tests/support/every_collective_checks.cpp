@@ -166,4 +166,21 @@ void check_every_collective_at_scale(const GroupFactory& make_group) {
   for (const int world_size : kWorldSizes) check_on_all_ranks(make_group, world_size, run_large_cases);
 }
 
+void check_larger_than_buffers(const GroupFactory& make_group) {
+  constexpr std::int64_t kCount = (std::int64_t{32} << 20) / sizeof(float) + 1;
+  check_on_all_ranks(make_group, 3, [](ProcessGroup& group) -> std::string {
+    Caller<float> caller(group, kCount);
+    Findings findings(group);
+    findings.add(caller.all_reduce(ReduceOp::kSum), "all_reduce");
+    findings.add(caller.reduce(1, ReduceOp::kSum), "reduce");
+    findings.add(caller.reduce_scatter(ReduceOp::kSum), "reduce_scatter");
+    findings.add(caller.broadcast(1), "broadcast");
+    findings.add(caller.all_gather(), "all_gather");
+    findings.add(caller.gather(2), "gather");
+    findings.add(caller.scatter(2), "scatter");
+    findings.add(caller.all_to_all(), "all_to_all");
+    return findings.first();
+  });
+}
+
 }  // namespace lockstep::test

@@ -12,6 +12,10 @@ void check_every_collective(const GroupFactory& make_group);
 /// The same, and all_reduce and broadcast, with 1,000,003 elements per rank: every dtype and operation, pairwise.
 void check_every_collective_at_scale(const GroupFactory& make_group);
 
+/// Every collective with more bytes per rank than the system's buffers hold (32 MiB): nobody waits for a neighbour that
+/// waits as well.
+void check_larger_than_buffers(const GroupFactory& make_group);
+
 /// all_gather and gather from, reduce_scatter and scatter into this rank's part of the longer buffer.
 void check_in_place(const GroupFactory& make_group);
 
