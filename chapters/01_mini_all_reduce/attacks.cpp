@@ -42,7 +42,7 @@ Outcome short_read(Stage& stage) {
   const std::size_t first_bytes = stage.is_checked() ? 68 : 4;  // the header of 64 bytes, where there is one
   stage.say(client(3), concat("sends ", first_bytes, " of its ", message.size(), " bytes"));
   stage.send_bytes(3, std::span(message).first(first_bytes));
-  if (!stage.is_checked()) stage.hear("the sum is");  // four bytes are enough for it
+  if (!stage.is_checked()) stage.hear("sent the sum");  // four bytes are enough for it
   stage.say(client(3), "sends the rest");
   try {
     stage.send_bytes(3, std::span(message).subspan(first_bytes));
