@@ -33,9 +33,12 @@ constexpr std::uint64_t kLongestMessage = 1 << 20;  // a longer one is not even 
 }  // namespace
 
 std::string to_text(std::span<const float> values) {
+  constexpr std::size_t kShown = 4;
   std::string text = "[";
-  for (const float value : values) text += concat(text.size() > 1 ? ", " : "", value);
-  return text + "]";
+  for (const float value : values.first(std::min(values.size(), values.size() > kShown ? kShown - 1 : kShown))) {
+    text += concat(text.size() > 1 ? ", " : "", value);
+  }
+  return text + (values.size() > kShown ? concat(", ..., ", values.back(), "]") : "]");
 }
 
 MiniServer::MiniServer(const MiniOptions& options, std::ostream& transcript)
@@ -59,6 +62,7 @@ std::vector<float> MiniServer::run() {
     for (Client& client : clients_) read(client);
     clients_.remove_if([](const Client& client) { return client.is_gone; });
     for (net::AcceptedPeer& peer : listener_.advance()) admit(std::move(peer));
+    report_strangers();
   }
   // In the order of ranks, whoever came first: floating-point sums depend on the order, and runs shall repeat.
   clients_.sort([](const Client& a, const Client& b) { return a.rank < b.rank; });
@@ -93,6 +97,12 @@ void MiniServer::admit(net::AcceptedPeer peer) {
   } else {
     transcript_ << concat("server: client ", rank, " connected\n") << std::flush;
   }
+}
+
+void MiniServer::report_strangers() {
+  if (listener_.refused_count() == reported_strangers_) return;
+  reported_strangers_ = listener_.refused_count();
+  transcript_ << concat("server: refused a stranger: ", listener_.last_refusal(), "\n") << std::flush;
 }
 
 void MiniServer::read(Client& client) {

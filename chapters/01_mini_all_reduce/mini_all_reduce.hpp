@@ -2,6 +2,7 @@
 /// @file
 /// The first all-reduce: one server sums what the clients send, once, and sends the sum to all of them.
 #include <chrono>
+#include <cstdint>
 #include <list>
 #include <ostream>
 #include <span>
@@ -14,7 +15,6 @@
 
 namespace lockstep::star {
 
-/// How server and clients find and trust one another.
 /// What server and clients must agree on, and how long they wait.
 struct MiniOptions {
   net::SocketAddress address{"127.0.0.1", 29400};  ///< Of the server; port 0 for a free one.
@@ -54,6 +54,7 @@ class MiniServer {
 
   void wait(const Deadline& deadline) const;
   void admit(net::AcceptedPeer peer);
+  void report_strangers();
   void read(Client& client);
   void drop(Client& client, const std::string& reason);
   void send_to_all(std::span<const float> sum, const Deadline& deadline);
@@ -64,6 +65,7 @@ class MiniServer {
   std::ostream& transcript_;
   net::GuardedListener listener_;
   std::list<Client> clients_;
+  std::uint64_t reported_strangers_ = 0;
 };
 
 /// One client's part: connects, proves the token, sends `values`, receives the sum.
@@ -74,7 +76,7 @@ class MiniServer {
 [[nodiscard]] std::vector<float> contribute(int rank, std::span<const float> values, const MiniOptions& options,
                                             std::ostream& transcript);
 
-/// "[1, 2, 3]".
+/// "[1, 2, 3]"; of more than four values the first three and the last: "[1, 2, 3, ..., 9]".
 [[nodiscard]] std::string to_text(std::span<const float> values);
 
 }  // namespace lockstep::star

@@ -1,7 +1,6 @@
-// naive_server: sums what four clients send, with nothing but POSIX calls. Start it, then naive_client 0 .. 3.
-//
-// It shows the idea and it is wrong. What breaks it, each mended by one layer of common/net (see the lesson):
-//   short reads       recv() may return a part of the bytes; the rest is then taken for the next message
+// naive_server [port] [count]: sums what four clients send, with nothing but POSIX calls. Start it, then naive_client
+// 0 .. 3. It shows the idea and it is wrong; break_it shows each of these, and which layer of common/net mends it:
+//   short reads       recv() may return a part of the bytes; the sum is wrong and nobody is told
 //   a silent client   a client that connects and sends nothing blocks everyone for ever
 //   garbage           any 12 bytes are three floats: nothing says who sent them, or that they are floats
 //   an open port      whoever connects first counts as a rank
@@ -13,11 +12,11 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <vector>
 
 namespace {
 
 constexpr int kWorldSize = 4;
-constexpr int kCount = 3;
 
 int fail(const char* what) {
   std::perror(what);
@@ -41,6 +40,13 @@ int listen_on(std::uint16_t port) {
   return listener;
 }
 
+// "server: received [1, 2, 3]"; of more than three values the first three and the last.
+void show(const char* what, const std::vector<float>& values) {
+  std::printf("server: %s [%g, %g, %g", what, values[0], values[1], values[2]);
+  if (values.size() > 3) std::printf(", ..., %g", values.back());
+  std::printf("]\n");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -48,22 +54,25 @@ int main(int argc, char** argv) {
   const int listener = listen_on(static_cast<std::uint16_t>(argc > 1 ? std::atoi(argv[1]) : 29400));
   if (listener < 0) return fail("naive_server");
 
+  const std::size_t count = argc > 2 ? std::strtoul(argv[2], nullptr, 10) : 3;
+  const std::size_t bytes = count * sizeof(float);
+
   int clients[kWorldSize];
-  float sum[kCount] = {};
   for (int& client : clients) {
     client = ::accept(listener, nullptr, nullptr);
     if (client < 0) return fail("naive_server: accept");
     std::printf("server: a client connected\n");
   }
+  std::vector<float> sum(count);
   for (const int client : clients) {
-    float values[kCount];
-    if (::recv(client, values, sizeof values, 0) < 0) return fail("naive_server: recv");  // may be a part of them!
-    std::printf("server: received [%g, %g, %g]\n", values[0], values[1], values[2]);
-    for (int i = 0; i < kCount; ++i) sum[i] += values[i];
+    std::vector<float> values(count);
+    if (::recv(client, values.data(), bytes, 0) < 0) return fail("naive_server: recv");  // may be a part of them!
+    show("received", values);
+    for (std::size_t i = 0; i < count; ++i) sum[i] += values[i];
   }
-  std::printf("server: the sum is [%g, %g, %g]\n", sum[0], sum[1], sum[2]);
+  show("the sum is", sum);
   for (const int client : clients) {
-    if (::send(client, sum, sizeof sum, MSG_NOSIGNAL) < 0) return fail("naive_server: send");
+    if (::send(client, sum.data(), bytes, MSG_NOSIGNAL) < 0) return fail("naive_server: send");
     ::close(client);
   }
   std::printf("server: sent the sum to %d clients\n", kWorldSize);

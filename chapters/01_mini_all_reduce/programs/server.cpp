@@ -15,6 +15,9 @@ int main(int argc, char** argv) {
   app.add_option("--world-size", options.world_size, "Clients to wait for")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
+  app.add_option("--count", options.count, "Values from each client")
+      ->check(CLI::Range(1, 262144))
+      ->capture_default_str();
   app.add_option("--timeout", timeout_seconds, "Seconds for the whole sum")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();

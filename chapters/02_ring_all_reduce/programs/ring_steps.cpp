@@ -4,13 +4,17 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <iostream>
+#include <limits>
 #include <string>
 #include <vector>
 
 #include "02_ring_all_reduce/ring_schedule.hpp"
 #include "base/command_line.hpp"
+#include "base/terminal.hpp"
 
 namespace {
 
@@ -51,15 +55,22 @@ Table after_step(const Table& before, int step, bool is_reduce_scatter) {
   return after;
 }
 
+// What 256-colour terminals show well on a dark and on a light ground, one colour per rank.
+constexpr std::array<int, 8> kColourOfRank = {203, 172, 71, 37, 75, 141, 205, 136};
+
 class Printer {
  public:
   Printer(int world_size, bool use_colour) : world_size_(world_size), use_colour_(use_colour) {}
 
-  // Marks the cells that differ from `before` with '<', and in colour: green complete, yellow partly summed.
+  // Marks the cells that differ from `before` with '>'. In colour every digit has its rank's, and a chunk in which no
+  // rank is missing is bold.
   void print(const std::string& title, const Table& table, const Table& before) const {
     std::cout << '\n'
               << title << "\n      ";
-    for (int chunk = 0; chunk < world_size_; ++chunk) std::cout << pad("chunk " + std::to_string(chunk), chunk);
+    for (int chunk = 0; chunk < world_size_; ++chunk) {
+      const std::string name = "chunk " + std::to_string(chunk);
+      std::cout << gap() << ' ' << name << padding(name.size(), chunk);
+    }
     std::cout << '\n';
     for (int rank = 0; rank < world_size_; ++rank) {
       std::cout << "rank " << rank;
@@ -71,39 +82,53 @@ class Printer {
   }
 
  private:
-  // All columns are as wide as the widest text in them: "chunk 0" or a cell with its mark.
-  std::string pad(const std::string& text, int chunk) const {
-    const auto width = static_cast<std::size_t>(world_size_ < 6 ? 7 : world_size_ + 2);
-    const bool is_last = chunk == world_size_ - 1;
-    return "  " + text + (is_last ? "" : std::string(width - text.size(), ' '));
+  // Eight ranks have to fit into 80 columns.
+  std::string gap() const { return world_size_ < 8 ? " " : ""; }
+
+  // Fills a column, which is as wide as "chunk 0" or a cell; nothing behind the last one.
+  std::string padding(std::size_t used, int chunk) const {
+    const auto width = static_cast<std::size_t>(std::max(7, world_size_));
+    return std::string(chunk == world_size_ - 1 ? 0 : width - used, ' ');
   }
 
   void print_cell(std::int64_t sum, bool is_new, int chunk) const {
     const std::string text = decoded(sum, world_size_);
-    const bool is_complete = text.find('.') == std::string::npos;
-    const std::string cell = pad(text + (is_new ? " <" : ""), chunk);
-    if (!use_colour_)
-      std::cout << cell;
-    else
-      std::cout << (is_complete ? "\033[32m" : is_new ? "\033[33m"
-                                                      : "\033[2m")
-                << cell << "\033[0m";
+    std::cout << gap() << (is_new ? '>' : ' ') << (use_colour_ ? coloured(text) : text) << padding(text.size(), chunk);
+  }
+
+  static std::string coloured(const std::string& text) {
+    const std::string weight = text.find('.') == std::string::npos ? "1;" : "";
+    std::string result;
+    for (const char digit : text) {
+      const bool is_rank = digit >= '0' && digit <= '7';
+      const std::string colour = is_rank ? "38;5;" + std::to_string(kColourOfRank[digit - '0']) : "2";
+      result += "\033[" + weight + colour + 'm' + digit + "\033[0m";
+    }
+    return result;
   }
 
   int world_size_;
   bool use_colour_;
 };
 
-void run(int world_size, bool use_colour) {
+// The reader has seen enough of this step. The end of the input counts as well.
+void wait_for_enter() {
+  std::cout << "(Enter: next step) " << std::flush;
+  std::cin.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
+}
+
+void run(int world_size, bool use_colour, bool shall_pause) {
   const Printer printer(world_size, use_colour);
   Table table(world_size);
   for (int rank = 0; rank < world_size; ++rank) table[rank].assign(world_size, contribution_of(rank));
-  std::cout << world_size << " ranks; the buffer is cut into " << world_size << " chunks. A cell shows whose values are "
-            << "summed in it, rank by rank; '.'\nis a rank that is missing, '<' marks what the step changed.\n";
+  std::cout << world_size << " ranks; the buffer is cut into " << world_size
+            << " chunks. A cell shows whose values are summed\nin it, rank by rank: '.' is a rank that is missing, "
+            << "'>' marks what is new.\n";
   printer.print("start: every rank has only its own values", table, table);
 
   for (const bool is_reduce_scatter : {true, false}) {
     for (int step = 0; step < world_size - 1; ++step) {
+      if (shall_pause) wait_for_enter();
       const Table before = table;
       table = after_step(before, step, is_reduce_scatter);
       const std::string title = is_reduce_scatter ? "reduce-scatter, step " : "all-gather, step ";
@@ -121,11 +146,12 @@ void run(int world_size, bool use_colour) {
 int main(int argc, char** argv) {
   CLI::App app("Prints the ring all-reduce step by step");
   int world_size = 4;
-  bool use_colour = ::isatty(STDOUT_FILENO) != 0;
+  bool use_colour = lockstep::wants_colours(STDOUT_FILENO), shall_pause = false;
   app.add_option("--world-size", world_size, "Number of ranks, 1 to 8")->check(CLI::Range(1, 8))->capture_default_str();
   app.add_flag("--color,!--no-color", use_colour, "Colours; default: on a terminal");
+  app.add_flag("--pause", shall_pause, "Waits for Enter before each step");
   return lockstep::run_main(app, argc, argv, [&] {
-    run(world_size, use_colour);
+    run(world_size, use_colour, shall_pause);
     return 0;
   });
 }

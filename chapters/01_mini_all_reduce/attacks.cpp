@@ -1,0 +1,202 @@
+#include "01_mini_all_reduce/attacks.hpp"
+
+#include <algorithm>
+#include <array>
+#include <future>
+#include <iterator>
+#include <vector>
+
+#include "base/error.hpp"
+#include "net/bytes.hpp"
+
+namespace lockstep::star {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kSilence = 1s;
+constexpr std::array<float, 3> kLie = {1000, 1000, 1000};
+
+std::string client(int rank) { return concat("client ", rank); }
+
+void join_all(Stage& stage, int end) {
+  for (int rank = 0; rank < end; ++rank) stage.join(rank);
+}
+
+void contribute_all(Stage& stage, int end) {
+  for (int rank = 0; rank < end; ++rank) stage.contribute(rank);
+}
+
+// What the checked server has made room for: a client with the right values. The naive one has nothing to offer.
+void send_another(Stage& stage, int rank) {
+  if (!stage.is_checked()) return;
+  stage.say("another", concat("takes the place of client ", rank));
+  stage.join(rank);
+  stage.contribute(rank);
+}
+
+Outcome short_read(Stage& stage) {
+  join_all(stage, Stage::kWorldSize);
+  contribute_all(stage, 3);
+  const std::vector<std::byte> message = stage.message_of(3, 3);
+  const std::size_t first_bytes = stage.is_checked() ? 68 : 4;  // the header of 64 bytes, where there is one
+  stage.say(client(3), concat("sends ", first_bytes, " of its ", message.size(), " bytes"));
+  stage.send_bytes(3, std::span(message).first(first_bytes));
+  if (!stage.is_checked()) stage.hear("sent the sum");  // four bytes are enough for it
+  stage.say(client(3), "sends the rest");
+  try {
+    stage.send_bytes(3, std::span(message).subspan(first_bytes));
+  } catch (const IoError&) {
+    stage.say(client(3), "cannot: the server has gone");
+  }
+  return stage.finish();
+}
+
+// All send at once: who waited for the server to take a message before the next one is sent would wait for ever.
+Outcome megabyte(Stage& stage) {
+  join_all(stage, Stage::kWorldSize);
+  stage.say("clients", "send 1048576 bytes each");
+  std::vector<std::future<void>> senders;
+  for (int rank = 0; rank < Stage::kWorldSize; ++rank) {
+    senders.push_back(std::async(std::launch::async, [&stage, rank] {
+      try {
+        stage.send_bytes(rank, stage.message_of(rank, 262'144));
+      } catch (const Error&) {
+        // The server has closed the connection without reading all of it: the answer will show that.
+      }
+    }));
+  }
+  return stage.finish();
+}
+
+Outcome silent(Stage& stage) {
+  join_all(stage, Stage::kWorldSize);
+  contribute_all(stage, 3);
+  stage.say(client(3), "says nothing");
+  return stage.finish(stage.is_checked() ? Stage::kPatience : kSilence);
+}
+
+Outcome garbage(Stage& stage) {
+  join_all(stage, 3);
+  contribute_all(stage, stage.is_checked() ? 3 : 0);  // the naive one reads nothing before four have connected
+  stage.say("stranger", "connects and sends \"GET / HTTP/1.1\", as a web browser would");
+  net::TcpSocket browser = stage.stranger();
+  browser.send_all(net::as_bytes("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"), Deadline::after(Stage::kPatience));
+  stage.hear(stage.is_checked() ? "refused a stranger" : "connected");
+  if (stage.is_checked()) {
+    stage.join(3);
+    stage.contribute(3);
+  } else {
+    contribute_all(stage, 3);
+  }
+  return stage.finish();
+}
+
+Outcome open_port(Stage& stage) {
+  stage.say("stranger", "connects first and sends [1000, 1000, 1000]");
+  net::TcpSocket liar = stage.stranger();
+  liar.send_all(std::as_bytes(std::span(kLie)), Deadline::after(Stage::kPatience));
+  stage.hear(stage.is_checked() ? "refused a stranger" : "connected");
+  join_all(stage, 3);
+  if (!stage.is_checked()) stage.hear("received [");
+  stage.join(3);
+  if (!stage.is_checked()) {  // it has its four; what the fifth sends is not looked at
+    stage.say(client(3), "connects and sends [4, 8, 12]");
+    stage.send_bytes(3, stage.message_of(3, 3));
+  }
+  contribute_all(stage, stage.is_checked() ? Stage::kWorldSize : 3);
+  return stage.finish();
+}
+
+Outcome wrong_size(Stage& stage) {
+  join_all(stage, Stage::kWorldSize);
+  contribute_all(stage, 3);
+  stage.say(client(3), "sends 2 values where 3 are expected");
+  stage.send_bytes(3, stage.message_of(3, 2));
+  stage.hear(stage.is_checked() ? "is dropped" : "received [");
+  send_another(stage, 3);
+  return stage.finish();
+}
+
+Outcome fifth(Stage& stage) {
+  join_all(stage, Stage::kWorldSize);
+  stage.say(client(4), "connects, though clients are 0 to 3");
+  stage.join(4);
+  if (!stage.is_checked()) stage.send_bytes(4, stage.message_of(4, 3));
+  contribute_all(stage, Stage::kWorldSize);
+  return stage.finish();
+}
+
+Outcome dies(Stage& stage) {
+  join_all(stage, Stage::kWorldSize);
+  stage.say(client(3), "dies before it has sent anything");
+  stage.leave(3);
+  contribute_all(stage, 3);
+  send_another(stage, 3);
+  return stage.finish();
+}
+
+constexpr std::array<Attack, 8> kAttacks = {{
+    {"short-read", "a message arrives in two pieces", "messages have a length, and are read until it is reached",
+     "common/net/frame_stream.hpp", short_read},
+    {"megabyte", "messages of 1 MB: recv() returns what is there", "read until all has arrived, not once",
+     "common/net/tcp_socket.hpp", megabyte, 262'144},
+    {"silent", "a client connects and says nothing", "one deadline, made once and passed down to every wait",
+     "common/base/deadline.hpp", silent, 3, true},
+    {"garbage", "a web browser connects", "both ends begin with a handshake that nothing else speaks",
+     "common/net/handshake.hpp", garbage},
+    {"open-port", "somebody else sends three numbers", "nobody is let in who does not prove the job's token",
+     "common/net/guarded_listener.hpp", open_port},
+    {"wrong-size", "a client sends two values, not three", "the header says how long the message is",
+     "common/net/frame.hpp", wrong_size},
+    {"fifth", "five clients come to a sum of four", "a client says which rank it is, and is answered",
+     "common/net/handshake.hpp", fifth},
+    {"dies", "a client dies before it has sent its values", "the end of a connection is an error, not zero bytes",
+     "common/net/tcp_socket.hpp", dies},
+}};
+
+std::string list_of(const std::vector<int>& ranks) {
+  std::string text;
+  for (const int rank : ranks) text += concat(text.empty() ? "" : ", ", rank);
+  return text;
+}
+
+Verdict judge(const Outcome& outcome) {
+  if (outcome.sum.empty() && !outcome.has_server_ended) {
+    return {false, concat("after ", format_seconds(kSilence), " there is no sum, and no end of waiting in sight")};
+  }
+  if (outcome.sum.empty()) {
+    const bool names_client = outcome.servers_error.find("client(s) 3") != std::string::npos;
+    return {names_client, concat("there is no sum; the server ends and ",
+                                 names_client ? "says who is missing" : "does not say who is missing")};
+  }
+  if (outcome.sum != outcome.expected) {
+    return {false, concat("the sum is ", outcome.sum, " and should be ", outcome.expected, "; nobody is told")};
+  }
+  if (!outcome.without_answer.empty()) {
+    return {false,
+            concat("client ", list_of(outcome.without_answer), " has connected and sent, and is never answered")};
+  }
+  return {true, concat("the sum is right, ", outcome.expected,
+                       outcome.refusals.empty() ? "" : ", and who has no place is told why")};
+}
+
+}  // namespace
+
+std::span<const Attack> attacks() { return kAttacks; }
+
+const Attack& attack_named(const std::string& name) {
+  const auto found = std::find_if(kAttacks.begin(), kAttacks.end(), [&](const Attack& a) { return a.name == name; });
+  if (found != kAttacks.end()) return *found;
+  std::string names;
+  for (const Attack& attack : kAttacks) names += concat(names.empty() ? "" : ", ", attack.name);
+  throw UsageError(concat("there is no attack \"", name, "\"; there are: ", names));
+}
+
+Verdict play(const Attack& attack, ServerKind kind, std::ostream& transcript) {
+  const auto server_timeout = attack.is_about_silence ? kSilence : std::chrono::milliseconds(Stage::kPatience);
+  Stage stage({.kind = kind, .count = attack.count, .server_timeout = server_timeout}, transcript);
+  return judge(attack.play(stage));
+}
+
+}  // namespace lockstep::star

@@ -1,0 +1,49 @@
+// break_it <attack>: plays one attack on a server of this chapter and says whether it held, and which layer of the
+// project answers it. Starts the server, plays all its clients, and leaves nothing running.
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <string>
+
+#include "01_mini_all_reduce/attacks.hpp"
+#include "base/command_line.hpp"
+#include "base/error.hpp"
+
+namespace {
+
+using namespace lockstep;
+using namespace lockstep::star;
+
+int list() {
+  for (const Attack& attack : attacks()) {
+    std::cout << attack.name << std::string(12 - attack.name.size(), ' ') << attack.what_happens << '\n';
+  }
+  return 0;
+}
+
+int run(const std::string& name, const std::string& server) {
+  const Attack& attack = attack_named(name);
+  const bool is_naive = server == "naive";
+  const Verdict verdict = play(attack, is_naive ? ServerKind::kNaive : ServerKind::kChecked, std::cout);
+  std::cout << (verdict.holds ? "HOLDS: " : "BREAKS: ") << verdict.text << '\n'
+            << "answer: " << attack.answer << " (" << attack.layer << ")\n";
+  // The naive server is there to break, the checked one to hold: anything else is a failure of this program.
+  return verdict.holds == !is_naive ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Attacks naive_server, or the server that holds");
+  std::string attack, server = "naive";
+  bool shall_list = false;
+  app.add_option("attack", attack, "Which; --list shows all");
+  app.add_option("--server", server, "Who is attacked")
+      ->check(CLI::IsMember({"naive", "checked"}))
+      ->capture_default_str();
+  app.add_flag("--list", shall_list, "Shows the attacks");
+  return run_main(app, argc, argv, [&] {
+    if (shall_list) return list();
+    if (attack.empty()) throw UsageError("which attack? --list shows all");
+    return run(attack, server);
+  });
+}

@@ -1,0 +1,250 @@
+// race: star, mesh and ring all-reduce beside each other, over TCP, as ranks grow. For each: the time, the bytes that
+// the busiest rank sends (counted), and what t = alpha + bytes / beta predicts, with alpha and beta measured between
+// two of the ranks in the same run.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "00_why_many_gpus/cost_model.hpp"
+#include "01_mini_all_reduce/star_process_group.hpp"
+#include "02_ring_all_reduce/ring_process_group.hpp"
+#include "base/command_line.hpp"
+#include "base/error.hpp"
+#include "base/terminal.hpp"
+#include "comm/rendezvous.hpp"
+#include "launch/spawn.hpp"
+
+namespace {
+
+using namespace lockstep;
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// Every rank sends its whole buffer to every other, and adds up what comes in the order of the ranks, so that all end
+// with the same bits. `arrived` has room for the buffers of all ranks.
+void mesh_all_reduce(comm::ProcessGroup& group, std::span<float> values, std::vector<float>& arrived) {
+  arrived.resize(values.size() * static_cast<std::size_t>(group.world_size()));
+  const auto of = [&](int rank) {
+    return std::span(arrived).subspan(static_cast<std::size_t>(rank) * values.size(), values.size());
+  };
+  std::ranges::copy(values, of(group.rank()).begin());
+  group.group_start();  // all of these move at the same time
+  for (int peer = 0; peer < group.world_size(); ++peer) {
+    if (peer == group.rank()) continue;
+    group.send(comm::host_buffer(values), peer);
+    group.recv(comm::host_buffer(of(peer)), peer);
+  }
+  group.group_end().synchronize();
+  std::ranges::copy(of(0), values.begin());
+  for (int rank = 1; rank < group.world_size(); ++rank) {
+    const std::span<const float> theirs = of(rank);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] += theirs[i];
+  }
+}
+
+// What an algorithm costs, in buffers and waits. Chapter 00 charges every message its alpha; but messages to different
+// ranks are under way at the same time, so here alpha counts along the longest chain of messages that wait for each
+// other: 2 for the star (up, down), 1 for the mesh, 2(P-1) for the ring.
+struct Cost {
+  double waits;
+  double port_buffers;  // through the busiest rank, one after another
+  double total_messages;  // of all ranks together
+  double total_buffers;
+};
+
+Cost cost_of(plan::Algorithm algorithm, int world_size) {
+  const plan::AllReduceCost cost = plan::all_reduce_cost(algorithm, world_size, 1);
+  const double ranks = world_size, buffers = cost.steps * cost.bytes_per_step;
+  if (algorithm == plan::Algorithm::kStar) return {2, buffers, 2 * (ranks - 1), 2 * (ranks - 1)};
+  const double waits = algorithm == plan::Algorithm::kMesh ? 1 : cost.steps;
+  return {waits, buffers, ranks * cost.steps, ranks * buffers};
+}
+
+double seconds(const Cost& cost, const plan::Link& link, double bytes) {
+  return cost.waits * link.alpha_seconds + cost.port_buffers * bytes / link.bytes_per_second;
+}
+
+// As above where all ranks share one machine. A message on its way keeps two cores busy, one that sends and one that
+// receives; as many messages can be on their way as there are pairs of cores.
+double seconds_on_one_host(const Cost& cost, const plan::Link& link, double bytes) {
+  const double pairs = std::max(1.0, std::thread::hardware_concurrency() / 2.0);
+  const double work = cost.total_messages * link.alpha_seconds + cost.total_buffers * bytes / link.bytes_per_second;
+  return std::max(seconds(cost, link, bytes), work / pairs);
+}
+
+// The buffer for which star and ring take equally long: below it the star's fewer waits count, above it the ring's
+// fewer bytes. With 2 ranks the ring has no more waits than the star, and is never slower.
+double crossover_bytes(int world_size, const plan::Link& link) {
+  const Cost star = cost_of(plan::Algorithm::kStar, world_size), ring = cost_of(plan::Algorithm::kRing, world_size);
+  const double more_buffers = star.port_buffers - ring.port_buffers;
+  return (ring.waits - star.waits) * link.alpha_seconds * link.bytes_per_second / more_buffers;
+}
+
+void print_crossovers(const std::vector<int>& world_sizes, const plan::Link& link) {
+  for (const int world_size : world_sizes) {
+    if (world_size < 2) continue;
+    std::cout << "model, " << world_size << " ranks: the ring is faster than the star from "
+              << with_digits(crossover_bytes(world_size, link), 0) << " bytes on\n";
+  }
+}
+
+struct Options {
+  std::vector<int> world_sizes = {2, 4, 8};
+  std::vector<std::int64_t> bytes = {1 << 20};
+  int repeat = 9;
+  double alpha_us = 0, beta_gb_s = 0;  // both 0: measured
+  bool shall_only_predict = false;
+};
+
+// One of those who race: its groups of all sizes are made from `everyone`.
+struct Runner {
+  std::string name;
+  plan::Algorithm algorithm;
+  std::unique_ptr<comm::ProcessGroup> everyone;
+  std::int64_t most_bytes;  // it does not race with more
+};
+
+std::vector<Runner> runners(const comm::JobContext& job) {
+  constexpr std::int64_t kAny = std::int64_t{1} << 62;
+  const std::int64_t small_bytes = ring::RingOptions{}.small_bytes;
+  std::vector<Runner> all;
+  all.push_back({"star", plan::Algorithm::kStar, star::make_star_process_group(job), kAny});
+  all.push_back({"mesh", plan::Algorithm::kMesh, star::make_star_process_group(job), kAny});
+  all.push_back({"ring", plan::Algorithm::kRing, ring::make_ring_process_group(job, ring::kPlainRing), kAny});
+  // What a RingProcessGroup over TCP really does with a small buffer: everything to rank 0 and back, as the star.
+  auto chooses = ring::make_ring_process_group(job, {.transport = ring::TransportChoice::kTcp});
+  all.push_back({"ring, via rank 0", plan::Algorithm::kStar, std::move(chooses), small_bytes});
+  return all;
+}
+
+// One message to rank 1 and back, half of that: as chapter 00's link_probe, but between two ranks of this job.
+plan::Link measure_link(comm::ProcessGroup& everyone, int repeat) {
+  std::vector<plan::LinkSample> samples;
+  for (const std::int64_t bytes : {4, 1024, 16 << 10, 256 << 10, 1 << 20, 4 << 20}) {
+    std::vector<float> message(static_cast<std::size_t>(bytes) / sizeof(float));
+    const comm::Buffer buffer = comm::host_buffer(std::span(message));
+    std::vector<double> times;
+    for (int i = 0; i < 2 * repeat && everyone.rank() < 2; ++i) {
+      const auto start = Clock::now();
+      if (everyone.rank() == 0) everyone.send(buffer, 1).synchronize();
+      everyone.recv(buffer, 1 - everyone.rank()).synchronize();
+      if (everyone.rank() == 1) everyone.send(buffer, 0).synchronize();
+      times.push_back(seconds_since(start) / 2);
+    }
+    if (everyone.rank() == 0) samples.push_back({static_cast<double>(bytes), median(times)});
+    everyone.barrier().synchronize();
+  }
+  return everyone.rank() == 0 ? plan::fit_link(samples) : plan::Link{};
+}
+
+struct Result {
+  double seconds = 0;  // median over the repetitions of the slowest rank's time
+  std::int64_t bytes = 0;  // that the busiest rank sent for one all-reduce
+};
+
+// Rank r contributes 8^r everywhere: the sum of P ranks is 11...1 in base 8, and no other sum of ranks is.
+Result measure(const Runner& runner, comm::ProcessGroup& group, std::int64_t bytes, int repeat) {
+  std::vector<float> values(static_cast<std::size_t>(bytes) / sizeof(float)), arrived;
+  std::vector<double> times;
+  std::int64_t sent = 0;
+  for (int i = 0; i <= repeat; ++i) {
+    std::ranges::fill(values, static_cast<float>(std::int64_t{1} << (3 * group.rank())));
+    group.barrier().synchronize();
+    const std::uint64_t sent_before = group.traffic_sent().payload_bytes;
+    const auto start = Clock::now();
+    if (runner.algorithm == plan::Algorithm::kMesh) {
+      mesh_all_reduce(group, values, arrived);
+    } else {
+      group.all_reduce(comm::host_buffer(std::span(values))).synchronize();
+    }
+    if (i > 0) times.push_back(seconds_since(start));  // the first connects and warms up
+    sent = static_cast<std::int64_t>(group.traffic_sent().payload_bytes - sent_before);
+    const auto expected = static_cast<float>(((std::int64_t{1} << (3 * group.world_size())) - 1) / 7);
+    if (std::ranges::count(values, expected) != std::ssize(values)) throw Error(runner.name + " gives a wrong sum");
+  }
+  group.all_reduce(comm::host_buffer(std::span(times)), comm::ReduceOp::kMax).synchronize();
+  group.all_reduce(comm::host_buffer(std::span(&sent, 1)), comm::ReduceOp::kMax).synchronize();
+  return {median(times), sent};
+}
+
+std::vector<std::string> row(const Runner& runner, int world_size, std::int64_t bytes, const Result& result,
+                             const plan::Link& link) {
+  const Cost cost = cost_of(runner.algorithm, world_size);
+  const double predicted = seconds(cost, link, static_cast<double>(bytes));
+  const double on_one_host = seconds_on_one_host(cost, link, static_cast<double>(bytes));
+  return {runner.name,
+          std::to_string(world_size),
+          std::to_string(result.bytes),
+          with_digits(result.seconds * 1e6, 0),
+          with_digits(predicted * 1e6, 0),
+          with_digits(result.seconds / predicted, 1),
+          with_digits(on_one_host * 1e6, 0),
+          with_digits(result.seconds / on_one_host, 1)};
+}
+
+int run_rank(const Options& options) {
+  const comm::JobContext job = comm::rendezvous("env://");
+  const std::vector<Runner> all = runners(job);
+  const plan::Link given{options.alpha_us * 1e-6, options.beta_gb_s * 1e9};
+  const plan::Link link = options.beta_gb_s > 0 ? given : measure_link(*all.front().everyone, options.repeat);
+  if (job.rank == 0) {
+    std::cout << "alpha " << with_digits(link.alpha_seconds * 1e6, 1) << " us, beta "
+              << with_digits(link.bytes_per_second / 1e9, 2) << " GB/s between two ranks; "
+              << std::thread::hardware_concurrency() << " cores\n";
+  }
+  for (const std::int64_t bytes : options.bytes) {
+    TextTable table;
+    table.add({"all-reduce", "ranks", "busiest sends", "us", "model", "ratio", "one host", "ratio"});
+    for (const int world_size : options.world_sizes) {
+      for (const Runner& runner : all) {
+        if (bytes > runner.most_bytes) continue;
+        const bool takes_part = job.rank < world_size;
+        const auto group = runner.everyone->split(takes_part ? 0 : comm::ProcessGroup::kNoColor, job.rank);
+        if (takes_part) {
+          table.add(row(runner, world_size, bytes, measure(runner, *group, bytes, options.repeat), link));
+        }
+        runner.everyone->barrier().synchronize();
+      }
+    }
+    if (job.rank == 0) std::cout << bytes << " bytes on each rank\n"
+                                 << table.text() << std::flush;
+  }
+  if (job.rank == 0) print_crossovers(options.world_sizes, link);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Races star, mesh and ring all-reduce, and predicts how it ends");
+  app.option_defaults()->always_capture_default()->delimiter(',');
+  Options options;
+  app.add_option("--world-sizes", options.world_sizes, "Ranks, at most 8")->check(CLI::Range(1, 8));
+  app.add_option("--bytes", options.bytes, "Of the buffer on each rank")->check(CLI::Range(4, 1 << 28));
+  app.add_option("--repeat", options.repeat, "Times that count")->check(CLI::Range(1, 1000));
+  app.add_option("--alpha-us", options.alpha_us, "Latency to predict with")->check(CLI::NonNegativeNumber);
+  app.add_option("--beta-gb-s", options.beta_gb_s, "Bandwidth to predict with; 0: measure both");
+  app.add_flag("--predict", options.shall_only_predict, "Only say where ring and star cross, for --beta-gb-s");
+  return run_main(app, argc, argv, [&] {
+    if (options.shall_only_predict) {
+      if (options.beta_gb_s <= 0) throw UsageError("--predict needs --alpha-us and --beta-gb-s");
+      print_crossovers(options.world_sizes, {options.alpha_us * 1e-6, options.beta_gb_s * 1e9});
+      return 0;
+    }
+    const int most = *std::ranges::max_element(options.world_sizes);
+    return launch::spawn([&] { return run_rank(options); }, most);
+  });
+}
