@@ -55,6 +55,7 @@ class Stage {
   /// @throws IoError, TimeoutError  The server cannot be started.
   Stage(const StageOptions& options, std::ostream& transcript);
 
+  /// Whether the server under attack is the checked one.
   [[nodiscard]] bool is_checked() const noexcept { return options_.kind == ServerKind::kChecked; }
 
   /// Client `rank` connects as this server wants it (with a proof of the token, or just so), and the server says so.

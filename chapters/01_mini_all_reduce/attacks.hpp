@@ -30,8 +30,8 @@ struct Attack {
 
 /// Whether the server held, and one line that says what happened.
 struct Verdict {
-  bool holds = false;
-  std::string text;
+  bool holds = false;  ///< The server did what it should in spite of the attack.
+  std::string text;    ///< What happened, in one line.
 };
 
 /// Plays an attack on a server of its own.

@@ -15,7 +15,7 @@ struct SampleOptions {
   std::int64_t token_count = 300;  ///< How many are written after the prompt.
   double temperature = 0.8;        ///< Below 1 likely tokens become likelier still; 0 always takes the likeliest.
   int top_k = 40;                  ///< Only the k likeliest tokens are drawn; 0 allows all.
-  std::uint64_t seed = 1;
+  std::uint64_t seed = 1;          ///< Of the random draws: equal seeds give equal text.
 };
 
 /// Draws one token from softmax(logits / temperature), limited to the top_k likeliest.

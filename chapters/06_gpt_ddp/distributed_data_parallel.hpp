@@ -60,6 +60,7 @@ class DistributedDataParallel final : private autograd::GradientObserver {
   /// While it lives, backward() accumulates locally and nothing is sent: for all micro-batches of a step but the last.
   class NoSync {
    public:
+    /// @param ddp  Must outlive this object.
     explicit NoSync(DistributedDataParallel& ddp) noexcept : ddp_(ddp) { ++ddp_.no_sync_depth_; }
     ~NoSync() { --ddp_.no_sync_depth_; }
     NoSync(const NoSync&) = delete;
@@ -68,6 +69,7 @@ class DistributedDataParallel final : private autograd::GradientObserver {
    private:
     DistributedDataParallel& ddp_;
   };
+  /// Accumulates locally until the returned object goes.
   [[nodiscard]] NoSync no_sync() noexcept { return NoSync(*this); }
 
  private:

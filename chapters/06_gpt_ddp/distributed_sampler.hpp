@@ -17,10 +17,11 @@ enum class Uneven {
   kDrop,  ///< Samples at the end of the order are left out.
 };
 
+/// How a DistributedSampler deals; equal on all ranks.
 struct DistributedSamplerOptions {
-  std::uint64_t seed = 0;  ///< The same on all ranks, or they deal from different packs.
-  Shuffle shuffle = Shuffle::kYes;
-  Uneven uneven = Uneven::kPad;
+  std::uint64_t seed = 0;           ///< The same on all ranks, or they deal from different packs.
+  Shuffle shuffle = Shuffle::kYes;  ///< Whether each epoch has an order of its own.
+  Uneven uneven = Uneven::kPad;     ///< What happens where the ranks do not divide the samples.
 };
 
 /// One rank's share of every epoch: positions rank, rank + P, rank + 2P, ... of the epoch's order, so that the k-th

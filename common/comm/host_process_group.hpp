@@ -40,11 +40,12 @@ class HostProcessGroup : public ProcessGroup {
   [[nodiscard]] std::string_view transport_name() const noexcept { return transport_->name(); }  ///< "tcp", ...
 
   /// @name Messages of a call
+  /// @{
+
   /// A segment is a part of a buffer of at most segment_bytes, whole elements: small enough to stay in the processor's
   /// cache between arriving and being added, large enough that a header costs nothing beside it. An empty buffer is
   /// one empty segment, so that ranks are checked against each other there too.
-  /// @{
-  /// How many segments `bytes` make; at least 1.
+  /// @return  How many segments `bytes` make; at least 1.
   [[nodiscard]] std::size_t segments_in(std::span<const std::byte> bytes) const noexcept;
   /// Segment `index` of `bytes`.
   [[nodiscard]] std::span<std::byte> segment_of(std::span<std::byte> bytes, std::size_t index) const noexcept;

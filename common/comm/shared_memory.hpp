@@ -32,7 +32,6 @@ struct SharedRegion {
   std::uint64_t offset = 0;   ///< In the file: what ranks tell each other in place of addresses.
 };
 
-/// What make_shared_memory() found.
 struct SharedMemoryResult;
 
 /// The shared file of one group, and the waits on it.
@@ -108,6 +107,7 @@ class SharedMemory {
   std::vector<SharedRegion> regions_;  // by offset, which is also the order of their making
 };
 
+/// What make_shared_memory() found.
 struct SharedMemoryResult {
   std::shared_ptr<SharedMemory> memory;  ///< Null where any rank cannot share memory with the others.
   std::string reason;                    ///< Then: why, the same on all ranks.

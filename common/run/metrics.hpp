@@ -14,18 +14,18 @@ namespace lockstep::run {
 
 /// One step. Numbers survive writing and reading bit for bit.
 struct StepMetrics {
-  using Milliseconds = std::chrono::duration<double, std::milli>;
+  using Milliseconds = std::chrono::duration<double, std::milli>;  ///< With fractions.
 
-  std::int64_t step = 0;  ///< Updates done, this one included: the first line says 1.
-  std::int64_t epoch = 0;
-  double loss = 0;                        ///< Mean over the global batch, before this update.
-  std::optional<double> validation_loss;  ///< After this update, where it was measured.
-  double learning_rate = 0;
-  double gradient_norm = 0;  ///< Before clipping.
-  std::int64_t tokens = 0;   ///< Of this step, over all ranks.
-  Milliseconds duration{};   ///< The whole step; validation and saving do not count.
-  Milliseconds data_wait{};  ///< Part of duration: waiting for the loader.
-  Milliseconds forward{};
+  std::int64_t step = 0;                              ///< Updates done, this one included: the first line says 1.
+  std::int64_t epoch = 0;                             ///< From 0 on.
+  double loss = 0;                                    ///< Mean over the global batch, before this update.
+  std::optional<double> validation_loss;              ///< After this update, where it was measured.
+  double learning_rate = 0;                           ///< That the step used.
+  double gradient_norm = 0;                           ///< Before clipping.
+  std::int64_t tokens = 0;                            ///< Of this step, over all ranks.
+  Milliseconds duration{};                            ///< The whole step; validation and saving do not count.
+  Milliseconds data_wait{};                           ///< Part of duration: waiting for the loader.
+  Milliseconds forward{};                             ///< Of all micro-batches.
   Milliseconds backward{};                            ///< With the communication that runs inside it.
   Milliseconds update{};                              ///< Clipping and the optimizer.
   std::optional<Milliseconds> exposed_communication;  ///< Waiting for other ranks; unset on a single device.

@@ -11,14 +11,15 @@ namespace lockstep::run {
 
 /// What the line shows.
 struct Progress {
-  std::int64_t step = 0;
-  std::int64_t last_step = 0;
-  double loss = 0;
-  std::optional<double> validation_loss;
-  double tokens_per_s = 0;
-  std::optional<std::chrono::duration<double, std::milli>> exposed_communication;
-  double exposed_share = 0;  ///< Of the step, in [0, 1].
-  std::chrono::duration<double> time_left{};
+  std::int64_t step = 0;                  ///< Steps done.
+  std::int64_t last_step = 0;             ///< Steps planned.
+  double loss = 0;                        ///< In nats per token.
+  std::optional<double> validation_loss;  ///< The last one measured; empty: none yet.
+  double tokens_per_s = 0;                ///< Of all ranks together.
+  std::optional<std::chrono::duration<double, std::milli>>
+      exposed_communication;                  ///< Per step; empty: a single process.
+  double exposed_share = 0;                   ///< Of the step, in [0, 1].
+  std::chrono::duration<double> time_left{};  ///< Estimated.
 };
 
 /// The line in at most `width` columns: parts are left out, the least important first, until it fits. ASCII.
@@ -41,6 +42,7 @@ class ProgressPrinter {
   /// @param plain_every  Steps between plain lines; the first and the last step are always shown.
   ProgressPrinter(std::ostream& out, ProgressStyle style, std::int64_t plain_every);
 
+  /// Whether the next line replaces this one on a terminal.
   enum class Keep { kTransient, kPermanent };
   /// Shows `progress`. On a terminal at most ten times a second, except what is kPermanent: that line stays and the
   /// next one goes below. Elsewhere every plain_every steps, what is

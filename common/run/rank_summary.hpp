@@ -11,13 +11,13 @@ namespace lockstep::run {
 
 /// Means over the steps of one process; the first tenth of the steps is left out where there are ten or more.
 struct RankSummary {
-  using Milliseconds = StepMetrics::Milliseconds;
+  using Milliseconds = StepMetrics::Milliseconds;  ///< With fractions.
 
-  int rank = 0;
-  Milliseconds duration{};
-  Milliseconds data_wait{};
-  Milliseconds exposed_communication{};
-  double peak_memory_mib = 0;  ///< Largest resident size of the process so far.
+  int rank = 0;                          ///< Whose times these are.
+  Milliseconds duration{};               ///< Of the step.
+  Milliseconds data_wait{};              ///< In which the step waited for its batch.
+  Milliseconds exposed_communication{};  ///< In which it waited for other ranks.
+  double peak_memory_mib = 0;            ///< Largest resident size of the process so far.
 };
 
 /// @param history  Steps of this process, in order; may be empty.

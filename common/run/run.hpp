@@ -31,8 +31,8 @@ inline constexpr int kInterruptedExitCode = 130;
 struct StepResult {
   double loss = 0;           ///< Mean over the global batch.
   double gradient_norm = 0;  ///< Before clipping.
-  double learning_rate = 0;
-  std::int64_t epoch = 0;
+  double learning_rate = 0;  ///< That the step used.
+  std::int64_t epoch = 0;    ///< From 0 on.
 };
 
 /// One training run, on every rank that takes part. It decides nothing about training; it counts, times, records and
@@ -74,10 +74,13 @@ class Run {
   /// Adds to the metrics of the step that ended how long this rank has waited for others in it.
   void set_exposed_communication(std::chrono::nanoseconds waited);
 
+  /// Whether this step ends with an evaluation.
   [[nodiscard]] bool validation_is_due();
+  /// @param loss  Of that evaluation, in nats per token.
   void set_validation_loss(double loss);
   /// Shows the progress line and writes the step to metrics.jsonl.
   void print_step();
+  /// Whether this step ends with a checkpoint.
   [[nodiscard]] bool checkpoint_is_due() const;
   /// Saves a checkpoint, atomically. @throws IoError  The disk failed; earlier checkpoints are untouched.
   void save(const nn::Module& model, const optim::Optimizer& optimizer, const data::Sampler& sampler);
@@ -89,6 +92,7 @@ class Run {
   /// @return  The program's exit status: 0, or 130 where a signal stopped the run.
   [[nodiscard]] int finish();
 
+  /// The run's folder; empty on ranks that write nothing.
   [[nodiscard]] const std::filesystem::path& folder() const noexcept { return folder_; }
   [[nodiscard]] trace::Recorder& recorder() noexcept { return *recorder_; }  ///< For spans of one's own.
 

@@ -8,7 +8,7 @@
 
 namespace lockstep::run {
 
-/// Makes a new folder `out`/<date>-<label>-<n> with the first free n from 1 on. mkdir decides who gets a name, so two
+/// Makes a new folder `out/DATE-LABEL-N` with the first free N from 1 on. mkdir decides who gets a name, so two
 /// jobs that start at once never share a folder.
 /// @param now  For the date (local time).
 /// @throws IoError  `out` cannot be made or written; names it.

@@ -23,6 +23,7 @@ class StepClock {
   /// @param step             Of the spans.
   /// @param loader_waiting   What DataLoader::time_waited() says; the growth since the last call is this step's wait.
   void begin(std::int64_t step, std::chrono::nanoseconds loader_waiting);
+  /// Ends the phase before and begins `phase`.
   void enter(Phase phase);
   /// Fills the durations of `metrics`.
   void end(StepMetrics& metrics);

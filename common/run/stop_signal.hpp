@@ -14,6 +14,7 @@ class StopSignal {
   StopSignal(const StopSignal&) = delete;
   StopSignal& operator=(const StopSignal&) = delete;
 
+  /// Whether the signal has come. Any thread.
   [[nodiscard]] bool was_received() const noexcept;
 
  private:

@@ -13,8 +13,8 @@ namespace lockstep::run {
 
 /// Who trains together. The default is one process alone. All ranks call sum and share in the same order.
 struct Team {
-  int rank = 0;
-  int world_size = 1;
+  int rank = 0;         ///< In [0, world_size).
+  int world_size = 1;   ///< At least 1.
   std::string backend;  ///< For the banner, such as "ring over TCP"; empty for one process alone.
   std::function<void(std::span<double>)> sum;                 ///< Replaces the values by their sums over all ranks.
   std::function<std::string(const std::string& text)> share;  ///< Rank 0's text, on every rank.
@@ -23,9 +23,9 @@ struct Team {
 
 /// What the banner and the report say beside the options.
 struct RunFacts {
-  std::int64_t parameters = 0;
-  std::int64_t training_samples = 0;
-  std::int64_t validation_samples = 0;
+  std::int64_t parameters = 0;          ///< Elements of all parameters; a tied weight counts once.
+  std::int64_t training_samples = 0;    ///< In an epoch, over all ranks.
+  std::int64_t validation_samples = 0;  ///< In an evaluation, over all ranks.
 };
 
 }  // namespace lockstep::run

@@ -16,29 +16,29 @@ namespace lockstep::run {
 /// What a training program was asked to do. The members' initial values are the defaults that --help shows.
 struct TrainOptions {
   std::filesystem::path data_path;  ///< Empty: the course text.
-  std::string model = "tiny";
-  std::string device = "cpu";
-  std::int64_t batch_size = 0;  ///< Global: samples per step over all ranks. After parsing never 0.
-  std::int64_t steps = 1000;    ///< Updates in all.
-  std::int64_t epochs = 0;      ///< If not 0, decides the number of updates in place of `steps`.
-  std::uint64_t seed = 1;
+  std::string model = "tiny";       ///< Name of a configuration.
+  std::string device = "cpu";       ///< Where the model lives.
+  std::int64_t batch_size = 0;      ///< Global: samples per step over all ranks. After parsing never 0.
+  std::int64_t steps = 1000;        ///< Updates in all.
+  std::int64_t epochs = 0;          ///< If not 0, decides the number of updates in place of `steps`.
+  std::uint64_t seed = 1;           ///< Of weights, order and dropout.
 
-  double learning_rate = 2e-3;
-  double min_learning_rate = 2e-4;
-  std::int64_t warmup_steps = 50;
-  double weight_decay = 0.1;
-  double clip = 1.0;  ///< 0: no clipping.
-  double dropout = 0.0;
+  double learning_rate = 2e-3;      ///< The largest one.
+  double min_learning_rate = 2e-4;  ///< At the end of the cosine.
+  std::int64_t warmup_steps = 50;   ///< In which it rises linearly from 0.
+  double weight_decay = 0.1;        ///< AdamW's, of matrices and embeddings.
+  double clip = 1.0;                ///< 0: no clipping.
+  double dropout = 0.0;             ///< Probability; 0: none.
 
-  std::filesystem::path out = "runs";
-  std::int64_t save_every = 200;      ///< 0: only at the end.
-  std::int64_t validate_every = 100;  ///< 0: only at the end.
-  std::int64_t stop_after = 0;        ///< 0: never.
-  std::string prompt = "The ";
-  std::int64_t sample_tokens = 300;
+  std::filesystem::path out = "runs";  ///< Where the run folder is made.
+  std::int64_t save_every = 200;       ///< 0: only at the end.
+  std::int64_t validate_every = 100;   ///< 0: only at the end.
+  std::int64_t stop_after = 0;         ///< 0: never.
+  std::string prompt = "The ";         ///< What the generated text begins with.
+  std::int64_t sample_tokens = 300;    ///< Length of the generated text; 0: none.
 
   std::filesystem::path export_initial;  ///< Empty: nothing is written.
-  bool log_batches = false;
+  bool log_batches = false;              ///< Adds each step's sample numbers to metrics.jsonl.
 
   std::optional<std::filesystem::path> resume;  ///< The run folder to continue.
 
@@ -58,7 +58,7 @@ struct TrainOptions {
 
 /// What a command line means: options, or nothing to do but end.
 struct ParsedTrainOptions {
-  TrainOptions options;
+  TrainOptions options;          ///< As given, or their defaults.
   std::optional<int> exit_code;  ///< Set where the program is to end: help was shown, or the command line is wrong.
 };
 

@@ -81,9 +81,9 @@ TEST_CASE("a ring that sends first works with small chunks and hangs with large 
   CHECK_THAT(small.out, ContainsSubstring("rank 2: sent and received 1000 bytes\n"));
   const test::Finished large = run({"send_first", "--bytes", "33554432", "--timeout", "0.5"});
   CHECK(large.exit_code == 1);
-  CHECK_THAT(large.out, ContainsSubstring("rank 0: rank 1 took no data for 0.5 s") &&
-                            ContainsSubstring("rank 1: rank 2 took no data for 0.5 s") &&
-                            ContainsSubstring("rank 2: rank 0 took no data for 0.5 s"));
+  CHECK_THAT(large.out, ContainsSubstring("rank 0: rank 1 took no data for ") &&
+                            ContainsSubstring("rank 1: rank 2 took no data for ") &&
+                            ContainsSubstring("rank 2: rank 0 took no data for "));
 }
 
 TEST_CASE("ring_steps fits a terminal of 80 columns and colours every rank", "[ring][chapter]") {
