@@ -1,7 +1,5 @@
 #include "net/frame.hpp"
 
-#include <xxhash.h>
-
 #include <algorithm>
 
 #include "base/error.hpp"
@@ -34,8 +32,6 @@ FrameHeader decode(std::span<const std::byte> bytes) {
 }
 
 }  // namespace
-
-std::uint64_t checksum(std::span<const std::byte> bytes) noexcept { return XXH3_64bits(bytes.data(), bytes.size()); }
 
 EncodedHeader seal(FrameHeader header, std::span<const std::byte> payload) noexcept {
   EncodedHeader bytes{};
