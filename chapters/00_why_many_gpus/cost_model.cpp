@@ -54,7 +54,7 @@ double rounded_to_one_digit(double value) {
 
 std::span<const KnownLink> known_links() noexcept { return kLinks; }
 
-const KnownLink& known_link(const std::string& name) {
+const KnownLink& known_link(std::string_view name) {
   std::string known;
   for (const KnownLink& link : kLinks) {
     if (is_same_name(link.name, name)) return link;

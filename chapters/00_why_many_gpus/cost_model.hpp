@@ -45,7 +45,7 @@ struct KnownLink {
 
 /// The link of that name; case counts for nothing.
 /// @throws UsageError  There is none; names those that there are.
-[[nodiscard]] const KnownLink& known_link(const std::string& name);
+[[nodiscard]] const KnownLink& known_link(std::string_view name);
 
 /// One direction of a known link.
 [[nodiscard]] Link one_way(const KnownLink& known) noexcept;

@@ -185,7 +185,7 @@ Verdict judge(const Outcome& outcome) {
 
 std::span<const Attack> attacks() { return kAttacks; }
 
-const Attack& attack_named(const std::string& name) {
+const Attack& attack_named(std::string_view name) {
   const auto found = std::find_if(kAttacks.begin(), kAttacks.end(), [&](const Attack& a) { return a.name == name; });
   if (found != kAttacks.end()) return *found;
   std::string names;

@@ -26,7 +26,7 @@ struct Attack {
 [[nodiscard]] std::span<const Attack> attacks();
 
 /// @throws UsageError  No such attack; says which there are.
-[[nodiscard]] const Attack& attack_named(const std::string& name);
+[[nodiscard]] const Attack& attack_named(std::string_view name);
 
 /// Whether the server held, and one line that says what happened.
 struct Verdict {
