@@ -93,13 +93,14 @@ def median(values):
     return statistics.median(values) if values else None
 
 
-def write_record(path, title, rows):
-    """Writes a measurement with everything needed to repeat it."""
+def write_record(path, title, rows, **more):
+    """Writes a measurement with everything needed to repeat it; `more` are fields that are no rows."""
     record = {
         "title": title,
         "date": datetime.date.today().isoformat(),
         "command": "lockstep bench " + " ".join([os.path.splitext(os.path.basename(sys.argv[0]))[0], *sys.argv[1:]]),
         "machine": machine(),
+        **more,
         "rows": rows,
     }
     with open(path, "w", encoding="utf-8") as out:

@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "course/derived_file.hpp"
+#include "measured.hpp"
 
 namespace lockstep::checks {
 
@@ -14,12 +15,6 @@ namespace {
 namespace fs = std::filesystem;
 
 using Lines = std::vector<std::string>;
-
-/// A path written in `file`, as a path below the root.
-std::string resolve(const MarkdownFile& file, const std::string& path) {
-  if (path.empty()) return file.text.name;
-  return (fs::path(file.text.name).parent_path() / path).lexically_normal().generic_string();
-}
 
 bool is_outside(const std::string& target) {
   return target.find("://") != std::string::npos || target.starts_with("mailto:");
@@ -57,7 +52,7 @@ bool matches_from(const Lines& excerpt, std::size_t i, const Lines& lines, std::
 
 std::string check_target(const fs::path& root, const MarkdownFile& file, const std::string& target) {
   const std::size_t hash = target.find('#');
-  const std::string path = resolve(file, target.substr(0, hash));
+  const std::string path = resolve_path(file, target.substr(0, hash));
   if (path.starts_with("..")) return "leaves the project";
   if (!fs::exists(root / path)) return "does not exist";
   if (hash == std::string::npos) return "";
@@ -113,7 +108,7 @@ std::string check_block(const fs::path& root, const MarkdownFile& file, const Fe
                ? "shows C++ without a link to its lines above it (or <!-- sketch -->)"
                : "";
   }
-  const std::string path = resolve(file, range->path);
+  const std::string path = resolve_path(file, range->path);
   if (!fs::exists(root / path)) return "";  // check_links says so
   const Lines lines = read_project_file(root, path).lines;
   if (shows_lines(block.lines, lines, range->first, range->last)) return "";
@@ -192,7 +187,7 @@ Problems check_counts(const fs::path& root, const MarkdownFile& file) {
   for (std::size_t index = 0; index < lines.size(); ++index) {
     const auto comment = comment_on(lines[index]);
     if (!comment || !comment->starts_with("counts:")) continue;
-    const std::string path = resolve(file, std::string(course::trim(std::string_view(*comment).substr(7))));
+    const std::string path = resolve_path(file, std::string(course::trim(std::string_view(*comment).substr(7))));
     const auto pair = fs::exists(root / path) ? course::load_derived_pair(root, path) : std::nullopt;
     if (!pair) {
       problems.push_back(concat(file.text.place(index), " counts ", path, ", which is no derived file"));
@@ -218,20 +213,21 @@ Problems check_lessons(const fs::path& root) {
   for (const std::string& path : select_files(project_files(root), "", {".md"})) {
     const MarkdownFile file = parse_markdown(read_project_file(root, path));
     const bool is_lesson = path.starts_with("chapters/");
-    for (const Problems& found : {check_links(root, file), check_subset(file), check_excerpts(root, file, is_lesson),
-                                  check_counts(root, file)}) {
+    for (const Problems& found :
+         {check_links(root, file), check_subset(file), check_excerpts(root, file, is_lesson), check_counts(root, file),
+          check_measured(root, file), is_lesson || path == "README.md" ? check_unmarked_tables(file) : Problems{}}) {
       problems.insert(problems.end(), found.begin(), found.end());
     }
   }
   return problems;
 }
 
-Lines with_updated_ranges(const fs::path& root, const MarkdownFile& file) {
-  Lines lines = file.text.lines;
+Lines with_updates(const fs::path& root, const MarkdownFile& file) {
+  Lines lines = with_measured_values(root, file).lines;
   for (const FencedBlock& block : file.blocks) {
     const auto range = line_range_in(block.line_above);
-    if (!range || !fs::exists(root / resolve(file, range->path))) continue;
-    const Lines code = read_project_file(root, resolve(file, range->path)).lines;
+    if (!range || !fs::exists(root / resolve_path(file, range->path))) continue;
+    const Lines code = read_project_file(root, resolve_path(file, range->path)).lines;
     if (shows_lines(block.lines, code, range->first, range->last)) continue;
     const auto found = find_excerpt(block.lines, code);
     if (!found) continue;

@@ -1,7 +1,7 @@
 #pragma once
 /// @file
-/// Holds the project's Markdown against its files: links, excerpts, counts, and the subset that GitHub and Doxygen 1.9
-/// both render. The conventions are those of docs/CONTRIBUTING.md.
+/// Holds the project's Markdown against its files: links, excerpts, counts, measurements, and the subset that GitHub
+/// and Doxygen 1.9 both render. The conventions are those of docs/CONTRIBUTING.md.
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -33,8 +33,8 @@ namespace lockstep::checks {
 [[nodiscard]] bool shows_lines(const std::vector<std::string>& excerpt, const std::vector<std::string>& lines,
                                std::size_t first, std::size_t last);
 
-/// The file's lines with the ranges of its excerpts put right where the excerpt stands exactly once in the file that
-/// its link names.
-[[nodiscard]] std::vector<std::string> with_updated_ranges(const std::filesystem::path& root, const MarkdownFile& file);
+/// The file's lines with its measured numbers put right (measured.hpp), and the ranges of its excerpts where the
+/// excerpt stands exactly once in the file that its link names.
+[[nodiscard]] std::vector<std::string> with_updates(const std::filesystem::path& root, const MarkdownFile& file);
 
 }  // namespace lockstep::checks

@@ -80,7 +80,7 @@ TEST_CASE("Counts in the text are those of the derived file", "[course]") {
 TEST_CASE("Ranges of excerpts whose code has moved are put right", "[course]") {
   const TemporaryTree tree(Files{{"a.cpp", kCode}});
   const auto update = [&](const std::string& text) {
-    return with_updated_ranges(tree.root(), parse_markdown({"a.md", lockstep::course::split_lines(text)}))[0];
+    return with_updates(tree.root(), parse_markdown({"a.md", lockstep::course::split_lines(text)}))[0];
   };
   CHECK(update("[a](a.cpp#L1-L3):\n```cpp\nif (ready) {\n  go();\n}\n```\n") == "[a](a.cpp#L3-L5):");
   CHECK(update("[a](a.cpp#L1-L3)\n```cpp\nint main() {\n…\n}\n```\n") == "[a](a.cpp#L2-L6)");

@@ -1,6 +1,7 @@
 #include "markdown.hpp"
 
 #include <cctype>
+#include <filesystem>
 #include <regex>
 
 namespace lockstep::checks {
@@ -101,6 +102,11 @@ MarkdownFile parse_markdown(course::TextFile text) {
   read_links(file);
   read_anchors(file);
   return file;
+}
+
+std::string resolve_path(const MarkdownFile& file, const std::string& path) {
+  if (path.empty()) return file.text.name;
+  return (std::filesystem::path(file.text.name).parent_path() / path).lexically_normal().generic_string();
 }
 
 std::optional<LineRange> parse_line_range(std::string_view target) {

@@ -45,6 +45,9 @@ struct MarkdownFile {
 /// Takes a file apart. An unclosed fence runs to the end.
 [[nodiscard]] MarkdownFile parse_markdown(course::TextFile text);
 
+/// A path written in `file`, as a path below the root; the file itself where it is empty.
+[[nodiscard]] std::string resolve_path(const MarkdownFile& file, const std::string& path);
+
 /// The range in a link's target, or nothing where the target names no lines.
 [[nodiscard]] std::optional<LineRange> parse_line_range(std::string_view target);
 

@@ -1,4 +1,4 @@
-// Puts the line numbers of the excerpts in all lessons right after code has moved.
+// Puts the lessons right: line numbers of excerpts after code has moved, numbers after they were measured again.
 #include <fstream>
 #include <iostream>
 
@@ -10,7 +10,7 @@ int main(int argc, char** argv) {
   try {
     for (const std::string& path : select_files(project_files(root), "", {".md"})) {
       const MarkdownFile file = parse_markdown(read_project_file(root, path));
-      const std::vector<std::string> lines = with_updated_ranges(root, file);
+      const std::vector<std::string> lines = with_updates(root, file);
       if (lines == file.text.lines) continue;
       std::ofstream out(root / path);
       for (const std::string& line : lines) out << line << '\n';

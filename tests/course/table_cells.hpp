@@ -1,0 +1,25 @@
+#pragma once
+/// @file
+/// Cells of a Markdown table's row, or of a line of columns that a program has printed.
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace lockstep::checks {
+
+/// One cell of a line, trimmed.
+struct Cell {
+  std::size_t begin = 0;  ///< Where its text begins in the line.
+  std::string text;
+};
+
+/// The cells of "| a | b |", or of "a  b": two blanks or more stand between the columns of a program's output.
+[[nodiscard]] std::vector<Cell> cells_of(const std::string& line);
+
+/// Writes `text` in a cell's place. Columns of output go on ending where they ended, as far as there is room.
+void replace_cell(std::string& line, const Cell& cell, std::string text);
+
+/// The number that a cell shows, if it shows just that: "9.42", "1 KiB" (1024), "4 MiB", "1 GiB".
+[[nodiscard]] std::optional<double> number_in(const std::string& text);
+
+}  // namespace lockstep::checks
