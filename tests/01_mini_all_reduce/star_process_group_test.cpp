@@ -26,6 +26,7 @@ TEST_CASE("the star reduces rightly in many segments", "[star][chapter][multiran
 }
 TEST_CASE("the star's bits are equal on all ranks and in every run", "[star][chapter][multirank]") {
   test::check_bits_repeat(kStar);
+  test::check_bits_repeat(kSmallSegments);
 }
 TEST_CASE("NaN propagates through the star", "[star][chapter][multirank]") { test::check_nan_propagates(kStar); }
 TEST_CASE("the star broadcasts from every root", "[star][chapter][multirank]") {

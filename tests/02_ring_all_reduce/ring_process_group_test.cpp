@@ -52,6 +52,7 @@ TEST_CASE("the ring reduces rightly in many segments", "[ring][chapter][multiran
 }
 TEST_CASE("the ring's bits are equal on all ranks and in every run", "[ring][chapter][multirank]") {
   test::check_bits_repeat(kRing);
+  test::check_bits_repeat(kSmallSegments);
 }
 TEST_CASE("NaN propagates round the ring", "[ring][chapter][multirank]") { test::check_nan_propagates(kRing); }
 TEST_CASE("the ring broadcasts from every root", "[ring][chapter][multirank]") {

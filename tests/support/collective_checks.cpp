@@ -1,12 +1,12 @@
 #include "support/collective_checks.hpp"
 
 #include <atomic>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <set>
 
-#include "base/philox.hpp"
 #include "support/catch.hpp"
 #include "support/collective_elements.hpp"
 
@@ -82,22 +82,119 @@ std::string run_cases(ProcessGroup& group, const std::vector<Case>& cases) {
   return "";
 }
 
-std::vector<float> random_floats(int rank, std::size_t count) {
-  PhiloxSequence words(99, static_cast<std::uint64_t>(rank));
-  std::vector<float> values(count);
-  for (float& value : values) value = normal_floats(words.next_word(), words.next_word())[0];
-  return values;
+// What reduces: with rounding, the order of the ranks shows in the bits.
+enum class Way { kAllReduce, kReduce, kReduceScatter };
+
+struct RandomCase {
+  Way way;
+  DType dtype;
+  ReduceOp op;
+  std::size_t count;  // of the result on one rank
+};
+
+std::vector<RandomCase> random_cases() {
+  std::vector<RandomCase> cases;
+  for (const Way way : {Way::kAllReduce, Way::kReduce, Way::kReduceScatter}) {
+    for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {
+      for (const ReduceOp op : {ReduceOp::kSum, ReduceOp::kMean, ReduceOp::kProduct}) {
+        for (const std::size_t count : {37U, 4099U}) cases.push_back({way, dtype, op, count});
+      }
+    }
+  }
+  return cases;
 }
 
-std::vector<float> random_sum(const GroupFactory& make_group, JobContext context, std::size_t count) {
-  const auto group = make_group(std::move(context));
-  std::vector<float> values = random_floats(group->rank(), count);
-  group->all_reduce(comm::host_buffer(std::span(values)), ReduceOp::kMean).synchronize();
-  return values;
+std::string describe(const RandomCase& test) {
+  constexpr const char* kNames[] = {"all_reduce", "reduce", "reduce_scatter"};
+  return concat(kNames[static_cast<int>(test.way)], ", ", name_of(test.op), " of ", test.count, " ", test.dtype);
 }
 
-bool have_same_bits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+int root_of(int world_size) { return world_size - 1; }
+
+std::size_t input_count(const RandomCase& test, int world_size) {
+  return test.way == Way::kReduceScatter ? test.count * static_cast<std::size_t>(world_size) : test.count;
+}
+
+// Exact: a double holds every float and every bfloat16.
+template <typename T>
+std::vector<double> as_doubles(const std::vector<T>& values) {
+  std::vector<double> doubles(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if constexpr (std::is_same_v<T, BFloat16>)
+      doubles[i] = std::bit_cast<float>(std::uint32_t{values[i].bits} << 16);
+    else
+      doubles[i] = values[i];
+  }
+  return doubles;
+}
+
+// What this rank ends with; nothing where the root alone has the result.
+template <typename T>
+std::vector<double> reduce_random(ProcessGroup& group, const RandomCase& test) {
+  std::vector<T> values = random_values<T>(group.rank(), input_count(test, group.world_size()));
+  const int root = root_of(group.world_size());
+  if (test.way == Way::kAllReduce) {
+    group.all_reduce(buffer_of(values), test.op).synchronize();
+  } else if (test.way == Way::kReduce) {
+    group.reduce(buffer_of(values), root, test.op).synchronize();
+    if (group.rank() != root) values.clear();
+  } else {
+    std::vector<T> part(test.count);
+    group.reduce_scatter(buffer_of(part), buffer_of(values), test.op).synchronize();
+    values = part;
+  }
+  return as_doubles(values);
+}
+
+using Results = std::vector<std::vector<double>>;  // of a rank, case by case
+
+std::vector<Results> reduce_random_cases(const GroupFactory& make_group, int world_size) {
+  return run_ranks_for<Results>(world_size, [&](JobContext context) {
+    const auto group = make_group(std::move(context));
+    Results results;
+    for (const RandomCase& test : random_cases()) {
+      const bool is_float = test.dtype == DType::kFloat32;
+      results.push_back(is_float ? reduce_random<float>(*group, test) : reduce_random<BFloat16>(*group, test));
+    }
+    return results;
+  });
+}
+
+bool have_same_bits(const std::vector<double>& a, const std::vector<double>& b) {
+  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0);
+}
+
+// The result of all ranks together.
+std::vector<double> whole_result(const RandomCase& test, const std::vector<Results>& ranks, std::size_t number) {
+  if (test.way == Way::kAllReduce) return ranks.front()[number];
+  std::vector<double> whole;
+  for (const Results& rank : ranks) whole.insert(whole.end(), rank[number].begin(), rank[number].end());
+  return whole;
+}
+
+// How far the worst element is from the exact one, in what rounding allows: below 1 is right. The P - 1 operations and
+// the division each change a value by at most the share u of it (half a unit in the last place), so the result is off
+// by less than (1 + u)^(P + 1) - 1 of the sum of all magnitudes, or of the product (Higham, "Accuracy and Stability of
+// Numerical Algorithms", 2002, chapter 4; one more for a division by way of 1 / P).
+double worst_error(const RandomCase& test, int world_size, const std::vector<double>& result) {
+  const bool is_float = test.dtype == DType::kFloat32, is_product = test.op == ReduceOp::kProduct;
+  const double share = std::pow(1 + (is_float ? 0x1.0p-24 : 0x1.0p-8), world_size + 1) - 1;
+  std::vector<double> exact(result.size(), is_product ? 1 : 0), magnitude = exact;
+  for (int rank = 0; rank < world_size; ++rank) {
+    const auto values = is_float ? as_doubles(random_values<float>(rank, result.size()))
+                                 : as_doubles(random_values<BFloat16>(rank, result.size()));
+    for (std::size_t i = 0; i < result.size(); ++i) {
+      exact[i] = is_product ? exact[i] * values[i] : exact[i] + values[i];
+      magnitude[i] = is_product ? std::abs(exact[i]) : magnitude[i] + std::abs(values[i]);
+    }
+  }
+  const double divisor = test.op == ReduceOp::kMean ? world_size : 1;
+  double worst = 0;
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    const double allowed = share * magnitude[i] / divisor;
+    worst = std::max(worst, std::abs(result[i] - exact[i] / divisor) / std::max(allowed, 1e-300));
+  }
+  return worst;
 }
 
 }  // namespace
@@ -112,27 +209,20 @@ void check_all_reduce(const GroupFactory& make_group, std::int64_t largest_count
 }
 
 void check_bits_repeat(const GroupFactory& make_group) {
-  constexpr std::size_t kCount = 4099;
+  const std::vector<RandomCase> cases = random_cases();
   for (const int world_size : {2, 3, 5}) {
-    const auto run = [&] {
-      return run_ranks_for<std::vector<float>>(
-          world_size, [&](JobContext context) { return random_sum(make_group, std::move(context), kCount); });
-    };
-    const auto first = run();
-    for (const auto& values : first) CHECK(have_same_bits(values, first[0]));
-    const auto second = run();
-    for (const auto& values : second) CHECK(have_same_bits(values, first[0]));
-
-    std::vector<double> mean(kCount);
-    for (int rank = 0; rank < world_size; ++rank) {
-      const std::vector<float> values = random_floats(rank, kCount);
-      for (std::size_t i = 0; i < kCount; ++i) mean[i] += static_cast<double>(values[i]) / world_size;
+    const auto first = reduce_random_cases(make_group, world_size);
+    const auto second = reduce_random_cases(make_group, world_size);
+    for (std::size_t number = 0; number < cases.size(); ++number) {
+      CAPTURE(world_size, describe(cases[number]));
+      const std::vector<double> whole = whole_result(cases[number], first, number);
+      CHECK(whole.size() == input_count(cases[number], world_size));
+      CHECK(worst_error(cases[number], world_size, whole) < 1);
+      for (int rank = 0; rank < world_size; ++rank) {
+        CHECK(have_same_bits(second[rank][number], first[rank][number]));
+        if (cases[number].way == Way::kAllReduce) CHECK(have_same_bits(first[rank][number], whole));
+      }
     }
-    // P - 1 additions and a division of values below 6 in magnitude: each rounds by at most half a unit in the last
-    // place of a partial sum below 32, that is 2^-20, so P * 2^-20 is never reached.
-    double largest_error = 0;
-    for (std::size_t i = 0; i < kCount; ++i) largest_error = std::max(largest_error, std::abs(mean[i] - first[0][i]));
-    CHECK(largest_error < world_size * 0x1.0p-20);
   }
 }
 

@@ -15,7 +15,8 @@ using GroupFactory = std::function<std::unique_ptr<comm::ProcessGroup>(comm::Job
 /// and operation: right on every rank, element by element.
 void check_all_reduce(const GroupFactory& make_group, std::int64_t largest_count);
 
-/// Sums of random floats: the same bits on all ranks, and again in a second job; right within rounding.
+/// Sums, means and products of random float32 and bfloat16 by all_reduce, reduce and reduce_scatter: the same bits
+/// again in a second job, for all_reduce on all ranks, and right within rounding.
 void check_bits_repeat(const GroupFactory& make_group);
 
 /// NaN on one rank arrives on all, through every operation, and nowhere else.

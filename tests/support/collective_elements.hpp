@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/philox.hpp"
 #include "support/catch.hpp"
 #include "support/collective_checks.hpp"
 #include "support/run_ranks.hpp"
@@ -25,7 +26,7 @@ inline const std::vector<ReduceOp> kOps{ReduceOp::kSum, ReduceOp::kProduct, Redu
 inline const std::vector<DType> kDTypes{DType::kFloat32, DType::kFloat64, DType::kBFloat16, DType::kInt32,
                                         DType::kInt64};
 
-// A small integer as an element; every dtype holds those exactly.
+// A value as an element. Every dtype holds small integers exactly; of others bfloat16 keeps the upper bits.
 template <typename T>
 T element(double value) {
   if constexpr (std::is_same_v<T, BFloat16>) {
@@ -41,6 +42,15 @@ T element(double value) {
 template <typename T>
 bool is_equal(T a, T b) {
   return std::memcmp(&a, &b, sizeof a) == 0;
+}
+
+// Standard normal values, the same in every run; ranks differ.
+template <typename T>
+std::vector<T> random_values(int rank, std::size_t count) {
+  PhiloxSequence words(99, static_cast<std::uint64_t>(rank));
+  std::vector<T> values(count);
+  for (T& value : values) value = element<T>(normal_floats(words.next_word(), words.next_word())[0]);
+  return values;
 }
 
 // Calls `body` with a value of the element type of `dtype`.
@@ -72,9 +82,9 @@ inline double contribution(int rank, std::int64_t index, int world_size, DType d
   const std::int64_t mixed = rank + index;
   switch (op) {
     case ReduceOp::kSum:
-      // Decodable: digit (rank + index) mod 8 in base 8 says how often the rank was counted. bfloat16 has 8 bits.
-      return dtype == DType::kBFloat16 ? static_cast<double>(mixed % 5 + 1)
-                                       : std::pow(8.0, static_cast<double>(mixed % 8));
+      // Decodable: digit (rank + index) mod 8 in base 8 says how often the rank was counted. bfloat16 has 8 bits:
+      // base 2.
+      return std::pow(dtype == DType::kBFloat16 ? 2.0 : 8.0, static_cast<double>(mixed % 8));
     case ReduceOp::kProduct:
       return static_cast<double>(mixed % 2 + 1);
     case ReduceOp::kMin:
