@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/error.hpp"
+#include "base/timing.hpp"
 #include "run/metrics.hpp"
 #include "run/rank_summary.hpp"
 #include "run/readable.hpp"
@@ -51,11 +52,8 @@ std::vector<double> smoothed(const std::vector<double>& values) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     const std::size_t begin = i - std::min(i, half_window);
     const std::size_t end = std::min(values.size(), i + half_window + 1);
-    std::vector<double> window(values.begin() + static_cast<std::ptrdiff_t>(begin),
-                               values.begin() + static_cast<std::ptrdiff_t>(end));
-    const auto middle = window.begin() + static_cast<std::ptrdiff_t>(window.size() / 2);
-    std::nth_element(window.begin(), middle, window.end());
-    result[i] = *middle;
+    result[i] = median(
+        {values.begin() + static_cast<std::ptrdiff_t>(begin), values.begin() + static_cast<std::ptrdiff_t>(end)});
   }
   return result;
 }

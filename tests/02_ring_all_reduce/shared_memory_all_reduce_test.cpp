@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "base/error.hpp"
-#include "base/philox.hpp"
 #include "support/catch.hpp"
+#include "support/collective_elements.hpp"
 #include "support/run_ranks.hpp"
 
 using namespace lockstep;
@@ -19,8 +19,6 @@ using test::run_ranks;
 using test::run_ranks_for;
 
 namespace {
-
-const std::vector<ReduceOp> kOps{ReduceOp::kSum, ReduceOp::kProduct, ReduceOp::kMin, ReduceOp::kMax, ReduceOp::kMean};
 
 Deadline soon() { return Deadline::after(20s); }
 
@@ -81,64 +79,17 @@ class Member {
 };
 
 template <typename T>
-T from_double(double value) {
-  if constexpr (std::is_same_v<T, BFloat16>) {
-    const auto single = static_cast<float>(value);
-    std::uint32_t bits = 0;
-    std::memcpy(&bits, &single, sizeof bits);
-    return {static_cast<std::uint16_t>(bits >> 16)};
-  } else {
-    return static_cast<T>(value);
-  }
-}
-
-// Small integers that every dtype holds exactly. For sums rank r contributes a power of 8 (bfloat16: of 2), so the
-// result, written in that base, says how often each rank was counted.
-double contribution(int rank, std::int64_t index, int world_size, bool is_bfloat16, ReduceOp op) {
-  const auto mixed = static_cast<double>((rank + index) % 8);
-  switch (op) {
-    case ReduceOp::kSum:
-      return std::pow(is_bfloat16 ? 2.0 : 8.0, mixed);
-    case ReduceOp::kProduct:
-      return static_cast<double>((rank + index) % 2 + 1);
-    case ReduceOp::kMin:
-    case ReduceOp::kMax:
-      return static_cast<double>((7 * rank + 3 * index) % 11 - 5);
-    case ReduceOp::kMean:
-      return static_cast<double>(world_size * ((rank + index) % 4));
-  }
-  return 0;
-}
-
-double expected(std::int64_t index, int world_size, bool is_bfloat16, ReduceOp op) {
-  double result = contribution(0, index, world_size, is_bfloat16, op);
-  for (int rank = 1; rank < world_size; ++rank) {
-    const double value = contribution(rank, index, world_size, is_bfloat16, op);
-    if (op == ReduceOp::kProduct)
-      result *= value;
-    else if (op == ReduceOp::kMin)
-      result = std::min(result, value);
-    else if (op == ReduceOp::kMax)
-      result = std::max(result, value);
-    else
-      result += value;
-  }
-  return op == ReduceOp::kMean ? result / world_size : result;
-}
-
-template <typename T>
 std::string run_case(Member& member, std::size_t count, ReduceOp op) {
-  constexpr bool kIsBFloat16 = std::is_same_v<T, BFloat16>;
   const int world_size = member.context().world_size;
   const std::span<T> values = member.buffer<T>(count);
   for (std::size_t i = 0; i < count; ++i) {
-    values[i] =
-        from_double<T>(contribution(member.context().rank, static_cast<std::int64_t>(i), world_size, kIsBFloat16, op));
+    values[i] = test::element<T>(
+        test::contribution(member.context().rank, static_cast<std::int64_t>(i), world_size, dtype_of<T>, op));
   }
   member.reduce(values, op);
   for (std::size_t i = 0; i < count; ++i) {
-    const T wanted = from_double<T>(expected(static_cast<std::int64_t>(i), world_size, kIsBFloat16, op));
-    if (std::memcmp(&values[i], &wanted, sizeof(T)) == 0) continue;
+    const T wanted = test::element<T>(test::expected(static_cast<std::int64_t>(i), world_size, dtype_of<T>, op));
+    if (test::is_equal(values[i], wanted)) continue;
     return concat("rank ", member.context().rank, ": ", name_of(op), " of ", count, " ", dtype_of<T>, ": element ", i);
   }
   (void)member.memory().all_gather({}, "test", soon());  // nobody frees its block while others look
@@ -147,7 +98,7 @@ std::string run_case(Member& member, std::size_t count, ReduceOp op) {
 
 template <typename T>
 std::string run_ops(Member& member, std::size_t count) {
-  for (const ReduceOp op : kOps) {
+  for (const ReduceOp op : test::kOps) {
     if (const std::string problem = run_case<T>(member, count, op); !problem.empty()) return problem;
   }
   return "";
@@ -161,17 +112,10 @@ std::string run_all(Member& member, std::size_t count) {
   return "";
 }
 
-std::vector<float> random_floats(int rank, std::size_t count) {
-  PhiloxSequence words(99, static_cast<std::uint64_t>(rank));
-  std::vector<float> values(count);
-  for (float& value : values) value = normal_floats(words.next_word(), words.next_word())[0];
-  return values;
-}
-
 std::vector<float> random_mean(const JobContext& context, Place place, std::size_t count) {
   Member member(context, place);
   const std::span<float> values = member.buffer<float>(count);
-  std::ranges::copy(random_floats(context.rank, count), values.begin());
+  std::ranges::copy(test::random_values<float>(context.rank, count), values.begin());
   member.reduce(values, ReduceOp::kMean);
   return {values.begin(), values.end()};
 }
@@ -229,7 +173,7 @@ TEST_CASE("all ways through shared memory give the same bits on all ranks, again
     for (std::size_t i = 0; i < first.size(); ++i) {
       double mean = 0;
       for (int rank = 0; rank < world_size; ++rank)
-        mean += random_floats(rank, first.size())[i] / double{1.0 * world_size};
+        mean += test::random_values<float>(rank, first.size())[i] / double{1.0 * world_size};
       largest_error = std::max(largest_error, std::abs(mean - first[i]));
     }
     CHECK(largest_error < world_size * 0x1.0p-20);
@@ -253,7 +197,7 @@ TEST_CASE("NaN arrives on all ranks through shared memory, and nowhere else", "[
   for (const Place place : kPlaces) {
     const auto problems = run_ranks_for<std::string>(3, [&](const JobContext& context) -> std::string {
       Member member(context, place);
-      for (const ReduceOp op : kOps) {
+      for (const ReduceOp op : test::kOps) {
         const std::span<float> values = member.buffer<float>(100);
         std::ranges::fill(values, 2.0F);
         if (context.rank == 1) values[44] = std::nanf("");

@@ -18,6 +18,7 @@
 #include "base/deadline.hpp"
 #include "base/error.hpp"
 #include "base/terminal.hpp"
+#include "base/timing.hpp"
 #include "base/unique_fd.hpp"
 #include "net/tcp_listener.hpp"
 #include "net/tcp_socket.hpp"
@@ -28,16 +29,6 @@ using namespace lockstep;
 using namespace lockstep::plan;
 
 using Bytes = std::vector<std::byte>;
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
-// The median says what usually happens; the mean would be moved by the one time that the scheduler looked elsewhere.
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 // Bytes per second of memcpy on one thread, counted once (each is read and written). Larger than any cache.
 double measure_copy() {
@@ -45,9 +36,9 @@ double measure_copy() {
   Bytes from(kBytes, std::byte{1}), to(kBytes);
   std::vector<double> times;
   for (int i = 0; i < 9; ++i) {
-    const auto start = Clock::now();
+    const Stopwatch stopwatch;
     std::memcpy(to.data(), from.data(), kBytes);
-    times.push_back(seconds_since(start));
+    times.push_back(stopwatch.seconds());
     from[static_cast<std::size_t>(i)] = to[kBytes - 1];  // the copy is used: no compiler may leave it out
   }
   return kBytes / median(std::move(times));
@@ -87,10 +78,10 @@ double measure_pipe(const Deadline& deadline) {
   });
   std::vector<double> times;
   for (int i = 0; i < kRounds; ++i) {
-    const auto start = Clock::now();
+    const Stopwatch stopwatch;
     pass_on(there.writer);
     take(back.reader, deadline);
-    times.push_back(seconds_since(start) / 2);
+    times.push_back(stopwatch.seconds() / 2);
   }
   echo.get();
   return median(std::move(times));
@@ -117,10 +108,10 @@ std::vector<LinkSample> measure_tcp(const std::vector<double>& sizes, const Dead
     Bytes message(static_cast<std::size_t>(bytes), std::byte{1});
     std::vector<double> times;
     for (int i = 0; i < rounds_for(bytes); ++i) {
-      const auto start = Clock::now();
+      const Stopwatch stopwatch;
       socket.send_all(message, deadline);
       socket.receive_exactly(message, deadline);
-      times.push_back(seconds_since(start) / 2);
+      times.push_back(stopwatch.seconds() / 2);
     }
     samples.push_back({bytes, median(std::move(times))});
   }

@@ -3,7 +3,6 @@
 // two of the ranks in the same run.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <chrono>
 #include <functional>
 #include <iostream>
 #include <memory>
@@ -17,21 +16,13 @@
 #include "base/command_line.hpp"
 #include "base/error.hpp"
 #include "base/terminal.hpp"
+#include "base/timing.hpp"
 #include "comm/rendezvous.hpp"
 #include "launch/spawn.hpp"
 
 namespace {
 
 using namespace lockstep;
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 // Every rank sends its whole buffer to every other, and adds up what comes in the order of the ranks, so that all end
 // with the same bits. `arrived` has room for the buffers of all ranks.
@@ -138,11 +129,11 @@ plan::Link measure_link(comm::ProcessGroup& everyone, int repeat) {
     const comm::Buffer buffer = comm::host_buffer(std::span(message));
     std::vector<double> times;
     for (int i = 0; i < 2 * repeat && everyone.rank() < 2; ++i) {
-      const auto start = Clock::now();
+      const Stopwatch stopwatch;
       if (everyone.rank() == 0) everyone.send(buffer, 1).synchronize();
       everyone.recv(buffer, 1 - everyone.rank()).synchronize();
       if (everyone.rank() == 1) everyone.send(buffer, 0).synchronize();
-      times.push_back(seconds_since(start) / 2);
+      times.push_back(stopwatch.seconds() / 2);
     }
     if (everyone.rank() == 0) samples.push_back({static_cast<double>(bytes), median(times)});
     everyone.barrier().synchronize();
@@ -164,13 +155,13 @@ Result measure(const Runner& runner, comm::ProcessGroup& group, std::int64_t byt
     std::ranges::fill(values, static_cast<float>(std::int64_t{1} << (3 * group.rank())));
     group.barrier().synchronize();
     const std::uint64_t sent_before = group.traffic_sent().payload_bytes;
-    const auto start = Clock::now();
+    const Stopwatch stopwatch;
     if (runner.algorithm == plan::Algorithm::kMesh) {
       mesh_all_reduce(group, values, arrived);
     } else {
       group.all_reduce(comm::host_buffer(std::span(values))).synchronize();
     }
-    if (i > 0) times.push_back(seconds_since(start));  // the first connects and warms up
+    if (i > 0) times.push_back(stopwatch.seconds());  // the first connects and warms up
     sent = static_cast<std::int64_t>(group.traffic_sent().payload_bytes - sent_before);
     const auto expected = static_cast<float>(((std::int64_t{1} << (3 * group.world_size())) - 1) / 7);
     if (std::ranges::count(values, expected) != std::ssize(values)) throw Error(runner.name + " gives a wrong sum");

@@ -1,0 +1,33 @@
+#pragma once
+/// @file
+/// What a measurement is made of: a stopwatch, and the median of its times.
+#include <algorithm>
+#include <chrono>
+#include <vector>
+
+#include "base/error.hpp"
+
+namespace lockstep {
+
+/// Runs from its making on. A value type.
+class Stopwatch {
+ public:
+  [[nodiscard]] double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+/// The middle one in order of size; of an even number the larger of the two in the middle. It says what usually
+/// happens, where the mean would be moved by the one time that the scheduler looked elsewhere.
+/// @throws ContractError  There are no values.
+[[nodiscard]] inline double median(std::vector<double> values) {
+  require(!values.empty(), "median: no values");
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+}  // namespace lockstep
