@@ -55,11 +55,21 @@ ControlPlane::Member::~Member() { leave(); }
 
 void ControlPlane::Member::wake() noexcept { ::eventfd_write(wake_up_.get(), 1); }
 
-int ControlPlane::Member::next_group_id(int how_many, int at_least) noexcept {
+// Multiples of P + 1 are groups of all ranks, the P numbers between them the groups of a split by their first member.
+int ControlPlane::Member::next_group_id() noexcept {
   const std::scoped_lock lock(mutex_);
-  const int first = std::max(next_group_id_, at_least);
-  next_group_id_ = first + how_many;
-  return first;
+  return group_count_++ * (context_.world_size + 1);
+}
+
+int ControlPlane::Member::next_split() const noexcept {
+  const std::scoped_lock lock(mutex_);
+  return next_split_;
+}
+
+int ControlPlane::Member::take_part_in_split(int split, int first_member) noexcept {
+  const std::scoped_lock lock(mutex_);
+  next_split_ = split + 1;
+  return split * (context_.world_size + 1) + 1 + first_member;
 }
 
 void ControlPlane::Member::register_group(int group, std::vector<int> members) {

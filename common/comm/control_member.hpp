@@ -18,7 +18,9 @@ class ControlPlane::Member {
   Member(const JobContext& context, const net::SocketAddress& hub, const Deadline& deadline);
   ~Member();
 
-  [[nodiscard]] int next_group_id(int how_many, int at_least) noexcept;
+  [[nodiscard]] int next_group_id() noexcept;
+  [[nodiscard]] int next_split() const noexcept;
+  [[nodiscard]] int take_part_in_split(int split, int first_member) noexcept;
   void register_group(int group, std::vector<int> members);
   void on_issued(int group, const Fingerprint& fingerprint) noexcept;
   void on_started(int group, const Fingerprint& fingerprint) noexcept;
@@ -90,7 +92,8 @@ class ControlPlane::Member {
   bool is_ready_ = false;
   bool is_leaving_ = false;
   bool has_ended_ = false;
-  int next_group_id_ = 0;
+  int group_count_ = 0;  // of all ranks
+  int next_split_ = 0;
 
   std::mutex callback_mutex_;  // held while callbacks run
   std::map<int, FailureCallback> callbacks_;

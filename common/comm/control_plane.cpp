@@ -39,8 +39,10 @@ ControlPlane::~ControlPlane() {
   if (hub_) hub_->leave(Deadline::after(has_failed ? std::chrono::seconds{0} : kStayLimit));
 }
 
-int ControlPlane::next_group_id(int how_many, int at_least) noexcept {
-  return member_->next_group_id(how_many, at_least);
+int ControlPlane::next_group_id() noexcept { return member_->next_group_id(); }
+int ControlPlane::next_split() const noexcept { return member_->next_split(); }
+int ControlPlane::take_part_in_split(int split, int first_member) noexcept {
+  return member_->take_part_in_split(split, first_member);
 }
 void ControlPlane::register_group(int group, std::vector<int> members) {
   member_->register_group(group, std::move(members));

@@ -54,10 +54,19 @@ class ControlPlane {
   ControlPlane(const ControlPlane&) = delete;
   ControlPlane& operator=(const ControlPlane&) = delete;
 
-  /// Reserves `how_many` consecutive group numbers on this rank and returns the first. Ranks that make groups together
-  /// make them in the same order, so they get the same numbers. Where they may have made different ones before (a
-  /// group of a group), they agree on the largest next_group_id(0), which reserves nothing, and pass it as `at_least`.
-  [[nodiscard]] int next_group_id(int how_many = 1, int at_least = 0) noexcept;
+  /// The number of one more group of all ranks of the job. All ranks make those in the same order, so they get the same
+  /// numbers, whatever groups of some ranks they have made in between. No other group of the job has this number.
+  [[nodiscard]] int next_group_id() noexcept;
+
+  /// The number of the next split that this rank takes part in, if the others' are not ahead.
+  [[nodiscard]] int next_split() const noexcept;
+  /// Takes part in a split and returns the number of this rank's new group, which no other group of the job has: groups
+  /// of one split differ in their first member, and no rank takes part twice in splits of the same number.
+  /// @param split         The largest next_split() of the ranks that split a group together: they may have taken part
+  /// in
+  ///                      different ones before.
+  /// @param first_member  The job's rank of the new group's rank 0; any rank where this rank joins none.
+  [[nodiscard]] int take_part_in_split(int split, int first_member) noexcept;
 
   /// Says which ranks belong to a group; one that is never registered has all ranks of the job. Before the group's
   /// first collective. Only ranks that name the same members for the same number are compared with each other.

@@ -237,37 +237,29 @@ std::shared_ptr<Storage> ProcessGroup::allocate(std::size_t bytes, Device device
 std::unique_ptr<ProcessGroup> ProcessGroup::split(int color, int key) {
   require(color >= 0 || color == kNoColor, "split: color ", color, " is negative");
   struct Choice {
-    std::int64_t color, key, rank, next_id;
+    std::int64_t color, key, rank, next_split;
   };
   constexpr auto kFields = static_cast<std::int64_t>(sizeof(Choice) / sizeof(std::int64_t));
-  Choice own{color, key, rank(), context_.control ? context_.control->next_group_id(0) : 0};
+  Choice own{color, key, rank(), context_.control ? context_.control->next_split() : 0};
   std::vector<Choice> choices(static_cast<std::size_t>(world_size()));
   all_gather({choices.data(), kFields * world_size(), DType::kInt64, Device{}, nullptr},
              {&own, kFields, DType::kInt64, Device{}, nullptr})
       .synchronize();
 
-  // Colors in ascending order number the new groups; all ranks count the same.
-  std::ranges::sort(choices, {},
-                    [](const Choice& choice) { return std::tuple(choice.color, choice.key, choice.rank); });
+  std::ranges::sort(choices, {}, [](const Choice& choice) { return std::tuple(choice.key, choice.rank); });
   JobContext context = context_;
   context.global_ranks.clear();
-  int colors = 0;
-  std::int64_t previous = kNoColor;
-  int own_number = 0;
   for (const Choice& choice : choices) {
-    if (choice.color != previous) ++colors;
-    previous = choice.color;
     if (choice.color != color) continue;
-    own_number = colors - 1;  // the color counted last
     if (choice.rank == rank()) context.rank = static_cast<int>(context.global_ranks.size());
     context.global_ranks.push_back(context_.global_rank(static_cast<int>(choice.rank)));
   }
-  // Ranks that have made different groups before count from the largest number that any of them has reached.
-  const auto reached = std::ranges::max(choices, {}, &Choice::next_id).next_id;
-  const int first_id = context_.control ? context_.control->next_group_id(colors, static_cast<int>(reached)) : 0;
+  // Ranks that have taken part in different splits before go on from the largest number that any of them has reached.
+  const auto split = static_cast<int>(std::ranges::max(choices, {}, &Choice::next_split).next_split);
+  const int first_member = context.global_ranks.front();  // where this rank joins none: of those who join none
+  context.group_id = context_.control ? context_.control->take_part_in_split(split, first_member) : 0;
   if (color == kNoColor) return nullptr;
   context.world_size = static_cast<int>(context.global_ranks.size());
-  context.group_id = first_id + own_number;
   if (context_.control) context_.control->register_group(*context.group_id, context.global_ranks);
   return do_split(std::move(context));
 }

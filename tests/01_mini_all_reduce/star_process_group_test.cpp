@@ -62,6 +62,9 @@ TEST_CASE("grouped calls of a star move at the same time", "[star][chapter][mult
 }
 TEST_CASE("the star reduces several buffers as one", "[star][chapter][multirank]") { test::check_coalesced(kStar); }
 TEST_CASE("a star splits into stars", "[star][chapter][multirank]") { test::check_split(kStar); }
+TEST_CASE("stars of stars are apart from each other", "[star][chapter][multirank]") {
+  test::check_nested_splits(kStar);
+}
 TEST_CASE("the star moves objects", "[star][chapter][multirank]") { test::check_objects(kStar); }
 TEST_CASE("a star's deferred calls run in time", "[star][chapter][multirank]") { test::check_deferred(kStar); }
 TEST_CASE("ranks of a star that disagree in any collective are told who did what", "[star][chapter][multirank]") {

@@ -89,6 +89,11 @@ TEST_CASE("grouped calls of a ring move at the same time", "[ring][chapter][mult
 }
 TEST_CASE("the ring reduces several buffers as one", "[ring][chapter][multirank]") { test::check_coalesced(kRing); }
 TEST_CASE("a ring splits into rings", "[ring][chapter][multirank]") { test::check_split(kRing); }
+TEST_CASE("rings of rings are apart from each other", "[ring][chapter][multirank]") {
+  test::check_nested_splits(kRing);
+  test::check_nested_splits(kSharedRing);
+  test::check_nested_splits(kSharedDefaults);
+}
 TEST_CASE("the ring moves objects", "[ring][chapter][multirank]") { test::check_objects(kRing); }
 TEST_CASE("a ring's deferred calls run in time", "[ring][chapter][multirank]") { test::check_deferred(kRing); }
 TEST_CASE("ranks of a ring that disagree in any collective are told who did what", "[ring][chapter][multirank]") {

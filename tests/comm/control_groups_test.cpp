@@ -139,17 +139,21 @@ TEST_CASE("a member that leaves is named, a rank outside the group may leave", "
   }
 }
 
-TEST_CASE("group numbers are reserved together, and agreed upon where ranks have gone apart", "[comm][multirank]") {
-  const auto firsts = run_ranks_for<std::string>(2, [](JobContext context) {
+TEST_CASE("no two groups have the same number, whatever groups ranks have made before", "[comm][multirank]") {
+  const auto numbers = run_ranks_for<std::vector<int>>(4, [](JobContext context) {
     comm::ControlPlane& control = *context.control;
-    const int first = control.next_group_id(3), second = control.next_group_id();
-    if (context.rank == 1) (void)control.next_group_id(5);  // a group that rank 0 has no part in
-    const int own = control.next_group_id(0);
-    const int agreed = control.next_group_id(2, 9);
-    return concat(first, " ", second, " ", own, " ", agreed, " ", control.next_group_id());
+    const int half = context.rank / 2 * 2;  // the first rank of this half
+    std::vector<int> own{control.next_group_id(), control.take_part_in_split(control.next_split(), half)};
+    for (int i = 0; i < 3 && half == 0; ++i) own.push_back(control.take_part_in_split(control.next_split(), half));
+    own.push_back(control.next_group_id());
+    const int reached = control.next_split();
+    own.push_back(control.take_part_in_split(4, 0));  // ranks 0 and 1 have reached 4, ranks 2 and 3 have reached 1
+    return reached == (half == 0 ? 4 : 1) ? own : std::vector<int>{};
   });
-  CHECK(firsts[0] == "0 3 4 9 11");
-  CHECK(firsts[1] == "0 3 9 9 11");
+  CHECK(numbers[0] == std::vector<int>{0, 1, 6, 11, 16, 5, 21});
+  CHECK(numbers[2] == std::vector<int>{0, 3, 5, 21});
+  CHECK(numbers[1] == numbers[0]);
+  CHECK(numbers[3] == numbers[2]);
 }
 
 TEST_CASE("a group names ranks of the job, each once", "[comm][multirank]") {

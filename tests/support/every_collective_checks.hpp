@@ -28,6 +28,10 @@ void check_coalesced(const GroupFactory& make_group);
 /// Groups of even and odd ranks, in reversed order, and a rank that joins none; groups of a group; both kinds in turns.
 void check_split(const GroupFactory& make_group);
 
+/// Groups of groups, made by ranks that know nothing of each other, and then a group of all: each reduces over its own
+/// ranks, and over nobody else's.
+void check_nested_splits(const GroupFactory& make_group);
+
 /// JSON objects of different lengths, from every root and from all ranks; one that is too long.
 void check_objects(const GroupFactory& make_group);
 

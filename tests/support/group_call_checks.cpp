@@ -164,6 +164,33 @@ void check_split(const GroupFactory& make_group) {
   });
 }
 
+void check_nested_splits(const GroupFactory& make_group) {
+  const auto sums_seen = run_ranks_for<std::string>(4, [&](JobContext context) {
+    const int rank = context.rank;
+    const auto sum_over = [rank](ProcessGroup& of) {
+      std::vector<std::int64_t> values(3, std::int64_t{1} << (3 * rank));  // a digit in base 8 for each rank
+      of.all_reduce(buffer_of(values)).synchronize();
+      return concat(std::oct, values.back());
+    };
+    const auto group = make_group(context);
+    // Two groups apart from each other split at the same time, and know nothing of each other's numbers.
+    const auto pair = group->split(rank / 2);
+    const auto again = pair->split(0);
+    std::string sums = concat(sum_over(*pair), " ", sum_over(*again));
+    // Ranks 0 and 1 have made more groups than ranks 2 and 3 when all ranks make one more.
+    const auto more = rank < 2 ? again->split(0) : nullptr;
+    const auto all = make_group(context);
+    const auto swapped = all->split(rank % 2);
+    sums += concat(" ", sum_over(*all), " ", sum_over(*swapped), " ", sum_over(*again), " ", sum_over(*group));
+    all->barrier().synchronize();
+    return sums;
+  });
+  for (int rank = 0; rank < 4; ++rank) {
+    const std::string pair = rank < 2 ? "11" : "1100", swapped = rank % 2 == 0 ? "101" : "1010";
+    CHECK(sums_seen[static_cast<std::size_t>(rank)] == concat(pair, " ", pair, " 1111 ", swapped, " ", pair, " 1111"));
+  }
+}
+
 void check_objects(const GroupFactory& make_group) {
   const auto object_of = [](int rank) {
     return nlohmann::json{{"rank", rank}, {"host", std::string(static_cast<std::size_t>(rank * 1000), 'x')}};
