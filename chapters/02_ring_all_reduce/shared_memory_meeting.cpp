@@ -74,7 +74,7 @@ void SharedMemoryMeeting::arrive(const comm::Fingerprint& own, std::int64_t offs
   for (int peer = 0; peer < world_size_; ++peer) {
     const Slot& theirs = slot_of(peer);
     const auto is_here = [&] { return theirs.meeting.load(std::memory_order_seq_cst) == meeting_; };
-    if (!waiter_->wait(is_here, deadline)) give_up(peer, deadline);
+    if (!memory_->wait_for(peer, *waiter_, is_here, deadline)) give_up(peer, deadline);
     offsets_[static_cast<std::size_t>(peer)] = theirs.offset;
   }
   for (int peer = 0; peer < world_size_; ++peer) check_same(own, peer);
@@ -83,8 +83,8 @@ void SharedMemoryMeeting::arrive(const comm::Fingerprint& own, std::int64_t offs
 void SharedMemoryMeeting::check_same(const comm::Fingerprint& own, int peer) const {
   const Slot& theirs = slot_of(peer);
   if (theirs.sequence == own.sequence && theirs.tag == to_tag(own)) return;  // the usual case, without making names
-  comm::check_same_collective({.sequence = own.sequence, .tag = to_tag(own)}, concat("rank ", rank_),
-                              {.sequence = theirs.sequence, .tag = theirs.tag}, concat("rank ", peer));
+  comm::check_same_collective({.sequence = own.sequence, .tag = to_tag(own)}, memory_->name_of(rank_),
+                              {.sequence = theirs.sequence, .tag = theirs.tag}, memory_->name_of(peer));
 }
 
 void SharedMemoryMeeting::signal(Progress progress) noexcept {
@@ -98,7 +98,7 @@ void SharedMemoryMeeting::wait_for_all(Progress progress, const Deadline& deadli
   for (int peer = 0; peer < world_size_; ++peer) {
     const auto& counter = member(peer).counters[which].value;
     const auto is_there = [&] { return counter.load(std::memory_order_seq_cst) >= signalled_[which]; };
-    if (!waiter_->wait(is_there, deadline)) give_up(peer, deadline);
+    if (!memory_->wait_for(peer, *waiter_, is_there, deadline)) give_up(peer, deadline);
   }
 }
 
@@ -107,7 +107,7 @@ void SharedMemoryMeeting::ring_all() noexcept {
 }
 
 void SharedMemoryMeeting::give_up(int peer, const Deadline& deadline) const {
-  throw TimeoutError(concat("rank ", peer, " did not come to the all-reduce through shared memory for ",
+  throw TimeoutError(concat(memory_->name_of(peer), " did not come to the all-reduce through shared memory for ",
                             format_seconds(deadline.waited())));
 }
 

@@ -9,6 +9,12 @@
 #include "comm/shared_file.hpp"
 
 namespace lockstep::comm {
+namespace {
+
+// How long a rank that waits in vain waits for the control plane to say why.
+constexpr std::chrono::milliseconds kVerdictLimit{500};
+
+}  // namespace
 
 // The first page of the file. A note is written before its step, and read after.
 struct SharedMemory::ControlPage {
@@ -21,6 +27,8 @@ struct SharedMemory::ControlPage {
   struct alignas(64) Member {
     Doorbell doorbell;
     std::array<Post, 2> posts;
+    alignas(
+        64) std::atomic<std::uint32_t> has_left;  // on a line that nobody else writes: others look at it as they wait
   };
 
   [[nodiscard]] Member& of(int rank) noexcept { return reinterpret_cast<Member*>(this)[rank]; }
@@ -70,8 +78,8 @@ std::vector<SharedMemory::Note> SharedMemory::all_gather(const Note& own, std::s
   std::vector<Note> notes;
   for (int peer = 0; peer < world_size(); ++peer) {
     const auto has_posted = [&] { return post_of(peer).step.load(std::memory_order_seq_cst) == step; };
-    if (!waiter_->wait(has_posted, deadline)) {
-      throw TimeoutError(concat("rank ", rank(), ": ", what, ": rank ", peer, " did not come for ",
+    if (!wait_for(peer, *waiter_, has_posted, deadline)) {
+      throw TimeoutError(concat(name_of(rank()), ": ", what, ": ", name_of(peer), " did not come for ",
                                 format_seconds(deadline.waited())));
     }
     notes.push_back(post_of(peer).note);
@@ -131,15 +139,30 @@ Waiter SharedMemory::make_waiter(Doorbell& own) {
   return {own, WaitPolicy::for_ranks(std::max(context_.local_world_size, world_size())), [this] { check_running(); }};
 }
 
+std::string SharedMemory::name_of(int peer) const { return concat("rank ", context_.global_rank(peer)); }
+
+void SharedMemory::leave() noexcept { control_->of(rank()).has_left.store(1, std::memory_order_seq_cst); }
+
+bool SharedMemory::has_left(int peer) const noexcept {
+  return control_->of(peer).has_left.load(std::memory_order_seq_cst) != 0;
+}
+
+void SharedMemory::throw_left(int peer) const {
+  // If it left because something failed, the control plane says so in a moment.
+  if (const auto job = job_.lock()) (void)job->wait_for_failure(Deadline::after(kVerdictLimit));
+  check_running();
+  throw IoError(concat("shared memory: ", name_of(peer), " has left the group"));
+}
+
 void SharedMemory::check_not_interrupted() const {
-  if (is_interrupted_) throw IoError(concat("rank ", rank(), ": shared memory: interrupted"));
+  if (is_interrupted_) throw IoError(concat(name_of(rank()), ": shared memory: interrupted"));
 }
 
 void SharedMemory::check_running() const {
   check_not_interrupted();
   const auto job = job_.lock();
   const auto failure = job ? job->failure() : nullptr;
-  if (failure) std::rethrow_exception(to_exception(*failure, concat("rank ", rank(), ": shared memory")));
+  if (failure) std::rethrow_exception(to_exception(*failure, concat(name_of(rank()), ": shared memory")));
 }
 
 }  // namespace lockstep::comm

@@ -74,6 +74,28 @@ class SharedMemory {
   /// Where this process has the `bytes` bytes at `offset` of the file.
   /// @throws FormatError  They are not inside one mapped region.
   [[nodiscard]] std::byte* at(std::uint64_t offset, std::size_t bytes) const;
+  /// "rank 3", by its number in the job: for messages.
+  [[nodiscard]] std::string name_of(int peer) const;
+
+  /// Tells the others that this rank is done with the group: whoever waits for it sees that within Waiter::kSlice. What
+  /// it has written before counts.
+  void leave() noexcept;
+  /// Whether `peer` has called leave().
+  [[nodiscard]] bool has_left(int peer) const noexcept;
+
+  /// Waits for something that `peer` does. @return  False where `deadline` passed first.
+  /// @param ready  As Waiter::wait()'s.
+  /// @throws IoError  The peer has left without doing it. @throws  What the waiter's check throws.
+  template <typename Ready>
+  [[nodiscard]] bool wait_for(int peer, Waiter& waiter, const Ready& ready, const Deadline& deadline) const {
+    if (ready()) return true;
+    if (!waiter.wait([&] { return ready() || has_left(peer); }, deadline)) return false;
+    if (!ready()) throw_left(peer);  // whatever it did, it did before it left
+    return true;
+  }
+  /// @throws PeerFailedError, MismatchError  The job has failed. @throws IoError  Else; names the peer.
+  [[noreturn]] void throw_left(int peer) const;
+
   /// Waits of this rank at `own`, which fail when the job does or interrupt() is called. The waiter must not outlive
   /// this object.
   [[nodiscard]] Waiter make_waiter(Doorbell& own);

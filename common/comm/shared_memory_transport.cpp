@@ -83,7 +83,7 @@ SharedMemoryTransport::SharedMemoryTransport(std::shared_ptr<SharedMemory> memor
   waiter_.emplace(memory_->make_waiter(doorbell_of(memory_->rank())));
 }
 
-SharedMemoryTransport::~SharedMemoryTransport() = default;
+SharedMemoryTransport::~SharedMemoryTransport() { memory_->leave(); }
 
 Doorbell& SharedMemoryTransport::doorbell_of(int rank) const noexcept {
   return reinterpret_cast<Doorbell*>(region_.data)[rank];
@@ -168,9 +168,9 @@ void SharedMemoryTransport::pull(int peer, std::span<std::byte> bytes, const Dea
         if (in.queue->written.load(std::memory_order_seq_cst) != in.read) return true;
         return std::ranges::any_of(outgoing_, &Outgoing::has_room_since);
       };
-      if (!push_all() && !waiter_->wait(can_move, deadline)) {
-        throw TimeoutError(concat("no data from rank ", peer, " for ", format_seconds(deadline.waited()), " (", done,
-                                  " of ", bytes.size(), " bytes received)"));
+      if (!push_all() && !memory_->wait_for(peer, *waiter_, can_move, deadline)) {
+        throw TimeoutError(concat("no data from ", memory_->name_of(peer), " for ", format_seconds(deadline.waited()),
+                                  " (", done, " of ", bytes.size(), " bytes received)"));
       }
       in.known_written = in.queue->written.load(std::memory_order_seq_cst);
       continue;
@@ -193,10 +193,10 @@ void SharedMemoryTransport::receive(int peer, const net::FrameHeader& expected, 
   (void)incoming_from(peer);
   Record record;
   pull(peer, std::as_writable_bytes(std::span(&record, 1)), deadline);
-  check_same_collective(expected, concat("rank ", memory_->rank()), record.header, concat("rank ", peer));
+  check_same_collective(expected, memory_->name_of(memory_->rank()), record.header, memory_->name_of(peer));
   if (record.header.payload_bytes != bytes.size()) {
-    throw FormatError(concat("rank ", peer, " sent a payload of ", record.header.payload_bytes, " bytes where ",
-                             bytes.size(), " were expected"));
+    throw FormatError(concat(memory_->name_of(peer), " sent a payload of ", record.header.payload_bytes,
+                             " bytes where ", bytes.size(), " were expected"));
   }
   pull(peer, bytes, deadline);
 }
@@ -209,11 +209,11 @@ void SharedMemoryTransport::flush(const Deadline& deadline, std::size_t most_que
     for (const Outgoing& out : outgoing_) queued += out.messages.size();
     if (queued <= most_queued) return;
     const auto has_room = [&] { return std::ranges::any_of(outgoing_, &Outgoing::has_room_since); };
-    if (waiter_->wait(has_room, deadline)) continue;
     const auto waiting = std::ranges::find_if(outgoing_, [](const Outgoing& out) { return !out.messages.empty(); });
-    throw TimeoutError(concat("rank ", waiting - outgoing_.begin(), " took no data for ",
-                              format_seconds(deadline.waited()), " (", waiting->done, " of ",
-                              sizeof(Record) + waiting->payload_bytes(), " bytes sent)"));
+    const auto peer = static_cast<int>(waiting - outgoing_.begin());
+    if (memory_->wait_for(peer, *waiter_, has_room, deadline)) continue;
+    throw TimeoutError(concat(memory_->name_of(peer), " took no data for ", format_seconds(deadline.waited()), " (",
+                              waiting->done, " of ", sizeof(Record) + waiting->payload_bytes(), " bytes sent)"));
   }
 }
 

@@ -61,6 +61,9 @@ TEST_CASE("grouped calls of a star move at the same time", "[star][chapter][mult
   test::check_grouped_calls(kStar);
 }
 TEST_CASE("the star reduces several buffers as one", "[star][chapter][multirank]") { test::check_coalesced(kStar); }
+TEST_CASE("when rank 0 of a star has left, those who wait are told who is missing", "[star][chapter][multirank]") {
+  test::check_rank_0_leaves(kStar);
+}
 TEST_CASE("a star splits into stars", "[star][chapter][multirank]") { test::check_split(kStar); }
 TEST_CASE("stars of stars are apart from each other", "[star][chapter][multirank]") {
   test::check_nested_splits(kStar);

@@ -88,6 +88,11 @@ TEST_CASE("grouped calls of a ring move at the same time", "[ring][chapter][mult
   test::check_grouped_calls(kRing);
 }
 TEST_CASE("the ring reduces several buffers as one", "[ring][chapter][multirank]") { test::check_coalesced(kRing); }
+TEST_CASE("when rank 0 of a ring has left, those who wait are told who is missing", "[ring][chapter][multirank]") {
+  test::check_rank_0_leaves(kRing);
+  test::check_rank_0_leaves(kSharedRing);
+  test::check_rank_0_leaves(kSharedDefaults);
+}
 TEST_CASE("a ring splits into rings", "[ring][chapter][multirank]") { test::check_split(kRing); }
 TEST_CASE("rings of rings are apart from each other", "[ring][chapter][multirank]") {
   test::check_nested_splits(kRing);

@@ -37,6 +37,9 @@ void check_mismatches(const GroupFactory& make_group);
 /// A rank that dies between two collectives is named by a PeerFailedError on all others.
 void check_death(const GroupFactory& make_group);
 
+/// Once rank 0 has left, the others go on without it, and whoever waits for a rank that has left is told which.
+void check_rank_0_leaves(const GroupFactory& make_group);
+
 /// A collective that one rank never enters ends at its deadline.
 void check_deadline(const GroupFactory& make_group);
 

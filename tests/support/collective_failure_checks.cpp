@@ -1,4 +1,5 @@
 // The part of collective_checks.hpp that is about what goes wrong.
+#include <atomic>
 #include <chrono>
 #include <stdexcept>
 #include <thread>
@@ -123,6 +124,43 @@ void check_death(const GroupFactory& make_group) {
       }
     }
   }
+}
+
+void check_rank_0_leaves(const GroupFactory& make_group) {
+  using std::chrono::milliseconds;
+  std::atomic<bool> has_left = false;
+  const auto sum_over = [](ProcessGroup& group) {
+    std::vector<float> values(5000, 1.0F);
+    group.all_reduce(buffer_of(values)).synchronize();
+    return values.back();
+  };
+  // Ranks 1 to 3 have a group of their own, in which they go on. Then ranks 1 and 2 wait for ranks that have left: 1
+  // for rank 0 in the group of all; 2 for rank 1, which has that error, or for rank 3, which ends well.
+  std::vector<float> sums(4);
+  const auto outcomes = run_ranks(4, [&](JobContext context) {
+    const int rank = context.rank;
+    {
+      const auto all = make_group(std::move(context));
+      const auto rest = all->split(rank == 0 ? ProcessGroup::kNoColor : 0);
+      all->barrier().synchronize();
+      for (const auto limit = Deadline::after(milliseconds(10'000)); rank != 0 && !has_left;) {
+        if (limit.has_expired()) throw TimeoutError("rank 0 did not leave");
+        std::this_thread::sleep_for(milliseconds(5));
+      }
+      if (rank != 0) sums[static_cast<std::size_t>(rank)] = sum_over(*rest);
+      if (rank == 1) sum_over(*all);
+      if (rank == 2) sum_over(*rest);
+    }
+    has_left = true;
+  });
+  CHECK(sums == std::vector<float>{0, 3, 3, 3});
+  for (const int rank : {0, 3}) CHECK(outcomes[static_cast<std::size_t>(rank)].message() == "");
+  CHECK(outcomes[1].is<PeerFailedError>());
+  CHECK_THAT(outcomes[1].message(), ContainsSubstring("rank 0 has left without entering all_reduce #2"));
+  // Nobody judges any more: it says what its connection or memory shows, and not that time ran out.
+  CHECK_FALSE(outcomes[2].is<TimeoutError>());
+  CHECK_THAT(outcomes[2].message(), Catch::StartsWith("rank 2: all_reduce #1: ") &&
+                                        (ContainsSubstring("rank 1") || ContainsSubstring("rank 3")));
 }
 
 void check_deadline(const GroupFactory& make_group) {
