@@ -52,9 +52,10 @@ bool is_connected_to_itself(int fd) {
   return ends && ends->local == ends->remote;
 }
 
-// A connection within one host has no network that could be congested, but its congestion control may still cost: BBR,
-// the default of many hosts, paces what it sends by a timer, an interrupt for every 64 to 128 KiB. Reno does not, every
-// kernel has it, and every user may choose it. Where that fails the connection only stays as slow as it was.
+// Within one host there is no network that could be congested, yet congestion control still costs: BBR, the default of
+// some hosts, sends by a timer, which interrupts for about every 128 KiB and costs half of the bandwidth. Reno
+// sends at once; every kernel has it, and every user may choose it. Where the kernel refuses, nothing changes. Equal
+// addresses are the test: each of two hosts or network namespaces has its own.
 void do_not_pace_within_host(int fd) {
   const auto ends = ends_of(fd);
   if (!ends || ends->local.host != ends->remote.host) return;

@@ -21,7 +21,8 @@ class TcpSocket {
  public:
   TcpSocket() noexcept = default;
 
-  /// Takes over a connected descriptor; makes it non-blocking and, where it is TCP, sets TCP_NODELAY.
+  /// Takes over a connected descriptor; makes it non-blocking and, where it is TCP, sets TCP_NODELAY and, where both
+  /// ends are on this host, a congestion control that does not pace.
   /// @param peer  How messages name the other end.
   TcpSocket(UniqueFd fd, std::string peer);
 

@@ -1,3 +1,9 @@
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <string>
 #include <thread>
 
 #include "base/error.hpp"
@@ -21,7 +27,21 @@ std::vector<std::byte> pattern(std::size_t count, int seed) {
   return bytes;
 }
 
+// The kernel's name for how a connection reacts to congestion.
+std::string congestion_control_of(const TcpSocket& socket) {
+  std::array<char, 32> name{};
+  socklen_t bytes = name.size() - 1;  // - 1: what is left ends the text
+  if (::getsockopt(socket.fd(), IPPROTO_TCP, TCP_CONGESTION, name.data(), &bytes) != 0) return "unknown";
+  return name.data();
+}
+
 }  // namespace
+
+TEST_CASE("both ends of a connection within one host send without a pacing timer", "[net]") {
+  const auto pair = connect_pair();
+  CHECK(congestion_control_of(pair.left) == "reno");
+  CHECK(congestion_control_of(pair.right) == "reno");
+}
 
 TEST_CASE("a message far larger than the kernel's buffers arrives whole", "[net]") {
   auto pair = connect_pair();
