@@ -9,7 +9,7 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/log.hpp"
-#include "checkpoint/mapped_file.hpp"
+#include "checkpoint/manifest.hpp"
 
 namespace lockstep::checkpoint {
 
@@ -18,11 +18,6 @@ using nlohmann::json;
 
 namespace {
 
-constexpr const char* kModelFile = "model.safetensors";
-constexpr const char* kOptimizerFile = "optimizer.safetensors";
-constexpr const char* kStateFile = "state.json";
-constexpr const char* kManifestFile = "manifest.json";
-constexpr std::string_view kFormat = "lockstep checkpoint 1";
 constexpr std::string_view kNamePrefix = "step_";
 // What begins with these is being written or removed; a killed writer leaves it behind.
 constexpr std::string_view kIncompletePrefix = ".incomplete_";
@@ -80,36 +75,16 @@ void remove_leftovers(const fs::path& root) {
   for (const fs::path& path : leftovers) fs::remove_all(path);
 }
 
-json describe_file(const fs::path& path) {
-  const MappedFile file(path);
-  return {{"bytes", file.bytes().size()}, {"xxh3", xxh3_hex(file.bytes())}};
+Manifest read_manifest(const fs::path& checkpoint) {
+  return parse_manifest(read_file(checkpoint / kManifestFile), checkpoint / kManifestFile);
 }
 
-[[noreturn]] void fail_manifest(const fs::path& checkpoint, const std::string& what) {
-  throw FormatError(concat((checkpoint / kManifestFile).string(), ": ", what));
-}
-
-// The entry "files" of a manifest, with the three names that every checkpoint has.
-json read_manifest_files(const fs::path& checkpoint) {
-  const json manifest = json::parse(read_file(checkpoint / kManifestFile), nullptr, false);
-  if (!manifest.is_object() || manifest.value("format", json()) != kFormat)
-    fail_manifest(checkpoint, concat("not the manifest of a \"", kFormat, "\""));
-  json files = manifest.value("files", json::object());
-  for (const char* name : {kModelFile, kOptimizerFile, kStateFile})
-    if (!files.is_object() || !files.contains(name)) fail_manifest(checkpoint, concat("does not list ", name));
-  return files;
-}
-
-void verify_file(const fs::path& checkpoint, const std::string& name, const json& expected) {
-  if (fs::path(name).filename() != name || !expected.is_object() || !expected.contains("bytes") ||
-      !expected.contains("xxh3"))
-    fail_manifest(checkpoint, "the entry of " + name + " is not a file name with bytes and xxh3");
-  const fs::path path = checkpoint / name;
-  const json found = describe_file(path);
-  for (const char* key : {"bytes", "xxh3"})
-    if (found[key] != expected[key])
-      throw FormatError(concat(path.string(), " is damaged: ", key, " is ", found[key].dump(), ", the manifest says ",
-                               expected[key].dump()));
+void verify_file(const fs::path& checkpoint, const FileEntry& expected) {
+  const fs::path path = checkpoint / expected.name;
+  const FileEntry found = describe_file(path);
+  if (found == expected) return;
+  throw FormatError(concat(path.string(), " is damaged: ", found.bytes, " bytes with checksum ", found.xxh3,
+                           ", the manifest says ", expected.bytes, " with ", expected.xxh3));
 }
 
 void remove_checkpoint(const fs::path& root, const Order& order) {
@@ -140,10 +115,10 @@ void write_checkpoint(const fs::path& folder, std::int64_t step, const Contents&
   announce("state");
   write_file(folder / kStateFile, state.dump(2) + "\n");
   announce("manifest");
-  json manifest = {{"format", kFormat}, {"step", step}, {"files", json::object()}};
+  Manifest manifest{.step = step, .files = {}};
   for (const char* name : {kModelFile, kOptimizerFile, kStateFile})
-    manifest["files"][name] = describe_file(folder / name);
-  write_file(folder / kManifestFile, manifest.dump(2) + "\n");
+    manifest.files.push_back(describe_file(folder / name));
+  write_file(folder / kManifestFile, to_text(manifest));
   announce("sync");
   sync_to_disk(folder);
   announce("verify");
@@ -203,13 +178,13 @@ std::optional<fs::path> CheckpointFolder::latest() const {
 }
 
 void verify(const fs::path& checkpoint) {
-  const json files = read_manifest_files(checkpoint);
-  for (const auto& [name, expected] : files.items()) verify_file(checkpoint, name, expected);
+  for (const FileEntry& file : read_manifest(checkpoint).files) verify_file(checkpoint, file);
 }
 
 json load_state(const fs::path& checkpoint) {
-  verify_file(checkpoint, kStateFile, read_manifest_files(checkpoint)[kStateFile]);
-  return json::parse(read_file(checkpoint / kStateFile));
+  const Manifest manifest = read_manifest(checkpoint);
+  verify_file(checkpoint, *std::ranges::find(manifest.files, kStateFile, &FileEntry::name));
+  return parse_json(read_file(checkpoint / kStateFile), checkpoint / kStateFile);
 }
 
 json load(const fs::path& checkpoint, const Contents& destinations) {

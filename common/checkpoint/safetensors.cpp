@@ -25,6 +25,7 @@ using nlohmann::json;
 
 constexpr const char* kMetadataKey = "__metadata__";
 constexpr std::size_t kLengthBytes = 8;
+constexpr int kMaxHeaderDepth = 8;  // {name: {shape: [...]}} has 3; without a limit, brackets alone use up the stack
 
 struct TypeName {
   DType dtype;
@@ -66,6 +67,7 @@ class HeaderParser {
     if (text.empty() || text.front() != '{') fail("has a header that does not begin with '{'");
     std::set<std::string> keys;
     const auto reject_repeated = [&](int depth, json::parse_event_t event, json& value) {
+      if (depth > kMaxHeaderDepth) fail("has a header nested deeper than ", kMaxHeaderDepth);
       if (depth == 1 && event == json::parse_event_t::key && !keys.insert(value.get<std::string>()).second)
         fail("names ", value.get<std::string>(), " twice");
       return true;

@@ -4,7 +4,9 @@
 
 #include "base/error.hpp"
 #include "checkpoint/checkpoint.hpp"
+#include "checkpoint/manifest.hpp"
 #include "run/run_folder.hpp"
+#include "run/saved_state.hpp"
 
 namespace lockstep::run {
 namespace {
@@ -23,18 +25,6 @@ std::vector<checkpoint::NamedTensor> tensors_of(const optim::Optimizer& optimize
   return tensors;
 }
 
-nlohmann::json to_json(const data::SamplerState& state) {
-  return {
-      {"seed", state.seed}, {"epoch", state.epoch}, {"consumed", state.consumed}, {"dataset_size", state.dataset_size}};
-}
-
-data::SamplerState sampler_state_from(const nlohmann::json& json) {
-  return {.seed = json.at("seed"),
-          .epoch = json.at("epoch"),
-          .consumed = json.at("consumed"),
-          .dataset_size = json.at("dataset_size")};
-}
-
 // The checkpoint that `path` is, or the newest one below it.
 std::filesystem::path newest_checkpoint(const std::filesystem::path& path) {
   if (std::filesystem::exists(path / "state.json")) return path;
@@ -49,26 +39,21 @@ std::filesystem::path newest_checkpoint(const std::filesystem::path& path) {
 std::filesystem::path save_training(const std::filesystem::path& checkpoints, std::int64_t step,
                                     const nn::Module& model, const optim::Optimizer& optimizer,
                                     const data::Sampler& sampler, const nlohmann::json& options) {
-  const nlohmann::json state{{"step", step},
-                             {"optimizer_steps", optimizer.step_count()},
-                             {"sampler", to_json(sampler.state())},
-                             {"options", options}};
+  const SavedState state{
+      .step = step, .optimizer_steps = optimizer.step_count(), .sampler = sampler.state(), .options = options};
   return checkpoint::CheckpointFolder(checkpoints)
-      .save(step, {.model = tensors_of(model), .optimizer = tensors_of(optimizer)}, state);
+      .save(step, {.model = tensors_of(model), .optimizer = tensors_of(optimizer)}, to_json(state));
 }
 
 std::int64_t load_training(const std::filesystem::path& checkpoints, nn::Module& model, optim::Optimizer& optimizer,
                            data::Sampler& sampler) {
   const std::filesystem::path newest = newest_checkpoint(checkpoints);
-  const nlohmann::json state =
-      checkpoint::load(newest, {.model = tensors_of(model), .optimizer = tensors_of(optimizer)});
-  try {
-    optimizer.set_step_count(state.at("optimizer_steps"));
-    sampler.load_state(sampler_state_from(state.at("sampler")));
-    return state.at("step");
-  } catch (const nlohmann::json::exception& error) {
-    throw FormatError(concat(newest.string(), "/state.json: ", error.what()));
-  }
+  // The state is read first: nothing is changed where it is not what it should be.
+  const SavedState state = saved_state_from(checkpoint::load_state(newest), newest / checkpoint::kStateFile);
+  (void)checkpoint::load(newest, {.model = tensors_of(model), .optimizer = tensors_of(optimizer)});
+  optimizer.set_step_count(state.optimizer_steps);
+  sampler.load_state(state.sampler);
+  return state.step;
 }
 
 void load_model(const std::filesystem::path& path, nn::Module& model) {
@@ -77,9 +62,7 @@ void load_model(const std::filesystem::path& path, nn::Module& model) {
 
 nlohmann::json load_options(const std::filesystem::path& path) {
   const std::filesystem::path newest = newest_checkpoint(path);
-  const nlohmann::json state = checkpoint::load_state(newest);
-  if (!state.contains("options")) throw FormatError(concat(newest.string(), "/state.json: no options"));
-  return state["options"];
+  return saved_state_from(checkpoint::load_state(newest), newest / checkpoint::kStateFile).options;
 }
 
 void export_weights(const std::filesystem::path& path, const nn::Module& model) {

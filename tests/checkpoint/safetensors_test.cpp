@@ -162,3 +162,8 @@ TEST_CASE("a name twice, or a tensor without memory, cannot be saved", "[checkpo
   CHECK_THROWS_AS(write_safetensors(folder / "none/x", std::vector<NamedTensor>{{"a", one}}), IoError);
   CHECK_THROWS_AS(SafetensorsFile(folder / "none"), IoError);
 }
+
+TEST_CASE("a header of nothing but brackets is refused before it uses up the stack", "[checkpoint]") {
+  const std::string deep = R"({"w":{"dtype":"F32","shape":)" + std::string(200'000, '[');
+  CHECK_THAT(refusal(make_file(deep, 4)), ContainsSubstring("nested deeper than"));
+}

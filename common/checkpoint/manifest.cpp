@@ -1,0 +1,79 @@
+#include "checkpoint/manifest.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "checkpoint/mapped_file.hpp"
+
+namespace lockstep::checkpoint {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+namespace {
+
+constexpr std::string_view kFormat = "lockstep checkpoint 1";
+constexpr std::size_t kHashDigits = 16;
+
+bool is_hash(const json& value) {
+  if (!value.is_string()) return false;
+  const auto& text = value.get_ref<const std::string&>();
+  return text.size() == kHashDigits && text.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+// A name that stays inside the checkpoint's folder, and that the system reads as it is written.
+bool is_plain_file_name(const std::string& name) {
+  return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos &&
+         name.find('\0') == std::string::npos;
+}
+
+FileEntry entry_from(const std::string& name, const json& value, const fs::path& path) {
+  const bool is_entry = is_plain_file_name(name) && value.is_object() && value.contains("bytes") &&
+                        value["bytes"].is_number_unsigned() && value.contains("xxh3") && is_hash(value["xxh3"]);
+  if (!is_entry)
+    throw FormatError(concat(path.string(), ": the entry of ", name, " is not a file name with bytes and xxh3"));
+  return {.name = name, .bytes = value["bytes"].get<std::uint64_t>(), .xxh3 = value["xxh3"].get<std::string>()};
+}
+
+}  // namespace
+
+json parse_json(std::string_view text, const fs::path& path) {
+  const auto limit_depth = [&path](int depth, json::parse_event_t /*event*/, json& /*value*/) {
+    if (depth > kMaxJsonDepth) throw FormatError(concat(path.string(), ": nested deeper than ", kMaxJsonDepth));
+    return true;
+  };
+  try {
+    return json::parse(text, limit_depth);
+  } catch (const json::exception& error) {
+    throw FormatError(concat(path.string(), ": not JSON: ", error.what()));
+  }
+}
+
+FileEntry describe_file(const fs::path& path) {
+  const MappedFile file(path);
+  return {.name = path.filename().string(), .bytes = file.bytes().size(), .xxh3 = xxh3_hex(file.bytes())};
+}
+
+std::string to_text(const Manifest& manifest) {
+  json files = json::object();
+  for (const FileEntry& file : manifest.files) files[file.name] = {{"bytes", file.bytes}, {"xxh3", file.xxh3}};
+  return json{{"format", kFormat}, {"step", manifest.step}, {"files", files}}.dump(2) + "\n";
+}
+
+Manifest parse_manifest(std::string_view text, const fs::path& path) {
+  const json content = parse_json(text, path);
+  if (!content.is_object() || !content.contains("format") || content["format"] != kFormat)
+    throw FormatError(concat(path.string(), ": not the manifest of a \"", kFormat, "\""));
+  Manifest manifest;
+  if (!content.contains("step") || !content["step"].is_number_unsigned() || content["step"] > INT64_MAX)
+    throw FormatError(concat(path.string(), ": does not say of which step it is"));
+  manifest.step = content["step"].get<std::int64_t>();
+  const json files = content.contains("files") ? content["files"] : json::object();
+  for (const char* name : {kModelFile, kOptimizerFile, kStateFile})
+    if (!files.is_object() || !files.contains(name)) throw FormatError(concat(path.string(), ": does not list ", name));
+  for (const auto& [name, value] : files.items()) manifest.files.push_back(entry_from(name, value, path));
+  return manifest;
+}
+
+}  // namespace lockstep::checkpoint

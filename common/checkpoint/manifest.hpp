@@ -1,0 +1,54 @@
+#pragma once
+/// @file
+/// The list of a checkpoint's files with their sizes and checksums, and reading JSON that may be damaged.
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lockstep::checkpoint {
+
+inline constexpr const char* kModelFile = "model.safetensors";          ///< Weights.
+inline constexpr const char* kOptimizerFile = "optimizer.safetensors";  ///< Optimizer state.
+inline constexpr const char* kStateFile = "state.json";                 ///< Everything else.
+inline constexpr const char* kManifestFile = "manifest.json";           ///< Size and checksum of the others.
+
+/// Levels of lists and objects in a JSON text from outside. A text of nothing but brackets would otherwise use up the
+/// stack of whoever walks through it.
+inline constexpr int kMaxJsonDepth = 32;
+
+/// Reads JSON from a file whose content cannot be trusted.
+/// @param path  For the message.
+/// @throws FormatError  Not JSON, or more than kMaxJsonDepth levels.
+[[nodiscard]] nlohmann::json parse_json(std::string_view text, const std::filesystem::path& path);
+
+/// One file of a checkpoint.
+struct FileEntry {
+  std::string name;         ///< Without a folder.
+  std::uint64_t bytes = 0;  ///< Its size.
+  std::string xxh3;         ///< As xxh3_hex() of its content: 16 digits.
+
+  bool operator==(const FileEntry&) const = default;
+};
+
+/// What manifest.json says.
+struct Manifest {
+  std::int64_t step = 0;         ///< At least 0.
+  std::vector<FileEntry> files;  ///< Names distinct and rising; model, optimizer and state among them.
+
+  bool operator==(const Manifest&) const = default;
+};
+
+/// Size and checksum of a file as it is on disk. @throws IoError  It cannot be read.
+[[nodiscard]] FileEntry describe_file(const std::filesystem::path& path);
+
+/// The text of manifest.json.
+[[nodiscard]] std::string to_text(const Manifest& manifest);
+
+/// @param path  Of the manifest, for the message.
+/// @throws FormatError  Not a manifest of this format: says what is wrong.
+[[nodiscard]] Manifest parse_manifest(std::string_view text, const std::filesystem::path& path);
+
+}  // namespace lockstep::checkpoint

@@ -1,0 +1,27 @@
+#pragma once
+/// @file
+/// state.json of a training checkpoint: everything that resuming needs beside tensors.
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "data/sampler.hpp"
+
+namespace lockstep::run {
+
+/// Where a training stands.
+struct SavedState {
+  std::int64_t step = 0;             ///< Updates done.
+  std::int64_t optimizer_steps = 0;  ///< For Adam's bias correction.
+  data::SamplerState sampler;        ///< Which samples come next. Does not depend on the number of ranks.
+  nlohmann::json options;            ///< As to_json(TrainOptions) gives them.
+};
+
+/// For state.json.
+[[nodiscard]] nlohmann::json to_json(const SavedState& state);
+
+/// @param path  Of the file, for the message.
+/// @throws FormatError  Not what to_json() makes; names the entry.
+[[nodiscard]] SavedState saved_state_from(const nlohmann::json& json, const std::filesystem::path& path);
+
+}  // namespace lockstep::run
