@@ -245,7 +245,7 @@ void require_loadable(const SafetensorsFile& file, std::span<const NamedTensor> 
   std::set<std::string> wanted;
   for (const auto& [name, tensor] : destinations) {
     wanted.insert(name);
-    require(tensor.is_defined() && tensor.device().is_cpu(), "loading tensor ", name, ": not in host memory");
+    require(tensor.is_defined(), "loading tensor ", name, ": it is undefined");
     const TensorEntry* entry = file.find(name);
     if (entry == nullptr)
       missing.push_back(name);
@@ -266,8 +266,12 @@ void require_loadable(const SafetensorsFile& file, std::span<const NamedTensor> 
 void load_tensors(const SafetensorsFile& file, std::span<const NamedTensor> destinations,
                   UnexpectedTensors unexpected) {
   require_loadable(file, destinations, unexpected);
-  for (const auto& [name, tensor] : destinations)
-    std::ranges::copy(file.bytes(*file.find(name)), static_cast<std::byte*>(tensor.data()));
+  for (const auto& [name, tensor] : destinations) {
+    if (tensor.device().is_cpu())
+      std::ranges::copy(file.bytes(*file.find(name)), static_cast<std::byte*>(tensor.data()));
+    else
+      tensor.copy_from(file.read(name));  // a file knows no devices: the elements go to where the tensor lives
+  }
 }
 
 }  // namespace lockstep::checkpoint

@@ -19,7 +19,7 @@ namespace lockstep::checkpoint {
 /// A tensor (a view: saving reads its elements, loading writes them) and its name in the file.
 struct NamedTensor {
   std::string name;  ///< Unique in the file.
-  Tensor tensor;     ///< On the CPU.
+  Tensor tensor;     ///< Saved from host memory; loaded to where it lives.
 };
 
 /// Text beside the tensors, under the key "__metadata__".
@@ -68,7 +68,7 @@ class SafetensorsFile {
   /// A copy of a tensor. @throws FormatError  No such tensor.
   [[nodiscard]] Tensor read(const std::string& name) const;
 
-  /// Copies a tensor's elements to `destination`, on the host.
+  /// Copies a tensor's elements to `destination`.
   /// @throws FormatError  No such tensor, or another shape or dtype.
   void read_into(const std::string& name, const Tensor& destination) const;
 
@@ -88,7 +88,8 @@ enum class UnexpectedTensors { kReject, kIgnore };
 void require_loadable(const SafetensorsFile& file, std::span<const NamedTensor> destinations,
                       UnexpectedTensors unexpected = UnexpectedTensors::kReject);
 
-/// Fills every tensor from the file's tensor of that name; nothing is written unless all of them fit.
+/// Fills every tensor from the file's tensor of that name; nothing is written unless all of them fit. A file does not
+/// say on which device a tensor was: the elements go to where the destination lives.
 /// @throws FormatError  As require_loadable().
 void load_tensors(const SafetensorsFile& file, std::span<const NamedTensor> destinations,
                   UnexpectedTensors unexpected = UnexpectedTensors::kReject);

@@ -26,12 +26,13 @@ using Facts = std::vector<std::pair<std::string, std::string>>;
 
 /// How a run, or the part of it that this process did, ended.
 struct Outcome {
-  std::int64_t step = 0;                    ///< Steps done.
-  std::int64_t last_step = 0;               ///< Steps planned.
-  double loss = 0;                          ///< Of the last step, in nats per token.
-  std::optional<double> validation_loss;    ///< The last one measured; empty: none was.
-  std::chrono::duration<double> elapsed{};  ///< Of this process, in seconds.
-  std::string generated;                    ///< Empty: no text was generated.
+  std::int64_t step = 0;                         ///< Steps done.
+  std::int64_t last_step = 0;                    ///< Steps planned.
+  double loss = 0;                               ///< Of the last step, in nats per token.
+  std::optional<double> validation_loss;         ///< The last one measured; empty: none was.
+  std::chrono::duration<double> elapsed{};       ///< Of this process, in seconds.
+  std::chrono::duration<double> longest_save{};  ///< That the training waited for one checkpoint; 0: none was saved.
+  std::string generated;                         ///< Empty: no text was generated.
 };
 
 /// The last lines of the output: how it went, the generated text, where to look, how to go on.

@@ -140,6 +140,10 @@ Facts outcome_facts(const fs::path& run_folder, const Outcome& outcome) {
       {"steps done", concat(outcome.step, " of ", outcome.last_step, ", this time in ", clock_time(outcome.elapsed))},
       {"loss", fixed(outcome.loss, 4)}};
   if (outcome.validation_loss) facts.emplace_back("validation loss", fixed(*outcome.validation_loss, 4));
+  if (outcome.longest_save.count() > 0) {
+    facts.emplace_back("saving", concat("the training waited at most ", fixed(outcome.longest_save.count() * 1e3, 1),
+                                        " ms for a checkpoint"));
+  }
   facts.emplace_back("run folder", run_folder.string());
   return facts;
 }

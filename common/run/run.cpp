@@ -11,7 +11,6 @@
 #include "run/readable.hpp"
 #include "run/report.hpp"
 #include "run/run_folder.hpp"
-#include "run/training_state.hpp"
 #include "trace/trace_file.hpp"
 
 namespace lockstep::run {
@@ -153,7 +152,9 @@ bool Run::checkpoint_is_due() const { return is_multiple(step_, options_.save_ev
 
 void Run::save(const nn::Module& model, const optim::Optimizer& optimizer, const data::Sampler& sampler) {
   const trace::Clock::time_point begin = trace::Clock::now();
-  save_training(checkpoints_of(folder_), step_, model, optimizer, sampler, to_json(options_));
+  if (!saver_) saver_.emplace(checkpoints_of(folder_), options_);
+  saver_->save(step_, model, optimizer, sampler);
+  longest_save_ = std::max<std::chrono::duration<double>>(longest_save_, trace::Clock::now() - begin);
   clock_.record_aside("save", trace::Category::kCheckpoint, begin);
 }
 
@@ -163,6 +164,7 @@ void Run::set_sample(std::string generated) { sample_ = std::move(generated); }
 
 int Run::finish() {
   printer_.end_line();
+  if (saver_) saver_->finish();
   const std::vector<trace::RankTrace> own{recorder_->snapshot()};
   trace::write_trace(folder_ / trace::trace_file_name(team_.rank), own);
   write_summary(folder_, summarize(team_.rank, history_));
@@ -174,6 +176,7 @@ int Run::finish() {
                           .loss = metrics_.loss,
                           .validation_loss = validation_loss_,
                           .elapsed = trace::Clock::now() - begin_,
+                          .longest_save = longest_save_,
                           .generated = sample_};
     replace_file(folder_ / "report.html", report_page(folder_, describe(options_, facts_, team_), outcome));
     std::cout << closing(folder_, outcome) << std::flush;

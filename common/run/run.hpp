@@ -20,6 +20,7 @@
 #include "run/stop_signal.hpp"
 #include "run/team.hpp"
 #include "run/train_options.hpp"
+#include "run/training_state.hpp"
 #include "trace/recorder.hpp"
 
 namespace lockstep::run {
@@ -82,13 +83,14 @@ class Run {
   void print_step();
   /// Whether this step ends with a checkpoint.
   [[nodiscard]] bool checkpoint_is_due() const;
-  /// Saves a checkpoint, atomically. @throws IoError  The disk failed; earlier checkpoints are untouched.
+  /// Saves a checkpoint, atomically; with --async-save the file is written while training goes on.
+  /// @throws IoError  The disk failed (with --async-save: in the save before); earlier checkpoints are untouched.
   void save(const nn::Module& model, const optim::Optimizer& optimizer, const data::Sampler& sampler);
 
   [[nodiscard]] bool sample_is_due() const;  ///< Training is complete, and a text was asked for.
   void set_sample(std::string generated);    ///< For the report and the end of the output.
 
-  /// Writes the trace of every rank and the report (rank 0), and prints how it went.
+  /// Waits for the last checkpoint, writes the trace of every rank and the report (rank 0), and prints how it went.
   /// @return  The program's exit status: 0, or 130 where a signal stopped the run.
   [[nodiscard]] int finish();
 
@@ -116,6 +118,8 @@ class Run {
   StepMetrics metrics_;                      // of the step that runs or has just ended
   std::vector<StepMetrics> history_;         // of this process
   std::optional<double> validation_loss_;    // the last one measured
+  std::optional<TrainingSaver> saver_;       // from the first save on
+  std::chrono::duration<double> longest_save_{};
   std::string sample_;
   trace::Clock::time_point begin_ = trace::Clock::now();
   trace::Clock::time_point aside_begin_{};  // of the validation that runs

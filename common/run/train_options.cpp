@@ -71,6 +71,11 @@ void bind_output_options(CLI::App& app, TrainOptions& options) {
   app.add_option("--save-every", options.save_every, "Steps between checkpoints; 0 saves only at the end")
       ->check(whole_number(0))
       ->capture_default_str();
+  app.add_option("--keep-last", options.keep_last, "Checkpoints that are kept; older ones are removed")
+      ->check(whole_number(1, 1'000'000))
+      ->capture_default_str();
+  app.add_flag("--async-save,!--no-async-save", options.async_save,
+               "Write checkpoints while training goes on, from a copy of the tensors in memory (the default)");
   app.add_option("--validate-every", options.validate_every,
                  "Steps between measurements of the validation loss; 0 measures only at the end")
       ->check(whole_number(0))

@@ -32,6 +32,8 @@ struct TrainOptions {
 
   std::filesystem::path out = "runs";  ///< Where the run folder is made.
   std::int64_t save_every = 200;       ///< 0: only at the end.
+  std::int64_t keep_last = 2;          ///< Checkpoints kept; older ones are removed.
+  bool async_save = true;              ///< The training waits for a copy of the tensors only, not for the disk.
   std::int64_t validate_every = 100;   ///< 0: only at the end.
   std::int64_t stop_after = 0;         ///< 0: never.
   std::string prompt = "The ";         ///< What the generated text begins with.

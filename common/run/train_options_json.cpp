@@ -22,6 +22,8 @@ void for_each_option(Options& options, const Visit& visit) {
   visit("clip", options.clip);
   visit("dropout", options.dropout);
   visit("save_every", options.save_every);
+  visit("keep_last", options.keep_last);
+  visit("async_save", options.async_save);
   visit("validate_every", options.validate_every);
   visit("prompt", options.prompt);
   visit("sample_tokens", options.sample_tokens);

@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "checkpoint/checkpoint.hpp"
 #include "checkpoint/manifest.hpp"
+#include "checkpoint/saver.hpp"
 #include "run/run_folder.hpp"
 #include "run/saved_state.hpp"
 
@@ -36,14 +37,23 @@ std::filesystem::path newest_checkpoint(const std::filesystem::path& path) {
 
 }  // namespace
 
-std::filesystem::path save_training(const std::filesystem::path& checkpoints, std::int64_t step,
-                                    const nn::Module& model, const optim::Optimizer& optimizer,
-                                    const data::Sampler& sampler, const nlohmann::json& options) {
+TrainingSaver::TrainingSaver(const std::filesystem::path& checkpoints, const TrainOptions& options)
+    : saver_(std::make_unique<checkpoint::Saver>(
+          checkpoints, checkpoint::FolderOptions{.keep_last = static_cast<int>(options.keep_last)},
+          options.async_save ? checkpoint::SaveMode::kBackground : checkpoint::SaveMode::kBlocking)),
+      options_(to_json(options)) {}
+
+TrainingSaver::TrainingSaver(TrainingSaver&&) noexcept = default;
+TrainingSaver::~TrainingSaver() = default;
+
+void TrainingSaver::save(std::int64_t step, const nn::Module& model, const optim::Optimizer& optimizer,
+                         const data::Sampler& sampler) {
   const SavedState state{
-      .step = step, .optimizer_steps = optimizer.step_count(), .sampler = sampler.state(), .options = options};
-  return checkpoint::CheckpointFolder(checkpoints)
-      .save(step, {.model = tensors_of(model), .optimizer = tensors_of(optimizer)}, to_json(state));
+      .step = step, .optimizer_steps = optimizer.step_count(), .sampler = sampler.state(), .options = options_};
+  saver_->save(step, {.model = tensors_of(model), .optimizer = tensors_of(optimizer)}, to_json(state));
 }
+
+void TrainingSaver::finish() { saver_->finish(); }
 
 std::int64_t load_training(const std::filesystem::path& checkpoints, nn::Module& model, optim::Optimizer& optimizer,
                            data::Sampler& sampler) {

@@ -3,21 +3,43 @@
 /// A training run as a checkpoint: weights, optimizer, sampler, step.
 #include <cstdint>
 #include <filesystem>
-#include <nlohmann/json_fwd.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
 
 #include "data/sampler.hpp"
 #include "nn/module.hpp"
 #include "optim/optimizer.hpp"
+#include "run/train_options.hpp"
+
+namespace lockstep::checkpoint {
+class Saver;
+}
 
 namespace lockstep::run {
 
-/// Saves a checkpoint of step `step` in `checkpoints`, atomically.
-/// @param options  As to_json(TrainOptions) gives them: what is needed to build the model again.
-/// @return         The checkpoint's folder.
-/// @throws IoError  The disk failed; earlier checkpoints are untouched.
-std::filesystem::path save_training(const std::filesystem::path& checkpoints, std::int64_t step,
-                                    const nn::Module& model, const optim::Optimizer& optimizer,
-                                    const data::Sampler& sampler, const nlohmann::json& options);
+/// Saves the checkpoints of a training; see checkpoint::Saver for what that means in the background.
+/// Order of calls: save..., finish. Thread safety: one thread at a time.
+class TrainingSaver {
+ public:
+  /// @param checkpoints  The folder of checkpoints, made on the first save.
+  /// @param options      What goes into each checkpoint, to build the model again; `keep_last` and `async_save`.
+  TrainingSaver(const std::filesystem::path& checkpoints, const TrainOptions& options);
+  TrainingSaver(TrainingSaver&&) noexcept;
+  /// Waits for a save that runs.
+  ~TrainingSaver();
+
+  /// Saves a checkpoint of step `step`, atomically. Everything may change as soon as it has returned.
+  /// @throws IoError  The disk failed (in the background: in the save before); earlier checkpoints are untouched.
+  void save(std::int64_t step, const nn::Module& model, const optim::Optimizer& optimizer,
+            const data::Sampler& sampler);
+
+  /// Waits until the last checkpoint is on disk. @throws IoError  It failed.
+  void finish();
+
+ private:
+  std::unique_ptr<checkpoint::Saver> saver_;
+  nlohmann::json options_;
+};
 
 /// Fills model, optimizer and sampler from the newest checkpoint that verifies.
 /// @return  Its step.

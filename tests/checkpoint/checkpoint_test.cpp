@@ -61,8 +61,9 @@ void damage(const fs::path& path) {
 }
 
 // Runs the victim to its end: its wait status.
-int run_victim(const fs::path& root, int step, int fault) {
-  std::vector<std::string> arguments = {CHECKPOINT_VICTIM, root.string(), std::to_string(step), std::to_string(fault)};
+int run_victim(const fs::path& root, int step, int fault, const std::string& mode) {
+  std::vector<std::string> arguments = {CHECKPOINT_VICTIM, root.string(), std::to_string(step), std::to_string(fault),
+                                        mode};
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
@@ -188,15 +189,16 @@ TEST_CASE("foreign names beside the checkpoints are left alone", "[checkpoint]")
 }
 
 TEST_CASE("SIGKILL before any step of a save leaves a checkpoint that loads", "[checkpoint]") {
+  const std::string mode = GENERATE("blocking", "background");
   const test::TemporaryFolder root;
   const Tensor values = Tensor::empty({1000}), moments = Tensor::empty({1000});
   const Contents destinations{.model = {{"values", values}}, .optimizer = {{"values.exp_avg", moments}}};
-  REQUIRE(run_victim(root.path(), 1, -1) == 0);
+  REQUIRE(run_victim(root.path(), 1, -1, mode) == 0);
   int last_good = 1;
   int fault = 0;
   for (; fault < 50; ++fault) {
     const int step = last_good + 1;
-    const int status = run_victim(root.path(), step, fault);
+    const int status = run_victim(root.path(), step, fault, mode);
     const CheckpointFolder folder(root.path());
     REQUIRE(folder.latest().has_value());
     const int found = load(*folder.latest(), destinations).at("step").get<int>();

@@ -1,0 +1,153 @@
+#include "checkpoint/saver.hpp"
+
+#include <atomic>
+#include <future>
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "support/captured_stderr.hpp"
+#include "support/catch.hpp"
+#include "support/temporary_folder.hpp"
+
+using namespace lockstep;
+using namespace lockstep::checkpoint;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::chrono::seconds kLimit{20};  // for a broken Saver: no test of a sound one gets near it
+
+Contents make_contents(float value) {
+  const Tensor model = Tensor::empty({1000}), optimizer = Tensor::empty({10});
+  for (float& element : model.span<float>()) element = value;
+  for (float& element : optimizer.span<float>()) element = -value;
+  return {.model = {{"w", model}}, .optimizer = {{"w.exp_avg", optimizer}}};
+}
+
+void set(const Contents& contents, float value) {
+  contents.model[0].tensor.copy_from(make_contents(value).model[0].tensor);
+  contents.optimizer[0].tensor.copy_from(make_contents(value).optimizer[0].tensor);
+}
+
+// The one value that the newest checkpoint holds in model, optimizer and state; -1 where they differ.
+float newest_value(const fs::path& root) {
+  const Contents contents = make_contents(0);
+  const float value = load(CheckpointFolder(root).latest().value(), contents).at("value").get<float>();
+  for (const float element : contents.model[0].tensor.span<float>())
+    if (element != value) return -1;
+  for (const float element : contents.optimizer[0].tensor.span<float>())
+    if (element != -value) return -1;
+  return value;
+}
+
+nlohmann::json state_of(float value) { return {{"value", value}}; }
+
+}  // namespace
+
+TEST_CASE("a save in the background returns before it is written, and writes what was there when it was called",
+          "[checkpoint]") {
+  const test::TemporaryFolder root;
+  std::promise<void> gate;
+  auto opened = gate.get_future();
+  std::atomic<bool> was_opened = false;
+  Saver saver(root / "c",
+              {.on_save_step =
+                   [&](std::string_view step) {
+                     if (step == "clean") was_opened = opened.wait_for(kLimit) == std::future_status::ready;
+                   }},
+              SaveMode::kBackground);
+  const Contents contents = make_contents(1);
+  saver.save(1, contents, state_of(1));
+  CHECK_FALSE(fs::exists(root / "c"));
+  set(contents, 2);
+  gate.set_value();
+  saver.finish();
+  CHECK(was_opened);
+  CHECK(newest_value(root / "c") == 1);
+}
+
+TEST_CASE("saves in the background do not run beside each other, and none is left out", "[checkpoint]") {
+  const test::TemporaryFolder root;
+  std::atomic<int> running = 0;
+  std::atomic<int> most = 0;
+  Saver saver(root.path(),
+              {.keep_last = 10,
+               .on_save_step =
+                   [&](std::string_view step) {
+                     if (step == "clean") most = std::max(most.load(), ++running);
+                     if (step == "prune") --running;
+                   }},
+              SaveMode::kBackground);
+  const Contents contents = make_contents(0);
+  for (int step = 1; step <= 8; ++step) {
+    set(contents, static_cast<float>(step));
+    saver.save(step, contents, state_of(static_cast<float>(step)));
+  }
+  saver.finish();
+  CHECK(most == 1);
+  CHECK(CheckpointFolder(root.path()).list().size() == 8);
+  CHECK(newest_value(root.path()) == 8);
+}
+
+TEST_CASE("an error in the background comes out of the next save with its step, and the one after works",
+          "[checkpoint]") {
+  const test::TemporaryFolder root;
+  std::atomic<bool> is_full = false;
+  Saver saver(root.path(),
+              {.on_save_step =
+                   [&](std::string_view step) {
+                     if (is_full && step == "optimizer") throw IoError("the disk is full");
+                   }},
+              SaveMode::kBackground);
+  saver.save(1, make_contents(1), state_of(1));
+  saver.finish();
+  is_full = true;
+  saver.save(2, make_contents(2), state_of(2));
+  CHECK_THROWS_WITH(saver.save(3, make_contents(3), state_of(3)),
+                    "the checkpoint of step 2, saved in the background, failed: the disk is full");
+  CHECK(newest_value(root.path()) == 1);
+  is_full = false;
+  saver.save(4, make_contents(4), state_of(4));
+  saver.finish();
+  CHECK_NOTHROW(saver.finish());
+  CHECK(newest_value(root.path()) == 4);
+}
+
+TEST_CASE("an error in the last save comes out of finish, or is logged where nobody asks", "[checkpoint]") {
+  const test::TemporaryFolder root;
+  const FolderOptions failing{.on_save_step = [](std::string_view) { throw IoError("the disk is gone"); }};
+  Saver saver(root.path(), failing, SaveMode::kBackground);
+  saver.save(7, make_contents(1), state_of(1));
+  CHECK_THROWS_AS(saver.finish(), IoError);
+  const test::CapturedStderr log;
+  {
+    Saver forgotten(root.path(), failing, SaveMode::kBackground);
+    forgotten.save(8, make_contents(1), state_of(1));
+  }
+  CHECK_THAT(log.text(), ContainsSubstring("the checkpoint of step 8") && ContainsSubstring("the disk is gone"));
+}
+
+TEST_CASE("a blocking save is on disk when it returns, and throws its own error", "[checkpoint]") {
+  const test::TemporaryFolder root;
+  bool is_full = false;
+  Saver saver(root.path(),
+              {.on_save_step =
+                   [&](std::string_view step) {
+                     if (is_full && step == "sync") throw IoError("the disk is full");
+                   }},
+              SaveMode::kBlocking);
+  saver.save(1, make_contents(1), state_of(1));
+  CHECK(newest_value(root.path()) == 1);
+  is_full = true;
+  CHECK_THROWS_WITH(saver.save(2, make_contents(2), state_of(2)), "the disk is full");
+  CHECK_NOTHROW(saver.finish());
+}
+
+TEST_CASE("a save of other tensors than before saves those", "[checkpoint]") {
+  const test::TemporaryFolder root;
+  Saver saver(root.path(), {}, SaveMode::kBackground);
+  saver.save(1, {.model = {{"a", Tensor::zeros({3})}}, .optimizer = {}}, state_of(1));
+  saver.save(2, make_contents(5), state_of(5));
+  saver.finish();
+  CHECK(newest_value(root.path()) == 5);
+}
