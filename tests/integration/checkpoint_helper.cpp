@@ -1,0 +1,111 @@
+// checkpoint_helper ROOT STEPS KEEP_LAST MODE OPTIMIZER, under `lockstep launch`: trains a very small GPT on the ranks
+// there are and saves a checkpoint in ROOT after every step; goes on from the newest one there. MODE is blocking or
+// background, OPTIMIZER sgd or adamw. Every rank says "ready pid N"; rank 0 says which samples each step had.
+#include <unistd.h>
+
+#include <algorithm>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "02_ring_all_reduce/ring_process_group.hpp"
+#include "06_gpt_ddp/distributed_data_parallel.hpp"
+#include "06_gpt_ddp/distributed_sampler.hpp"
+#include "06_gpt_ddp/replica_check.hpp"
+#include "base/command_line.hpp"
+#include "base/error.hpp"
+#include "checkpoint/checkpoint.hpp"
+#include "comm/rendezvous.hpp"
+#include "data/data_loader.hpp"
+#include "data/token_dataset.hpp"
+#include "nn/gpt.hpp"
+#include "optim/adamw.hpp"
+#include "optim/sgd.hpp"
+#include "run/training_state.hpp"
+
+namespace {
+
+using namespace lockstep;
+
+constexpr std::uint64_t kSeed = 3;
+constexpr std::int64_t kGlobalBatch = 12;
+constexpr std::int64_t kSamples = 41;  // three batches and a rest in an epoch
+constexpr std::int32_t kVocabulary = 16;
+constexpr std::int64_t kContext = 8;
+
+nn::GptConfig model_config() {
+  nn::GptConfig config;
+  config.vocabulary_size = kVocabulary;
+  config.channels = 8;
+  config.head_count = 2;
+  config.layer_count = 1;
+  config.context_length = kContext;
+  config.dropout = 0.1;
+  return config;
+}
+
+std::unique_ptr<optim::Optimizer> make_optimizer(const std::string& name, const nn::Module& model) {
+  auto groups = nn::weight_decay_groups(model, 0.1);
+  if (name == "sgd") return std::make_unique<optim::Sgd>(std::move(groups), optim::SgdOptions{.momentum = 0.9});
+  return std::make_unique<optim::AdamW>(std::move(groups));
+}
+
+// "step 3 samples 1 5 9": over all ranks, sorted.
+std::string samples_line(std::int64_t step, std::vector<std::int64_t> ids) {
+  std::ranges::sort(ids);
+  std::string line = concat("step ", step, " samples");
+  for (const std::int64_t id : ids) line += concat(' ', id);
+  return line + " .";
+}
+
+int train(const std::string& root, std::int64_t steps, const run::TrainOptions& options,
+          const std::string& optimizer_name) {
+  const auto group = ring::make_ring_process_group(comm::rendezvous("env://"));
+  const bool speaks = group->rank() == 0;
+  const data::RandomTokenDataset dataset(
+      {.sample_count = kSamples, .context_length = kContext, .vocabulary_size = kVocabulary, .seed = kSeed});
+  ddp::DistributedSampler sampler(kSamples, group->rank(), group->world_size(), {kSeed});
+  data::DataLoader loader(dataset, sampler, {.batch_size = kGlobalBatch / group->world_size()});
+  nn::Gpt model(model_config(), kSeed);
+  ddp::DistributedDataParallel ddp(model, *group);
+  const auto optimizer = make_optimizer(optimizer_name, model);
+  std::int64_t step = 0;
+  if (!checkpoint::CheckpointFolder(root).list().empty()) step = run::load_training(root, model, *optimizer, sampler);
+  run::TrainingSaver saver(root, options);
+  std::cout << "ready pid " << getpid() << " step " << step << std::endl;
+
+  for (std::int64_t epoch = sampler.epoch(); step < steps; ++epoch) {
+    sampler.set_epoch(epoch);
+    for (const data::Batch& batch : loader) {
+      const auto ids = batch.sample_ids.span<std::int64_t>();
+      optimizer->zero_grad();
+      model.loss(batch.inputs, batch.targets, {.is_training = true, .seed = kSeed, .step = step, .sample_ids = ids})
+          .backward();
+      optimizer->step(0.05);
+      ++step;
+      const std::vector<std::int64_t> all_ids = ddp::gather_rows(*group, ids);
+      if (speaks) {
+        std::cout << samples_line(step, all_ids) << std::endl;
+        saver.save(step, model, *optimizer, sampler);
+        std::cout << "saved " << step << std::endl;
+      }
+      if (step == steps) break;
+    }
+  }
+  saver.finish();
+  if (speaks) std::cout << "finished" << std::endl;
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 6) return 2;
+  return run_guarded("checkpoint_helper", [&] {
+    run::TrainOptions options;
+    options.keep_last = std::stoi(argv[3]);
+    options.async_save = std::string(argv[4]) == "background";
+    return train(argv[1], std::stoi(argv[2]), options, argv[5]);
+  });
+}
