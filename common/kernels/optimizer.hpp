@@ -15,9 +15,11 @@ struct SgdOptions {
   double learning_rate = 0.0;  ///< Step size.
   double momentum = 0.0;       ///< Share of the last step that is kept.
   double weight_decay = 0.0;   ///< Added to the gradient.
+  bool is_nesterov = false;    ///< The update is g + momentum velocity in place of velocity.
 };
 
-/// g = gradient + weight_decay p; velocity = momentum velocity + g; p -= learning_rate velocity.
+/// g = gradient + weight_decay p; velocity = momentum velocity + g; p -= learning_rate velocity (Nesterov's form:
+/// p -= learning_rate (g + momentum velocity)).
 ///
 /// @param parameter  [N], in place.
 /// @param velocity   [N], in place, zeros before the first step; empty without momentum (then p -= learning_rate g).

@@ -1,10 +1,12 @@
 #include "optim/sgd.hpp"
 
+#include "base/error.hpp"
 #include "kernels/optimizer.hpp"
 
 namespace lockstep::optim {
 
 Sgd::Sgd(std::vector<nn::ParameterGroup> groups, SgdOptions options) : Optimizer(std::move(groups)), options_(options) {
+  require(!options_.is_nesterov || options_.momentum != 0, "optim: Nesterov's SGD needs a momentum");
   if (options_.momentum != 0) momentum_buffers_ = zeros_like_parameters();
 }
 
@@ -19,9 +21,11 @@ std::vector<NamedTensor> Sgd::state() const {
 void Sgd::update(const Update& update) {
   const std::span<float> velocity =
       momentum_buffers_.empty() ? std::span<float>() : momentum_buffers_[update.index].span<float>();
-  kernels::sgd_step(
-      update.value.span<float>(), velocity, update.gradient.span<float>(),
-      {.learning_rate = update.learning_rate, .momentum = options_.momentum, .weight_decay = update.weight_decay});
+  kernels::sgd_step(update.value.span<float>(), velocity, update.gradient.span<float>(),
+                    {.learning_rate = update.learning_rate,
+                     .momentum = options_.momentum,
+                     .weight_decay = update.weight_decay,
+                     .is_nesterov = options_.is_nesterov});
 }
 
 }  // namespace lockstep::optim

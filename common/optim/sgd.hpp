@@ -7,13 +7,16 @@ namespace lockstep::optim {
 
 /// Beside the learning rate.
 struct SgdOptions {
-  double momentum = 0;  ///< 0: plain SGD, without state.
+  double momentum = 0;       ///< 0: plain SGD, without state.
+  bool is_nesterov = false;  ///< Looks one step of momentum ahead; needs momentum.
 };
 
-/// As torch.optim.SGD: g += weight_decay * p; with momentum m, v = m v + g (v = g on the first step) and p -= lr * v.
+/// As torch.optim.SGD: g += weight_decay * p; with momentum m, v = m v + g (v = g on the first step) and p -= lr * v
+/// (Nesterov: p -= lr * (g + m v)).
 class Sgd : public Optimizer {
  public:
   /// @param groups  Parameters and their weight decay. @param options  Momentum.
+  /// @throws ContractError  Nesterov without momentum.
   explicit Sgd(std::vector<nn::ParameterGroup> groups, SgdOptions options = {});
   /// All parameters of `module` in one group without weight decay.
   explicit Sgd(const nn::Module& module, SgdOptions options = {});

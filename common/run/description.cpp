@@ -8,6 +8,7 @@
 
 #include "base/text.hpp"
 #include "data/text.hpp"
+#include "run/optimization.hpp"
 #include "run/readable.hpp"
 #include "run/run_folder.hpp"
 
@@ -59,13 +60,6 @@ std::string describe_steps(const TrainOptions& options, const RunFacts& facts) {
   const double epochs = static_cast<double>(steps * options.batch_size) /
                         static_cast<double>(std::max<std::int64_t>(facts.training_samples, 1));
   return concat(grouped(steps), " (", fixed(epochs, epochs < 9.95 ? 1 : 0), " epochs), seed ", options.seed);
-}
-
-std::string describe_optimization(const TrainOptions& options) {
-  return concat("AdamW, learning rate ", shortest(options.learning_rate), " falling to ",
-                shortest(options.min_learning_rate), ", warm-up ", counted(options.warmup_steps, "step"),
-                ", weight decay ", shortest(options.weight_decay), ", clip ",
-                options.clip > 0 ? shortest(options.clip) : "off", ", dropout ", shortest(options.dropout));
 }
 
 // Bytes that a terminal would act on become a dot; line feeds stay.

@@ -9,6 +9,7 @@
 #include "base/environment.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "run/optimization.hpp"
 #include "run/option_checks.hpp"
 #include "run/run_folder.hpp"
 
@@ -40,27 +41,6 @@ void bind_data_options(CLI::App& app, TrainOptions& options) {
   app.add_option("--device", options.device, "Where to compute: cpu")
       ->check(one_of({"cpu", "cuda", "emulated"}))
       ->type_name("NAME")
-      ->capture_default_str();
-}
-
-void bind_optimization_options(CLI::App& app, TrainOptions& options) {
-  app.add_option("--learning-rate", options.learning_rate, "Learning rate at its highest, after the warm-up")
-      ->check(real_number(0))
-      ->capture_default_str();
-  app.add_option("--min-learning-rate", options.min_learning_rate, "Learning rate at the end")
-      ->check(real_number(0))
-      ->capture_default_str();
-  app.add_option("--warmup-steps", options.warmup_steps, "Steps in which the learning rate rises")
-      ->check(whole_number(0))
-      ->capture_default_str();
-  app.add_option("--weight-decay", options.weight_decay, "Weight decay of matrices and embeddings")
-      ->check(real_number(0))
-      ->capture_default_str();
-  app.add_option("--clip", options.clip, "Largest norm of the gradient; 0 does not clip")
-      ->check(real_number(0))
-      ->capture_default_str();
-  app.add_option("--dropout", options.dropout, "Share of activations dropped in training")
-      ->check(real_number(0, 0.99))
       ->capture_default_str();
 }
 
@@ -132,6 +112,8 @@ void require_same_run(const TrainOptions& now, const TrainOptions& then) {
   };
   require_same("--model", now.model, then.model);
   require_same("--seed", now.seed, then.seed);
+  require_same("--optimizer", now.optimizer, then.optimizer);
+  require_same("--momentum", now.momentum, then.momentum);
   require_same("--batch-size", now.batch_size, then.batch_size);
   require_same("--data", now.data_path.string(), then.data_path.string());
 }
@@ -150,13 +132,6 @@ nn::GptConfig TrainOptions::model_config() const {
   nn::GptConfig config = nn::GptConfig::named(model);
   config.dropout = dropout;
   return config;
-}
-
-optim::CosineOptions TrainOptions::schedule(std::int64_t total_steps) const {
-  return {.learning_rate = learning_rate,
-          .warmup_steps = std::min(warmup_steps, total_steps),
-          .total_steps = total_steps,
-          .minimum = std::min(min_learning_rate, learning_rate)};
 }
 
 double TrainOptions::max_gradient_norm() const noexcept {
@@ -186,6 +161,7 @@ ParsedTrainOptions parse_train_options(int argc, const char* const* argv) {
   if (app.count("--steps") > 0 && app.count("--epochs") > 0) {
     throw UsageError("--steps and --epochs both say how long to train: give one of them");
   }
+  require_sound_optimization(app, options);
   const std::optional<fs::path> folder = folder_to_resume(app, options.out);
   if (!folder) {
     complete(options);

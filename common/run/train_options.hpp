@@ -23,8 +23,15 @@ struct TrainOptions {
   std::int64_t epochs = 0;          ///< If not 0, decides the number of updates in place of `steps`.
   std::uint64_t seed = 1;           ///< Of weights, order and dropout.
 
-  double learning_rate = 2e-3;      ///< The largest one.
-  double min_learning_rate = 2e-4;  ///< At the end of the cosine.
+  std::string optimizer = "adamw";               ///< "adamw", "adam" or "sgd".
+  double momentum = 0.9;                         ///< Of sgd.
+  bool nesterov = false;                         ///< Of sgd.
+  std::int64_t reference_batch_size = 0;         ///< For which `learning_rate` was found; 0: for whatever batch.
+  std::string learning_rate_scaling = "linear";  ///< "linear", "sqrt" or "none": from that batch to this one.
+  std::string schedule_name = "cosine";          ///< "cosine", "linear" or "constant", after the warm-up.
+
+  double learning_rate = 2e-3;      ///< The largest one, before scaling.
+  double min_learning_rate = 2e-4;  ///< At the end, before scaling.
   std::int64_t warmup_steps = 50;   ///< In which it rises linearly from 0.
   double weight_decay = 0.1;        ///< AdamW's, of matrices and embeddings.
   double clip = 1.0;                ///< 0: no clipping.
@@ -46,8 +53,13 @@ struct TrainOptions {
 
   /// The model's sizes, with `dropout`.
   [[nodiscard]] nn::GptConfig model_config() const;
-  /// The learning rate over `total_steps` updates; the warm-up is at most as long as the training.
-  [[nodiscard]] optim::CosineOptions schedule(std::int64_t total_steps) const;
+  /// What the learning rates are multiplied by; 1 without a reference batch.
+  /// @source  Linear, for SGD: Goyal et al., "Accurate, Large Minibatch SGD: Training ImageNet in 1 Hour", 2017,
+  ///          section 2.1 (arXiv:1706.02677). Root, for Adam: Malladi et al., "On the SDEs and Scaling Rules for
+  ///          Adaptive Gradient Algorithms", NeurIPS 2022 (there together with other betas and another epsilon).
+  [[nodiscard]] double learning_rate_scale() const noexcept;
+  /// The learning rate, scaled, over `total_steps` updates; the warm-up is at most as long as the training.
+  [[nodiscard]] optim::Schedule schedule(std::int64_t total_steps) const;
   /// The largest gradient norm that is left as it is; infinite without clipping.
   [[nodiscard]] double max_gradient_norm() const noexcept;
   /// How many updates `steps` or `epochs` mean for an epoch of that many samples. A rest that does not fill a batch is

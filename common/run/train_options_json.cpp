@@ -15,6 +15,12 @@ void for_each_option(Options& options, const Visit& visit) {
   visit("steps", options.steps);
   visit("epochs", options.epochs);
   visit("seed", options.seed);
+  visit("optimizer", options.optimizer);
+  visit("momentum", options.momentum);
+  visit("nesterov", options.nesterov);
+  visit("reference_batch_size", options.reference_batch_size);
+  visit("learning_rate_scaling", options.learning_rate_scaling);
+  visit("schedule", options.schedule_name);
   visit("learning_rate", options.learning_rate);
   visit("min_learning_rate", options.min_learning_rate);
   visit("warmup_steps", options.warmup_steps);

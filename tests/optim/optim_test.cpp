@@ -98,6 +98,9 @@ TEST_CASE("three steps of each optimizer are PyTorch's", "[optim]") {
   check_optimizer("sgd_momentum", [](Groups groups) {
     return std::make_unique<optim::Sgd>(std::move(groups), optim::SgdOptions{.momentum = 0.9});
   });
+  check_optimizer("sgd_nesterov", [](Groups groups) {
+    return std::make_unique<optim::Sgd>(std::move(groups), optim::SgdOptions{.momentum = 0.9, .is_nesterov = true});
+  });
   check_optimizer("adam", [](Groups groups) { return std::make_unique<optim::Adam>(std::move(groups)); });
   check_optimizer("adamw", [](Groups groups) {
     return std::make_unique<optim::AdamW>(std::move(groups), optim::AdamWOptions{.beta2 = 0.95});
@@ -177,17 +180,50 @@ TEST_CASE("clipping skips parameters without gradients, and infinity only measur
   for (std::size_t i = 0; i < 12; ++i) CHECK(before.span<float>()[i] == parameters.matrix.gradient().span<float>()[i]);
 }
 
+namespace {
+
+// PyTorch computes each rate from the one before: a rounding of double precision per step.
+void check_rates(const optim::Schedule& schedule, const json& rates) {
+  REQUIRE(rates.size() > 5);
+  for (std::size_t step = 0; step < rates.size(); ++step) {
+    CAPTURE(step);
+    CHECK(schedule.at(static_cast<std::int64_t>(step)) ==
+          Approx(rates[step].get<double>()).epsilon(1e-9).margin(1e-12));
+  }
+}
+
+}  // namespace
+
 TEST_CASE("cosine with warm-up is PyTorch's LinearLR, then CosineAnnealingLR", "[optim]") {
   for (const json& expected : recorded("cosine")) {
-    const optim::CosineWithWarmup schedule({.learning_rate = expected.at("learning_rate").get<double>(),
-                                            .warmup_steps = expected.at("warmup_steps").get<std::int64_t>(),
-                                            .total_steps = expected.at("total_steps").get<std::int64_t>(),
-                                            .minimum = expected.at("minimum").get<double>()});
-    const json& rates = expected.at("rates");
-    for (std::size_t step = 0; step < rates.size(); ++step) {
-      CHECK(schedule.at(static_cast<std::int64_t>(step)) ==
-            Approx(rates[step].get<double>()).epsilon(1e-9).margin(1e-12));
-    }
+    const double rate = expected.at("learning_rate").get<double>();
+    const auto warmup = expected.at("warmup_steps").get<std::int64_t>();
+    const optim::CosineDecay cosine({.learning_rate = rate,
+                                     .total_steps = expected.at("total_steps").get<std::int64_t>() - warmup,
+                                     .minimum = expected.at("minimum").get<double>()});
+    check_rates(optim::with_warmup(rate, warmup, cosine), expected.at("rates"));
+  }
+}
+
+TEST_CASE("linear decay is PyTorch's LinearLR", "[optim]") {
+  for (const json& expected : recorded("linear")) {
+    check_rates(optim::LinearDecay({.learning_rate = expected.at("learning_rate").get<double>(),
+                                    .total_steps = expected.at("total_steps").get<std::int64_t>(),
+                                    .minimum = expected.at("minimum").get<double>()}),
+                expected.at("rates"));
+  }
+}
+
+TEST_CASE("a sequence of schedules is PyTorch's SequentialLR", "[optim]") {
+  for (const json& expected : recorded("sequential")) {
+    const double rate = expected.at("learning_rate").get<double>();
+    const auto steps = expected.at("total_steps").get<std::int64_t>();
+    const optim::Sequential schedule(
+        {optim::LinearWarmup(rate, expected.at("warmup_steps").get<std::int64_t>()), optim::Constant(rate),
+         optim::LinearDecay({.learning_rate = rate, .total_steps = steps, .minimum = rate / 10}),
+         optim::CosineDecay({.learning_rate = rate, .total_steps = steps})},
+        expected.at("milestones").get<std::vector<std::int64_t>>());
+    check_rates(schedule, expected.at("rates"));
   }
 }
 
@@ -196,11 +232,30 @@ TEST_CASE("schedules at their edges", "[optim]") {
   CHECK(optim::LinearWarmup(0.1, 4).at(0) == Approx(0.025));
   CHECK(optim::LinearWarmup(0.1, 4).at(3) == Approx(0.1));
   CHECK(optim::LinearWarmup(0.1, 0).at(0) == 0.1);
-  const optim::CosineWithWarmup no_warmup({.learning_rate = 1, .total_steps = 10, .minimum = 0.2});
-  CHECK(no_warmup.at(0) == 1);
-  CHECK(no_warmup.at(5) == Approx(0.6));
-  CHECK(no_warmup.at(10) == 0.2);
-  CHECK(no_warmup.at(1000) == 0.2);
-  CHECK(optim::CosineWithWarmup({.learning_rate = 1, .warmup_steps = 3, .total_steps = 3}).at(3) == 0);
-  CHECK_THROWS_AS(optim::CosineWithWarmup({.learning_rate = 1, .warmup_steps = 4, .total_steps = 3}), ContractError);
+  const optim::CosineDecay cosine({.learning_rate = 1, .total_steps = 10, .minimum = 0.2});
+  CHECK(cosine.at(0) == 1);
+  CHECK(cosine.at(5) == Approx(0.6));
+  CHECK(cosine.at(10) == 0.2);
+  CHECK(cosine.at(1000) == 0.2);
+  CHECK(optim::LinearDecay({.learning_rate = 1, .total_steps = 10, .minimum = 0.2}).at(1000) == 0.2);
+  CHECK(optim::CosineDecay({.learning_rate = 1, .total_steps = 0}).at(0) == 0);
+  CHECK(optim::LinearDecay({.learning_rate = 1, .total_steps = 0}).at(0) == 0);
+  CHECK(optim::with_warmup(1, 0, cosine).at(0) == 1);
+  CHECK(optim::with_warmup(1, 3, cosine).at(3) == 1);
+  CHECK_THROWS_AS(optim::with_warmup(1, -1, cosine), ContractError);
+  CHECK_THROWS_AS(optim::CosineDecay({.total_steps = -1}), ContractError);
+  CHECK_THROWS_AS(optim::LinearDecay({.total_steps = -1}), ContractError);
+}
+
+TEST_CASE("a sequence of schedules needs milestones that rise, one fewer than schedules", "[optim]") {
+  const optim::Constant constant(1);
+  CHECK(optim::Sequential({constant}, {}).at(5) == 1);
+  CHECK_THROWS_AS(optim::Sequential({}, {}), ContractError);
+  CHECK_THROWS_AS(optim::Sequential({constant, constant}, {}), ContractError);
+  CHECK_THROWS_AS(optim::Sequential({constant, constant, constant}, {5, 4}), ContractError);
+}
+
+TEST_CASE("Nesterov's SGD needs a momentum", "[optim]") {
+  const nn::Linear layer(2, 3, 1);
+  CHECK_THROWS_AS(optim::Sgd(layer, {.is_nesterov = true}), ContractError);
 }

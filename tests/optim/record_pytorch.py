@@ -67,6 +67,38 @@ def record_cosine(learning_rate, warmup, total, minimum):
             "rates": rates}
 
 
+def rates_of(optimizer, schedule, count):
+    """Learning rates of the updates 0 .. count - 1."""
+    rates = []
+    for _ in range(count):
+        rates.append(schedule.get_last_lr()[0])
+        optimizer.step()
+        schedule.step()
+    return rates
+
+
+def record_linear(learning_rate, total, minimum):
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=learning_rate)
+    schedule = torch.optim.lr_scheduler.LinearLR(optimizer, start_factor=1, end_factor=minimum / learning_rate,
+                                                 total_iters=total)
+    return {"learning_rate": learning_rate, "total_steps": total, "minimum": minimum,
+            "rates": rates_of(optimizer, schedule, total + 3)}
+
+
+def record_sequential(learning_rate, warmup, flat, total):
+    """Warm-up, a plateau, a line to a tenth, then half a cosine to 0: SequentialLR with three milestones."""
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=learning_rate)
+    schedulers = torch.optim.lr_scheduler
+    parts = [schedulers.LinearLR(optimizer, start_factor=1 / warmup, end_factor=1, total_iters=warmup - 1),
+             schedulers.ConstantLR(optimizer, factor=1, total_iters=0),
+             schedulers.LinearLR(optimizer, start_factor=1, end_factor=0.1, total_iters=total),
+             schedulers.CosineAnnealingLR(optimizer, T_max=total)]
+    milestones = [warmup, warmup + flat, warmup + flat + total]
+    schedule = schedulers.SequentialLR(optimizer, parts, milestones=milestones)
+    return {"learning_rate": learning_rate, "warmup_steps": warmup, "total_steps": total, "milestones": milestones,
+            "rates": rates_of(optimizer, schedule, milestones[-1] + total)}
+
+
 def main():
     optim = torch.optim
     values = {
@@ -74,11 +106,15 @@ def main():
         "optimizers": {
             "sgd": record_optimizer(lambda groups: optim.SGD(groups, lr=LEARNING_RATE)),
             "sgd_momentum": record_optimizer(lambda groups: optim.SGD(groups, lr=LEARNING_RATE, momentum=0.9)),
+            "sgd_nesterov": record_optimizer(
+                lambda groups: optim.SGD(groups, lr=LEARNING_RATE, momentum=0.9, nesterov=True)),
             "adam": record_optimizer(lambda groups: optim.Adam(groups, lr=LEARNING_RATE)),
             "adamw": record_optimizer(lambda groups: optim.AdamW(groups, lr=LEARNING_RATE, betas=(0.9, 0.95))),
         },
         "clip": [record_clip(0.5), record_clip(1e6)],
         "cosine": [record_cosine(1e-3, 5, 20, 1e-4), record_cosine(0.5, 2, 13, 0.0)],
+        "linear": [record_linear(1e-3, 20, 1e-4), record_linear(0.5, 7, 0.0)],
+        "sequential": [record_sequential(0.5, 4, 3, 8)],
     }
     path = pathlib.Path(__file__).with_name("pytorch_values.json")
     path.write_text(json.dumps(values, indent=1) + "\n")

@@ -86,7 +86,7 @@ TEST_CASE("options arrive where they belong", "[run]") {
   CHECK(std::isinf(options.max_gradient_norm()));
   CHECK(options.out == "some where");
   CHECK(options.data_path == text);
-  CHECK(options.schedule(3).warmup_steps == 3);
+  CHECK(options.schedule(3).at(2) == Approx(1e-3));  // a warm-up of 50 steps becomes one of 3
 }
 
 TEST_CASE("help lists every option with its default", "[run]") {
@@ -102,6 +102,14 @@ TEST_CASE("help lists every option with its default", "[run]") {
                              "--out",
                              "--save-every",
                              "--validate-every",
+                             "--keep-last",
+                             "--async-save",
+                             "--optimizer",
+                             "--momentum",
+                             "--nesterov",
+                             "--schedule",
+                             "--reference-batch-size",
+                             "--learning-rate-scaling",
                              "--learning-rate",
                              "--warmup-steps",
                              "--min-learning-rate",
@@ -176,7 +184,9 @@ TEST_CASE("a resumed run cannot change what has formed its weights", "[run]") {
 }
 
 TEST_CASE("options survive options.json", "[run]") {
-  const TrainOptions options = options_of({"--learning-rate", "0.0003", "--prompt", "ROMEO:", "--epochs", "2"});
+  const TrainOptions options =
+      options_of({"--learning-rate", "0.0003", "--prompt", "ROMEO:", "--epochs", "2", "--optimizer", "sgd",
+                  "--schedule", "linear", "--keep-last", "7", "--no-async-save"});
   CHECK(to_json(options_from_json(to_json(options))) == to_json(options));
   CHECK_THROWS_AS(options_from_json(nlohmann::json::object()), FormatError);
 }

@@ -19,9 +19,9 @@
 #include "data/text.hpp"
 #include "data/token_dataset.hpp"
 #include "nn/gpt.hpp"
-#include "optim/adamw.hpp"
 #include "optim/clip.hpp"
 #include "optim/schedule.hpp"
+#include "run/optimization.hpp"
 #include "run/run.hpp"
 #include "run/train_options.hpp"
 
@@ -63,13 +63,13 @@ int train(const run::TrainOptions& options) {
   nn::Gpt model(config, options.seed);
   // NEW: equal weights on every rank; backward() averages the gradients.
   ddp::DistributedDataParallel ddp(model, *group);  // NEW
-  optim::AdamW optimizer(nn::weight_decay_groups(model, options.weight_decay),
-                         {.beta1 = 0.9, .beta2 = 0.95});
+  const auto chosen = run::make_optimizer(options, model);
+  optim::Optimizer& optimizer = *chosen;
   const run::RunFacts facts{.parameters = model.parameter_count(),
                             .training_samples = training.size(),
                             .validation_samples = validation.size()};
   run::Run run(options, facts, ddp::team_of(*group));  // CHANGED
-  const optim::CosineWithWarmup schedule(options.schedule(run.last_step()));
+  const optim::Schedule schedule = options.schedule(run.last_step());
   run.resume(model, optimizer, sampler);
 
   for (std::int64_t epoch = sampler.epoch(); !run.is_finished(); ++epoch) {

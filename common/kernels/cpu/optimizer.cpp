@@ -67,6 +67,7 @@ void sgd_step(std::span<float> parameter, std::span<float> velocity, std::span<c
   require(options.momentum == 0.0 || velocity.size() == parameter.size(), "sgd_step: momentum needs a velocity");
   const auto rate = static_cast<float>(options.learning_rate), decay = static_cast<float>(options.weight_decay);
   const auto momentum = static_cast<float>(options.momentum);
+  const bool is_nesterov = options.is_nesterov;
   float* const p = parameter.data();
   float* const speed = velocity.empty() ? nullptr : velocity.data();
   const float* const from = gradient.data();
@@ -75,6 +76,15 @@ void sgd_step(std::span<float> parameter, std::span<float> velocity, std::span<c
     if (speed == nullptr) {
 #pragma GCC ivdep
       for (std::int64_t i = begin; i < end; ++i) p[i] -= rate * (from[i] + decay * p[i]);
+      return;
+    }
+    if (is_nesterov) {
+#pragma GCC ivdep
+      for (std::int64_t i = begin; i < end; ++i) {
+        const float g = from[i] + decay * p[i];
+        speed[i] = momentum * speed[i] + g;
+        p[i] -= rate * (g + momentum * speed[i]);
+      }
       return;
     }
 #pragma GCC ivdep

@@ -1,0 +1,33 @@
+#pragma once
+/// @file
+/// What the options say about optimization, made real.
+#include <memory>
+#include <string>
+
+#include "nn/module.hpp"
+#include "optim/optimizer.hpp"
+#include "run/train_options.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace lockstep::run {
+
+/// Adds the options of this topic to a command line. @param options  Their values and defaults; outlives `app`.
+void bind_optimization_options(CLI::App& app, TrainOptions& options);
+
+/// @param app  After parsing.
+/// @throws UsageError  Options that have no meaning together.
+void require_sound_optimization(const CLI::App& app, const TrainOptions& options);
+
+/// The optimizer that --optimizer names, over all parameters of `model`; matrices and embeddings decay, the rest does
+/// not. AdamW and Adam take GPT's betas, 0.9 and 0.95.
+/// @source  Brown et al., "Language Models are Few-Shot Learners", 2020, appendix B, for the betas.
+[[nodiscard]] std::unique_ptr<optim::Optimizer> make_optimizer(const TrainOptions& options, const nn::Module& model);
+
+/// Optimizer, learning rate and how it was scaled, schedule, regularization: "SGD with momentum 0.9, learning rate
+/// 0.1 x 4 (batch 64 / 16) = 0.4 falling to 0.04 by a cosine, warm-up 50 steps, ...".
+[[nodiscard]] std::string describe_optimization(const TrainOptions& options);
+
+}  // namespace lockstep::run
