@@ -62,4 +62,12 @@ CLI::Validator readable_file() {
   return CLI::Validator(check, "");
 }
 
+CLI::Validator run_folder() {
+  const auto check = [](const std::string& text) -> std::string {
+    if (std::filesystem::is_regular_file(std::filesystem::path(text) / "metrics.jsonl")) return "";
+    return concat("'", text, "' is not the folder of a run: it has no metrics.jsonl");
+  };
+  return CLI::Validator(check, "");
+}
+
 }  // namespace lockstep::run

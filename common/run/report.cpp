@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/timing.hpp"
+#include "run/comparison.hpp"
 #include "run/metrics.hpp"
 #include "run/rank_summary.hpp"
 #include "run/readable.hpp"
@@ -155,11 +156,17 @@ std::string timeline_section(const fs::path& run_folder) {
 
 }  // namespace
 
-std::string report_page(const fs::path& run_folder, const Facts& description, const Outcome& outcome) {
+std::string report_page(const fs::path& run_folder, const Facts& description, const Outcome& outcome,
+                        const std::vector<fs::path>& compared) {
   const fs::path metrics_path = run_folder / "metrics.jsonl";
   const Steps steps = fs::exists(metrics_path) ? read_metrics(metrics_path) : Steps{};
   std::string body = section("Outcome", trace::fact_table(outcome_facts(run_folder, outcome)));
   body += section("Curves", charts(loss_chart(steps) + throughput_chart(steps)));
+  if (!compared.empty()) {
+    std::vector<fs::path> runs{run_folder};
+    runs.insert(runs.end(), compared.begin(), compared.end());
+    body += section("Beside other runs", comparison_chart(runs));
+  }
   if (!outcome.generated.empty()) {
     body += section("The model writes", "<pre>" + trace::escape_html(outcome.generated) + "</pre>\n");
   }

@@ -178,7 +178,8 @@ int Run::finish() {
                           .elapsed = trace::Clock::now() - begin_,
                           .longest_save = longest_save_,
                           .generated = sample_};
-    replace_file(folder_ / "report.html", report_page(folder_, describe(options_, facts_, team_), outcome));
+    replace_file(folder_ / "report.html",
+                 report_page(folder_, describe(options_, facts_, team_), outcome, options_.compare));
     std::cout << closing(folder_, outcome) << std::flush;
   }
   return stop_signal_.was_received() ? kInterruptedExitCode : 0;

@@ -9,6 +9,7 @@
 #include "base/environment.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "run/comparison.hpp"
 #include "run/optimization.hpp"
 #include "run/option_checks.hpp"
 #include "run/run_folder.hpp"
@@ -72,6 +73,11 @@ void bind_output_options(CLI::App& app, TrainOptions& options) {
 }
 
 void bind_comparison_options(CLI::App& app, TrainOptions& options) {
+  app.add_option("--compare", options.compare, "Draw this run's losses in the report too: its folder; up to 5 times")
+      ->check(run_folder())
+      ->type_name("FOLDER")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->expected(1, kMostComparedRuns - 1);
   app.add_option("--export-initial", options.export_initial,
                  "Write the initial weights to this safetensors file, to start another framework from them")
       ->type_name("FILE");
@@ -161,9 +167,9 @@ ParsedTrainOptions parse_train_options(int argc, const char* const* argv) {
   if (app.count("--steps") > 0 && app.count("--epochs") > 0) {
     throw UsageError("--steps and --epochs both say how long to train: give one of them");
   }
-  require_sound_optimization(app, options);
   const std::optional<fs::path> folder = folder_to_resume(app, options.out);
   if (!folder) {
+    require_sound_optimization(app, options);
     complete(options);
     return {options, std::nullopt};
   }
@@ -173,6 +179,7 @@ ParsedTrainOptions parse_train_options(int argc, const char* const* argv) {
   CLI::App again("", program_name(argv));
   bind_all(again, options);
   if (const std::optional<int> exit_code = parse_command_line(again, argc, argv)) return {options, exit_code};
+  require_sound_optimization(again, options);
   if (again.count("--steps") > 0) options.epochs = 0;
   options.resume = folder;
   complete(options);

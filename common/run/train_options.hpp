@@ -7,6 +7,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "nn/gpt.hpp"
 #include "optim/schedule.hpp"
@@ -45,6 +46,8 @@ struct TrainOptions {
   std::int64_t stop_after = 0;         ///< 0: never.
   std::string prompt = "The ";         ///< What the generated text begins with.
   std::int64_t sample_tokens = 300;    ///< Length of the generated text; 0: none.
+
+  std::vector<std::filesystem::path> compare;  ///< Run folders whose losses the report draws beside this run's.
 
   std::filesystem::path export_initial;  ///< Empty: nothing is written.
   bool log_batches = false;              ///< Adds each step's sample numbers to metrics.jsonl.

@@ -120,6 +120,7 @@ TEST_CASE("help lists every option with its default", "[run]") {
                              "--stop-after",
                              "--prompt",
                              "--sample-tokens",
+                             "--compare",
                              "--export-initial",
                              "--log-batches"}) {
     CHECK_THAT(answer.out, ContainsSubstring(option));
@@ -181,6 +182,29 @@ TEST_CASE("a resumed run cannot change what has formed its weights", "[run]") {
   CHECK_THAT(answer.err, ContainsSubstring("was trained with --seed 7"));
   CHECK_THAT(parse({"--resume", "--out", (folder.path() / "empty").string()}).err,
              ContainsSubstring("no run with a checkpoint"));
+}
+
+TEST_CASE("runs to compare with are named one after the other, and must be runs", "[run]") {
+  const test::TemporaryFolder folder;
+  for (const char* name : {"a", "b"}) {
+    fs::create_directories(folder / name);
+    write_file(folder / name / "metrics.jsonl", "");
+  }
+  const std::string a = (folder / "a").string(), b = (folder / "b").string();
+  CHECK(options_of({"--compare", a, "--compare", b, "--steps", "3"}).compare == std::vector<fs::path>{a, b});
+  CHECK(options_of({"--compare", a, b, "--steps", "3"}).compare == std::vector<fs::path>{a, b});
+  CHECK_THAT(parse({"--compare", folder.path().string()}).err, ContainsSubstring("it has no metrics.jsonl"));
+}
+
+TEST_CASE("a resumed run keeps its optimizer", "[run]") {
+  const test::TemporaryFolder folder;
+  const fs::path run = make_run(folder.path(), options_of({"--optimizer", "sgd", "--momentum", "0.5"}));
+  CHECK(options_of({"--resume", run.string()}).optimizer == "sgd");
+  CHECK(options_of({"--resume", run.string(), "--momentum", "0.5"}).momentum == 0.5);
+  CHECK_THAT(parse({"--resume", run.string(), "--optimizer", "adam"}).err,
+             ContainsSubstring("was trained with --optimizer sgd"));
+  CHECK_THAT(parse({"--resume", run.string(), "--momentum", "0.9"}).err,
+             ContainsSubstring("was trained with --momentum 0.5"));
 }
 
 TEST_CASE("options survive options.json", "[run]") {

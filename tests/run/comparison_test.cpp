@@ -1,0 +1,53 @@
+#include "run/comparison.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "run/metrics.hpp"
+#include "run/train_options.hpp"
+#include "support/catch.hpp"
+#include "support/temporary_folder.hpp"
+
+using namespace lockstep;
+namespace fs = std::filesystem;
+
+namespace {
+
+// A run of that many steps whose loss is the number of the step.
+fs::path make_run(const fs::path& folder, const run::TrainOptions& options, int steps) {
+  fs::create_directories(folder);
+  write_file(folder / "options.json", to_json(options).dump());
+  std::string lines;
+  for (int step = 1; step <= steps; ++step) {
+    run::StepMetrics metrics;
+    metrics.step = step;
+    metrics.loss = step;
+    metrics.tokens = options.batch_size * 10;
+    lines += to_line(metrics) + "\n";
+  }
+  write_file(folder / "metrics.jsonl", lines);
+  return folder;
+}
+
+}  // namespace
+
+TEST_CASE("curves of runs stand beside each other, named by what differs", "[run]") {
+  const test::TemporaryFolder folder;
+  run::TrainOptions small, large;
+  small.batch_size = 4;
+  large.batch_size = 16;
+  large.reference_batch_size = 4;
+  large.warmup_steps = 7;
+  const std::string html =
+      run::comparison_chart({make_run(folder / "small", small, 100), make_run(folder / "large", large, 25)});
+  CHECK_THAT(html, ContainsSubstring("small: batch 4, learning rate 0.002, warm-up 50"));
+  CHECK_THAT(html, ContainsSubstring("large: batch 16, learning rate 0.008, warm-up 7"));
+  // 100 steps make 50 means of two: (1 + 2) / 2 at 2 * 40 tokens comes first, (99 + 100) / 2 at 4000 tokens last.
+  CHECK_THAT(html, ContainsSubstring("1.5") && ContainsSubstring("99.5") && ContainsSubstring("4000"));
+}
+
+TEST_CASE("a folder that is no run cannot be compared", "[run]") {
+  const test::TemporaryFolder folder;
+  CHECK_THROWS_AS(run::comparison_chart({folder.path()}), IoError);
+}
