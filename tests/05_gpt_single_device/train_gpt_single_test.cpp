@@ -93,7 +93,11 @@ TEST_CASE("training lowers the loss and leaves a complete run folder", "[05]") {
 
 TEST_CASE("a resumed run equals one that was never interrupted, bit for bit", "[05]") {
   const Trainer whole, parts;
-  const std::vector<std::string> options{"--steps", "10", "--dropout", "0.1", "--seed", "3", "--sample-tokens", "0"};
+  const std::vector<std::string> more =
+      GENERATE(std::vector<std::string>{}, std::vector<std::string>{"--optimizer", "sgd", "--no-async-save"},
+               std::vector<std::string>{"--optimizer", "adam", "--schedule", "linear", "--reference-batch-size", "2"});
+  std::vector<std::string> options{"--steps", "10", "--dropout", "0.1", "--seed", "3", "--sample-tokens", "0"};
+  options.insert(options.end(), more.begin(), more.end());
   REQUIRE(whole.train(options).exit_code == 0);
   std::vector<std::string> first_half = options;
   first_half.insert(first_half.end(), {"--stop-after", "5"});
