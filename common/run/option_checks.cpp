@@ -7,6 +7,7 @@
 
 #include "base/nearest_match.hpp"
 #include "base/text.hpp"
+#include "run/run_folder.hpp"
 
 namespace lockstep::run {
 namespace {
@@ -64,8 +65,8 @@ CLI::Validator readable_file() {
 
 CLI::Validator run_folder() {
   const auto check = [](const std::string& text) -> std::string {
-    if (std::filesystem::is_regular_file(std::filesystem::path(text) / "metrics.jsonl")) return "";
-    return concat("'", text, "' is not the folder of a run: it has no metrics.jsonl");
+    if (std::filesystem::is_regular_file(std::filesystem::path(text) / "metrics.jsonl") || latest_run(text)) return "";
+    return concat("'", text, "' is not the folder of a run (it has no metrics.jsonl), and there is no run in it");
   };
   return CLI::Validator(check, "");
 }

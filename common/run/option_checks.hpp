@@ -20,7 +20,7 @@ namespace lockstep::run {
 /// A file that can be read.
 [[nodiscard]] CLI::Validator readable_file();
 
-/// A run folder in which at least one step was recorded.
+/// A run folder (it has metrics.jsonl), or a folder of runs.
 [[nodiscard]] CLI::Validator run_folder();
 
 }  // namespace lockstep::run

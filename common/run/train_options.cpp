@@ -73,7 +73,9 @@ void bind_output_options(CLI::App& app, TrainOptions& options) {
 }
 
 void bind_comparison_options(CLI::App& app, TrainOptions& options) {
-  app.add_option("--compare", options.compare, "Draw this run's losses in the report too: its folder; up to 5 times")
+  app.add_option(
+         "--compare", options.compare,
+         "Draw another run's losses in the report too: its folder, or one whose latest run it is; up to 5 times")
       ->check(run_folder())
       ->type_name("FOLDER")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
@@ -128,6 +130,8 @@ void complete(TrainOptions& options) {
   if (options.device != "cpu") {
     throw UnavailableError("this build computes on the CPU only, not on '" + options.device + "': use --device cpu");
   }
+  for (fs::path& run : options.compare)
+    if (!fs::exists(run / "metrics.jsonl")) run = latest_run(run).value_or(run);
   if (options.batch_size == 0) options.batch_size = nn::GptConfig::named(options.model).batch_size;
   if (!options.data_path.empty()) options.data_path = fs::absolute(options.data_path).lexically_normal();
 }

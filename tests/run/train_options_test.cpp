@@ -193,7 +193,10 @@ TEST_CASE("runs to compare with are named one after the other, and must be runs"
   const std::string a = (folder / "a").string(), b = (folder / "b").string();
   CHECK(options_of({"--compare", a, "--compare", b, "--steps", "3"}).compare == std::vector<fs::path>{a, b});
   CHECK(options_of({"--compare", a, b, "--steps", "3"}).compare == std::vector<fs::path>{a, b});
-  CHECK_THAT(parse({"--compare", folder.path().string()}).err, ContainsSubstring("it has no metrics.jsonl"));
+  const std::string nothing = (folder / "nothing").string();
+  CHECK_THAT(parse({"--compare", nothing}).err, ContainsSubstring("it has no metrics.jsonl"));
+  const fs::path run = make_run(folder / "runs", options_of({}));
+  CHECK(options_of({"--compare", (folder / "runs").string()}).compare == std::vector<fs::path>{run});
 }
 
 TEST_CASE("a resumed run keeps its optimizer", "[run]") {
