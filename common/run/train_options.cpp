@@ -122,6 +122,7 @@ void require_same_run(const TrainOptions& now, const TrainOptions& then) {
   require_same("--seed", now.seed, then.seed);
   require_same("--optimizer", now.optimizer, then.optimizer);
   require_same("--momentum", now.momentum, then.momentum);
+  require_same("--nesterov", now.nesterov, then.nesterov);
   require_same("--batch-size", now.batch_size, then.batch_size);
   require_same("--data", now.data_path.string(), then.data_path.string());
 }
