@@ -22,8 +22,8 @@ enum class SaveMode { kBlocking, kBackground };
 /// longer gap than the caller asked for. The copy stays allocated for the next save: in the background, saving takes as
 /// much host memory as the saved tensors again (12 bytes per parameter for AdamW), on the one rank that saves.
 ///
-/// An error of the thread comes out of the next save() or of finish(). Order of calls: save..., finish. Thread safety:
-/// one thread at a time.
+/// An error of the thread comes out of the next save() or of finish(). Order of calls: prepare (may be left out),
+/// save..., finish. Thread safety: one thread at a time.
 class Saver {
  public:
   /// @param root     Made on the first save.
@@ -35,6 +35,10 @@ class Saver {
   /// Waits for a running save. An error that nobody has asked for is logged.
   ~Saver();
 
+  /// Makes room for the copies in the thread, so that not even the first save waits for the system to find memory.
+  /// @param contents  What will be saved. Without effect for kBlocking.
+  void prepare(const Contents& contents);
+
   /// Saves as CheckpointFolder::save(). The tensors may change as soon as it has returned.
   /// @throws IoError, FormatError  This save failed (kBlocking), or the one before (kBackground: names its step; this
   ///                               one has not begun).
@@ -45,7 +49,7 @@ class Saver {
   void finish();
 
  private:
-  void copy(const std::vector<NamedTensor>& from, std::vector<NamedTensor>& to);
+  static void make_room(const std::vector<NamedTensor>& from, std::vector<NamedTensor>& to);
 
   CheckpointFolder folder_;
   SaveMode mode_;

@@ -60,6 +60,7 @@ void Run::resume(nn::Module& model, optim::Optimizer& optimizer, data::Sampler& 
   begin_ = trace::Clock::now();
   if (team_.rank != 0) return;
   metrics_file_.emplace(folder_ / "metrics.jsonl", step_);
+  saver_.emplace(checkpoints_of(folder_), options_).prepare(model, optimizer);
   if (options_.resume)
     std::cout << "resumed at step " << step_ << "\n" << std::flush;
   else if (!options_.export_initial.empty())

@@ -118,7 +118,7 @@ class Run {
   StepMetrics metrics_;                      // of the step that runs or has just ended
   std::vector<StepMetrics> history_;         // of this process
   std::optional<double> validation_loss_;    // the last one measured
-  std::optional<TrainingSaver> saver_;       // from the first save on
+  std::optional<TrainingSaver> saver_;       // rank 0 only
   std::chrono::duration<double> longest_save_{};
   std::string sample_;
   trace::Clock::time_point begin_ = trace::Clock::now();

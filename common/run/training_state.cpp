@@ -46,6 +46,10 @@ TrainingSaver::TrainingSaver(const std::filesystem::path& checkpoints, const Tra
 TrainingSaver::TrainingSaver(TrainingSaver&&) noexcept = default;
 TrainingSaver::~TrainingSaver() = default;
 
+void TrainingSaver::prepare(const nn::Module& model, const optim::Optimizer& optimizer) {
+  saver_->prepare({.model = tensors_of(model), .optimizer = tensors_of(optimizer)});
+}
+
 void TrainingSaver::save(std::int64_t step, const nn::Module& model, const optim::Optimizer& optimizer,
                          const data::Sampler& sampler) {
   const SavedState state{

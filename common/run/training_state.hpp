@@ -28,6 +28,9 @@ class TrainingSaver {
   /// Waits for a save that runs.
   ~TrainingSaver();
 
+  /// Makes room for what saving in the background copies; the caller does not wait.
+  void prepare(const nn::Module& model, const optim::Optimizer& optimizer);
+
   /// Saves a checkpoint of step `step`, atomically. Everything may change as soon as it has returned.
   /// @throws IoError  The disk failed (in the background: in the save before); earlier checkpoints are untouched.
   void save(std::int64_t step, const nn::Module& model, const optim::Optimizer& optimizer,

@@ -151,3 +151,18 @@ TEST_CASE("a save of other tensors than before saves those", "[checkpoint]") {
   saver.finish();
   CHECK(newest_value(root.path()) == 5);
 }
+
+TEST_CASE("room that was made before is what a save uses, and a save of other tensors does without", "[checkpoint]") {
+  const SaveMode mode = GENERATE(SaveMode::kBackground, SaveMode::kBlocking);
+  const test::TemporaryFolder root;
+  Saver saver(root.path(), {}, mode);
+  saver.prepare(make_contents(1));
+  saver.save(1, make_contents(2), state_of(2));
+  saver.finish();
+  CHECK(newest_value(root.path()) == 2);
+  saver.prepare({.model = {{"a", Tensor::zeros({3})}}, .optimizer = {}});
+  saver.save(2, make_contents(3), state_of(3));
+  saver.finish();
+  CHECK(newest_value(root.path()) == 3);
+  CHECK(CheckpointFolder(root.path()).list().size() == 2);  // making room saves nothing
+}
