@@ -1,47 +1,72 @@
 #include "06_gpt_ddp/distributed_data_parallel.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 
 #include "06_gpt_ddp/replica_check.hpp"
 #include "base/error.hpp"
+#include "kernels/ops.hpp"
 
 namespace lockstep::ddp {
 namespace {
 
-constexpr std::int64_t kViewAlignment = 64;  // bytes: one cache line, one AVX-512 register
+constexpr int kRoot = 0;
 
-// Where tensors and collectives meet: `comm` moves typed buffers, so a tensor is handed over as one. Its storage lives
-// until the collective is done.
-comm::Buffer as_buffer(const Tensor& tensor) {
-  return {tensor.data(), tensor.count(), tensor.dtype(), tensor.device(), tensor.storage()};
+// Backward produces gradients roughly in reverse order of registration: the first guess, until a step has shown more.
+std::vector<std::size_t> reverse_order(std::size_t count) {
+  std::vector<std::size_t> order(count);
+  std::iota(order.rbegin(), order.rend(), std::size_t{0});
+  return order;
 }
 
-std::int64_t round_up(std::int64_t bytes) { return (bytes + kViewAlignment - 1) / kViewAlignment * kViewAlignment; }
+bool is_finite(const Tensor& tensor) {
+  if (tensor.dtype() == DType::kFloat32) return kernels::is_finite(tensor.span<float>());
+  return std::ranges::all_of(tensor.span<double>(), [](double value) { return std::isfinite(value); });
+}
+
+void scale(const Tensor& tensor, double factor) {
+  if (tensor.dtype() == DType::kFloat32) return kernels::scale(tensor.span<float>(), factor);
+  for (double& value : tensor.span<double>()) value *= factor;
+}
+
+void write_zeros(const autograd::Variable& parameter) { parameter.begin_gradient_write().first.fill_zero(); }
 
 }  // namespace
 
 DistributedDataParallel::DistributedDataParallel(nn::Module& module, comm::ProcessGroup& group,
                                                  const DdpOptions& options)
-    : module_(module), group_(group), parameters_(module.named_parameters()) {
-  bucket_of_.resize(parameters_.size());
-  is_ready_.resize(parameters_.size());
-  require_equal_layout(parameters_, group_);
+    : module_(module),
+      group_(group),
+      options_(options),
+      parameters_(module.named_parameters()),
+      buffers_(module.named_buffers()),
+      faults_(parameters_.size()),
+      is_used_(parameters_.size()),
+      no_sync_depth_(options.average_gradients ? 0 : 1) {
+  require_equal_layout(module_, group_);
   broadcast_parameters();
-  lay_out_buckets(options);
-  for (nn::NamedParameter& named : parameters_) {
+  broadcast_buffers();
+  buckets_ = lay_out_buckets(parameters_, reverse_order(parameters_.size()), options_.bucket_limits);
+  index_buckets();
+  allocate_buckets(buckets_, parameters_, group_);
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    const nn::NamedParameter& named = parameters_[i];
     require(named.parameter.observer() == nullptr, "parameter ", named.name,
             " is already watched: a module can be wrapped once");
     named.parameter.set_observer(this);
+    index_of_[named.parameter.node().get()] = i;
   }
 }
 
 DistributedDataParallel::~DistributedDataParallel() {
-  for (nn::NamedParameter& named : parameters_) named.parameter.set_observer(nullptr);
+  for (nn::NamedParameter& named : parameters_) {
+    if (named.parameter.observer() == this) named.parameter.set_observer(nullptr);
+  }
 }
 
 // All replicas start equal: whatever initialized them, rank 0's values count.
 void DistributedDataParallel::broadcast_parameters() {
-  constexpr int kRoot = 0;
   std::vector<comm::Work> works;
   for (const nn::NamedParameter& named : parameters_) {
     works.push_back(group_.broadcast(as_buffer(named.parameter.value()), kRoot));
@@ -49,48 +74,39 @@ void DistributedDataParallel::broadcast_parameters() {
   for (comm::Work& work : works) work.synchronize();
 }
 
-// Backward produces gradients roughly in reverse order of registration, so the buckets are filled in that order and the
-// first one can leave while most of backward is still to come.
-void DistributedDataParallel::lay_out_buckets(const DdpOptions& options) {
-  std::int64_t bytes_in_last = 0;
-  for (std::size_t i = parameters_.size(); i-- > 0;) {
-    const Tensor& value = parameters_[i].parameter.value();
-    const std::int64_t limit = buckets_.size() <= 1 ? options.first_bucket_bytes : options.bucket_bytes;
-    const bool has_other_dtype =
-        !buckets_.empty() && parameters_[buckets_.back().parameters.front()].parameter.value().dtype() != value.dtype();
-    if (buckets_.empty() || has_other_dtype || bytes_in_last + value.bytes() > limit) {
-      buckets_.emplace_back();
-      bytes_in_last = 0;
-    }
-    buckets_.back().parameters.push_back(i);
-    bucket_of_[i] = buckets_.size() - 1;
-    bytes_in_last += round_up(value.bytes());
-  }
-  for (Bucket& bucket : buckets_) allocate_bucket(bucket);
+void DistributedDataParallel::broadcast_buffers() {
+  if (!options_.broadcast_buffers) return;
+  std::vector<comm::Work> works;
+  for (const nn::NamedBuffer& named : buffers_) works.push_back(group_.broadcast(as_buffer(named.value), kRoot));
+  for (comm::Work& work : works) work.synchronize();
 }
 
-void DistributedDataParallel::allocate_bucket(Bucket& bucket) {
-  const Tensor& first = parameters_[bucket.parameters.front()].parameter.value();
-  std::int64_t bytes = 0;
-  for (const std::size_t i : bucket.parameters) bytes += round_up(parameters_[i].parameter.value().bytes());
-  const auto storage = group_.allocate(static_cast<std::size_t>(bytes), first.device());
-  const auto element_bytes = static_cast<std::int64_t>(bytes_of(first.dtype()));
-  bucket.gradients = Tensor::view_of(storage, 0, {bytes / element_bytes}, first.dtype());
-  bucket.gradients.fill_zero();  // the gaps between views are sent too: they must hold numbers
-  std::size_t offset = 0;
-  for (const std::size_t i : bucket.parameters) {
-    const Tensor& value = parameters_[i].parameter.value();
-    parameters_[i].parameter.rebind_gradient(Tensor::view_of(storage, offset, value.shape(), value.dtype()));
-    offset += static_cast<std::size_t>(round_up(value.bytes()));
+void DistributedDataParallel::index_buckets() {
+  bucket_of_.resize(parameters_.size());
+  for (const Bucket& bucket : buckets_) {
+    for (const std::size_t i : bucket.parameters) bucket_of_[i] = bucket.index;
   }
+}
+
+// Buckets fill in the order in which rank 0's gradients became ready, which every rank must share even where its own
+// was another; unused parameters come last. Only now, between steps: nothing is in flight.
+void DistributedDataParallel::rebuild_buckets() {
+  is_rebuilt_ = true;
+  std::vector<std::int64_t> order(ready_order_.begin(), ready_order_.end());
+  for (const std::size_t i : reverse_order(parameters_.size())) {
+    if (std::ranges::find(ready_order_, i) == ready_order_.end()) order.push_back(static_cast<std::int64_t>(i));
+  }
+  group_.broadcast(comm::host_buffer(std::span(order)), kRoot).synchronize();
+  const std::vector<std::size_t> indices(order.begin(), order.end());
+  buckets_ = lay_out_buckets(parameters_, indices, options_.bucket_limits);
+  index_buckets();
+  allocate_buckets(buckets_, parameters_, group_);
 }
 
 void DistributedDataParallel::on_gradient_ready(autograd::Variable& parameter) {
-  if (no_sync_depth_ > 0) return;
-  const auto found = std::ranges::find_if(
-      parameters_, [&](const nn::NamedParameter& named) { return named.parameter.is_same(parameter); });
-  const auto index = static_cast<std::size_t>(found - parameters_.begin());
-  is_ready_[index] = true;
+  if (!is_syncing()) return;
+  const std::size_t index = index_of_.at(parameter.node().get());
+  ready_order_.push_back(index);
   ++buckets_[bucket_of_[index]].ready_count;
   launch_ready_buckets();
 }
@@ -99,38 +115,125 @@ void DistributedDataParallel::on_gradient_ready(autograd::Variable& parameter) {
 // collectives in the same order.
 void DistributedDataParallel::launch_ready_buckets() {
   while (next_to_launch_ < buckets_.size()) {
-    Bucket& bucket = buckets_[next_to_launch_];
+    const Bucket& bucket = buckets_[next_to_launch_];
     if (bucket.ready_count < bucket.parameters.size()) return;
-    in_flight_.push_back(group_.all_reduce(as_buffer(bucket.gradients), comm::ReduceOp::kMean));
-    ++next_to_launch_;
+    launch_next_bucket();
+  }
+}
+
+void DistributedDataParallel::launch_next_bucket() {
+  const Bucket& bucket = buckets_[next_to_launch_++];
+  prepare(bucket);
+  in_flight_.push_back(options_.comm_hook(group_, bucket));
+}
+
+// What is not written yet becomes zeros; what is not finite is found before the average spreads it over all ranks; and
+// the mean over ranks becomes one over tokens where ranks have unequal numbers of them.
+void DistributedDataParallel::prepare(const Bucket& bucket) {
+  for (const std::size_t i : bucket.parameters) {
+    if (!parameters_[i].parameter.has_gradient()) write_zeros(parameters_[i].parameter);
+  }
+  if (!is_finite(bucket.gradients)) find_not_finite(bucket);
+  if (const double own_weight = weight(); own_weight != 1) scale(bucket.gradients, own_weight);
+}
+
+void DistributedDataParallel::find_not_finite(const Bucket& bucket) {
+  for (const std::size_t i : bucket.parameters) {
+    if (!is_finite(parameters_[i].parameter.gradient())) faults_[i] = GradientFault::kNotFinite;
   }
 }
 
 void DistributedDataParallel::on_backward_end() {
-  if (no_sync_depth_ > 0) return;
-  require_all_ready();
-  const auto backward_end = std::chrono::steady_clock::now();
-  for (comm::Work& work : in_flight_) work.synchronize();
-  exposed_communication_ = std::chrono::steady_clock::now() - backward_end;
-  in_flight_.clear();
-  next_to_launch_ = 0;
-  for (Bucket& bucket : buckets_) bucket.ready_count = 0;
-  is_ready_.assign(parameters_.size(), false);
+  if (!is_syncing()) return;
+  find_unused();
+  finish_step();
 }
 
-// A parameter that the loss does not depend on holds its bucket back for ever, here or on every other rank. Better an
-// error in this step, on all ranks, than a hang.
-void DistributedDataParallel::require_all_ready() {
-  if (next_to_launch_ == buckets_.size()) return;
-  std::string unused;
-  for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    if (!is_ready_[i]) unused += concat(unused.empty() ? "" : ", ", parameters_[i].name);
-  }
-  const std::string message =
-      concat("rank ", group_.rank(), ": backward gave no gradient to ", unused,
-             "; every parameter must take part in the loss on every rank, or its bucket can never be averaged");
-  group_.abort(message);
-  throw ContractError(message);
+void DistributedDataParallel::contribute_nothing() {
+  if (!options_.average_gradients) return;
+  for (const nn::NamedParameter& named : parameters_) write_zeros(named.parameter);
+  is_used_.assign(parameters_.size(), false);
+  finish_step();
 }
+
+// A parameter counts as used if it has a gradient, be it from an earlier micro-batch of the step.
+void DistributedDataParallel::find_unused() {
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    is_used_[i] = parameters_[i].parameter.has_gradient();
+    const bool is_missing = !options_.find_unused_parameters && !options_.static_graph && !is_used_[i];
+    if (is_missing) faults_[i] = GradientFault::kMissing;
+  }
+  if (!options_.static_graph) return;
+  if (is_used_first_.empty()) is_used_first_ = is_used_;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    const bool is_new = !is_unused_everywhere_.empty() && is_unused_everywhere_[i] && is_used_[i];
+    if (is_new || is_used_[i] != is_used_first_[i]) faults_[i] = GradientFault::kUnexpected;
+  }
+}
+
+// All ranks come here once per step. What is left leaves, zeros included; then the ranks tell each other how many
+// faults they have found, because an error must end the step on all of them.
+void DistributedDataParallel::finish_step() {
+  const auto begin = std::chrono::steady_clock::now();
+  while (next_to_launch_ < buckets_.size()) launch_next_bucket();
+  in_flight_.push_back(issue_census());
+  for (comm::Work& work : in_flight_) work.synchronize();
+  exposed_communication_ = std::chrono::steady_clock::now() - begin;
+  evaluate_census();
+  const bool has_faults = census_.front() > 0;
+  const std::vector<GradientFault> faults = std::exchange(faults_, std::vector<GradientFault>(parameters_.size()));
+  if (!is_rebuilt_ && !has_faults) rebuild_buckets();
+  forget_step();
+  if (has_faults) throw_gradient_faults(group_, parameters_, faults, step_);
+  ++step_;
+}
+
+bool DistributedDataParallel::is_asking_for_use() const noexcept {
+  return options_.static_graph ? is_unused_everywhere_.empty() : options_.find_unused_parameters;
+}
+
+comm::Work DistributedDataParallel::issue_census() {
+  census_.assign(1, std::ranges::count_if(faults_, [](GradientFault fault) { return fault != GradientFault::kNone; }));
+  if (is_asking_for_use()) census_.insert(census_.end(), is_used_.begin(), is_used_.end());
+  return group_.all_reduce(comm::host_buffer(std::span(census_)));
+}
+
+// A parameter that no rank has used stays without a gradient, as it would in a single process.
+void DistributedDataParallel::evaluate_census() {
+  if (is_asking_for_use()) {
+    is_unused_everywhere_.resize(parameters_.size());
+    for (std::size_t i = 0; i < parameters_.size(); ++i) is_unused_everywhere_[i] = census_[1 + i] == 0;
+  }
+  for (std::size_t i = 0; i < is_unused_everywhere_.size(); ++i) {
+    if (is_unused_everywhere_[i]) parameters_[i].parameter.zero_grad();
+  }
+}
+
+void DistributedDataParallel::forget_step() {
+  in_flight_.clear();
+  ready_order_.clear();
+  next_to_launch_ = 0;
+  for (Bucket& bucket : buckets_) bucket.ready_count = 0;
+}
+
+void DistributedDataParallel::begin_counted_step(std::int64_t tokens) {
+  own_tokens_ = tokens;
+  all_tokens_ = std::make_shared<std::int64_t>(tokens);
+  comm::Buffer count = comm::host_buffer(std::span(all_tokens_.get(), 1));
+  count.keep_alive = all_tokens_;
+  counting_ = group_.all_reduce(count);
+}
+
+std::int64_t DistributedDataParallel::tokens_of_all_ranks() {
+  counting_.synchronize();
+  return *all_tokens_;
+}
+
+double DistributedDataParallel::weight() {
+  if (!all_tokens_) return 1;
+  return static_cast<double>(own_tokens_ * group_.world_size()) / static_cast<double>(tokens_of_all_ranks());
+}
+
+double DistributedDataParallel::average(double value) { return average_over_ranks(group_, value * weight()); }
 
 }  // namespace lockstep::ddp

@@ -8,38 +8,49 @@
 /// its parameters are final. Communication is *exposed* when the rank has nothing left to compute and waits for it.
 #include <chrono>
 #include <cstdint>
-#include <string>
+#include <memory>
+#include <span>
+#include <unordered_map>
 #include <vector>
 
+#include "06_gpt_ddp/ddp/bucket_layout.hpp"
+#include "06_gpt_ddp/ddp/comm_hook.hpp"
+#include "06_gpt_ddp/ddp/gradient_faults.hpp"
+#include "06_gpt_ddp/ddp/join.hpp"
 #include "autograd/variable.hpp"
 #include "comm/process_group.hpp"
 #include "nn/module.hpp"
 
 namespace lockstep::ddp {
 
-/// Sizes of gradient buckets; PyTorch's defaults.
+/// PyTorch's names and defaults.
 struct DdpOptions {
-  std::int64_t first_bucket_bytes = std::int64_t{1} << 20;  ///< Small, so that communication starts early.
-  std::int64_t bucket_bytes = std::int64_t{25} << 20;       ///< Large enough that latency does not matter.
+  BucketLimits bucket_limits{};         ///< How large buckets become.
+  bool broadcast_buffers = true;        ///< Rank 0's buffers count, at the start and at the begin of each accumulate().
+  bool find_unused_parameters = false;  ///< A parameter without a gradient contributes zeros instead of being an error.
+                                        ///< Unused on all ranks, it stays without one.
+  bool static_graph = false;            ///< As find_unused_parameters, looked up in the first step only: every later
+                                        ///< step must use the same ones.
+  bool average_gradients = true;        ///< False, to see what happens: every rank trains for itself.
+  CommHook comm_hook = all_reduce_hook;  ///< As register_comm_hook().
 };
 
-/// One bucket: its memory and where each parameter's gradient lies in it.
-struct Bucket {
-  std::vector<std::size_t> parameters;  ///< Indices into parameters(), in the order in which they lie in `gradients`.
-  Tensor gradients;                     ///< [count], one dtype; views start at multiples of 64 bytes.
-  std::size_t ready_count = 0;          ///< Parameters whose gradient is final in the running backward.
-};
+template <typename Part>
+class Accumulation;
 
 /// Averages a module's gradients over the ranks of a group (PyTorch's class of the same name).
 ///
 /// Order of calls, every step on every rank: zero_grad, forward, backward, optimizer step. When backward() returns, the
-/// gradients are the averages and identical on all ranks bit for bit (on star and ring). Lifetime: module and group
-/// must outlive this object, which rebinds the parameters' gradients to its buckets. Thread safety: none; one thread.
+/// gradients are the averages and identical on all ranks bit for bit (on star and ring). Where a rank finds something
+/// wrong with its gradients (none for a parameter, NaN), backward() throws the same message on all ranks.
+/// Lifetime: module and group must outlive this object, which rebinds the parameters' gradients to its buckets; after
+/// the first step once more, so that buckets fill in the order in which rank 0's gradients became ready.
+/// Thread safety: none; one thread.
 /// @source Li et al., "PyTorch Distributed: Experiences on Accelerating Data Parallel Training", VLDB 13(12), 2020.
 class DistributedDataParallel final : private autograd::GradientObserver {
  public:
-  /// Copies rank 0's parameters to every rank, lays out the buckets and starts to watch the gradients.
-  /// @throws MismatchError  Ranks hold different parameters (their number, shapes or dtypes).
+  /// Copies rank 0's parameters and buffers to every rank, lays out the buckets and starts to watch the gradients.
+  /// @throws MismatchError  Ranks hold different parameters or buffers (number, names, shapes or dtypes).
   /// @throws ContractError  A parameter is watched already.
   /// @cost   One broadcast of all parameters; gradient memory is allocated by the group.
   DistributedDataParallel(nn::Module& module, comm::ProcessGroup& group, const DdpOptions& options = {});
@@ -50,6 +61,9 @@ class DistributedDataParallel final : private autograd::GradientObserver {
 
   /// The wrapped module: what is saved, so that a checkpoint does not know how many ranks trained it.
   [[nodiscard]] nn::Module& module() const noexcept { return module_; }
+
+  /// From now on buckets leave through `hook`, the same on all ranks. @pre  Not during backward().
+  void register_comm_hook(CommHook hook) { options_.comm_hook = std::move(hook); }
 
   /// In bucket order: the first to leave comes first.
   [[nodiscard]] const std::vector<Bucket>& buckets() const noexcept { return buckets_; }
@@ -72,26 +86,137 @@ class DistributedDataParallel final : private autograd::GradientObserver {
   /// Accumulates locally until the returned object goes.
   [[nodiscard]] NoSync no_sync() noexcept { return NoSync(*this); }
 
+  /// Loops over the micro-batches of a step: no_sync() for all but the last (as Accelerate's accumulate()). With none
+  /// (see join()), contributes zeros to all other ranks' averages instead.
+  /// @param parts  Kept by the caller; a part with a `context` tells the step for messages.
+  template <typename Part>
+  [[nodiscard]] Accumulation<Part> accumulate(const std::vector<Part>& parts) {
+    return Accumulation<Part>(*this, parts);
+  }
+  template <typename Part>
+  void accumulate(std::vector<Part>&& parts) = delete;  // a temporary would be gone before the first part
+
+  /// Loops over a loader's batches where ranks may have different numbers of them: all ranks take part in every step
+  /// until none has data, and each token (not each rank) counts alike in gradients and average().
+  /// @param enable  False: the plain loop, for loaders of equal length.
+  /// @cost  An all-reduce of 8 bytes per step, while forward runs; a step with unequal shares scales its gradients.
+  [[nodiscard]] JoinedBatches join(data::DataLoader& loader, bool enable = true) { return {*this, loader, enable}; }
+
+  /// The mean of `value`, itself a mean over this rank's batch, over the batches of all ranks; the same on all of them.
+  [[nodiscard]] double average(double value);
+
+  /// Takes part in a step without a batch, in place of backward(): zeros in every bucket. accumulate() calls it.
+  void contribute_nothing();
+
+  /// Copies rank 0's buffers to every rank, if the options say so. accumulate() calls it.
+  void broadcast_buffers();
+
  private:
+  template <typename Part>
+  friend class Accumulation;
+  friend class JoinedBatches;
+
   void on_gradient_ready(autograd::Variable& parameter) override;
   void on_backward_end() override;
 
   void broadcast_parameters();
-  void lay_out_buckets(const DdpOptions& options);
-  void allocate_bucket(Bucket& bucket);
+  void rebuild_buckets();
+  void index_buckets();
   void launch_ready_buckets();
-  void require_all_ready();
+  void launch_next_bucket();
+  void prepare(const Bucket& bucket);
+  void find_not_finite(const Bucket& bucket);
+  void find_unused();
+  void finish_step();
+  [[nodiscard]] bool is_asking_for_use() const noexcept;
+  [[nodiscard]] comm::Work issue_census();
+  void evaluate_census();
+  void forget_step();
+
+  [[nodiscard]] bool is_syncing() const noexcept { return no_sync_depth_ == 0 && !is_last_part_to_come_; }
+  void begin_counted_step(std::int64_t tokens);
+  void end_counting() noexcept { all_tokens_ = nullptr; }
+  [[nodiscard]] std::int64_t tokens_of_all_ranks();
+  [[nodiscard]] double weight();
 
   nn::Module& module_;
   comm::ProcessGroup& group_;
+  DdpOptions options_;
   std::vector<nn::NamedParameter> parameters_;
-  std::vector<std::size_t> bucket_of_;  // parameter index -> bucket index
-  std::vector<bool> is_ready_;          // parameter index -> gradient final in the running backward
+  std::vector<nn::NamedBuffer> buffers_;
+  std::unordered_map<const autograd::Variable::Node*, std::size_t> index_of_;  // of a parameter
+  std::vector<std::size_t> bucket_of_;                                         // parameter index -> bucket index
   std::vector<Bucket> buckets_;
+
+  // Of the running step.
+  std::vector<std::size_t> ready_order_;  // parameters whose gradient is final
+  std::vector<GradientFault> faults_;     // by parameter
+  std::vector<bool> is_used_;             // by parameter: this rank has a gradient for it
   std::vector<comm::Work> in_flight_;
   std::size_t next_to_launch_ = 0;
+  std::int64_t step_ = 1;
   int no_sync_depth_ = 0;
+  bool is_last_part_to_come_ = false;         // within accumulate()
+  std::shared_ptr<std::int64_t> all_tokens_;  // null: nobody counts
+  std::int64_t own_tokens_ = 0;
+  comm::Work counting_;
+  std::vector<std::int64_t> census_;  // faults on all ranks; then, if asked for, by parameter how many ranks use it
+
+  // Of all steps.
+  bool is_rebuilt_ = false;
+  std::vector<bool> is_used_first_;         // static_graph: by parameter, in this rank's first backward; empty before
+  std::vector<bool> is_unused_everywhere_;  // by parameter; empty: not asked for
   std::chrono::nanoseconds exposed_communication_{0};
+};
+
+/// The range of DistributedDataParallel::accumulate().
+template <typename Part>
+class Accumulation {
+ public:
+  /// @param ddp, parts  Must outlive this object.
+  Accumulation(DistributedDataParallel& ddp, std::span<const Part> parts) noexcept : ddp_(ddp), parts_(parts) {}
+  ~Accumulation() { ddp_.is_last_part_to_come_ = false; }
+  Accumulation(const Accumulation&) = delete;
+  Accumulation& operator=(const Accumulation&) = delete;
+
+  /// Single-pass.
+  class Iterator {
+   public:
+    /// The micro-batch.
+    [[nodiscard]] const Part& operator*() const noexcept { return loop_->parts_[index_]; }
+    /// Goes to the next one; the last one's backward() averages.
+    Iterator& operator++() {
+      loop_->enter(++index_);
+      return *this;
+    }
+    /// True behind the last one.
+    bool operator==(std::default_sentinel_t /*end*/) const noexcept { return index_ == loop_->parts_.size(); }
+
+   private:
+    friend class Accumulation;
+    explicit Iterator(Accumulation& loop) noexcept : loop_(&loop) {}
+    Accumulation* loop_;
+    std::size_t index_ = 0;
+  };
+
+  /// Begins the step. @throws  Where this rank has no data: as backward().
+  [[nodiscard]] Iterator begin() {
+    if constexpr (requires(const Part& part) { part.context.step; }) {
+      if (!parts_.empty()) ddp_.step_ = parts_.front().context.step + 1;
+    }
+    ddp_.broadcast_buffers();
+    if (parts_.empty()) ddp_.contribute_nothing();
+    enter(0);
+    return Iterator(*this);
+  }
+  /// What the iterator is compared with.
+  [[nodiscard]] std::default_sentinel_t end() const noexcept { return {}; }
+
+ private:
+  void enter(std::size_t index) noexcept { ddp_.is_last_part_to_come_ = index + 1 < parts_.size(); }
+
+  DistributedDataParallel& ddp_;
+  std::span<const Part> parts_;
 };
 
 }  // namespace lockstep::ddp

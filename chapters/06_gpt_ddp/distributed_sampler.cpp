@@ -18,14 +18,18 @@ DistributedSampler::DistributedSampler(std::int64_t dataset_size, int rank, int 
                                        const DistributedSamplerOptions& options)
     : Sampler(dataset_size, options.seed), rank_(rank), world_size_(world_size), options_(options) {
   require_rank(rank, world_size);
-  require(samples_per_epoch() > 0, "DistributedSampler: ", dataset_size, " samples leave none for each of ", world_size,
-          " ranks when the uneven rest is dropped");
+  require(samples_per_epoch() > 0 || options_.uneven == Uneven::kKeep, "DistributedSampler: ", dataset_size,
+          " samples leave none for each of ", world_size, " ranks when the uneven rest is dropped");
+}
+
+std::int64_t DistributedSampler::samples_per_epoch() const {
+  return (positions_per_epoch() - rank_ + world_size_ - 1) / world_size_;  // rounded up: low ranks are dealt first
 }
 
 std::int64_t DistributedSampler::positions_per_epoch() const noexcept {
   const std::int64_t samples = state().dataset_size;
   const std::int64_t rest = samples % world_size_;
-  if (rest == 0) return samples;
+  if (rest == 0 || options_.uneven == Uneven::kKeep) return samples;
   return options_.uneven == Uneven::kDrop ? samples - rest : samples - rest + world_size_;
 }
 

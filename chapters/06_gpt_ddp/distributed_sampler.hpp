@@ -15,6 +15,7 @@ enum class Shuffle { kYes, kNo };
 enum class Uneven {
   kPad,   ///< Samples from the start of the order are repeated until every rank has as many.
   kDrop,  ///< Samples at the end of the order are left out.
+  kKeep,  ///< Neither: low ranks get one sample more, or the only ones. For DistributedDataParallel::join().
 };
 
 /// How a DistributedSampler deals; equal on all ranks.
@@ -26,7 +27,7 @@ struct DistributedSamplerOptions {
 
 /// One rank's share of every epoch: positions rank, rank + P, rank + 2P, ... of the epoch's order, so that the k-th
 /// batches of all ranks together are the k-th global batch of a single process. The shares of an epoch are disjoint
-/// (but for padding) and equally large.
+/// (but for padding) and equally large (but for kKeep).
 ///
 /// set_epoch(epoch) chooses the order; without it every epoch repeats the order of epoch 0, as in PyTorch. The order is
 /// data::epoch_permutation(seed, epoch), not PyTorch's; sharing, padding and dropping are.
@@ -39,7 +40,7 @@ class DistributedSampler final : public data::Sampler {
   DistributedSampler(std::int64_t dataset_size, int rank, int world_size,
                      const DistributedSamplerOptions& options = {});
 
-  [[nodiscard]] std::int64_t samples_per_epoch() const override { return positions_per_epoch() / world_size_; }
+  [[nodiscard]] std::int64_t samples_per_epoch() const override;
 
  protected:
   [[nodiscard]] std::vector<std::int64_t> indices_from(std::int64_t first_position) const override;

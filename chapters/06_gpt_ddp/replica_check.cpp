@@ -3,9 +3,12 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "base/error.hpp"
+#include "comm/objects.hpp"
 
 namespace lockstep::ddp {
 namespace {
@@ -24,29 +27,62 @@ std::vector<std::int64_t> hashes_of(std::span<const nn::NamedParameter> paramete
   return hashes;
 }
 
-// "rank 2" or "ranks 1, 3": those whose entry in `column` is not rank 0's.
-std::string ranks_unlike_rank_0(std::span<const std::int64_t> table, std::size_t row_length, std::size_t column) {
-  std::string ranks;
-  int found = 0;
-  for (std::size_t rank = 1; rank * row_length < table.size(); ++rank) {
-    if (table[rank * row_length + column] == table[column]) continue;
-    ranks += concat(found == 0 ? "" : ", ", rank);
-    ++found;
+// "rank 2" or "ranks 1, 3": those whose entry in `column` is not that of most ranks, or not rank 0's where as many have
+// it. Empty: all agree.
+std::string odd_ranks(std::span<const std::int64_t> table, std::size_t row_length, std::size_t column) {
+  std::map<std::int64_t, int> votes;
+  for (std::size_t cell = column; cell < table.size(); cell += row_length) ++votes[table[cell]];
+  std::int64_t usual = table[column];
+  for (const auto& [value, count] : votes) {
+    if (count > votes[usual]) usual = value;
   }
-  return found == 0 ? "" : concat(found == 1 ? "rank " : "ranks ", ranks);
+  std::string ranks;
+  for (std::size_t rank = 0; rank * row_length < table.size(); ++rank) {
+    if (table[rank * row_length + column] != usual) ranks += concat(ranks.empty() ? "" : ", ", rank);
+  }
+  if (ranks.empty()) return "";
+  return concat(ranks.find(',') == std::string::npos ? "rank " : "ranks ", ranks);
 }
 
 // Every rank holds the same table and so comes to the same verdict: all throw, or none.
-void require_equal_columns(std::span<const std::int64_t> table, std::span<const nn::NamedParameter> parameters,
-                           std::string_view what, std::string_view hint) {
+void require_equal_columns(comm::ProcessGroup& group, std::span<const std::int64_t> table,
+                           std::span<const nn::NamedParameter> parameters, std::string_view when) {
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    const std::string culprits = ranks_unlike_rank_0(table, parameters.size(), i);
-    if (!culprits.empty()) {
-      throw MismatchError(concat(what, ": parameter ", parameters[i].name, " ",
-                                 to_string(parameters[i].parameter.value().shape()), " of ", culprits,
-                                 " differs from rank 0's; ", hint));
-    }
+    const std::string culprits = odd_ranks(table, parameters.size(), i);
+    if (culprits.empty()) continue;
+    wait_until_all_know(group);
+    throw MismatchError(concat("the replicas have drifted apart ", when, ": parameter ", parameters[i].name, " ",
+                               parameters[i].parameter.value().shape(), " of ", culprits,
+                               " differs from that of the other ranks; look for a step that one rank took alone, or a "
+                               "gradient that was not averaged"));
   }
+}
+
+// What ranks must agree on before they may exchange a tensor, in order of registration.
+std::vector<std::string> describe_layout(const nn::Module& module) {
+  std::vector<std::string> entries;
+  for (const nn::NamedParameter& named : module.named_parameters()) {
+    const Tensor& value = named.parameter.value();
+    entries.push_back(concat("parameter ", named.name, " ", value.dtype(), " ", value.shape()));
+  }
+  for (const nn::NamedBuffer& named : module.named_buffers()) {
+    entries.push_back(concat("buffer ", named.name, " ", named.value.dtype(), " ", named.value.shape()));
+  }
+  return entries;
+}
+
+// Names the first entry of the lowest rank whose layout is not rank 0's.
+[[noreturn]] void throw_different_layouts(const std::vector<nlohmann::json>& layouts) {
+  std::size_t rank = 1;
+  while (rank + 1 < layouts.size() && layouts[rank] == layouts[0]) ++rank;
+  const auto ours = layouts[0].get<std::vector<std::string>>(), theirs = layouts[rank].get<std::vector<std::string>>();
+  std::size_t entry = 0;
+  while (entry < std::min(ours.size(), theirs.size()) && ours[entry] == theirs[entry]) ++entry;
+  const auto what = [entry](const auto& entries) { return entry < entries.size() ? entries[entry] : "nothing"; };
+  throw MismatchError(concat("the ranks hold different models: of ", ours.size(), " tensors on rank 0 and ",
+                             theirs.size(), " on rank ", rank, ", number ", entry + 1, " is ", what(ours),
+                             " on rank 0 and ", what(theirs), " on rank ", rank,
+                             "; build the same model, with the same configuration, on every rank"));
 }
 
 }  // namespace
@@ -64,6 +100,14 @@ double average_over_ranks(comm::ProcessGroup& group, double value) {
   return value;
 }
 
+void wait_until_all_know(comm::ProcessGroup& group) noexcept {
+  try {
+    group.barrier().synchronize();
+  } catch (const Error&) {
+    // Somebody knows already and has left; so does this rank know.
+  }
+}
+
 std::uint64_t parameter_digest(const nn::Module& module) {
   const std::vector<std::int64_t> hashes = hashes_of(module.named_parameters());
   return static_cast<std::uint64_t>(hash_of(hashes.data(), hashes.size() * sizeof(std::int64_t)));
@@ -71,26 +115,18 @@ std::uint64_t parameter_digest(const nn::Module& module) {
 
 void require_equal_parameters(const nn::Module& module, comm::ProcessGroup& group, std::string_view when) {
   const auto parameters = module.named_parameters();
-  require_equal_columns(gather_rows(group, hashes_of(parameters)), parameters,
-                        concat("the replicas have drifted apart ", when),
-                        "look for a step that one rank took alone, or a gradient that was not averaged");
+  require_equal_columns(group, gather_rows(group, hashes_of(parameters)), parameters, when);
 }
 
-void require_equal_layout(std::span<const nn::NamedParameter> parameters, comm::ProcessGroup& group) {
-  const std::int64_t count[] = {static_cast<std::int64_t>(parameters.size())};
-  const auto counts = gather_rows(group, count);
-  if (const std::string culprits = ranks_unlike_rank_0(counts, 1, 0); !culprits.empty()) {
-    throw MismatchError(concat("the ranks hold different models: rank 0 has ", counts[0], " parameters, ", culprits,
-                               " another number; build the same model on every rank"));
-  }
-  std::vector<std::int64_t> hashes;
-  for (const nn::NamedParameter& named : parameters) {
-    const Tensor& value = named.parameter.value();
-    const std::string description = concat(named.name, " ", value.shape(), " ", value.dtype());
-    hashes.push_back(hash_of(description.data(), description.size()));
-  }
-  require_equal_columns(gather_rows(group, hashes), parameters, "the ranks hold different models",
-                        "build the same model, with the same configuration, on every rank");
+void require_equal_layout(const nn::Module& module, comm::ProcessGroup& group) {
+  const nlohmann::json layout = describe_layout(module);
+  const std::string text = layout.dump();
+  const std::int64_t own_hash[] = {hash_of(text.data(), text.size())};
+  // Only where the hashes differ is the whole text sent around, so that the error can name both sides.
+  if (odd_ranks(gather_rows(group, own_hash), 1, 0).empty()) return;
+  const std::vector<nlohmann::json> layouts = comm::all_gather_object(group, layout);
+  wait_until_all_know(group);
+  throw_different_layouts(layouts);
 }
 
 }  // namespace lockstep::ddp

@@ -21,19 +21,24 @@ namespace lockstep::ddp {
 /// The average of `value` over all ranks, identical on all of them.
 [[nodiscard]] double average_over_ranks(comm::ProcessGroup& group, double value);
 
+/// To be called on all ranks before each throws what all of them have found: a rank that left at once would end the
+/// exchange in which the others are still learning of it.
+void wait_until_all_know(comm::ProcessGroup& group) noexcept;
+
 /// One number for every bit of every parameter: equal digests mean equal replicas (up to a 2^-64 chance).
 [[nodiscard]] std::uint64_t parameter_digest(const nn::Module& module);
 
 /// Compares the parameters of all ranks bit for bit.
 ///
 /// @param when  For the message, for example "after step 100".
-/// @throws MismatchError  On every rank alike: names the first tensor that differs and the ranks that differ from rank
-/// 0.
+/// @throws MismatchError  On every rank alike: names the first tensor that differs and the ranks whose tensor is not
+///                        that of most ranks (or not rank 0's, where there is no majority).
 /// @cost   One pass over the parameters, one all-reduce of world_size() * 8 bytes a tensor.
 void require_equal_parameters(const nn::Module& module, comm::ProcessGroup& group, std::string_view when);
 
-/// Compares names, shapes and dtypes (not values) of all ranks' parameters.
-/// @throws MismatchError  On every rank alike: names the first parameter that differs and the ranks that hold another.
-void require_equal_layout(std::span<const nn::NamedParameter> parameters, comm::ProcessGroup& group);
+/// Compares names, shapes and dtypes (not values) of all ranks' parameters and buffers.
+/// @throws MismatchError  On every rank alike: names the first tensor that differs as rank 0 and as another rank has
+///                        it.
+void require_equal_layout(const nn::Module& module, comm::ProcessGroup& group);
 
 }  // namespace lockstep::ddp

@@ -80,7 +80,8 @@ DataLoader::DataLoader(const Dataset& dataset, Sampler& sampler, const DataLoade
     : dataset_(dataset), sampler_(sampler), options_(options) {
   require(options.batch_size >= 1, "batch size ", options.batch_size, " is not positive");
   require(options.prefetch_batches >= 1, "prefetch_batches ", options.prefetch_batches, " is not positive");
-  if (batches_per_epoch() < 1)
+  const bool may_be_empty = !options.drop_last;  // a rank without samples where others have some
+  if (batches_per_epoch() < 1 && !may_be_empty)
     throw FormatError(concat("an epoch of ", sampler.samples_per_epoch(), " samples on this rank has no batch of ",
                              options.batch_size, "; use more data, a smaller batch or fewer ranks"));
 }

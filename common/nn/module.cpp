@@ -14,6 +14,12 @@ std::vector<NamedParameter> Module::named_parameters() const {
   return all;
 }
 
+std::vector<NamedBuffer> Module::named_buffers() const {
+  std::vector<NamedBuffer> all;
+  append_to(all, "");
+  return all;
+}
+
 std::vector<autograd::Variable> Module::parameters() const {
   std::vector<autograd::Variable> all;
   for (NamedParameter& named : named_parameters()) all.push_back(std::move(named.parameter));
@@ -40,6 +46,12 @@ void Module::register_tied_parameter(std::string name, const autograd::Variable&
   add({std::move(name), parameter, nullptr});
 }
 
+Tensor Module::register_buffer(std::string name, Tensor value) {
+  require(value.is_defined(), "nn: buffer ", name, " has no value");
+  add({std::move(name), {}, nullptr, value});
+  return value;
+}
+
 void Module::register_module(std::string name, Module& child) {
   add({std::move(name), {}, &child});
   for (const NamedParameter& named : named_parameters()) named.parameter.node()->name = named.name;
@@ -58,9 +70,17 @@ void Module::append_to(std::vector<NamedParameter>& all, const std::string& pref
       entry.child->append_to(all, prefix + entry.name + ".");
       continue;
     }
+    if (entry.buffer.is_defined()) continue;
     const bool is_tied = std::any_of(all.begin(), all.end(),
                                      [&](const auto& other) { return other.parameter.is_same(entry.parameter); });
     if (!is_tied) all.push_back({prefix + entry.name, entry.parameter});
+  }
+}
+
+void Module::append_to(std::vector<NamedBuffer>& all, const std::string& prefix) const {
+  for (const Entry& entry : entries_) {
+    if (entry.child) entry.child->append_to(all, prefix + entry.name + ".");
+    if (entry.buffer.is_defined()) all.push_back({prefix + entry.name, entry.buffer});
   }
 }
 

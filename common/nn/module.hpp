@@ -16,6 +16,12 @@ struct NamedParameter {
   autograd::Variable parameter;  ///< The variable itself.
 };
 
+/// A tensor that belongs to the model's state and is not trained (a running mean, a mask), and its full name.
+struct NamedBuffer {
+  std::string name;  ///< Full name.
+  Tensor value;      ///< Shares the module's storage: copying into it loads.
+};
+
 /// What a forward pass needs beside its inputs. Random numbers depend on (seed, step, layer, sample id, element) and
 /// never on the rank, so the same global batch draws the same dropout masks on any number of ranks.
 struct ForwardContext {
@@ -38,6 +44,8 @@ class Module {
   [[nodiscard]] std::vector<NamedParameter> named_parameters() const;
   /// As named_parameters(), without names.
   [[nodiscard]] std::vector<autograd::Variable> parameters() const;
+  /// All buffers with full names, in registration order.
+  [[nodiscard]] std::vector<NamedBuffer> named_buffers() const;
   /// Total number of elements of parameters().
   [[nodiscard]] std::int64_t parameter_count() const;
 
@@ -50,6 +58,9 @@ class Module {
   autograd::Variable register_parameter(std::string name, Tensor value);
   /// Registers a parameter that another layer owns too: a tied weight.
   void register_tied_parameter(std::string name, const autograd::Variable& parameter);
+  /// Registers a tensor that is saved and broadcast with the model but has no gradient, and returns it.
+  /// @throws ContractError  The name is taken.
+  Tensor register_buffer(std::string name, Tensor value);
   /// Registers a child under `name`; its parameters appear as "name.<theirs>", and carry that name in messages. The
   /// child is a member of this module (or of a container that is), and has registered what it owns.
   void register_module(std::string name, Module& child);
@@ -57,11 +68,13 @@ class Module {
  private:
   struct Entry {
     std::string name;
-    autograd::Variable parameter;  // undefined for a child
+    autograd::Variable parameter;  // undefined for a child and for a buffer
     Module* child = nullptr;
+    Tensor buffer = {};
   };
   void add(Entry entry);
   void append_to(std::vector<NamedParameter>& all, const std::string& prefix) const;
+  void append_to(std::vector<NamedBuffer>& all, const std::string& prefix) const;
 
   std::vector<Entry> entries_;
 };

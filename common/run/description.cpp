@@ -47,6 +47,7 @@ std::string describe_batch(const TrainOptions& options, const Team& team) {
   const std::int64_t tokens = options.batch_size * options.model_config().context_length;
   std::string text = concat(counted(options.batch_size, "sample"), " a step (", grouped(tokens), " tokens)");
   if (team.world_size > 1) text += concat(", ", options.batch_size / team.world_size, " on each rank");
+  if (options.accumulation_steps > 1) text += concat(", in ", options.accumulation_steps, " parts");
   return text;
 }
 

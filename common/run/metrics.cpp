@@ -33,6 +33,8 @@ StepMetrics from_json(const nlohmann::json& json) {
   if (json.contains("exposed_communication_ms")) {
     metrics.exposed_communication = milliseconds(json, "exposed_communication_ms");
   }
+  metrics.slowest_rank = json.value("slowest_rank", 0);
+  if (json.contains("peak_memory_mib")) json["peak_memory_mib"].get_to(metrics.peak_memory_mib);
   if (json.contains("sample_ids")) json["sample_ids"].get_to(metrics.sample_ids);
   return metrics;
 }
@@ -41,6 +43,10 @@ StepMetrics from_json(const nlohmann::json& json) {
 
 double StepMetrics::tokens_per_s() const noexcept {
   return duration.count() > 0 ? static_cast<double>(tokens) / duration.count() * 1e3 : 0.0;
+}
+
+StepMetrics::Milliseconds StepMetrics::own_time() const noexcept {
+  return duration - exposed_communication.value_or(Milliseconds(0));
 }
 
 std::string to_line(const StepMetrics& metrics) {
@@ -57,7 +63,11 @@ std::string to_line(const StepMetrics& metrics) {
                               {"backward_ms", metrics.backward.count()},
                               {"update_ms", metrics.update.count()}};
   if (metrics.validation_loss) json["validation_loss"] = *metrics.validation_loss;
-  if (metrics.exposed_communication) json["exposed_communication_ms"] = metrics.exposed_communication->count();
+  if (metrics.exposed_communication) {
+    json["exposed_communication_ms"] = metrics.exposed_communication->count();
+    json["slowest_rank"] = metrics.slowest_rank;
+  }
+  if (!metrics.peak_memory_mib.empty()) json["peak_memory_mib"] = metrics.peak_memory_mib;
   if (!metrics.sample_ids.empty()) json["sample_ids"] = metrics.sample_ids;
   return json.dump();
 }

@@ -23,15 +23,18 @@ std::vector<Part> parts_of(const Progress& progress) {
   const std::string last_step = std::to_string(progress.last_step);
   std::string step = std::to_string(progress.step);
   step.insert(0, last_step.size() - std::min(last_step.size(), step.size()), ' ');  // so that columns stay in place
-  std::vector<Part> parts{{"step " + step + "/" + last_step, 6}, {"loss " + fixed(progress.loss, 4), 5}};
-  if (progress.validation_loss) parts.push_back({"validation " + fixed(*progress.validation_loss, 4), 4});
-  parts.push_back({short_count(progress.tokens_per_s) + " tokens/s", 2});
+  std::vector<Part> parts{{"step " + step + "/" + last_step, 9}, {"loss " + fixed(progress.loss, 4), 8}};
+  if (progress.validation_loss) parts.push_back({"validation " + fixed(*progress.validation_loss, 4), 7});
+  parts.push_back({short_count(progress.tokens_per_s) + " tokens/s", 5});
   if (progress.exposed_communication) {
     parts.push_back({"exposed " + fixed(progress.exposed_communication->count(), 1) + " ms (" +
                          fixed(progress.exposed_share * 100, 0) + "%)",
-                     1});
+                     4});
   }
-  parts.push_back({"ETA " + clock_time(progress.time_left), 3});
+  if (progress.slowest_rank) parts.push_back({concat("slowest rank ", *progress.slowest_rank), 2});
+  parts.push_back({"data " + fixed(progress.data_wait.count(), 1) + " ms", 1});
+  if (progress.peak_memory_mib > 0) parts.push_back({"peak " + fixed(progress.peak_memory_mib, 0) + " MiB", 3});
+  parts.push_back({"ETA " + clock_time(progress.time_left), 6});
   return parts;
 }
 

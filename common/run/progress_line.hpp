@@ -17,9 +17,12 @@ struct Progress {
   std::optional<double> validation_loss;  ///< The last one measured; empty: none yet.
   double tokens_per_s = 0;                ///< Of all ranks together.
   std::optional<std::chrono::duration<double, std::milli>>
-      exposed_communication;                  ///< Per step; empty: a single process.
-  double exposed_share = 0;                   ///< Of the step, in [0, 1].
-  std::chrono::duration<double> time_left{};  ///< Estimated.
+      exposed_communication;                              ///< Per step; empty: a single process.
+  double exposed_share = 0;                               ///< Of the step, in [0, 1].
+  std::optional<int> slowest_rank{};                      ///< Of the last steps; empty: a single process.
+  std::chrono::duration<double, std::milli> data_wait{};  ///< Per step, of this rank.
+  double peak_memory_mib = 0;                             ///< Of the rank with most; 0: unknown.
+  std::chrono::duration<double> time_left{};              ///< Estimated.
 };
 
 /// The line in at most `width` columns: parts are left out, the least important first, until it fits. ASCII.

@@ -16,13 +16,13 @@ std::filesystem::path summary_path(const std::filesystem::path& run_folder, int 
   return run_folder / concat("rank_", rank, ".json");
 }
 
+}  // namespace
+
 double peak_memory_mib() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return static_cast<double>(usage.ru_maxrss) / 1024.0;  // Linux counts in KiB
 }
-
-}  // namespace
 
 RankSummary summarize(int rank, std::span<const StepMetrics> history) {
   RankSummary summary{.rank = rank, .peak_memory_mib = peak_memory_mib()};

@@ -20,6 +20,9 @@ struct RankSummary {
   double peak_memory_mib = 0;            ///< Largest resident size of the process so far.
 };
 
+/// Largest resident size of this process so far, in MiB. @source  getrusage(2), ru_maxrss.
+[[nodiscard]] double peak_memory_mib();
+
 /// @param history  Steps of this process, in order; may be empty.
 [[nodiscard]] RankSummary summarize(int rank, std::span<const StepMetrics> history);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
@@ -19,6 +20,13 @@ namespace {
 constexpr std::int64_t kPlainLines = 20;  // about as many per run where lines are not redrawn
 constexpr std::size_t kAveragedSteps = 20;
 constexpr std::size_t kRecordedSpans = 20'000;
+
+// The rank that was the slowest one most often.
+int slowest_of(std::span<const StepMetrics> steps) {
+  std::map<int, int> times;
+  for (const StepMetrics& step : steps) ++times[step.slowest_rank];
+  return std::ranges::max_element(times, {}, [](const auto& entry) { return entry.second; })->first;
+}
 
 bool is_multiple(std::int64_t step, std::int64_t interval) { return interval > 0 && step % interval == 0; }
 
@@ -67,13 +75,26 @@ void Run::resume(nn::Module& model, optim::Optimizer& optimizer, data::Sampler& 
     export_weights(options_.export_initial, model);
 }
 
-nn::ForwardContext Run::begin_step(const data::Batch& batch, std::chrono::nanoseconds loader_waiting) {
+std::vector<MicroBatch> Run::begin_step(const data::Batch& batch, std::chrono::nanoseconds loader_waiting) {
   metrics_ = {};
-  metrics_.tokens = batch.inputs.count() * team_.world_size;
-  const auto sample_ids = batch.sample_ids.span<std::int64_t>();
-  if (options_.log_batches) metrics_.sample_ids.assign(sample_ids.begin(), sample_ids.end());
+  metrics_.tokens = batch.inputs.count();
+  if (options_.log_batches && batch.size() > 0) {
+    const auto sample_ids = batch.sample_ids.span<std::int64_t>();
+    metrics_.sample_ids.assign(sample_ids.begin(), sample_ids.end());
+  }
   clock_.begin(step_ + 1, loader_waiting);
-  return {.is_training = true, .seed = options_.seed, .step = step_, .sample_ids = sample_ids};
+  std::vector<MicroBatch> parts;
+  const std::int64_t part_count = std::min(options_.accumulation_steps, batch.size());
+  for (std::int64_t part = 0; part < part_count; ++part) {
+    const std::int64_t begin = part * batch.size() / part_count, end = (part + 1) * batch.size() / part_count;
+    const nn::ForwardContext context{.is_training = true,
+                                     .seed = options_.seed,
+                                     .step = step_,
+                                     .sample_ids = batch.sample_ids.rows(begin, end).span<std::int64_t>()};
+    parts.push_back({batch.inputs.rows(begin, end), batch.targets.rows(begin, end), context,
+                     static_cast<double>(end - begin) / static_cast<double>(batch.size())});
+  }
+  return parts;
 }
 
 void Run::enter(Phase phase) { clock_.enter(phase); }
@@ -95,17 +116,28 @@ void Run::end_step(const StepResult& result) {
   metrics_.loss = result.loss;
   metrics_.gradient_norm = result.gradient_norm;
   metrics_.learning_rate = result.learning_rate;
+  gather_step();
   history_.push_back(metrics_);
-  // A rank that stopped alone would leave the others waiting, so a wish of one is a decision of all.
-  double wishes = stop_signal_.was_received() || step_ == options_.stop_after ? 1 : 0;
-  if (team_.sum) team_.sum({&wishes, 1});
-  is_stopping_ = wishes > 0;
 }
 
-void Run::set_exposed_communication(std::chrono::nanoseconds waited) {
-  metrics_.exposed_communication = waited;
-  if (!history_.empty()) history_.back().exposed_communication = waited;
+// What all ranks need to know of each other at the end of a step, in one message.
+void Run::gather_step() {
+  const auto own = static_cast<std::size_t>(team_.rank), ranks = static_cast<std::size_t>(team_.world_size);
+  std::vector<double> sums(2 + 2 * ranks);
+  // A rank that stopped alone would leave the others waiting, so a wish of one is a decision of all.
+  sums[0] = stop_signal_.was_received() || step_ == options_.stop_after ? 1 : 0;
+  sums[1] = static_cast<double>(metrics_.tokens);
+  sums[2 + own] = metrics_.own_time().count();
+  sums[2 + ranks + own] = peak_memory_mib();
+  if (team_.sum) team_.sum(sums);
+  is_stopping_ = sums[0] > 0;
+  metrics_.tokens = static_cast<std::int64_t>(sums[1]);
+  const auto own_times = sums.begin() + 2, peaks = own_times + team_.world_size;
+  metrics_.slowest_rank = static_cast<int>(std::max_element(own_times, peaks) - own_times);
+  metrics_.peak_memory_mib.assign(peaks, sums.end());
 }
+
+void Run::set_exposed_communication(std::chrono::nanoseconds waited) { metrics_.exposed_communication = waited; }
 
 bool Run::validation_is_due() {
   aside_begin_ = trace::Clock::now();
@@ -121,11 +153,12 @@ void Run::set_validation_loss(double loss) {
 Progress Run::progress() const {
   // Rates are means over the last steps: single steps would make the line flicker.
   const std::span<const StepMetrics> recent = std::span(history_).last(std::min(history_.size(), kAveragedSteps));
-  StepMetrics::Milliseconds duration{}, exposed{};
+  StepMetrics::Milliseconds duration{}, exposed{}, data_wait{};
   std::int64_t tokens = 0;
   for (const StepMetrics& step : recent) {
     duration += step.duration;
     exposed += step.exposed_communication.value_or(StepMetrics::Milliseconds(0));
+    data_wait += step.data_wait;
     tokens += step.tokens;
   }
   Progress progress;
@@ -134,7 +167,10 @@ Progress Run::progress() const {
   progress.loss = metrics_.loss;
   progress.validation_loss = validation_loss_;
   progress.tokens_per_s = static_cast<double>(tokens) / std::max(duration.count(), 1e-6) * 1e3;
+  progress.data_wait = data_wait / static_cast<double>(std::max<std::size_t>(recent.size(), 1));
+  progress.peak_memory_mib = std::ranges::max(metrics_.peak_memory_mib);
   if (metrics_.exposed_communication) {
+    progress.slowest_rank = slowest_of(recent);
     progress.exposed_communication = exposed / static_cast<double>(recent.size());
     progress.exposed_share = exposed / std::max(duration, StepMetrics::Milliseconds(1e-6));
   }
@@ -148,6 +184,8 @@ void Run::print_step() {
   printer_.show(progress(),
                 metrics_.validation_loss ? ProgressPrinter::Keep::kPermanent : ProgressPrinter::Keep::kTransient);
 }
+
+bool Run::replica_check_is_due() const { return is_multiple(step_, options_.check_replicas) || checkpoint_is_due(); }
 
 bool Run::checkpoint_is_due() const { return is_multiple(step_, options_.save_every) || is_finished(); }
 

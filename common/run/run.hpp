@@ -36,11 +36,20 @@ struct StepResult {
   std::int64_t epoch = 0;    ///< From 0 on.
 };
 
+/// What one backward pass takes of a step's batch.
+struct MicroBatch {
+  Tensor inputs;               ///< Rows of the batch's inputs.
+  Tensor targets;              ///< Rows of the batch's targets.
+  nn::ForwardContext context;  ///< What the model's forward pass needs; valid as long as the batch.
+  double weight = 1;           ///< Share of the batch: what this part's mean counts in the batch's mean.
+};
+
 /// One training run, on every rank that takes part. It decides nothing about training; it counts, times, records and
 /// saves. Printing, saving and writing metrics happen where they are called, so a program with several ranks calls
 /// print_step(), save() and set_sample() on rank 0 only. Everything else is called on all ranks, in the same order.
 ///
-/// Order of calls: resume; per step begin_step, enter, enter, end_step, then what is due; finish. Thread safety: none.
+/// Order of calls: resume; per step begin_step, per micro-batch enter(kForward) and enter(kBackward), enter(kUpdate),
+/// end_step, then what is due; finish. Thread safety: none.
 class Run {
  public:
   /// Makes the run folder and prints the banner (rank 0). Ctrl-C now ends the loop between two steps.
@@ -63,16 +72,17 @@ class Run {
   [[nodiscard]] bool is_finished() const noexcept { return step_ >= last_step_ || is_stopping_; }
 
   /// Begins a step with its forward phase.
+  /// @param batch           May be empty where other ranks have data.
   /// @param loader_waiting  loader.time_waited().
-  /// @return  What the model's forward pass needs; valid as long as `batch`.
-  nn::ForwardContext begin_step(const data::Batch& batch, std::chrono::nanoseconds loader_waiting);
+  /// @return  --accumulation-steps parts of `batch` as equal as can be, fewer where it has fewer samples.
+  [[nodiscard]] std::vector<MicroBatch> begin_step(const data::Batch& batch, std::chrono::nanoseconds loader_waiting);
   /// Ends the running phase of the step and begins `phase`.
   void enter(Phase phase);
   /// The loss as a number. @throws Error  Not finite: names rank and step, and what to try.
   [[nodiscard]] double require_finite(const autograd::Variable& loss) const;
   /// Ends the step. With a team, all ranks agree here on whether to stop.
   void end_step(const StepResult& result);
-  /// Adds to the metrics of the step that ended how long this rank has waited for others in it.
+  /// @param waited  How long this rank has waited for others in the running step.
   void set_exposed_communication(std::chrono::nanoseconds waited);
 
   /// Whether this step ends with an evaluation.
@@ -81,6 +91,8 @@ class Run {
   void set_validation_loss(double loss);
   /// Shows the progress line and writes the step to metrics.jsonl.
   void print_step();
+  /// Whether this step ends with a comparison of the replicas: every --check-replicas steps and before a checkpoint.
+  [[nodiscard]] bool replica_check_is_due() const;
   /// Whether this step ends with a checkpoint.
   [[nodiscard]] bool checkpoint_is_due() const;
   /// Saves a checkpoint, atomically; with --async-save the file is written while training goes on.
@@ -100,6 +112,7 @@ class Run {
 
  private:
   void settle_folder();
+  void gather_step();
   [[nodiscard]] Progress progress() const;
 
   TrainOptions options_;

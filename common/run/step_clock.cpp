@@ -37,6 +37,7 @@ void StepClock::begin(std::int64_t step, std::chrono::nanoseconds loader_waiting
 }
 
 void StepClock::enter(Phase phase) {
+  if (phase == phase_) return;
   close_phase(trace::Clock::now());
   phase_ = phase;
 }

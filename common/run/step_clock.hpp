@@ -14,7 +14,8 @@ namespace lockstep::run {
 /// The parts of a step, in order.
 enum class Phase { kForward, kBackward, kUpdate };
 
-/// Order of calls, per step: begin (which starts kForward), enter(kBackward), enter(kUpdate), end. Thread safety: none.
+/// Order of calls, per step: begin (which starts kForward), enter(kBackward) and, with several micro-batches,
+/// enter(kForward) in turn, enter(kUpdate), end. Thread safety: none.
 class StepClock {
  public:
   /// @param recorder  Gets a span per phase, on the lane "compute". Outlives the clock.
@@ -23,7 +24,7 @@ class StepClock {
   /// @param step             Of the spans.
   /// @param loader_waiting   What DataLoader::time_waited() says; the growth since the last call is this step's wait.
   void begin(std::int64_t step, std::chrono::nanoseconds loader_waiting);
-  /// Ends the phase before and begins `phase`.
+  /// Ends the phase before and begins `phase`, if that is not the running one.
   void enter(Phase phase);
   /// Fills the durations of `metrics`.
   void end(StepMetrics& metrics);

@@ -72,6 +72,24 @@ void bind_output_options(CLI::App& app, TrainOptions& options) {
       ->capture_default_str();
 }
 
+void bind_parallel_options(CLI::App& app, TrainOptions& options) {
+  app.add_option("--accumulation-steps", options.accumulation_steps,
+                 "Parts in which each rank works through its share of a step's batch, to need less memory")
+      ->check(whole_number(1))
+      ->capture_default_str();
+  app.add_flag("--uneven", options.uneven,
+               "Use every sample of an epoch exactly once: the last batches may be smaller, or empty on some ranks");
+  app.add_option("--check-replicas", options.check_replicas,
+                 "Steps between comparisons of all ranks' weights; 0 compares only before checkpoints")
+      ->check(whole_number(0))
+      ->capture_default_str();
+  app.add_option("--compress-gradients", options.compress_gradients, "How gradients travel: no (float32) or bf16")
+      ->check(one_of({"no", "bf16"}))
+      ->type_name("NAME")
+      ->capture_default_str();
+  app.add_flag("--no-sync", options.no_sync, "Never average gradients, to see the replicas drift apart");
+}
+
 void bind_comparison_options(CLI::App& app, TrainOptions& options) {
   app.add_option(
          "--compare", options.compare,
@@ -93,6 +111,7 @@ void bind_all(CLI::App& app, TrainOptions& options) {
   bind_data_options(app, options);
   bind_optimization_options(app, options);
   bind_output_options(app, options);
+  bind_parallel_options(app, options);
   bind_comparison_options(app, options);
   app.get_formatter()->column_width(32);
   app.get_formatter()->label("INT", "N");
@@ -150,7 +169,7 @@ double TrainOptions::max_gradient_norm() const noexcept {
 }
 
 std::int64_t TrainOptions::total_steps(std::int64_t samples) const {
-  const std::int64_t steps_per_epoch = samples / batch_size;
+  const std::int64_t steps_per_epoch = (samples + (uneven ? batch_size - 1 : 0)) / batch_size;
   if (steps_per_epoch == 0) {
     throw FormatError(concat("the training text has ", samples, " samples, fewer than one batch of ", batch_size,
                              ": use a longer text or a smaller --batch-size"));
@@ -159,9 +178,11 @@ std::int64_t TrainOptions::total_steps(std::int64_t samples) const {
 }
 
 void TrainOptions::require_divisible_batch(std::int64_t world_size) const {
-  if (batch_size % world_size == 0) return;
-  throw UsageError(concat("--batch-size ", batch_size, " cannot be divided evenly among ", world_size,
-                          " ranks: use a multiple of ", world_size));
+  const std::int64_t parts = world_size * accumulation_steps;
+  if (batch_size % parts == 0) return;
+  const std::string micro_batches = concat(" with ", accumulation_steps, " --accumulation-steps");
+  throw UsageError(concat("--batch-size ", batch_size, " cannot be divided evenly among ", world_size, " ranks",
+                          accumulation_steps > 1 ? micro_batches : "", ": use a multiple of ", parts));
 }
 
 ParsedTrainOptions parse_train_options(int argc, const char* const* argv) {

@@ -49,6 +49,12 @@ struct TrainOptions {
 
   std::vector<std::filesystem::path> compare;  ///< Run folders whose losses the report draws beside this run's.
 
+  std::int64_t accumulation_steps = 1;    ///< Micro-batches per step and rank.
+  bool uneven = false;                    ///< No sample repeated or left out: ranks may differ in their last batches.
+  bool no_sync = false;                   ///< Experiment: gradients are never averaged.
+  std::int64_t check_replicas = 100;      ///< Steps between comparisons of the replicas; 0: only at checkpoints.
+  std::string compress_gradients = "no";  ///< "no" or "bf16": how gradients travel.
+
   std::filesystem::path export_initial;  ///< Empty: nothing is written.
   bool log_batches = false;              ///< Adds each step's sample numbers to metrics.jsonl.
 
@@ -66,10 +72,10 @@ struct TrainOptions {
   /// The largest gradient norm that is left as it is; infinite without clipping.
   [[nodiscard]] double max_gradient_norm() const noexcept;
   /// How many updates `steps` or `epochs` mean for an epoch of that many samples. A rest that does not fill a batch is
-  /// dropped.
+  /// dropped unless `uneven`.
   /// @throws FormatError  An epoch has fewer samples than a batch.
   [[nodiscard]] std::int64_t total_steps(std::int64_t samples) const;
-  /// @throws UsageError  The global batch cannot be divided evenly among that many ranks.
+  /// @throws UsageError  The global batch cannot be divided evenly among that many ranks' micro-batches.
   void require_divisible_batch(std::int64_t world_size) const;
 };
 

@@ -34,6 +34,11 @@ void for_each_option(Options& options, const Visit& visit) {
   visit("prompt", options.prompt);
   visit("sample_tokens", options.sample_tokens);
   visit("log_batches", options.log_batches);
+  visit("accumulation_steps", options.accumulation_steps);
+  visit("uneven", options.uneven);
+  visit("no_sync", options.no_sync);
+  visit("check_replicas", options.check_replicas);
+  visit("compress_gradients", options.compress_gradients);
 }
 
 }  // namespace

@@ -17,6 +17,7 @@ std::vector<checkpoint::NamedTensor> tensors_of(const nn::Module& model) {
   for (const nn::NamedParameter& named : model.named_parameters()) {
     tensors.push_back({named.name, named.parameter.value()});
   }
+  for (const nn::NamedBuffer& named : model.named_buffers()) tensors.push_back({named.name, named.value});
   return tensors;
 }
 

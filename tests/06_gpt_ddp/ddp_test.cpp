@@ -1,92 +1,18 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <fstream>
-#include <functional>
-#include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-#include "02_ring_all_reduce/ring_process_group.hpp"
 #include "06_gpt_ddp/distributed_data_parallel.hpp"
 #include "06_gpt_ddp/replica_check.hpp"
-#include "autograd/functions.hpp"
 #include "base/error.hpp"
+#include "branch_model.hpp"
 #include "support/catch.hpp"
 #include "support/run_ranks.hpp"
 
 using namespace lockstep;
-using autograd::Variable;
-
-namespace {
-
-Tensor tensor_of(const std::vector<float>& values, const Shape& shape) {
-  return Tensor::from(std::span<const float>(values), shape);
-}
-
-/// Linear(3 -> 4), ReLU, Linear(4 -> 2): the model of record_pytorch_ddp.py. `extra` is never used in forward.
-class SmallModel : public nn::Module {
- public:
-  explicit SmallModel(const nlohmann::json& parameters, bool has_unused = false) {
-    const auto add = [&](const char* name, const Shape& shape) {
-      return register_parameter(name, tensor_of(parameters.at(name).get<std::vector<float>>(), shape));
-    };
-    weight0_ = add("0.weight", {4, 3});
-    bias0_ = add("0.bias", {4});
-    weight2_ = add("2.weight", {2, 4});
-    bias2_ = add("2.bias", {2});
-    if (has_unused) extra_ = register_parameter("extra", Tensor::zeros({5}));
-  }
-
-  Variable loss(const Tensor& features, const Tensor& targets) const {
-    const Variable hidden = autograd::relu(autograd::linear(Variable(features), weight0_, bias0_));
-    return autograd::mse_loss(autograd::linear(hidden, weight2_, bias2_), targets);
-  }
-
- private:
-  Variable weight0_, bias0_, weight2_, bias2_, extra_;
-};
-
-const nlohmann::json& recorded() {
-  static const nlohmann::json values = [] {
-    std::ifstream file(LOCKSTEP_TEST_DATA "/pytorch_ddp.json");
-    return nlohmann::json::parse(file);
-  }();
-  return values;
-}
-
-struct Shard {
-  Tensor features;  // [3, 3]
-  Tensor targets;   // [3, 2]
-};
-
-Shard shard_of(int rank) {
-  const auto features = tensor_of(recorded().at("features").get<std::vector<float>>(), {6, 3});
-  const auto targets = tensor_of(recorded().at("targets").get<std::vector<float>>(), {6, 2});
-  return {features.rows(3 * rank, 3 * rank + 3).clone(), targets.rows(3 * rank, 3 * rank + 3).clone()};
-}
-
-std::vector<float> all_gradients(const nn::Module& model) {
-  std::vector<float> all;
-  for (const Variable& parameter : model.parameters()) {
-    for (const float value : parameter.gradient().span<float>()) all.push_back(value);
-  }
-  return all;
-}
-
-using Group = std::unique_ptr<comm::ProcessGroup>;
-Group make_group(comm::JobContext context) { return ring::make_ring_process_group(std::move(context)); }
-
-// Runs the ranks and lets the test fail with the message of the first that threw.
-void run_all(int world_size, const std::function<void(comm::JobContext)>& rank_main) {
-  for (const test::RankOutcome& outcome : test::run_ranks(world_size, rank_main)) REQUIRE(outcome.message() == "");
-}
-
-// Every parameter in a bucket of its own: the hardest order of leaving.
-constexpr ddp::DdpOptions kOneEach{.first_bucket_bytes = 1, .bucket_bytes = 1};
-
-}  // namespace
+using namespace lockstep::test;
 
 TEST_CASE("averaged gradients are those of PyTorch's DistributedDataParallel", "[ddp][multirank]") {
   const auto options = GENERATE(ddp::DdpOptions{}, kOneEach);
@@ -129,7 +55,7 @@ TEST_CASE("buckets fill from the last parameter and respect their sizes", "[ddp]
   run_all(1, [&](comm::JobContext context) {
     const Group group = make_group(std::move(context));
     SmallModel model(recorded().at("parameters"));
-    const ddp::DistributedDataParallel ddp(model, *group, {.first_bucket_bytes = 64, .bucket_bytes = 4096});
+    const ddp::DistributedDataParallel ddp(model, *group, {.bucket_limits = {.first_bytes = 64, .bytes = 4096}});
     std::vector<std::vector<std::size_t>> layout;
     for (const ddp::Bucket& bucket : ddp.buckets()) layout.push_back(bucket.parameters);
     // 2.bias alone fills the first 64 bytes; 2.weight starts the next.
@@ -163,35 +89,47 @@ TEST_CASE("with no_sync nothing is sent, and the next backward averages the accu
   CHECK(accumulated[0] == twice[0]);  // g + g and 2 g are the same float
 }
 
-TEST_CASE("a parameter without a gradient is an error on all ranks that names it", "[ddp][multirank]") {
-  // The first rank to notice aborts the group; the other may learn of it anywhere, even while it wraps its model.
-  const auto outcomes = test::run_ranks(2, [&](comm::JobContext context) {
+TEST_CASE("ranks with different models are told both sides of the first difference, on every rank",
+          "[ddp][multirank]") {
+  // How rank 1 registers what rank 0 registers as "x.weight" float32 [2, 3] and a buffer "mean" [2].
+  struct Case {
+    std::string name;
+    Shape shape;
+    DType dtype;
+    std::string buffer;
+    int extra;
+    std::string expected;
+  };
+  const Case wrong = GENERATE(
+      Case{"y.weight",
+           {2, 3},
+           DType::kFloat32,
+           "mean",
+           0,
+           "parameter x.weight float32 [2, 3] on rank 0 and parameter y.weight float32 [2, 3] on rank 1"},
+      Case{"x.weight", {3, 2}, DType::kFloat32, "mean", 0, "x.weight float32 [3, 2] on rank 1"},
+      Case{"x.weight", {2, 3}, DType::kFloat64, "mean", 0, "x.weight float64 [2, 3] on rank 1"},
+      Case{"x.weight", {2, 3}, DType::kFloat32, "median", 0, "buffer mean float32 [2] on rank 0 and buffer median"},
+      Case{"x.weight", {2, 3}, DType::kFloat32, "mean", 1, "of 2 tensors on rank 0 and 3 on rank 1"});
+  class Registered : public nn::Module {
+   public:
+    explicit Registered(const Case& as) {
+      register_parameter(as.name, Tensor::zeros(as.shape, as.dtype));
+      if (as.extra > 0) register_parameter("extra", Tensor::zeros({1}));
+      register_buffer(as.buffer, Tensor::zeros({2}));
+    }
+  };
+  const auto messages = messages_of(3, [&](comm::JobContext context) {
     const int rank = context.rank;
     const Group group = make_group(std::move(context));
-    SmallModel model(recorded().at("parameters"), true);
+    Registered model(rank == 1 ? wrong : Case{"x.weight", {2, 3}, DType::kFloat32, "mean", 0, ""});
     const ddp::DistributedDataParallel ddp(model, *group);
-    const Shard shard = shard_of(rank);
-    model.loss(shard.features, shard.targets).backward();
   });
-  for (const test::RankOutcome& outcome : outcomes) CHECK_THAT(outcome.message(), ContainsSubstring("extra"));
-}
-
-TEST_CASE("ranks with different models are told which parameter differs, on every rank", "[ddp][multirank]") {
-  std::vector<std::string> messages(3);
-  run_all(3, [&](comm::JobContext context) {
-    const auto rank = static_cast<std::size_t>(context.rank);
-    const Group group = make_group(std::move(context));
-    SmallModel model(recorded().at("parameters"), rank == 1);
-    try {
-      const ddp::DistributedDataParallel ddp(model, *group);
-    } catch (const MismatchError& error) {
-      messages[rank] = error.what();
-    }
-  });
-  for (const std::string& message : messages) CHECK_THAT(message, ContainsSubstring("rank 1"));
+  for (const std::string& message : messages) CHECK_THAT(message, ContainsSubstring(wrong.expected));
 }
 
 TEST_CASE("a replica that drifted is named with its first differing tensor", "[ddp][multirank]") {
+  const std::size_t culprit = GENERATE(0, 2);  // rank 0 is no judge: most ranks are
   std::vector<std::string> messages(3);
   std::vector<bool> agreed_before(3);
   run_all(3, [&](comm::JobContext context) {
@@ -200,7 +138,7 @@ TEST_CASE("a replica that drifted is named with its first differing tensor", "[d
     SmallModel model(recorded().at("parameters"));
     ddp::require_equal_parameters(model, *group, "before");
     agreed_before[rank] = true;
-    if (rank == 2) {  // one bit of one element
+    if (rank == culprit) {  // one bit of one element
       float& element = model.parameters()[2].value().span<float>()[5];
       element = std::bit_cast<float>(std::bit_cast<std::uint32_t>(element) ^ 1U);
     }
@@ -212,7 +150,8 @@ TEST_CASE("a replica that drifted is named with its first differing tensor", "[d
   });
   CHECK(std::ranges::all_of(agreed_before, [](bool agreed) { return agreed; }));
   for (const std::string& message : messages) {
-    CHECK_THAT(message, ContainsSubstring("2.weight") && ContainsSubstring("rank 2") && ContainsSubstring("step 7"));
+    CHECK_THAT(message, ContainsSubstring("2.weight") && ContainsSubstring(concat("of rank ", culprit, " differs")) &&
+                            ContainsSubstring("step 7"));
   }
 }
 

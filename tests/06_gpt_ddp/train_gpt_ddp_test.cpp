@@ -50,9 +50,9 @@ std::vector<std::string> training_options(const fs::path& folder, const std::str
           (folder / "runs").string()};
 }
 
-/// Trains and returns the metrics. world_size 0: train_gpt_single.
-std::vector<run::StepMetrics> metrics_of(int world_size, const std::string& seed = "1") {
-  const TemporaryFolder folder;
+// world_size 0: train_gpt_single. `more` goes behind the other options, and counts where it repeats one.
+test::Finished train(const fs::path& folder, int world_size, const std::string& seed,
+                     const std::vector<std::string>& more) {
   std::vector<std::string> command;
   if (world_size == 0) {
     command = {test::built_program("train_gpt_single")};
@@ -60,9 +60,18 @@ std::vector<run::StepMetrics> metrics_of(int world_size, const std::string& seed
     command = {test::built_program("lockstep"), "launch", "--nproc",
                std::to_string(world_size),      "--",     test::built_program("train_gpt_ddp")};
   }
-  const auto options = training_options(folder.path(), seed);
+  auto options = training_options(folder, seed);
+  if (std::ranges::find(more, "--epochs") != more.end()) options.erase(options.begin() + 2, options.begin() + 4);
   command.insert(command.end(), options.begin(), options.end());
-  const test::Finished finished = test::run_program(command, {{"OMP_NUM_THREADS", "1"}});
+  command.insert(command.end(), more.begin(), more.end());
+  return test::run_program(command, {{"OMP_NUM_THREADS", "1"}});
+}
+
+/// Trains and returns the metrics.
+std::vector<run::StepMetrics> metrics_of(int world_size, const std::string& seed = "1",
+                                         const std::vector<std::string>& more = {}) {
+  const TemporaryFolder folder;
+  const test::Finished finished = train(folder.path(), world_size, seed, more);
   INFO(finished.out << finished.err);
   REQUIRE(finished.exit_code == 0);
   for (const auto& run : fs::directory_iterator(folder.path() / "runs")) {
@@ -121,6 +130,56 @@ TEST_CASE("several ranks with the same global batch follow the single process up
   const auto distributed = losses_of(metrics_of(world_size));
   CHECK(largest_difference(distributed, baseline) < 1e-3);
   CHECK(std::abs(distributed.at(0) - baseline.at(0)) < 1e-5);
+}
+
+TEST_CASE("accumulating over micro-batches takes the steps of the whole batch, dropout included", "[ddp][pair]") {
+  const auto baseline = losses_of(metrics_of(0));
+  const int world_size = GENERATE(0, 2);
+  const std::string parts = GENERATE("2", "6");
+  // The tolerances of the test above: again the same terms in another order.
+  const auto accumulated = losses_of(metrics_of(world_size, "1", {"--accumulation-steps", parts}));
+  CHECK(largest_difference(accumulated, baseline) < 1e-3);
+  CHECK(std::abs(accumulated.at(0) - baseline.at(0)) < 1e-5);
+}
+
+TEST_CASE("--uneven uses each sample once, and follows the single process where ranks get unequal batches",
+          "[ddp][pair]") {
+  // The text has 155 samples to train on: twelve batches of 12 and one of 11, of which some ranks get one less.
+  const std::vector<std::string> one_epoch{"--uneven", "--epochs", "1"};
+  const auto baseline = metrics_of(0, "1", one_epoch);
+  REQUIRE(baseline.size() > 1);
+  const std::int64_t rest = baseline.back().tokens;
+  REQUIRE(rest < baseline.front().tokens);
+  const int world_size = GENERATE(2, 4);
+  const auto uneven = metrics_of(world_size, "1", one_epoch);
+  CHECK(largest_difference(losses_of(uneven), losses_of(baseline)) < 1e-3);
+  CHECK(uneven.back().tokens == rest);
+}
+
+TEST_CASE("the metrics of several ranks say who was slowest and how much memory each took", "[ddp][pair]") {
+  const auto metrics = metrics_of(3);
+  for (const run::StepMetrics& step : metrics) {
+    CHECK((step.slowest_rank >= 0 && step.slowest_rank < 3));
+    REQUIRE(step.peak_memory_mib.size() == 3);
+    for (const double peak : step.peak_memory_mib) CHECK(peak > 5);  // the model and its optimizer alone
+    CHECK(step.exposed_communication.has_value());
+  }
+}
+
+TEST_CASE("bfloat16 on the wire trains nearly as well", "[ddp][pair]") {
+  const auto exact = losses_of(metrics_of(2));
+  const auto compressed = losses_of(metrics_of(2, "1", {"--compress-gradients", "bf16"}));
+  CHECK(compressed != exact);
+  // A gradient off by 2^-8 of itself moves an Adam step by less than that; five steps change a loss of 5 by about 0.5.
+  CHECK(largest_difference(compressed, exact) < 0.02);
+}
+
+TEST_CASE("--no-sync lets the replicas drift, and the comparison names tensor, rank and step", "[ddp][pair]") {
+  const TemporaryFolder folder;
+  const test::Finished finished = train(folder.path(), 2, "1", {"--no-sync", "--check-replicas", "3"});
+  CHECK(finished.exit_code != 0);
+  CHECK_THAT(finished.err + finished.out, ContainsSubstring("drifted apart after step 3") &&
+                                              ContainsSubstring("wte.weight") && ContainsSubstring("rank 1"));
 }
 
 TEST_CASE("a rank killed in training ends the job, and the message names it", "[ddp][fault]") {

@@ -16,6 +16,9 @@ Progress example() {
           .tokens_per_s = 45'210,
           .exposed_communication = std::chrono::microseconds(1240),
           .exposed_share = 0.031,
+          .slowest_rank = 3,
+          .data_wait = std::chrono::microseconds(420),
+          .peak_memory_mib = 411.6,
           .time_left = std::chrono::seconds(83)};
 }
 
@@ -29,14 +32,19 @@ Progress at_step(std::int64_t step, std::int64_t last_step) {
 }  // namespace
 
 TEST_CASE("a wide terminal shows everything", "[run]") {
-  CHECK(progress_line(example(), 120) ==
-        "step  120/1000  loss 2.3125  validation 2.4000  45.2k tokens/s  exposed 1.2 ms (3%)  ETA 1:23");
+  CHECK(progress_line(example(), 160) ==
+        "step  120/1000  loss 2.3125  validation 2.4000  45.2k tokens/s  exposed 1.2 ms (3%)  slowest rank 3  "
+        "data 0.4 ms  peak 412 MiB  ETA 1:23");
 }
 
 TEST_CASE("the line leaves out what matters least and never exceeds the width", "[run]") {
   for (int width = 0; width <= 120; ++width) {
     CHECK(static_cast<int>(progress_line(example(), width).size()) <= width);
   }
+  CHECK(progress_line(example(), 110) ==
+        "step  120/1000  loss 2.3125  validation 2.4000  45.2k tokens/s  exposed 1.2 ms (3%)  peak 412 MiB  ETA 1:23");
+  CHECK(progress_line(example(), 100) ==
+        "step  120/1000  loss 2.3125  validation 2.4000  45.2k tokens/s  exposed 1.2 ms (3%)  ETA 1:23");
   CHECK(progress_line(example(), 80) == "step  120/1000  loss 2.3125  validation 2.4000  45.2k tokens/s  ETA 1:23");
   CHECK(progress_line(example(), 60) == "step  120/1000  loss 2.3125  validation 2.4000  ETA 1:23");
   CHECK(progress_line(example(), 50) == "step  120/1000  loss 2.3125  validation 2.4000");
@@ -47,8 +55,10 @@ TEST_CASE("the line leaves out what matters least and never exceeds the width", 
 TEST_CASE("a single device shows no communication, a young run no validation", "[run]") {
   Progress progress = example();
   progress.exposed_communication.reset();
+  progress.slowest_rank.reset();
   progress.validation_loss.reset();
-  CHECK(progress_line(progress, 120) == "step  120/1000  loss 2.3125  45.2k tokens/s  ETA 1:23");
+  CHECK(progress_line(progress, 120) ==
+        "step  120/1000  loss 2.3125  45.2k tokens/s  data 0.4 ms  peak 412 MiB  ETA 1:23");
 }
 
 TEST_CASE("without a terminal a line comes now and then, and for the first and last step", "[run]") {

@@ -34,6 +34,21 @@ double evaluate(nn::Gpt& model, data::DataLoader& loader) {
   return total[0] / total[1];
 }
 
+// Forward and backward through the parts of a batch, whose gradients add up.
+// Returns the mean loss of the batch.
+double accumulate_gradients(run::Run& run, nn::Gpt& model, auto&& parts) {
+  double mean_loss = 0;
+  for (const run::MicroBatch& part : parts) {
+    run.enter(run::Phase::kForward);
+    auto loss = model.loss(part.inputs, part.targets, part.context);
+    mean_loss += part.weight * run.require_finite(loss);
+
+    run.enter(run::Phase::kBackward);
+    loss.backward(part.weight);
+  }
+  return mean_loss;
+}
+
 int train(const run::TrainOptions& options) {
   // The data: two parts of a text, each cut into samples of one context.
   const nn::GptConfig config = options.model_config();
@@ -43,10 +58,13 @@ int train(const run::TrainOptions& options) {
   data::RandomSampler sampler(training.size(), options.seed);
   data::SequentialSampler validation_sampler(validation.size());
   const std::int64_t batch_size = options.batch_size;
-  data::DataLoader loader(training, sampler, {.batch_size = batch_size});
+  data::DataLoader loader(
+      training, sampler,
+      {.batch_size = batch_size, .drop_last = !options.uneven});
   data::DataLoader validation_loader(
       validation, validation_sampler,
-      {.batch_size = batch_size, .drop_last = false});
+      {.batch_size = batch_size / options.accumulation_steps,
+       .drop_last = false});
 
   // The model, and what moves its weights.
   nn::Gpt model(config, options.seed);
@@ -62,13 +80,9 @@ int train(const run::TrainOptions& options) {
   for (std::int64_t epoch = sampler.epoch(); !run.is_finished(); ++epoch) {
     sampler.set_epoch(epoch);
     for (const data::Batch& batch : loader) {
-      const auto context = run.begin_step(batch, loader.time_waited());
+      const auto parts = run.begin_step(batch, loader.time_waited());
       optimizer.zero_grad();
-      auto loss = model.loss(batch.inputs, batch.targets, context);
-      double mean_loss = run.require_finite(loss);
-
-      run.enter(run::Phase::kBackward);
-      loss.backward();
+      double mean_loss = accumulate_gradients(run, model, parts);
 
       run.enter(run::Phase::kUpdate);
       const double gradient_norm = optim::clip_grad_norm(

@@ -1,4 +1,4 @@
-// DERIVES FROM chapters/05_gpt_single_device/programs/train_gpt_single.cpp new<=20 changed<=7
+// DERIVES FROM chapters/05_gpt_single_device/programs/train_gpt_single.cpp new<=21 changed<=9
 // Trains a GPT on a text with data parallelism: one process per device.  // CHANGED
 //
 // Cut a text into samples and build a model; then, step by step: predict every
@@ -8,10 +8,10 @@
 
 #include "02_ring_all_reduce/ring_process_group.hpp"  // NEW
 #include "05_gpt_single_device/text_generator.hpp"
+#include "06_gpt_ddp/ddp/team.hpp"  // NEW
 #include "06_gpt_ddp/distributed_data_parallel.hpp"  // NEW
 #include "06_gpt_ddp/distributed_sampler.hpp"  // NEW
 #include "06_gpt_ddp/replica_check.hpp"  // NEW
-#include "06_gpt_ddp/team.hpp"  // NEW
 #include "autograd/variable.hpp"
 #include "comm/rendezvous.hpp"  // NEW
 #include "data/data_loader.hpp"
@@ -42,6 +42,21 @@ double evaluate(nn::Gpt& model, data::DataLoader& loader, comm::ProcessGroup& gr
   return total[0] / total[1];
 }
 
+// Forward and backward through the parts of a batch, whose gradients add up.
+// Returns the mean loss of the batch.
+double accumulate_gradients(run::Run& run, nn::Gpt& model, auto&& parts) {
+  double mean_loss = 0;
+  for (const run::MicroBatch& part : parts) {
+    run.enter(run::Phase::kForward);
+    auto loss = model.loss(part.inputs, part.targets, part.context);
+    mean_loss += part.weight * run.require_finite(loss);
+
+    run.enter(run::Phase::kBackward);
+    loss.backward(part.weight);
+  }
+  return mean_loss;
+}
+
 int train(const run::TrainOptions& options) {
   // NEW: who am I, and who else is there? Every rank runs this program.
   const auto group = ring::make_ring_process_group(comm::rendezvous("env://"));  // NEW
@@ -51,18 +66,22 @@ int train(const run::TrainOptions& options) {
   const data::TextSplit text = data::load_text(options.data_path);
   const data::TokenDataset training(text.training, config.context_length);
   const data::TokenDataset validation(text.validation, config.context_length);
-  ddp::DistributedSampler sampler(training.size(), rank, world_size, {options.seed});  // CHANGED
+  const auto dealing = ddp::sampler_options(options);  // NEW
+  ddp::DistributedSampler sampler(training.size(), rank, world_size, dealing);  // CHANGED
   ddp::EvaluationSampler validation_sampler(validation.size(), rank, world_size);  // CHANGED
   const std::int64_t batch_size = options.batch_size / world_size;  // CHANGED
-  data::DataLoader loader(training, sampler, {.batch_size = batch_size});
+  data::DataLoader loader(
+      training, sampler,
+      {.batch_size = batch_size, .drop_last = !options.uneven});
   data::DataLoader validation_loader(
       validation, validation_sampler,
-      {.batch_size = batch_size, .drop_last = false});
+      {.batch_size = batch_size / options.accumulation_steps,
+       .drop_last = false});
 
   // The model, and what moves its weights.
   nn::Gpt model(config, options.seed);
   // NEW: equal weights on every rank; backward() averages the gradients.
-  ddp::DistributedDataParallel ddp(model, *group);  // NEW
+  ddp::DistributedDataParallel ddp(model, *group, ddp::ddp_options(options));  // NEW
   const auto chosen = run::make_optimizer(options, model);
   optim::Optimizer& optimizer = *chosen;
   const run::RunFacts facts{.parameters = model.parameter_count(),
@@ -74,21 +93,18 @@ int train(const run::TrainOptions& options) {
 
   for (std::int64_t epoch = sampler.epoch(); !run.is_finished(); ++epoch) {
     sampler.set_epoch(epoch);
-    for (const data::Batch& batch : loader) {
-      const auto context = run.begin_step(batch, loader.time_waited());
+    for (const data::Batch& batch : ddp.join(loader)) {  // CHANGED
+      const auto parts = run.begin_step(batch, loader.time_waited());
       optimizer.zero_grad();
-      auto loss = model.loss(batch.inputs, batch.targets, context);
-      double mean_loss = run.require_finite(loss);
-
-      run.enter(run::Phase::kBackward);
-      loss.backward();
+      double mean_loss = accumulate_gradients(run, model, ddp.accumulate(parts));  // CHANGED
 
       run.enter(run::Phase::kUpdate);
       const double gradient_norm = optim::clip_grad_norm(
           model.parameters(), options.max_gradient_norm());
       const double learning_rate = schedule.at(run.step());
       optimizer.step(learning_rate);
-      mean_loss = ddp::average_over_ranks(*group, mean_loss);  // NEW
+      mean_loss = ddp.average(mean_loss);  // NEW
+      run.set_exposed_communication(ddp.exposed_communication());  // NEW
       run.end_step({.loss = mean_loss,
                     .gradient_norm = gradient_norm,
                     .learning_rate = learning_rate,
@@ -96,11 +112,10 @@ int train(const run::TrainOptions& options) {
 
       if (run.validation_is_due())
         run.set_validation_loss(evaluate(model, validation_loader, *group));  // CHANGED
-      run.set_exposed_communication(ddp.exposed_communication());  // NEW
       if (rank == 0)  // NEW
         run.print_step();
-      if (run.checkpoint_is_due())  // NEW
-        ddp::require_equal_parameters(model, *group, "before a checkpoint");  // NEW
+      if (run.replica_check_is_due())  // NEW
+        ddp::require_equal_parameters(model, *group, concat("after step ", run.step()));  // NEW
       if (run.checkpoint_is_due())
         if (rank == 0)  // NEW
           run.save(model, optimizer, sampler);

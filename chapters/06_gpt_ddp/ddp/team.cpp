@@ -1,4 +1,4 @@
-#include "06_gpt_ddp/team.hpp"
+#include "06_gpt_ddp/ddp/team.hpp"
 
 #include <memory>
 #include <span>
@@ -28,6 +28,15 @@ run::Team team_of(comm::ProcessGroup& group) {
           .sum = [&group](std::span<double> values) { group.all_reduce(comm::host_buffer(values)).synchronize(); },
           .share = [&group](const std::string& text) { return share_from_rank_0(group, text); },
           .record_to = [&group](std::shared_ptr<trace::Recorder> recorder) { group.record_to(std::move(recorder)); }};
+}
+
+DistributedSamplerOptions sampler_options(const run::TrainOptions& options) {
+  return {.seed = options.seed, .uneven = options.uneven ? Uneven::kKeep : Uneven::kDrop};
+}
+
+DdpOptions ddp_options(const run::TrainOptions& options) {
+  return {.average_gradients = !options.no_sync,
+          .comm_hook = options.compress_gradients == "bf16" ? bf16_compress_hook() : all_reduce_hook};
 }
 
 }  // namespace lockstep::ddp

@@ -1,0 +1,56 @@
+#include "06_gpt_ddp/ddp/bucket_layout.hpp"
+
+namespace lockstep::ddp {
+namespace {
+
+constexpr std::int64_t kViewAlignment = 64;  // bytes: one cache line, one AVX-512 register
+
+std::int64_t round_up(std::int64_t bytes) { return (bytes + kViewAlignment - 1) / kViewAlignment * kViewAlignment; }
+
+void allocate(Bucket& bucket, std::span<const nn::NamedParameter> parameters, comm::ProcessGroup& group) {
+  const Tensor& first = parameters[bucket.parameters.front()].parameter.value();
+  std::int64_t bytes = 0;
+  for (const std::size_t i : bucket.parameters) bytes += round_up(parameters[i].parameter.value().bytes());
+  const auto storage = group.allocate(static_cast<std::size_t>(bytes), first.device());
+  const auto element_bytes = static_cast<std::int64_t>(bytes_of(first.dtype()));
+  bucket.gradients = Tensor::view_of(storage, 0, {bytes / element_bytes}, first.dtype());
+  bucket.gradients.fill_zero();  // the gaps between views are sent too: they must hold numbers
+  std::size_t offset = 0;
+  for (const std::size_t i : bucket.parameters) {
+    const Tensor& value = parameters[i].parameter.value();
+    parameters[i].parameter.rebind_gradient(Tensor::view_of(storage, offset, value.shape(), value.dtype()));
+    offset += static_cast<std::size_t>(round_up(value.bytes()));
+  }
+}
+
+}  // namespace
+
+std::vector<Bucket> lay_out_buckets(std::span<const nn::NamedParameter> parameters, std::span<const std::size_t> order,
+                                    const BucketLimits& limits) {
+  std::vector<Bucket> buckets;
+  std::int64_t bytes_in_last = 0;
+  DType dtype_of_last = DType::kFloat32;
+  for (const std::size_t i : order) {
+    const Tensor& value = parameters[i].parameter.value();
+    const std::int64_t limit = buckets.size() <= 1 ? limits.first_bytes : limits.bytes;
+    if (buckets.empty() || dtype_of_last != value.dtype() || bytes_in_last + value.bytes() > limit) {
+      buckets.push_back({.index = buckets.size()});
+      bytes_in_last = 0;
+      dtype_of_last = value.dtype();
+    }
+    buckets.back().parameters.push_back(i);
+    bytes_in_last += round_up(value.bytes());
+  }
+  return buckets;
+}
+
+void allocate_buckets(std::vector<Bucket>& buckets, std::span<const nn::NamedParameter> parameters,
+                      comm::ProcessGroup& group) {
+  for (Bucket& bucket : buckets) allocate(bucket, parameters, group);
+}
+
+comm::Buffer as_buffer(const Tensor& tensor) {
+  return {tensor.data(), tensor.count(), tensor.dtype(), tensor.device(), tensor.storage()};
+}
+
+}  // namespace lockstep::ddp

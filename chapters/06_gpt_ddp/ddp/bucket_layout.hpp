@@ -1,0 +1,41 @@
+#pragma once
+/// @file
+/// Which parameters share a bucket, and where in it each one's gradient lies.
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "comm/process_group.hpp"
+#include "nn/module.hpp"
+
+namespace lockstep::ddp {
+
+/// One bucket: its memory and where each parameter's gradient lies in it.
+struct Bucket {
+  std::size_t index = 0;                  ///< Position among the buckets: the order in which they leave.
+  std::vector<std::size_t> parameters{};  ///< Indices into named_parameters(), as they lie in `gradients`.
+  Tensor gradients{};                     ///< [count], one dtype; views start at multiples of 64 bytes.
+  std::size_t ready_count = 0;            ///< Parameters whose gradient is final in the running backward.
+};
+
+/// Sizes of buckets; PyTorch's defaults.
+struct BucketLimits {
+  std::int64_t first_bytes = std::int64_t{1} << 20;  ///< Small, so that communication starts early.
+  std::int64_t bytes = std::int64_t{25} << 20;       ///< Large enough that latency does not matter.
+};
+
+/// Fills buckets with parameters in the given order. A bucket holds one dtype; a parameter larger than the limit has
+/// one for itself.
+/// @param order  Every index into `parameters` once.
+[[nodiscard]] std::vector<Bucket> lay_out_buckets(std::span<const nn::NamedParameter> parameters,
+                                                  std::span<const std::size_t> order, const BucketLimits& limits);
+
+/// Gives every bucket memory and makes the parameters' gradients views into it; gradients that have been written move.
+/// Collective where the group's allocate() is: all ranks pass the same layout.
+void allocate_buckets(std::vector<Bucket>& buckets, std::span<const nn::NamedParameter> parameters,
+                      comm::ProcessGroup& group);
+
+/// Where tensors and collectives meet: the tensor as a buffer that keeps its storage alive.
+[[nodiscard]] comm::Buffer as_buffer(const Tensor& tensor);
+
+}  // namespace lockstep::ddp

@@ -1,0 +1,69 @@
+#include "06_gpt_ddp/ddp/comm_hook.hpp"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "base/bfloat16.hpp"
+
+namespace lockstep::ddp {
+namespace {
+
+// Sums of all ranks in bfloat16 on their way back to averages in float32.
+class CompressedWork final : public comm::WorkState {
+ public:
+  CompressedWork(comm::Work sum, Tensor compressed, Tensor gradients, int world_size)
+      : sum_(std::move(sum)),
+        compressed_(std::move(compressed)),
+        gradients_(std::move(gradients)),
+        scale_(1.0F / static_cast<float>(world_size)) {}
+
+  void wait(Stream& /*stream*/) override { synchronize(); }
+
+  void synchronize() override {
+    sum_.synchronize();
+    if (std::exchange(is_expanded_, true)) return;
+    std::ranges::transform(compressed_.span<BFloat16>(), gradients_.span<float>().begin(),
+                           [scale = scale_](BFloat16 value) { return to_float(value) * scale; });
+  }
+
+  [[nodiscard]] bool is_completed() const override { return sum_.is_completed(); }
+
+ private:
+  comm::Work sum_;
+  Tensor compressed_, gradients_;
+  float scale_;
+  bool is_expanded_ = false;
+};
+
+// Memory that the group sends without copies, kept from step to step. All ranks ask for it alike.
+Tensor compressed_memory(std::map<std::size_t, Tensor>& kept, comm::ProcessGroup& group, const Bucket& bucket) {
+  Tensor& compressed = kept[bucket.index];
+  const std::int64_t count = bucket.gradients.count();
+  if (compressed.count() != count) {
+    const auto storage = group.allocate(static_cast<std::size_t>(count) * sizeof(BFloat16));
+    compressed = Tensor::view_of(storage, 0, {count}, DType::kBFloat16);
+  }
+  return compressed;
+}
+
+}  // namespace
+
+comm::Work all_reduce_hook(comm::ProcessGroup& group, const Bucket& bucket) {
+  return group.all_reduce(as_buffer(bucket.gradients), comm::ReduceOp::kMean);
+}
+
+CommHook bf16_compress_hook() {
+  const auto kept = std::make_shared<std::map<std::size_t, Tensor>>();
+  return [kept](comm::ProcessGroup& group, const Bucket& bucket) {
+    if (bucket.gradients.dtype() != DType::kFloat32) return all_reduce_hook(group, bucket);
+    const Tensor compressed = compressed_memory(*kept, group, bucket);
+    std::ranges::transform(bucket.gradients.span<float>(), compressed.span<BFloat16>().begin(), to_bfloat16);
+    comm::Work sum = group.all_reduce(as_buffer(compressed), comm::ReduceOp::kSum);
+    return comm::Work(
+        std::make_shared<CompressedWork>(std::move(sum), compressed, bucket.gradients, group.world_size()));
+  };
+}
+
+}  // namespace lockstep::ddp

@@ -1,0 +1,26 @@
+#include "06_gpt_ddp/ddp/join.hpp"
+
+#include "06_gpt_ddp/distributed_data_parallel.hpp"
+
+namespace lockstep::ddp {
+
+JoinedBatches::~JoinedBatches() { ddp_.end_counting(); }
+
+JoinedBatches::Iterator JoinedBatches::begin() {
+  iterator_ = loader_.begin();
+  begin_step();
+  return Iterator(*this);
+}
+
+void JoinedBatches::advance() {
+  if (has_data()) ++*iterator_;
+  begin_step();
+}
+
+// A rank with data knows that the sum is not 0 and computes on; only a rank without any has to wait for it.
+void JoinedBatches::begin_step() {
+  if (is_enabled_) ddp_.begin_counted_step(current().inputs.count());
+  is_over_ = !has_data() && (!is_enabled_ || ddp_.tokens_of_all_ranks() == 0);
+}
+
+}  // namespace lockstep::ddp

@@ -1,0 +1,68 @@
+#pragma once
+/// @file
+/// A loop over batches that ends on all ranks in the same step, whichever of them runs out of data first.
+#include <cstddef>
+#include <iterator>
+#include <optional>
+
+#include "data/data_loader.hpp"
+
+namespace lockstep::ddp {
+
+class DistributedDataParallel;
+
+/// The range of DistributedDataParallel::join(): this rank's batches, then empty ones while others still have some.
+/// Thread safety: none; one iteration at a time.
+class JoinedBatches {
+ public:
+  /// @param ddp, loader  Must outlive this object. @param is_enabled  False: the loader's batches and nothing else.
+  JoinedBatches(DistributedDataParallel& ddp, data::DataLoader& loader, bool is_enabled) noexcept
+      : ddp_(ddp), loader_(loader), is_enabled_(is_enabled) {}
+  ~JoinedBatches();
+  JoinedBatches(const JoinedBatches&) = delete;
+  JoinedBatches& operator=(const JoinedBatches&) = delete;
+
+  /// Single-pass: a batch is valid until the next increment.
+  class Iterator {
+   public:
+    /// For std::iterator_traits.
+    using difference_type = std::ptrdiff_t;
+    /// For std::iterator_traits.
+    using value_type = data::Batch;
+
+    /// The current batch; size() 0 where this rank has none left.
+    [[nodiscard]] const data::Batch& operator*() const noexcept { return joined_->current(); }
+    /// Begins the next step.
+    Iterator& operator++() {
+      joined_->advance();
+      return *this;
+    }
+    /// True once no rank has data.
+    bool operator==(std::default_sentinel_t /*end*/) const noexcept { return joined_->is_over_; }
+
+   private:
+    friend class JoinedBatches;
+    explicit Iterator(JoinedBatches& joined) noexcept : joined_(&joined) {}
+    JoinedBatches* joined_;
+  };
+
+  /// Starts the loader and the first step. @throws  Whatever the loader throws.
+  [[nodiscard]] Iterator begin();
+  /// What the iterator is compared with.
+  [[nodiscard]] std::default_sentinel_t end() const noexcept { return {}; }
+
+ private:
+  [[nodiscard]] bool has_data() const noexcept { return *iterator_ != loader_.end(); }
+  [[nodiscard]] const data::Batch& current() const noexcept { return has_data() ? **iterator_ : empty_; }
+  void advance();
+  void begin_step();
+
+  DistributedDataParallel& ddp_;
+  data::DataLoader& loader_;
+  bool is_enabled_;
+  std::optional<data::DataLoader::Iterator> iterator_;
+  data::Batch empty_;
+  bool is_over_ = false;
+};
+
+}  // namespace lockstep::ddp

@@ -1,0 +1,21 @@
+#pragma once
+/// @file
+/// What `run`, which knows nothing of process groups, needs from one, and what its options mean here.
+#include "06_gpt_ddp/distributed_data_parallel.hpp"
+#include "06_gpt_ddp/distributed_sampler.hpp"
+#include "comm/process_group.hpp"
+#include "run/team.hpp"
+#include "run/train_options.hpp"
+
+namespace lockstep::ddp {
+
+/// The ranks of `group` as a run sees them. @param group  Must outlive the run.
+[[nodiscard]] run::Team team_of(comm::ProcessGroup& group);
+
+/// How --seed and --uneven deal the samples.
+[[nodiscard]] DistributedSamplerOptions sampler_options(const run::TrainOptions& options);
+
+/// What --no-sync and --compress-gradients ask of the wrapper.
+[[nodiscard]] DdpOptions ddp_options(const run::TrainOptions& options);
+
+}  // namespace lockstep::ddp

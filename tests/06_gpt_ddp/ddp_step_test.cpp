@@ -1,0 +1,317 @@
+// What a step of DistributedDataParallel may consist of: micro-batches, unused and tied weights, hooks, bad numbers.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "06_gpt_ddp/ddp/comm_hook.hpp"
+#include "06_gpt_ddp/distributed_data_parallel.hpp"
+#include "branch_model.hpp"
+#include "support/catch.hpp"
+
+using namespace lockstep;
+using namespace lockstep::test;
+
+namespace {
+
+std::vector<std::vector<std::size_t>> layout_of(const ddp::DistributedDataParallel& ddp) {
+  std::vector<std::vector<std::size_t>> layout;
+  for (const ddp::Bucket& bucket : ddp.buckets()) layout.push_back(bucket.parameters);
+  return layout;
+}
+
+std::vector<float> gradient_of(const nn::Module& model, std::size_t parameter) {
+  const auto gradient = model.parameters().at(parameter).gradient().span<float>();
+  return {gradient.begin(), gradient.end()};
+}
+
+// The gradients of one process, as all_gradients().
+std::vector<float> gradients_alone(const std::vector<std::size_t>& branches, const std::vector<float>& input = {1, 2}) {
+  const BranchModel model;
+  model.loss(branches, input).backward();
+  return all_gradients(model);
+}
+
+}  // namespace
+
+TEST_CASE("micro-batches accumulate to the gradient of the whole batch, and only the last one sends",
+          "[ddp][multirank]") {
+  std::vector<std::vector<float>> whole(2), parts(2);
+  std::vector<std::vector<std::uint64_t>> sent(2);
+  run_all(2, [&](comm::JobContext context) {
+    const auto rank = static_cast<std::size_t>(context.rank);
+    const Group group = make_group(std::move(context));
+    SmallModel model(recorded().at("parameters"));
+    ddp::DistributedDataParallel ddp(model, *group);
+    const Shard shard = shard_of(static_cast<int>(rank));
+    model.loss(shard.features, shard.targets).backward();
+    whole[rank] = all_gradients(model);
+    model.zero_grad();
+    int issued = 0;
+    ddp.register_comm_hook([&issued](comm::ProcessGroup& through, const ddp::Bucket& bucket) {
+      ++issued;
+      return ddp::all_reduce_hook(through, bucket);
+    });
+    const std::vector<Part> rows = row_by_row(shard);
+    for (const Part& part : ddp.accumulate(rows)) {
+      model.loss(part.features, part.targets).backward(part.weight);
+      sent[rank].push_back(static_cast<std::uint64_t>(issued));
+    }
+    parts[rank] = all_gradients(model);
+  });
+  CHECK(parts[0] == parts[1]);
+  CHECK(sent[0] == std::vector<std::uint64_t>{0, 0, 1});
+  // Elements below 4, each a sum of 6 products, in another order: a few roundings of 2^-24 * 4.
+  for (std::size_t i = 0; i < whole[0].size(); ++i) CHECK(std::abs(parts[0][i] - whole[0][i]) < 2e-6F);
+}
+
+TEST_CASE("buckets are rebuilt once, between steps, in the order in which rank 0 got its gradients",
+          "[ddp][multirank]") {
+  const auto options = GENERATE(ddp::DdpOptions{}, kOneEach);
+  const bool has_one_each = options.bucket_limits.bytes == 1;
+  using Layout = std::vector<std::vector<std::size_t>>;
+  std::vector<Layout> first(3), inside(3), second(3), last(3);
+  std::vector<std::vector<float>> gradients(3);
+  run_all(3, [&](comm::JobContext context) {
+    const auto rank = static_cast<std::size_t>(context.rank);
+    const Group group = make_group(std::move(context));
+    BranchModel model;
+    ddp::DistributedDataParallel ddp(model, *group, options);
+    // Backward gets a, c, b on rank 0, and other orders elsewhere.
+    const std::vector<std::vector<std::size_t>> orders{{1, 2, 0}, {0, 1, 2}, {2, 0, 1}};
+    first[rank] = layout_of(ddp);
+    {
+      const auto no_sync = ddp.no_sync();
+      model.loss(orders[rank]).backward();
+    }
+    inside[rank] = layout_of(ddp);
+    model.loss(orders[rank]).backward();
+    second[rank] = layout_of(ddp);
+    model.zero_grad();
+    model.loss(orders[(rank + 1) % 3]).backward();
+    last[rank] = layout_of(ddp);
+    gradients[rank] = all_gradients(model);
+  });
+  const Layout as_registered = has_one_each ? Layout{{2}, {1}, {0}} : Layout{{2, 1, 0}};
+  const Layout as_on_rank_0 = has_one_each ? Layout{{0}, {2}, {1}} : Layout{{0, 2, 1}};
+  CHECK(first == std::vector<Layout>(3, as_registered));
+  CHECK(inside == first);
+  CHECK(second == std::vector<Layout>(3, as_on_rank_0));
+  CHECK(last == second);
+  const auto alone = gradients_alone({0, 1, 2});
+  for (const auto& own : gradients) {
+    CHECK(own == gradients[0]);
+    for (std::size_t i = 0; i < alone.size(); ++i) CHECK(std::abs(own[i] - alone[i]) <= 1e-5F * std::abs(alone[i]));
+  }
+}
+
+TEST_CASE("a weight that is used twice gets both contributions and leaves once", "[ddp][multirank]") {
+  std::vector<std::vector<float>> gradients(2);
+  std::vector<std::vector<std::size_t>> left(2);
+  run_all(2, [&](comm::JobContext context) {
+    const auto rank = static_cast<std::size_t>(context.rank);
+    const Group group = make_group(std::move(context));
+    BranchModel model;
+    ddp::DistributedDataParallel ddp(model, *group, kOneEach);
+    ddp.register_comm_hook([&](comm::ProcessGroup& through, const ddp::Bucket& bucket) {
+      left[rank].push_back(bucket.parameters.front());
+      return ddp::all_reduce_hook(through, bucket);
+    });
+    model.loss({0, 1, 2, 0}, {1, static_cast<float>(rank)}).backward();
+    gradients[rank] = all_gradients(model);
+  });
+  CHECK(left[0] == std::vector<std::size_t>{2, 1, 0});  // in bucket order, each once
+  CHECK(gradients[0] == gradients[1]);
+  const auto of_0 = gradients_alone({0, 1, 2, 0}, {1, 0}), of_1 = gradients_alone({0, 1, 2, 0}, {1, 1});
+  for (std::size_t i = 0; i < of_0.size(); ++i) CHECK(gradients[0][i] == (of_0[i] + of_1[i]) / 2);  // small integers
+}
+
+TEST_CASE("unused parameters are named on all ranks in the same step, whoever misses them", "[ddp][multirank]") {
+  using Branches = std::vector<std::vector<std::size_t>>;
+  const auto [used, expected] = GENERATE(table<Branches, std::string>({
+      {{{0, 1, 2}, {0, 2}, {0, 1, 2}}, "b on rank 1;"},
+      {{{0, 1}, {0, 2}, {0, 1, 2}}, "b on rank 1, c on rank 0;"},
+      {{{1, 2}, {1, 2}, {1, 2}}, "a on all ranks;"},
+      {{{1, 2}, {0, 1, 2}, {1, 2}}, "a on ranks 0, 2;"},
+  }));
+  const auto messages = messages_of(3, [&, used = used](comm::JobContext context) {
+    const auto rank = static_cast<std::size_t>(context.rank);
+    const Group group = make_group(std::move(context));
+    BranchModel model;
+    const ddp::DistributedDataParallel ddp(model, *group);
+    model.loss({0, 1, 2}).backward();
+    model.zero_grad();
+    model.loss(used[rank]).backward();
+    throw Error("an optimizer would have stepped");
+  });
+  for (const std::string& message : messages) {
+    CHECK_THAT(message, ContainsSubstring("step 2") && ContainsSubstring("no gradient to " + expected));
+  }
+}
+
+TEST_CASE("with find_unused_parameters an unused one counts as zeros, and on no rank stays unwritten",
+          "[ddp][multirank]") {
+  std::vector<std::vector<float>> means(2);
+  std::vector<bool> is_c_written(2);
+  run_all(2, [&](comm::JobContext context) {
+    const auto rank = static_cast<std::size_t>(context.rank);
+    const Group group = make_group(std::move(context));
+    BranchModel model;
+    const ddp::DistributedDataParallel ddp(model, *group, {.find_unused_parameters = true});
+    for (int step = 0; step < 2; ++step) {  // the second one with rebuilt buckets
+      model.zero_grad();
+      model.loss(rank == 0 ? std::vector<std::size_t>{0, 1} : std::vector<std::size_t>{1}).backward();
+    }
+    means[rank] = gradient_of(model, 0);
+    is_c_written[rank] = model.parameters()[2].has_gradient();
+  });
+  BranchModel alone;
+  alone.loss({0, 1}).backward();
+  auto half = gradient_of(alone, 0);
+  for (float& value : half) value /= 2;
+  CHECK(means[0] == half);
+  CHECK(means[1] == half);
+  CHECK(is_c_written == std::vector<bool>{false, false});
+}
+
+TEST_CASE("static_graph takes the first step's parameters for granted and names a change on all ranks",
+          "[ddp][multirank]") {
+  std::vector<std::vector<float>> gradients(2);
+  const auto messages = messages_of(2, [&](comm::JobContext context) {
+    const auto rank = static_cast<std::size_t>(context.rank);
+    const Group group = make_group(std::move(context));
+    BranchModel model;
+    const ddp::DistributedDataParallel ddp(model, *group, {.static_graph = true});
+    for (int step = 0; step < 3; ++step) {
+      model.zero_grad();
+      model.loss({0, 1}).backward();
+    }
+    gradients[rank] = gradient_of(model, 1);
+    if (model.parameters()[2].has_gradient()) throw Error("an unused parameter was written");
+    model.zero_grad();
+    model.loss(rank == 1 ? std::vector<std::size_t>{0, 1, 2} : std::vector<std::size_t>{0, 1}).backward();
+  });
+  for (const std::string& message : messages) {
+    CHECK_THAT(message,
+               ContainsSubstring("step 4") && ContainsSubstring("static_graph") && ContainsSubstring("c on rank 1"));
+  }
+  BranchModel alone;
+  alone.loss({0, 1}).backward();
+  CHECK(gradients == std::vector(2, gradient_of(alone, 1)));
+}
+
+TEST_CASE("a gradient that is not finite names rank, tensor and step on all ranks", "[ddp][multirank]") {
+  const float bad = GENERATE(std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN());
+  const auto messages = messages_of(3, [&](comm::JobContext context) {
+    const int rank = context.rank;
+    const Group group = make_group(std::move(context));
+    SmallModel model(recorded().at("parameters"));
+    ddp::DistributedDataParallel ddp(model, *group);
+    const Shard shard = shard_of(0);
+    if (rank == 2) shard.targets.span<float>()[0] = bad;
+    const std::vector<Part> rows = row_by_row(shard, 41);
+    for (const Part& part : ddp.accumulate(rows)) {
+      model.loss(part.features, part.targets).backward(part.weight);
+    }
+    throw Error("an optimizer would have stepped");
+  });
+  for (const std::string& message : messages) {
+    CHECK_THAT(message, ContainsSubstring("step 42") && ContainsSubstring("2.bias on rank 2"));
+  }
+}
+
+TEST_CASE("a hook decides how a bucket travels, and sees the buckets in order", "[ddp][multirank]") {
+  std::vector<std::vector<std::size_t>> seen(2);
+  std::vector<std::vector<float>> gradients(2);
+  run_all(2, [&](comm::JobContext context) {
+    const auto rank = static_cast<std::size_t>(context.rank);
+    const Group group = make_group(std::move(context));
+    SmallModel model(recorded().at("parameters"));
+    ddp::DistributedDataParallel ddp(model, *group, kOneEach);
+    ddp.register_comm_hook([&](comm::ProcessGroup& through, const ddp::Bucket& bucket) {
+      seen[rank].push_back(bucket.index);
+      return through.all_reduce(ddp::as_buffer(bucket.gradients), comm::ReduceOp::kSum);
+    });
+    const Shard shard = shard_of(static_cast<int>(rank));
+    model.loss(shard.features, shard.targets).backward(0.5);
+    gradients[rank] = all_gradients(model);
+  });
+  CHECK(seen[0] == std::vector<std::size_t>{0, 1, 2, 3});
+  const auto expected = recorded().at("gradients").at("0.weight").get<std::vector<float>>();
+  for (std::size_t i = 0; i < expected.size(); ++i) CHECK(std::abs(gradients[1][i] - expected[i]) < 2e-6F);
+}
+
+TEST_CASE("bf16_compress_hook sends half the bytes and averages to bfloat16's precision", "[ddp][multirank]") {
+  std::vector<std::vector<float>> exact(2), compressed(2);
+  std::vector<std::uint64_t> exact_bytes(2), compressed_bytes(2);
+  run_all(2, [&](comm::JobContext context) {
+    const auto rank = static_cast<std::size_t>(context.rank);
+    const Group group = std::make_unique<ring::RingProcessGroup>(std::move(context), ring::kPlainRing);
+    SmallModel model(recorded().at("parameters"));
+    ddp::DistributedDataParallel ddp(model, *group);
+    const Shard shard = shard_of(static_cast<int>(rank));
+    const auto bytes_of_step = [&] {
+      const auto before = group->traffic_sent().payload_bytes;
+      model.zero_grad();
+      model.loss(shard.features, shard.targets).backward();
+      return static_cast<std::uint64_t>(group->traffic_sent().payload_bytes - before);
+    };
+    (void)bytes_of_step();  // rebuilds the buckets
+    exact_bytes[rank] = bytes_of_step();
+    exact[rank] = all_gradients(model);
+    ddp.register_comm_hook(ddp::bf16_compress_hook());
+    compressed_bytes[rank] = bytes_of_step();
+    (void)bytes_of_step();
+    compressed[rank] = all_gradients(model);
+  });
+  CHECK(compressed[0] == compressed[1]);
+  CHECK(compressed[0] != exact[0]);
+  constexpr std::uint64_t kCensusBytes =
+      8;  // of the all_reduce that tells of faults: with 2 ranks each sends all of it
+  CHECK(2 * (compressed_bytes[0] - kCensusBytes) == exact_bytes[0] - kCensusBytes);
+  float largest = 0;
+  for (const float value : exact[0]) largest = std::max(largest, std::abs(value));
+  // Two summands and their sum are each rounded to 8 bits: three errors of 2^-9 of at most 2 * 4 * the largest mean
+  // (the ranks' own gradients are larger than their mean), halved.
+  for (std::size_t i = 0; i < exact[0].size(); ++i) {
+    CHECK(std::abs(compressed[0][i] - exact[0][i]) <= 12 * largest / 512);
+  }
+}
+
+TEST_CASE("rank 0's buffers are everybody's at the start and at the begin of each step", "[ddp][multirank]") {
+  const bool is_on = GENERATE(true, false);
+  std::vector<float> at_start(2), in_step(2);
+  run_all(2, [&](comm::JobContext context) {
+    const auto rank = static_cast<std::size_t>(context.rank);
+    const Group group = make_group(std::move(context));
+    BranchModel model;
+    float& shift = model.shift().span<float>()[1];
+    shift = 5 + static_cast<float>(rank);
+    ddp::DistributedDataParallel ddp(model, *group, {.broadcast_buffers = is_on});
+    at_start[rank] = shift;
+    shift = 8 + static_cast<float>(rank);
+    const std::vector<Part> parts(1);
+    for ([[maybe_unused]] const Part& part : ddp.accumulate(parts)) {
+      in_step[rank] = shift;
+      model.loss({0, 1, 2}).backward();
+    }
+  });
+  CHECK(at_start == (is_on ? std::vector<float>{5, 5} : std::vector<float>{5, 6}));
+  CHECK(in_step == (is_on ? std::vector<float>{8, 8} : std::vector<float>{8, 9}));
+}
+
+TEST_CASE("without averaging every rank keeps its own gradient", "[ddp][multirank]") {
+  std::vector<std::vector<float>> gradients(2);
+  run_all(2, [&](comm::JobContext context) {
+    const auto rank = static_cast<std::size_t>(context.rank);
+    const Group group = make_group(std::move(context));
+    BranchModel model;
+    const ddp::DistributedDataParallel ddp(model, *group, {.average_gradients = false});
+    model.loss({0, 1, 2}, {1, static_cast<float>(rank)}).backward();
+    gradients[rank] = all_gradients(model);
+  });
+  CHECK(gradients[0] == gradients_alone({0, 1, 2}, {1, 0}));
+  CHECK(gradients[1] == gradients_alone({0, 1, 2}, {1, 1}));
+}
