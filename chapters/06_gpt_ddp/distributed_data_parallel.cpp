@@ -89,7 +89,8 @@ void DistributedDataParallel::index_buckets() {
 }
 
 // Buckets fill in the order in which rank 0's gradients became ready, which every rank must share even where its own
-// was another; unused parameters come last. Only now, between steps: nothing is in flight.
+// was another; unused parameters come last. The first step's gradients are all there and none has left: they move into
+// the new buckets and leave from these. So a run that is resumed here adds up in the order of the run that went on.
 void DistributedDataParallel::rebuild_buckets() {
   is_rebuilt_ = true;
   std::vector<std::int64_t> order(ready_order_.begin(), ready_order_.end());
@@ -108,7 +109,7 @@ void DistributedDataParallel::on_gradient_ready(autograd::Variable& parameter) {
   const std::size_t index = index_of_.at(parameter.node().get());
   ready_order_.push_back(index);
   ++buckets_[bucket_of_[index]].ready_count;
-  launch_ready_buckets();
+  if (is_rebuilt_) launch_ready_buckets();
 }
 
 // Buckets leave in index order on every rank, even where a later one is complete first: all ranks must issue the same
@@ -175,6 +176,7 @@ void DistributedDataParallel::find_unused() {
 // faults they have found, because an error must end the step on all of them.
 void DistributedDataParallel::finish_step() {
   const auto begin = std::chrono::steady_clock::now();
+  if (!is_rebuilt_) rebuild_buckets();
   while (next_to_launch_ < buckets_.size()) launch_next_bucket();
   in_flight_.push_back(issue_census());
   for (comm::Work& work : in_flight_) work.synchronize();
@@ -182,7 +184,6 @@ void DistributedDataParallel::finish_step() {
   evaluate_census();
   const bool has_faults = census_.front() > 0;
   const std::vector<GradientFault> faults = std::exchange(faults_, std::vector<GradientFault>(parameters_.size()));
-  if (!is_rebuilt_ && !has_faults) rebuild_buckets();
   forget_step();
   if (has_faults) throw_gradient_faults(group_, parameters_, faults, step_);
   ++step_;

@@ -43,8 +43,9 @@ class Accumulation;
 /// Order of calls, every step on every rank: zero_grad, forward, backward, optimizer step. When backward() returns, the
 /// gradients are the averages and identical on all ranks bit for bit (on star and ring). Where a rank finds something
 /// wrong with its gradients (none for a parameter, NaN), backward() throws the same message on all ranks.
-/// Lifetime: module and group must outlive this object, which rebinds the parameters' gradients to its buckets; after
-/// the first step once more, so that buckets fill in the order in which rank 0's gradients became ready.
+/// Lifetime: module and group must outlive this object, which rebinds the parameters' gradients to its buckets; at the
+/// end of the first step's backward once more, so that buckets fill in the order in which rank 0's gradients became
+/// ready. In that step nothing leaves before.
 /// Thread safety: none; one thread.
 /// @source Li et al., "PyTorch Distributed: Experiences on Accelerating Data Parallel Training", VLDB 13(12), 2020.
 class DistributedDataParallel final : private autograd::GradientObserver {

@@ -102,10 +102,12 @@ void Run::enter(Phase phase) { clock_.enter(phase); }
 double Run::require_finite(const autograd::Variable& loss) const {
   const double value = loss.value().item();
   if (std::isfinite(value)) return value;
-  throw Error(concat("rank ", team_.rank, ": the loss is ", std::isnan(value) ? "not a number" : "infinite",
-                     " in step ", step_ + 1, "; try a --learning-rate below ", shortest(options_.learning_rate),
-                     ", more than ", options_.warmup_steps, " --warmup-steps",
-                     options_.clip > 0 ? "" : ", or --clip 1"));
+  const std::string message =
+      concat("rank ", team_.rank, ": the loss is ", std::isnan(value) ? "not a number" : "infinite", " in step ",
+             step_ + 1, "; try a --learning-rate below ", shortest(options_.learning_rate), ", more than ",
+             options_.warmup_steps, " --warmup-steps", options_.clip > 0 ? "" : ", or --clip 1");
+  if (team_.abort) team_.abort(message);
+  throw Error(message);
 }
 
 void Run::end_step(const StepResult& result) {

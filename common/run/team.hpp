@@ -18,6 +18,7 @@ struct Team {
   std::string backend;  ///< For the banner, such as "ring over TCP"; empty for one process alone.
   std::function<void(std::span<double>)> sum;                 ///< Replaces the values by their sums over all ranks.
   std::function<std::string(const std::string& text)> share;  ///< Rank 0's text, on every rank.
+  std::function<void(const std::string& reason)> abort;       ///< Tells all ranks why this one gives up.
   std::function<void(std::shared_ptr<trace::Recorder>)> record_to;  ///< Where communication is to be recorded.
 };
 

@@ -17,7 +17,11 @@ namespace fs = std::filesystem;
 constexpr const char* kUsage =
     "Usage: ./lockstep run NN [program] [--nproc N] [-- arguments]\n\n"
     "Runs a program of chapter NN; without a program, lists those of the chapter.\n"
-    "With --nproc N it is started as N ranks (programs that start their own ranks need none).\n";
+    "With --nproc N it is started as N ranks (programs that start their own ranks need none).\n"
+    "Options without a program are for the chapter's trainer, as in ./lockstep run 06 --no-sync.\n";
+
+// What `lockstep train` runs.
+constexpr const char* kTrainer = "train_gpt_ddp";
 
 std::vector<std::string> names_in(const fs::path& folder, const std::string& extension) {
   std::vector<std::string> names;
@@ -82,6 +86,10 @@ int run_chapter(const Arguments& arguments) {
   const Request request = parse(arguments);
   const fs::path chapter = find_chapter(project, request.chapter);
   const std::vector<std::string> programs = names_in(chapter / "programs", ".cpp");
+  const bool has_options = arguments.size() > 1;
+  if (!request.program && has_options && std::find(programs.begin(), programs.end(), kTrainer) != programs.end()) {
+    return train({arguments.begin() + 1, arguments.end()});
+  }
   if (!request.program) {
     std::cout << "Programs of " << chapter.filename().string() << " (its lesson: " << (chapter / "README.md").string()
               << "):\n";

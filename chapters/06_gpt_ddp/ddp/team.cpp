@@ -27,6 +27,7 @@ run::Team team_of(comm::ProcessGroup& group) {
           .backend = std::string(group.backend()),
           .sum = [&group](std::span<double> values) { group.all_reduce(comm::host_buffer(values)).synchronize(); },
           .share = [&group](const std::string& text) { return share_from_rank_0(group, text); },
+          .abort = [&group](const std::string& reason) { group.abort(reason); },
           .record_to = [&group](std::shared_ptr<trace::Recorder> recorder) { group.record_to(std::move(recorder)); }};
 }
 
