@@ -28,7 +28,8 @@ struct DataLoaderOptions {
 class DataLoader {
  public:
   /// @throws ContractError  batch_size or prefetch_batches below 1.
-  /// @throws FormatError    An epoch has no batch: fewer samples than batch_size, and drop_last.
+  /// @throws FormatError    An epoch has no batch: fewer samples than batch_size, and drop_last. (Without drop_last a
+  ///                        rank may have no sample at all.)
   DataLoader(const Dataset& dataset, Sampler& sampler, const DataLoaderOptions& options);
   ~DataLoader();
   DataLoader(const DataLoader&) = delete;

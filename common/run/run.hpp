@@ -85,6 +85,9 @@ class Run {
   /// @param waited  How long this rank has waited for others in the running step.
   void set_exposed_communication(std::chrono::nanoseconds waited);
 
+  /// Of the step that runs or has just ended.
+  [[nodiscard]] const StepMetrics& metrics() const noexcept { return metrics_; }
+
   /// Whether this step ends with an evaluation.
   [[nodiscard]] bool validation_is_due();
   /// @param loss  Of that evaluation, in nats per token.

@@ -1,0 +1,132 @@
+// What a run makes of its steps, alone and in a team whose other ranks the test plays.
+#include "run/run.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+#include <vector>
+
+#include "data/sampler.hpp"
+#include "optim/sgd.hpp"
+#include "run/metrics.hpp"
+#include "run/training_state.hpp"
+#include "support/catch.hpp"
+#include "support/temporary_folder.hpp"
+
+using namespace lockstep;
+
+namespace {
+
+run::TrainOptions small_options(const std::filesystem::path& folder) {
+  std::ofstream(folder / "text.txt") << std::string(4000, 'a');
+  run::TrainOptions options;
+  options.data_path = folder / "text.txt";
+  options.out = folder / "runs";
+  options.batch_size = 12;
+  options.steps = 3;
+  return options;
+}
+
+data::Batch batch_of(std::int64_t samples) {
+  std::vector<std::int64_t> ids(static_cast<std::size_t>(samples));
+  std::iota(ids.begin(), ids.end(), 100);
+  return {Tensor::zeros({samples, 4}, DType::kInt32), Tensor::zeros({samples, 4}, DType::kInt32),
+          Tensor::from(std::span<const std::int64_t>(ids), {samples})};
+}
+
+constexpr run::RunFacts kFacts{.parameters = 10, .training_samples = 100, .validation_samples = 10};
+
+}  // namespace
+
+TEST_CASE("a batch is cut into parts as equal as can be, which weigh as much as they hold", "[run]") {
+  const test::TemporaryFolder folder;
+  run::TrainOptions options = small_options(folder.path());
+  options.accumulation_steps = 3;
+  run::Run run(options, kFacts);
+  const data::Batch batch = batch_of(7);
+  const auto parts = run.begin_step(batch, {});
+  REQUIRE(parts.size() == 3);
+  std::vector<std::int64_t> ids;
+  double weights = 0;
+  for (const run::MicroBatch& part : parts) {
+    const auto own = part.context.sample_ids;
+    ids.insert(ids.end(), own.begin(), own.end());
+    CHECK(part.inputs.shape()[0] == static_cast<std::int64_t>(own.size()));
+    CHECK(part.weight == static_cast<double>(own.size()) / 7);
+    CHECK((own.size() == 2 || own.size() == 3));
+    weights += part.weight;
+  }
+  CHECK(ids == std::vector<std::int64_t>{100, 101, 102, 103, 104, 105, 106});
+  CHECK(weights == Approx(1));
+  CHECK(run.begin_step(batch_of(2), {}).size() == 2);
+  CHECK(run.begin_step({}, {}).empty());
+}
+
+TEST_CASE("ranks tell each other at the end of a step who was slow, what each holds, and who wants to stop", "[run]") {
+  const test::TemporaryFolder folder;
+  const bool wants_to_stop = GENERATE(false, true);
+  // Of rank 1: its wish, its tokens, by rank the time without waiting (ms), by rank the memory (MiB).
+  const std::vector<double> of_rank_1{wants_to_stop ? 1.0 : 0.0, 20, 0, 1e9, 0, 5000};
+  run::Team team;
+  team.world_size = 2;
+  team.share = [](const std::string& text) { return text; };
+  team.sum = [&](std::span<double> values) {
+    if (values.size() != of_rank_1.size()) return;
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] += of_rank_1[i];
+  };
+  run::Run run(small_options(folder.path()), kFacts, team);
+  (void)run.begin_step(batch_of(6), {});
+  run.set_exposed_communication(std::chrono::milliseconds(1));
+  run.end_step({.loss = 1});
+  CHECK(run.is_finished() == wants_to_stop);
+  const run::StepMetrics step = run::parse_metrics_line(run::to_line(run.metrics()));
+  CHECK(step.tokens == 6 * 4 + 20);
+  CHECK(step.slowest_rank == 1);
+  REQUIRE(step.peak_memory_mib.size() == 2);
+  CHECK(step.peak_memory_mib[0] > 1);
+  CHECK(step.peak_memory_mib[1] == 5000);
+}
+
+TEST_CASE("replicas are compared every so many steps, and before a checkpoint", "[run]") {
+  const test::TemporaryFolder folder;
+  run::TrainOptions options = small_options(folder.path());
+  options.check_replicas = GENERATE(2, 0);
+  run::Run run(options, kFacts);
+  std::vector<bool> is_due;
+  for (int step = 0; step < 3; ++step) {
+    (void)run.begin_step(batch_of(6), {});
+    run.end_step({});
+    is_due.push_back(run.replica_check_is_due());
+  }
+  CHECK(is_due == std::vector<bool>{false, options.check_replicas == 2, true});
+}
+
+TEST_CASE("a module's buffers carry their full names and are saved with its parameters", "[run]") {
+  class Inner : public nn::Module {
+   public:
+    Inner() {
+      register_parameter("weight", Tensor::zeros({1}));
+      mean = register_buffer("mean", Tensor::zeros({2}));
+    }
+    Tensor mean;
+  };
+  class Outer : public nn::Module {
+   public:
+    Outer() { register_module("norm", inner); }
+    Inner inner;
+  };
+  const test::TemporaryFolder folder;
+  Outer model;
+  REQUIRE(model.named_buffers().size() == 1);
+  CHECK(model.named_buffers()[0].name == "norm.mean");
+  CHECK(model.named_parameters().size() == 1);
+  optim::Sgd optimizer(model);
+  data::SequentialSampler sampler(5);
+  model.inner.mean.span<float>()[1] = 7;
+  run::TrainingSaver saver(folder.path(), run::TrainOptions{});
+  saver.save(1, model, optimizer, sampler);
+  saver.finish();
+  model.inner.mean.fill_zero();
+  CHECK(run::load_training(folder.path(), model, optimizer, sampler) == 1);
+  CHECK(model.inner.mean.span<float>()[1] == 7);
+}
