@@ -101,9 +101,17 @@ void Run::enter(Phase phase) { clock_.enter(phase); }
 
 double Run::require_finite(const autograd::Variable& loss) const {
   const double value = loss.value().item();
-  if (std::isfinite(value)) return value;
+  if (!std::isfinite(value)) give_up("loss", value);
+  return value;
+}
+
+void Run::require_finite(double gradient_norm) const {
+  if (!std::isfinite(gradient_norm)) give_up("norm of the gradient", gradient_norm);
+}
+
+void Run::give_up(std::string_view what, double value) const {
   const std::string message =
-      concat("rank ", team_.rank, ": the loss is ", std::isnan(value) ? "not a number" : "infinite", " in step ",
+      concat("rank ", team_.rank, ": the ", what, " is ", std::isnan(value) ? "not a number" : "infinite", " in step ",
              step_ + 1, "; try a --learning-rate below ", shortest(options_.learning_rate), ", more than ",
              options_.warmup_steps, " --warmup-steps", options_.clip > 0 ? "" : ", or --clip 1");
   if (team_.abort) team_.abort(message);

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "autograd/variable.hpp"
@@ -78,8 +79,11 @@ class Run {
   [[nodiscard]] std::vector<MicroBatch> begin_step(const data::Batch& batch, std::chrono::nanoseconds loader_waiting);
   /// Ends the running phase of the step and begins `phase`.
   void enter(Phase phase);
-  /// The loss as a number. @throws Error  Not finite: names rank and step, and what to try.
+  /// The loss as a number. @throws Error  Not finite: names rank and step, and what to try; on the team's other ranks
+  /// the next collective throws the same.
   [[nodiscard]] double require_finite(const autograd::Variable& loss) const;
+  /// @throws Error  Not finite: with such gradients the optimizer must not step.
+  void require_finite(double gradient_norm) const;
   /// Ends the step. With a team, all ranks agree here on whether to stop.
   void end_step(const StepResult& result);
   /// @param waited  How long this rank has waited for others in the running step.
@@ -116,6 +120,7 @@ class Run {
  private:
   void settle_folder();
   void gather_step();
+  [[noreturn]] void give_up(std::string_view what, double value) const;
   [[nodiscard]] Progress progress() const;
 
   TrainOptions options_;

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -85,6 +86,21 @@ TEST_CASE("ranks tell each other at the end of a step who was slow, what each ho
   REQUIRE(step.peak_memory_mib.size() == 2);
   CHECK(step.peak_memory_mib[0] > 1);
   CHECK(step.peak_memory_mib[1] == 5000);
+}
+
+TEST_CASE("numbers that are not finite end the run with rank and step, and the team is told", "[run]") {
+  const test::TemporaryFolder folder;
+  std::string told;
+  run::Team team;
+  team.abort = [&told](const std::string& reason) { told = reason; };
+  const run::Run run(small_options(folder.path()), kFacts, team);
+  const auto nan = std::numeric_limits<float>::quiet_NaN();
+  const autograd::Variable loss(Tensor::from(std::span<const float>(&nan, 1), {1}));
+  CHECK_THROWS_WITH(run.require_finite(loss), ContainsSubstring("rank 0: the loss is not a number in step 1;"));
+  CHECK_THAT(told, ContainsSubstring("the loss is not a number"));
+  CHECK_THROWS_WITH(run.require_finite(std::numeric_limits<double>::infinity()),
+                    ContainsSubstring("the norm of the gradient is infinite in step 1;"));
+  CHECK_NOTHROW(run.require_finite(1.5));
 }
 
 TEST_CASE("replicas are compared every so many steps, and before a checkpoint", "[run]") {

@@ -87,6 +87,7 @@ int train(const run::TrainOptions& options) {
       run.enter(run::Phase::kUpdate);
       const double gradient_norm = optim::clip_grad_norm(
           model.parameters(), options.max_gradient_norm());
+      run.require_finite(gradient_norm);
       const double learning_rate = schedule.at(run.step());
       optimizer.step(learning_rate);
       run.end_step({.loss = mean_loss,
