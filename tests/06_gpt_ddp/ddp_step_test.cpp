@@ -1,13 +1,11 @@
-// What a step of DistributedDataParallel may consist of: micro-batches, unused and tied weights, hooks, bad numbers.
+// What a step of DistributedDataParallel may consist of: micro-batches, rebuilt buckets, tied weights, hooks,
+// buffers.
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "06_gpt_ddp/ddp/comm_hook.hpp"
-#include "06_gpt_ddp/ddp/team.hpp"
 #include "06_gpt_ddp/distributed_data_parallel.hpp"
 #include "branch_model.hpp"
 #include "support/catch.hpp"
@@ -21,11 +19,6 @@ std::vector<std::vector<std::size_t>> layout_of(const ddp::DistributedDataParall
   std::vector<std::vector<std::size_t>> layout;
   for (const ddp::Bucket& bucket : ddp.buckets()) layout.push_back(bucket.parameters);
   return layout;
-}
-
-std::vector<float> gradient_of(const nn::Module& model, std::size_t parameter) {
-  const auto gradient = model.parameters().at(parameter).gradient().span<float>();
-  return {gradient.begin(), gradient.end()};
 }
 
 // The gradients of one process, as all_gradients().
@@ -151,116 +144,6 @@ TEST_CASE("a weight that is used twice gets both contributions and leaves once",
   CHECK(gradients[0] == gradients[1]);
   const auto of_0 = gradients_alone({0, 1, 2, 0}, {1, 0}), of_1 = gradients_alone({0, 1, 2, 0}, {1, 1});
   for (std::size_t i = 0; i < of_0.size(); ++i) CHECK(gradients[0][i] == (of_0[i] + of_1[i]) / 2);  // small integers
-}
-
-TEST_CASE("unused parameters are named on all ranks in the same step, whoever misses them", "[ddp][multirank]") {
-  using Branches = std::vector<std::vector<std::size_t>>;
-  const auto [used, expected] = GENERATE(table<Branches, std::string>({
-      {{{0, 1, 2}, {0, 2}, {0, 1, 2}}, "b on rank 1;"},
-      {{{0, 1}, {0, 2}, {0, 1, 2}}, "b on rank 1, c on rank 0;"},
-      {{{1, 2}, {1, 2}, {1, 2}}, "a on all ranks;"},
-      {{{1, 2}, {0, 1, 2}, {1, 2}}, "a on ranks 0, 2;"},
-  }));
-  const auto messages = messages_of(3, [&, used = used](comm::JobContext context) {
-    const auto rank = static_cast<std::size_t>(context.rank);
-    const Group group = make_group(std::move(context));
-    BranchModel model;
-    const ddp::DistributedDataParallel ddp(model, *group);
-    model.loss({0, 1, 2}).backward();
-    model.zero_grad();
-    model.loss(used[rank]).backward();
-    throw Error("an optimizer would have stepped");
-  });
-  for (const std::string& message : messages) {
-    CHECK_THAT(message, ContainsSubstring("step 2") && ContainsSubstring("no gradient to " + expected));
-  }
-}
-
-TEST_CASE("with find_unused_parameters an unused one counts as zeros, and on no rank stays unwritten",
-          "[ddp][multirank]") {
-  std::vector<std::vector<float>> means(2);
-  std::vector<bool> is_c_written(2);
-  run_all(2, [&](comm::JobContext context) {
-    const auto rank = static_cast<std::size_t>(context.rank);
-    const Group group = make_group(std::move(context));
-    BranchModel model;
-    const ddp::DistributedDataParallel ddp(model, *group, {.find_unused_parameters = true});
-    for (int step = 0; step < 2; ++step) {  // the second one with rebuilt buckets
-      model.zero_grad();
-      model.loss(rank == 0 ? std::vector<std::size_t>{0, 1} : std::vector<std::size_t>{1}).backward();
-    }
-    means[rank] = gradient_of(model, 0);
-    is_c_written[rank] = model.parameters()[2].has_gradient();
-  });
-  BranchModel alone;
-  alone.loss({0, 1}).backward();
-  auto half = gradient_of(alone, 0);
-  for (float& value : half) value /= 2;
-  CHECK(means[0] == half);
-  CHECK(means[1] == half);
-  CHECK(is_c_written == std::vector<bool>{false, false});
-}
-
-TEST_CASE("static_graph takes the first step's parameters for granted and names a change on all ranks",
-          "[ddp][multirank]") {
-  std::vector<std::vector<float>> gradients(2);
-  const auto messages = messages_of(2, [&](comm::JobContext context) {
-    const auto rank = static_cast<std::size_t>(context.rank);
-    const Group group = make_group(std::move(context));
-    BranchModel model;
-    const ddp::DistributedDataParallel ddp(model, *group, {.static_graph = true});
-    for (int step = 0; step < 3; ++step) {
-      model.zero_grad();
-      model.loss({0, 1}).backward();
-    }
-    gradients[rank] = gradient_of(model, 1);
-    if (model.parameters()[2].has_gradient()) throw Error("an unused parameter was written");
-    model.zero_grad();
-    model.loss(rank == 1 ? std::vector<std::size_t>{0, 1, 2} : std::vector<std::size_t>{0, 1}).backward();
-  });
-  for (const std::string& message : messages) {
-    CHECK_THAT(message,
-               ContainsSubstring("step 4") && ContainsSubstring("static_graph") && ContainsSubstring("c on rank 1"));
-  }
-  BranchModel alone;
-  alone.loss({0, 1}).backward();
-  CHECK(gradients == std::vector(2, gradient_of(alone, 1)));
-}
-
-TEST_CASE("a gradient that is not finite names rank, tensor and step on all ranks", "[ddp][multirank]") {
-  const float bad = GENERATE(std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN());
-  const auto messages = messages_of(3, [&](comm::JobContext context) {
-    const int rank = context.rank;
-    const Group group = make_group(std::move(context));
-    SmallModel model(recorded().at("parameters"));
-    ddp::DistributedDataParallel ddp(model, *group);
-    const Shard shard = shard_of(0);
-    if (rank == 2) shard.targets.span<float>()[0] = bad;
-    const std::vector<Part> rows = row_by_row(shard, 41);
-    for (const Part& part : ddp.accumulate(rows)) {
-      model.loss(part.features, part.targets).backward(part.weight);
-    }
-    throw Error("an optimizer would have stepped");
-  });
-  for (const std::string& message : messages) {
-    CHECK_THAT(message, ContainsSubstring("step 42") && ContainsSubstring("2.bias on rank 2"));
-  }
-}
-
-TEST_CASE("what one rank gives up for is told to all ranks of its team", "[ddp][multirank]") {
-  const auto messages = messages_of(3, [](comm::JobContext context) {
-    const int rank = context.rank;
-    const Group group = make_group(std::move(context));
-    if (rank == 1) {
-      ddp::team_of(*group).abort("rank 1: the loss is not a number in step 7");
-      throw Error("rank 1: the loss is not a number in step 7");
-    }
-    double value = 1;
-    ddp::team_of(*group).sum({&value, 1});
-  });
-  for (const std::string& message : messages) {
-    CHECK_THAT(message, ContainsSubstring("rank 1") && ContainsSubstring("the loss is not a number in step 7"));
-  }
 }
 
 TEST_CASE("a hook decides how a bucket travels, and sees the buckets in order", "[ddp][multirank]") {
