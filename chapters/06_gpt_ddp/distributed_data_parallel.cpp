@@ -182,7 +182,7 @@ void DistributedDataParallel::finish_step() {
   for (comm::Work& work : in_flight_) work.synchronize();
   exposed_communication_ = std::chrono::steady_clock::now() - begin;
   evaluate_census();
-  const bool has_faults = census_.front() > 0;
+  const bool has_faults = census_.span<std::int64_t>().front() > 0;
   const std::vector<GradientFault> faults = std::exchange(faults_, std::vector<GradientFault>(parameters_.size()));
   forget_step();
   if (has_faults) throw_gradient_faults(group_, parameters_, faults, step_);
@@ -194,16 +194,19 @@ bool DistributedDataParallel::is_asking_for_use() const noexcept {
 }
 
 comm::Work DistributedDataParallel::issue_census() {
-  census_.assign(1, std::ranges::count_if(faults_, [](GradientFault fault) { return fault != GradientFault::kNone; }));
-  if (is_asking_for_use()) census_.insert(census_.end(), is_used_.begin(), is_used_.end());
-  return group_.all_reduce(comm::host_buffer(std::span(census_)));
+  std::vector<std::int64_t> row{
+      std::ranges::count_if(faults_, [](GradientFault fault) { return fault != GradientFault::kNone; })};
+  if (is_asking_for_use()) row.insert(row.end(), is_used_.begin(), is_used_.end());
+  census_ = Tensor::from(std::span<const std::int64_t>(row), {static_cast<std::int64_t>(row.size())});
+  return group_.all_reduce(as_buffer(census_));  // the tensor's storage outlives a collective that fails
 }
 
 // A parameter that no rank has used stays without a gradient, as it would in a single process.
 void DistributedDataParallel::evaluate_census() {
   if (is_asking_for_use()) {
+    const auto users = census_.span<std::int64_t>().subspan(1);
     is_unused_everywhere_.resize(parameters_.size());
-    for (std::size_t i = 0; i < parameters_.size(); ++i) is_unused_everywhere_[i] = census_[1 + i] == 0;
+    for (std::size_t i = 0; i < parameters_.size(); ++i) is_unused_everywhere_[i] = users[i] == 0;
   }
   for (std::size_t i = 0; i < is_unused_everywhere_.size(); ++i) {
     if (is_unused_everywhere_[i]) parameters_[i].parameter.zero_grad();

@@ -161,7 +161,7 @@ class DistributedDataParallel final : private autograd::GradientObserver {
   std::shared_ptr<std::int64_t> all_tokens_;  // null: nobody counts
   std::int64_t own_tokens_ = 0;
   comm::Work counting_;
-  std::vector<std::int64_t> census_;  // faults on all ranks; then, if asked for, by parameter how many ranks use it
+  Tensor census_;  // int64: faults on all ranks; then, if asked for, by parameter how many ranks use it
 
   // Of all steps.
   bool is_rebuilt_ = false;

@@ -215,8 +215,11 @@ def compare_all(arguments, scratch, failures):
     for world_size in arguments.world_size or []:
         ddp = [os.path.join(arguments.bin, "lockstep"), "launch", "--nproc", str(world_size), "--",
                os.path.join(arguments.bin, "train_gpt_ddp")]
-        metrics, _ = run_ours(arguments, ddp, scratch / f"ddp{world_size}", ["--save-every", "0"])
-        compare_losses(f"train_gpt_ddp, {world_size} ranks", metrics, losses, validation, failures)
+        for parts in (1, 2):
+            metrics, _ = run_ours(arguments, ddp, scratch / f"ddp{world_size}_{parts}",
+                                  ["--save-every", "0", "--accumulation-steps", str(parts)])
+            compare_losses(f"train_gpt_ddp, {world_size} ranks, {parts} micro-batches", metrics, losses, validation,
+                           failures)
 
 
 def compare_losses(title, metrics, losses, validation, failures):
