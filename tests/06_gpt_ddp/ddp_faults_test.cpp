@@ -46,7 +46,7 @@ TEST_CASE("unused parameters are named on all ranks in the same step, whoever mi
 TEST_CASE("with find_unused_parameters an unused one counts as zeros, and on no rank stays unwritten",
           "[ddp][multirank]") {
   std::vector<std::vector<float>> means(2);
-  std::vector<bool> is_c_written(2);
+  std::vector<int> is_c_written(2);
   run_all(2, [&](comm::JobContext context) {
     const auto rank = static_cast<std::size_t>(context.rank);
     const Group group = make_group(std::move(context));
@@ -65,7 +65,7 @@ TEST_CASE("with find_unused_parameters an unused one counts as zeros, and on no 
   for (float& value : half) value /= 2;
   CHECK(means[0] == half);
   CHECK(means[1] == half);
-  CHECK(is_c_written == std::vector<bool>{false, false});
+  CHECK(is_c_written == std::vector<int>{0, 0});
 }
 
 TEST_CASE("static_graph takes the first step's parameters for granted and names a change on all ranks",

@@ -65,7 +65,7 @@ TEST_CASE("buckets fill from the last parameter and respect their sizes", "[ddp]
 
 TEST_CASE("with no_sync nothing is sent, and the next backward averages the accumulated sum", "[ddp][multirank]") {
   std::vector<std::vector<float>> accumulated(2), twice(2);
-  std::vector<bool> sent_nothing(2);
+  std::vector<int> sent_nothing(2);
   run_all(2, [&](comm::JobContext context) {
     const auto rank = static_cast<std::size_t>(context.rank);
     const Group group = make_group(std::move(context));
@@ -131,7 +131,7 @@ TEST_CASE("ranks with different models are told both sides of the first differen
 TEST_CASE("a replica that drifted is named with its first differing tensor", "[ddp][multirank]") {
   const std::size_t culprit = GENERATE(0, 2);  // rank 0 is no judge: most ranks are
   std::vector<std::string> messages(3);
-  std::vector<bool> agreed_before(3);
+  std::vector<int> agreed_before(3);  // not bool, whose neighbours share a byte: ranks write side by side
   run_all(3, [&](comm::JobContext context) {
     const auto rank = static_cast<std::size_t>(context.rank);
     const Group group = make_group(std::move(context));
@@ -148,7 +148,7 @@ TEST_CASE("a replica that drifted is named with its first differing tensor", "[d
       messages[rank] = error.what();
     }
   });
-  CHECK(std::ranges::all_of(agreed_before, [](bool agreed) { return agreed; }));
+  CHECK(std::ranges::all_of(agreed_before, [](int agreed) { return agreed == 1; }));
   for (const std::string& message : messages) {
     CHECK_THAT(message, ContainsSubstring("2.weight") && ContainsSubstring(concat("of rank ", culprit, " differs")) &&
                             ContainsSubstring("step 7"));
