@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/philox.hpp"
-#include "data/text.hpp"
 
 namespace lockstep::gpt {
 namespace {
@@ -29,6 +29,11 @@ std::vector<std::int32_t> likeliest(std::span<const float> logits, int count) {
 float uniform_at(std::uint64_t seed, std::size_t position) {
   constexpr std::uint64_t kStream = 0x67656e65726174;  // keeps these numbers apart from those of dropout
   return uniform_float(philox4x32(seed, kStream, position)[0]);
+}
+
+std::size_t drawn_ids_of(const nn::Gpt& model, const SampleOptions& options) {
+  const std::int64_t known = model.config().vocabulary_size;
+  return static_cast<std::size_t>(options.vocabulary_size == 0 ? known : std::min(known, options.vocabulary_size));
 }
 
 }  // namespace
@@ -56,20 +61,31 @@ std::vector<std::int32_t> generate_tokens(const nn::Gpt& model, std::vector<std:
   require(!tokens.empty(), "generate_tokens: the prompt is empty");
   const autograd::NoGradGuard no_grad;
   const auto context_length = static_cast<std::size_t>(model.config().context_length);
+  const std::size_t drawn_ids = drawn_ids_of(model, options);
   for (std::int64_t i = 0; i < options.token_count; ++i) {
     const std::size_t seen = std::min(tokens.size(), context_length);
     const std::span<const std::int32_t> window = std::span(tokens).last(seen);
     const Tensor inputs = Tensor::from(window, {1, static_cast<std::int64_t>(seen)});   // [1, T]
     const autograd::Variable logits = model.logits(inputs, nn::Gpt::Positions::kLast);  // [1, V]
     const std::span<const float> scores = logits.value().span<float>();
-    const std::size_t byte_count = std::min<std::size_t>(scores.size(), data::kByteVocabularySize);
-    tokens.push_back(draw_token(scores.first(byte_count), options, uniform_at(options.seed, tokens.size())));
+    tokens.push_back(draw_token(scores.first(drawn_ids), options, uniform_at(options.seed, tokens.size())));
   }
   return tokens;
 }
 
-std::string generate_text(const nn::Gpt& model, const std::string& prompt, const SampleOptions& options) {
-  return data::decode_bytes(generate_tokens(model, data::encode_bytes(prompt.empty() ? "\n" : prompt), options));
+std::string generate_text(const nn::Gpt& model, const data::Tokenizer& tokenizer, const std::string& prompt,
+                          const SampleOptions& options) {
+  std::vector<std::int32_t> tokens = tokenizer.encode(prompt);
+  if (tokens.empty()) tokens = tokenizer.encode("\n");
+  if (tokens.empty()) tokens = {0};
+  const std::int64_t vocabulary_size = model.config().vocabulary_size;
+  for (const std::int32_t token : tokens) {
+    if (token < vocabulary_size) continue;
+    throw FormatError(concat("the prompt has the token ", token, ", but the model's vocabulary has ", vocabulary_size));
+  }
+  SampleOptions limited = options;
+  limited.vocabulary_size = tokenizer.vocabulary_size();
+  return tokenizer.decode(generate_tokens(model, std::move(tokens), limited));
 }
 
 }  // namespace lockstep::gpt

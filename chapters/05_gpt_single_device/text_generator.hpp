@@ -6,16 +6,18 @@
 #include <string>
 #include <vector>
 
+#include "data/tokenizer.hpp"
 #include "nn/gpt.hpp"
 
 namespace lockstep::gpt {
 
 /// How tokens are drawn.
 struct SampleOptions {
-  std::int64_t token_count = 300;  ///< How many are written after the prompt.
-  double temperature = 0.8;        ///< Below 1 likely tokens become likelier still; 0 always takes the likeliest.
-  int top_k = 40;                  ///< Only the k likeliest tokens are drawn; 0 allows all.
-  std::uint64_t seed = 1;          ///< Of the random draws: equal seeds give equal text.
+  std::int64_t token_count = 300;    ///< How many are written after the prompt.
+  double temperature = 0.8;          ///< Below 1 likely tokens become likelier still; 0 always takes the likeliest.
+  int top_k = 40;                    ///< Only the k likeliest tokens are drawn; 0 allows all.
+  std::uint64_t seed = 1;            ///< Of the random draws: equal seeds give equal text.
+  std::int64_t vocabulary_size = 0;  ///< Only ids below this are drawn, where the model has more; 0: all.
 };
 
 /// Draws one token from softmax(logits / temperature), limited to the top_k likeliest.
@@ -32,8 +34,11 @@ struct SampleOptions {
 [[nodiscard]] std::vector<std::int32_t> generate_tokens(const nn::Gpt& model, std::vector<std::int32_t> prompt,
                                                         const SampleOptions& options);
 
-/// As generate_tokens() for a model of byte text. Ids that stand for no byte are never drawn. An empty prompt becomes a
-/// line feed.
-[[nodiscard]] std::string generate_text(const nn::Gpt& model, const std::string& prompt, const SampleOptions& options);
+/// As generate_tokens() for text. Ids that the tokenizer does not have are never drawn. A prompt without a token
+/// becomes a line feed, or token 0 where a line feed is none.
+/// @param tokenizer  Which the model was trained with.
+/// @throws FormatError  The tokenizer cannot express the prompt, or it has a token that the model does not have.
+[[nodiscard]] std::string generate_text(const nn::Gpt& model, const data::Tokenizer& tokenizer,
+                                        const std::string& prompt, const SampleOptions& options);
 
 }  // namespace lockstep::gpt

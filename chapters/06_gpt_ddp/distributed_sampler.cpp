@@ -26,8 +26,7 @@ std::int64_t DistributedSampler::samples_per_epoch() const {
   return (positions_per_epoch() - rank_ + world_size_ - 1) / world_size_;  // rounded up: low ranks are dealt first
 }
 
-std::int64_t DistributedSampler::positions_per_epoch() const noexcept {
-  const std::int64_t samples = state().dataset_size;
+std::int64_t DistributedSampler::positions_for(std::int64_t samples) const noexcept {
   const std::int64_t rest = samples % world_size_;
   if (rest == 0 || options_.uneven == Uneven::kKeep) return samples;
   return options_.uneven == Uneven::kDrop ? samples - rest : samples - rest + world_size_;
@@ -41,8 +40,10 @@ std::vector<std::int64_t> DistributedSampler::indices_from(std::int64_t first_po
   } else {
     std::iota(order.begin(), order.end(), std::int64_t{0});
   }
+  // What is left is dealt evenly, not the whole epoch: it may have begun at another world size.
+  const std::int64_t end = first_position + positions_for(samples - first_position);
   std::vector<std::int64_t> own;
-  for (std::int64_t position = first_position + rank_; position < positions_per_epoch(); position += world_size_) {
+  for (std::int64_t position = first_position + rank_; position < end; position += world_size_) {
     own.push_back(order[static_cast<std::size_t>(position % samples)]);  // % samples: padding starts over
   }
   return own;
@@ -51,8 +52,6 @@ std::vector<std::int64_t> DistributedSampler::indices_from(std::int64_t first_po
 EvaluationSampler::EvaluationSampler(std::int64_t dataset_size, int rank, int world_size)
     : Sampler(dataset_size, 0), rank_(rank), world_size_(world_size) {
   require_rank(rank, world_size);
-  require(samples_per_epoch() > 0, "EvaluationSampler: ", dataset_size, " samples leave none for rank ", rank, " of ",
-          world_size, " ranks; use more data or fewer ranks");
 }
 
 std::int64_t EvaluationSampler::samples_per_epoch() const {

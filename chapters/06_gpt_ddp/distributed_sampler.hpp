@@ -45,9 +45,14 @@ class DistributedSampler final : public data::Sampler {
  protected:
   [[nodiscard]] std::vector<std::int64_t> indices_from(std::int64_t first_position) const override;
   [[nodiscard]] int replica_count() const noexcept override { return world_size_; }
-  [[nodiscard]] std::int64_t positions_per_epoch() const noexcept override;
+  [[nodiscard]] std::int64_t positions_per_epoch() const noexcept override {
+    return positions_for(state().dataset_size);
+  }
 
  private:
+  // Positions by which that many samples are dealt to all ranks.
+  [[nodiscard]] std::int64_t positions_for(std::int64_t samples) const noexcept;
+
   int rank_;
   int world_size_;
   DistributedSamplerOptions options_;
@@ -58,7 +63,7 @@ class DistributedSampler final : public data::Sampler {
 /// the loop; what they found is put together after it.
 class EvaluationSampler final : public data::Sampler {
  public:
-  /// @throws ContractError  rank out of range, or no sample for this rank.
+  /// @throws ContractError  rank out of range.
   EvaluationSampler(std::int64_t dataset_size, int rank, int world_size);
 
   [[nodiscard]] std::int64_t samples_per_epoch() const override;

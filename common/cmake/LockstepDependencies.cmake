@@ -14,6 +14,16 @@ add_library(lockstep::xxhash ALIAS lockstep_xxhash)
 target_include_directories(lockstep_xxhash INTERFACE "${LOCKSTEP_XXHASH_INCLUDE_DIR}")
 target_link_libraries(lockstep_xxhash INTERFACE "${LOCKSTEP_XXHASH_LIBRARY}")
 
+# SentencePiece ships no CMake package on Debian.
+find_path(LOCKSTEP_SENTENCEPIECE_INCLUDE_DIR sentencepiece_trainer.h REQUIRED)
+find_library(LOCKSTEP_SENTENCEPIECE_LIBRARY sentencepiece REQUIRED)
+find_library(LOCKSTEP_SENTENCEPIECE_TRAIN_LIBRARY sentencepiece_train REQUIRED)
+add_library(lockstep_sentencepiece INTERFACE IMPORTED)
+add_library(lockstep::sentencepiece ALIAS lockstep_sentencepiece)
+target_include_directories(lockstep_sentencepiece INTERFACE "${LOCKSTEP_SENTENCEPIECE_INCLUDE_DIR}")
+target_link_libraries(lockstep_sentencepiece INTERFACE
+  "${LOCKSTEP_SENTENCEPIECE_TRAIN_LIBRARY}" "${LOCKSTEP_SENTENCEPIECE_LIBRARY}")
+
 if(LOCKSTEP_USE_OPENMP)
   find_package(OpenMP COMPONENTS CXX)
 endif()

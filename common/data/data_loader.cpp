@@ -2,86 +2,106 @@
 
 #include <algorithm>
 #include <condition_variable>
-#include <deque>
 #include <exception>
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "base/error.hpp"
 
 namespace lockstep::data {
 
-// One iteration: a thread fills a queue of at most prefetch_batches batches; next() empties it.
+// One iteration. Workers take batches by number, at most prefetch_batches ahead of the reader, and put each into the
+// slot of its number; next() takes them out in order. So the order is the sampler's, however the workers are timed.
 class DataLoader::Prefetcher {
  public:
   Prefetcher(const Dataset& dataset, std::vector<std::int64_t> indices, const DataLoaderOptions& options)
       : dataset_(dataset),
         indices_(std::move(indices)),
         options_(options),
-        thread_([this](std::stop_token stop) { work(stop); }) {}
-
-  // The next batch; nothing at the end. Throws what the dataset threw, after the batches before it.
-  std::optional<Batch> next() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return !queue_.empty() || is_done_; });
-    if (queue_.empty()) {
-      if (error_) std::rethrow_exception(error_);
-      return std::nullopt;
+        batch_count_(count_batches()),
+        slots_(static_cast<std::size_t>(options.prefetch_batches)) {
+    const std::size_t workers = std::min(static_cast<std::size_t>(options.num_workers), batch_count_);
+    for (std::size_t i = 0; i < workers; ++i) {
+      workers_.emplace_back([this](std::stop_token stop) { work(stop); });
     }
-    Batch batch = std::move(queue_.front());
-    queue_.pop_front();
+  }
+
+  // The next batch; nothing at the end. Throws what the dataset threw for it, and then again.
+  std::optional<Batch> next() {
+    if (next_read_ == batch_count_) return std::nullopt;
+    std::unique_lock lock(mutex_);
+    Slot& slot = slot_of(next_read_);
+    changed_.wait(lock, [&slot] { return slot.batch || slot.error; });
+    if (slot.error) std::rethrow_exception(slot.error);
+    std::optional<Batch> batch = std::exchange(slot.batch, std::nullopt);
+    ++next_read_;
     changed_.notify_all();
     return batch;
   }
 
  private:
-  void work(const std::stop_token& stop) {
+  struct Slot {
+    std::optional<Batch> batch;
     std::exception_ptr error;
-    try {
-      produce(stop);
-    } catch (...) {
-      error = std::current_exception();
-    }
-    const std::lock_guard lock(mutex_);
-    error_ = error;
-    is_done_ = true;
-    changed_.notify_all();
+  };
+
+  [[nodiscard]] std::size_t count_batches() const {
+    const auto batch_size = static_cast<std::size_t>(options_.batch_size);
+    return options_.drop_last ? indices_.size() / batch_size : (indices_.size() + batch_size - 1) / batch_size;
   }
 
-  void produce(const std::stop_token& stop) {
-    std::span<const std::int64_t> left = indices_;
-    const auto batch_size = static_cast<std::size_t>(options_.batch_size);
-    while (!left.empty() && !(options_.drop_last && left.size() < batch_size)) {
-      const std::size_t count = std::min(batch_size, left.size());
-      Batch batch = dataset_.batch(left.first(count));
-      left = left.subspan(count);
-      std::unique_lock lock(mutex_);
-      const bool has_room = changed_.wait(
-          lock, stop, [this] { return queue_.size() < static_cast<std::size_t>(options_.prefetch_batches); });
-      if (!has_room) return;  // asked to stop
-      queue_.push_back(std::move(batch));
+  Slot& slot_of(std::size_t number) { return slots_[number % slots_.size()]; }
+
+  void work(const std::stop_token& stop) {
+    while (const std::optional<std::size_t> number = take_number(stop)) {
+      Slot made;
+      try {
+        made.batch = make(*number);
+      } catch (...) {
+        made.error = std::current_exception();
+      }
+      const std::lock_guard lock(mutex_);
+      slot_of(*number) = std::move(made);
       changed_.notify_all();
     }
+  }
+
+  // The number of a batch that nobody makes yet, once its slot is free; nothing where there is none left.
+  std::optional<std::size_t> take_number(const std::stop_token& stop) {
+    std::unique_lock lock(mutex_);
+    const bool has_room = changed_.wait(
+        lock, stop, [this] { return next_made_ == batch_count_ || next_made_ < next_read_ + slots_.size(); });
+    if (!has_room || stop.stop_requested() || next_made_ == batch_count_) return std::nullopt;
+    return next_made_++;
+  }
+
+  [[nodiscard]] Batch make(std::size_t number) const {
+    const auto batch_size = static_cast<std::size_t>(options_.batch_size);
+    const auto left = std::span(indices_).subspan(number * batch_size);
+    return dataset_.batch(left.first(std::min(batch_size, left.size())));
   }
 
   const Dataset& dataset_;
   const std::vector<std::int64_t> indices_;
   const DataLoaderOptions options_;
+  const std::size_t batch_count_;
   std::mutex mutex_;
   std::condition_variable_any changed_;
-  std::deque<Batch> queue_;
-  std::exception_ptr error_;
-  bool is_done_ = false;
-  std::jthread thread_;  // last: it uses all of the above
+  std::vector<Slot> slots_;            // batch i stands in slot i % slots_.size()
+  std::size_t next_made_ = 0;          // the first batch that no worker has taken
+  std::size_t next_read_ = 0;          // the first that has not been handed out
+  std::vector<std::jthread> workers_;  // last: they use all of the above
 };
 
 DataLoader::DataLoader(const Dataset& dataset, Sampler& sampler, const DataLoaderOptions& options)
     : dataset_(dataset), sampler_(sampler), options_(options) {
   require(options.batch_size >= 1, "batch size ", options.batch_size, " is not positive");
   require(options.prefetch_batches >= 1, "prefetch_batches ", options.prefetch_batches, " is not positive");
-  const bool may_be_empty = !options.drop_last;  // a rank without samples where others have some
-  if (batches_per_epoch() < 1 && !may_be_empty)
+  require(options.num_workers >= 1, "num_workers ", options.num_workers, " is not positive");
+  if (options.drop_last && batches_per_epoch() < 1)
     throw FormatError(concat("an epoch of ", sampler.samples_per_epoch(), " samples on this rank has no batch of ",
                              options.batch_size, "; use more data, a smaller batch or fewer ranks"));
 }
@@ -95,7 +115,7 @@ std::int64_t DataLoader::batches_per_epoch() const {
 }
 
 DataLoader::Iterator DataLoader::begin() {
-  prefetcher_.reset();  // joins the thread of an iteration that was left early
+  prefetcher_.reset();  // joins the workers of an iteration that was left early
   prefetcher_ = std::make_unique<Prefetcher>(dataset_, sampler_.begin_iteration(), options_);
   fetch();
   return Iterator(*this);

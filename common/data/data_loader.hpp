@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Batches of a dataset in a sampler's order, prepared ahead by a thread.
+/// Batches of a dataset in a sampler's order, prepared ahead by threads.
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -16,20 +16,21 @@ namespace lockstep::data {
 struct DataLoaderOptions {
   std::int64_t batch_size = 1;  ///< B: samples per batch on this rank.
   bool drop_last = true;        ///< Whether samples that do not fill a batch at an epoch's end are left out.
-  int prefetch_batches = 2;     ///< How many batches the thread prepares ahead; at least 1.
+  int prefetch_batches = 2;     ///< How many batches are prepared ahead; at least 1.
+  int num_workers = 1;          ///< Threads that prepare them; more than prefetch_batches never work at once.
 };
 
 /// Iterates an epoch: `for (const Batch& batch : loader)`.
 ///
 /// Dataset and sampler must outlive the loader. The sampler advances when a batch is handed out, so a checkpoint taken
-/// in the loop's body counts the body's batch as done. An exception of the dataset comes out of the iterator, after
-/// the batches before it. begin() ends an iteration that was left early. Thread safety: one thread; the dataset is
-/// read by the loader's own thread at the same time.
+/// in the loop's body counts the body's batch as done. Batches come in the sampler's order with any number of workers.
+/// An exception of the dataset comes out of the iterator, after the batches before it. begin() ends an iteration that
+/// was left early. Thread safety: one thread; the dataset is read by the loader's workers at the same time.
 class DataLoader {
  public:
-  /// @throws ContractError  batch_size or prefetch_batches below 1.
-  /// @throws FormatError    An epoch has no batch: fewer samples than batch_size, and drop_last. (Without drop_last a
-  ///                        rank may have no sample at all.)
+  /// @throws ContractError  batch_size, prefetch_batches or num_workers below 1.
+  /// @throws FormatError    An epoch has no batch: fewer samples than batch_size, and drop_last. Without drop_last a
+  ///                        rank may have no sample: its epoch then ends at once.
   DataLoader(const Dataset& dataset, Sampler& sampler, const DataLoaderOptions& options);
   ~DataLoader();
   DataLoader(const DataLoader&) = delete;
@@ -76,7 +77,7 @@ class DataLoader {
   [[nodiscard]] std::chrono::nanoseconds time_waited() const noexcept { return time_waited_; }
 
  private:
-  class Prefetcher;  // owns the thread and its queue
+  class Prefetcher;  // owns the workers and what they have made
 
   void fetch();
 

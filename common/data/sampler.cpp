@@ -1,5 +1,6 @@
 #include "data/sampler.hpp"
 
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
@@ -37,7 +38,8 @@ void Sampler::load_state(const SamplerState& state) {
     throw FormatError(concat("cannot resume: epoch ", state.epoch, " with ", state.consumed,
                              " samples consumed is not a sampler's state"));
   state_ = state;
-  if (state_.consumed >= positions_per_epoch()) {
+  // At another world size an epoch may have more padding: it is over when all samples are done.
+  if (state_.consumed >= std::min(positions_per_epoch(), state_.dataset_size)) {
     ++state_.epoch;
     state_.consumed = 0;
   }

@@ -21,7 +21,7 @@ fs::path folder_of_program() {
   return fs::read_symlink("/proc/self/exe", ignored).parent_path();
 }
 
-std::string read_text(const fs::path& path) {
+std::string read_whole(const fs::path& path) {
   if (fs::is_directory(path)) throw IoError(concat("the text ", path.string(), " is a folder; name a file"));
   std::string text = read_file(path);
   if (text.empty()) throw FormatError(concat("the text ", path.string(), " is empty"));
@@ -47,20 +47,19 @@ std::string decode_bytes(std::span<const std::int32_t> ids) {
   return text;
 }
 
-TextSplit split_text(std::string_view text, const std::string& name) {
+TextParts split_text(std::string_view text, const std::string& name) {
   if (text.size() < 2) throw FormatError(concat(name, ": ", text.size(), " bytes are too few to split"));
   const std::size_t validation_bytes = (text.size() + 9) / 10;  // a tenth, rounded up so that it is never empty
   const std::size_t training_bytes = text.size() - validation_bytes;
-  return {.training = {encode_bytes(text.substr(0, training_bytes)), kByteVocabularySize, name + " (training part)"},
-          .validation = {encode_bytes(text.substr(training_bytes)), kByteVocabularySize, name + " (validation part)"}};
+  return {.training = text.substr(0, training_bytes), .validation = text.substr(training_bytes)};
 }
 
-TextSplit load_text(const fs::path& path) {
-  if (!path.empty()) return split_text(read_text(path), path.string());
+std::string read_text(const fs::path& path) {
+  if (!path.empty()) return read_whole(path);
   const fs::path course_text = find_course_text();
   const bool is_users_own = environment::get(kCourseTextVariable) && !fs::exists(checksum_path(course_text));
   if (!is_users_own) verify_checksum(course_text);
-  return split_text(read_text(course_text), kCourseTextName);
+  return read_whole(course_text);
 }
 
 fs::path find_course_text() {

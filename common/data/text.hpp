@@ -1,35 +1,34 @@
 #pragma once
 /// @file
-/// Texts as token ids: any file, byte by byte, and the course's own frozen text.
+/// Texts: any file, the course's own frozen one, and their bytes as token ids.
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "data/token_dataset.hpp"
-
 namespace lockstep::data {
 
 /// Token ids of byte text are the bytes themselves.
 inline constexpr std::int32_t kByteVocabularySize = 256;
 
-/// A text in two parts that share no token: the first nine tenths to train on, the rest to validate.
-struct TextSplit {
-  Tokens training;    ///< The first 90 %.
-  Tokens validation;  ///< The rest.
+/// A text in two parts that share no byte: the first nine tenths to train on, the rest to validate.
+struct TextParts {
+  std::string_view training;    ///< The first 90 %.
+  std::string_view validation;  ///< The rest.
 };
 
-/// Reads a file byte by byte and splits it.
+/// Reads a text.
 /// @param path  Any file; empty for the course text, whose checksum is verified.
 /// @throws IoError      The file cannot be read; names it.
-/// @throws FormatError  It is empty, too short to split, or (course text) not what its checksum says.
-[[nodiscard]] TextSplit load_text(const std::filesystem::path& path);
+/// @throws FormatError  It is empty, or (course text) not what its checksum says.
+[[nodiscard]] std::string read_text(const std::filesystem::path& path);
 
-/// The first nine tenths of `text`, and the rest.
+/// The first nine tenths of `text`, and the rest: views of it.
 /// @param name  What messages call the text.
 /// @throws FormatError  Fewer than 2 bytes.
-[[nodiscard]] TextSplit split_text(std::string_view text, const std::string& name);
+[[nodiscard]] TextParts split_text(std::string_view text, const std::string& name);
 
 /// Bytes to ids.
 [[nodiscard]] std::vector<std::int32_t> encode_bytes(std::string_view text);

@@ -74,7 +74,8 @@ Batch RandomTokenDataset::batch(std::span<const std::int64_t> indices) const {
   std::size_t position = 0;
   for (const std::int64_t index : indices) {
     require_index(index, size());
-    PhiloxSequence words(options_.seed, 1 + static_cast<std::uint64_t>(index));  // stream 0 made the successors
+    // 1: stream 0 made the successors
+    PhiloxSequence words(options_.seed, 1 + static_cast<std::uint64_t>(options_.first_sample + index));
     auto token = static_cast<std::int32_t>(words.next_below(vocabulary_size));
     for (std::int64_t t = 0; t < options_.context_length; ++t, ++position) {
       out.inputs[position] = token;

@@ -36,7 +36,8 @@ class TokenDataset final : public Dataset {
 };
 
 /// Token sequences from a rule that a model can learn, for benchmarks and tests without a text: with probability
-/// 7/8 a token is followed by its fixed successor, else by any token. Sample i is a pure function of (seed, i).
+/// 7/8 a token is followed by its fixed successor, else by any token. Sample i is a pure function of (seed,
+/// first_sample + i).
 class RandomTokenDataset final : public Dataset {
  public:
   /// What the random samples look like.
@@ -44,7 +45,8 @@ class RandomTokenDataset final : public Dataset {
     std::int64_t sample_count = 0;     ///< Samples in the dataset.
     std::int64_t context_length = 0;   ///< T.
     std::int32_t vocabulary_size = 0;  ///< At least 2.
-    std::uint64_t seed = 0;            ///< Same seed, same samples.
+    std::uint64_t seed = 0;            ///< Same seed, same rule and samples.
+    std::int64_t first_sample = 0;  ///< Samples that are left out at the beginning, for another dataset of this rule.
   };
   /// @throws ContractError  A count or length below 1, or a vocabulary below 2.
   explicit RandomTokenDataset(const Options& options);

@@ -34,12 +34,17 @@ std::string describe_model(const TrainOptions& options, std::int64_t parameters)
                 ", vocabulary ", config.vocabulary_size, ")");
 }
 
-std::string describe_data(const TrainOptions& options, const RunFacts& facts) {
+std::string describe_files(const TrainOptions& options) {
   const bool is_course_text = options.data_path.empty();
   const std::filesystem::path path = is_course_text ? data::find_course_text() : options.data_path;
   const auto bytes = static_cast<std::int64_t>(std::filesystem::file_size(path));
-  return concat(is_course_text ? "course text" : path.string(), ", ", short_bytes(bytes), ": ",
-                grouped(facts.training_samples), " training and ", grouped(facts.validation_samples),
+  return concat(is_course_text ? "course text" : path.string(), ", ", short_bytes(bytes));
+}
+
+std::string describe_data(const TrainOptions& options, const RunFacts& facts) {
+  std::string text = options.data_path == data::kRandomData ? "random tokens" : describe_files(options);
+  if (facts.corpus.tokenizer) text += " as " + facts.corpus.tokenizer->description();
+  return concat(text, ": ", grouped(facts.training_samples), " training and ", grouped(facts.validation_samples),
                 " validation samples of ", options.model_config().context_length, " tokens");
 }
 

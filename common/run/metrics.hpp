@@ -31,7 +31,7 @@ struct StepMetrics {
   std::optional<Milliseconds> exposed_communication;  ///< Waiting for other ranks; unset on a single device.
   int slowest_rank = 0;                               ///< The rank with the largest own_time().
   std::vector<double> peak_memory_mib;                ///< By rank: largest resident size of the process so far.
-  std::vector<std::int64_t> sample_ids;               ///< Of this rank, with --log-batches.
+  std::vector<std::int64_t> sample_ids;               ///< Of the global batch in its order, with --log-batches.
 
   /// What the rank took without waiting for others: duration less exposed_communication.
   [[nodiscard]] Milliseconds own_time() const noexcept;

@@ -5,8 +5,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/error.hpp"
 #include "base/nearest_match.hpp"
-#include "base/text.hpp"
+#include "data/tokenizer.hpp"
 #include "run/run_folder.hpp"
 
 namespace lockstep::run {
@@ -20,6 +21,10 @@ std::optional<Number> parse(const std::string& text) {
   const auto [end, error] = std::from_chars(text.data(), text_end, number);
   if (error != std::errc() || end != text_end) return std::nullopt;
   return number;
+}
+
+bool is_readable_file(const std::string& path) {
+  return std::filesystem::is_regular_file(path) && std::ifstream(path).good();
 }
 
 template <typename Number>
@@ -57,8 +62,29 @@ CLI::Validator one_of(std::vector<std::string> values) {
 
 CLI::Validator readable_file() {
   const auto check = [](const std::string& text) -> std::string {
-    if (std::filesystem::is_regular_file(text) && std::ifstream(text).good()) return "";
+    if (is_readable_file(text)) return "";
     return concat("there is no readable file '", text, "'");
+  };
+  return CLI::Validator(check, "");
+}
+
+CLI::Validator readable_file_or(std::string word) {
+  const auto check = [word = std::move(word)](const std::string& text) -> std::string {
+    if (text == word || is_readable_file(text)) return "";
+    return concat("there is no readable file '", text, "' (and the only data without a file are called ", word, ")");
+  };
+  return CLI::Validator(check, "");
+}
+
+CLI::Validator tokenizer_spec() {
+  const auto check = [](const std::string& text) -> std::string {
+    try {
+      const std::string file = data::parse_tokenizer_spec(text).file;
+      if (file.empty() || is_readable_file(file)) return "";
+      return concat("there is no readable file '", file, "'");
+    } catch (const FormatError& error) {
+      return error.what();
+    }
   };
   return CLI::Validator(check, "");
 }

@@ -20,6 +20,12 @@ namespace lockstep::run {
 /// A file that can be read.
 [[nodiscard]] CLI::Validator readable_file();
 
+/// A file that can be read, or the word itself.
+[[nodiscard]] CLI::Validator readable_file_or(std::string word);
+
+/// What data::parse_tokenizer_spec() reads; a file must be readable.
+[[nodiscard]] CLI::Validator tokenizer_spec();
+
 /// A run folder (it has metrics.jsonl), or a folder of runs.
 [[nodiscard]] CLI::Validator run_folder();
 

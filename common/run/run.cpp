@@ -7,7 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "data/sha256.hpp"
 #include "run/description.hpp"
+#include "run/load_corpus.hpp"
 #include "run/rank_summary.hpp"
 #include "run/readable.hpp"
 #include "run/report.hpp"
@@ -20,6 +22,22 @@ namespace {
 constexpr std::int64_t kPlainLines = 20;  // about as many per run where lines are not redrawn
 constexpr std::size_t kAveragedSteps = 20;
 constexpr std::size_t kRecordedSpans = 20'000;
+
+// The samples of the global batch in the order that one process would have read: sample i of rank r is the
+// (i * world_size + r)-th.
+std::vector<std::int64_t> all_sample_ids(std::span<const std::int64_t> own, std::int64_t batch_size, const Team& team) {
+  std::vector<double> places(
+      static_cast<std::size_t>(batch_size));  // id + 1, which a double holds exactly; 0: nobody's
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    places[i * static_cast<std::size_t>(team.world_size) + static_cast<std::size_t>(team.rank)] =
+        static_cast<double>(own[i] + 1);
+  }
+  team.sum(places);
+  std::erase(places, 0.0);
+  std::vector<std::int64_t> ids;
+  for (const double place : places) ids.push_back(static_cast<std::int64_t>(place) - 1);
+  return ids;
+}
 
 // The rank that was the slowest one most often.
 int slowest_of(std::span<const StepMetrics> steps) {
@@ -41,11 +59,23 @@ Run::Run(const TrainOptions& options, const RunFacts& facts, Team team)
       clock_(*recorder_),
       printer_(std::cout, detect_progress_style(), last_step_ / kPlainLines) {
   options_.require_divisible_batch(team_.world_size);
+  record_data();
   settle_folder();
   if (team_.record_to) team_.record_to(recorder_);
   if (team_.rank != 0) return;
+  if (facts_.corpus.tokenizer) save_tokenizer(folder_, *facts_.corpus.tokenizer);
   replace_file(folder_ / "options.json", to_json(options_).dump(2) + "\n");
   std::cout << banner(describe(options_, facts_, team_)) + "  run     " + folder_.string() + "\n\n" << std::flush;
+}
+
+// What resuming and generating need to know of the data goes with the options.
+void Run::record_data() {
+  const data::Corpus& corpus = facts_.corpus;
+  if (!corpus.tokenizer) return;
+  options_.vocabulary_size = corpus.vocabulary_size;
+  options_.data_fingerprint = corpus.fingerprint;
+  const std::string_view model = corpus.tokenizer->model();
+  options_.tokenizer_checksum = model.empty() ? "" : data::sha256_hex(model);
 }
 
 void Run::settle_folder() {
@@ -126,6 +156,9 @@ void Run::end_step(const StepResult& result) {
   metrics_.loss = result.loss;
   metrics_.gradient_norm = result.gradient_norm;
   metrics_.learning_rate = result.learning_rate;
+  if (options_.log_batches && team_.sum) {
+    metrics_.sample_ids = all_sample_ids(metrics_.sample_ids, options_.batch_size, team_);
+  }
   gather_step();
   history_.push_back(metrics_);
 }

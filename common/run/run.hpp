@@ -119,6 +119,7 @@ class Run {
 
  private:
   void settle_folder();
+  void record_data();
   void gather_step();
   [[noreturn]] void give_up(std::string_view what, double value) const;
   [[nodiscard]] Progress progress() const;

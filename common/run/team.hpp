@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "data/corpus.hpp"
 #include "trace/recorder.hpp"
 
 namespace lockstep::run {
@@ -27,6 +28,7 @@ struct RunFacts {
   std::int64_t parameters = 0;          ///< Elements of all parameters; a tied weight counts once.
   std::int64_t training_samples = 0;    ///< In an epoch, over all ranks.
   std::int64_t validation_samples = 0;  ///< In an evaluation, over all ranks.
+  data::Corpus corpus = {};             ///< Its tokenizer and fingerprint stay with the run; may be empty.
 };
 
 }  // namespace lockstep::run

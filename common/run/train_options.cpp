@@ -9,6 +9,7 @@
 #include "base/environment.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "data/corpus.hpp"
 #include "run/comparison.hpp"
 #include "run/optimization.hpp"
 #include "run/option_checks.hpp"
@@ -24,9 +25,25 @@ std::string program_name(const char* const* argv) {
 
 // Help texts show the default by capture_default_str(), so the struct's initial values are the only ones.
 void bind_data_options(CLI::App& app, TrainOptions& options) {
-  app.add_option("--data", options.data_path, "Text file to train on, read byte by byte (the course text if left out)")
+  app.add_option("--data", options.data_path,
+                 "Text to train on, or a file of tokens (.bin), or random (the course text if left out)")
+      ->check(readable_file_or(data::kRandomData))
+      ->type_name("FILE");
+  app.add_option("--validation-data", options.validation_data,
+                 "Text or file of tokens to validate with (the last tenth of --data if left out)")
       ->check(readable_file())
       ->type_name("FILE");
+  app.add_option("--tokenizer", options.tokenizer,
+                 "bytes, sentencepiece or sentencepiece:PIECES (learned from the text), FILE.model, or numbers "
+                 "(bytes of a text, numbers of other data if left out)")
+      ->check(tokenizer_spec())
+      ->type_name("NAME");
+  app.add_option("--vocabulary-size", options.vocabulary_size,
+                 "Tokens that the model knows (what model and tokenizer need if left out)")
+      ->check(whole_number(1, INT32_MAX));
+  app.add_option("--num-workers", options.num_workers, "Threads that prepare batches")
+      ->check(whole_number(1, 64))
+      ->capture_default_str();
   app.add_option("--model", options.model, "Size of the model: tiny, small, tutorial or 124m")
       ->check(one_of(nn::GptConfig::names()))
       ->type_name("NAME")
@@ -144,6 +161,24 @@ void require_same_run(const TrainOptions& now, const TrainOptions& then) {
   require_same("--nesterov", now.nesterov, then.nesterov);
   require_same("--batch-size", now.batch_size, then.batch_size);
   require_same("--data", now.data_path.string(), then.data_path.string());
+  require_same("--validation-data", now.validation_data.string(), then.validation_data.string());
+  require_same("--tokenizer", now.tokenizer, then.tokenizer);
+  require_same("--vocabulary-size", now.vocabulary_size, then.vocabulary_size);
+}
+
+void make_absolute(fs::path& path) {
+  if (!path.empty()) path = fs::absolute(path).lexically_normal();
+}
+
+void complete_data(TrainOptions& options) {
+  if (options.tokenizer.empty()) options.tokenizer = data::usual_tokenizer(options.data_path);
+  if (options.data_path != data::kRandomData) make_absolute(options.data_path);
+  make_absolute(options.validation_data);
+  if (const std::string file = data::parse_tokenizer_spec(options.tokenizer).file; !file.empty()) {
+    options.tokenizer = fs::absolute(file).lexically_normal().string();
+  }
+  const bool is_usual_prompt = options.prompt == TrainOptions().prompt;
+  if (options.tokenizer == "numbers" && is_usual_prompt) options.prompt = "0";  // no letters there
 }
 
 void complete(TrainOptions& options) {
@@ -153,13 +188,15 @@ void complete(TrainOptions& options) {
   for (fs::path& run : options.compare)
     if (!fs::exists(run / "metrics.jsonl")) run = latest_run(run).value_or(run);
   if (options.batch_size == 0) options.batch_size = nn::GptConfig::named(options.model).batch_size;
-  if (!options.data_path.empty()) options.data_path = fs::absolute(options.data_path).lexically_normal();
+  complete_data(options);
 }
 
 }  // namespace
 
-nn::GptConfig TrainOptions::model_config() const {
+nn::GptConfig TrainOptions::model_config(std::int64_t vocabulary) const {
   nn::GptConfig config = nn::GptConfig::named(model);
+  if (vocabulary == 0) vocabulary = vocabulary_size;
+  if (vocabulary > 0) config.vocabulary_size = vocabulary;
   config.dropout = dropout;
   return config;
 }

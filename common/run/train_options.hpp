@@ -16,13 +16,20 @@ namespace lockstep::run {
 
 /// What a training program was asked to do. The members' initial values are the defaults that --help shows.
 struct TrainOptions {
-  std::filesystem::path data_path;  ///< Empty: the course text.
+  std::filesystem::path data_path;  ///< Empty: the course text; data::kRandomData: random tokens.
   std::string model = "tiny";       ///< Name of a configuration.
   std::string device = "cpu";       ///< Where the model lives.
   std::int64_t batch_size = 0;      ///< Global: samples per step over all ranks. After parsing never 0.
   std::int64_t steps = 1000;        ///< Updates in all.
   std::int64_t epochs = 0;          ///< If not 0, decides the number of updates in place of `steps`.
   std::uint64_t seed = 1;           ///< Of weights, order and dropout.
+
+  std::filesystem::path validation_data;  ///< Empty: the last tenth of the data.
+  std::string tokenizer;                  ///< As data::parse_tokenizer_spec() reads it. After parsing never empty.
+  std::int64_t vocabulary_size = 0;       ///< 0: the model's own, or more where the tokenizer has more.
+  int num_workers = 1;                    ///< Threads that prepare batches.
+  std::string tokenizer_checksum;         ///< Recorded by a run: SHA-256 of its tokenizer.model; empty: it has none.
+  std::string data_fingerprint;           ///< Recorded by a run: what its data were.
 
   std::string optimizer = "adamw";               ///< "adamw", "adam" or "sgd".
   double momentum = 0.9;                         ///< Of sgd.
@@ -61,7 +68,8 @@ struct TrainOptions {
   std::optional<std::filesystem::path> resume;  ///< The run folder to continue.
 
   /// The model's sizes, with `dropout`.
-  [[nodiscard]] nn::GptConfig model_config() const;
+  /// @param vocabulary  0: vocabulary_size, or that of the named model.
+  [[nodiscard]] nn::GptConfig model_config(std::int64_t vocabulary = 0) const;
   /// What the learning rates are multiplied by; 1 without a reference batch.
   /// @source  Linear, for SGD: Goyal et al., "Accurate, Large Minibatch SGD: Training ImageNet in 1 Hour", 2017,
   ///          section 2.1 (arXiv:1706.02677). Root, for Adam: Malladi et al., "On the SDEs and Scaling Rules for

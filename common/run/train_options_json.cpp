@@ -15,6 +15,11 @@ void for_each_option(Options& options, const Visit& visit) {
   visit("steps", options.steps);
   visit("epochs", options.epochs);
   visit("seed", options.seed);
+  visit("tokenizer", options.tokenizer);
+  visit("vocabulary_size", options.vocabulary_size);
+  visit("num_workers", options.num_workers);
+  visit("tokenizer_checksum", options.tokenizer_checksum);
+  visit("data_fingerprint", options.data_fingerprint);
   visit("optimizer", options.optimizer);
   visit("momentum", options.momentum);
   visit("nesterov", options.nesterov);
@@ -47,6 +52,7 @@ nlohmann::json to_json(const TrainOptions& options) {
   nlohmann::json json;
   for_each_option(options, [&json](const char* name, const auto& value) { json[name] = value; });
   json["data"] = options.data_path.string();
+  json["validation_data"] = options.validation_data.string();
   json["out"] = options.out.string();
   return json;
 }
@@ -56,6 +62,7 @@ TrainOptions options_from_json(const nlohmann::json& json) {
   try {
     for_each_option(options, [&json](const char* name, auto& value) { json.at(name).get_to(value); });
     options.data_path = json.at("data").get<std::string>();
+    options.validation_data = json.at("validation_data").get<std::string>();
     options.out = json.at("out").get<std::string>();
   } catch (const nlohmann::json::exception& error) {
     throw FormatError(concat("options.json of the run to resume: ", error.what()));

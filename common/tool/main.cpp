@@ -25,7 +25,7 @@ constexpr std::array kCommands = {
     Command{"bench", "know", "train|all_reduce|kernels", "measure this machine against the peers", bench},
     Command{"trace", "know", "--last-failure", "show the last collectives of each rank of the job that failed last",
             trace},
-    Command{"data", "know", "tinyshakespeare", "fetch a well-known text", data},
+    Command{"data", "know", "tinyshakespeare|tokenizer|tokens", "fetch a text, learn a tokenizer, write tokens", data},
     Command{"doctor", "know", "", "say what this machine has, and what is missing", doctor},
 };
 

@@ -73,13 +73,14 @@ TEST_CASE("options that mean nothing are refused", "[05]") {
 
 TEST_CASE("generation repeats for a seed, keeps the prompt, and goes on beyond the context", "[05]") {
   const nn::Gpt model(small_config(), 1);
+  const auto bytes = data::byte_tokenizer();
   const std::string prompt = "a prompt longer than the context";
-  const std::string text = generate_text(model, prompt, {.token_count = 20, .seed = 3});
+  const std::string text = generate_text(model, *bytes, prompt, {.token_count = 20, .seed = 3});
   CHECK(text.size() == prompt.size() + 20);
   CHECK(text.starts_with(prompt));
-  CHECK(generate_text(model, prompt, {.token_count = 20, .seed = 3}) == text);
-  CHECK(generate_text(model, prompt, {.token_count = 20, .seed = 4}) != text);
-  CHECK(generate_text(model, "", {.token_count = 5}).size() == 6);
+  CHECK(generate_text(model, *bytes, prompt, {.token_count = 20, .seed = 3}) == text);
+  CHECK(generate_text(model, *bytes, prompt, {.token_count = 20, .seed = 4}) != text);
+  CHECK(generate_text(model, *bytes, "", {.token_count = 5}).size() == 6);
 }
 
 TEST_CASE("the model's last position decides: generation equals drawing by hand", "[05]") {

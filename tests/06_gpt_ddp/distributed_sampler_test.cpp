@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "data/data_loader.hpp"
 #include "support/catch.hpp"
 
 using namespace lockstep;
@@ -44,7 +45,10 @@ TEST_CASE("evaluation deals every sample exactly once", "[ddp]") {
   CHECK(rank_1.samples_per_epoch() == 3);
   CHECK(rank_2.begin_iteration() == std::vector<std::int64_t>{2, 6});
   CHECK(rank_2.samples_per_epoch() == 2);
-  CHECK_THROWS_AS(ddp::EvaluationSampler(3, 3, 4), ContractError);
+  ddp::EvaluationSampler without_samples(2, 3, 4);
+  CHECK(without_samples.begin_iteration().empty());
+  CHECK(without_samples.samples_per_epoch() == 0);
+  CHECK_THROWS_AS(ddp::EvaluationSampler(3, 4, 4), ContractError);
 }
 
 TEST_CASE("every sample is seen once per epoch when the ranks divide the dataset", "[ddp]") {
@@ -102,4 +106,104 @@ TEST_CASE("a position saved by two ranks is continued by three without repeating
   std::ranges::sort(rest);
   std::ranges::sort(expected);
   CHECK(rest == expected);
+}
+
+namespace {
+
+// The global batches of the training from `state` on, as sorted sample numbers, at most `limit` of them; and the state
+// then. Every rank has a loader of its own, as in the trainer.
+struct Walk {
+  std::vector<std::vector<std::int64_t>> batches;
+  data::SamplerState state;
+};
+
+class Numbers final : public data::Dataset {
+ public:
+  explicit Numbers(std::int64_t count) : count_(count) {}
+  [[nodiscard]] std::int64_t size() const noexcept override { return count_; }
+  [[nodiscard]] data::Batch batch(std::span<const std::int64_t> indices) const override {
+    const auto ids = Tensor::from(indices, {static_cast<std::int64_t>(indices.size())});
+    return {ids, ids, ids};
+  }
+
+ private:
+  std::int64_t count_;
+};
+
+Walk walk(int world_size, std::int64_t samples, std::int64_t global_batch, std::size_t limit,
+          const data::SamplerState* from = nullptr) {
+  const Numbers dataset(samples);
+  Walk result;
+  for (int rank = 0; rank < world_size; ++rank) {
+    DistributedSampler sampler(samples, rank, world_size, {.seed = 5, .uneven = ddp::Uneven::kDrop});
+    if (from) sampler.load_state(*from);
+    data::DataLoader loader(dataset, sampler, {.batch_size = global_batch / world_size, .num_workers = 2});
+    std::size_t step = 0;
+    for (std::int64_t epoch = sampler.epoch(); step < limit; ++epoch) {
+      sampler.set_epoch(epoch);
+      for (const data::Batch& batch : loader) {
+        if (result.batches.size() <= step) result.batches.emplace_back();
+        const auto ids = batch.sample_ids.span<std::int64_t>();
+        result.batches[step].insert(result.batches[step].end(), ids.begin(), ids.end());
+        if (++step == limit) break;
+      }
+    }
+    result.state = sampler.state();
+  }
+  for (auto& batch : result.batches) std::ranges::sort(batch);
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("a run stopped anywhere and resumed at another world size goes on with the same global batches", "[ddp]") {
+  // 12 samples a step; datasets that no world size and no batch divides, one that both do, and one where a sampler that
+  // pads (47 samples for 4 ranks are 48 positions) would have one batch more than a single process.
+  const std::int64_t samples = GENERATE(41, 47, 36, 13);
+  constexpr std::size_t kSteps = 10;
+  const Walk whole = walk(1, samples, 12, kSteps);
+  REQUIRE(whole.batches.size() == kSteps);
+  for (const int before : {1, 2, 3, 4}) {
+    for (const int after : {1, 2, 3, 4, 6}) {
+      for (std::size_t stop = 1; stop < kSteps; ++stop) {
+        Walk parts = walk(before, samples, 12, stop);
+        const Walk rest = walk(after, samples, 12, kSteps - stop, &parts.state);
+        parts.batches.insert(parts.batches.end(), rest.batches.begin(), rest.batches.end());
+        if (parts.batches != whole.batches) FAIL_CHECK("from " << before << " to " << after << " ranks after " << stop);
+      }
+    }
+  }
+}
+
+TEST_CASE("with padding, resuming at another world size still sees every sample, and repeats only at the end",
+          "[ddp]") {
+  constexpr std::int64_t kSamples = 23;  // padded to 24 for 2, 3 and 4 ranks, to 25 for 5
+  const auto order = data::epoch_permutation(5, 0, kSamples);
+  for (const int before : {1, 2, 3, 4, 5}) {
+    for (const int after : {1, 2, 3, 4, 5}) {
+      for (std::int64_t done_each = 1; done_each * before < kSamples; ++done_each) {
+        std::map<std::int64_t, int> seen;
+        data::SamplerState state;
+        for (int rank = 0; rank < before; ++rank) {
+          DistributedSampler sampler(kSamples, rank, before, {.seed = 5});
+          const auto own = sampler.begin_iteration();
+          for (std::int64_t i = 0; i < done_each; ++i) ++seen[own[static_cast<std::size_t>(i)]];
+          sampler.advance(done_each);
+          state = sampler.state();
+        }
+        std::int64_t repeated = 0;
+        for (int rank = 0; rank < after; ++rank) {
+          DistributedSampler sampler(kSamples, rank, after, {.seed = 5});
+          sampler.load_state(state);
+          for (const std::int64_t index : sampler.begin_iteration()) ++seen[index];
+        }
+        for (const auto& [index, times] : seen) repeated += times - 1;
+        const std::int64_t left = kSamples - done_each * before;
+        const std::int64_t padding = (after - left % after) % after;
+        CAPTURE(before, after, done_each);
+        CHECK(seen.size() == kSamples);
+        CHECK(repeated <= padding);
+      }
+    }
+  }
 }

@@ -152,3 +152,70 @@ TEST_CASE("an error of the dataset comes out of the iterator, after the batches 
   CHECK(seen == std::vector<Ids>{{0, 1}, {2, 3}});
   CHECK(sampler.state().consumed == 4);
 }
+
+namespace {
+
+// Takes longer for early samples than for late ones, and notes which threads came.
+class UnevenDataset final : public Dataset {
+ public:
+  explicit UnevenDataset(std::int64_t samples) : good_(counting_dataset(static_cast<int>(samples))) {}
+  [[nodiscard]] std::int64_t size() const noexcept override { return good_.size(); }
+  [[nodiscard]] Batch batch(std::span<const std::int64_t> indices) const override {
+    const std::int64_t turns = indices[0] % 7 == 0 ? 200'000 : 10;
+    for (std::int64_t i = 0; i < turns; ++i) work_.fetch_add(1, std::memory_order_relaxed);
+    return good_.batch(indices);
+  }
+
+ private:
+  TokenDataset good_;
+  mutable std::atomic<std::int64_t> work_{0};
+};
+
+}  // namespace
+
+TEST_CASE("several workers yield the same batches in the same order as one", "[data]") {
+  const UnevenDataset dataset(200);
+  RandomSampler sampler(dataset.size(), 4);
+  DataLoader alone(dataset, sampler, {.batch_size = 3, .drop_last = false});
+  const std::vector<Ids> expected = drain(alone);
+  REQUIRE(expected.size() == 67);
+  for (const int workers : {2, 3, 8}) {
+    for (const int prefetch : {1, 4, 100}) {
+      DataLoader loader(dataset, sampler,
+                        {.batch_size = 3, .drop_last = false, .prefetch_batches = prefetch, .num_workers = workers});
+      CHECK(drain(loader) == expected);
+    }
+  }
+}
+
+TEST_CASE("with several workers an error still comes after the batches before it, and again when asked again",
+          "[data]") {
+  const FailingDataset dataset(5);
+  SequentialSampler sampler(dataset.size());
+  DataLoader loader(dataset, sampler, {.batch_size = 2, .prefetch_batches = 6, .num_workers = 4});
+  std::vector<Ids> seen;
+  auto iterator = loader.begin();
+  const auto advance = [&] {
+    while (iterator != loader.end()) {
+      seen.push_back(ids_of(*iterator));
+      ++iterator;
+    }
+  };
+  CHECK_THROWS_WITH(advance(), "shard 3: sample 5 is damaged");
+  CHECK(seen == std::vector<Ids>{{0, 1}, {2, 3}});
+  CHECK_THROWS_WITH(++iterator, "shard 3: sample 5 is damaged");
+  CHECK_THROWS_AS(DataLoader(dataset, sampler, {.num_workers = 0}), ContractError);
+}
+
+TEST_CASE("an iteration with several workers can be left early", "[data]") {
+  const UnevenDataset dataset(500);
+  SequentialSampler sampler(dataset.size());
+  DataLoader loader(dataset, sampler, {.batch_size = 2, .prefetch_batches = 5, .num_workers = 4});
+  for (int round = 0; round < 20; ++round) {
+    for (const Batch& batch : loader) {
+      CHECK(ids_of(batch) == Ids{0, 1});
+      break;
+    }
+  }
+  CHECK(drain(loader).size() == 250);
+}

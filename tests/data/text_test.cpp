@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "data/corpus.hpp"
 #include "data/sha256.hpp"
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
@@ -25,25 +26,25 @@ TEST_CASE("bytes become ids and back, all 256 of them", "[data]") {
 TEST_CASE("nine tenths train and the rest validates, without a token in both", "[data]") {
   const test::TemporaryFolder folder;
   write_file(folder / "text", "0123456789abcdefghij");
-  const TextSplit split = load_text(folder / "text");
-  CHECK(decode_bytes(split.training.ids) == "0123456789abcdefgh");
-  CHECK(decode_bytes(split.validation.ids) == "ij");
-  CHECK(split.training.vocabulary_size == 256);
-  CHECK(decode_bytes(split_text("abc", "short").validation.ids) == "c");
+  const std::string text = read_text(folder / "text");
+  const TextParts parts = split_text(text, "text");
+  CHECK(parts.training == "0123456789abcdefgh");
+  CHECK(parts.validation == "ij");
+  CHECK(split_text("abc", "short").validation == "c");
 }
 
 TEST_CASE("a text that is missing, empty, a folder or too short is an error that names it", "[data]") {
   const test::TemporaryFolder folder;
-  CHECK_THROWS_WITH(load_text(folder / "none"),
+  CHECK_THROWS_WITH(read_text(folder / "none"),
                     "reading " + (folder / "none").string() + ": No such file or directory");
-  CHECK_THROWS_WITH(load_text(folder.path()), ContainsSubstring("is a folder"));
+  CHECK_THROWS_WITH(read_text(folder.path()), ContainsSubstring("is a folder"));
   write_file(folder / "empty", "");
-  CHECK_THROWS_WITH(load_text(folder / "empty"), "the text " + (folder / "empty").string() + " is empty");
-  write_file(folder / "short", "x");
-  CHECK_THROWS_AS(load_text(folder / "short"), FormatError);
+  CHECK_THROWS_WITH(read_text(folder / "empty"), "the text " + (folder / "empty").string() + " is empty");
+  CHECK_THROWS_WITH(split_text("x", "short"), "short: 1 bytes are too few to split");
   write_file(folder / "text", std::string(100, 'x'));
-  const TextSplit split = load_text(folder / "text");
-  CHECK_THROWS_WITH(TokenDataset(split.validation, 128), ContainsSubstring("text (validation part): 10 tokens"));
+  CHECK_THROWS_WITH(
+      load_corpus({.data = folder / "text", .context_length = 32, .vocabulary_size = 256}, byte_tokenizer()),
+      ContainsSubstring("text (validation part): 10 tokens"));
 }
 
 TEST_CASE("SHA-256 gives the standard's known answers", "[data]") {
@@ -53,9 +54,7 @@ TEST_CASE("SHA-256 gives the standard's known answers", "[data]") {
 
 TEST_CASE("the course text is found, has its checksum, and is long enough to train on", "[data]") {
   CHECK_NOTHROW(verify_checksum(find_course_text()));
-  const TextSplit split = load_text("");
-  CHECK(split.training.ids.size() > 50'000);
-  CHECK(split.training.name == "course_text_v1.txt (training part)");
+  CHECK(read_text("").size() > 50'000);
 }
 
 TEST_CASE("a course text that was changed is refused; one of the user's own needs no checksum", "[data]") {
@@ -63,10 +62,10 @@ TEST_CASE("a course text that was changed is refused; one of the user's own need
   const std::string text(1000, 'a');
   write_file(folder / "own", text);
   ::setenv("LOCKSTEP_COURSE_TEXT", (folder / "own").c_str(), 1);
-  CHECK(load_text("").training.ids.size() == 900);
+  CHECK(read_text("").size() == 1000);
   write_file(folder / "own.sha256", sha256_hex(text) + "  own\n");
-  CHECK(load_text("").training.ids.size() == 900);
+  CHECK(read_text("").size() == 1000);
   write_file(folder / "own", text + "b");
-  CHECK_THROWS_WITH(load_text(""), ContainsSubstring("has SHA-256 " + sha256_hex(text + "b")));
+  CHECK_THROWS_WITH(read_text(""), ContainsSubstring("has SHA-256 " + sha256_hex(text + "b")));
   ::unsetenv("LOCKSTEP_COURSE_TEXT");
 }

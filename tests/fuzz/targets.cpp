@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "fuzz/checkpoint_targets.hpp"
 #include "fuzz/comm_targets.hpp"
+#include "fuzz/data_targets.hpp"
 #include "fuzz/net_targets.hpp"
 #include "fuzz/store_targets.hpp"
 
@@ -23,6 +24,9 @@ std::span<const Target> targets() {
       Target{"fingerprint", run_fingerprint, fingerprint_seeds},
       Target{"control_wire", run_control_wire, control_wire_seeds},
       Target{"init_method", run_init_method, init_method_seeds},
+      Target{"token_file", run_token_file, token_file_seeds},
+      Target{"tokenizer_model", run_tokenizer_model, tokenizer_model_seeds},
+      Target{"tokenizer_text", run_tokenizer_text, tokenizer_text_seeds},
       Target{"safetensors", run_safetensors, safetensors_seeds},
       Target{"manifest", run_manifest, manifest_seeds},
       Target{"saved_state", run_saved_state, saved_state_seeds},

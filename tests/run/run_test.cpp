@@ -35,7 +35,7 @@ data::Batch batch_of(std::int64_t samples) {
           Tensor::from(std::span<const std::int64_t>(ids), {samples})};
 }
 
-constexpr run::RunFacts kFacts{.parameters = 10, .training_samples = 100, .validation_samples = 10};
+const run::RunFacts kFacts{.parameters = 10, .training_samples = 100, .validation_samples = 10};
 
 }  // namespace
 
@@ -139,7 +139,7 @@ TEST_CASE("a module's buffers carry their full names and are saved with its para
   optim::Sgd optimizer(model);
   data::SequentialSampler sampler(5);
   model.inner.mean.span<float>()[1] = 7;
-  run::TrainingSaver saver(folder.path(), run::TrainOptions{});
+  run::TrainingSaver saver(folder.path(), small_options(folder.path()));
   saver.save(1, model, optimizer, sampler);
   saver.finish();
   model.inner.mean.fill_zero();

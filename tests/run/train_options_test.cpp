@@ -122,7 +122,11 @@ TEST_CASE("help lists every option with its default", "[run]") {
                              "--sample-tokens",
                              "--compare",
                              "--export-initial",
-                             "--log-batches"}) {
+                             "--log-batches",
+                             "--validation-data",
+                             "--tokenizer",
+                             "--vocabulary-size",
+                             "--num-workers"}) {
     CHECK_THAT(answer.out, ContainsSubstring(option));
   }
   CHECK_THAT(answer.out, ContainsSubstring("runs"));
@@ -140,6 +144,9 @@ TEST_CASE("a wrong option or value is answered with what was meant", "[run]") {
                                 {{"--steps", "0"}, "'0' is not a whole number of at least 1"},
                                 {{"--dropout", "1"}, "'1' is not a number from 0 to 0.99"},
                                 {{"--learning-rate", "nan"}, "'nan' is not a number of at least 0"},
+                                {{"--tokenizer", "byte"}, "did you mean bytes?"},
+                                {{"--tokenizer", "/nowhere/a.model"}, "there is no readable file '/nowhere/a.model'"},
+                                {{"--validation-data", "/nowhere/v"}, "there is no readable file '/nowhere/v'"},
                                 {{"--data", "/nowhere/text"}, "there is no readable file '/nowhere/text'"}};
   for (const Case& wrong : cases) {
     const Answer answer = parse(wrong.arguments);

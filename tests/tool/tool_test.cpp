@@ -1,10 +1,14 @@
 #include <signal.h>
 
+#include <filesystem>
 #include <string>
 
+#include "base/file.hpp"
+#include "base/text.hpp"
 #include "launch/descendants.hpp"
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
+#include "support/temporary_folder.hpp"
 
 using lockstep::test::built_program;
 using lockstep::test::Finished;
@@ -102,4 +106,24 @@ TEST_CASE("two jobs at once have ports, tokens and stores of their own", "[tool]
     ++lines;
   }
   CHECK(lines == 4);
+}
+
+TEST_CASE("data learns a tokenizer and writes a text as files of tokens to train on", "[tool][data]") {
+  const lockstep::test::TemporaryFolder folder;
+  std::string text;
+  for (int i = 0; i < 500; ++i) text += lockstep::concat("line ", i, " of the text\n");
+  const std::string file = (folder / "text.txt").string(), model = (folder / "own.model").string();
+  lockstep::write_file(file, text);
+  const Finished learned = tool({"data", "tokenizer", file, "--pieces", "300", "--out", model});
+  INFO(learned.err);
+  REQUIRE(learned.exit_code == 0);
+  CHECK_THAT(learned.out, ContainsSubstring("SentencePiece with 300 pieces"));
+  const Finished written = tool({"data", "tokens", file, "--tokenizer", model, "--out", (folder / "tokens").string()});
+  INFO(written.err);
+  REQUIRE(written.exit_code == 0);
+  CHECK_THAT(written.out, ContainsSubstring("training.bin") && ContainsSubstring("bytes each"));
+  CHECK(lockstep::read_file(folder / "tokens" / "tokenizer.model") == lockstep::read_file(model));
+  CHECK(std::filesystem::file_size(folder / "tokens" / "validation.bin") > 1024);
+  CHECK(tool({"data", "tokens", file, "--tokenizer", "numbers", "--out", (folder / "t").string()}).exit_code == 2);
+  CHECK_THAT(tool({"data", "tokenizer", file, "--pieces", "9", "--out", model}).err, ContainsSubstring("at least 259"));
 }

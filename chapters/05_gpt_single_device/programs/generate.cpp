@@ -6,6 +6,7 @@
 #include "05_gpt_single_device/text_generator.hpp"
 #include "base/command_line.hpp"
 #include "base/error.hpp"
+#include "run/load_corpus.hpp"
 #include "run/option_checks.hpp"
 #include "run/run_folder.hpp"
 #include "run/train_options.hpp"
@@ -23,12 +24,13 @@ std::filesystem::path find_model(const std::string& folder) {
   return *latest;
 }
 
-int generate(const std::string& folder, const std::string& prompt, const gpt::SampleOptions& options) {
+int generate(const std::string& folder, const std::optional<std::string>& prompt, const gpt::SampleOptions& options) {
   const std::filesystem::path path = find_model(folder);
   const run::TrainOptions trained = run::options_from_json(run::load_options(path));
   nn::Gpt model(trained.model_config(), trained.seed);
   run::load_model(path, model);
-  std::cout << gpt::generate_text(model, prompt, options) << '\n';
+  const auto tokenizer = run::load_tokenizer(path, trained);
+  std::cout << gpt::generate_text(model, *tokenizer, prompt.value_or(trained.prompt), options) << '\n';
   return 0;
 }
 
@@ -37,10 +39,10 @@ int generate(const std::string& folder, const std::string& prompt, const gpt::Sa
 int main(int argc, char** argv) {
   CLI::App app("Continues a text with a model that train_gpt_single or train_gpt_ddp has trained.");
   std::string folder;
-  std::string prompt = "The ";
+  std::optional<std::string> prompt;
   gpt::SampleOptions options;
   app.add_option("folder", folder, "A run folder or a checkpoint (the latest run in runs/ if left out)");
-  app.add_option("--prompt", prompt, "How the text begins")->capture_default_str();
+  app.add_option("--prompt", prompt, "How the text begins (as the run's own sample if left out)");
   app.add_option("--tokens", options.token_count, "How many tokens to write")
       ->check(run::whole_number(1))
       ->capture_default_str();

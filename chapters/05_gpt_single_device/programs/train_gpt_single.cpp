@@ -9,11 +9,10 @@
 #include "autograd/variable.hpp"
 #include "data/data_loader.hpp"
 #include "data/sampler.hpp"
-#include "data/text.hpp"
-#include "data/token_dataset.hpp"
 #include "nn/gpt.hpp"
 #include "optim/clip.hpp"
 #include "optim/schedule.hpp"
+#include "run/load_corpus.hpp"
 #include "run/optimization.hpp"
 #include "run/run.hpp"
 #include "run/train_options.hpp"
@@ -50,17 +49,20 @@ double accumulate_gradients(run::Run& run, nn::Gpt& model, auto&& parts) {
 }
 
 int train(const run::TrainOptions& options) {
+  const run::Team team;  // one process alone
   // The data: two parts of a text, each cut into samples of one context.
-  const nn::GptConfig config = options.model_config();
-  const data::TextSplit text = data::load_text(options.data_path);
-  const data::TokenDataset training(text.training, config.context_length);
-  const data::TokenDataset validation(text.validation, config.context_length);
+  const data::Corpus corpus = run::load_corpus(options, team);
+  const data::Dataset& training = *corpus.training;
+  const data::Dataset& validation = *corpus.validation;
+  const auto config = options.model_config(corpus.vocabulary_size);
   data::RandomSampler sampler(training.size(), options.seed);
   data::SequentialSampler validation_sampler(validation.size());
   const std::int64_t batch_size = options.batch_size;
   data::DataLoader loader(
       training, sampler,
-      {.batch_size = batch_size, .drop_last = !options.uneven});
+      {.batch_size = batch_size,
+       .drop_last = !options.uneven,
+       .num_workers = options.num_workers});
   data::DataLoader validation_loader(
       validation, validation_sampler,
       {.batch_size = batch_size / options.accumulation_steps,
@@ -72,8 +74,9 @@ int train(const run::TrainOptions& options) {
   optim::Optimizer& optimizer = *chosen;
   const run::RunFacts facts{.parameters = model.parameter_count(),
                             .training_samples = training.size(),
-                            .validation_samples = validation.size()};
-  run::Run run(options, facts);
+                            .validation_samples = validation.size(),
+                            .corpus = corpus};
+  run::Run run(options, facts, team);
   const optim::Schedule schedule = options.schedule(run.last_step());
   run.resume(model, optimizer, sampler);
 
@@ -106,7 +109,7 @@ int train(const run::TrainOptions& options) {
 
   if (run.sample_is_due())
     run.set_sample(gpt::generate_text(
-        model, options.prompt,
+        model, *corpus.tokenizer, options.prompt,
         {.token_count = options.sample_tokens, .seed = options.seed}));
   return run.finish();
 }

@@ -16,11 +16,10 @@
 #include "comm/rendezvous.hpp"  // NEW
 #include "data/data_loader.hpp"
 #include "data/sampler.hpp"
-#include "data/text.hpp"
-#include "data/token_dataset.hpp"
 #include "nn/gpt.hpp"
 #include "optim/clip.hpp"
 #include "optim/schedule.hpp"
+#include "run/load_corpus.hpp"
 #include "run/optimization.hpp"
 #include "run/run.hpp"
 #include "run/train_options.hpp"
@@ -61,18 +60,21 @@ int train(const run::TrainOptions& options) {
   // NEW: who am I, and who else is there? Every rank runs this program.
   const auto group = ring::make_ring_process_group(comm::rendezvous("env://"));  // NEW
   const int rank = group->rank(), world_size = group->world_size();  // NEW
+  const run::Team team = ddp::team_of(*group);  // CHANGED
   // The data: two parts of a text, each cut into samples of one context.
-  const nn::GptConfig config = options.model_config();
-  const data::TextSplit text = data::load_text(options.data_path);
-  const data::TokenDataset training(text.training, config.context_length);
-  const data::TokenDataset validation(text.validation, config.context_length);
+  const data::Corpus corpus = run::load_corpus(options, team);
+  const data::Dataset& training = *corpus.training;
+  const data::Dataset& validation = *corpus.validation;
+  const auto config = options.model_config(corpus.vocabulary_size);
   const auto dealing = ddp::sampler_options(options);  // NEW
   ddp::DistributedSampler sampler(training.size(), rank, world_size, dealing);  // CHANGED
   ddp::EvaluationSampler validation_sampler(validation.size(), rank, world_size);  // CHANGED
   const std::int64_t batch_size = options.batch_size / world_size;  // CHANGED
   data::DataLoader loader(
       training, sampler,
-      {.batch_size = batch_size, .drop_last = !options.uneven});
+      {.batch_size = batch_size,
+       .drop_last = !options.uneven,
+       .num_workers = options.num_workers});
   data::DataLoader validation_loader(
       validation, validation_sampler,
       {.batch_size = batch_size / options.accumulation_steps,
@@ -86,8 +88,9 @@ int train(const run::TrainOptions& options) {
   optim::Optimizer& optimizer = *chosen;
   const run::RunFacts facts{.parameters = model.parameter_count(),
                             .training_samples = training.size(),
-                            .validation_samples = validation.size()};
-  run::Run run(options, facts, ddp::team_of(*group));  // CHANGED
+                            .validation_samples = validation.size(),
+                            .corpus = corpus};
+  run::Run run(options, facts, team);
   const optim::Schedule schedule = options.schedule(run.last_step());
   run.resume(model, optimizer, sampler);
 
@@ -128,7 +131,7 @@ int train(const run::TrainOptions& options) {
   if (run.sample_is_due())
     if (rank == 0)  // NEW
       run.set_sample(gpt::generate_text(
-          model, options.prompt,
+          model, *corpus.tokenizer, options.prompt,
           {.token_count = options.sample_tokens, .seed = options.seed}));
   return run.finish();
 }

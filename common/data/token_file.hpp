@@ -1,0 +1,88 @@
+#pragma once
+/// @file
+/// Files of tokens, as llm.c writes them: a header of 1024 bytes, then two bytes per token.
+///
+/// The header is 256 little-endian int32: the magic number 20240520, the version 1, the number of tokens, then zeros.
+/// @source  karpathy/llm.c, dev/data/data_common.py (write_datafile) and llmc/dataloader.h, 2024.
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/unique_fd.hpp"
+#include "data/dataset.hpp"
+#include "data/token_file_header.hpp"
+
+namespace lockstep::data {
+
+/// An open token file. It is read piece by piece, not mapped: where a mapped file is cut short, touching it kills the
+/// process, while a read can say what happened. Thread safety: const calls from any thread at once.
+class TokenFile {
+ public:
+  /// @throws IoError      It cannot be opened; a folder.
+  /// @throws FormatError  Its header or its size is not that of a token file; says what is wrong and what to do.
+  explicit TokenFile(std::filesystem::path path);
+
+  /// Tokens in the file, at least 1.
+  [[nodiscard]] std::int64_t token_count() const noexcept { return token_count_; }
+  /// As given to the constructor.
+  [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
+
+  /// Reads the tokens [first, first + tokens.size()).
+  /// @throws ContractError  A range outside the file.
+  /// @throws FormatError    The file has changed since it was opened; gives both sizes.
+  /// @throws IoError        The disk failed. Both name file and offset.
+  void read(std::int64_t first, std::span<std::uint16_t> tokens) const;
+
+ private:
+  void require_unchanged(std::int64_t offset) const;
+
+  std::filesystem::path path_;
+  UniqueFd fd_;
+  std::int64_t bytes_ = 0;
+  timespec modified_{};
+  std::int64_t token_count_ = 0;
+};
+
+/// Samples from a range of a token file: windows that overlap by one token, as in TokenDataset.
+class TokenFileDataset final : public Dataset {
+ public:
+  /// Which part of the file, and how it is cut.
+  struct Options {
+    std::int64_t first_token = 0;      ///< The range's beginning in the file.
+    std::int64_t token_count = 0;      ///< Its length.
+    std::int64_t context_length = 0;   ///< T, at least 1.
+    std::int64_t vocabulary_size = 0;  ///< An id that is not below this is an error of batch().
+  };
+  /// @throws FormatError    The range is too short for one sample; says how many tokens are needed.
+  /// @throws ContractError  The range is not in the file.
+  TokenFileDataset(std::shared_ptr<const TokenFile> file, const Options& options);
+
+  [[nodiscard]] std::int64_t size() const noexcept override { return sample_count_; }
+  /// inputs, targets [B, T] int32.
+  /// @throws FormatError, IoError  As TokenFile::read(); an id beyond the vocabulary: names file, offset and id.
+  [[nodiscard]] Batch batch(std::span<const std::int64_t> indices) const override;
+
+ private:
+  void require_known(std::span<const std::uint16_t> tokens, std::int64_t first) const;
+
+  std::shared_ptr<const TokenFile> file_;
+  Options options_;
+  std::int64_t sample_count_;
+};
+
+/// Writes a token file, beside `path` first, so that there is never half of one.
+/// @throws FormatError  No token, or one that two bytes cannot hold.
+/// @throws IoError      The disk failed.
+void write_token_file(const std::filesystem::path& path, std::span<const std::int32_t> ids);
+
+/// A short mark of a file's content: SHA-256 over its size and 64 evenly spaced blocks of 4096 bytes (all of a file
+/// that is smaller). Tells another file or another state of it, not every single changed byte of a large one.
+/// @throws IoError  It cannot be read.
+[[nodiscard]] std::string file_fingerprint(const std::filesystem::path& path);
+
+}  // namespace lockstep::data

@@ -1,0 +1,52 @@
+#pragma once
+/// @file
+/// Tokenizers: from text to numbers, and back.
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lockstep::data {
+
+/// Cuts text into tokens and numbers them. Thread safety: const calls from any thread at once.
+class Tokenizer {
+ public:
+  virtual ~Tokenizer() = default;
+
+  /// The tokens of `text`, in order. @throws FormatError  The tokenizer cannot express the text.
+  [[nodiscard]] virtual std::vector<std::int32_t> encode(std::string_view text) const = 0;
+  /// The text of tokens. @throws ContractError  An id outside [0, vocabulary_size()).
+  [[nodiscard]] virtual std::string decode(std::span<const std::int32_t> ids) const = 0;
+  /// Every id is in [0, vocabulary_size()); 0 where the tokenizer itself sets no limit.
+  [[nodiscard]] virtual std::int32_t vocabulary_size() const noexcept = 0;
+  /// For banner and messages: "bytes", "SentencePiece with 1024 pieces".
+  [[nodiscard]] virtual std::string description() const = 0;
+  /// What a file must hold to make this tokenizer again; empty where nothing is needed.
+  [[nodiscard]] virtual std::string_view model() const noexcept { return {}; }
+};
+
+/// Every byte is a token, numbered by its value: nothing to learn, and any file can be read.
+[[nodiscard]] std::shared_ptr<const Tokenizer> byte_tokenizer();
+
+/// For tokens whose text is not known: "464 3290" means two tokens, and two tokens read "464 3290".
+[[nodiscard]] std::shared_ptr<const Tokenizer> number_tokenizer();
+
+/// What `--tokenizer` asks for.
+struct TokenizerSpec {
+  /// Where the tokenizer comes from.
+  enum class Kind { kBytes, kNumbers, kTrained, kFile };
+  Kind kind = Kind::kBytes;          ///< What the other members mean.
+  std::int32_t vocabulary_size = 0;  ///< kTrained: pieces to learn.
+  std::string file{};                ///< kFile: a SentencePiece model.
+};
+
+/// Pieces that `--tokenizer sentencepiece` learns.
+inline constexpr std::int32_t kUsualPieces = 1024;
+
+/// Reads "bytes", "numbers", "sentencepiece", "sentencepiece:4000" or "FILE.model".
+/// @throws FormatError  None of these; lists them.
+[[nodiscard]] TokenizerSpec parse_tokenizer_spec(const std::string& text);
+
+}  // namespace lockstep::data

@@ -1,0 +1,103 @@
+#include "run/load_corpus.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "data/sentence_piece.hpp"
+#include "data/sha256.hpp"
+#include "run/run_folder.hpp"
+
+namespace lockstep::run {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+using Kind = data::TokenizerSpec::Kind;
+
+constexpr const char* kTokenizerFile = "tokenizer.model";
+
+data::CorpusOptions corpus_options(const TrainOptions& options) {
+  const nn::GptConfig config = options.model_config();
+  return {.data = options.data_path,
+          .validation_data = options.validation_data,
+          .context_length = config.context_length,
+          .vocabulary_size = config.vocabulary_size,
+          .seed = options.seed};
+}
+
+// The bytes of the tokenizer's model, for rank 0 to share.
+std::string make_model(const TrainOptions& options, const data::TokenizerSpec& spec) {
+  if (options.resume) return read_file(*options.resume / kTokenizerFile);
+  if (spec.kind == Kind::kFile) return read_file(spec.file);
+  const std::string name = options.data_path.empty() ? "the course text" : options.data_path.string();
+  return data::train_sentence_piece(data::text_to_learn_from(corpus_options(options)), spec.vocabulary_size, name);
+}
+
+std::shared_ptr<const data::Tokenizer> make_tokenizer(const TrainOptions& options, const Team& team) {
+  const data::TokenizerSpec spec = data::parse_tokenizer_spec(options.tokenizer);
+  if (spec.kind == Kind::kBytes) return data::byte_tokenizer();
+  if (spec.kind == Kind::kNumbers) return data::number_tokenizer();
+  std::string model = team.rank == 0 ? make_model(options, spec) : "";
+  if (team.share) model = team.share(model);
+  if (!options.resume) return data::sentence_piece_tokenizer(std::move(model), options.tokenizer);
+  return data::sentence_piece_tokenizer(std::move(model), (*options.resume / kTokenizerFile).string(),
+                                        options.tokenizer_checksum);
+}
+
+void require_same_data(const TrainOptions& options, const Team& team, const std::string& fingerprint) {
+  const std::string name = options.data_path.empty() ? "the course text" : options.data_path.string();
+  if (options.resume && options.data_fingerprint != fingerprint) {
+    throw UsageError(concat("--resume: ", options.resume->string(), " was trained on ", name,
+                            ", whose content has changed since; restore it, or start a new run"));
+  }
+  if (team.share && team.share(fingerprint) != fingerprint) {
+    throw MismatchError(concat("rank ", team.rank, " reads other data than rank 0: ", name,
+                               " must have the same content for every rank"));
+  }
+}
+
+// Better now than at the end of the training.
+void require_usable_prompt(const TrainOptions& options, const data::Corpus& corpus) {
+  if (options.sample_tokens == 0) return;
+  for (const std::int32_t token : corpus.tokenizer->encode(options.prompt)) {
+    if (token < corpus.vocabulary_size) continue;
+    throw UsageError(concat("--prompt has the token ", token, ", but the model's vocabulary has ",
+                            corpus.vocabulary_size, ": use a smaller one, or --sample-tokens 0"));
+  }
+}
+
+}  // namespace
+
+data::Corpus load_corpus(const TrainOptions& options, const Team& team) {
+  data::CorpusOptions wanted = corpus_options(options);
+  const std::shared_ptr<const data::Tokenizer> tokenizer = make_tokenizer(options, team);
+  const bool may_follow = options.vocabulary_size == 0;
+  if (may_follow) wanted.vocabulary_size = std::max<std::int64_t>(wanted.vocabulary_size, tokenizer->vocabulary_size());
+  data::Corpus corpus = data::load_corpus(wanted, tokenizer);
+  require_usable_prompt(options, corpus);
+  require_same_data(options, team, corpus.fingerprint);
+  return corpus;
+}
+
+void save_tokenizer(const fs::path& run_folder, const data::Tokenizer& tokenizer) {
+  if (!tokenizer.model().empty()) replace_file(run_folder / kTokenizerFile, std::string(tokenizer.model()));
+}
+
+std::shared_ptr<const data::Tokenizer> load_tokenizer(const fs::path& path, const TrainOptions& trained) {
+  const data::TokenizerSpec spec = data::parse_tokenizer_spec(trained.tokenizer);
+  if (spec.kind == Kind::kBytes) return data::byte_tokenizer();
+  if (spec.kind == Kind::kNumbers) return data::number_tokenizer();
+  fs::path folder = fs::absolute(path).lexically_normal();
+  // RUN, RUN/checkpoints or RUN/checkpoints/step_N: the file stands in RUN.
+  for (int level = 0; level < 2 && !fs::exists(folder / kTokenizerFile); ++level) folder = folder.parent_path();
+  if (!fs::exists(folder / kTokenizerFile)) {
+    throw IoError(concat("no ", kTokenizerFile, " in ", path.string(), " or the two folders above: the model was ",
+                         "trained with the tokenizer ", trained.tokenizer, ", which its run folder holds"));
+  }
+  return data::sentence_piece_tokenizer(read_file(folder / kTokenizerFile), (folder / kTokenizerFile).string(),
+                                        trained.tokenizer_checksum);
+}
+
+}  // namespace lockstep::run
