@@ -1,4 +1,5 @@
 // Fully connected layers, in both layouts of the weight.
+#include "autograd/autocast.hpp"
 #include "autograd/functions.hpp"
 #include "autograd/node.hpp"
 #include "base/error.hpp"
@@ -16,29 +17,31 @@ Shape replace_last(const Shape& shape, std::int64_t last) {
   return Shape(std::span<const std::int64_t>(dimensions.data(), old.size()));
 }
 
-Variable fully_connected(const Variable& input, const Variable& weight, const Variable& bias,
+Variable fully_connected(const Variable& given, const Variable& weight, const Variable& bias,
                          kernels::Transpose transpose) {
-  const Tensor& w = weight.value();  // [in, out], or [out, in] with kYes
+  const Variable input = product_operand(given);
+  const Tensor w = weight_for_product(weight, input.value().dtype());  // [in, out], or [out, in] with kYes
   require(w.shape().rank() == 2, "autograd: a layer's weight is a matrix, not ", w.shape());
   const std::int64_t outputs = w.shape()[transpose == kernels::Transpose::kYes ? 0 : 1];
   Tensor output = Tensor::empty(replace_last(input.value().shape(), outputs), w.dtype(), w.device());  // [..., out]
   kernels::linear_forward(output, input.value(), w, transpose, bias.is_defined() ? bias.value() : Tensor());
 
-  return record(output, {input, weight, bias},
-                [input, weight, bias = bias.without_value(), transpose](const Tensor& d_output) {
-                  if (input.requires_grad()) {
-                    const auto [d_input, write] = input.begin_gradient_write();
-                    kernels::linear_input_gradient(d_input, write, d_output, weight.value(), transpose);
-                  }
-                  if (weight.requires_grad()) {
-                    const auto [d_weight, write] = weight.begin_gradient_write();
-                    kernels::linear_weight_gradient(d_weight, write, input.value(), d_output, transpose);
-                  }
-                  if (bias.requires_grad()) {
-                    const auto [d_bias, write] = bias.begin_gradient_write();
-                    kernels::bias_gradient(d_bias, write, d_output);
-                  }
-                });
+  return record(
+      output, {input, weight, bias},
+      [input, weight = weight.without_value(), w, bias = bias.without_value(), transpose](const Tensor& d_output) {
+        if (input.requires_grad()) {
+          const auto [d_input, write] = input.begin_gradient_write();
+          kernels::linear_input_gradient(d_input, write, d_output, w, transpose);
+        }
+        if (weight.requires_grad()) {
+          const auto [d_weight, write] = weight.begin_gradient_write();
+          kernels::linear_weight_gradient(d_weight, write, input.value(), d_output, transpose);
+        }
+        if (bias.requires_grad()) {
+          const auto [d_bias, write] = bias.begin_gradient_write();
+          kernels::bias_gradient(d_bias, write, d_output);
+        }
+      });
 }
 
 }  // namespace

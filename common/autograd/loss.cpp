@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "autograd/autocast.hpp"
 #include "autograd/functions.hpp"
 #include "autograd/node.hpp"
 #include "kernels/elementwise.hpp"
@@ -33,7 +34,8 @@ struct RowLosses {
   Tensor losses;  // [R]
   double scale;   // 1 / number of rows with a target
 
-  RowLosses(const Tensor& targets, DType dtype) : losses(Tensor::empty({targets.count()}, dtype, targets.device())) {
+  RowLosses(const Tensor& targets, DType dtype)
+      : losses(Tensor::empty({targets.count()}, kernels::accumulation_dtype(dtype), targets.device())) {
     const auto ids = targets.span<std::int32_t>();
     const auto counted =
         static_cast<std::int64_t>(ids.size()) - std::count(ids.begin(), ids.end(), kernels::kIgnoredTarget);
@@ -44,23 +46,25 @@ struct RowLosses {
 
 // The head and loss with all logits in memory: backward runs the two products.
 Variable whole_head_cross_entropy(const Variable& hidden, const Variable& table, const Tensor& targets) {
-  const Tensor& x = hidden.value();                                                                         // [..., C]
-  const Tensor logits = Tensor::empty({targets.count(), table.value().shape()[0]}, x.dtype(), x.device());  // [R, V]
-  kernels::linear_forward(logits, x, table.value(), kernels::Transpose::kYes, Tensor());
+  const Tensor& x = hidden.value();                                                             // [..., C]
+  const Tensor w = weight_for_product(table, x.dtype());                                        // [V, C]
+  const Tensor logits = Tensor::empty({targets.count(), w.shape()[0]}, x.dtype(), x.device());  // [R, V]
+  kernels::linear_forward(logits, x, w, kernels::Transpose::kYes, Tensor());
   const RowLosses rows(targets, x.dtype());
   kernels::softmax_cross_entropy(rows.losses, logits, targets, rows.scale);
 
-  return record(rows.mean(), {hidden, table}, [hidden, table, d_logits = logits](const Tensor& d_loss) {
-    multiply_by(d_logits, d_loss);
-    if (hidden.requires_grad()) {
-      const auto [d_hidden, write] = hidden.begin_gradient_write();
-      kernels::linear_input_gradient(d_hidden, write, d_logits, table.value(), kernels::Transpose::kYes);
-    }
-    if (table.requires_grad()) {
-      const auto [d_table, write] = table.begin_gradient_write();
-      kernels::linear_weight_gradient(d_table, write, hidden.value(), d_logits, kernels::Transpose::kYes);
-    }
-  });
+  return record(rows.mean(), {hidden, table},
+                [hidden, table = table.without_value(), w, d_logits = logits](const Tensor& d_loss) {
+                  multiply_by(d_logits, d_loss);
+                  if (hidden.requires_grad()) {
+                    const auto [d_hidden, write] = hidden.begin_gradient_write();
+                    kernels::linear_input_gradient(d_hidden, write, d_logits, w, kernels::Transpose::kYes);
+                  }
+                  if (table.requires_grad()) {
+                    const auto [d_table, write] = table.begin_gradient_write();
+                    kernels::linear_weight_gradient(d_table, write, hidden.value(), d_logits, kernels::Transpose::kYes);
+                  }
+                });
 }
 
 // The head and loss some rows at a time: gradients are made in forward, backward hands them on.
@@ -73,7 +77,7 @@ Variable sliced_head_cross_entropy(const Variable& hidden, const Variable& table
   const auto d_hidden = borrow(hidden);  // [..., C]
   const auto d_table = borrow(table);    // [V, C]
   kernels::linear_cross_entropy(rows.losses, d_hidden->tensor, d_table->tensor, kernels::Write::kOverwrite,
-                                hidden.value(), table.value(), targets, rows.scale);
+                                hidden.value(), weight_for_product(table, hidden.value().dtype()), targets, rows.scale);
 
   return record(
       rows.mean(), {hidden, table},
@@ -87,7 +91,8 @@ Variable sliced_head_cross_entropy(const Variable& hidden, const Variable& table
 
 }  // namespace
 
-Variable mse_loss(const Variable& prediction, const Tensor& target) {
+Variable mse_loss(const Variable& given, const Tensor& target) {
+  const Variable prediction = cast(given, kernels::accumulation_dtype(given.value().dtype()));
   const Tensor& value = prediction.value();
   Tensor gradient = will_record({prediction}) ? empty_like(value) : Tensor();
   const double loss = kernels::mean_squared_error(gradient, value, target);
@@ -112,15 +117,16 @@ Variable cross_entropy(const Variable& logits, const Tensor& targets) {
   });
 }
 
-Variable head_cross_entropy(const Variable& hidden, const Variable& table, const Tensor& targets) {
+Variable head_cross_entropy(const Variable& given, const Variable& table, const Tensor& targets) {
+  const Variable hidden = product_operand(given);
   if (!will_record({hidden, table})) {
     const RowLosses rows(targets, hidden.value().dtype());
     kernels::linear_cross_entropy(rows.losses, Tensor(), Tensor(), kernels::Write::kOverwrite, hidden.value(),
-                                  table.value(), targets, rows.scale);
+                                  weight_for_product(table, hidden.value().dtype()), targets, rows.scale);
     return Variable(rows.mean());
   }
   const std::int64_t logits_bytes =
-      targets.count() * table.value().shape()[0] * static_cast<std::int64_t>(bytes_of(table.value().dtype()));
+      targets.count() * table.value().shape()[0] * static_cast<std::int64_t>(bytes_of(hidden.value().dtype()));
   return logits_bytes <= kLargestLogitsBytes ? whole_head_cross_entropy(hidden, table, targets)
                                              : sliced_head_cross_entropy(hidden, table, targets);
 }

@@ -45,6 +45,8 @@ struct Variable::Node {
   bool is_parameter = false;             ///< True: the fields below hold; false: those of an operation.
   std::string name;                      ///< Full name, for messages and checkpoints.
   Tensor value;                          ///< The elements; rebound by rebind_value().
+  Tensor rounded;                        ///< The bfloat16 copy that autocast multiplies with; undefined if never used.
+  bool is_rounded_current = false;       ///< Whether `rounded` is made from the present value.
   GradientObserver* observer = nullptr;  ///< Told when the gradient is final; may be null.
   std::weak_ptr<GradientLoan> loan;      ///< Who prepares a gradient in `gradient` while nothing is written to it.
 

@@ -1,4 +1,5 @@
 // What a transformer needs beside linear layers: embeddings, layer normalization, attention.
+#include "autograd/autocast.hpp"
 #include "autograd/dropout_site.hpp"
 #include "autograd/functions.hpp"
 #include "autograd/node.hpp"
@@ -80,8 +81,8 @@ ResidualNorm add_layer_norm(const Variable& input, Variable branch, const Variab
 Variable embedding(const Tensor& tokens, const Variable& token_table, const Variable& position_table) {
   require(tokens.shape().rank() == 2, "autograd: embedding needs tokens [B, T], not ", tokens.shape());
   const Tensor& table = token_table.value();  // [V, C]
-  Tensor output = Tensor::empty({tokens.shape()[0], tokens.shape()[1], table.shape()[-1]}, table.dtype(),
-                                table.device());  // [B, T, C]
+  Tensor output = Tensor::empty({tokens.shape()[0], tokens.shape()[1], table.shape()[-1]},
+                                activation_dtype(table.dtype()), table.device());  // [B, T, C]
   kernels::embedding_forward(output, tokens, table, position_table.is_defined() ? position_table.value() : Tensor());
 
   return record(output, {token_table, position_table},
@@ -105,7 +106,8 @@ Variable attention(const Variable& qkv, std::int64_t head_count, const kernels::
   const int heads = static_cast<int>(head_count);
   const Tensor output = Tensor::empty({samples, positions, channels}, packed.dtype(), packed.device());  // [B, T, C]
   const Tensor log_sum_exp =
-      Tensor::empty({samples, head_count, positions}, packed.dtype(), packed.device());  // [B, H, T]
+      Tensor::empty({samples, head_count, positions}, kernels::accumulation_dtype(packed.dtype()),
+                    packed.device());  // [B, H, T]
   kernels::causal_attention_forward(output, log_sum_exp, packed, heads, dropout);
 
   return record(output, {qkv}, [qkv, output, log_sum_exp, heads, site = DropoutSite(dropout)](const Tensor& d_output) {

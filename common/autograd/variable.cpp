@@ -105,7 +105,10 @@ void Variable::rebind_value(Tensor storage_view) const {
   require_same_layout(parameter, storage_view, "rebind_value()");
   storage_view.copy_from(parameter.value);
   parameter.value = std::move(storage_view);
+  value_changed();
 }
+
+void Variable::value_changed() const { require_parameter(node_, "value_changed()").is_rounded_current = false; }
 
 void Variable::rebind_gradient(Tensor storage_view) const {
   Node& parameter = require_parameter(node_, "rebind_gradient()");

@@ -7,11 +7,16 @@
 
 namespace lockstep::kernels {
 
-/// out[i] = value.
+/// out[i] = value. Not for bfloat16.
 void fill(const Tensor& out, double value);
 
 /// out = input; the same dtype. @cost One read, one write.
 void copy(const Tensor& out, const Tensor& input);
+
+/// out = input, from float32 to bfloat16 (rounded to nearest, ties to even) or back (exact).
+/// @param out    float32 or bfloat16.
+/// @param input  float32 or bfloat16.
+void cast(const Tensor& out, const Tensor& input);
 
 /// out = a + b.
 void add(const Tensor& out, const Tensor& a, const Tensor& b);
@@ -22,7 +27,7 @@ void add_scaled(const Tensor& out, double factor, const Tensor& input);
 /// out *= factor.
 void scale(const Tensor& out, double factor);
 
-/// out[r, c] = input[r, c] + bias[c].
+/// out[r, c] = input[r, c] + bias[c]. Not for bfloat16.
 /// @param out    [..., C].
 /// @param input  [..., C].
 /// @param bias   [C].

@@ -6,9 +6,13 @@
 
 namespace lockstep::kernels {
 
+/// Whether products of bfloat16 matrices run on bfloat16 instructions. Otherwise the same rounding is emulated in
+/// float32: no faster than float32, and float32 copies of the operands for as long as the product runs.
+[[nodiscard]] bool has_bfloat16_products() noexcept;
+
 /// out = op(a) op(b), or out += op(a) op(b).
 ///
-/// @param out          [M, N].
+/// @param out          [M, N]; where `a` and `b` are bfloat16, float32 or bfloat16.
 /// @param a            [M, K], or [K, M] with Transpose::kYes.
 /// @param a_transpose  How `a` is stored.
 /// @param b            [K, N], or [N, K] with Transpose::kYes.
@@ -24,7 +28,7 @@ void matmul(const Tensor& out, const Tensor& a, Transpose a_transpose, const Ten
 /// @param input             [..., K].
 /// @param weight            [K, N] (GPT-2's Conv1D), or [N, K] with Transpose::kYes (PyTorch's Linear).
 /// @param weight_transpose  How `weight` is stored.
-/// @param bias              [N], or undefined for none.
+/// @param bias              [N], or undefined for none; float32 where the others are bfloat16.
 void linear_forward(const Tensor& out, const Tensor& input, const Tensor& weight, Transpose weight_transpose,
                     const Tensor& bias);
 
@@ -40,7 +44,7 @@ void linear_input_gradient(const Tensor& input_gradient, Write write, const Tens
 
 /// The gradient of linear_forward with respect to its weight: input^T out_gradient (or its transpose).
 ///
-/// @param weight_gradient   As `weight` in linear_forward.
+/// @param weight_gradient   As `weight` in linear_forward; float32 where the others are bfloat16.
 /// @param write             Overwrite, or add to `weight_gradient`.
 /// @param input             [..., K].
 /// @param out_gradient      [..., N].
@@ -50,7 +54,7 @@ void linear_weight_gradient(const Tensor& weight_gradient, Write write, const Te
 
 /// The gradient of a bias: the sum over rows.
 ///
-/// @param bias_gradient  [N].
+/// @param bias_gradient  [N]; float32 where `out_gradient` is bfloat16.
 /// @param write          Overwrite, or add to `bias_gradient`.
 /// @param out_gradient   [..., N].
 void bias_gradient(const Tensor& bias_gradient, Write write, const Tensor& out_gradient);

@@ -6,6 +6,9 @@
 /// - Outputs come first. They are allocated by the caller and may not overlap inputs unless a function says so.
 /// - Tensors are float32 or float64 (all of one call alike; float64 is for gradient checks and is not fast), token ids
 ///   int32. A tensor of rank above 2 counts as a matrix [rows, last dimension] where a matrix is asked for.
+/// - Activations and their gradients may be bfloat16 wherever a description does not exclude it. Then the weight matrix
+///   of a product is bfloat16 too, and everything else (other parameters, gradients of parameters, statistics, losses)
+///   is float32: accumulation_dtype(). Arithmetic is float32; a result is rounded once, when it is stored.
 /// - A shape, type or device that does not fit is a ContractError that names the operation and the shapes.
 /// - Results repeat bit for bit for one build, machine and number of threads. All operations but those built on
 ///   oneDNN's or Eigen's matrix products also do not depend on the number of threads: work is divided into blocks of

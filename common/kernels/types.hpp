@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <span>
 
+#include "base/dtype.hpp"
+
 namespace lockstep::kernels {
 
 /// Whether an output replaces what is there or is added to it. A first gradient contribution overwrites, so that
@@ -12,6 +14,12 @@ enum class Write { kOverwrite, kAdd };
 
 /// Whether a matrix is used as stored or with rows and columns exchanged.
 enum class Transpose { kNo, kYes };
+
+/// The type of what is computed from elements of `dtype` and is no activation (statistics, losses, gradients of
+/// parameters): float32 for bfloat16, else `dtype`.
+[[nodiscard]] constexpr DType accumulation_dtype(DType dtype) noexcept {
+  return dtype == DType::kBFloat16 ? DType::kFloat32 : dtype;
+}
 
 /// Which elements a dropout drops: a pure function of (key, sample id, element within the sample), so that the same
 /// global batch draws the same mask however it is divided over ranks, micro-batches and threads; nothing is stored.

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "autograd/autocast.hpp"
 #include "autograd/functions.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -156,7 +157,8 @@ Variable Gpt::logits(const Tensor& inputs, Positions positions) const {
   const autograd::NoGradGuard no_grad;
   Variable x = hidden(inputs, {});                                            // [B, T, C]
   if (positions == Positions::kLast) x = Variable(last_position(x.value()));  // [B, C]
-  return autograd::linear(x, wte_.weight(), {});
+  const Variable scores = autograd::linear(x, wte_.weight(), {});
+  return autograd::cast(scores, kernels::accumulation_dtype(scores.value().dtype()));
 }
 
 Variable Gpt::hidden(const Tensor& inputs, const ForwardContext& context) const {

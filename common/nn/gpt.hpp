@@ -58,7 +58,7 @@ class Gpt : public Module {
   enum class Positions { kAll, kLast };
   /// Scores of the next token, without dropout and without recording a graph: for evaluation and text generation.
   /// @param inputs  [B, T] int32.
-  /// @return        [B, T, V], or [B, V] for the last position only.
+  /// @return        [B, T, V], or [B, V] for the last position only; never bfloat16.
   [[nodiscard]] autograd::Variable logits(const Tensor& inputs, Positions positions = Positions::kAll) const;
 
  private:

@@ -12,6 +12,7 @@ void Optimizer::step(double learning_rate) {
       const autograd::Variable& parameter = named.parameter;
       if (parameter.has_gradient()) {
         update({parameter.value(), parameter.gradient(), index, learning_rate, group.weight_decay});
+        parameter.value_changed();
       }
       ++index;
     }

@@ -1,6 +1,6 @@
 // Times whole training steps (loss, backward, clipping, AdamW) of a model in one process, on random tokens. Not part of
 // the test suite.
-//   OMP_NUM_THREADS=2 ./train_step_bench [tiny|small|tutorial|124m] [steps]
+//   OMP_NUM_THREADS=2 ./train_step_bench [tiny|small|tutorial|124m] [steps] [fp32|bf16]
 #include <sys/resource.h>
 #include <time.h>
 
@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "autograd/autocast.hpp"
 #include "base/philox.hpp"
 #include "device/storage.hpp"
 #include "nn/gpt.hpp"
@@ -41,7 +42,8 @@ Tensor random_tokens(const nn::GptConfig& config, std::uint64_t key) {
   return Tensor::from<std::int32_t>(ids, {config.batch_size, config.context_length});
 }
 
-void run(const std::string& name, int steps) {
+void run(const std::string& name, int steps, bool is_bfloat16) {
+  const autograd::Autocast autocast(is_bfloat16);
   const nn::GptConfig config = nn::GptConfig::named(name);
   nn::Gpt model(config, 1);
   optim::AdamW optimizer(nn::weight_decay_groups(model, 0.1), {.beta2 = 0.95});
@@ -77,7 +79,8 @@ void run(const std::string& name, int steps) {
 
 int main(int argc, char** argv) {
   try {
-    run(argc > 1 ? argv[1] : "tiny", argc > 2 ? std::max(1, std::atoi(argv[2])) : 20);
+    run(argc > 1 ? argv[1] : "tiny", argc > 2 ? std::max(1, std::atoi(argv[2])) : 20,
+        argc > 3 && std::string(argv[3]) == "bf16");
   } catch (const std::exception& error) {
     std::cerr << "train_step_bench: " << error.what() << '\n';
     return 1;

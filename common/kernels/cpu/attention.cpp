@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kernels/cpu/bfloat16.hpp"
 #include "kernels/cpu/check.hpp"
 #include "kernels/cpu/dropout_factors.hpp"
 #include "kernels/cpu/parallel.hpp"
@@ -23,15 +24,16 @@ constexpr std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-/// Sizes and pointers of one call.
-template <typename T>
+/// Sizes and pointers of one call. S is how activations are stored, T what is computed with.
+template <typename S>
 struct Problem {
+  using T = Compute<S>;
   std::int64_t samples, length, channels, heads, head_size;
   std::int64_t padded_length, padded_head_size;  // Tp, Dp
   std::int64_t block_rows;                       // rows of a panel; depends on T only
   T scale;
   const DropoutMask& dropout;
-  const T* qkv;
+  const S* qkv;
 
   Problem(std::string_view operation, const Tensor& packed, int head_count, const DropoutMask& mask)
       : samples(packed.shape()[0]),
@@ -44,7 +46,7 @@ struct Problem {
         block_rows(std::clamp<std::int64_t>(32768 / padded_length / 16 * 16, 16, 64)),
         scale(static_cast<T>(1.0 / std::sqrt(static_cast<double>(head_size)))),
         dropout(mask),
-        qkv(data_of<T>(packed)) {
+        qkv(data_of<S>(packed)) {
     require_mask(operation, mask, samples);
   }
 
@@ -56,7 +58,8 @@ void require_attention(std::string_view operation, const Tensor& qkv, int heads,
   require(qkv.shape().rank() == 3 && heads > 0 && qkv.shape()[2] % (3 * std::int64_t{heads}) == 0, operation,
           ": qkv must be [B, T, 3C] with C divisible by ", heads, " heads, not ", qkv.shape());
   require_count(operation, "out", out, qkv.count() / 3, qkv.dtype());
-  require_count(operation, "log_sum_exp", log_sum_exp, qkv.shape()[0] * heads * qkv.shape()[1], qkv.dtype());
+  require_count(operation, "log_sum_exp", log_sum_exp, qkv.shape()[0] * heads * qkv.shape()[1],
+                accumulation_dtype(qkv.dtype()));
 }
 
 /// Scratch of one task, carved from one allocation.
@@ -73,11 +76,11 @@ class Scratch {
 };
 
 /// to[Tp, Dp] = factor * from[T, D] with row stride `from_stride`, zeros around it.
-template <typename T>
-void pack(T* to, const Problem<T>& p, const T* from, std::int64_t from_stride, T factor = T{1}) {
+template <typename S, typename T = Compute<S>>
+void pack(T* to, const Problem<S>& p, const S* from, std::int64_t from_stride, T factor = T{1}) {
   for (std::int64_t t = 0; t < p.length; ++t) {
     T* const row = to + t * p.padded_head_size;
-    const T* const source = from + t * from_stride;
+    const S* const source = from + t * from_stride;
     for_each_vector<T>(p.head_size,
                        [=](std::int64_t d, auto lanes) { store(row + d, factor * load(source + d, lanes)); });
   }
@@ -85,8 +88,8 @@ void pack(T* to, const Problem<T>& p, const T* from, std::int64_t from_stride, T
 }
 
 /// to[Dp, Tp] = from[Tp, Dp]^T.
-template <typename T>
-void transpose(T* to, const T* from, const Problem<T>& p) {
+template <typename S, typename T = Compute<S>>
+void transpose(T* to, const T* from, const Problem<S>& p) {
   for (std::int64_t t = 0; t < p.padded_length; t += kLanes<T>) {
     for (std::int64_t d = 0; d < p.padded_head_size; d += kLanes<T>) {
       transpose_square(to + d * p.padded_length + t, p.padded_length, from + t * p.padded_head_size + d,
@@ -96,10 +99,10 @@ void transpose(T* to, const T* from, const Problem<T>& p) {
 }
 
 /// Writes `rows` rows [rows, D] of `from` [rows, Dp] to rows of stride `to_stride`.
-template <typename T>
-void unpack(T* to, std::int64_t to_stride, const T* from, std::int64_t rows, const Problem<T>& p, T factor = T{1}) {
+template <typename S, typename T = Compute<S>>
+void unpack(S* to, std::int64_t to_stride, const T* from, std::int64_t rows, const Problem<S>& p, T factor = T{1}) {
   for (std::int64_t t = 0; t < rows; ++t) {
-    T* const row = to + t * to_stride;
+    S* const row = to + t * to_stride;
     const T* const source = from + t * p.padded_head_size;
     for_each_vector<T>(p.head_size,
                        [=](std::int64_t d, auto lanes) { store(row + d, factor * load(source + d), lanes); });
@@ -107,8 +110,8 @@ void unpack(T* to, std::int64_t to_stride, const T* from, std::int64_t rows, con
 }
 
 /// Multiplies a row of probabilities [0, count) by their dropout factors.
-template <typename T>
-void drop_row(T* row, const Problem<T>& p, std::int64_t sample, std::int64_t head, std::int64_t i) {
+template <typename S, typename T = Compute<S>>
+void drop_row(T* row, const Problem<S>& p, std::int64_t sample, std::int64_t head, std::int64_t i) {
   T factors[256];
   const std::int64_t first = (head * p.length + i) * p.length;
   for (std::int64_t j = 0; j <= i; j += 256) {
@@ -148,14 +151,14 @@ inline std::pair<T, T> exponentiate_row(T* row, std::int64_t i, std::int64_t col
   return {highest, sum_of<T>(sums)};
 }
 
-template <typename T>
-void forward_head(const Problem<T>& p, std::int64_t sample, std::int64_t head, T* out, T* log_sum_exp) {
+template <typename S, typename T = Compute<S>>
+void forward_head(const Problem<S>& p, std::int64_t sample, std::int64_t head, S* out, T* log_sum_exp) {
   const std::int64_t Tp = p.padded_length, Dp = p.padded_head_size, stride = 3 * p.channels;
   Scratch<T> scratch(4 * Tp * Dp + kTileRows * (Tp + Dp));
   T *const q = scratch.take(Tp * Dp), *const k = scratch.take(Tp * Dp), *const v = scratch.take(Tp * Dp);
   T* const k_transposed = scratch.take(Tp * Dp);
   T *const panel = scratch.take(kTileRows * Tp), *const rows_out = scratch.take(kTileRows * Dp);
-  const T* const packed = p.qkv + sample * p.length * stride + head * p.head_size;
+  const S* const packed = p.qkv + sample * p.length * stride + head * p.head_size;
   pack(q, p, packed, stride, p.scale);
   pack(k, p, packed + p.channels, stride);
   pack(v, p, packed + 2 * p.channels, stride);
@@ -179,16 +182,18 @@ void forward_head(const Problem<T>& p, std::int64_t sample, std::int64_t head, T
 }
 
 /// Scratch and sizes of the backward pass of one head.
-template <typename T>
+template <typename S>
 struct BackwardHead {
-  const Problem<T>& p;
+  using T = Compute<S>;
+
+  const Problem<S>& p;
   std::int64_t sample, head, Tp, Dp;
   Scratch<T> scratch;
   T *q, *k, *v, *k_transposed, *v_transposed, *out_gradient, *q_gradient, *k_gradient, *v_gradient;
   T *delta, *log_sum_exp;              // [Tp]; delta[i] = out_gradient[i] . out[i]
   T *probabilities, *score_gradients;  // [block_rows, Tp]
 
-  BackwardHead(const Problem<T>& problem, std::int64_t sample_index, std::int64_t head_index)
+  BackwardHead(const Problem<S>& problem, std::int64_t sample_index, std::int64_t head_index)
       : p(problem),
         sample(sample_index),
         head(head_index),
@@ -205,9 +210,9 @@ struct BackwardHead {
     score_gradients = scratch.take(p.block_rows * Tp);
   }
 
-  void load_inputs(const T* out_gradients, const T* out, const T* saved) {
+  void load_inputs(const S* out_gradients, const S* out, const T* saved) {
     const std::int64_t stride = 3 * p.channels;
-    const T* const packed = p.qkv + sample * p.length * stride + head * p.head_size;
+    const S* const packed = p.qkv + sample * p.length * stride + head * p.head_size;
     pack(q, p, packed, stride, p.scale);
     pack(k, p, packed + p.channels, stride);
     pack(v, p, packed + 2 * p.channels, stride);
@@ -219,7 +224,7 @@ struct BackwardHead {
     std::copy_n(saved, p.length, log_sum_exp);
     for (std::int64_t i = 0; i < p.length; ++i) {
       Vector<T> products{};
-      const T *const dy = out_gradients + i * p.channels, *const y = out + i * p.channels;
+      const S *const dy = out_gradients + i * p.channels, *const y = out + i * p.channels;
       for_each_vector<T>(p.head_size,
                          [&](std::int64_t d, auto lanes) { products += load(dy + d, lanes) * load(y + d, lanes); });
       delta[i] = sum_of<T>(products);
@@ -261,12 +266,12 @@ struct BackwardHead {
     }
   }
 
-  void run(T* qkv_gradient) {
+  void run(S* qkv_gradient) {
     for (std::int64_t begin = 0; begin < p.length; begin += p.block_rows) {
       run_block(begin, std::min(round_up(p.length, kTileRows), begin + p.block_rows));
     }
     const std::int64_t stride = 3 * p.channels;
-    T* const to = qkv_gradient + sample * p.length * stride + head * p.head_size;
+    S* const to = qkv_gradient + sample * p.length * stride + head * p.head_size;
     unpack(to, stride, q_gradient, p.length, p, p.scale);
     unpack(to + p.channels, stride, k_gradient, p.length, p);  // q carries the scale
     unpack(to + 2 * p.channels, stride, v_gradient, p.length, p);
@@ -277,13 +282,14 @@ struct BackwardHead {
 
 void causal_attention_forward(const Tensor& out, const Tensor& log_sum_exp, const Tensor& qkv, int heads,
                               const DropoutMask& dropout) {
-  on_device_and_type("causal_attention_forward", qkv, [&](auto zero) {
-    using T = decltype(zero);
+  on_device_and_storage_type("causal_attention_forward", qkv, [&](auto zero) {
+    using S = decltype(zero);
+    using T = Compute<S>;
     require_attention("causal_attention_forward", qkv, heads, out, log_sum_exp);
-    const Problem<T> p("causal_attention_forward", qkv, heads, dropout);
+    const Problem<S> p("causal_attention_forward", qkv, heads, dropout);
     parallel_tasks(p.samples * p.heads, p.elements(), [&](std::int64_t task) {
       const std::int64_t sample = task / p.heads, head = task % p.heads;
-      forward_head(p, sample, head, data_of<T>(out) + sample * p.length * p.channels + head * p.head_size,
+      forward_head(p, sample, head, data_of<S>(out) + sample * p.length * p.channels + head * p.head_size,
                    data_of<T>(log_sum_exp) + task * p.length);
     });
   });
@@ -291,19 +297,20 @@ void causal_attention_forward(const Tensor& out, const Tensor& log_sum_exp, cons
 
 void causal_attention_backward(const Tensor& qkv_gradient, const Tensor& out_gradient, const Tensor& out,
                                const Tensor& log_sum_exp, const Tensor& qkv, int heads, const DropoutMask& dropout) {
-  on_device_and_type("causal_attention_backward", qkv, [&](auto zero) {
-    using T = decltype(zero);
+  on_device_and_storage_type("causal_attention_backward", qkv, [&](auto zero) {
+    using S = decltype(zero);
+    using T = Compute<S>;
     require_attention("causal_attention_backward", qkv, heads, out, log_sum_exp);
     require_like("causal_attention_backward", "qkv gradient", qkv_gradient, qkv);
     require_like("causal_attention_backward", "out gradient", out_gradient, out);
-    const Problem<T> p("causal_attention_backward", qkv, heads, dropout);
+    const Problem<S> p("causal_attention_backward", qkv, heads, dropout);
     parallel_tasks(p.samples * p.heads, p.elements(), [&](std::int64_t task) {
       const std::int64_t sample = task / p.heads, head = task % p.heads;
       const std::int64_t offset = sample * p.length * p.channels + head * p.head_size;
-      BackwardHead<T> backward(p, sample, head);
-      backward.load_inputs(data_of<T>(out_gradient) + offset, data_of<T>(out) + offset,
+      BackwardHead<S> backward(p, sample, head);
+      backward.load_inputs(data_of<S>(out_gradient) + offset, data_of<S>(out) + offset,
                            data_of<T>(log_sum_exp) + task * p.length);
-      backward.run(data_of<T>(qkv_gradient));
+      backward.run(data_of<S>(qkv_gradient));
     });
   });
 }

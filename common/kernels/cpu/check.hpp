@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/error.hpp"
+#include "kernels/types.hpp"
 #include "tensor/tensor.hpp"
 
 namespace lockstep::kernels {
@@ -52,6 +53,14 @@ void on_device_and_type(std::string_view operation, const Tensor& tensor, const 
     require(tensor.dtype() == DType::kFloat64, operation, ": needs float32 or float64, not ", tensor.dtype());
     body(double{});
   }
+}
+
+/// As on_device_and_type(), for operations whose tensors may be stored in bfloat16 too: body(BFloat16{}).
+template <typename Body>
+void on_device_and_storage_type(std::string_view operation, const Tensor& tensor, const Body& body) {
+  const bool is_bfloat16 = tensor.is_defined() && tensor.device().is_cpu() && tensor.dtype() == DType::kBFloat16;
+  if (is_bfloat16) return body(BFloat16{});
+  on_device_and_type(operation, tensor, body);
 }
 
 }  // namespace lockstep::kernels

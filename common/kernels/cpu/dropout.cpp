@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "kernels/cpu/bfloat16.hpp"
 #include "kernels/cpu/dropout_factors.hpp"
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/elementwise.hpp"
@@ -12,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kDropoutBlock = 1024;  // elements per task
 
-/// Runs body(i, factor) for all elements of [B, ...] in blocks of one sample.
+/// Runs body(i, factors, lanes) for all vectors of [B, ...] in blocks of one sample.
 template <typename T, typename Body>
 void for_each_factor(const Tensor& tensor, const DropoutMask& mask, const Body& body) {
   const std::int64_t samples = tensor.shape()[0];
@@ -26,8 +27,8 @@ void for_each_factor(const Tensor& tensor, const DropoutMask& mask, const Body& 
     std::array<T, kDropoutBlock> factors;
     dropout_factors(factors.data(), mask, mask.sample_ids[static_cast<std::size_t>(sample)], first, count);
     const std::int64_t begin = sample * sample_count + first;
-#pragma GCC ivdep
-    for (std::int64_t i = 0; i < count; ++i) body(begin + i, factors[static_cast<std::size_t>(i)]);
+    for_each_vector<T>(count,
+                       [&](std::int64_t i, auto lanes) { body(begin + i, load(factors.data() + i, lanes), lanes); });
   });
 }
 
@@ -40,17 +41,25 @@ std::uint64_t dropout_key(std::uint64_t seed, std::int64_t step, std::uint64_t l
 void dropout_forward(const Tensor& out, const Tensor& input, const DropoutMask& mask, const Tensor& residual) {
   require_like("dropout_forward", "input", input, out);
   if (!mask.is_active()) return residual.is_defined() ? add(out, residual, input) : copy(out, input);
-  on_device_and_type("dropout_forward", out, [&](auto zero) {
-    using T = decltype(zero);
+  on_device_and_storage_type("dropout_forward", out, [&](auto zero) {
+    using S = decltype(zero);
+    using T = Compute<S>;
     require_mask("dropout_forward", mask, out.shape()[0]);
-    T* const to = data_of<T>(out);
-    const T* const from = data_of<T>(input);
+    S* const to = data_of<S>(out);
+    const S* const from = data_of<S>(input);
+    const auto thinned = [=](std::int64_t i, Vector<T> factors, auto lanes) {
+      return dropped_lanes<T>(load(from + i, lanes), factors);
+    };
     if (residual.is_defined()) {
       require_like("dropout_forward", "residual", residual, out);
-      const T* const kept = data_of<T>(residual);
-      for_each_factor<T>(out, mask, [=](std::int64_t i, T factor) { to[i] = kept[i] + dropped(from[i], factor); });
+      const S* const kept = data_of<S>(residual);
+      for_each_factor<T>(out, mask, [=](std::int64_t i, Vector<T> factors, auto lanes) {
+        store(to + i, load(kept + i, lanes) + thinned(i, factors, lanes), lanes);
+      });
     } else {
-      for_each_factor<T>(out, mask, [=](std::int64_t i, T factor) { to[i] = dropped(from[i], factor); });
+      for_each_factor<T>(out, mask, [=](std::int64_t i, Vector<T> factors, auto lanes) {
+        store(to + i, thinned(i, factors, lanes), lanes);
+      });
     }
   });
 }

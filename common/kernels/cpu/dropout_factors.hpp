@@ -12,6 +12,7 @@
 
 #include "base/philox.hpp"
 #include "kernels/cpu/check.hpp"
+#include "kernels/cpu/simd.hpp"
 #include "kernels/types.hpp"
 
 namespace lockstep::kernels {
@@ -85,6 +86,11 @@ void dropout_factors(T* factors, const DropoutMask& mask, std::int64_t sample_id
 template <typename T>
 [[nodiscard]] T dropped(T value, T factor) {
   return factor == T{0} ? T{0} : value * factor;
+}
+
+template <typename T>
+[[nodiscard]] Vector<T> dropped_lanes(Vector<T> values, Vector<T> factors) {
+  return factors == T{0} ? Vector<T>{} : values * factors;
 }
 
 /// @throws ContractError  The mask does not fit a tensor of `samples` samples.

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "kernels/cpu/bfloat16.hpp"
 #include "kernels/cpu/check.hpp"
 #include "kernels/cpu/parallel.hpp"
 
@@ -17,6 +18,14 @@ void for_each_element(std::int64_t count, const Body& body) {
   parallel_blocks(count, kBlock, count, [&](std::int64_t begin, std::int64_t end) {
 #pragma GCC ivdep  // an output may be an input, element on the same element
     for (std::int64_t i = begin; i < end; ++i) body(i);
+  });
+}
+
+/// Runs body(offset, lanes) for each vector of `count` elements stored as S; an output may be an input.
+template <typename S, typename Body>
+void for_each_vector_of(std::int64_t count, const Body& body) {
+  parallel_blocks(count, kBlock, count, [&](std::int64_t begin, std::int64_t end) {
+    for_each_vector<Compute<S>>(end - begin, [&](std::int64_t i, auto lanes) { body(begin + i, lanes); });
   });
 }
 
@@ -42,32 +51,55 @@ void copy(const Tensor& out, const Tensor& input) {
   });
 }
 
+void cast(const Tensor& out, const Tensor& input) {
+  if (out.dtype() == input.dtype()) return copy(out, input);
+  on_device_and_storage_type("cast", out, [&](auto zero) {
+    using To = decltype(zero);
+    using From = std::conditional_t<std::is_same_v<To, BFloat16>, float, BFloat16>;
+    require(input.is_defined() && out.dtype() != DType::kFloat64 && input.dtype() == dtype_of<From> &&
+                input.count() == out.count(),
+            "cast: ", input.dtype(), " ", input.shape(), " cannot become ", out.dtype(), " ", out.shape());
+    To* const to = data_of<To>(out);
+    const From* const from = data_of<From>(input);
+    if constexpr (std::is_same_v<Compute<To>, float>) {
+      for_each_vector_of<float>(out.count(),
+                                [=](std::int64_t i, auto lanes) { store(to + i, load(from + i, lanes), lanes); });
+    }
+  });
+}
+
 void add(const Tensor& out, const Tensor& a, const Tensor& b) {
-  on_device_and_type("add", out, [&](auto zero) {
-    using T = decltype(zero);
+  on_device_and_storage_type("add", out, [&](auto zero) {
+    using S = decltype(zero);
     require_like("add", "a", a, out);
     require_like("add", "b", b, out);
-    T* const to = data_of<T>(out);
-    const T *const left = data_of<T>(a), *const right = data_of<T>(b);
-    for_each_element(out.count(), [=](std::int64_t i) { to[i] = left[i] + right[i]; });
+    S* const to = data_of<S>(out);
+    const S *const left = data_of<S>(a), *const right = data_of<S>(b);
+    for_each_vector_of<S>(out.count(), [=](std::int64_t i, auto lanes) {
+      store(to + i, load(left + i, lanes) + load(right + i, lanes), lanes);
+    });
   });
 }
 
 void add_scaled(const Tensor& out, double factor, const Tensor& input) {
-  on_device_and_type("add_scaled", out, [&](auto zero) {
-    using T = decltype(zero);
+  on_device_and_storage_type("add_scaled", out, [&](auto zero) {
+    using S = decltype(zero);
     require_like("add_scaled", "input", input, out);
-    T* const to = data_of<T>(out);
-    const T* const from = data_of<T>(input);
-    for_each_element(out.count(), [=, scale = static_cast<T>(factor)](std::int64_t i) { to[i] += scale * from[i]; });
+    S* const to = data_of<S>(out);
+    const S* const from = data_of<S>(input);
+    for_each_vector_of<S>(out.count(), [=, scale = static_cast<Compute<S>>(factor)](std::int64_t i, auto lanes) {
+      store(to + i, load(to + i, lanes) + scale * load(from + i, lanes), lanes);
+    });
   });
 }
 
 void scale(const Tensor& out, double factor) {
-  on_device_and_type("scale", out, [&](auto zero) {
-    using T = decltype(zero);
-    T* const to = data_of<T>(out);
-    for_each_element(out.count(), [=, scale = static_cast<T>(factor)](std::int64_t i) { to[i] *= scale; });
+  on_device_and_storage_type("scale", out, [&](auto zero) {
+    using S = decltype(zero);
+    S* const to = data_of<S>(out);
+    for_each_vector_of<S>(out.count(), [=, scale = static_cast<Compute<S>>(factor)](std::int64_t i, auto lanes) {
+      store(to + i, load(to + i, lanes) * scale, lanes);
+    });
   });
 }
 
@@ -89,29 +121,30 @@ void add_bias(const Tensor& out, const Tensor& input, const Tensor& bias) {
 }
 
 void relu_forward(const Tensor& out, const Tensor& input) {
-  on_device_and_type("relu_forward", out, [&](auto zero) {
-    using T = decltype(zero);
+  on_device_and_storage_type("relu_forward", out, [&](auto zero) {
+    using S = decltype(zero);
     require_like("relu_forward", "input", input, out);
-    T* const to = data_of<T>(out);
-    const T* const from = data_of<T>(input);
-    // The comparison is this way round so that NaN stays NaN.
-    for_each_element(out.count(), [=](std::int64_t i) { to[i] = from[i] <= T{0} ? T{0} : from[i]; });
+    S* const to = data_of<S>(out);
+    const S* const from = data_of<S>(input);
+    for_each_vector_of<S>(out.count(), [=](std::int64_t i, auto lanes) {
+      const auto value = load(from + i, lanes);  // the comparison is this way round so that NaN stays NaN
+      store(to + i, value <= Compute<S>{0} ? Vector<Compute<S>>{} : value, lanes);
+    });
   });
 }
 
 void relu_backward(const Tensor& input_gradient, Write write, const Tensor& out_gradient, const Tensor& out) {
-  on_device_and_type("relu_backward", input_gradient, [&](auto zero) {
-    using T = decltype(zero);
+  on_device_and_storage_type("relu_backward", input_gradient, [&](auto zero) {
+    using S = decltype(zero);
+    using T = Compute<S>;
     require_like("relu_backward", "out gradient", out_gradient, input_gradient);
     require_like("relu_backward", "out", out, input_gradient);
-    T* const to = data_of<T>(input_gradient);
-    const T *const from = data_of<T>(out_gradient), *const result = data_of<T>(out);
-    const auto gradient = [=](std::int64_t i) { return result[i] <= T{0} ? T{0} : from[i]; };
-    if (write == Write::kAdd) {
-      for_each_element(out.count(), [=](std::int64_t i) { to[i] += gradient(i); });
-    } else {
-      for_each_element(out.count(), [=](std::int64_t i) { to[i] = gradient(i); });
-    }
+    S* const to = data_of<S>(input_gradient);
+    const S *const from = data_of<S>(out_gradient), *const result = data_of<S>(out);
+    for_each_vector_of<S>(out.count(), [=](std::int64_t i, auto lanes) {
+      const Vector<T> gradient = load(result + i, lanes) <= T{0} ? Vector<T>{} : load(from + i, lanes);
+      store(to + i, write == Write::kAdd ? load(to + i, lanes) + gradient : gradient, lanes);
+    });
   });
 }
 

@@ -1,9 +1,9 @@
 #include <cmath>
 #include <numbers>
 
+#include "kernels/cpu/bfloat16.hpp"
 #include "kernels/cpu/check.hpp"
 #include "kernels/cpu/parallel.hpp"
-#include "kernels/cpu/simd.hpp"
 #include "kernels/elementwise.hpp"
 
 namespace lockstep::kernels {
@@ -32,11 +32,12 @@ Vector<T> gelu_slope(Vector<T> x) {
 }  // namespace
 
 void gelu_forward(const Tensor& out, const Tensor& input) {
-  on_device_and_type("gelu_forward", out, [&](auto zero) {
-    using T = decltype(zero);
+  on_device_and_storage_type("gelu_forward", out, [&](auto zero) {
+    using S = decltype(zero);
+    using T = Compute<S>;
     require_like("gelu_forward", "input", input, out);
-    T* const to = data_of<T>(out);
-    const T* const from = data_of<T>(input);
+    S* const to = data_of<S>(out);
+    const S* const from = data_of<S>(input);
     parallel_blocks(out.count(), kBlock, out.count(), [=](std::int64_t begin, std::int64_t end) {
       for_each_vector<T>(end - begin, [=, y = to + begin, x = from + begin](std::int64_t i, auto lanes) {
         const Vector<T> values = load(x + i, lanes);
@@ -47,12 +48,13 @@ void gelu_forward(const Tensor& out, const Tensor& input) {
 }
 
 void gelu_backward(const Tensor& input_gradient, Write write, const Tensor& out_gradient, const Tensor& input) {
-  on_device_and_type("gelu_backward", input_gradient, [&](auto zero) {
-    using T = decltype(zero);
+  on_device_and_storage_type("gelu_backward", input_gradient, [&](auto zero) {
+    using S = decltype(zero);
+    using T = Compute<S>;
     require_like("gelu_backward", "out gradient", out_gradient, input_gradient);
     require_like("gelu_backward", "input", input, input_gradient);
-    T* const to = data_of<T>(input_gradient);
-    const T *const from = data_of<T>(out_gradient), *const x = data_of<T>(input);
+    S* const to = data_of<S>(input_gradient);
+    const S *const from = data_of<S>(out_gradient), *const x = data_of<S>(input);
     parallel_blocks(input.count(), kBlock, input.count(), [=](std::int64_t begin, std::int64_t end) {
       for_each_vector<T>(end - begin, [&, dx = to + begin](std::int64_t i, auto lanes) {
         const Vector<T> gradient = load(from + begin + i, lanes) * gelu_slope<T>(load(x + begin + i, lanes));

@@ -17,17 +17,24 @@ namespace {
 // Everything a compiled product depends on.
 using Key = std::array<std::int64_t, 6>;
 
-Key key_of(const Gemm<float>& gemm) {
+template <typename T>
+inline constexpr dnnl::memory::data_type kTypeOf =
+    std::is_same_v<T, BFloat16> ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
+
+template <typename In, typename Out>
+Key key_of(const Gemm<In, Out>& gemm) {
   const std::int64_t flags = (gemm.a_transpose == Transpose::kYes ? 1 : 0) +
                              (gemm.b_transpose == Transpose::kYes ? 2 : 0) + (gemm.write == Write::kAdd ? 4 : 0) +
                              (gemm.bias != nullptr ? 8 : 0);
-  return {gemm.rows, gemm.columns, gemm.inner, flags, thread_limit(), 0};
+  return {gemm.rows, gemm.columns,   gemm.inner,
+          flags,     thread_limit(), static_cast<std::int64_t>(sizeof(In) + 8 * sizeof(Out))};
 }
 
+template <typename T>
 dnnl::memory::desc matrix(std::int64_t rows, std::int64_t columns, Transpose transpose) {
   const dnnl::memory::dims strides =
       transpose == Transpose::kNo ? dnnl::memory::dims{columns, 1} : dnnl::memory::dims{1, rows};
-  return {{rows, columns}, dnnl::memory::data_type::f32, strides};
+  return {{rows, columns}, kTypeOf<T>, strides};
 }
 
 // oneDNN 3 (Debian 13) describes a primitive in one step, oneDNN 2 (Debian 12) in two.
@@ -70,11 +77,12 @@ void run_packing(const Gemm<float>& gemm) {
 /// A product compiled for one key, with the memory objects it is called with.
 class CompiledProduct {
  public:
-  CompiledProduct(const dnnl::engine& engine, const Gemm<float>& gemm) {
-    const auto a = matrix(gemm.rows, gemm.inner, gemm.a_transpose);
-    const auto b = matrix(gemm.inner, gemm.columns, gemm.b_transpose);
-    const auto out = matrix(gemm.rows, gemm.columns, Transpose::kNo);
-    const auto bias = matrix(1, gemm.columns, Transpose::kNo);
+  template <typename In, typename Out>
+  CompiledProduct(const dnnl::engine& engine, const Gemm<In, Out>& gemm) {
+    const auto a = matrix<In>(gemm.rows, gemm.inner, gemm.a_transpose);
+    const auto b = matrix<In>(gemm.inner, gemm.columns, gemm.b_transpose);
+    const auto out = matrix<Out>(gemm.rows, gemm.columns, Transpose::kNo);
+    const auto bias = matrix<float>(1, gemm.columns, Transpose::kNo);
     dnnl::post_ops post_ops;
     if (gemm.write == Write::kAdd) post_ops.append_sum(1.0F);
     dnnl::primitive_attr attributes;
@@ -87,7 +95,8 @@ class CompiledProduct {
     if (gemm.bias != nullptr) arguments_.emplace(DNNL_ARG_BIAS, dnnl::memory(bias, engine, nullptr));
   }
 
-  void run(dnnl::stream& stream, const Gemm<float>& gemm) {
+  template <typename In, typename Out>
+  void run(dnnl::stream& stream, const Gemm<In, Out>& gemm) {
     set(DNNL_ARG_SRC, gemm.a);
     set(DNNL_ARG_WEIGHTS, gemm.b);
     set(DNNL_ARG_DST, gemm.out);
@@ -97,7 +106,7 @@ class CompiledProduct {
 
  private:
   // oneDNN takes inputs and outputs by the same pointer type; it writes only to DNNL_ARG_DST.
-  void set(int argument, const float* data) { arguments_.at(argument).set_data_handle(const_cast<float*>(data)); }
+  void set(int argument, const void* data) { arguments_.at(argument).set_data_handle(const_cast<void*>(data)); }
 
   dnnl::primitive primitive_;
   std::unordered_map<int, dnnl::memory> arguments_;
@@ -106,7 +115,8 @@ class CompiledProduct {
 /// One thread's compiled products. A thread's own, because memory objects are not shared between calls under way.
 class ProductCache {
  public:
-  void run(const Gemm<float>& gemm) {
+  template <typename In, typename Out>
+  void run(const Gemm<In, Out>& gemm) {
     const Key key = key_of(gemm);
     auto found = products_.find(key);
     if (found == products_.end()) {
@@ -125,17 +135,30 @@ class ProductCache {
   std::map<Key, CompiledProduct> products_;
 };
 
-}  // namespace
-
-void run_on_onednn(const Gemm<float>& gemm) {
+template <typename In, typename Out>
+void run_cached(const Gemm<In, Out>& gemm) {
   thread_local ProductCache cache;
   try {
-    if (prefers_packing(gemm)) return run_packing(gemm);
+    if constexpr (std::is_same_v<In, float>) {
+      if (prefers_packing(gemm)) return run_packing(gemm);
+    }
     cache.run(gemm);
   } catch (const dnnl::error& error) {
     throw Error(concat("oneDNN failed on a matrix product [", gemm.rows, ", ", gemm.inner, "] x [", gemm.inner, ", ",
                        gemm.columns, "]: ", error.what()));
   }
+}
+
+}  // namespace
+
+void run_on_onednn(const Gemm<float>& gemm) { run_cached(gemm); }
+void run_on_onednn(const Gemm<BFloat16>& gemm) { run_cached(gemm); }
+void run_on_onednn(const Gemm<BFloat16, float>& gemm) { run_cached(gemm); }
+
+bool onednn_multiplies_bfloat16() noexcept {
+  const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
+  constexpr auto kNeeded = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_bf16);
+  return (isa & kNeeded) == kNeeded;  // later instruction sets contain earlier ones
 }
 
 }  // namespace lockstep::kernels

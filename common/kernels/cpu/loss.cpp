@@ -5,9 +5,9 @@
 #include <limits>
 #include <vector>
 
+#include "kernels/cpu/bfloat16.hpp"
 #include "kernels/cpu/check.hpp"
 #include "kernels/cpu/parallel.hpp"
-#include "kernels/cpu/simd.hpp"
 #include "kernels/matmul.hpp"
 
 namespace lockstep::kernels {
@@ -16,22 +16,22 @@ namespace {
 
 constexpr std::int64_t kBlock = 1024;  // elements that one single-precision partial sum covers
 
-template <typename T>
-T largest_element(const T* values, std::int64_t count) {
+template <typename S, typename T = Compute<S>>
+T largest_element(const S* values, std::int64_t count) {
   Vector<T> largest = Vector<T>{} - std::numeric_limits<T>::infinity();
   std::int64_t i = 0;
   for (; i + kLanes<T> <= count; i += kLanes<T>) largest = larger<T>(largest, load(values + i));
   T rest = largest_of<T>(largest);
-  for (; i < count; ++i) rest = values[i] > rest ? values[i] : rest;
+  for (; i < count; ++i) rest = widened(values[i]) > rest ? widened(values[i]) : rest;
   return rest;
 }
 
 /// The sum of e^(x - shift) over a row; with kStore each element is replaced by its exponential.
-template <bool kStore, typename T>
-double sum_of_exponentials(T* row, std::int64_t count, T shift) {
+template <bool kStore, typename S, typename T = Compute<S>>
+double sum_of_exponentials(S* row, std::int64_t count, T shift) {
   double total = 0;
   for (std::int64_t begin = 0; begin < count; begin += kBlock) {
-    T* const block = row + begin;
+    S* const block = row + begin;
     Vector<T> sums{};
     for_each_vector<T>(std::min(kBlock, count - begin), [&](std::int64_t i, auto lanes) {
       Vector<T> values = fast_exp(load(block + i, lanes) - shift);
@@ -44,20 +44,37 @@ double sum_of_exponentials(T* row, std::int64_t count, T shift) {
   return total;
 }
 
+/// Makes a row of exponentials a row of gradients, each element rounded once.
+template <typename T>
+void finish_gradient(T* row, std::int64_t count, std::int32_t target, T, T factor, T gradient_scale) {
+  for (std::int64_t i = 0; i < count; ++i) row[i] *= factor;
+  row[target] -= gradient_scale;
+}
+
+/// The same where logits are still there: exponentials stored in bfloat16 would be rounded twice.
+void finish_gradient(BFloat16* row, std::int64_t count, std::int32_t target, float largest, float factor,
+                     float gradient_scale) {
+  const float of_target = fast_exp(to_float(row[target]) - largest) * factor - gradient_scale;
+  for_each_vector<float>(count, [=](std::int64_t i, auto lanes) {
+    store(row + i, fast_exp(load(row + i, lanes) - largest) * factor, lanes);
+  });
+  row[target] = to_bfloat16(of_target);
+}
+
 /// The loss of one row; with kGradient the row is replaced by its gradient.
-template <bool kGradient, typename T>
-T row_loss(T* row, std::int64_t vocabulary, std::int32_t target, double gradient_scale) {
+template <bool kGradient, typename S, typename T = Compute<S>>
+T row_loss(S* row, std::int64_t vocabulary, std::int32_t target, double gradient_scale) {
   if (target == kIgnoredTarget) {
-    if constexpr (kGradient) std::fill_n(row, vocabulary, T{0});
+    if constexpr (kGradient) std::fill_n(row, vocabulary, S{});
     return T{0};
   }
   const T largest = largest_element(row, vocabulary);
-  const double target_logit = static_cast<double>(row[target]);
-  const double total = sum_of_exponentials<kGradient>(row, vocabulary, largest);
+  const double target_logit = static_cast<double>(widened(row[target]));
+  constexpr bool kKeepExponentials = kGradient && std::is_same_v<S, T>;
+  const double total = sum_of_exponentials<kKeepExponentials>(row, vocabulary, largest);
   if constexpr (kGradient) {
-    const T factor = static_cast<T>(gradient_scale / total);
-    for (std::int64_t i = 0; i < vocabulary; ++i) row[i] *= factor;
-    row[target] -= static_cast<T>(gradient_scale);
+    finish_gradient(row, vocabulary, target, largest, static_cast<T>(gradient_scale / total),
+                    static_cast<T>(gradient_scale));
   }
   return static_cast<T>(std::log(total) + (static_cast<double>(largest) - target_logit));
 }
@@ -74,12 +91,14 @@ void require_targets(std::string_view operation, const Tensor& targets, std::int
 template <bool kGradient>
 void row_losses(std::string_view operation, const Tensor& losses, const Tensor& logits, const Tensor& targets,
                 double gradient_scale) {
-  on_device_and_type(operation, logits, [&](auto zero) {
-    using T = decltype(zero);
+  on_device_and_storage_type(operation, logits, [&](auto zero) {
+    using S = decltype(zero);
+    using T = Compute<S>;
     const std::int64_t rows = rows_of(logits), vocabulary = columns_of(logits);
-    require_count(operation, "losses", losses, rows, logits.dtype());
+    require_count(operation, "losses", losses, rows, accumulation_dtype(logits.dtype()));
     require_targets(operation, targets, rows, vocabulary);
-    T *const to = data_of<T>(losses), *const from = data_of<T>(logits);
+    T* const to = data_of<T>(losses);
+    S* const from = data_of<S>(logits);
     const std::int32_t* const ids = data_of<std::int32_t>(targets);
     parallel_tasks(rows, logits.count(), [=](std::int64_t row) {
       to[row] = row_loss<kGradient>(from + row * vocabulary, vocabulary, ids[row], gradient_scale);
@@ -109,7 +128,7 @@ void linear_cross_entropy(const Tensor& losses, const Tensor& input_gradient, co
           "linear_cross_entropy: give both gradients or none");
   constexpr std::int64_t kScratchBytes = 128 << 20, kRowMultiple = 64;
   const std::int64_t rows = rows_of(input), vocabulary = rows_of(weight);
-  require_count("linear_cross_entropy", "losses", losses, rows, input.dtype());
+  require_count("linear_cross_entropy", "losses", losses, rows, accumulation_dtype(input.dtype()));
   require_targets("linear_cross_entropy", targets, rows, vocabulary);
   const std::int64_t row_bytes =
       std::max<std::int64_t>(1, vocabulary) * static_cast<std::int64_t>(bytes_of(input.dtype()));

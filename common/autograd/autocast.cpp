@@ -1,0 +1,53 @@
+#include "autograd/autocast.hpp"
+
+#include <utility>
+
+#include "autograd/node.hpp"
+#include "kernels/elementwise.hpp"
+
+namespace lockstep::autograd {
+namespace {
+
+thread_local bool autocast_is_enabled = false;
+
+Tensor converted(const Tensor& tensor, DType dtype) {
+  Tensor result = Tensor::empty(tensor.shape(), dtype, tensor.device());
+  kernels::cast(result, tensor);
+  return result;
+}
+
+}  // namespace
+
+Autocast::Autocast(bool is_enabled) noexcept : was_enabled_(std::exchange(autocast_is_enabled, is_enabled)) {}
+Autocast::~Autocast() { autocast_is_enabled = was_enabled_; }
+bool is_autocast_enabled() noexcept { return autocast_is_enabled; }
+
+DType activation_dtype(DType parameter_dtype) noexcept {
+  return autocast_is_enabled && parameter_dtype == DType::kFloat32 ? DType::kBFloat16 : parameter_dtype;
+}
+
+Tensor weight_for_product(const Variable& weight, DType dtype) {
+  const Tensor& value = weight.value();
+  if (dtype != DType::kBFloat16 || value.dtype() == DType::kBFloat16) return value;
+  if (!weight.requires_grad() || !weight.node()->is_parameter) return converted(value, dtype);
+  Variable::Node& node = *weight.node();
+  if (node.is_rounded_current) return node.rounded;
+  // A graph that has not run backward yet keeps the copy it was recorded with.
+  if (!node.rounded.is_defined() || !is_exclusive(node.rounded)) {
+    node.rounded = Tensor::empty(value.shape(), dtype, value.device());
+  }
+  kernels::cast(node.rounded, value);
+  node.is_rounded_current = true;
+  return node.rounded;
+}
+
+Variable cast(const Variable& input, DType dtype) {
+  if (input.value().dtype() == dtype) return input;
+  return record(converted(input.value(), dtype), {input}, [input = input.without_value()](const Tensor& d_output) {
+    input.accumulate_gradient(converted(d_output, input.node()->dtype));
+  });
+}
+
+Variable product_operand(const Variable& input) { return cast(input, activation_dtype(input.value().dtype())); }
+
+}  // namespace lockstep::autograd
