@@ -17,6 +17,7 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -62,8 +63,51 @@ struct Variable::Node {
 /// where gradients are off or no input needs one.
 [[nodiscard]] Variable record(Tensor value, std::initializer_list<Variable> inputs, BackwardFunction backward);
 
+/// The same for any number of inputs.
+[[nodiscard]] Variable record(Tensor value, std::span<const Variable> inputs, BackwardFunction backward);
+
 /// Whether record() would record: lets an operation skip what only its backward needs.
-[[nodiscard]] bool will_record(std::initializer_list<Variable> inputs) noexcept;
+[[nodiscard]] bool will_record(std::initializer_list<Variable> inputs);
+
+/// A computed variable and the gradient that reaches it from outside.
+struct GradientStart {
+  Variable output;
+  Tensor gradient;
+};
+/// As Variable::backward(), from several variables at once. May run inside a backward(): observers of parameters that
+/// the outer one still counts are left to it.
+void backward_from(std::vector<GradientStart> starts);
+
+/// While it lives, operations on this thread record nothing (as NoGradGuard); the parameters that they would have
+/// recorded are collected, each once. An outer collector gets them too.
+class ParameterCollector {
+ public:
+  ParameterCollector() noexcept;
+  ~ParameterCollector();
+  ParameterCollector(const ParameterCollector&) = delete;
+  ParameterCollector& operator=(const ParameterCollector&) = delete;
+
+  [[nodiscard]] const std::vector<Variable>& parameters() const noexcept { return parameters_; }
+  /// Takes note of those of `inputs` that are parameters.
+  void note(std::span<const Variable> inputs);
+
+ private:
+  NoGradGuard no_grad_;
+  ParameterCollector* outer_;
+  std::vector<Variable> parameters_;
+};
+
+/// While it lives, operations on this thread record, whatever guards are around.
+class EnableGradGuard {
+ public:
+  EnableGradGuard() noexcept;
+  ~EnableGradGuard();
+  EnableGradGuard(const EnableGradGuard&) = delete;
+  EnableGradGuard& operator=(const EnableGradGuard&) = delete;
+
+ private:
+  bool was_enabled_;
+};
 
 /// Memory for a gradient that forward computes: a parameter's own gradient storage while nothing is written to it and
 /// nobody else has borrowed it, else fresh memory. A large gradient is then neither held twice nor copied.

@@ -17,6 +17,7 @@ using Node = Variable::Node;
 struct RecordingState {
   bool is_enabled = true;
   std::uint64_t last_sequence = 0;
+  ParameterCollector* collector = nullptr;
 };
 thread_local RecordingState recording;
 
@@ -32,8 +33,10 @@ class Walk {
   }
 
   // Finds what `root` depends on and counts the uses of each node.
-  void collect(const std::shared_ptr<Node>& root) {
-    visit(root);
+  void collect(const std::shared_ptr<Node>& root) { collect(std::span(&root, 1)); }
+
+  void collect(std::span<const std::shared_ptr<Node>> roots) {
+    for (const std::shared_ptr<Node>& root : roots) visit(root);
     for (std::size_t next = 0; next < operations_.size(); ++next) {  // visit() appends
       const std::shared_ptr<Node> node = operations_[next];
       for (const std::shared_ptr<Node>& input : node->inputs) visit(input);
@@ -90,6 +93,13 @@ class Walk {
   std::vector<GradientObserver*> observers_;
 };
 
+// Every operation asks once, so this is where a collector learns of parameters.
+bool is_recorded(std::span<const Variable> inputs) {
+  if (recording.collector != nullptr) recording.collector->note(inputs);
+  return recording.is_enabled &&
+         std::any_of(inputs.begin(), inputs.end(), [](const Variable& input) { return input.requires_grad(); });
+}
+
 Tensor make_seed(const Node& node, double seed) {
   if (node.dtype == DType::kFloat64) return Tensor::from<double>(std::span(&seed, 1), node.shape);
   const auto rounded = static_cast<float>(seed);
@@ -99,7 +109,11 @@ Tensor make_seed(const Node& node, double seed) {
 }  // namespace
 
 Variable record(Tensor value, std::initializer_list<Variable> inputs, BackwardFunction backward) {
-  if (!will_record(inputs)) return Variable(std::move(value));
+  return record(std::move(value), std::span(inputs.begin(), inputs.size()), std::move(backward));
+}
+
+Variable record(Tensor value, std::span<const Variable> inputs, BackwardFunction backward) {
+  if (!is_recorded(inputs)) return Variable(std::move(value));
   auto node = std::make_shared<Node>();
   node->shape = value.shape();
   node->dtype = value.dtype();
@@ -115,9 +129,8 @@ Variable record(Tensor value, std::initializer_list<Variable> inputs, BackwardFu
   return {std::move(value), std::move(node)};
 }
 
-bool will_record(std::initializer_list<Variable> inputs) noexcept {
-  return recording.is_enabled &&
-         std::any_of(inputs.begin(), inputs.end(), [](const Variable& input) { return input.requires_grad(); });
+bool will_record(std::initializer_list<Variable> inputs) {
+  return is_recorded(std::span(inputs.begin(), inputs.size()));
 }
 
 bool is_exclusive(const Tensor& tensor) noexcept { return tensor.storage().use_count() == 1; }
@@ -137,6 +150,31 @@ void Variable::backward(double seed) const {
   node_->has_gradient = true;
   walk.run();
 }
+
+void backward_from(std::vector<GradientStart> starts) {
+  std::vector<std::shared_ptr<Node>> roots;
+  for (const GradientStart& start : starts) roots.push_back(start.output.node());
+  Walk walk;
+  walk.collect(roots);
+  for (GradientStart& start : starts) start.output.accumulate_gradient(std::move(start.gradient));
+  starts.clear();
+  walk.run();
+}
+
+ParameterCollector::ParameterCollector() noexcept : outer_(std::exchange(recording.collector, this)) {}
+ParameterCollector::~ParameterCollector() { recording.collector = outer_; }
+
+void ParameterCollector::note(std::span<const Variable> inputs) {
+  if (outer_ != nullptr) outer_->note(inputs);
+  for (const Variable& input : inputs) {
+    const bool is_new = std::none_of(parameters_.begin(), parameters_.end(),
+                                     [&](const Variable& other) { return other.is_same(input); });
+    if (input.requires_grad() && input.node()->is_parameter && is_new) parameters_.push_back(input);
+  }
+}
+
+EnableGradGuard::EnableGradGuard() noexcept : was_enabled_(std::exchange(recording.is_enabled, true)) {}
+EnableGradGuard::~EnableGradGuard() { recording.is_enabled = was_enabled_; }
 
 NoGradGuard::NoGradGuard() noexcept : was_enabled_(std::exchange(recording.is_enabled, false)) {}
 NoGradGuard::~NoGradGuard() { recording.is_enabled = was_enabled_; }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "autograd/autocast.hpp"
+#include "autograd/checkpoint.hpp"
 #include "autograd/functions.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
@@ -17,20 +18,26 @@ using autograd::Variable;
 
 namespace {
 
-// Dropouts of a model are numbered: 0 after the embedding, then three per block.
+// Dropouts of a model are numbered: 0 after the embedding, then three per block. A checkpointed block draws its masks
+// again in backward, so the sample ids are kept here.
 class Dropouts {
  public:
   Dropouts(double probability, const ForwardContext& context)
-      : probability_(context.is_training ? static_cast<float>(probability) : 0.0F), context_(context) {}
+      : probability_(context.is_training ? static_cast<float>(probability) : 0.0F),
+        seed_(context.seed),
+        step_(context.step),
+        sample_ids_(context.sample_ids.begin(), context.sample_ids.end()) {}
 
   [[nodiscard]] kernels::DropoutMask mask(std::uint64_t layer) const {
     if (probability_ == 0.0F) return {};
-    return {probability_, kernels::dropout_key(context_.seed, context_.step, layer), context_.sample_ids};
+    return {probability_, kernels::dropout_key(seed_, step_, layer), sample_ids_};
   }
 
  private:
   float probability_;
-  const ForwardContext& context_;
+  std::uint64_t seed_;
+  std::int64_t step_;
+  std::vector<std::int64_t> sample_ids_;
 };
 
 GptConfig require_valid(GptConfig config) {
@@ -164,13 +171,21 @@ Variable Gpt::logits(const Tensor& inputs, Positions positions) const {
 Variable Gpt::hidden(const Tensor& inputs, const ForwardContext& context) const {
   require(inputs.shape().rank() == 2 && inputs.shape()[1] <= config_.context_length,
           "nn: Gpt needs tokens [B, T] with T <= ", config_.context_length, ", not ", inputs.shape());
-  const Dropouts dropouts(config_.dropout, context);
+  const auto dropouts = std::make_shared<const Dropouts>(config_.dropout, context);
   ResidualNorm stream;
-  stream.sum = autograd::dropout(autograd::embedding(inputs, wte_.weight(), wpe_.weight()), dropouts.mask(0));
+  stream.sum = autograd::dropout(autograd::embedding(inputs, wte_.weight(), wpe_.weight()), dropouts->mask(0));
   stream.normalized = blocks_.front()->ln_1().forward(stream.sum);  // [B, T, C]
   for (std::size_t layer = 0; layer < blocks_.size(); ++layer) {
     const bool is_last = layer + 1 == blocks_.size();
-    stream = blocks_[layer]->forward(stream, is_last ? ln_f_ : blocks_[layer + 1]->ln_1(), dropouts);
+    const LayerNorm& next_norm = is_last ? ln_f_ : blocks_[layer + 1]->ln_1();
+    const auto run = [block = blocks_[layer].get(), &next_norm, dropouts](std::span<const Variable> given) {
+      ResidualNorm result = block->forward({given[0], given[1]}, next_norm, *dropouts);
+      return std::vector{std::move(result.sum), std::move(result.normalized)};
+    };
+    std::vector<Variable> residual{std::move(stream.sum), std::move(stream.normalized)};
+    const std::vector<Variable> outputs =
+        config_.activation_checkpointing ? autograd::checkpoint(run, std::move(residual)) : run(residual);
+    stream = {outputs[0], outputs[1]};
   }
   return stream.normalized;
 }

@@ -25,6 +25,7 @@ struct GptConfig {
   std::int64_t context_length = 0;   ///< T, the longest sequence
   std::int64_t batch_size = 0;       ///< Global; a suggestion to trainers, the model does not read it.
   double dropout = 0;  ///< In training, of embeddings, attention probabilities, attention output and MLP output.
+  bool activation_checkpointing = false;  ///< Blocks are computed again in backward instead of kept.
 
   /// "tiny", "small", "tutorial" or "124m". @throws FormatError  None of these; lists them.
   [[nodiscard]] static GptConfig named(std::string_view name);

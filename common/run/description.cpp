@@ -8,6 +8,7 @@
 
 #include "base/text.hpp"
 #include "data/text.hpp"
+#include "kernels/matmul.hpp"
 #include "run/optimization.hpp"
 #include "run/readable.hpp"
 #include "run/run_folder.hpp"
@@ -68,6 +69,11 @@ std::string describe_steps(const TrainOptions& options, const RunFacts& facts) {
   return concat(grouped(steps), " (", fixed(epochs, epochs < 9.95 ? 1 : 0), " epochs), seed ", options.seed);
 }
 
+std::string describe_precision() {
+  return concat("bfloat16 activations and products, float32 weights, gradients and updates",
+                kernels::has_bfloat16_products() ? "" : "; emulated: no bfloat16 instructions here, so not faster");
+}
+
 // Bytes that a terminal would act on become a dot; line feeds stay.
 std::string printable(std::string text) {
   std::replace_if(
@@ -78,12 +84,16 @@ std::string printable(std::string text) {
 }  // namespace
 
 Facts describe(const TrainOptions& options, const RunFacts& facts, const Team& team) {
-  return {{"model", describe_model(options, facts.parameters)},
-          {"data", describe_data(options, facts)},
-          {"batch", describe_batch(options, team)},
-          {"ranks", describe_ranks(options, team)},
-          {"steps", describe_steps(options, facts)},
-          {"update", describe_optimization(options)}};
+  Facts all{{"model", describe_model(options, facts.parameters)},
+            {"data", describe_data(options, facts)},
+            {"batch", describe_batch(options, team)},
+            {"ranks", describe_ranks(options, team)},
+            {"steps", describe_steps(options, facts)},
+            {"update", describe_optimization(options)}};
+  if (options.bf16) all.emplace_back("bf16", describe_precision());
+  if (options.activation_checkpointing)
+    all.emplace_back("memory", "activations of a block are computed again in backward");
+  return all;
 }
 
 std::string banner(const Facts& facts) {

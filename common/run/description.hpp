@@ -18,7 +18,7 @@ namespace lockstep::run {
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
 /// Model and parameter count, data and its size, batch per step and per rank, ranks with device and threads,
-/// optimization.
+/// optimization; precision and activation checkpointing where they are not the usual ones.
 [[nodiscard]] Facts describe(const TrainOptions& options, const RunFacts& facts, const Team& team);
 
 /// Two columns of plain text, a line per fact.

@@ -62,6 +62,13 @@ void bind_data_options(CLI::App& app, TrainOptions& options) {
       ->capture_default_str();
 }
 
+void bind_precision_options(CLI::App& app, TrainOptions& options) {
+  app.add_flag("--bf16", options.bf16,
+               "Compute activations and matrix products in bfloat16; weights, gradients and updates stay float32");
+  app.add_flag("--activation-checkpointing", options.activation_checkpointing,
+               "Compute each block's activations again in backward: less memory, a third more time");
+}
+
 void bind_output_options(CLI::App& app, TrainOptions& options) {
   app.add_option("--out", options.out, "Folder in which the run gets a folder of its own")
       ->type_name("FOLDER")
@@ -127,6 +134,7 @@ void bind_all(CLI::App& app, TrainOptions& options) {
   app.option_defaults()->take_last();  // of an option given twice, the last one counts
   bind_data_options(app, options);
   bind_optimization_options(app, options);
+  bind_precision_options(app, options);
   bind_output_options(app, options);
   bind_parallel_options(app, options);
   bind_comparison_options(app, options);
@@ -198,6 +206,7 @@ nn::GptConfig TrainOptions::model_config(std::int64_t vocabulary) const {
   if (vocabulary == 0) vocabulary = vocabulary_size;
   if (vocabulary > 0) config.vocabulary_size = vocabulary;
   config.dropout = dropout;
+  config.activation_checkpointing = activation_checkpointing;
   return config;
 }
 

@@ -45,6 +45,9 @@ struct TrainOptions {
   double clip = 1.0;                ///< 0: no clipping.
   double dropout = 0.0;             ///< Probability; 0: none.
 
+  bool bf16 = false;                      ///< Activations and matrix products in bfloat16.
+  bool activation_checkpointing = false;  ///< Blocks are computed again in backward instead of kept.
+
   std::filesystem::path out = "runs";  ///< Where the run folder is made.
   std::int64_t save_every = 200;       ///< 0: only at the end.
   std::int64_t keep_last = 2;          ///< Checkpoints kept; older ones are removed.

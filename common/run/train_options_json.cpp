@@ -32,6 +32,8 @@ void for_each_option(Options& options, const Visit& visit) {
   visit("weight_decay", options.weight_decay);
   visit("clip", options.clip);
   visit("dropout", options.dropout);
+  visit("bf16", options.bf16);
+  visit("activation_checkpointing", options.activation_checkpointing);
   visit("save_every", options.save_every);
   visit("keep_last", options.keep_last);
   visit("async_save", options.async_save);

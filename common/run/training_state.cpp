@@ -27,6 +27,10 @@ std::vector<checkpoint::NamedTensor> tensors_of(const optim::Optimizer& optimize
   return tensors;
 }
 
+void mark_changed(const nn::Module& model) {
+  for (const autograd::Variable& parameter : model.parameters()) parameter.value_changed();
+}
+
 // The checkpoint that `path` is, or the newest one below it.
 std::filesystem::path newest_checkpoint(const std::filesystem::path& path) {
   if (std::filesystem::exists(path / "state.json")) return path;
@@ -66,6 +70,7 @@ std::int64_t load_training(const std::filesystem::path& checkpoints, nn::Module&
   // The state is read first: nothing is changed where it is not what it should be.
   const SavedState state = saved_state_from(checkpoint::load_state(newest), newest / checkpoint::kStateFile);
   (void)checkpoint::load(newest, {.model = tensors_of(model), .optimizer = tensors_of(optimizer)});
+  mark_changed(model);
   optimizer.set_step_count(state.optimizer_steps);
   sampler.load_state(state.sampler);
   return state.step;
@@ -73,6 +78,7 @@ std::int64_t load_training(const std::filesystem::path& checkpoints, nn::Module&
 
 void load_model(const std::filesystem::path& path, nn::Module& model) {
   (void)checkpoint::load(newest_checkpoint(path), {.model = tensors_of(model), .optimizer = {}});
+  mark_changed(model);
 }
 
 nlohmann::json load_options(const std::filesystem::path& path) {

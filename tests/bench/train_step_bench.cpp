@@ -1,6 +1,6 @@
 // Times whole training steps (loss, backward, clipping, AdamW) of a model in one process, on random tokens. Not part of
 // the test suite.
-//   OMP_NUM_THREADS=2 ./train_step_bench [tiny|small|tutorial|124m] [steps] [fp32|bf16]
+//   OMP_NUM_THREADS=2 ./train_step_bench [tiny|small|tutorial|124m] [steps] [fp32|bf16] [checkpoint]
 #include <sys/resource.h>
 #include <time.h>
 
@@ -42,9 +42,10 @@ Tensor random_tokens(const nn::GptConfig& config, std::uint64_t key) {
   return Tensor::from<std::int32_t>(ids, {config.batch_size, config.context_length});
 }
 
-void run(const std::string& name, int steps, bool is_bfloat16) {
+void run(const std::string& name, int steps, bool is_bfloat16, bool is_checkpointed) {
   const autograd::Autocast autocast(is_bfloat16);
-  const nn::GptConfig config = nn::GptConfig::named(name);
+  nn::GptConfig config = nn::GptConfig::named(name);
+  config.activation_checkpointing = is_checkpointed;
   nn::Gpt model(config, 1);
   optim::AdamW optimizer(nn::weight_decay_groups(model, 0.1), {.beta2 = 0.95});
   const Tensor inputs = random_tokens(config, 1), targets = random_tokens(config, 2);
@@ -80,7 +81,7 @@ void run(const std::string& name, int steps, bool is_bfloat16) {
 int main(int argc, char** argv) {
   try {
     run(argc > 1 ? argv[1] : "tiny", argc > 2 ? std::max(1, std::atoi(argv[2])) : 20,
-        argc > 3 && std::string(argv[3]) == "bf16");
+        argc > 3 && std::string(argv[3]) == "bf16", argc > 4);
   } catch (const std::exception& error) {
     std::cerr << "train_step_bench: " << error.what() << '\n';
     return 1;

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "05_gpt_single_device/text_generator.hpp"
+#include "autograd/autocast.hpp"
 #include "autograd/variable.hpp"
 #include "data/data_loader.hpp"
 #include "data/sampler.hpp"
@@ -69,6 +70,7 @@ int train(const run::TrainOptions& options) {
        .drop_last = false});
 
   // The model, and what moves its weights.
+  const autograd::Autocast autocast(options.bf16);
   nn::Gpt model(config, options.seed);
   const auto chosen = run::make_optimizer(options, model);
   optim::Optimizer& optimizer = *chosen;

@@ -12,6 +12,7 @@
 #include "06_gpt_ddp/distributed_data_parallel.hpp"  // NEW
 #include "06_gpt_ddp/distributed_sampler.hpp"  // NEW
 #include "06_gpt_ddp/replica_check.hpp"  // NEW
+#include "autograd/autocast.hpp"
 #include "autograd/variable.hpp"
 #include "comm/rendezvous.hpp"  // NEW
 #include "data/data_loader.hpp"
@@ -81,6 +82,7 @@ int train(const run::TrainOptions& options) {
        .drop_last = false});
 
   // The model, and what moves its weights.
+  const autograd::Autocast autocast(options.bf16);
   nn::Gpt model(config, options.seed);
   // NEW: equal weights on every rank; backward() averages the gradients.
   ddp::DistributedDataParallel ddp(model, *group, ddp::ddp_options(options));  // NEW
