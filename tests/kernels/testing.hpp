@@ -7,6 +7,7 @@
 #include <functional>
 #include <vector>
 
+#include "base/bfloat16.hpp"
 #include "base/philox.hpp"
 #include "tensor/tensor.hpp"
 
@@ -36,7 +37,10 @@ inline Tensor random_ids(const Shape& shape, std::int64_t bound, std::uint64_t k
 /// The elements in double precision.
 inline Values values_of(const Tensor& tensor) {
   if (tensor.dtype() == DType::kFloat64) return {tensor.span<double>().begin(), tensor.span<double>().end()};
-  return {tensor.span<float>().begin(), tensor.span<float>().end()};
+  if (tensor.dtype() == DType::kFloat32) return {tensor.span<float>().begin(), tensor.span<float>().end()};
+  Values values;
+  for (const BFloat16 value : tensor.span<BFloat16>()) values.push_back(static_cast<double>(to_float(value)));
+  return values;
 }
 
 /// The largest |a - b|; infinity where the sizes differ or a comparison meets NaN.
