@@ -1,6 +1,7 @@
 // Operations on one element at a time.
 #include "kernels/elementwise.hpp"
 
+#include "autograd/autocast.hpp"
 #include "autograd/dropout_site.hpp"
 #include "autograd/functions.hpp"
 #include "autograd/node.hpp"
@@ -32,6 +33,10 @@ void write_elementwise_gradient(const Variable& input, const Tensor& d_output, c
 }  // namespace
 
 Variable add(Variable a, const Variable& b) {
+  const DType a_type = a.value().dtype(), b_type = b.value().dtype();
+  if (a_type != b_type && a_type != DType::kFloat64 && b_type != DType::kFloat64) {  // to the wider type, as PyTorch
+    return add(cast(a, kernels::accumulation_dtype(a_type)), cast(b, kernels::accumulation_dtype(b_type)));
+  }
   Tensor sum = output_for(a);
   kernels::add(sum, a.value(), b.value());
   return record(sum, {a, b}, [a = a.without_value(), b = b.without_value()](Tensor d_sum) {

@@ -19,7 +19,7 @@ namespace lockstep::autograd {
 /// input W + bias. @param input [..., in], @param weight [in, out] as GPT-2's Conv1D, @param bias [out] or undefined.
 [[nodiscard]] Variable conv1d(const Variable& input, const Variable& weight, const Variable& bias);
 
-/// Element-wise sum of two variables of one shape.
+/// Element-wise sum of two variables of one shape; bfloat16 and float32 give float32.
 [[nodiscard]] Variable add(Variable a, const Variable& b);
 
 /// max(input, 0); the derivative at 0 is 0.

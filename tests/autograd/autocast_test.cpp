@@ -1,0 +1,112 @@
+// Mixed precision: what is bfloat16, what is not, and when weights are rounded.
+#include "autograd/autocast.hpp"
+
+#include <cmath>
+#include <vector>
+
+#include "autograd/functions.hpp"
+#include "autograd/gradient_check.hpp"
+#include "autograd/node.hpp"
+#include "base/bfloat16.hpp"
+#include "support/catch.hpp"
+
+using namespace lockstep;
+using namespace lockstep::autograd;
+using lockstep::test::random_tensor;
+using lockstep::test::random_tokens;
+
+namespace {
+
+Variable float_parameter(const Shape& shape, std::uint64_t seed, const std::string& name) {
+  return Variable::parameter(random_tensor(shape, seed, DType::kFloat32), name);
+}
+
+double to_double(float value) { return static_cast<double>(value); }
+
+}  // namespace
+
+TEST_CASE("autocast computes activations in bfloat16; losses, parameters and their gradients stay float32",
+          "[autograd][bf16]") {
+  const Variable table = float_parameter({7, 8}, 1, "table"), positions = float_parameter({5, 8}, 2, "positions");
+  const Variable gain = float_parameter({8}, 3, "gain"), bias = float_parameter({8}, 4, "bias");
+  const Variable weight = float_parameter({8, 24}, 5, "weight"), weight_bias = float_parameter({24}, 6, "weight_bias");
+  const Tensor tokens = random_tokens({2, 5}, 7, 1);
+  Variable loss;
+  {
+    const Autocast autocast(true);
+    const Variable embedded = embedding(tokens, table, positions);
+    const Variable normalized = layer_norm(embedded, gain, bias, 1e-5);
+    const Variable qkv = conv1d(normalized, weight, weight_bias);
+    const Variable sum = add(attention(qkv, 2), gelu(normalized));
+    for (const Variable& activation : {embedded, normalized, qkv, sum}) {
+      CHECK(activation.value().dtype() == DType::kBFloat16);
+    }
+    loss = head_cross_entropy(sum, table, tokens);
+  }
+  CHECK(loss.value().dtype() == DType::kFloat32);
+  loss.backward();  // outside of the guard: in the types of forward
+  for (const Variable& parameter : {table, positions, gain, bias, weight, weight_bias}) {
+    CHECK(parameter.value().dtype() == DType::kFloat32);
+    CHECK(parameter.gradient().dtype() == DType::kFloat32);
+  }
+}
+
+TEST_CASE("autocast ends with its guard, can be nested, and leaves float64 alone", "[autograd][bf16]") {
+  const Variable x(random_tensor({3, 4}, 1, DType::kFloat32)), w = float_parameter({4, 4}, 2, "w");
+  const Variable x64(random_tensor({3, 4}, 1)), w64 = test::random_parameter({4, 4}, 2);
+  const auto dtype = [&] { return linear(x, w, {}).value().dtype(); };
+  CHECK(dtype() == DType::kFloat32);
+  {
+    const Autocast on(true);
+    CHECK(dtype() == DType::kBFloat16);
+    CHECK(linear(x64, w64, {}).value().dtype() == DType::kFloat64);
+    {
+      const Autocast off(false);
+      CHECK(dtype() == DType::kFloat32);
+    }
+    CHECK(dtype() == DType::kBFloat16);
+  }
+  CHECK(dtype() == DType::kFloat32);
+}
+
+TEST_CASE("a weight is rounded once and again only after it has changed", "[autograd][bf16]") {
+  const Autocast autocast(true);
+  const Variable one(Tensor::from<float>(std::array{1.0F}, {1, 1}));
+  const Variable w = Variable::parameter(Tensor::from<float>(std::array{2.0F}, {1, 1}), "w");
+  const auto product = [&] { return to_float(linear(one, w, {}).value().span<BFloat16>()[0]); };
+  CHECK(product() == 2.0F);
+  w.value().span<float>()[0] = 3.0F;  // behind its back: the copy that is kept shows
+  CHECK(product() == 2.0F);
+  w.value_changed();
+  CHECK(product() == 3.0F);
+
+  w.value().span<float>()[0] = 4.0F;
+  w.rebind_value(Tensor::empty({1, 1}));
+  CHECK(product() == 4.0F);
+}
+
+TEST_CASE("a graph keeps the rounded weights it was recorded with", "[autograd][bf16]") {
+  const Autocast autocast(true);
+  const Variable x = Variable::parameter(Tensor::from<float>(std::array{1.0F}, {1, 1}), "x");
+  const Variable w = Variable::parameter(Tensor::from<float>(std::array{2.0F}, {1, 1}), "w");
+  const Variable early = mse_loss(linear(x, w, {}), Tensor::zeros({1, 1}));
+  w.value().span<float>()[0] = 16.0F;
+  w.value_changed();
+  const Variable late = linear(x, w, {});
+  early.backward();  // d (2 x)^2 / dx at 1
+  CHECK(x.gradient().span<float>()[0] == 8.0F);
+  CHECK(to_float(late.value().span<BFloat16>()[0]) == 16.0F);
+}
+
+TEST_CASE("a cast passes its gradient back in the type of its input", "[autograd][bf16]") {
+  const Variable x = float_parameter({20}, 1, "x");
+  const Tensor target = random_tensor({20}, 2, DType::kFloat32);
+  mse_loss(cast(x, DType::kBFloat16), target).backward();
+  for (std::size_t i = 0; i < 20; ++i) {
+    const float rounded = to_float(to_bfloat16(x.value().span<float>()[i]));
+    const float slope = 2 * (rounded - target.span<float>()[i]) / 20;
+    // The gradient is rounded to bfloat16 once on its way.
+    CHECK(std::abs(to_double(x.gradient().span<float>()[i]) - to_double(slope)) <=
+          std::abs(to_double(slope)) / 256 + 1e-7);
+  }
+}
