@@ -1,3 +1,4 @@
+#include <cmath>
 #include <csignal>
 #include <filesystem>
 
@@ -33,10 +34,12 @@ class Trainer {
   }
 
   /// A small training on the text.
-  [[nodiscard]] test::Finished train(std::vector<std::string> more) const {
+  [[nodiscard]] test::Finished train(std::vector<std::string> more,
+                                     std::vector<std::pair<std::string, std::string>> environment = {}) const {
     const std::vector<std::string> usual{"--data", (folder_ / "text.txt").string(), "--batch-size", "4"};
     more.insert(more.begin(), usual.begin(), usual.end());
-    return test::run_program(command(more), kOneThread);
+    environment.insert(environment.end(), kOneThread.begin(), kOneThread.end());
+    return test::run_program(command(more), environment);
   }
 
   [[nodiscard]] test::Finished resume(const fs::path& run) const {
@@ -94,7 +97,8 @@ TEST_CASE("training lowers the loss and leaves a complete run folder", "[05]") {
 TEST_CASE("a resumed run equals one that was never interrupted, bit for bit", "[05]") {
   const Trainer whole, parts;
   const std::vector<std::string> more =
-      GENERATE(std::vector<std::string>{}, std::vector<std::string>{"--optimizer", "sgd", "--no-async-save"},
+      GENERATE(std::vector<std::string>{}, std::vector<std::string>{"--bf16"},
+               std::vector<std::string>{"--optimizer", "sgd", "--no-async-save"},
                std::vector<std::string>{"--optimizer", "adam", "--schedule", "linear", "--reference-batch-size", "2"});
   std::vector<std::string> options{"--steps", "10", "--dropout", "0.1", "--seed", "3", "--sample-tokens", "0"};
   options.insert(options.end(), more.begin(), more.end());
@@ -119,6 +123,48 @@ TEST_CASE("a resumed run equals one that was never interrupted, bit for bit", "[
   for (const char* file : {"model.safetensors", "optimizer.safetensors"}) {
     CHECK(read_file(last_checkpoint(parts.latest()) / file) == read_file(last_checkpoint(whole.latest()) / file));
   }
+}
+
+TEST_CASE("training in bfloat16 follows training in float32, with and without bfloat16 instructions", "[05][bf16]") {
+  const Trainer exact, rounded, emulated;
+  const std::vector<std::string> options{"--steps", "10", "--sample-tokens", "0"};
+  std::vector<std::string> with_bf16 = options;
+  with_bf16.emplace_back("--bf16");
+  REQUIRE(exact.train(options).exit_code == 0);
+  const test::Finished run = rounded.train(with_bf16);
+  INFO(run.err);
+  REQUIRE(run.exit_code == 0);
+  CHECK_THAT(run.out, ContainsSubstring("bfloat16 activations and products, float32 weights"));
+  const test::Finished without = emulated.train(with_bf16, {{"ONEDNN_MAX_CPU_ISA", "AVX512_CORE"}});
+  REQUIRE(without.exit_code == 0);
+  CHECK_THAT(without.out, ContainsSubstring("emulated"));
+  CHECK(without.out.find("emulated") == without.out.rfind("emulated"));
+
+  const auto expected = metrics_of(exact.latest()), found = metrics_of(rounded.latest()),
+             also_found = metrics_of(emulated.latest());
+  REQUIRE(found.size() == expected.size());
+  CHECK(found.front().loss != expected.front().loss);
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    // 42 roundings of activations and 17 of weights each way through 4 blocks, of 2^-8 at most, add in squares.
+    const double tolerance = std::sqrt(2.0 * (42 + 17)) / 256;
+    CHECK(found[i].loss == Approx(expected[i].loss).epsilon(tolerance));
+    CHECK(also_found[i].loss == Approx(expected[i].loss).epsilon(tolerance));
+  }
+  // Logits of a new model deviate by 0.02 sqrt(128) = 0.23; the loss in the first step errs by their error at most.
+  CHECK(std::abs(found.front().loss - expected.front().loss) < 0.23 * std::sqrt(42.0 + 17.0) / 256);
+  CHECK(std::abs(also_found.front().loss - found.front().loss) < 0.23 * std::sqrt(42.0 + 17.0) / 256);
+}
+
+TEST_CASE("activation checkpointing changes no loss and no weight", "[05][checkpoint]") {
+  const Trainer plain, checkpointed;
+  std::vector<std::string> options{"--steps", "4", "--dropout", "0.1", "--sample-tokens", "0"};
+  REQUIRE(plain.train(options).exit_code == 0);
+  options.emplace_back("--activation-checkpointing");
+  REQUIRE(checkpointed.train(options).exit_code == 0);
+  const auto file = [](const Trainer& trainer) {
+    return read_file(last_checkpoint(trainer.latest()) / "model.safetensors");
+  };
+  CHECK(file(plain) == file(checkpointed));
 }
 
 TEST_CASE("equal seeds give equal runs, another seed another one", "[05]") {
