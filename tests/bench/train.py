@@ -1,5 +1,9 @@
 #!/usr/bin/env python3
-"""Training on this machine: ours beside PyTorch, same model, same global batch, float32, interleaved in one run.
+"""Training on this machine: ours beside PyTorch, same model, same global batch, interleaved in one run.
+
+Each configuration is measured in float32 and in bfloat16 (ours with --bf16, PyTorch under torch.autocast), as one process
+with all cores and as one process per core (DDP). PyTorch runs without presets that slow its OpenBLAS down, with the
+OpenMP build of OpenBLAS and with jemalloc where they are installed (apt-get install libopenblas0-openmp libjemalloc2).
 
 Prints one table; --out writes it as JSON. Without PyTorch (apt-get install python3-torch) only ours is measured.
 """
@@ -14,13 +18,31 @@ from bench_common import BIN, HERE, free_port, has_torch, median, peak_mib_of, r
 STEPS = {"tiny": 40, "small": 14, "tutorial": 6}
 WARM_UP = {"tiny": 5, "small": 3, "tutorial": 2}
 CONTEXT_AND_BATCH = {"tiny": (128, 16), "small": (256, 8), "tutorial": (127, 32)}
+# Seconds of a PyTorch step in float32 on two cores of 2024; for estimating how long a run takes, nothing else.
+SECONDS_PER_STEP = {"tiny": 0.06, "small": 0.36, "tutorial": 3.2}
+SECONDS_TO_START = 6
+
+LIBRARIES = "/usr/lib/x86_64-linux-gnu"
 
 
-def measure_ours(model, world_size, threads, text):
+def peer_settings():
+    """What makes PyTorch faster and is installed here: environment variables, and their names in words."""
+    environment, names = {}, []
+    if os.path.exists(f"{LIBRARIES}/libjemalloc.so.2"):
+        environment["LD_PRELOAD"] = f"{LIBRARIES}/libjemalloc.so.2"
+        environment["MALLOC_CONF"] = "dirty_decay_ms:-1,muzzy_decay_ms:-1,thp:always"
+        names.append("jemalloc")
+    if os.path.isdir(f"{LIBRARIES}/openblas-openmp"):
+        environment["LD_LIBRARY_PATH"] = f"{LIBRARIES}/openblas-openmp"
+        names.append("OpenBLAS with OpenMP")
+    return environment, names
+
+
+def measure_ours(case, steps, warm_up, text):
     """Median step time and peak memory of `train_gpt_single` or `train_gpt_ddp`, from its metrics."""
-    steps = STEPS[model]
+    model, precision, world_size, threads = case
     options = ["--model", model, "--steps", str(steps), "--validate-every", "0", "--save-every", "0"]
-    options += ["--sample-tokens", "0", "--data", text]
+    options += ["--sample-tokens", "0", "--data", text] + (["--bf16"] if precision == "bf16" else [])
     with tempfile.TemporaryDirectory() as folder:
         options += ["--out", folder]
         if world_size == 1:
@@ -37,20 +59,22 @@ def measure_ours(model, world_size, threads, text):
     if peak_mib is None or len(lines) < steps:
         return None
     return {
-        "ms": median([line["step_ms"] for line in lines[WARM_UP[model]:]]),
+        "ms": median([line["step_ms"] for line in lines[warm_up:]]),
         "peak_mib": peak_mib,
-        "exposed_ms": median([line.get("exposed_communication_ms", 0) for line in lines[WARM_UP[model]:]]),
+        "exposed_ms": median([line.get("exposed_communication_ms", 0) for line in lines[warm_up:]]),
     }
 
 
-def measure_torch(model, world_size, threads):
+def measure_torch(case, steps, warm_up):
+    model, precision, world_size, threads = case
     script = os.path.join(HERE, "peers", "torch_gpt.py")
-    arguments = ["--model", model, "--threads", str(threads), "--steps", str(STEPS[model])]
-    arguments += ["--warm-up", str(WARM_UP[model])]
+    arguments = ["--model", model, "--threads", str(threads), "--steps", str(steps), "--warm-up", str(warm_up)]
+    arguments += ["--bf16"] if precision == "bf16" else []
+    environment = {"OMP_NUM_THREADS": threads, **peer_settings()[0]}
     if world_size == 1:
-        text = run(["/usr/bin/python3", script, *arguments], OMP_NUM_THREADS=threads)
+        text = run(["/usr/bin/python3", script, *arguments], **environment)
     else:
-        text = run_python_ranks(script, world_size, free_port(), arguments, OMP_NUM_THREADS=threads)
+        text = run_python_ranks(script, world_size, free_port(), arguments, **environment)
     fields = text.strip().split(",")
     if len(fields) != 7:
         return None
@@ -66,55 +90,100 @@ def make_text(folder):
     return path
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--models", default="tiny,small,tutorial")
-    parser.add_argument("--layouts", default="1x2,2x1", help="ranks x threads, for example 1x2,2x1")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--out")
-    arguments = parser.parse_args()
-    torch = has_torch()
-    if not torch:
-        print("PyTorch is not installed: only ours is measured")
-    layouts = [tuple(map(int, layout.split("x"))) for layout in arguments.layouts.split(",")]
-    results = {}
-    with tempfile.TemporaryDirectory() as folder:
-        text = make_text(folder)
-        for model in arguments.models.split(","):
-            for _ in range(arguments.rounds):
-                for world_size, threads in layouts:
-                    measured = {"lockstep": measure_ours(model, world_size, threads, text)}
-                    if torch:
-                        measured["PyTorch"] = measure_torch(model, world_size, threads)
-                    for system, result in measured.items():
-                        if result:
-                            results.setdefault((model, world_size, threads, system), []).append(result)
+def steps_of(model, arguments):
+    """How many steps are run, and how many of them are not measured."""
+    if not arguments.steps:
+        return STEPS[model], WARM_UP[model]
+    return arguments.steps, min(WARM_UP[model], arguments.steps - 1)
+
+
+def estimated_minutes(arguments, models, precisions, layouts, systems):
+    """Ours is taken to be as slow as PyTorch, and bfloat16 as float32: the run ends earlier."""
+    one_round = sum(steps_of(model, arguments)[0] * SECONDS_PER_STEP[model] + SECONDS_TO_START for model in models)
+    return one_round * len(precisions) * len(layouts) * systems * arguments.rounds / 60
+
+
+def table_rows(results):
     rows = []
-    for (model, world_size, threads, system), values in results.items():
+    for (model, precision, world_size, threads, system), values in results.items():
         context, batch = CONTEXT_AND_BATCH[model]
         ms = median([value["ms"] for value in values])
+        exposed = [value["exposed_ms"] for value in values if value["exposed_ms"] is not None]
         rows.append(
             {
                 "model": model,
+                "precision": precision,
                 "world_size": world_size,
                 "threads": threads,
                 "system": system,
                 "ms_per_step": ms,
                 "tokens_per_second": context * batch / ms * 1e3,
                 "peak_mib_per_rank": median([value["peak_mib"] for value in values]),
+                "exposed_communication_ms": median(exposed),
             }
         )
-    print(f"\n{'model':<9} {'ranks x threads':<16} {'system':<10} {'ms/step':>9} {'tokens/s':>9} {'MiB/rank':>9} {'ours/best PyTorch':>18}")
     for row in rows:
-        peers = [r["tokens_per_second"] for r in rows if r["model"] == row["model"] and r["system"] == "PyTorch"]
-        ratio = row["tokens_per_second"] / max(peers) if peers and row["system"] == "lockstep" else None
-        row["speed_over_best_pytorch"] = ratio
-        print(
-            f"{row['model']:<9} {row['world_size']} x {row['threads']:<12} {row['system']:<10} {row['ms_per_step']:>9.1f} "
-            f"{row['tokens_per_second']:>9.0f} {row['peak_mib_per_rank']:>9.0f} {f'{ratio:.2f}' if ratio else '':>18}"
-        )
+        row["speed_over_best_pytorch"] = row["memory_over_pytorch"] = None
+        peers = [r for r in rows if r["system"] == "PyTorch" and all(r[k] == row[k] for k in ("model", "precision"))]
+        if row["system"] != "lockstep" or not peers:
+            continue
+        row["speed_over_best_pytorch"] = row["tokens_per_second"] / max(r["tokens_per_second"] for r in peers)
+        for peer in peers:
+            if peer["world_size"] == row["world_size"]:
+                row["memory_over_pytorch"] = row["peak_mib_per_rank"] / peer["peak_mib_per_rank"]
+    return rows
+
+
+def print_table(rows):
+    def ratio(value):
+        return f"{value:.2f}" if value else ""
+
+    print(f"\n{'model':<9} {'numbers':<7} {'ranks x threads':<16} {'system':<9} {'ms/step':>9} {'tokens/s':>9} "
+          f"{'MiB/rank':>9} {'speed/best PyTorch':>19} {'memory/PyTorch':>15}")
+    for row in rows:
+        print(f"{row['model']:<9} {row['precision']:<7} {row['world_size']} x {row['threads']:<12} {row['system']:<9} "
+              f"{row['ms_per_step']:>9.1f} {row['tokens_per_second']:>9.0f} {row['peak_mib_per_rank']:>9.0f} "
+              f"{ratio(row['speed_over_best_pytorch']):>19} {ratio(row['memory_over_pytorch']):>15}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--models", default="tiny,small,tutorial")
+    parser.add_argument("--precision", default="fp32,bf16")
+    parser.add_argument("--layouts", default="1x2,2x1", help="ranks x threads, for example 1x2,2x1")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--steps", type=int, default=0, help="of each measurement (what suits the model if left out)")
+    parser.add_argument("--out")
+    arguments = parser.parse_args()
+    models, precisions = arguments.models.split(","), arguments.precision.split(",")
+    for name, known in [(model, STEPS) for model in models] + [(p, ("fp32", "bf16")) for p in precisions]:
+        if name not in known:
+            parser.error(f"'{name}' is none of {', '.join(known)}")
+    torch = has_torch()
+    if not torch:
+        print("PyTorch is not installed: only ours is measured")
+    else:
+        print("PyTorch runs with", " and ".join(peer_settings()[1]) or "nothing but what Debian installs with it")
+    layouts = [tuple(map(int, layout.split("x"))) for layout in arguments.layouts.split(",")]
+    minutes = estimated_minutes(arguments, models, precisions, layouts, 2 if torch else 1)
+    print(f"this takes about {minutes:.0f} minutes on two quiet cores", flush=True)
+    results = {}
+    with tempfile.TemporaryDirectory() as folder:
+        text = make_text(folder)
+        for model in models:
+            steps, warm_up = steps_of(model, arguments)
+            for _ in range(arguments.rounds):
+                for case in [(model, precision, *layout) for precision in precisions for layout in layouts]:
+                    measured = {"lockstep": measure_ours(case, steps, warm_up, text)}
+                    if torch:
+                        measured["PyTorch"] = measure_torch(case, steps, warm_up)
+                    for system, result in measured.items():
+                        if result:
+                            results.setdefault((*case, system), []).append(result)
+    rows = table_rows(results)
+    print_table(rows)
     if arguments.out:
-        write_record(arguments.out, "training step, GPT-2 style, float32, CPU", rows)
+        write_record(arguments.out, "training step, GPT-2 style, CPU", rows)
 
 
 main()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The GPT of chapter 05 in PyTorch, timed: GPT-2 style, tied head, tanh GELU, no dropout, AdamW with the same decay
-groups and clipping, float32, on the CPU. One process, or DDP over Gloo when WORLD_SIZE is set.
+groups and clipping, on the CPU, in float32 or under bfloat16 autocast. One process, or DDP over Gloo when WORLD_SIZE is set.
 
 Prints one CSV row: system,model,world_size,threads,median_ms_per_step,tokens_per_second,peak_mib_per_rank
 """
@@ -81,6 +81,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--model", default="tiny", choices=CONFIGS)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--bf16", action="store_true", help="forward under torch.autocast")
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--warm-up", type=int, default=3)
     arguments = parser.parse_args()
@@ -106,7 +107,8 @@ def main():
         tokens = batches[step % len(batches)]
         begin = time.perf_counter()
         optimizer.zero_grad(set_to_none=True)
-        loss = network(tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous())
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=arguments.bf16):
+            loss = network(tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous())
         loss.backward()
         torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
         optimizer.step()
