@@ -73,6 +73,9 @@ TEST_CASE("the named configurations have GPT-2's parameter counts", "[nn]") {
   const nn::GptConfig tiny = nn::GptConfig::named("tiny");
   // V C + T C + layers (12 C^2 + 13 C) + 2 C
   CHECK(nn::Gpt(tiny, 1).parameter_count() == 256 * 128 + 128 * 128 + 4 * (12 * 128 * 128 + 13 * 128) + 2 * 128);
+  CHECK(nn::Gpt(nn::GptConfig::named("tutorial"), 1).parameter_count() ==
+        50257 * 512 + 127 * 512 + 6 * (12 * 512 * 512 + 13 * 512) + 2 * 512);
+  CHECK(nn::Gpt(nn::GptConfig::named("124m"), 1).parameter_count() == 124'439'808);  // as Hugging Face's "gpt2"
   CHECK_THROWS_WITH(nn::GptConfig::named("huge"), ContainsSubstring("tiny, small, tutorial"));
   CHECK(nn::GptConfig::names() == std::vector<std::string>{"tiny", "small", "tutorial", "124m"});
 }
