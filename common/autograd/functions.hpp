@@ -19,6 +19,10 @@ namespace lockstep::autograd {
 /// input W + bias. @param input [..., in], @param weight [in, out] as GPT-2's Conv1D, @param bias [out] or undefined.
 [[nodiscard]] Variable conv1d(const Variable& input, const Variable& weight, const Variable& bias);
 
+/// conv1d(gelu(input), weight, bias), the second half of an MLP, without keeping gelu(input) for backward, which makes
+/// it again while it computes the derivative from the same exponentials.
+[[nodiscard]] Variable gelu_conv1d(const Variable& input, const Variable& weight, const Variable& bias);
+
 /// Element-wise sum of two variables of one shape; bfloat16 and float32 give float32.
 [[nodiscard]] Variable add(Variable a, const Variable& b);
 

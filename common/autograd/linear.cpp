@@ -3,6 +3,7 @@
 #include "autograd/functions.hpp"
 #include "autograd/node.hpp"
 #include "base/error.hpp"
+#include "kernels/elementwise.hpp"
 #include "kernels/matmul.hpp"
 
 namespace lockstep::autograd {
@@ -15,6 +16,12 @@ Shape replace_last(const Shape& shape, std::int64_t last) {
   std::copy(old.begin(), old.end(), dimensions.begin());
   dimensions[old.size() - 1] = last;
   return Shape(std::span<const std::int64_t>(dimensions.data(), old.size()));
+}
+
+void add_bias_gradient(const Variable& bias, const Tensor& d_output) {
+  if (!bias.requires_grad()) return;
+  const auto [d_bias, write] = bias.begin_gradient_write();
+  kernels::bias_gradient(d_bias, write, d_output);
 }
 
 Variable fully_connected(const Variable& given, const Variable& weight, const Variable& bias,
@@ -52,6 +59,33 @@ Variable linear(const Variable& input, const Variable& weight, const Variable& b
 
 Variable conv1d(const Variable& input, const Variable& weight, const Variable& bias) {
   return fully_connected(input, weight, bias, kernels::Transpose::kNo);
+}
+
+Variable gelu_conv1d(const Variable& given, const Variable& weight, const Variable& bias) {
+  const Variable input = product_operand(given);
+  const Tensor& x = input.value();                                                              // [..., in]
+  const Tensor w = weight_for_product(weight, x.dtype());                                       // [in, out]
+  Tensor output = Tensor::empty(replace_last(x.shape(), w.shape()[1]), w.dtype(), w.device());  // [..., out]
+  {
+    const Tensor activated = Tensor::empty(x.shape(), x.dtype(), x.device());  // [..., in]
+    kernels::gelu_forward(activated, x);
+    kernels::linear_forward(output, activated, w, kernels::Transpose::kNo, bias.is_defined() ? bias.value() : Tensor());
+  }
+  return record(output, {input, weight, bias},
+                [input, weight = weight.without_value(), w, bias = bias.without_value()](const Tensor& d_output) {
+                  const Tensor& wide = input.value();
+                  const Tensor activated = Tensor::empty(wide.shape(), wide.dtype(), wide.device());  // [..., in]
+                  Tensor d_input = Tensor::empty(wide.shape(), wide.dtype(), wide.device());
+                  kernels::linear_input_gradient(d_input, GradientWrite::kOverwrite, d_output, w,
+                                                 kernels::Transpose::kNo);
+                  kernels::gelu_backward_again(activated, d_input, wide);
+                  if (weight.requires_grad()) {
+                    const auto [d_weight, write] = weight.begin_gradient_write();
+                    kernels::linear_weight_gradient(d_weight, write, activated, d_output, kernels::Transpose::kNo);
+                  }
+                  add_bias_gradient(bias, d_output);
+                  if (input.requires_grad()) input.accumulate_gradient(std::move(d_input));
+                });
 }
 
 }  // namespace lockstep::autograd

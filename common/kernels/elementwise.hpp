@@ -48,6 +48,13 @@ void relu_backward(const Tensor& input_gradient, Write write, const Tensor& out_
 /// @source Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016, section 2; GPT-2's form.
 void gelu_forward(const Tensor& out, const Tensor& input);
 
+/// gradient *= GELU'(input) and out = GELU(input), in one pass: a backward pass that makes the result of gelu_forward
+/// again, bit for bit, instead of keeping it.
+/// @param out       Overwritten.
+/// @param gradient  In: of the result of gelu_forward; out: of `input`.
+/// @param input     What gelu_forward was given.
+void gelu_backward_again(const Tensor& out, const Tensor& gradient, const Tensor& input);
+
 /// input_gradient = out_gradient * GELU'(input).
 /// @param input_gradient  May be the same tensor as `out_gradient`.
 /// @param write           Overwrite, or add to `input_gradient`.

@@ -118,8 +118,8 @@ class GptBlock : public Module {
     Variable attended = autograd::dropout(attn_c_proj_.forward(heads), dropouts.mask(3 * layer_ + 2));  // [B, T, C]
     const ResidualNorm middle = ln_2_.add_forward(stream.sum, std::move(attended));
 
-    const Variable wide = autograd::gelu(mlp_c_fc_.forward(middle.normalized));                     // [B, T, 4C]
-    Variable narrow = autograd::dropout(mlp_c_proj_.forward(wide), dropouts.mask(3 * layer_ + 3));  // [B, T, C]
+    const Variable wide = mlp_c_fc_.forward(middle.normalized);  // [B, T, 4C]
+    Variable narrow = autograd::dropout(mlp_c_proj_.forward_of_gelu(wide), dropouts.mask(3 * layer_ + 3));  // [B, T, C]
     return next_norm.add_forward(middle.sum, std::move(narrow));
   }
 

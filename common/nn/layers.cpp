@@ -28,6 +28,10 @@ autograd::Variable Conv1D::forward(const autograd::Variable& input) const {
   return autograd::conv1d(input, weight_, bias_);
 }
 
+autograd::Variable Conv1D::forward_of_gelu(const autograd::Variable& input) const {
+  return autograd::gelu_conv1d(input, weight_, bias_);
+}
+
 Embedding::Embedding(std::int64_t count, std::int64_t channels, const InitScope& scope, double deviation)
     : weight_(register_parameter("weight", scope.normal("weight", {count, channels}, deviation))) {}
 

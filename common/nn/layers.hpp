@@ -31,6 +31,9 @@ class Conv1D : public Module {
   /// @param input  [..., in]. @return  [..., out].
   [[nodiscard]] autograd::Variable forward(const autograd::Variable& input) const;
 
+  /// forward() of gelu(input), which is not kept for backward.
+  [[nodiscard]] autograd::Variable forward_of_gelu(const autograd::Variable& input) const;
+
  private:
   autograd::Variable weight_, bias_;
 };

@@ -6,8 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "autograd/autocast.hpp"
 #include "autograd/gradient_check.hpp"
 #include "autograd/node.hpp"
+#include "device/storage.hpp"
 #include "kernels/types.hpp"
 #include "support/catch.hpp"
 
@@ -69,6 +71,36 @@ TEST_CASE("element-wise gradients are slopes, also where an input is used twice"
           const Variable sum = add(x, y);
           return any_loss(add(add(relu(sum), gelu(sum)), add(sum, sum)));
         }).empty());
+}
+
+TEST_CASE("gelu_conv1d is conv1d of gelu, bit for bit, and keeps less", "[autograd]") {
+  const Variable x = random_parameter({6, 4}, 1, "x"), w = random_parameter({4, 5}, 2, "w"),
+                 b = random_parameter({5}, 3, "b");
+  CHECK(gradient_mismatch({x, w, b}, [&] { return any_loss(gelu_conv1d(gelu(x), w, b)); }).empty());
+
+  const DType dtype = GENERATE(DType::kFloat32, DType::kBFloat16);
+  const Autocast autocast(dtype == DType::kBFloat16);
+  const auto run = [&](bool is_fused) {
+    const Variable input = Variable::parameter(random_tensor({70, 33}, 1, DType::kFloat32), "input");
+    const Variable weight = Variable::parameter(random_tensor({33, 20}, 2, DType::kFloat32), "weight");
+    const Variable bias = Variable::parameter(random_tensor({20}, 3, DType::kFloat32), "bias");
+    const Variable wide = cast(input, dtype);
+    const std::size_t before = allocator_statistics().bytes_in_use;
+    const Variable output = is_fused ? gelu_conv1d(wide, weight, bias) : conv1d(gelu(wide), weight, bias);
+    const std::size_t kept = allocator_statistics().bytes_in_use - before;
+    const Variable loss = mse_loss(output, Tensor::zeros({70, 20}));
+    loss.backward();
+    std::vector<float> all{static_cast<float>(loss.value().item())};
+    for (const Variable& parameter : {input, weight, bias}) {
+      const auto span = parameter.gradient().span<float>();
+      all.insert(all.end(), span.begin(), span.end());
+    }
+    return std::pair(all, kept);
+  };
+  const auto [fused, kept_fused] = run(true);
+  const auto [separate, kept_separate] = run(false);
+  CHECK(fused == separate);
+  CHECK(kept_fused + 70 * 33 * bytes_of(dtype) <= kept_separate);
 }
 
 TEST_CASE("layer_norm's gradients are its slopes", "[autograd]") {

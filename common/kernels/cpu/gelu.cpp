@@ -23,9 +23,9 @@ Vector<T> gate(Vector<T> x) {
   return T{1} / (T{1} + fast_exp(-kLinear<T> * (x + kCubic<T> * x * x * x)));
 }
 
+/// @param s  gate(x).
 template <typename T>
-Vector<T> gelu_slope(Vector<T> x) {
-  const Vector<T> s = gate<T>(x);
+Vector<T> gelu_slope(Vector<T> x, Vector<T> s) {
   return s + x * s * (T{1} - s) * kLinear<T> * (T{1} + T{3} * kCubic<T> * x * x);
 }
 
@@ -47,6 +47,24 @@ void gelu_forward(const Tensor& out, const Tensor& input) {
   });
 }
 
+void gelu_backward_again(const Tensor& out, const Tensor& gradient, const Tensor& input) {
+  on_device_and_storage_type("gelu_backward_again", out, [&](auto zero) {
+    using S = decltype(zero);
+    using T = Compute<S>;
+    require_like("gelu_backward_again", "gradient", gradient, out);
+    require_like("gelu_backward_again", "input", input, out);
+    S *const result = data_of<S>(out), *const in_place = data_of<S>(gradient);
+    const S* const x = data_of<S>(input);
+    parallel_blocks(out.count(), kBlock, out.count(), [=](std::int64_t begin, std::int64_t end) {
+      for_each_vector<T>(end - begin, [=, y = result + begin, d = in_place + begin](std::int64_t i, auto lanes) {
+        const Vector<T> values = load(x + begin + i, lanes), s = gate<T>(values);
+        store(y + i, values * s, lanes);
+        store(d + i, load(d + i, lanes) * gelu_slope<T>(values, s), lanes);
+      });
+    });
+  });
+}
+
 void gelu_backward(const Tensor& input_gradient, Write write, const Tensor& out_gradient, const Tensor& input) {
   on_device_and_storage_type("gelu_backward", input_gradient, [&](auto zero) {
     using S = decltype(zero);
@@ -57,7 +75,8 @@ void gelu_backward(const Tensor& input_gradient, Write write, const Tensor& out_
     const S *const from = data_of<S>(out_gradient), *const x = data_of<S>(input);
     parallel_blocks(input.count(), kBlock, input.count(), [=](std::int64_t begin, std::int64_t end) {
       for_each_vector<T>(end - begin, [&, dx = to + begin](std::int64_t i, auto lanes) {
-        const Vector<T> gradient = load(from + begin + i, lanes) * gelu_slope<T>(load(x + begin + i, lanes));
+        const Vector<T> values = load(x + begin + i, lanes);
+        const Vector<T> gradient = load(from + begin + i, lanes) * gelu_slope<T>(values, gate<T>(values));
         store(dx + i, write == Write::kAdd ? load(dx + i, lanes) + gradient : gradient, lanes);
       });
     });
