@@ -116,6 +116,8 @@ TEST_CASE("help lists every option with its default", "[run]") {
                              "--weight-decay",
                              "--clip",
                              "--dropout",
+                             "--bf16",
+                             "--activation-checkpointing",
                              "--device",
                              "--stop-after",
                              "--prompt",
@@ -215,6 +217,17 @@ TEST_CASE("a resumed run keeps its optimizer", "[run]") {
              ContainsSubstring("was trained with --optimizer sgd"));
   CHECK_THAT(parse({"--resume", run.string(), "--momentum", "0.9"}).err,
              ContainsSubstring("was trained with --momentum 0.5"));
+}
+
+TEST_CASE("precision and memory are float32 and everything kept, unless asked for", "[run]") {
+  CHECK_FALSE(options_of({}).bf16);
+  CHECK_FALSE(options_of({}).model_config().activation_checkpointing);
+  const TrainOptions options = options_of({"--bf16", "--activation-checkpointing"});
+  CHECK(options.bf16);
+  CHECK(options.model_config().activation_checkpointing);
+  const TrainOptions read = options_from_json(to_json(options));
+  CHECK(read.bf16);
+  CHECK(read.activation_checkpointing);
 }
 
 TEST_CASE("options survive options.json", "[run]") {
