@@ -136,6 +136,33 @@ TEST_CASE("bfloat16 products of small integers are exact: nothing but the result
   CHECK(equal_bits(rounded, as(DType::kBFloat16, out)));
 }
 
+TEST_CASE("bfloat16 products as wide as a vocabulary are as exact as narrow ones", "[kernels][bf16]") {
+  const std::int64_t vocabulary = 20'001, channels = 24, rows = 20;
+  const Tensor table = random_bfloat16({vocabulary, channels}, 1), logits = random_bfloat16({rows, vocabulary}, 2),
+               hidden = random_bfloat16({rows, channels}, 3);
+  for (const auto write : {Write::kOverwrite, Write::kAdd}) {
+    for (const auto dtype : {DType::kFloat32, DType::kBFloat16}) {
+      const Tensor d_hidden = as(dtype, random_tensor<float>({rows, channels}, 4)), expected = exact(d_hidden);
+      matmul(d_hidden, logits, Transpose::kNo, table, Transpose::kNo, write);
+      matmul(expected, exact(logits), Transpose::kNo, exact(table), Transpose::kNo, write);
+      // The sum has magnitude sqrt(V), and V additions round it independently: sqrt(V) roundoffs of that, four times.
+      const double slack = 4 * static_cast<double>(vocabulary) * kRoundoff<float>;
+      CHECK(error_in_units(d_hidden, expected, slack) <= 1);
+
+      const Tensor d_table = as(dtype, random_tensor<float>({vocabulary, channels}, 5)),
+                   expected_table = exact(d_table);
+      matmul(d_table, logits, Transpose::kYes, hidden, Transpose::kNo, write);
+      matmul(expected_table, exact(logits), Transpose::kYes, exact(hidden), Transpose::kNo, write);
+      CHECK(error_in_units(d_table, expected_table, sum_slack(rows)) <= 1);
+    }
+  }
+  const Tensor across = empty_bfloat16({rows, channels}), bias = random_tensor<float>({channels}, 6),
+               weight = random_bfloat16({channels, vocabulary}, 7), expected = empty_float64({rows, channels});
+  linear_forward(across, logits, weight, Transpose::kYes, bias);
+  linear_forward(expected, exact(logits), exact(weight), Transpose::kYes, exact(bias));
+  CHECK(error_in_units(across, expected, 4 * static_cast<double>(vocabulary) * kRoundoff<float>) <= 1);
+}
+
 TEST_CASE("a bfloat16 layer takes a float32 bias, and its gradients of parameters are float32", "[kernels][bf16]") {
   const Tensor input = random_bfloat16({2, 3, 31}, 1), weight = random_bfloat16({31, 33}, 2);
   const Tensor bias = random_tensor<float>({33}, 3), d_out = random_bfloat16({2, 3, 33}, 4);
