@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "06_gpt_ddp/replica_check.hpp"
+#include "autograd/node.hpp"
 #include "base/error.hpp"
 #include "kernels/ops.hpp"
 
@@ -50,8 +51,10 @@ DistributedDataParallel::DistributedDataParallel(nn::Module& module, comm::Proce
   buckets_ = lay_out_buckets(parameters_, reverse_order(parameters_.size()), options_.bucket_limits);
   index_buckets();
   allocate_buckets(buckets_, parameters_, group_);
+  register_module("module", module_);
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const nn::NamedParameter& named = parameters_[i];
+    named.parameter.node()->name = named.name;  // in messages parameters keep the names that the model gave them
     require(named.parameter.observer() == nullptr, "parameter ", named.name,
             " is already watched: a module can be wrapped once");
     named.parameter.set_observer(this);

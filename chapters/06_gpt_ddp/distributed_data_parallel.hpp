@@ -38,7 +38,8 @@ struct DdpOptions {
 template <typename Part>
 class Accumulation;
 
-/// Averages a module's gradients over the ranks of a group (PyTorch's class of the same name).
+/// Averages a module's gradients over the ranks of a group (PyTorch's class of the same name). It is a module too, whose
+/// one child is called "module": its parameters are the wrapped module's, with "module." before each name.
 ///
 /// Order of calls, every step on every rank: zero_grad, forward, backward, optimizer step. When backward() returns, the
 /// gradients are the averages and identical on all ranks bit for bit (on star and ring). Where a rank finds something
@@ -48,7 +49,7 @@ class Accumulation;
 /// ready. In that step nothing leaves before.
 /// Thread safety: none; one thread.
 /// @source Li et al., "PyTorch Distributed: Experiences on Accelerating Data Parallel Training", VLDB 13(12), 2020.
-class DistributedDataParallel final : private autograd::GradientObserver {
+class DistributedDataParallel final : public nn::Module, private autograd::GradientObserver {
  public:
   /// Copies rank 0's parameters and buffers to every rank, lays out the buckets and starts to watch the gradients.
   /// @throws MismatchError  Ranks hold different parameters or buffers (number, names, shapes or dtypes).

@@ -237,6 +237,14 @@ std::string list_names(const std::vector<std::string>& names) {
   return list;
 }
 
+// Wrapping a model in DistributedDataParallel puts "module." before its names, here as in PyTorch.
+std::string hint_at_wrapper(const SafetensorsFile& file, const std::vector<std::string>& missing) {
+  const auto is_wrapped = [&](const std::string& name) { return file.find("module." + name) != nullptr; };
+  if (!std::ranges::all_of(missing, is_wrapped)) return "";
+  return "; the file has them with \"module.\" before each name: the model was saved without unwrapping it from "
+         "DistributedDataParallel. Save what module() returns";
+}
+
 }  // namespace
 
 void require_loadable(const SafetensorsFile& file, std::span<const NamedTensor> destinations,
@@ -256,8 +264,8 @@ void require_loadable(const SafetensorsFile& file, std::span<const NamedTensor> 
   for (const TensorEntry& entry : file.entries())
     if (!wanted.contains(entry.name)) surplus.push_back(entry.name);
   if (!missing.empty())
-    throw FormatError(
-        concat(file.path().string(), ": ", missing.size(), " tensors are missing: ", list_names(missing)));
+    throw FormatError(concat(file.path().string(), ": ", missing.size(), " tensors are missing: ", list_names(missing),
+                             hint_at_wrapper(file, missing)));
   if (unexpected == UnexpectedTensors::kReject && !surplus.empty())
     throw FormatError(
         concat(file.path().string(), ": ", surplus.size(), " tensors are not expected: ", list_names(surplus)));

@@ -1,6 +1,7 @@
 #pragma once
 /// @file
-/// How many processors this process may use: what sets the number of ranks and of threads per rank.
+/// Which processors this process may use: what sets the number of ranks and of threads per rank.
+#include <vector>
 
 namespace lockstep::launch {
 
@@ -14,5 +15,12 @@ struct Cores {
 /// Reads the affinity mask, the topology in /sys and the quota of control groups (containers). Where one of them
 /// cannot be read, it counts as unlimited.
 [[nodiscard]] Cores usable_cores();
+
+/// Those processors that fall to one rank where the ranks of a host divide them: equal parts, each of neighbours (threads
+/// of one core, cores of one package). Where ranks outnumber processors, some ranks share one.
+/// @param local_rank  In [0, local_world_size).
+/// @throws ContractError  local_rank is out of range.
+/// @throws UnavailableError  The kernel does not tell which processors there are.
+[[nodiscard]] std::vector<int> share_of_cpus(int local_rank, int local_world_size);
 
 }  // namespace lockstep::launch

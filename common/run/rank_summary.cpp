@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/affinity.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "run/run_folder.hpp"
@@ -25,7 +26,7 @@ double peak_memory_mib() {
 }
 
 RankSummary summarize(int rank, std::span<const StepMetrics> history) {
-  RankSummary summary{.rank = rank, .peak_memory_mib = peak_memory_mib()};
+  RankSummary summary{.rank = rank, .peak_memory_mib = peak_memory_mib(), .cpus = allowed_cpus()};
   if (history.empty()) return summary;
   const std::span<const StepMetrics> steady = history.subspan(history.size() / 10);
   for (const StepMetrics& step : steady) {
@@ -45,7 +46,8 @@ void write_summary(const std::filesystem::path& run_folder, const RankSummary& s
                                     {"step_ms", summary.duration.count()},
                                     {"data_wait_ms", summary.data_wait.count()},
                                     {"exposed_communication_ms", summary.exposed_communication.count()},
-                                    {"peak_memory_mib", summary.peak_memory_mib}};
+                                    {"peak_memory_mib", summary.peak_memory_mib},
+                                    {"cpus", summary.cpus}};
   replace_file(summary_path(run_folder, summary.rank), json.dump(2) + "\n");
 }
 
@@ -60,7 +62,8 @@ std::vector<RankSummary> read_summaries(const std::filesystem::path& run_folder,
                            .duration = Milliseconds(json.at("step_ms").get<double>()),
                            .data_wait = Milliseconds(json.at("data_wait_ms").get<double>()),
                            .exposed_communication = Milliseconds(json.at("exposed_communication_ms").get<double>()),
-                           .peak_memory_mib = json.at("peak_memory_mib")});
+                           .peak_memory_mib = json.at("peak_memory_mib"),
+                           .cpus = json.at("cpus").get<std::vector<int>>()});
     } catch (const nlohmann::json::exception& error) {
       throw FormatError(concat(path.string(), ": ", error.what()));
     }

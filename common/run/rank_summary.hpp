@@ -18,6 +18,7 @@ struct RankSummary {
   Milliseconds data_wait{};              ///< In which the step waited for its batch.
   Milliseconds exposed_communication{};  ///< In which it waited for other ranks.
   double peak_memory_mib = 0;            ///< Largest resident size of the process so far.
+  std::vector<int> cpus = {};            ///< Processors it may run on, ascending.
 };
 
 /// Largest resident size of this process so far, in MiB. @source  getrusage(2), ru_maxrss.

@@ -62,4 +62,15 @@ std::string clock_time(std::chrono::duration<double> duration) {
   return std::move(out).str();
 }
 
+std::string ranges(std::span<const int> numbers) {
+  std::string text;
+  for (std::size_t begin = 0, end = 0; begin < numbers.size(); begin = end) {
+    end = begin + 1;
+    while (end < numbers.size() && numbers[end] == numbers[end - 1] + 1) ++end;
+    text += (text.empty() ? "" : ", ") + std::to_string(numbers[begin]);
+    if (end - begin > 1) text += "-" + std::to_string(numbers[end - 1]);
+  }
+  return text;
+}
+
 }  // namespace lockstep::run

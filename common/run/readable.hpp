@@ -3,6 +3,7 @@
 /// Numbers as people read them.
 #include <chrono>
 #include <cstdint>
+#include <span>
 #include <string>
 
 namespace lockstep::run {
@@ -24,5 +25,8 @@ namespace lockstep::run {
 
 /// As short as "%g" prints: "0.001", "1e-05".
 [[nodiscard]] std::string shortest(double value);
+
+/// Ascending numbers with neighbours joined: "0-3, 8".
+[[nodiscard]] std::string ranges(std::span<const int> numbers);
 
 }  // namespace lockstep::run

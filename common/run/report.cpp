@@ -129,6 +129,7 @@ Facts rank_facts(const fs::path& run_folder) {
   for (const RankSummary& rank : ranks) {
     std::string value = fixed(rank.duration.count(), 1) + " ms a step, " + fixed(rank.data_wait.count(), 2) +
                         " ms waiting for data, " + fixed(rank.peak_memory_mib, 0) + " MiB at most";
+    if (!rank.cpus.empty()) value += ", on CPU " + ranges(rank.cpus);
     if (ranks.size() > 1) value += ", " + fixed(rank.exposed_communication.count(), 2) + " ms exposed communication";
     facts.emplace_back(concat("rank ", rank.rank), value);
   }

@@ -103,7 +103,8 @@ class Run {
   /// Whether this step ends with a checkpoint.
   [[nodiscard]] bool checkpoint_is_due() const;
   /// Saves a checkpoint, atomically; with --async-save the file is written while training goes on.
-  /// @throws IoError  The disk failed (with --async-save: in the save before); earlier checkpoints are untouched.
+  /// @throws IoError  The disk failed (with --async-save: in the save before), or another process saves this run's
+  ///                  checkpoints; earlier ones are untouched.
   void save(const nn::Module& model, const optim::Optimizer& optimizer, const data::Sampler& sampler);
 
   [[nodiscard]] bool sample_is_due() const;  ///< Training is complete, and a text was asked for.

@@ -111,6 +111,7 @@ void bind_parallel_options(CLI::App& app, TrainOptions& options) {
       ->check(one_of({"no", "bf16"}))
       ->type_name("NAME")
       ->capture_default_str();
+  app.add_flag("--bind-cores", options.bind_cores, "Keep each rank on a share of the processors of its own");
   app.add_flag("--no-sync", options.no_sync, "Never average gradients, to see the replicas drift apart");
 }
 

@@ -63,6 +63,7 @@ struct TrainOptions {
   bool uneven = false;                    ///< No sample repeated or left out: ranks may differ in their last batches.
   bool no_sync = false;                   ///< Experiment: gradients are never averaged.
   std::int64_t check_replicas = 100;      ///< Steps between comparisons of the replicas; 0: only at checkpoints.
+  bool bind_cores = false;                ///< Each rank stays on its share of the host's processors.
   std::string compress_gradients = "no";  ///< "no" or "bf16": how gradients travel.
 
   std::filesystem::path export_initial;  ///< Empty: nothing is written.

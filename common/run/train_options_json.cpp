@@ -46,6 +46,7 @@ void for_each_option(Options& options, const Visit& visit) {
   visit("no_sync", options.no_sync);
   visit("check_replicas", options.check_replicas);
   visit("compress_gradients", options.compress_gradients);
+  visit("bind_cores", options.bind_cores);
 }
 
 }  // namespace

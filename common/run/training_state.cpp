@@ -6,6 +6,7 @@
 #include "checkpoint/checkpoint.hpp"
 #include "checkpoint/manifest.hpp"
 #include "checkpoint/saver.hpp"
+#include "checkpoint/writer_lock.hpp"
 #include "run/run_folder.hpp"
 #include "run/saved_state.hpp"
 
@@ -43,7 +44,8 @@ std::filesystem::path newest_checkpoint(const std::filesystem::path& path) {
 }  // namespace
 
 TrainingSaver::TrainingSaver(const std::filesystem::path& checkpoints, const TrainOptions& options)
-    : saver_(std::make_unique<checkpoint::Saver>(
+    : checkpoints_(checkpoints),
+      saver_(std::make_unique<checkpoint::Saver>(
           checkpoints, checkpoint::FolderOptions{.keep_last = static_cast<int>(options.keep_last)},
           options.async_save ? checkpoint::SaveMode::kBackground : checkpoint::SaveMode::kBlocking)),
       options_(to_json(options)) {}
@@ -57,6 +59,7 @@ void TrainingSaver::prepare(const nn::Module& model, const optim::Optimizer& opt
 
 void TrainingSaver::save(std::int64_t step, const nn::Module& model, const optim::Optimizer& optimizer,
                          const data::Sampler& sampler) {
+  if (!lock_) lock_ = std::make_unique<checkpoint::WriterLock>(checkpoints_);
   const SavedState state{
       .step = step, .optimizer_steps = optimizer.step_count(), .sampler = sampler.state(), .options = options_};
   saver_->save(step, {.model = tensors_of(model), .optimizer = tensors_of(optimizer)}, to_json(state));

@@ -13,7 +13,8 @@
 
 namespace lockstep::checkpoint {
 class Saver;
-}
+class WriterLock;
+}  // namespace lockstep::checkpoint
 
 namespace lockstep::run {
 
@@ -32,7 +33,8 @@ class TrainingSaver {
   void prepare(const nn::Module& model, const optim::Optimizer& optimizer);
 
   /// Saves a checkpoint of step `step`, atomically. Everything may change as soon as it has returned.
-  /// @throws IoError  The disk failed (in the background: in the save before); earlier checkpoints are untouched.
+  /// @throws IoError  The disk failed (in the background: in the save before), or another process saves there; earlier
+  ///                  checkpoints are untouched.
   void save(std::int64_t step, const nn::Module& model, const optim::Optimizer& optimizer,
             const data::Sampler& sampler);
 
@@ -40,6 +42,8 @@ class TrainingSaver {
   void finish();
 
  private:
+  std::filesystem::path checkpoints_;
+  std::unique_ptr<checkpoint::WriterLock> lock_;  // from the first save on; outlives one in the background
   std::unique_ptr<checkpoint::Saver> saver_;
   nlohmann::json options_;
 };

@@ -2,9 +2,12 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
 #include <iostream>
 
 #include "base/error.hpp"
+#include "base/nearest_match.hpp"
 #include "course/side_by_side.hpp"
 #include "tool/command.hpp"
 #include "tool/project.hpp"
@@ -17,23 +20,60 @@ int terminal_width() {
   return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 160;
 }
 
+// "forgot_wrap" of "forgot_wrap.cpp".
+std::string program_of(const course::DerivedPair& pair) {
+  return std::filesystem::path(pair.derived.name).stem().string();
+}
+
+// Those to show: the named one; without a name those that derive from another chapter's program, as the lesson goes
+// through them. Variants of the chapter's own programs are shown on request.
+std::vector<course::DerivedPair> choose(const std::vector<course::DerivedPair>& pairs, const std::string& program) {
+  std::vector<course::DerivedPair> chosen;
+  std::vector<std::string> names;
+  for (const course::DerivedPair& pair : pairs) {
+    names.push_back(program_of(pair));
+    const bool is_variant =
+        std::ranges::any_of(pairs, [&](const auto& other) { return other.derived.name == pair.base.name; });
+    if (program.empty() ? !is_variant : names.back() == program) chosen.push_back(pair);
+  }
+  if (chosen.empty() && !program.empty()) {
+    throw UsageError(
+        concat("no program ", program, " derives from another in this chapter", did_you_mean(program, names)));
+  }
+  return chosen;
+}
+
+void print_others(const std::vector<course::DerivedPair>& pairs, const std::vector<course::DerivedPair>& shown,
+                  const std::string& chapter) {
+  for (const course::DerivedPair& pair : pairs) {
+    const bool is_shown =
+        std::ranges::any_of(shown, [&](const auto& other) { return other.derived.name == pair.derived.name; });
+    if (is_shown) continue;
+    std::cout << "./lockstep diff " << chapter << " " << program_of(pair) << " shows " << program_of(pair) << " beside "
+              << pair.base.name << "\n";
+  }
+}
+
 }  // namespace
 
 int diff(const Arguments& arguments) {
-  std::string chapter;
+  std::string chapter, program;
   course::ListingOptions listing{terminal_width(),
                                  isatty(STDOUT_FILENO) == 1 ? course::ColourMode::kAnsi : course::ColourMode::kPlain};
   CLI::App app("Shows the distributed programs of a chapter beside the baselines they derive from", "lockstep diff");
   app.add_option("chapter", chapter, "Its number, such as 06")->required();
+  app.add_option("program", program, "One of its programs; without it, those that derive from another chapter's");
   app.add_option("--width", listing.width, "Columns (the terminal's if left out)")->check(CLI::Range(60, 1000));
   if (const auto done = parse_arguments(app, arguments)) return *done;
   const auto pairs = course::derived_pairs_of_chapter(find_project().root, chapter);
   if (pairs.empty()) throw Error(concat("chapter ", chapter, " has no program that derives from another"));
+  const auto shown = choose(pairs, program);
   bool is_sound = true;
-  for (const course::DerivedPair& pair : pairs) {
+  for (const course::DerivedPair& pair : shown) {
     std::cout << course::render_side_by_side(pair, listing) << "\n";
     is_sound = is_sound && course::align_derived_file(pair.base, pair.derived, pair.header).problems.empty();
   }
+  if (program.empty()) print_others(pairs, shown, chapter);
   return is_sound ? 0 : 1;
 }
 

@@ -42,3 +42,11 @@ TEST_CASE("bytes and numbers are short", "[run]") {
   CHECK(shortest(0.1 + 0.2) == "0.3");
   CHECK(fixed(2, 3) == "2.000");
 }
+
+TEST_CASE("numbers that follow one another are joined", "[run]") {
+  const auto text = [](std::vector<int> numbers) { return ranges(numbers); };
+  CHECK(text({}).empty());
+  CHECK(text({5}) == "5");
+  CHECK(text({0, 1, 2, 3, 8}) == "0-3, 8");
+  CHECK(text({0, 2, 4, 5}) == "0, 2, 4-5");
+}

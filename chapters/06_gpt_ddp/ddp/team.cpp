@@ -6,6 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/affinity.hpp"
+#include "launch/cores.hpp"
+
 namespace lockstep::ddp {
 namespace {
 
@@ -38,6 +41,10 @@ DistributedSamplerOptions sampler_options(const run::TrainOptions& options) {
 DdpOptions ddp_options(const run::TrainOptions& options) {
   return {.average_gradients = !options.no_sync,
           .comm_hook = options.compress_gradients == "bf16" ? bf16_compress_hook() : all_reduce_hook};
+}
+
+void use_device(const run::TrainOptions& options, int local_rank, int local_world_size) {
+  if (options.bind_cores) restrict_to_cpus(launch::share_of_cpus(local_rank, local_world_size));
 }
 
 }  // namespace lockstep::ddp

@@ -18,4 +18,9 @@ namespace lockstep::ddp {
 /// What --no-sync and --compress-gradients ask of the wrapper.
 [[nodiscard]] DdpOptions ddp_options(const run::TrainOptions& options);
 
+/// Takes this rank's device, as a program for GPUs would take GPU `local_rank`: with --bind-cores, the `local_rank`-th
+/// share of the host's processors. Otherwise the ranks leave it to the kernel who runs where.
+/// @param local_rank, local_world_size  This rank among the ranks of its host, and their number.
+void use_device(const run::TrainOptions& options, int local_rank, int local_world_size);
+
 }  // namespace lockstep::ddp

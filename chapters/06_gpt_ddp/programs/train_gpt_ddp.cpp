@@ -1,4 +1,4 @@
-// DERIVES FROM chapters/05_gpt_single_device/programs/train_gpt_single.cpp new<=21 changed<=9
+// DERIVES FROM chapters/05_gpt_single_device/programs/train_gpt_single.cpp new<=23 changed<=9
 // Trains a GPT on a text with data parallelism: one process per device.  // CHANGED
 //
 // Cut a text into samples and build a model; then, step by step: predict every
@@ -59,7 +59,9 @@ double accumulate_gradients(run::Run& run, nn::Gpt& model, auto&& parts) {
 
 int train(const run::TrainOptions& options) {
   // NEW: who am I, and who else is there? Every rank runs this program.
-  const auto group = ring::make_ring_process_group(comm::rendezvous("env://"));  // NEW
+  const auto job = comm::rendezvous("env://");  // NEW
+  ddp::use_device(options, job.local_rank, job.local_world_size);  // NEW
+  const auto group = ring::make_ring_process_group(job);  // NEW
   const int rank = group->rank(), world_size = group->world_size();  // NEW
   const run::Team team = ddp::team_of(*group);  // CHANGED
   // The data: two parts of a text, each cut into samples of one context.

@@ -1,0 +1,141 @@
+// DERIVES FROM chapters/06_gpt_ddp/programs/train_gpt_ddp.cpp new<=1 changed<=1
+// Trains a GPT on a text with data parallelism: one process per device.
+// One thing is forgotten here on purpose: "Find what was forgotten" in README.md.  // NEW
+//
+// Cut a text into samples and build a model; then, step by step: predict every
+// next token, learn how each weight changes the error, and move the weights.
+// What surrounds this (options, progress, files) is in common/run.
+#include <array>
+
+#include "02_ring_all_reduce/ring_process_group.hpp"
+#include "05_gpt_single_device/text_generator.hpp"
+#include "06_gpt_ddp/ddp/team.hpp"
+#include "06_gpt_ddp/distributed_data_parallel.hpp"
+#include "06_gpt_ddp/distributed_sampler.hpp"
+#include "06_gpt_ddp/replica_check.hpp"
+#include "autograd/variable.hpp"
+#include "comm/rendezvous.hpp"
+#include "data/data_loader.hpp"
+#include "data/sampler.hpp"
+#include "nn/gpt.hpp"
+#include "optim/clip.hpp"
+#include "optim/schedule.hpp"
+#include "run/load_corpus.hpp"
+#include "run/optimization.hpp"
+#include "run/run.hpp"
+#include "run/train_options.hpp"
+
+using namespace lockstep;
+
+namespace {
+
+// Mean loss over all samples of the loader, without dropout and gradients.
+double evaluate(nn::Gpt& model, data::DataLoader& loader, comm::ProcessGroup& group) {
+  const autograd::NoGradGuard no_grad;
+  std::array<double, 2> total{};  // sum of losses, number of samples
+  for (const data::Batch& batch : loader) {
+    const auto count = static_cast<double>(batch.size());
+    total[0] += model.loss(batch.inputs, batch.targets).value().item() * count;
+    total[1] += count;
+  }
+  group.all_reduce(comm::host_buffer(std::span(total))).synchronize();
+  return total[0] / total[1];
+}
+
+// Forward and backward through the parts of a batch, whose gradients add up.
+// Returns the mean loss of the batch.
+double accumulate_gradients(run::Run& run, nn::Gpt& model, auto&& parts) {
+  double mean_loss = 0;
+  for (const run::MicroBatch& part : parts) {
+    run.enter(run::Phase::kForward);
+    auto loss = model.loss(part.inputs, part.targets, part.context);
+    mean_loss += part.weight * run.require_finite(loss);
+
+    run.enter(run::Phase::kBackward);
+    loss.backward(part.weight);
+  }
+  return mean_loss;
+}
+
+int train(const run::TrainOptions& options) {
+  const auto job = comm::rendezvous("env://");
+  ddp::use_device(options, 0, job.local_world_size);  // CHANGED
+  const auto group = ring::make_ring_process_group(job);
+  const int rank = group->rank(), world_size = group->world_size();
+  const run::Team team = ddp::team_of(*group);
+  // The data: two parts of a text, each cut into samples of one context.
+  const data::Corpus corpus = run::load_corpus(options, team);
+  const data::Dataset& training = *corpus.training;
+  const data::Dataset& validation = *corpus.validation;
+  const auto config = options.model_config(corpus.vocabulary_size);
+  const auto dealing = ddp::sampler_options(options);
+  ddp::DistributedSampler sampler(training.size(), rank, world_size, dealing);
+  ddp::EvaluationSampler validation_sampler(validation.size(), rank, world_size);
+  const std::int64_t batch_size = options.batch_size / world_size;
+  data::DataLoader loader(
+      training, sampler,
+      {.batch_size = batch_size,
+       .drop_last = !options.uneven,
+       .num_workers = options.num_workers});
+  data::DataLoader validation_loader(
+      validation, validation_sampler,
+      {.batch_size = batch_size / options.accumulation_steps,
+       .drop_last = false});
+
+  // The model, and what moves its weights.
+  nn::Gpt model(config, options.seed);
+  ddp::DistributedDataParallel ddp(model, *group, ddp::ddp_options(options));
+  const auto chosen = run::make_optimizer(options, model);
+  optim::Optimizer& optimizer = *chosen;
+  const run::RunFacts facts{.parameters = model.parameter_count(),
+                            .training_samples = training.size(),
+                            .validation_samples = validation.size(),
+                            .corpus = corpus};
+  run::Run run(options, facts, team);
+  const optim::Schedule schedule = options.schedule(run.last_step());
+  run.resume(model, optimizer, sampler);
+
+  for (std::int64_t epoch = sampler.epoch(); !run.is_finished(); ++epoch) {
+    sampler.set_epoch(epoch);
+    for (const data::Batch& batch : ddp.join(loader)) {
+      const auto parts = run.begin_step(batch, loader.time_waited());
+      optimizer.zero_grad();
+      double mean_loss = accumulate_gradients(run, model, ddp.accumulate(parts));
+
+      run.enter(run::Phase::kUpdate);
+      const double gradient_norm = optim::clip_grad_norm(
+          model.parameters(), options.max_gradient_norm());
+      run.require_finite(gradient_norm);
+      const double learning_rate = schedule.at(run.step());
+      optimizer.step(learning_rate);
+      mean_loss = ddp.average(mean_loss);
+      run.set_exposed_communication(ddp.exposed_communication());
+      run.end_step({.loss = mean_loss,
+                    .gradient_norm = gradient_norm,
+                    .learning_rate = learning_rate,
+                    .epoch = epoch});
+
+      if (run.validation_is_due())
+        run.set_validation_loss(evaluate(model, validation_loader, *group));
+      if (rank == 0)
+        run.print_step();
+      if (run.replica_check_is_due())
+        ddp::require_equal_parameters(model, *group, concat("after step ", run.step()));
+      if (run.checkpoint_is_due())
+        if (rank == 0)
+          run.save(model, optimizer, sampler);
+      if (run.is_finished()) break;
+    }
+  }
+
+  if (run.sample_is_due())
+    if (rank == 0)
+      run.set_sample(gpt::generate_text(
+          model, *corpus.tokenizer, options.prompt,
+          {.token_count = options.sample_tokens, .seed = options.seed}));
+  return run.finish();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return run::run_training(argc, argv, train); }

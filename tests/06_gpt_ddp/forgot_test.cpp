@@ -1,0 +1,227 @@
+// The forgot_* programs: each one's symptom is there in what a run leaves behind, and is not there in train_gpt_ddp's.
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "base/affinity.hpp"
+#include "base/file.hpp"
+#include "base/philox.hpp"
+#include "checkpoint/checkpoint.hpp"
+#include "run/metrics.hpp"
+#include "run/run_folder.hpp"
+#include "support/catch.hpp"
+#include "support/subprocess.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace fs = std::filesystem;
+using namespace lockstep;
+
+namespace {
+
+using Arguments = std::vector<std::string>;
+
+// A run and what it left: output, metrics, files.
+struct Trained {
+  test::TemporaryFolder place;
+  test::Finished finished;
+  fs::path folder;
+  std::vector<run::StepMetrics> metrics;
+};
+
+// About 27 samples to train on: with batches of 8, three a step and three steps an epoch.
+void write_text(const fs::path& path) {
+  const std::vector<std::string> words{"ring ", "rank ", "chunk ", "bucket ", "step ", "lock ", "all ", "reduce "};
+  PhiloxSequence random(17);
+  std::ofstream file(path);
+  for (int i = 0; i < 700; ++i) file << words[random.next_below(words.size())];
+}
+
+// Options given twice count as in `more`. world_size 0: without a launcher.
+void train(Trained& trained, const std::string& program, int world_size, const Arguments& more) {
+  const fs::path text = trained.place / "text.txt", out = trained.place / "runs";
+  write_text(text);
+  Arguments command;
+  if (world_size > 0)
+    command = {test::built_program("lockstep"), "launch", "--nproc", std::to_string(world_size), "--"};
+  const Arguments usual{test::built_program(program),
+                        "--data",
+                        text.string(),
+                        "--batch-size",
+                        "8",
+                        "--steps",
+                        "4",
+                        "--save-every",
+                        "0",
+                        "--validate-every",
+                        "0",
+                        "--sample-tokens",
+                        "0",
+                        "--out",
+                        out.string()};
+  command.insert(command.end(), usual.begin(), usual.end());
+  command.insert(command.end(), more.begin(), more.end());
+  trained.finished = test::run_program(command, {{"OMP_NUM_THREADS", "1"}, {"LOCKSTEP_PROGRESS", "plain"}});
+  for (const auto& entry : fs::directory_iterator(out)) trained.folder = entry.path();
+  trained.metrics = run::read_metrics(trained.folder / "metrics.jsonl");
+}
+
+std::string output_of(const Trained& trained) { return trained.finished.out + trained.finished.err; }
+
+std::vector<double> losses_of(const Trained& trained) {
+  std::vector<double> losses;
+  for (const run::StepMetrics& step : trained.metrics) losses.push_back(step.loss);
+  return losses;
+}
+
+bool has_repeated_sample(const run::StepMetrics& step) {
+  const std::set<std::int64_t> different(step.sample_ids.begin(), step.sample_ids.end());
+  return different.size() < step.sample_ids.size();
+}
+
+// The processors of each rank.
+std::vector<std::vector<int>> cpus_of(const Trained& trained) {
+  std::vector<std::vector<int>> cpus;
+  for (const char* name : {"rank_0.json", "rank_1.json"}) {
+    cpus.push_back(nlohmann::json::parse(read_file(trained.folder / name)).at("cpus"));
+  }
+  return cpus;
+}
+
+// The batches of each epoch, in order.
+std::map<std::int64_t, std::vector<std::vector<std::int64_t>>> batches_by_epoch(const Trained& trained) {
+  std::map<std::int64_t, std::vector<std::vector<std::int64_t>>> epochs;
+  for (const run::StepMetrics& step : trained.metrics) epochs[step.epoch].push_back(step.sample_ids);
+  return epochs;
+}
+
+int lines_beginning_with(const std::string& text, const std::string& begin) {
+  std::istringstream lines(text);
+  int count = 0;
+  for (std::string line; std::getline(lines, line);) count += line.starts_with(begin) ? 1 : 0;
+  return count;
+}
+
+std::string answer_of(const Arguments& command) {
+  const test::Finished finished = test::run_program(command, {{"OMP_NUM_THREADS", "1"}});
+  return concat("exit ", finished.exit_code, "\n", finished.out, finished.err);
+}
+
+}  // namespace
+
+TEST_CASE("forgot_local_rank: with --bind-cores all ranks work on rank 0's processors", "[ddp][chapter][forgot]") {
+  if (allowed_cpus().size() < 2) {
+    WARN("skipped: two ranks cannot have processors of their own on one");
+    return;
+  }
+  Trained forgot, right;
+  train(forgot, "forgot_local_rank", 2, {"--bind-cores"});
+  train(right, "train_gpt_ddp", 2, {"--bind-cores"});
+  INFO(output_of(forgot) << output_of(right));
+  REQUIRE(forgot.finished.exit_code == 0);
+  REQUIRE(right.finished.exit_code == 0);
+  const auto of_right = cpus_of(right), of_forgot = cpus_of(forgot);
+  CHECK(of_forgot[0] == of_forgot[1]);
+  std::vector<int> shared;
+  std::ranges::set_intersection(of_right[0], of_right[1], std::back_inserter(shared));
+  CHECK(shared.empty());
+  CHECK(of_forgot[0] == of_right[0]);
+  CHECK(losses_of(forgot) == losses_of(right));  // nothing else tells
+  const std::string report = read_file(forgot.folder / "report.html");
+  CHECK_THAT(report, ContainsSubstring(concat("on CPU ", of_forgot[0].front())));
+}
+
+TEST_CASE("forgot_wrap: the loss falls, and the comparison of the replicas ends the run", "[ddp][chapter][forgot]") {
+  Trained forgot, right;
+  train(forgot, "forgot_wrap", 2, {"--check-replicas", "4", "--steps", "6"});
+  train(right, "train_gpt_ddp", 2, {"--check-replicas", "4", "--steps", "6"});
+  CHECK(forgot.finished.exit_code != 0);
+  CHECK_THAT(output_of(forgot), ContainsSubstring("drifted apart after step 4: parameter wte.weight") &&
+                                    ContainsSubstring("rank 1 differs"));
+  REQUIRE(forgot.metrics.size() == 4);
+  CHECK(forgot.metrics.back().loss < forgot.metrics.front().loss);
+  CHECK_FALSE(forgot.metrics.back().exposed_communication.has_value());
+  // All ranks start equal: the first loss is the right one, later ones are not.
+  CHECK(forgot.metrics[0].loss == right.metrics.at(0).loss);
+  CHECK(forgot.metrics[3].loss != right.metrics.at(3).loss);
+  INFO(output_of(right));
+  CHECK(right.finished.exit_code == 0);
+  CHECK(right.metrics.back().exposed_communication.has_value());
+}
+
+TEST_CASE("forgot_sampler: every rank draws the samples that a single process would", "[ddp][chapter][forgot]") {
+  Trained forgot, right, single;
+  train(forgot, "forgot_sampler", 2, {"--log-batches"});
+  train(right, "train_gpt_ddp", 2, {"--log-batches"});
+  train(single, "train_gpt_single", 0, {"--log-batches", "--batch-size", "4"});
+  REQUIRE(forgot.metrics.size() == 4);
+  REQUIRE(right.metrics.size() == 4);
+  for (const run::StepMetrics& step : forgot.metrics) {
+    REQUIRE(step.sample_ids.size() == 8);
+    for (std::size_t i = 0; i < 8; i += 2) CHECK(step.sample_ids[i] == step.sample_ids[i + 1]);
+  }
+  CHECK(std::ranges::none_of(right.metrics, has_repeated_sample));
+  // The mean of two equal gradients is exact, so half the batch on one process is the same training, bit for bit.
+  CHECK(losses_of(forgot) == losses_of(single));
+  CHECK(losses_of(right) != losses_of(single));
+}
+
+TEST_CASE("forgot_set_epoch: all epochs have the batches of the first one", "[ddp][chapter][forgot]") {
+  Trained forgot, right;
+  train(forgot, "forgot_set_epoch", 2, {"--log-batches", "--steps", "7"});
+  train(right, "train_gpt_ddp", 2, {"--log-batches", "--steps", "7"});
+  auto of_forgot = batches_by_epoch(forgot), of_right = batches_by_epoch(right);
+  REQUIRE(of_forgot[0].size() == 3);
+  CHECK(of_forgot[1] == of_forgot[0]);
+  CHECK(of_forgot[2].at(0) == of_forgot[0][0]);
+  CHECK(of_right[0] == of_forgot[0]);
+  CHECK(of_right[1] != of_right[0]);
+  CHECK(of_right[2].at(0) != of_right[0][0]);
+}
+
+TEST_CASE("forgot_guard: every rank prints, and the second one to save is refused", "[ddp][chapter][forgot]") {
+  Trained forgot, right;
+  train(forgot, "forgot_guard", 3, {"--batch-size", "6"});
+  train(right, "train_gpt_ddp", 3, {"--batch-size", "6"});
+  for (const std::string rank : {"[rank 1] step", "[rank 2] step"}) {
+    CHECK(lines_beginning_with(forgot.finished.out, rank) == 4);
+    CHECK(lines_beginning_with(right.finished.out, rank) == 0);
+  }
+  CHECK(lines_beginning_with(right.finished.out, "[rank 0] step") == 4);
+  CHECK(forgot.finished.exit_code != 0);
+  CHECK_THAT(output_of(forgot), ContainsSubstring("another process saves its checkpoints there"));
+  // Whoever came first may have been ended in the middle of it; what counts as a checkpoint is whole.
+  for (const fs::path& path : checkpoint::CheckpointFolder(run::checkpoints_of(forgot.folder)).list()) {
+    CHECK_NOTHROW(checkpoint::verify(path));
+  }
+  CHECK(right.finished.exit_code == 0);
+  CHECK(checkpoint::CheckpointFolder(run::checkpoints_of(right.folder)).list().size() == 1);
+}
+
+TEST_CASE("forgot_module: nothing but the wrapped model finds its weights in the checkpoint",
+          "[ddp][chapter][forgot]") {
+  Trained forgot, right;
+  train(forgot, "forgot_module", 2, {"--steps", "2"});
+  train(right, "train_gpt_ddp", 2, {"--steps", "2"});
+  INFO(output_of(forgot));
+  REQUIRE(forgot.finished.exit_code == 0);
+  CHECK(losses_of(forgot) == losses_of(right));
+  const auto generate = [](const Trained& trained) {
+    return answer_of({test::built_program("generate"), trained.folder.string(), "--tokens", "3"});
+  };
+  const auto resume = [](const Trained& trained) {
+    return answer_of({test::built_program("train_gpt_single"), "--resume", trained.folder.string(), "--steps", "3"});
+  };
+  for (const std::string& answer : {generate(forgot), resume(forgot)}) {
+    CHECK_THAT(answer, ContainsSubstring("exit 1\n") && ContainsSubstring("52 tensors are missing: wte.weight") &&
+                           ContainsSubstring("with \"module.\" before each name") &&
+                           ContainsSubstring("DistributedDataParallel. Save what module() returns"));
+  }
+  CHECK_THAT(generate(right), ContainsSubstring("exit 0\n"));
+  CHECK_THAT(resume(right), ContainsSubstring("exit 0\n"));
+}
