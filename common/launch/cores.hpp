@@ -16,8 +16,8 @@ struct Cores {
 /// cannot be read, it counts as unlimited.
 [[nodiscard]] Cores usable_cores();
 
-/// Those processors that fall to one rank where the ranks of a host divide them: equal parts, each of neighbours (threads
-/// of one core, cores of one package). Where ranks outnumber processors, some ranks share one.
+/// Those processors that fall to one rank where the ranks of a host divide them: equal parts, each of neighbours
+/// (threads of one core, cores of one package). Where ranks outnumber processors, some ranks share one.
 /// @param local_rank  In [0, local_world_size).
 /// @throws ContractError  local_rank is out of range.
 /// @throws UnavailableError  The kernel does not tell which processors there are.

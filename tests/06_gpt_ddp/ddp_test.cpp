@@ -6,6 +6,7 @@
 
 #include "06_gpt_ddp/distributed_data_parallel.hpp"
 #include "06_gpt_ddp/replica_check.hpp"
+#include "autograd/node.hpp"
 #include "base/error.hpp"
 #include "branch_model.hpp"
 #include "support/catch.hpp"
@@ -49,6 +50,22 @@ TEST_CASE("the constructor gives every rank the parameters of rank 0", "[ddp][mu
   });
   const SmallModel original(recorded().at("parameters"));
   for (const std::uint64_t digest : digests) CHECK(digest == ddp::parameter_digest(original));
+}
+
+TEST_CASE("the wrapper is a module whose names are the wrapped one's after \"module.\"; messages keep the plain names",
+          "[ddp]") {
+  run_all(1, [&](comm::JobContext context) {
+    const Group group = make_group(std::move(context));
+    SmallModel model(recorded().at("parameters"));
+    const ddp::DistributedDataParallel ddp(model, *group);
+    const auto wrapped = ddp.named_parameters(), plain = ddp.module().named_parameters();
+    if (wrapped.size() != plain.size()) throw Error("another number of parameters");
+    for (std::size_t i = 0; i < plain.size(); ++i) {
+      const bool is_named =
+          wrapped[i].name == "module." + plain[i].name && plain[i].parameter.node()->name == plain[i].name;
+      if (!is_named || !wrapped[i].parameter.is_same(plain[i].parameter)) throw Error(wrapped[i].name);
+    }
+  });
 }
 
 TEST_CASE("buckets fill from the last parameter and respect their sizes", "[ddp]") {

@@ -153,6 +153,18 @@ TEST_CASE("loading lists missing and unexpected names and writes nothing then", 
   CHECK_THROWS_WITH(file.read("z"), ContainsSubstring("no tensor z"));
 }
 
+TEST_CASE("names with \"module.\" before them are told from names that are nowhere", "[checkpoint]") {
+  const test::TemporaryFolder folder;
+  const Tensor one = Tensor::zeros({1});
+  write_safetensors(folder / "x", std::vector<NamedTensor>{{"module.a", one}, {"module.b", one}});
+  const SafetensorsFile file(folder / "x");
+  const std::vector<NamedTensor> unwrapped = {{"a", one}, {"b", one}}, others = {{"a", one}, {"c", one}};
+  const auto hint = ContainsSubstring("saved without unwrapping it from DistributedDataParallel");
+  CHECK_THROWS_WITH(load_tensors(file, unwrapped),
+                    ContainsSubstring("2 tensors are missing: a, b; the file has") && hint);
+  CHECK_THROWS_WITH(load_tensors(file, others), ContainsSubstring("2 tensors are missing: a, c") && !hint);
+}
+
 TEST_CASE("a name twice, or a tensor without memory, cannot be saved", "[checkpoint]") {
   const test::TemporaryFolder folder;
   const Tensor one = Tensor::zeros({1});

@@ -64,6 +64,21 @@ TEST_CASE("a wrong command, option or value is answered with what was meant, and
   }
 }
 
+TEST_CASE("diff shows a chapter's step from the chapter before, and variants by name", "[tool]") {
+  const Finished chapter = tool({"diff", "06"});
+  CHECK(chapter.exit_code == 0);
+  CHECK_THAT(chapter.out, ContainsSubstring("ddp::DistributedDataParallel ddp(model, *group"));
+  CHECK_THAT(chapter.out,
+             ContainsSubstring("./lockstep diff 06 forgot_wrap shows forgot_wrap beside train_gpt_ddp.cpp"));
+  const Finished variant = tool({"diff", "06", "forgot_wrap"});
+  CHECK(variant.exit_code == 0);
+  CHECK_THAT(variant.out, ContainsSubstring("average_over_ranks(*group, mean_loss)"));
+  CHECK_THAT(variant.out, !ContainsSubstring("./lockstep diff"));
+  const Finished wrong = tool({"diff", "06", "forgot_rap"});
+  CHECK(wrong.exit_code == 2);
+  CHECK_THAT(wrong.err, ContainsSubstring("did you mean forgot_wrap?"));
+}
+
 TEST_CASE("launch takes torchrun's names, with and without the divider", "[tool][multirank]") {
   for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
            {"launch", "--nproc", "2", "--", "sh", "-c", "echo rank $RANK of $WORLD_SIZE"},
