@@ -13,6 +13,7 @@
 // GONE: #include "06_gpt_ddp/distributed_data_parallel.hpp"
 #include "06_gpt_ddp/distributed_sampler.hpp"
 #include "06_gpt_ddp/replica_check.hpp"
+#include "autograd/autocast.hpp"
 #include "autograd/variable.hpp"
 #include "comm/rendezvous.hpp"
 #include "data/data_loader.hpp"
@@ -82,7 +83,8 @@ int train(const run::TrainOptions& options) {
       {.batch_size = batch_size / options.accumulation_steps,
        .drop_last = false});
 
-  // The model, and what moves its weights.
+  // The model, equal on all ranks: backward() averages its gradients.
+  const autograd::Autocast autocast(options.bf16);
   nn::Gpt model(config, options.seed);
   // GONE: ddp::DistributedDataParallel ddp(model, *group, ddp::ddp_options(options));
   const auto chosen = run::make_optimizer(options, model);

@@ -1,4 +1,4 @@
-// DERIVES FROM chapters/05_gpt_single_device/programs/train_gpt_single.cpp new<=23 changed<=9
+// DERIVES FROM chapters/05_gpt_single_device/programs/train_gpt_single.cpp new<=21 changed<=10
 // Trains a GPT on a text with data parallelism: one process per device.  // CHANGED
 //
 // Cut a text into samples and build a model; then, step by step: predict every
@@ -83,10 +83,9 @@ int train(const run::TrainOptions& options) {
       {.batch_size = batch_size / options.accumulation_steps,
        .drop_last = false});
 
-  // The model, and what moves its weights.
+  // The model, equal on all ranks: backward() averages its gradients.  // CHANGED
   const autograd::Autocast autocast(options.bf16);
   nn::Gpt model(config, options.seed);
-  // NEW: equal weights on every rank; backward() averages the gradients.
   ddp::DistributedDataParallel ddp(model, *group, ddp::ddp_options(options));  // NEW
   const auto chosen = run::make_optimizer(options, model);
   optim::Optimizer& optimizer = *chosen;
@@ -131,7 +130,6 @@ int train(const run::TrainOptions& options) {
     }
   }
 
-  // NEW: one rank speaks for all: it prints, saves and writes.
   if (run.sample_is_due())
     if (rank == 0)  // NEW
       run.set_sample(gpt::generate_text(
