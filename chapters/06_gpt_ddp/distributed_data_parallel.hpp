@@ -38,8 +38,8 @@ struct DdpOptions {
 template <typename Part>
 class Accumulation;
 
-/// Averages a module's gradients over the ranks of a group (PyTorch's class of the same name). It is a module too, whose
-/// one child is called "module": its parameters are the wrapped module's, with "module." before each name.
+/// Averages a module's gradients over the ranks of a group (PyTorch's class of the same name). It is a module too,
+/// whose one child is called "module": its parameters are the wrapped module's, with "module." before each name.
 ///
 /// Order of calls, every step on every rank: zero_grad, forward, backward, optimizer step. When backward() returns, the
 /// gradients are the averages and identical on all ranks bit for bit (on star and ring). Where a rank finds something
