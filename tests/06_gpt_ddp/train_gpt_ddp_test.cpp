@@ -142,7 +142,7 @@ TEST_CASE("accumulating over micro-batches takes the steps of the whole batch, d
   CHECK(std::abs(accumulated.at(0) - baseline.at(0)) < 1e-5);
 }
 
-TEST_CASE("--uneven uses each sample once, and follows the single process where ranks get unequal batches",
+TEST_CASE("the option --uneven uses each sample once, and follows the single process where ranks get unequal batches",
           "[ddp][pair]") {
   // The text has 155 samples to train on: twelve batches of 12 and one of 11, of which some ranks get one less.
   const std::vector<std::string> one_epoch{"--uneven", "--epochs", "1"};
@@ -174,7 +174,8 @@ TEST_CASE("bfloat16 on the wire trains nearly as well", "[ddp][pair]") {
   CHECK(largest_difference(compressed, exact) < 0.02);
 }
 
-TEST_CASE("--no-sync lets the replicas drift, and the comparison names tensor, rank and step", "[ddp][pair]") {
+TEST_CASE("the option --no-sync lets the replicas drift, and the comparison names tensor, rank and step",
+          "[ddp][pair]") {
   const TemporaryFolder folder;
   const test::Finished finished = train(folder.path(), 2, "1", {"--no-sync", "--check-replicas", "3"});
   CHECK(finished.exit_code != 0);
