@@ -35,6 +35,8 @@ def peer_settings():
     if os.path.isdir(f"{LIBRARIES}/openblas-openmp"):
         environment["LD_LIBRARY_PATH"] = f"{LIBRARIES}/openblas-openmp"
         names.append("OpenBLAS with OpenMP")
+    elif not glob.glob(f"{LIBRARIES}/openblas*"):
+        names.append("the reference BLAS, which is many times slower (apt-get install libopenblas0-openmp)")
     return environment, names
 
 
@@ -183,7 +185,7 @@ def main():
     rows = table_rows(results)
     print_table(rows)
     if arguments.out:
-        write_record(arguments.out, "training step, GPT-2 style, CPU", rows)
+        write_record(arguments.out, "training step, GPT-2 style, CPU", rows, pytorch_runs_with=peer_settings()[1])
 
 
 main()

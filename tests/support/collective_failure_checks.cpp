@@ -159,7 +159,7 @@ void check_rank_0_leaves(const GroupFactory& make_group) {
   CHECK_THAT(outcomes[1].message(), ContainsSubstring("rank 0 has left without entering all_reduce #2"));
   // Nobody judges any more: it says what its connection or memory shows, and not that time ran out.
   CHECK_FALSE(outcomes[2].is<TimeoutError>());
-  CHECK_THAT(outcomes[2].message(), Catch::StartsWith("rank 2: all_reduce #1: ") &&
+  CHECK_THAT(outcomes[2].message(), Catch::Matchers::StartsWith("rank 2: all_reduce #1: ") &&
                                         (ContainsSubstring("rank 1") || ContainsSubstring("rank 3")));
 }
 
