@@ -71,8 +71,8 @@ struct Variable::Node {
 
 /// A computed variable and the gradient that reaches it from outside.
 struct GradientStart {
-  Variable output;
-  Tensor gradient;
+  Variable output;  ///< Computed.
+  Tensor gradient;  ///< Shaped like `output`; handed over.
 };
 /// As Variable::backward(), from several variables at once. May run inside a backward(): observers of parameters that
 /// the outer one still counts are left to it.
@@ -87,6 +87,7 @@ class ParameterCollector {
   ParameterCollector(const ParameterCollector&) = delete;
   ParameterCollector& operator=(const ParameterCollector&) = delete;
 
+  /// In the order in which they were met.
   [[nodiscard]] const std::vector<Variable>& parameters() const noexcept { return parameters_; }
   /// Takes note of those of `inputs` that are parameters.
   void note(std::span<const Variable> inputs);

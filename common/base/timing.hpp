@@ -12,6 +12,7 @@ namespace lockstep {
 /// Runs from its making on. A value type.
 class Stopwatch {
  public:
+  /// Since construction.
   [[nodiscard]] double seconds() const {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   }

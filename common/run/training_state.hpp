@@ -25,7 +25,7 @@ class TrainingSaver {
   /// @param checkpoints  The folder of checkpoints, made on the first save.
   /// @param options      What goes into each checkpoint, to build the model again; `keep_last` and `async_save`.
   TrainingSaver(const std::filesystem::path& checkpoints, const TrainOptions& options);
-  TrainingSaver(TrainingSaver&&) noexcept;
+  TrainingSaver(TrainingSaver&&) noexcept;  ///< The moved-from object can only be destroyed.
   /// Waits for a save that runs.
   ~TrainingSaver();
 
