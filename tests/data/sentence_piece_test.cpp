@@ -128,7 +128,7 @@ namespace {
 
 std::string number_of(std::uint64_t value) {
   std::string bytes;
-  for (; value >= 0x80; value >>= 7) bytes += static_cast<char>(value & 0x7F | 0x80);
+  for (; value >= 0x80; value >>= 7) bytes += static_cast<char>((value & 0x7F) | 0x80);
   return bytes + static_cast<char>(value);
 }
 
