@@ -98,7 +98,7 @@ void Run::resume(nn::Module& model, optim::Optimizer& optimizer, data::Sampler& 
   begin_ = trace::Clock::now();
   if (team_.rank != 0) return;
   metrics_file_.emplace(folder_ / "metrics.jsonl", step_);
-  saver_.emplace(checkpoints_of(folder_), options_).prepare(model, optimizer);
+  saver_.emplace(checkpoints_of(folder_), options_, last_step_).prepare(model, optimizer);
   if (options_.resume)
     std::cout << "resumed at step " << step_ << "\n" << std::flush;
   else if (!options_.export_initial.empty())
@@ -234,7 +234,7 @@ bool Run::checkpoint_is_due() const { return is_multiple(step_, options_.save_ev
 
 void Run::save(const nn::Module& model, const optim::Optimizer& optimizer, const data::Sampler& sampler) {
   const trace::Clock::time_point begin = trace::Clock::now();
-  if (!saver_) saver_.emplace(checkpoints_of(folder_), options_);
+  if (!saver_) saver_.emplace(checkpoints_of(folder_), options_, last_step_);
   saver_->save(step_, model, optimizer, sampler);
   longest_save_ = std::max<std::chrono::duration<double>>(longest_save_, trace::Clock::now() - begin);
   clock_.record_aside("save", trace::Category::kCheckpoint, begin);

@@ -32,6 +32,12 @@ void mark_changed(const nn::Module& model) {
   for (const autograd::Variable& parameter : model.parameters()) parameter.value_changed();
 }
 
+checkpoint::SaveMode save_mode(const TrainOptions& options, std::int64_t last_step) {
+  const bool saves_on_the_way = options.save_every > 0 && options.save_every < last_step;
+  const bool is_background = options.async_save && saves_on_the_way;
+  return is_background ? checkpoint::SaveMode::kBackground : checkpoint::SaveMode::kBlocking;
+}
+
 // The checkpoint that `path` is, or the newest one below it.
 std::filesystem::path newest_checkpoint(const std::filesystem::path& path) {
   if (std::filesystem::exists(path / "state.json")) return path;
@@ -43,11 +49,12 @@ std::filesystem::path newest_checkpoint(const std::filesystem::path& path) {
 
 }  // namespace
 
-TrainingSaver::TrainingSaver(const std::filesystem::path& checkpoints, const TrainOptions& options)
+TrainingSaver::TrainingSaver(const std::filesystem::path& checkpoints, const TrainOptions& options,
+                             std::int64_t last_step)
     : checkpoints_(checkpoints),
       saver_(std::make_unique<checkpoint::Saver>(
           checkpoints, checkpoint::FolderOptions{.keep_last = static_cast<int>(options.keep_last)},
-          options.async_save ? checkpoint::SaveMode::kBackground : checkpoint::SaveMode::kBlocking)),
+          save_mode(options, last_step))),
       options_(to_json(options)) {}
 
 TrainingSaver::TrainingSaver(TrainingSaver&&) noexcept = default;

@@ -24,7 +24,9 @@ class TrainingSaver {
  public:
   /// @param checkpoints  The folder of checkpoints, made on the first save.
   /// @param options      What goes into each checkpoint, to build the model again; `keep_last` and `async_save`.
-  TrainingSaver(const std::filesystem::path& checkpoints, const TrainOptions& options);
+  /// @param last_step    Where training ends. Nothing goes on beside a save at the end: where no other comes before it,
+  ///                     all saves block, and no memory is taken for copies.
+  TrainingSaver(const std::filesystem::path& checkpoints, const TrainOptions& options, std::int64_t last_step);
   TrainingSaver(TrainingSaver&&) noexcept;  ///< The moved-from object can only be destroyed.
   /// Waits for a save that runs.
   ~TrainingSaver();

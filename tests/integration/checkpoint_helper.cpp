@@ -72,7 +72,7 @@ int train(const std::string& root, std::int64_t steps, const run::TrainOptions& 
   const auto optimizer = make_optimizer(optimizer_name, model);
   std::int64_t step = 0;
   if (!checkpoint::CheckpointFolder(root).list().empty()) step = run::load_training(root, model, *optimizer, sampler);
-  run::TrainingSaver saver(root, options);
+  run::TrainingSaver saver(root, options, steps);
   std::cout << "ready pid " << getpid() << " step " << step << std::endl;
 
   for (std::int64_t epoch = sampler.epoch(); step < steps; ++epoch) {
@@ -106,6 +106,7 @@ int main(int argc, char** argv) {
     run::TrainOptions options;
     options.keep_last = std::stoi(argv[3]);
     options.async_save = std::string(argv[4]) == "background";
+    options.save_every = 1;
     return train(argv[1], std::stoi(argv[2]), options, argv[5]);
   });
 }

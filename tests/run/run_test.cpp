@@ -139,7 +139,7 @@ TEST_CASE("a module's buffers carry their full names and are saved with its para
   optim::Sgd optimizer(model);
   data::SequentialSampler sampler(5);
   model.inner.mean.span<float>()[1] = 7;
-  run::TrainingSaver saver(folder.path(), small_options(folder.path()));
+  run::TrainingSaver saver(folder.path(), small_options(folder.path()), 1);
   saver.save(1, model, optimizer, sampler);
   saver.finish();
   model.inner.mean.fill_zero();
