@@ -5,18 +5,11 @@
 #include <cstdint>
 #include <span>
 
+#include "kernels/optimizer_types.hpp"
 #include "kernels/types.hpp"
 #include "tensor/tensor.hpp"
 
 namespace lockstep::kernels {
-
-/// Parameters of sgd_step().
-struct SgdOptions {
-  double learning_rate = 0.0;  ///< Step size.
-  double momentum = 0.0;       ///< Share of the last step that is kept.
-  double weight_decay = 0.0;   ///< Added to the gradient.
-  bool is_nesterov = false;    ///< The update is g + momentum velocity in place of velocity.
-};
 
 /// g = gradient + weight_decay p; velocity = momentum velocity + g; p -= learning_rate velocity (Nesterov's form:
 /// p -= learning_rate (g + momentum velocity)).
@@ -27,21 +20,6 @@ struct SgdOptions {
 /// @param options    Hyperparameters.
 void sgd_step(std::span<float> parameter, std::span<float> velocity, std::span<const float> gradient,
               const SgdOptions& options);
-
-/// Whether weight decay is part of the gradient (Adam) or shrinks the parameter (AdamW).
-enum class WeightDecay { kInGradient, kDecoupled };
-
-/// Parameters of adam_step().
-struct AdamOptions {
-  double learning_rate = 1e-3;                       ///< Step size.
-  double beta1 = 0.9;                                ///< Decay of the mean of gradients.
-  double beta2 = 0.999;                              ///< Decay of the mean of their squares.
-  double epsilon = 1e-8;                             ///< Keeps the quotient finite.
-  double weight_decay = 0.0;                         ///< 0: none.
-  WeightDecay decay_kind = WeightDecay::kDecoupled;  ///< Decoupled (AdamW) or added to the gradient (Adam).
-  std::int64_t step = 1;                             ///< This step's number, from 1; for bias correction.
-  double gradient_scale = 1.0;  ///< The gradient is multiplied by it first (clipping without a pass of its own).
-};
 
 /// One step of Adam or AdamW.
 ///

@@ -26,27 +26,6 @@ void require_sizes(std::string_view operation, std::size_t expected, std::initia
   }
 }
 
-/// The constants of one Adam step, computed in double precision and rounded once, as PyTorch does.
-struct AdamConstants {
-  float decay, gradient_decay, beta1, one_minus_beta1, beta2, one_minus_beta2, correction2_sqrt, epsilon, step_size;
-  float gradient_scale;
-
-  explicit AdamConstants(const AdamOptions& o) {
-    const bool is_decoupled = o.decay_kind == WeightDecay::kDecoupled;
-    const auto steps = static_cast<double>(o.step);
-    decay = static_cast<float>(is_decoupled ? 1.0 - o.learning_rate * o.weight_decay : 1.0);
-    gradient_decay = static_cast<float>(is_decoupled ? 0.0 : o.weight_decay);
-    beta1 = static_cast<float>(o.beta1);
-    one_minus_beta1 = static_cast<float>(1.0 - o.beta1);
-    beta2 = static_cast<float>(o.beta2);
-    one_minus_beta2 = static_cast<float>(1.0 - o.beta2);
-    correction2_sqrt = static_cast<float>(std::sqrt(1.0 - std::pow(o.beta2, steps)));
-    epsilon = static_cast<float>(o.epsilon);
-    step_size = static_cast<float>(o.learning_rate / (1.0 - std::pow(o.beta1, steps)));
-    gradient_scale = static_cast<float>(o.gradient_scale);
-  }
-};
-
 void adam_block(float* p, float* m, float* v, const float* gradient, std::int64_t count, const AdamConstants& c) {
 #pragma GCC ivdep
   for (std::int64_t i = 0; i < count; ++i) {

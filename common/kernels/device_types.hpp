@@ -1,0 +1,81 @@
+#pragma once
+/// @file
+/// What an operation on a device is given: views of device memory and the place where it runs. Plain values without
+/// tensors, so that device code compiles without them.
+#include <cstddef>
+#include <cstdint>
+
+#include "base/dtype.hpp"
+
+struct CUstream_st;  // what CUDA's cudaStream_t points to
+
+namespace lockstep::kernels {
+
+/// Elements in device memory as a matrix, row after row without gaps. The host never reads them. Aligned to an element
+/// and no further: a view may begin anywhere in a bucket.
+struct DeviceArray {
+  void* data = nullptr;           ///< Null for an undefined tensor.
+  std::int64_t rows = 0;          ///< Product of all dimensions but the last; 1 for a scalar or vector.
+  std::int64_t columns = 0;       ///< Last dimension; 1 for a scalar.
+  DType dtype = DType::kFloat32;  ///< Type of each element.
+
+  /// False where an optional tensor is not given.
+  [[nodiscard]] constexpr bool is_defined() const noexcept { return data != nullptr; }
+  /// Number of elements.
+  [[nodiscard]] constexpr std::int64_t count() const noexcept { return rows * columns; }
+  /// The address as T*; T is not checked.
+  template <typename T>
+  [[nodiscard]] T* as() const noexcept {
+    return static_cast<T*>(data);
+  }
+};
+
+/// A DropoutMask (kernels/types.hpp) whose sample ids lie in device memory. Element e of sample s is dropped where word
+/// w of philox4x32(key, s, 16 g + n) is below probability * 2^32, with e = 64 g + 16 w + n; a kept one is multiplied by
+/// 1 / (1 - probability).
+struct DeviceDropout {
+  float probability = 0.0F;                  ///< In [0, 1); 0: no dropout.
+  std::uint64_t key = 0;                     ///< From dropout_key().
+  const std::int64_t* sample_ids = nullptr;  ///< [samples], device memory; null without dropout.
+  std::int64_t samples = 0;                  ///< B.
+
+  /// False: dropout changes nothing.
+  [[nodiscard]] constexpr bool is_active() const noexcept { return probability > 0.0F; }
+};
+
+/// Temporary device memory of one operation.
+class DeviceScratch {
+ public:
+  /// Uninitialised, aligned to 256 bytes, valid for everything that the operation enqueues on its stream.
+  /// @throws Error  Out of memory.
+  [[nodiscard]] virtual void* take_bytes(std::size_t bytes) = 0;
+  /// Room for `count` elements.
+  template <typename T>
+  [[nodiscard]] T* take(std::int64_t count) {
+    return static_cast<T*>(take_bytes(static_cast<std::size_t>(count) * sizeof(T)));
+  }
+
+ protected:
+  DeviceScratch() = default;
+  ~DeviceScratch() = default;
+  DeviceScratch(const DeviceScratch&) = delete;
+  DeviceScratch& operator=(const DeviceScratch&) = delete;
+};
+
+/// Where kernels note an index that is out of range, since a kernel cannot throw. Each word holds the least of
+/// (position << 32 | value as 32 bits) by an integer atomicMin; the host reads them when it next synchronizes.
+struct DeviceFaults {
+  static constexpr unsigned long long kNone = ~0ULL;  ///< Nothing was out of range.
+  unsigned long long token;  ///< From embeddings: position is b T + t. Such a row counts as zeros and gets no gradient.
+  unsigned long long target;  ///< From losses: position is the row. Such a row counts as an ignored one.
+};
+
+/// Where one operation runs.
+struct DeviceContext {
+  CUstream_st* stream = nullptr;     ///< Everything goes to this stream; nothing waits on the host.
+  int device = 0;                    ///< Current for the calling thread.
+  DeviceScratch* scratch = nullptr;  ///< Never null.
+  DeviceFaults* faults = nullptr;    ///< Device memory; never null.
+};
+
+}  // namespace lockstep::kernels
