@@ -1,0 +1,35 @@
+#pragma once
+/// @file
+/// Threads that run host functions of streams, which may wait for one another.
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace lockstep::emulator {
+
+/// As many threads as there are functions running at once; idle ones are used again. Thread safety: any thread.
+class HostThreads {
+ public:
+  /// Runs `function` soon, whatever others wait for.
+  void post(std::function<void()> function);
+  /// Ends and joins all threads. @pre  None runs a function.
+  void stop();
+
+ private:
+  void run();
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> functions_;
+  std::vector<std::thread> threads_;
+  std::size_t idle_ = 0;
+  bool is_stopping_ = false;
+};
+
+/// Whether the calling thread runs a host function, from which CUDA allows no calls of its own.
+bool is_in_host_function();
+
+}  // namespace lockstep::emulator

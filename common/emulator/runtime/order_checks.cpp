@@ -1,0 +1,49 @@
+#include "emulator/runtime/order_checks.hpp"
+
+#include <algorithm>
+
+#include "emulator/runtime/device_memory.hpp"
+#include "emulator/runtime/host_memory.hpp"
+#include "emulator/runtime/reports.hpp"
+#include "emulator/runtime/settings.hpp"
+
+namespace lockstep::emulator {
+namespace {
+
+// A program that never waits for its copies has them compared with this many earlier ones.
+constexpr std::size_t kMaxRecords = 4096;
+
+bool overlap(const Access& a, const Access& b) { return a.begin < b.begin + b.bytes && b.begin < a.begin + a.bytes; }
+
+}  // namespace
+
+void OrderChecks::check(StreamId stream, const Clock& clock, const Operation& operation, const Access& access) const {
+  for (const Record& earlier : unordered_) {
+    if (earlier.stream == stream || clock.covers(earlier.stream, earlier.sequence)) continue;
+    if (!overlap(earlier.access, access) || !(earlier.access.is_write || access.is_write)) continue;
+    const std::byte* shared = std::max(earlier.access.begin, access.begin);
+    report_unordered({operation.name, operation.place, access.is_write},
+                     {earlier.name, earlier.place, earlier.access.is_write}, shared);
+    return;
+  }
+}
+
+void OrderChecks::issued(StreamId stream, std::uint64_t sequence, const Clock& clock, const Operation& operation) {
+  if (!settings().is_checked) return;
+  for (const Access& access : operation.accesses) {
+    if (access.bytes == 0) continue;
+    check(stream, clock, operation, access);
+    if (unordered_.size() == kMaxRecords) unordered_.erase(unordered_.begin());
+    unordered_.push_back({access, stream, sequence, operation.name, operation.place});
+    if (access.is_write) HostMemory::instance().close_until(access.begin, access.bytes, stream, sequence);
+  }
+}
+
+void OrderChecks::host_waited(const Clock& clock) {
+  host_.merge(clock);
+  const auto is_done = [this](const Record& record) { return host_.covers(record.stream, record.sequence); };
+  unordered_.erase(std::remove_if(unordered_.begin(), unordered_.end(), is_done), unordered_.end());
+  HostMemory::instance().open_covered(host_);
+}
+
+}  // namespace lockstep::emulator

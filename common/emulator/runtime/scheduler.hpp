@@ -1,0 +1,93 @@
+#pragma once
+/// @file
+/// Runs what streams are given: one executor thread per device, threads for host functions.
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "emulator/runtime/host_threads.hpp"
+#include "emulator/runtime/operation.hpp"
+#include "emulator/runtime/order_checks.hpp"
+#include "emulator/runtime/settings.hpp"
+
+namespace lockstep::emulator {
+
+/// Orders operations as CUDA does (issue order within a stream, waits, the legacy default stream) and runs them.
+/// Every operation completes without further calls.
+///
+/// Thread safety: every call from any thread. No operation runs while the lock is held.
+class Scheduler {
+ public:
+  /// The one of this process; made at the first call and never destroyed.
+  static Scheduler& instance();
+
+  /// A new stream of a device.
+  std::shared_ptr<StreamQueue> open(int device, StreamKind kind, int priority);
+  /// Takes no more operations for it; those issued complete.
+  void close(const std::shared_ptr<StreamQueue>& queue);
+  /// The device's legacy default stream.
+  std::shared_ptr<StreamQueue> legacy(int device);
+
+  /// Appends an operation. @return  Its end.
+  Point enqueue(const std::shared_ptr<StreamQueue>& queue, Operation operation);
+  /// The end of the last operation that the stream was given.
+  Point tail(const std::shared_ptr<StreamQueue>& queue);
+
+  /// Whether the point lies in the past. If so, the host is ordered after it.
+  bool is_reached(const Point& point);
+  /// Waits until it does.
+  void wait(const Point& point);
+  /// Waits until everything issued to the device so far is done.
+  void wait_device(int device);
+
+  /// What failed on the device for good, or cudaSuccess.
+  cudaError_t failure(int device);
+  /// Completes everything, ends the device's threads, closes its streams and forgets its failure.
+  void reset(int device);
+  /// Drops what has not begun and waits a little for what has: at the end of the process.
+  void shut_down();
+  /// Whether shut_down() has been called: nothing runs any more.
+  [[nodiscard]] bool is_shut_down() const noexcept { return is_shut_down_; }
+
+ private:
+  struct Executor {
+    std::thread thread;
+    std::shared_ptr<StreamQueue> legacy;
+    std::vector<std::shared_ptr<StreamQueue>> queues;  // open or not drained
+    cudaError_t failure = cudaSuccess;
+    bool is_stopping = false;
+    bool is_running = false;  // an operation, at this moment
+    HostThreads host_threads;
+  };
+  using Lock = std::unique_lock<std::mutex>;
+  using TimePoint = std::chrono::steady_clock::time_point;
+
+  Scheduler();
+  std::shared_ptr<StreamQueue> open_locked(int device, StreamKind kind, int priority);
+  Executor& executor(int device) { return executors_[static_cast<std::size_t>(device)]; }
+  void add_implicit_waits(const StreamQueue& queue, Operation& operation);
+  void order(StreamQueue& queue, const Operation& operation);
+  Point tail_locked(const std::shared_ptr<StreamQueue>& queue) const;
+  [[nodiscard]] static bool is_past(const Point& point) { return !point.queue || point.queue->completed >= point.sequence; }
+  void learn(const Point& point);
+  void run_device(int device);
+  std::shared_ptr<StreamQueue> choose(Executor& executor, TimePoint& wake_at);
+  void run_first(Lock& lock, Executor& executor, const std::shared_ptr<StreamQueue>& queue);
+  void complete(StreamQueue& queue, cudaError_t result);
+  std::chrono::microseconds delay_of(const StreamQueue& queue) const;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::array<Executor, kMaxDevices> executors_;
+  StreamId last_stream_ = 0;
+  std::uint64_t last_issue_ = 0;
+  std::atomic<bool> is_shut_down_{false};
+  OrderChecks order_checks_;
+};
+
+}  // namespace lockstep::emulator
