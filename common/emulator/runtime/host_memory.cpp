@@ -1,6 +1,7 @@
 #include "emulator/runtime/host_memory.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "base/error.hpp"
@@ -17,8 +18,9 @@ std::byte* HostMemory::allocate(std::size_t bytes) {
     DoubleMapping mapping(bytes);
     std::byte* begin = mapping.program();
     const std::lock_guard lock(mutex_);
-    entries_[begin] = Entry{bytes, std::nullopt};
-    entries_[begin].mapping.emplace(std::move(mapping));
+    Entry& entry = entries_[begin];
+    entry.bytes = bytes;
+    entry.mapping.emplace(std::move(mapping));
     return begin;
   } catch (const IoError&) {
     return nullptr;
@@ -40,7 +42,7 @@ bool HostMemory::add_registered(void* begin, std::size_t bytes) {
   auto* first = static_cast<std::byte*>(begin);
   const auto next = entries_.lower_bound(first);
   if (find_locked(begin) != entries_.end() || (next != entries_.end() && next->first < first + bytes)) return false;
-  entries_[first] = Entry{bytes, std::nullopt};
+  entries_[first].bytes = bytes;
   return true;
 }
 

@@ -34,15 +34,15 @@ struct Access {
 
 /// Something that a stream does.
 struct Operation {
-  const char* name = "";                ///< The call that issued it.
-  SourcePlace place;                    ///< Of that call, where known.
-  std::function<cudaError_t()> run;     ///< Empty: only a place in the order. Its error becomes the device's.
-  bool is_host_function = false;        ///< Runs on a thread of its own: it may wait for other streams.
-  bool runs_on_failed_device = false;   ///< Else it is passed over once a kernel has failed.
-  std::vector<Access> accesses;         ///< What is known of them.
-  std::vector<Point> waits;             ///< Must be reached first.
-  std::uint64_t issue = 0;              ///< Set by the scheduler: order of issue in the process.
-  std::chrono::microseconds delay{0};   ///< Set by the scheduler: how long it lies idle once it could run.
+  const char* name = "";               ///< The call that issued it.
+  SourcePlace place;                   ///< Of that call, where known.
+  std::function<cudaError_t()> run;    ///< Empty: only a place in the order. Its error becomes the device's.
+  bool is_host_function = false;       ///< Runs on a thread of its own: it may wait for other streams.
+  bool runs_on_failed_device = false;  ///< Else it is passed over once a kernel has failed.
+  std::vector<Access> accesses;        ///< What is known of them.
+  std::vector<Point> waits;            ///< Must be reached first.
+  std::uint64_t issue = 0;             ///< Set by the scheduler: order of issue in the process.
+  std::chrono::microseconds delay{0};  ///< Set by the scheduler: how long it lies idle once it could run.
   std::optional<std::chrono::steady_clock::time_point> not_before;  ///< Set by the scheduler.
 };
 
@@ -53,10 +53,10 @@ enum class StreamKind { kLegacy, kBlocking, kNonBlocking };
 struct StreamQueue {
   StreamQueue(StreamId id_, int device_, StreamKind kind_, int priority_)
       : id(id_), device(device_), kind(kind_), priority(priority_) {}
-  const StreamId id;           ///< From 1.
-  const int device;            ///< Where it runs.
-  const StreamKind kind;       ///< Given at creation.
-  const int priority;          ///< Lower runs first where there is a choice.
+  const StreamId id;              ///< From 1.
+  const int device;               ///< Where it runs.
+  const StreamKind kind;          ///< Given at creation.
+  const int priority;             ///< Lower runs first where there is a choice.
   std::deque<Operation> pending;  ///< Issued and not completed.
   std::uint64_t issued = 0;       ///< Operations so far.
   std::uint64_t completed = 0;    ///< Of them.

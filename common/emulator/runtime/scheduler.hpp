@@ -73,7 +73,9 @@ class Scheduler {
   void add_implicit_waits(const StreamQueue& queue, Operation& operation);
   void order(StreamQueue& queue, const Operation& operation);
   Point tail_locked(const std::shared_ptr<StreamQueue>& queue) const;
-  [[nodiscard]] static bool is_past(const Point& point) { return !point.queue || point.queue->completed >= point.sequence; }
+  [[nodiscard]] static bool is_past(const Point& point) {
+    return !point.queue || point.queue->completed >= point.sequence;
+  }
   void learn(const Point& point);
   void run_device(int device);
   std::shared_ptr<StreamQueue> choose(Executor& executor, TimePoint& wake_at);

@@ -1,0 +1,67 @@
+#pragma once
+/// @file
+/// Streams and events of the runtime's C API.
+#include "export.h"
+#include "runtime_types.h"
+
+extern "C" {
+
+/// Ordered against the legacy default stream.
+LOCKSTEP_EMULATOR_API cudaError_t cudaStreamCreate(cudaStream_t* stream);
+/// @param flags  cudaStreamDefault or cudaStreamNonBlocking.
+LOCKSTEP_EMULATOR_API cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned int flags);
+/// @param priority  Lower runs first where there is a choice.
+LOCKSTEP_EMULATOR_API cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int flags, int priority);
+/// Returns at once; what was issued completes.
+LOCKSTEP_EMULATOR_API cudaError_t cudaStreamDestroy(cudaStream_t stream);
+/// Waits for what the stream has been given.
+LOCKSTEP_EMULATOR_API cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+/// cudaErrorNotReady while something of it is left.
+LOCKSTEP_EMULATOR_API cudaError_t cudaStreamQuery(cudaStream_t stream);
+/// What the stream is given from here on comes after the event's last record.
+LOCKSTEP_EMULATOR_API cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags = 0);
+/// As given at creation.
+LOCKSTEP_EMULATOR_API cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority);
+/// As given at creation.
+LOCKSTEP_EMULATOR_API cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned int* flags);
+/// Calls `function` on a thread of its own when the stream comes to it. It may wait for other streams and processes.
+LOCKSTEP_EMULATOR_API cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* user_data);
+/// As cudaLaunchHostFunc; called also where the device has failed.
+LOCKSTEP_EMULATOR_API cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback,
+                                                        void* user_data, unsigned int flags);
+
+/// cudaErrorNotSupported: the emulator has no graphs.
+LOCKSTEP_EMULATOR_API cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode);
+/// cudaErrorNotSupported.
+LOCKSTEP_EMULATOR_API cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph);
+/// No stream ever is.
+LOCKSTEP_EMULATOR_API cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status);
+/// cudaErrorNotSupported.
+LOCKSTEP_EMULATOR_API cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
+                                                       unsigned long long flags = 0);
+/// cudaErrorNotSupported.
+LOCKSTEP_EMULATOR_API cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream);
+/// cudaErrorNotSupported.
+LOCKSTEP_EMULATOR_API cudaError_t cudaGraphDestroy(cudaGraph_t graph);
+/// cudaErrorNotSupported.
+LOCKSTEP_EMULATOR_API cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable);
+
+/// With time stamps.
+LOCKSTEP_EMULATOR_API cudaError_t cudaEventCreate(cudaEvent_t* event);
+/// @param flags  cudaEventDefault, cudaEventBlockingSync, cudaEventDisableTiming.
+LOCKSTEP_EMULATOR_API cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int flags);
+/// Marks what the stream has been given so far; replaces an earlier mark.
+LOCKSTEP_EMULATOR_API cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream = nullptr);
+/// cudaEventRecord.
+LOCKSTEP_EMULATOR_API cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream = nullptr,
+                                                           unsigned int flags = cudaEventRecordDefault);
+/// cudaErrorNotReady while something of what is marked is left.
+LOCKSTEP_EMULATOR_API cudaError_t cudaEventQuery(cudaEvent_t event);
+/// Waits for what is marked.
+LOCKSTEP_EMULATOR_API cudaError_t cudaEventSynchronize(cudaEvent_t event);
+/// Of the emulation's own clock: it says nothing about a GPU.
+LOCKSTEP_EMULATOR_API cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end);
+/// Returns at once.
+LOCKSTEP_EMULATOR_API cudaError_t cudaEventDestroy(cudaEvent_t event);
+
+}  // extern "C"
