@@ -1,0 +1,66 @@
+#pragma once
+/// @file
+/// What translated sources call in place of `kernel<<<...>>>(...)` and of `extern __shared__` arrays at namespace scope;
+/// see translate/translate.hpp.
+#include <cstddef>
+#include <utility>
+
+#include "launch.h"
+#include "memory.h"
+
+namespace lockstep::emulator {
+
+/// A launch of a kernel that is one function: takes the arguments that the kernel takes, converted as in a call.
+template <typename... Parameters>
+struct FunctionLaunch {
+  SourcePlace place;
+  const char* name;
+  void (*kernel)(Parameters...);
+  LaunchShape shape;
+
+  void operator()(Parameters... arguments) const {
+    static_cast<void>(launch_kernel(name, kernel, shape, place, std::move(arguments)...));
+  }
+};
+
+/// A launch of what a generic lambda calls: an overloaded kernel, or one whose template arguments are deduced.
+template <typename Call>
+struct CallLaunch {
+  SourcePlace place;
+  const char* name;
+  Call call;
+  LaunchShape shape;
+
+  template <typename... Arguments>
+  void operator()(Arguments&&... arguments) const {
+    static_cast<void>(launch_callable(name, nullptr, shape, place, call, std::forward<Arguments>(arguments)...));
+  }
+};
+
+/// For `kernel<<<grid, block, shared_bytes, stream>>>`, where the kernel's name means one function.
+template <typename... Parameters>
+FunctionLaunch<Parameters...> launch_function(SourcePlace place, const char* name, void (*kernel)(Parameters...),
+                                              dim3 grid, dim3 block, std::size_t shared_bytes = 0,
+                                              cudaStream_t stream = nullptr) {
+  return {place, name, kernel, {grid, block, shared_bytes, stream}};
+}
+
+/// For the same, where only a call tells which function is meant.
+template <typename Call>
+CallLaunch<Call> launch_call(SourcePlace place, const char* name, Call call, dim3 grid, dim3 block,
+                             std::size_t shared_bytes = 0, cudaStream_t stream = nullptr) {
+  return {place, name, std::move(call), {grid, block, shared_bytes, stream}};
+}
+
+/// An `extern __shared__` array at namespace scope: converts to a pointer to the running block's memory.
+template <typename T>
+struct DynamicShared {
+  operator T*() const noexcept { return dynamic_shared<T>(); }
+  /// For casts to another type's pointer, which the array allows.
+  template <typename Other>
+  explicit operator Other*() const noexcept {
+    return dynamic_shared<Other>();
+  }
+};
+
+}  // namespace lockstep::emulator

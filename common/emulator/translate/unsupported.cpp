@@ -1,0 +1,125 @@
+#include <algorithm>
+#include <array>
+
+#include "base/text.hpp"
+#include "emulator/translate/declarations.hpp"
+#include "emulator/translate/token_walk.hpp"
+
+namespace lockstep::translate {
+namespace {
+
+struct Feature {
+  std::string_view start;    // of a word, or of what an #include names
+  std::string_view what;     // as a learner calls it
+  std::string_view instead;  // what to do
+};
+
+constexpr std::array kHeaders = {
+    Feature{"cooperative_groups", "cooperative groups",
+            "use __syncthreads(), __syncwarp() and the warp functions that end in _sync"},
+    Feature{"cub/", "CUB", "write the reduction, scan or sort as a kernel, or use chapter 04's"},
+    Feature{"thrust/", "Thrust", "write the loop as a kernel and use cudaMalloc and cudaMemcpy"},
+    Feature{"cuda/", "libcu++", "use the atomics, fences and barriers of plain CUDA C++"},
+    Feature{"mma.h", "nvcuda::wmma", "use mma_m16n8k16_bf16 of device/tensor_core.hpp"},
+    Feature{"curand", "cuRAND", "write a counter-based generator such as Philox in the kernel"},
+    Feature{"cufft", "cuFFT", "run this program on a GPU"},
+    Feature{"cusparse", "cuSPARSE", "run this program on a GPU"},
+    Feature{"cusolver", "cuSOLVER", "run this program on a GPU"},
+    Feature{"cudnn", "cuDNN", "run this program on a GPU"},
+    Feature{"cutlass/", "CUTLASS", "run this program on a GPU"},
+    Feature{"cute/", "CuTe", "run this program on a GPU"},
+};
+
+constexpr std::array kWords = {
+    Feature{"asm", "inline PTX", "call a function that does the same in C++"},
+    Feature{"__asm__", "inline PTX", "call a function that does the same in C++"},
+    Feature{"cooperative_groups", "cooperative groups",
+            "use __syncthreads(), __syncwarp() and the warp functions that end in _sync"},
+    Feature{"cudaLaunchCooperativeKernel", "a launch whose blocks wait for one another",
+            "split the kernel where its blocks meet"},
+    Feature{"cudaTextureObject_t", "textures", "read the array in global memory by index"},
+    Feature{"cudaSurfaceObject_t", "surfaces", "write the array in global memory by index"},
+    Feature{"cudaCreateTextureObject", "textures", "read the array in global memory by index"},
+    Feature{"cudaBindTexture", "textures", "read the array in global memory by index"},
+    Feature{"cudaGraph", "CUDA graphs", "enqueue the same operations on a stream"},
+    Feature{"cudaStreamBeginCapture", "CUDA graphs", "enqueue the same operations on a stream"},
+    Feature{"__cluster_dims__", "thread block clusters", "exchange data between blocks through global memory"},
+    Feature{"__managed__", "managed memory", "use cudaMalloc and cudaMemcpy"},
+    Feature{"__surface__", "surfaces", "write the array in global memory by index"},
+};
+
+bool starts_one(const Feature& feature, const Token& token) {
+  if (token.kind == TokenKind::kHeaderName) return token.text.substr(1).starts_with(feature.start);
+  const bool is_family = feature.start == "cudaGraph" || feature.start == "cudaBindTexture";
+  return is_family ? token.text.starts_with(feature.start) : token.text == feature.start;
+}
+
+// Which parts of a source only nvcc compiles, told from the conditions that name its macros.
+class Conditions {
+ public:
+  // Takes a directive's tokens.
+  void enter(const Stream& directive) {
+    if (directive.size() < 2) return;
+    const std::string_view word = directive[1].text;
+    if (word.starts_with("if")) {
+      const bool is_about_nvcc = std::ranges::any_of(directive, [](const Token& token) {
+        return token.text == "__CUDACC__" || token.text == "__CUDA_ARCH__" || token.text == "__NVCC__";
+      });
+      const bool is_negated =
+          word == "ifndef" || std::ranges::any_of(directive, [](const Token& token) { return token.text == "!"; });
+      open_.push_back({is_about_nvcc, is_about_nvcc && !is_negated});
+    } else if (word.starts_with("el") && !open_.empty()) {
+      open_.back().is_for_nvcc = open_.back().is_about_nvcc && !open_.back().is_for_nvcc;
+    } else if (word == "endif" && !open_.empty()) {
+      open_.pop_back();
+    }
+    is_for_nvcc_ = std::ranges::any_of(open_, &Condition::is_for_nvcc);
+  }
+
+  [[nodiscard]] bool is_for_nvcc() const { return is_for_nvcc_; }
+
+ private:
+  struct Condition {
+    bool is_about_nvcc;
+    bool is_for_nvcc;
+  };
+  std::vector<Condition> open_;
+  bool is_for_nvcc_ = false;
+};
+
+void reject(const Token& token, std::string_view source, std::string_view file) {
+  const bool is_header = token.kind == TokenKind::kHeaderName;
+  if (!is_header && token.kind != TokenKind::kIdentifier) return;
+  const auto refuse = [&](const Feature& feature) {
+    if (!starts_one(feature, token)) return;
+    fail_at(source, file, token.begin,
+            concat("the emulator has no ", feature.what, " (", token.text, "); ", feature.instead,
+                   ", or keep it behind #ifdef __CUDACC__, where only nvcc sees it"));
+  };
+  if (is_header) {
+    std::ranges::for_each(kHeaders, refuse);
+  } else {
+    std::ranges::for_each(kWords, refuse);
+  }
+}
+
+}  // namespace
+
+void reject_unsupported(std::string_view source, std::string_view file) {
+  const std::vector<Token> tokens = split_tokens(source);
+  Conditions conditions;
+  for (std::size_t i = 0; i < tokens.size();) {
+    std::size_t end = i + 1;
+    if (tokens[i].directive != 0) {
+      while (end < tokens.size() && tokens[end].directive == tokens[i].directive) ++end;
+      conditions.enter(
+          Stream(tokens.begin() + static_cast<std::ptrdiff_t>(i), tokens.begin() + static_cast<std::ptrdiff_t>(end)));
+    }
+    if (!conditions.is_for_nvcc()) {
+      for (std::size_t each = i; each < end; ++each) reject(tokens[each], source, file);
+    }
+    i = end;
+  }
+}
+
+}  // namespace lockstep::translate
