@@ -19,18 +19,22 @@ endif()
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1")
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
 
+# lockstep::plain_options: the same without sanitizers, for code that answers their hooks itself (common/emulator).
+add_library(lockstep_plain_options INTERFACE)
+add_library(lockstep::plain_options ALIAS lockstep_plain_options)
 add_library(lockstep_options INTERFACE)
 add_library(lockstep::options ALIAS lockstep_options)
-target_include_directories(lockstep_options INTERFACE "${PROJECT_SOURCE_DIR}/common"
-                                                      "${PROJECT_SOURCE_DIR}/chapters")
-target_compile_options(lockstep_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
-                                                  -Wno-sign-conversion)
+target_link_libraries(lockstep_options INTERFACE lockstep_plain_options)
+target_include_directories(lockstep_plain_options INTERFACE "${PROJECT_SOURCE_DIR}/common"
+                                                            "${PROJECT_SOURCE_DIR}/chapters")
+target_compile_options(lockstep_plain_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+                                                        -Wno-sign-conversion)
 if(LOCKSTEP_WARNINGS_AS_ERRORS)
-  target_compile_options(lockstep_options INTERFACE -Werror)
+  target_compile_options(lockstep_plain_options INTERFACE -Werror)
 endif()
 if(LOCKSTEP_NATIVE)
   # g++ 12 picks poor tunings for processors it does not know: instructions native, scheduling generic.
-  target_compile_options(lockstep_options INTERFACE -march=native -mtune=generic)
+  target_compile_options(lockstep_plain_options INTERFACE -march=native -mtune=generic)
 endif()
 if(LOCKSTEP_SANITIZE)
   target_compile_options(lockstep_options INTERFACE -fsanitize=${LOCKSTEP_SANITIZE} -fno-omit-frame-pointer

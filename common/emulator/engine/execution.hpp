@@ -3,34 +3,22 @@
 /// Runs a kernel: every block of its grid, one after another; the threads of a block as fibers of the calling thread.
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <string>
 
 #include "emulator/cuda/driver_types.h"
 #include "emulator/cuda/lockstep_emulator/export.h"
+#include "emulator/cuda/lockstep_emulator/kernel_call.h"
 #include "emulator/cuda/lockstep_emulator/source_place.h"
 #include "emulator/cuda/vector_types.h"
 
 namespace lockstep::emulator {
 
-/// What a launch enqueues. Owns copies of the kernel's arguments (inside `body`).
-struct KernelCall {
-  const char* name = nullptr;      ///< As the source spells it; null where the launch does not know.
-  const void* function = nullptr;  ///< Identifies the kernel: attributes, launch bounds, its name in debug information.
-  SourcePlace place;               ///< Of the launch.
-  dim3 grid;                       ///< Blocks.
-  dim3 block;                      ///< Threads of a block.
-  std::size_t shared_bytes = 0;    ///< Dynamic shared memory of a block.
-  std::function<void()> body;  ///< Calls the kernel with its arguments: run once per thread, on that thread's fiber.
-  const void* arguments = nullptr;  ///< Where the launch keeps the kernel's parameters: threads may read them.
-  std::size_t argument_bytes = 0;   ///< Of `arguments`.
-};
-
 /// How a kernel ended.
 struct KernelResult {
-  bool is_ok = true;    ///< False: the runtime reports cudaErrorLaunchFailure, and the device stays in that state.
-  std::string message;  ///< What ended it: deadlock, an exception, a stack overflow, or too many findings.
+  bool is_ok = true;                ///< False: the device stays in the state that `error` names.
+  std::string message;              ///< What ended it: deadlock, an exception, a stack overflow, or too many findings.
+  cudaError_t error = cudaSuccess;  ///< cudaErrorIllegalAddress after a memory fault, else cudaErrorLaunchFailure.
 };
 
 /// One thread of the running block.

@@ -13,7 +13,8 @@ namespace lockstep::emulator {
 /// What the engine itself can notice.
 enum class EngineFindingKind {
   kDeadlock,           ///< No thread of the block can run.
-  kDivergentBarrier,   ///< Threads met at __syncthreads of different lines, or some had ended before.
+  kDivergentBarrier,   ///< Threads met at __syncthreads of different lines.
+  kBarrierAfterExit,   ///< Some threads had ended before a __syncthreads of the others (GPUs since Volta go on).
   kWrongMask,          ///< A warp collective whose mask lacks its caller, names ended lanes, or differs between lanes.
   kUndefinedLane,      ///< A shuffle that reads a lane which takes no part.
   kStackOverflow,      ///< A thread's local variables need more than its stack.
@@ -23,9 +24,9 @@ enum class EngineFindingKind {
 
 /// One thread and where it stands.
 struct ThreadPlace {
-  uint3 thread_idx{};   ///< threadIdx.
-  SourcePlace place;    ///< Where it is or waits.
-  const char* doing{};  ///< For example "waits in __syncthreads", "has ended".
+  uint3 thread_idx{};  ///< threadIdx.
+  SourcePlace place;   ///< Where it is or waits.
+  std::string doing;   ///< For example "waits in __syncthreads", "has ended".
 };
 
 /// What went wrong, in a form that a report can be made of.

@@ -1,0 +1,59 @@
+#pragma once
+/// @file
+/// What kernels and their launches write in place of `<<<>>>` and `extern __shared__`, the same under nvcc and on the
+/// emulator.
+#include <cuda_runtime.h>
+
+#include <concepts>
+#include <cstddef>
+#include <utility>
+
+namespace lockstep::device {
+
+#if defined(__CUDACC__)
+
+/// Launches `kernel`; the arguments are converted to its parameters' types.
+/// @return  What cudaGetLastError() says right after: an error of this launch, or a waiting one of an earlier call.
+template <typename... Parameters, typename... Arguments>
+[[nodiscard]] cudaError_t launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes,
+                                 cudaStream_t stream, Arguments&&... arguments) {
+  kernel<<<grid, block, shared_bytes, stream>>>(static_cast<Parameters>(std::forward<Arguments>(arguments))...);
+  return cudaGetLastError();
+}
+
+/// The dynamic shared memory of the running block.
+template <typename T>
+__device__ __forceinline__ T* dynamic_shared() {
+  extern __shared__ __align__(1024) unsigned char lockstep_dynamic_shared[];
+  return reinterpret_cast<T*>(lockstep_dynamic_shared);
+}
+
+#else
+
+/// Blocks of a launch, and where the launch stands: a default argument behind a parameter pack could not tell.
+struct PlacedGrid {
+  dim3 grid;                              ///< Blocks.
+  lockstep::emulator::SourcePlace place;  ///< Of the launch.
+  /// As dim3.
+  PlacedGrid(dim3 extents, lockstep::emulator::SourcePlace at = lockstep::emulator::SourcePlace::here()) noexcept
+      : grid(extents), place(at) {}
+  /// So many blocks in a row.
+  template <std::integral Count>
+  PlacedGrid(Count blocks, lockstep::emulator::SourcePlace at = lockstep::emulator::SourcePlace::here()) noexcept
+      : grid(static_cast<unsigned>(blocks)), place(at) {}
+};
+
+/// Launches `kernel`; the arguments are converted to its parameters' types.
+/// @return  An error of this launch.
+template <typename... Parameters, typename... Arguments>
+[[nodiscard]] cudaError_t launch(void (*kernel)(Parameters...), PlacedGrid grid, dim3 block, std::size_t shared_bytes,
+                                 cudaStream_t stream, Arguments&&... arguments) {
+  return lockstep::emulator::launch_kernel(nullptr, kernel, {grid.grid, block, shared_bytes, stream}, grid.place,
+                                           std::forward<Arguments>(arguments)...);
+}
+
+using lockstep::emulator::dynamic_shared;
+
+#endif
+
+}  // namespace lockstep::device

@@ -1,0 +1,79 @@
+#include "emulator/cuda/lockstep_emulator/atomics.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/text.hpp"
+#include "emulator/engine/block_runner.hpp"
+
+// Threads take turns and never lose theirs amid an operation: reading and writing without more is atomic here.
+
+namespace {
+
+using lockstep::emulator::BlockRunner;
+using lockstep::emulator::SourcePlace;
+
+/// Checks the address, tells the checker, lets others run now and then (a thread may wait for a lock).
+template <typename T>
+void begin_atomic(T* address, SourcePlace at) {
+  if (lockstep::emulator::current_thread() == nullptr) return;  // host code may use the same functions
+  BlockRunner& runner = BlockRunner::instance();
+  if (reinterpret_cast<std::uintptr_t>(address) % sizeof(T) != 0) {
+    runner.current_state().waiting_at = at;
+    runner.report(
+        {lockstep::emulator::EngineFindingKind::kMisalignedAddress,
+         lockstep::concat("an atomic operation on ", sizeof(T), " bytes at an address that is no multiple of that"),
+         at,
+         {},
+         true});
+  }
+  runner.note_possible_spin();
+  if (runner.observer() != nullptr) runner.observer()->atomic(address, sizeof(T), at);
+}
+
+template <typename T, typename Next>
+T apply(T* address, SourcePlace at, Next next) {
+  begin_atomic(address, at);
+  const T before = *address;
+  *address = next(before);
+  return before;
+}
+
+}  // namespace
+
+// clang-format off
+#define DEFINE_ATOMIC(name, type, expression) \
+  type name(type* address, type value, SourcePlace at) { return apply(address, at, [=](type before) { return static_cast<type>(expression); }); }
+#define DEFINE_FOR_INTEGERS(name, expression)              \
+  DEFINE_ATOMIC(name, int, expression)                     \
+  DEFINE_ATOMIC(name, unsigned int, expression)            \
+  DEFINE_ATOMIC(name, unsigned long long int, expression)
+#define DEFINE_CAS(type)                                                                \
+  type atomicCAS(type* address, type expected, type value, SourcePlace at) {            \
+    return apply(address, at, [=](type before) { return before == expected ? value : before; }); \
+  }
+
+// Signed sums wrap around, as in CUDA; in C++ only unsigned ones do.
+DEFINE_ATOMIC(atomicAdd, int, static_cast<unsigned>(before) + static_cast<unsigned>(value))
+DEFINE_ATOMIC(atomicSub, int, static_cast<unsigned>(before) - static_cast<unsigned>(value))
+DEFINE_ATOMIC(atomicAdd, unsigned int, before + value)
+DEFINE_ATOMIC(atomicSub, unsigned int, before - value)
+DEFINE_ATOMIC(atomicAdd, unsigned long long int, before + value)
+DEFINE_ATOMIC(atomicAdd, float, before + value)
+DEFINE_ATOMIC(atomicAdd, double, before + value)
+DEFINE_FOR_INTEGERS(atomicExch, (static_cast<void>(before), value))
+DEFINE_ATOMIC(atomicExch, float, (static_cast<void>(before), value))
+DEFINE_FOR_INTEGERS(atomicMin, std::min(before, value))
+DEFINE_ATOMIC(atomicMin, long long int, std::min(before, value))
+DEFINE_FOR_INTEGERS(atomicMax, std::max(before, value))
+DEFINE_ATOMIC(atomicMax, long long int, std::max(before, value))
+DEFINE_FOR_INTEGERS(atomicAnd, before & value)
+DEFINE_FOR_INTEGERS(atomicOr, before | value)
+DEFINE_FOR_INTEGERS(atomicXor, before ^ value)
+DEFINE_ATOMIC(atomicInc, unsigned int, before >= value ? 0 : before + 1)
+DEFINE_ATOMIC(atomicDec, unsigned int, before == 0 || before > value ? value : before - 1)
+DEFINE_CAS(int)
+DEFINE_CAS(unsigned int)
+DEFINE_CAS(unsigned long long int)
+DEFINE_CAS(unsigned short int)
+// clang-format on

@@ -1,0 +1,32 @@
+#include "emulator/engine/builtin_variables.hpp"
+
+// Not the header that kernels include: to them these are constants.
+LOCKSTEP_EMULATOR_API uint3 threadIdx;
+LOCKSTEP_EMULATOR_API uint3 blockIdx;
+LOCKSTEP_EMULATOR_API dim3 blockDim;
+LOCKSTEP_EMULATOR_API dim3 gridDim;
+
+namespace lockstep::emulator {
+
+namespace {
+ThreadState* running_thread = nullptr;
+BlockState* running_block = nullptr;
+}  // namespace
+
+void set_current_thread(ThreadState* thread) noexcept {
+  running_thread = thread;
+  if (thread != nullptr) threadIdx = thread->thread_idx;
+}
+
+void set_current_block(BlockState* block) noexcept {
+  running_block = block;
+  if (block == nullptr) return;
+  blockIdx = block->block_idx;
+  blockDim = block->block_dim;
+  gridDim = block->grid_dim;
+}
+
+ThreadState* current_thread() noexcept { return running_thread; }
+BlockState* current_block() noexcept { return running_block; }
+
+}  // namespace lockstep::emulator

@@ -1,0 +1,33 @@
+#include "emulator/engine/dynamic_shared.hpp"
+
+#include <sys/mman.h>
+
+#include <cerrno>
+
+#include "base/error.hpp"
+
+namespace lockstep::emulator {
+
+namespace {
+
+/// An inaccessible page follows, so that a run past the end stops at once in plain mode too.
+std::byte* map_shared() {
+  constexpr std::size_t kGuardBytes = 64 * 1024;
+  void* memory = ::mmap(nullptr, kMaxDynamicShared + kGuardBytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) throw IoError("emulator: no memory for shared memory", errno);
+  auto* begin = static_cast<std::byte*>(memory);
+  // The size is a multiple of 1 KiB only: the next 64 KiB boundary is one of pages on every machine.
+  constexpr std::size_t kEnd = (kMaxDynamicShared + kGuardBytes - 1) / kGuardBytes * kGuardBytes;
+  static_cast<void>(::mprotect(begin + kEnd, kMaxDynamicShared + kGuardBytes - kEnd, PROT_NONE));
+  return begin;
+}
+
+}  // namespace
+
+std::byte* dynamic_shared_begin() noexcept {
+  static std::byte* const kBegin = map_shared();
+  return kBegin;
+}
+
+}  // namespace lockstep::emulator

@@ -1,0 +1,84 @@
+#include "emulator/engine/execution.hpp"
+
+#include <atomic>
+#include <limits>
+#include <mutex>
+#include <numeric>
+#include <utility>
+
+#include "base/environment.hpp"
+#include "base/philox.hpp"
+#include "emulator/engine/block_runner.hpp"
+
+namespace lockstep::emulator {
+
+namespace {
+
+std::mutex& execution_lock() {
+  static auto* const kLock = new std::mutex;  // never destroyed: executors may outlive static objects
+  return *kLock;
+}
+
+std::atomic<Observer*> current_observer = nullptr;
+
+std::atomic<std::uint64_t>& seed_setting() {
+  static std::atomic<std::uint64_t> setting = [] {
+    const auto seed = environment::get_int("LOCKSTEP_EMULATOR_SEED", 0, std::numeric_limits<std::int64_t>::max());
+    return static_cast<std::uint64_t>(seed.value_or(0));
+  }();
+  return setting;
+}
+
+/// The order of a launch's blocks: steps of one length around a circle. Every block comes once because the length and
+/// the count have no common divisor.
+class BlockOrder {
+ public:
+  BlockOrder(std::uint64_t blocks, std::uint64_t seed) : count_(blocks) {
+    if (seed == 0 || blocks < 2) return;
+    next_ = seed == 1 ? blocks - 1 : mix64(seed, blocks) % blocks;
+    step_ = seed == 1 ? blocks - 1 : mix64(blocks, seed) % blocks;
+    while (std::gcd(step_, blocks) != 1) ++step_;
+  }
+  std::uint64_t take() noexcept { return std::exchange(next_, (next_ + step_) % count_); }
+
+ private:
+  std::uint64_t count_, next_ = 0, step_ = 1;
+};
+
+void run_blocks(BlockRunner& runner, const KernelCall& call, std::uint64_t seed) {
+  const std::uint64_t width = call.grid.x, layer = width * call.grid.y, count = layer * call.grid.z;
+  BlockOrder order(count, seed);
+  for (std::uint64_t index = 0; index < count; ++index) {
+    const std::uint64_t block = order.take();
+    const uint3 block_idx{static_cast<unsigned>(block % width), static_cast<unsigned>(block % layer / width),
+                          static_cast<unsigned>(block / layer)};
+    if (!runner.run_block(block_idx, block)) return;
+  }
+}
+
+}  // namespace
+
+KernelResult execute(const KernelCall& call, int device) {
+  std::string message;
+  if (const cudaError_t error = check_launch(call, message); error != cudaSuccess) return {false, message, error};
+  const std::lock_guard lock(execution_lock());
+  BlockRunner& runner = BlockRunner::instance();
+  Observer* const observer = current_observer.load();
+  const std::uint64_t seed = schedule_seed();
+  runner.begin_launch(call, observer, seed);
+  if (observer != nullptr) observer->launch_begin(call, device);
+  run_blocks(runner, call, seed);
+  if (observer != nullptr) observer->launch_end();
+  runner.end_launch();
+  return runner.result();
+}
+
+std::uint64_t schedule_seed() { return seed_setting().load(); }
+void set_schedule_seed(std::uint64_t seed) { seed_setting().store(seed); }
+
+void stop_kernel(std::string message) { BlockRunner::instance().fail(std::move(message)); }
+
+Observer* observer() noexcept { return current_observer.load(); }
+Observer* set_observer(Observer* observer) noexcept { return current_observer.exchange(observer); }
+
+}  // namespace lockstep::emulator
