@@ -21,18 +21,23 @@ UniqueFd open_or_throw(const std::filesystem::path& path, int flags, const char*
 
 }  // namespace
 
-std::string read_file(const std::filesystem::path& path) {
+void read_in_pieces(const std::filesystem::path& path, const std::function<void(std::string_view)>& use) {
   const UniqueFd fd = open_or_throw(path, O_RDONLY, "reading");
-  std::string bytes;
-  std::array<char, 65536> chunk{};
+  std::array<char, 65536> piece{};
   for (;;) {
-    const ssize_t count = ::read(fd.get(), chunk.data(), chunk.size());
-    if (count == 0) return bytes;
+    const ssize_t count = ::read(fd.get(), piece.data(), piece.size());
+    if (count == 0) return;
     if (count > 0)
-      bytes.append(chunk.data(), static_cast<std::size_t>(count));
+      use({piece.data(), static_cast<std::size_t>(count)});
     else if (errno != EINTR)
       throw IoError(concat("reading ", path.string()), errno);
   }
+}
+
+std::string read_file(const std::filesystem::path& path) {
+  std::string bytes;
+  read_in_pieces(path, [&bytes](std::string_view piece) { bytes.append(piece); });
+  return bytes;
 }
 
 void write_all(int fd, std::string_view bytes, const std::filesystem::path& path) {

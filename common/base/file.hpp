@@ -2,6 +2,7 @@
 /// @file
 /// Whole files in and out, with errors that name them.
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -9,6 +10,12 @@ namespace lockstep {
 
 /// The bytes of a file. @throws IoError  It cannot be read.
 [[nodiscard]] std::string read_file(const std::filesystem::path& path);
+
+/// Reads a file of any size through a small buffer.
+/// @param path  The file.
+/// @param use   Is given its bytes in order, a piece at a time; none for an empty file.
+/// @throws IoError  It cannot be read.
+void read_in_pieces(const std::filesystem::path& path, const std::function<void(std::string_view)>& use);
 
 /// Writes a file, replacing one of that name, and fsyncs it. Not atomic: write beside and rename where that matters.
 /// @throws IoError  It cannot be written.

@@ -1,10 +1,15 @@
 #include "checkpoint/manifest.hpp"
 
+#include <xxhash.h>
+
 #include <algorithm>
+#include <iomanip>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "base/error.hpp"
-#include "checkpoint/mapped_file.hpp"
+#include "base/file.hpp"
 
 namespace lockstep::checkpoint {
 
@@ -51,8 +56,17 @@ json parse_json(std::string_view text, const fs::path& path) {
 }
 
 FileEntry describe_file(const fs::path& path) {
-  const MappedFile file(path);
-  return {.name = path.filename().string(), .bytes = file.bytes().size(), .xxh3 = xxh3_hex(file.bytes())};
+  const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> hash(XXH3_createState(), &XXH3_freeState);
+  if (hash == nullptr) throw Error("out of memory for a checksum");
+  XXH3_64bits_reset(hash.get());
+  std::uint64_t bytes = 0;
+  read_in_pieces(path, [&](std::string_view piece) {
+    XXH3_64bits_update(hash.get(), piece.data(), piece.size());
+    bytes += piece.size();
+  });
+  std::ostringstream hex;
+  hex << std::hex << std::setfill('0') << std::setw(kHashDigits) << XXH3_64bits_digest(hash.get());
+  return {.name = path.filename().string(), .bytes = bytes, .xxh3 = std::move(hex).str()};
 }
 
 std::string to_text(const Manifest& manifest) {

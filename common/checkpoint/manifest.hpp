@@ -28,7 +28,7 @@ inline constexpr int kMaxJsonDepth = 32;
 struct FileEntry {
   std::string name;         ///< Without a folder.
   std::uint64_t bytes = 0;  ///< Its size.
-  std::string xxh3;         ///< As xxh3_hex() of its content: 16 digits.
+  std::string xxh3;         ///< 64-bit XXH3 of its content (Collet, xxHash 0.8), as `xxhsum -H3` prints it: 16 digits.
 
   bool operator==(const FileEntry&) const = default;
 };

@@ -3,11 +3,8 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <xxhash.h>
 
 #include <cerrno>
-#include <iomanip>
-#include <sstream>
 
 #include "base/error.hpp"
 #include "base/unique_fd.hpp"
@@ -28,12 +25,6 @@ MappedFile::MappedFile(std::filesystem::path path) : path_(std::move(path)) {
 
 MappedFile::~MappedFile() {
   if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
-}
-
-std::string xxh3_hex(std::span<const std::byte> bytes) {
-  std::ostringstream hex;
-  hex << std::hex << std::setfill('0') << std::setw(16) << XXH3_64bits(bytes.data(), bytes.size());
-  return std::move(hex).str();
 }
 
 }  // namespace lockstep::checkpoint

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <filesystem>
 #include <span>
-#include <string>
 #include <utility>
 
 namespace lockstep::checkpoint {
@@ -35,8 +34,5 @@ class MappedFile {
   std::filesystem::path path_;
   std::span<const std::byte> bytes_;
 };
-
-/// The 64-bit XXH3 checksum as 16 hexadecimal digits, as `xxhsum -H3` prints it. @source  Collet, xxHash 0.8.
-[[nodiscard]] std::string xxh3_hex(std::span<const std::byte> bytes);
 
 }  // namespace lockstep::checkpoint

@@ -37,7 +37,9 @@ void mark_in_use([[maybe_unused]] std::byte* block, [[maybe_unused]] std::size_t
 
 }  // namespace
 
-MappedPages::MappedPages(std::size_t bytes) : bytes_(round_up(bytes, CachingAllocator::kHugePageBytes)) {
+// Not a multiple of a huge page: the system makes none beyond the end, so that no block takes up more than it asked
+// for.
+MappedPages::MappedPages(std::size_t bytes) : bytes_(round_up(bytes, CachingAllocator::kPageBytes)) {
   // One huge page more than needed, so that an aligned range lies inside; the ends go back at once.
   const std::size_t mapped_bytes = bytes_ + CachingAllocator::kHugePageBytes;
   void* const mapped = ::mmap(nullptr, mapped_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -101,9 +103,9 @@ void CachingAllocator::release(std::byte* block, std::size_t bytes) noexcept {
 }
 
 std::byte* CachingAllocator::carve(std::size_t block_bytes) {
-  if (chunk_used_ + block_bytes > kHugePageBytes) {
-    chunks_.emplace_back(kHugePageBytes);
-    mark_free(chunks_.back().data(), kHugePageBytes);
+  if (chunk_used_ + block_bytes > kChunkBytes) {
+    chunks_.emplace_back(kChunkBytes);
+    mark_free(chunks_.back().data(), kChunkBytes);
     chunk_used_ = 0;
     ++statistics_.system_allocations;
   }

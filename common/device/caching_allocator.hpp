@@ -35,16 +35,21 @@ class MappedPages {
 
 /// Keeps freed blocks by size class and hands them out again, most recently freed first (it is likeliest to be in
 /// cache). Size classes are eight to a power of two, so at most an eighth of a block is unused. Blocks below
-/// kLargeBytes are carved from chunks of one huge page and stay for ever; larger ones have pages of their own.
+/// kLargeBytes are carved from chunks and stay for ever (pages of a chunk that no block has touched take no memory);
+/// larger ones have pages of their own.
 /// Thread safety: any thread may call anything.
 class CachingAllocator {
  public:
   /// Of every block, in bytes: a cache line, and the widest vector.
   static constexpr std::size_t kAlignment = 64;
-  /// Memory is asked from the system in multiples of this: one huge page.
+  /// Memory is asked from the system in multiples of this.
+  static constexpr std::size_t kPageBytes = 4096;
+  /// What is asked for begins at a multiple of this, so that the system can back it with huge pages.
   static constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
+  /// What blocks below kLargeBytes are carved from.
+  static constexpr std::size_t kChunkBytes = std::size_t{32} << 20;
   /// Blocks of this size and above get pages of their own; smaller ones share them.
-  static constexpr std::size_t kLargeBytes = std::size_t{1} << 20;
+  static constexpr std::size_t kLargeBytes = std::size_t{8} << 20;
 
   /// The size of the block that serves `bytes`: at least `bytes`, a multiple of kAlignment.
   [[nodiscard]] static std::size_t class_bytes(std::size_t bytes) noexcept;
@@ -69,7 +74,7 @@ class CachingAllocator {
   std::map<std::size_t, std::vector<std::byte*>> free_;  // by block size
   std::map<std::byte*, MappedPages> large_;              // by address
   std::vector<MappedPages> chunks_;
-  std::size_t chunk_used_ = kHugePageBytes;  // of chunks_.back()
+  std::size_t chunk_used_ = kChunkBytes;  // of chunks_.back()
   AllocatorStatistics statistics_;
 };
 

@@ -41,14 +41,14 @@ TEST_CASE("statistics follow allocation and release", "[device]") {
   reset_peak();
   const std::size_t in_use = allocator_statistics().bytes_in_use;
   {
-    const auto block = Storage::allocate(4 << 20);
-    CHECK(allocator_statistics().bytes_in_use == in_use + (4 << 20));
+    const auto block = Storage::allocate(16 << 20);
+    CHECK(allocator_statistics().bytes_in_use == in_use + (16 << 20));
   }
   CHECK(allocator_statistics().bytes_in_use == in_use);
-  CHECK(allocator_statistics().peak_bytes_in_use == in_use + (4 << 20));
+  CHECK(allocator_statistics().peak_bytes_in_use == in_use + (16 << 20));
   const std::size_t cached = allocator_statistics().bytes_cached;
   release_cached_memory();
-  CHECK(allocator_statistics().bytes_cached + (4 << 20) == cached);
+  CHECK(allocator_statistics().bytes_cached + (16 << 20) == cached);
 }
 
 TEST_CASE("wrapped memory lives as long as its storage", "[device]") {
