@@ -37,89 +37,66 @@ void mark_in_use([[maybe_unused]] std::byte* block, [[maybe_unused]] std::size_t
 
 }  // namespace
 
-// Not a multiple of a huge page: the system makes none beyond the end, so that no block takes up more than it asked
-// for.
-MappedPages::MappedPages(std::size_t bytes) : bytes_(round_up(bytes, CachingAllocator::kPageBytes)) {
-  // One huge page more than needed, so that an aligned range lies inside; the ends go back at once.
-  const std::size_t mapped_bytes = bytes_ + CachingAllocator::kHugePageBytes;
-  void* const mapped = ::mmap(nullptr, mapped_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (mapped == MAP_FAILED) throw IoError(concat("mapping ", mapped_bytes, " bytes of memory"), errno);
-  auto* const begin = static_cast<std::byte*>(mapped);
-  const std::size_t misaligned = reinterpret_cast<std::uintptr_t>(begin) % CachingAllocator::kHugePageBytes;
-  const std::size_t head = misaligned == 0 ? 0 : CachingAllocator::kHugePageBytes - misaligned;
-  data_ = begin + head;
-  if (head > 0) ::munmap(begin, head);
-  ::munmap(data_ + bytes_, mapped_bytes - head - bytes_);  // never empty: head is less than the extra huge page
-  ::madvise(data_, bytes_, MADV_HUGEPAGE);                 // a wish; failing costs speed only
-}
-
-MappedPages::MappedPages(MappedPages&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
-
-MappedPages& MappedPages::operator=(MappedPages&& other) noexcept {
-  std::swap(data_, other.data_);
-  std::swap(bytes_, other.bytes_);
-  return *this;
-}
-
-MappedPages::~MappedPages() {
-  if (data_ == nullptr) return;
-  mark_in_use(data_, bytes_);
-  ::munmap(data_, bytes_);
-}
-
-std::size_t CachingAllocator::class_bytes(std::size_t bytes) noexcept {
+std::size_t CachingAllocator::block_bytes(std::size_t bytes) noexcept {
+  if (bytes >= kLargeBytes) return BlockPool::block_bytes(bytes);
   if (bytes <= kAlignment) return kAlignment;
   const std::size_t step = std::bit_floor(bytes) / 8;
   return round_up(bytes, std::max(step, kAlignment));
 }
 
 std::byte* CachingAllocator::allocate(std::size_t bytes) {
-  const std::size_t block_bytes = class_bytes(bytes);
   const std::lock_guard lock(mutex_);
-  std::vector<std::byte*>& blocks = free_[block_bytes];
-  std::byte* block = nullptr;
-  if (!blocks.empty()) {
-    block = blocks.back();
-    blocks.pop_back();
-    statistics_.bytes_cached -= block_bytes;
-  } else {
-    block = block_bytes < kLargeBytes ? carve(block_bytes) : map_large(block_bytes);
-    blocks.reserve(blocks.size() + 8);  // release() must not allocate in the common case
-  }
+  std::byte* const block = bytes < kLargeBytes ? take_small(block_bytes(bytes)) : take_large(block_bytes(bytes));
   mark_in_use(block, bytes);
-  statistics_.bytes_in_use += block_bytes;
+  statistics_.bytes_in_use += block_bytes(bytes);
   statistics_.peak_bytes_in_use = std::max(statistics_.peak_bytes_in_use, statistics_.bytes_in_use);
   return block;
 }
 
 void CachingAllocator::release(std::byte* block, std::size_t bytes) noexcept {
-  const std::size_t block_bytes = class_bytes(bytes);
+  const std::size_t released = block_bytes(bytes);
   const std::lock_guard lock(mutex_);
-  mark_free(block, block_bytes);
-  free_[block_bytes].push_back(block);
-  statistics_.bytes_in_use -= block_bytes;
-  statistics_.bytes_cached += block_bytes;
+  mark_free(block, released);
+  statistics_.bytes_in_use -= released;
+  statistics_.bytes_cached += released;
+  if (bytes < kLargeBytes)
+    small_[released].push_back(block);
+  else
+    large_.give_back(block);
 }
 
-std::byte* CachingAllocator::carve(std::size_t block_bytes) {
-  if (chunk_used_ + block_bytes > kChunkBytes) {
+std::byte* CachingAllocator::take_small(std::size_t bytes) {
+  std::vector<std::byte*>& blocks = small_[bytes];
+  if (blocks.empty()) {
+    blocks.reserve(blocks.capacity() + 8);  // release() must not allocate in the common case
+    return carve(bytes);
+  }
+  std::byte* const block = blocks.back();
+  blocks.pop_back();
+  statistics_.bytes_cached -= bytes;
+  return block;
+}
+
+std::byte* CachingAllocator::carve(std::size_t bytes) {
+  if (chunk_used_ + bytes > kChunkBytes) {
     chunks_.emplace_back(kChunkBytes);
     mark_free(chunks_.back().data(), kChunkBytes);
     chunk_used_ = 0;
     ++statistics_.system_allocations;
   }
   std::byte* const block = chunks_.back().data() + chunk_used_;
-  chunk_used_ += block_bytes;
+  chunk_used_ += bytes;
   return block;
 }
 
-std::byte* CachingAllocator::map_large(std::size_t block_bytes) {
-  MappedPages pages(block_bytes);
-  std::byte* const block = pages.data();
-  large_.emplace(block, std::move(pages));
+std::byte* CachingAllocator::take_large(std::size_t bytes) {
+  const BlockPool::Taken taken = large_.take(bytes);
+  statistics_.bytes_cached -= bytes;
+  if (taken.bytes_mapped == 0) return taken.block;
+  mark_free(taken.block, taken.bytes_mapped);
+  statistics_.bytes_cached += taken.bytes_mapped;
   ++statistics_.system_allocations;
-  return block;
+  return taken.block;
 }
 
 AllocatorStatistics CachingAllocator::statistics() const {
@@ -134,12 +111,7 @@ void CachingAllocator::reset_peak() {
 
 void CachingAllocator::release_cached() {
   const std::lock_guard lock(mutex_);
-  for (auto& [block_bytes, blocks] : free_) {
-    if (block_bytes < kLargeBytes) continue;
-    for (std::byte* const block : blocks) large_.erase(block);
-    statistics_.bytes_cached -= block_bytes * blocks.size();
-    blocks.clear();
-  }
+  statistics_.bytes_cached -= large_.release_unused();
 }
 
 }  // namespace lockstep

@@ -45,7 +45,7 @@ class Storage {
 /// What the caching allocator of one device holds, in bytes.
 struct AllocatorStatistics {
   std::size_t bytes_in_use = 0;        ///< Handed out and not yet given back.
-  std::size_t bytes_cached = 0;        ///< Free, kept for the next allocation.
+  std::size_t bytes_cached = 0;        ///< Free, kept for the next allocation; of new pages maybe not touched yet.
   std::size_t peak_bytes_in_use = 0;   ///< Since start or reset_peak().
   std::size_t system_allocations = 0;  ///< How often the cache had to ask the system.
 };

