@@ -8,29 +8,41 @@
 #include <cstdint>
 #include <numbers>
 
+#include "base/host_device.hpp"
+
 namespace lockstep {
 
 /// Four 32-bit words.
 using PhiloxWords = std::array<std::uint32_t, 4>;
+
+/// Ten rounds of Philox4x32 on a plain array: what host and device code share.
+/// @param key    Names the stream, for example a seed.
+/// @param words  In: the counter, which names the block of four words in the stream; out: the four words.
+LOCKSTEP_HOST_DEVICE constexpr void philox4x32_rounds(std::uint64_t key, std::uint32_t (&words)[4]) noexcept {
+  constexpr std::uint32_t kMultiplier0 = 0xD2511F53, kMultiplier1 = 0xCD9E8D57;
+  constexpr std::uint32_t kWeyl0 = 0x9E3779B9, kWeyl1 = 0xBB67AE85;
+  auto key0 = static_cast<std::uint32_t>(key);
+  auto key1 = static_cast<std::uint32_t>(key >> 32);
+  for (int round = 0; round < 10; ++round) {
+    const std::uint64_t product0 = std::uint64_t{kMultiplier0} * words[0];
+    const std::uint64_t product1 = std::uint64_t{kMultiplier1} * words[2];
+    words[0] = static_cast<std::uint32_t>(product1 >> 32) ^ words[1] ^ key0;
+    words[1] = static_cast<std::uint32_t>(product1);
+    words[2] = static_cast<std::uint32_t>(product0 >> 32) ^ words[3] ^ key1;
+    words[3] = static_cast<std::uint32_t>(product0);
+    key0 += kWeyl0;
+    key1 += kWeyl1;
+  }
+}
 
 /// Ten rounds of Philox4x32.
 /// @param key      Names the stream, for example a seed.
 /// @param counter  Names the block of four words in the stream.
 /// @return         Four words, each uniform over all 32-bit values.
 [[nodiscard]] constexpr PhiloxWords philox4x32(std::uint64_t key, PhiloxWords counter) noexcept {
-  constexpr std::uint32_t kMultiplier0 = 0xD2511F53, kMultiplier1 = 0xCD9E8D57;
-  constexpr std::uint32_t kWeyl0 = 0x9E3779B9, kWeyl1 = 0xBB67AE85;
-  auto key0 = static_cast<std::uint32_t>(key);
-  auto key1 = static_cast<std::uint32_t>(key >> 32);
-  for (int round = 0; round < 10; ++round) {
-    const std::uint64_t product0 = std::uint64_t{kMultiplier0} * counter[0];
-    const std::uint64_t product1 = std::uint64_t{kMultiplier1} * counter[2];
-    counter = {static_cast<std::uint32_t>(product1 >> 32) ^ counter[1] ^ key0, static_cast<std::uint32_t>(product1),
-               static_cast<std::uint32_t>(product0 >> 32) ^ counter[3] ^ key1, static_cast<std::uint32_t>(product0)};
-    key0 += kWeyl0;
-    key1 += kWeyl1;
-  }
-  return counter;
+  std::uint32_t words[4] = {counter[0], counter[1], counter[2], counter[3]};
+  philox4x32_rounds(key, words);
+  return {words[0], words[1], words[2], words[3]};
 }
 
 /// As above with the counter given as two 64-bit halves: `stream` in the upper words, `block` in the lower.

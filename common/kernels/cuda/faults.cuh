@@ -1,0 +1,17 @@
+#pragma once
+/// @file
+/// How a kernel tells of an index that is out of range.
+#include <cstdint>
+
+#include "kernels/device_types.hpp"
+
+namespace lockstep::kernels::cuda {
+inline namespace LOCKSTEP_KERNEL_NAMESPACE {
+
+/// Notes `value` at `position`; the least position wins, whatever order threads run in.
+__device__ inline void note_fault(unsigned long long* fault, std::int64_t position, std::int32_t value) {
+  atomicMin(fault, (static_cast<unsigned long long>(position) << 32) | static_cast<unsigned int>(value));
+}
+
+}  // namespace LOCKSTEP_KERNEL_NAMESPACE
+}  // namespace lockstep::kernels::cuda

@@ -1,0 +1,149 @@
+// Sums of a whole array to one double in device memory: blocks of fixed size write partial sums, one block adds them.
+// Neither the device nor the order in which blocks run changes a bit.
+#include "kernels/cuda/launching.cuh"
+#include "kernels/cuda/operations.hpp"
+#include "kernels/cuda/packs.cuh"
+#include "kernels/cuda/sums.cuh"
+
+namespace lockstep::kernels::cuda {
+inline namespace LOCKSTEP_KERNEL_NAMESPACE {
+
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kWarps = kThreads / kWarpSize;
+constexpr std::int64_t kMostBlocks = 1024;
+constexpr std::int64_t kLeastElements = 16 * kThreads;  // of a block: four packs a thread
+
+struct Values {
+  const float* from;
+
+  template <int W>
+  __device__ double add(std::int64_t i) const {
+    const Floats<W> values = load<W>(from, i);
+    double sum = 0.0;
+#pragma unroll
+    for (int k = 0; k < W; ++k) sum += static_cast<double>(values.at[k]);
+    return sum;
+  }
+};
+
+struct Squares {
+  const float* from;
+
+  template <int W>
+  __device__ double add(std::int64_t i) const {
+    const Floats<W> values = load<W>(from, i);
+    double sum = 0.0;
+#pragma unroll
+    for (int k = 0; k < W; ++k) sum += static_cast<double>(values.at[k]) * static_cast<double>(values.at[k]);
+    return sum;
+  }
+};
+
+/// A float is finite unless all bits of its exponent are set.
+struct NonFinite {
+  const float* from;
+
+  template <int W>
+  __device__ double add(std::int64_t i) const {
+    constexpr unsigned int kExponentBits = 0x7F800000U;
+    const Floats<W> values = load<W>(from, i);
+    int bad = 0;
+#pragma unroll
+    for (int k = 0; k < W; ++k) bad += (__float_as_uint(values.at[k]) & kExponentBits) == kExponentBits ? 1 : 0;
+    return bad;
+  }
+};
+
+/// Squares of differences; where a gradient is wanted, it is written on the way.
+struct SquaredErrors {
+  float* gradient;  // may be null
+  const float *prediction, *target;
+  float gradient_factor;
+
+  template <int W>
+  __device__ double add(std::int64_t i) const {
+    Floats<W> values = load<W>(prediction, i);
+    const Floats<W> wanted = load<W>(target, i);
+    double sum = 0.0;
+#pragma unroll
+    for (int k = 0; k < W; ++k) {
+      values.at[k] -= wanted.at[k];
+      sum += static_cast<double>(values.at[k]) * static_cast<double>(values.at[k]);
+      values.at[k] *= gradient_factor;
+    }
+    if (gradient != nullptr) store(gradient, i, values);
+    return sum;
+  }
+};
+
+/// partial[block] = sum of term.add(i) over the block's elements.
+///
+/// Launch: one block of kThreads for each `per_block` elements, a multiple of W. Traffic: reads the array once.
+template <int W, typename Term>
+__global__ void __launch_bounds__(kThreads)
+    partial_sums(double* partial, Term term, std::int64_t count, std::int64_t per_block) {
+  __shared__ double shared[kWarps];
+  const std::int64_t begin = std::int64_t{blockIdx.x} * per_block;
+  const std::int64_t end = begin + per_block < count ? begin + per_block : count;
+  double sum = 0.0;
+  for (std::int64_t i = begin + std::int64_t{threadIdx.x} * W; i < end; i += kThreads * W) {
+    if (i + W <= end) {
+      sum += term.template add<W>(i);
+    } else {
+      for (std::int64_t rest = i; rest < end; ++rest) sum += term.template add<1>(rest);
+    }
+  }
+  sum = block_sum<kWarps>(sum, shared);
+  if (threadIdx.x == 0) partial[blockIdx.x] = sum;
+}
+
+/// *result = sum of partial [blocks]. Launch: one block of kThreads.
+__global__ void __launch_bounds__(kThreads) total_of(double* result, const double* partial, int blocks) {
+  __shared__ double shared[kWarps];
+  double sum = 0.0;
+  for (int block = static_cast<int>(threadIdx.x); block < blocks; block += kThreads) sum += partial[block];
+  sum = block_sum<kWarps>(sum, shared);
+  if (threadIdx.x == 0) *result = sum;
+}
+
+template <typename Term>
+void total(double* result, const Term& term, std::int64_t count, bool is_aligned, Context context) {
+  constexpr int W = kPackWidth<float>;
+  const std::int64_t least =
+      blocks_for(count, kLeastElements) <= kMostBlocks ? kLeastElements : blocks_for(count, kMostBlocks);
+  const std::int64_t per_block = blocks_for(least, W) * W;
+  const auto blocks = static_cast<int>(blocks_for(count, per_block));
+  double* const partial = context.scratch->take<double>(blocks == 0 ? 1 : blocks);
+  if (blocks > 0) {
+    cuda_check(launch(is_aligned ? partial_sums<W, Term> : partial_sums<1, Term>,
+                      dim3(static_cast<unsigned int>(blocks)), dim3(kThreads), 0, context.stream, partial, term, count,
+                      per_block));
+  }
+  cuda_check(launch(total_of, dim3(1), dim3(kThreads), 0, context.stream, result, partial, blocks));
+}
+
+}  // namespace
+
+void sum(double* result, Array values, Context context) {
+  total(result, Values{values.as<float>()}, values.count(), are_aligned(values.data), context);
+}
+
+void squared_norm(double* result, Array values, Context context) {
+  total(result, Squares{values.as<float>()}, values.count(), are_aligned(values.data), context);
+}
+
+void count_non_finite(double* result, Array values, Context context) {
+  total(result, NonFinite{values.as<float>()}, values.count(), are_aligned(values.data), context);
+}
+
+void squared_error(double* result, Array gradient, Array prediction, Array target, double gradient_factor,
+                   Context context) {
+  const SquaredErrors term{gradient.as<float>(), prediction.as<float>(), target.as<float>(),
+                           static_cast<float>(gradient_factor)};
+  total(result, term, prediction.count(), are_aligned(gradient.data, prediction.data, target.data), context);
+}
+
+}  // namespace LOCKSTEP_KERNEL_NAMESPACE
+}  // namespace lockstep::kernels::cuda

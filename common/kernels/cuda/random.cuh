@@ -1,0 +1,78 @@
+#pragma once
+/// @file
+/// The random factors behind every dropout: the same ones as on the CPU (kernels/cpu/dropout_factors.hpp). Element
+/// 64 g + 16 w + n of a sample is decided by word w of Philox block 16 g + n, so one block of four words decides four
+/// elements that lie 16 apart.
+#include <cstdint>
+
+#include "base/philox.hpp"
+#include "kernels/device_types.hpp"
+
+namespace lockstep::kernels::cuda {
+inline namespace LOCKSTEP_KERNEL_NAMESPACE {
+
+/// A dropout as kernels need it.
+struct DropoutRule {
+  std::uint64_t key;
+  const std::int64_t* sample_ids;  // [B]; null: nothing is dropped
+  std::uint32_t threshold;         // an element whose word is below it is dropped
+  float kept_factor;               // 1 / (1 - probability)
+};
+
+/// @pre  The mask is not active or has sample ids.
+inline DropoutRule rule_of(const DeviceDropout& mask) {
+  return {mask.key, mask.is_active() ? mask.sample_ids : nullptr,
+          static_cast<std::uint32_t>(static_cast<double>(mask.probability) * 4294967296.0),
+          1.0F / (1.0F - mask.probability)};
+}
+
+/// The four words that decide elements 64 group + 16 w + n, w = 0..3.
+__device__ inline void dropout_words(std::uint32_t (&words)[4], const DropoutRule& rule, std::uint64_t sample_id,
+                                     std::uint64_t group, std::uint32_t n) {
+  const std::uint64_t block = 16 * group + n;
+  words[0] = static_cast<std::uint32_t>(block);
+  words[1] = static_cast<std::uint32_t>(block >> 32);
+  words[2] = static_cast<std::uint32_t>(sample_id);
+  words[3] = static_cast<std::uint32_t>(sample_id >> 32);
+  philox4x32_rounds(rule.key, words);
+}
+
+/// Whether `word` drops its element.
+__device__ inline bool is_dropped(const DropoutRule& rule, std::uint32_t word) { return word < rule.threshold; }
+
+/// A dropped element is 0 even where the value is infinite, as with a stored boolean mask.
+__device__ inline float thinned(const DropoutRule& rule, std::uint32_t word, float value) {
+  return is_dropped(rule, word) ? 0.0F : value * rule.kept_factor;
+}
+
+/// Replaces values[k] of element first + 16 k by its thinned value. A group of 64 elements begins at most once within
+/// them, so one or two Philox blocks serve all kCount <= 4.
+template <int kCount>
+__device__ inline void thin_strided(float (&values)[kCount], const DropoutRule& rule, std::uint64_t sample_id,
+                                    std::int64_t first) {
+  static_assert(kCount <= 4);
+  const auto n = static_cast<std::uint32_t>(first % 16);
+  const int first_word = static_cast<int>(first / 16 % 4);
+  const std::int64_t group = first / 64;
+  std::uint32_t words[4];
+  dropout_words(words, rule, sample_id, static_cast<std::uint64_t>(group), n);
+#pragma unroll
+  for (int k = 0; k < kCount; ++k) {
+#pragma unroll
+    for (int w = 0; w < 4; ++w) {  // compared, not indexed: words stay in registers
+      if (first_word + k == w) values[k] = thinned(rule, words[w], values[k]);
+    }
+  }
+  if (first_word + kCount <= 4) return;
+  dropout_words(words, rule, sample_id, static_cast<std::uint64_t>(group) + 1, n);
+#pragma unroll
+  for (int k = 0; k < kCount; ++k) {
+#pragma unroll
+    for (int w = 0; w < 4; ++w) {
+      if (first_word + k == w + 4) values[k] = thinned(rule, words[w], values[k]);
+    }
+  }
+}
+
+}  // namespace LOCKSTEP_KERNEL_NAMESPACE
+}  // namespace lockstep::kernels::cuda
