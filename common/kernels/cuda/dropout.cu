@@ -35,7 +35,7 @@ __global__ void __launch_bounds__(kThreads) drop_elements(S* out, const S* input
       const std::int64_t element = 64 * group + 16 * w + n, i = sample * count + element;
       if (element >= count) break;
       const float kept = residual == nullptr ? 0.0F : widened(residual[i]);
-      out[i] = narrowed<S>(kept + thinned(rule, words[w], widened(input[i])));
+      out[i] = narrowed<S>(kept + thinned(widened(input[i]), factor_of(rule, words[w])));
     }
   }
 }

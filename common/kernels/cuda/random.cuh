@@ -37,39 +37,33 @@ __device__ inline void dropout_words(std::uint32_t (&words)[4], const DropoutRul
   philox4x32_rounds(rule.key, words);
 }
 
-/// Whether `word` drops its element.
-__device__ inline bool is_dropped(const DropoutRule& rule, std::uint32_t word) { return word < rule.threshold; }
-
-/// A dropped element is 0 even where the value is infinite, as with a stored boolean mask.
-__device__ inline float thinned(const DropoutRule& rule, std::uint32_t word, float value) {
-  return is_dropped(rule, word) ? 0.0F : value * rule.kept_factor;
+/// 0, or 1 / (1 - probability).
+__device__ inline float factor_of(const DropoutRule& rule, std::uint32_t word) {
+  return word < rule.threshold ? 0.0F : rule.kept_factor;
 }
 
-/// Replaces values[k] of element first + 16 k by its thinned value. A group of 64 elements begins at most once within
-/// them, so one or two Philox blocks serve all kCount <= 4.
+/// A dropped element is 0 even where the value is infinite, as with a stored boolean mask.
+__device__ inline float thinned(float value, float factor) { return factor == 0.0F ? 0.0F : value * factor; }
+
+/// The factors of elements first + 16 k. A group of 64 elements begins at most once within them, so one or two Philox
+/// blocks serve all kCount <= 4.
 template <int kCount>
-__device__ inline void thin_strided(float (&values)[kCount], const DropoutRule& rule, std::uint64_t sample_id,
-                                    std::int64_t first) {
+__device__ inline void strided_factors(float (&factors)[kCount], const DropoutRule& rule, std::uint64_t sample_id,
+                                       std::int64_t first) {
   static_assert(kCount <= 4);
   const auto n = static_cast<std::uint32_t>(first % 16);
   const int first_word = static_cast<int>(first / 16 % 4);
-  const std::int64_t group = first / 64;
+  const auto group = static_cast<std::uint64_t>(first / 64);
   std::uint32_t words[4];
-  dropout_words(words, rule, sample_id, static_cast<std::uint64_t>(group), n);
+  for (int next = 0; next < 2; ++next) {
+    if (first_word + kCount <= 4 * next) return;
+    dropout_words(words, rule, sample_id, group + static_cast<std::uint64_t>(next), n);
 #pragma unroll
-  for (int k = 0; k < kCount; ++k) {
+    for (int k = 0; k < kCount; ++k) {
 #pragma unroll
-    for (int w = 0; w < 4; ++w) {  // compared, not indexed: words stay in registers
-      if (first_word + k == w) values[k] = thinned(rule, words[w], values[k]);
-    }
-  }
-  if (first_word + kCount <= 4) return;
-  dropout_words(words, rule, sample_id, static_cast<std::uint64_t>(group) + 1, n);
-#pragma unroll
-  for (int k = 0; k < kCount; ++k) {
-#pragma unroll
-    for (int w = 0; w < 4; ++w) {
-      if (first_word + k == w + 4) values[k] = thinned(rule, words[w], values[k]);
+      for (int w = 0; w < 4; ++w) {  // compared, not indexed: words stay in registers
+        if (first_word + k == 4 * next + w) factors[k] = factor_of(rule, words[w]);
+      }
     }
   }
 }

@@ -1,0 +1,32 @@
+#pragma once
+/// @file
+/// What the attention kernels check and choose alike.
+#include <cmath>
+#include <type_traits>
+
+#include "base/error.hpp"
+#include "kernels/device_types.hpp"
+
+namespace lockstep::kernels::cuda {
+inline namespace LOCKSTEP_KERNEL_NAMESPACE {
+
+inline constexpr int kLargestHead = 128;
+
+/// D = C / H. @param out  [B T, C].
+inline int head_size_of(const DeviceArray& out, int heads) {
+  const auto head_size = static_cast<int>(out.columns / heads);
+  require(head_size <= kLargestHead, "attention on a device takes heads of up to ", kLargestHead, " channels, not ",
+          head_size, " (", out.columns, " channels, ", heads, " heads): use more heads");
+  return head_size;
+}
+
+/// Calls body with D padded to 32, 64 or 128 as a type.
+template <typename Body>
+void on_padded_head_size(int head_size, const Body& body) {
+  if (head_size <= 32) return body(std::integral_constant<int, 32>{});
+  if (head_size <= 64) return body(std::integral_constant<int, 64>{});
+  body(std::integral_constant<int, kLargestHead>{});
+}
+
+}  // namespace LOCKSTEP_KERNEL_NAMESPACE
+}  // namespace lockstep::kernels::cuda
