@@ -1,0 +1,113 @@
+// Matrix products on cuBLASLt, with the bias in its epilogue. Accumulation and scale are float32 (no TensorFloat-32).
+#include <memory>
+#include <type_traits>
+
+#include "base/error.hpp"
+#include "kernels/cuda/launching.cuh"
+#include "kernels/cuda/matmul_plan.hpp"
+#include "kernels/cuda/operations.hpp"
+
+namespace lockstep::kernels::cuda {
+inline namespace LOCKSTEP_KERNEL_NAMESPACE {
+
+namespace {
+
+struct DestroyOperation {
+  void operator()(cublasLtMatmulDesc_t operation) const { cublasLtMatmulDescDestroy(operation); }
+};
+using Operation = std::unique_ptr<std::remove_pointer_t<cublasLtMatmulDesc_t>, DestroyOperation>;
+struct DestroyLayout {
+  void operator()(cublasLtMatrixLayout_t layout) const { cublasLtMatrixLayoutDestroy(layout); }
+};
+using Layout = std::unique_ptr<std::remove_pointer_t<cublasLtMatrixLayout_t>, DestroyLayout>;
+
+cudaDataType_t type_of(DType dtype) { return dtype == DType::kBFloat16 ? CUDA_R_16BF : CUDA_R_32F; }
+
+/// Our matrix, row by row, as cuBLASLt's transpose of it.
+Layout layout_of(const Array& matrix) {
+  cublasLtMatrixLayout_t layout = nullptr;
+  cublas_check(cublasLtMatrixLayoutCreate(&layout, type_of(matrix.dtype), static_cast<std::uint64_t>(matrix.columns),
+                                          static_cast<std::uint64_t>(matrix.rows), matrix.columns),
+               "describing a matrix");
+  return Layout(layout);
+}
+
+template <typename T>
+void set(const Operation& operation, cublasLtMatmulDescAttributes_t attribute, const T& value) {
+  cublas_check(cublasLtMatmulDescSetAttribute(operation.get(), attribute, &value, sizeof value),
+               "describing a product");
+}
+
+Operation operation_of(const MatmulKey& key, const void* bias) {
+  cublasLtMatmulDesc_t made = nullptr;
+  cublas_check(cublasLtMatmulDescCreate(&made, CUBLAS_COMPUTE_32F, CUDA_R_32F), "describing a product");
+  Operation operation(made);
+  set(operation, CUBLASLT_MATMUL_DESC_TRANSA, key.is_b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
+  set(operation, CUBLASLT_MATMUL_DESC_TRANSB, key.is_a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
+  if (key.has_bias) {
+    set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);  // one for each row of out^T
+    set(operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
+  }
+  return operation;
+}
+
+/// The largest power of 2 up to 256 that divides all addresses.
+std::uint32_t alignment_of(std::initializer_list<const void*> addresses) {
+  std::uintptr_t bits = 256;
+  for (const void* address : addresses) bits |= reinterpret_cast<std::uintptr_t>(address);
+  return static_cast<std::uint32_t>(bits & (~bits + 1));
+}
+
+/// The library adds a bias of the result's type: a bfloat16 result takes the bias rounded to bfloat16, which moves it
+/// by at most 2^-9 of the bias.
+Array bias_for(const Array& out, Array bias, Context context) {
+  if (!bias.is_defined() || bias.dtype == out.dtype) return bias;
+  Array rounded = bias;
+  rounded.dtype = out.dtype;
+  rounded.data = context.scratch->take<BFloat16>(bias.count());
+  cast(rounded, bias, context);
+  return rounded;
+}
+
+/// A product over nothing.
+void clear(const Array& out, Context context) {
+  const std::size_t bytes = static_cast<std::size_t>(out.count()) * bytes_of(out.dtype);
+  cuda_check(cudaMemsetAsync(out.data, 0, bytes, context.stream));
+}
+
+}  // namespace
+
+void matmul(Array out, Array a, Transpose a_transpose, Array b, Transpose b_transpose, Array bias, Write write,
+            Context context) {
+  const std::int64_t inner = a_transpose == Transpose::kYes ? a.rows : a.columns;
+  if (out.count() == 0) return;
+  if (inner == 0) {
+    require(!bias.is_defined(), "matmul: a layer without inputs cannot add a bias");
+    return write == Write::kAdd ? void() : clear(out, context);
+  }
+  const Array added = bias_for(out, bias, context);
+  const MatmulKey key{.rows = out.rows,
+                      .columns = out.columns,
+                      .inner = inner,
+                      .is_a_transposed = a_transpose == Transpose::kYes,
+                      .is_b_transposed = b_transpose == Transpose::kYes,
+                      .has_bias = added.is_defined(),
+                      .is_added = write == Write::kAdd,
+                      .in = a.dtype,
+                      .out = out.dtype,
+                      .alignment = alignment_of({out.data, a.data, b.data, added.data})};
+  const Operation operation = operation_of(key, added.data);
+  const Layout left = layout_of(b), right = layout_of(a), result = layout_of(out);
+  MatmulPlans& plans = MatmulPlans::of_device(context.device);
+  const cublasLtMatmulHeuristicResult_t choice =
+      plans.choice(key, operation.get(), left.get(), right.get(), result.get());
+  void* const workspace = choice.workspaceSize == 0 ? nullptr : context.scratch->take_bytes(choice.workspaceSize);
+  const float one = 1.0F, kept = key.is_added ? 1.0F : 0.0F;
+  cublas_check(cublasLtMatmul(plans.handle(), operation.get(), &one, b.data, left.get(), a.data, right.get(), &kept,
+                              out.data, result.get(), out.data, result.get(), &choice.algo, workspace,
+                              choice.workspaceSize, context.stream),
+               "multiplying matrices");
+}
+
+}  // namespace LOCKSTEP_KERNEL_NAMESPACE
+}  // namespace lockstep::kernels::cuda
