@@ -1,6 +1,8 @@
 #pragma once
 /// @file
 /// How a kernel tells of an index that is out of range.
+#include <cuda_runtime.h>
+
 #include <cstdint>
 
 #include "kernels/device_types.hpp"

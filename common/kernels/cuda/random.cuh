@@ -3,6 +3,8 @@
 /// The random factors behind every dropout: the same ones as on the CPU (kernels/cpu/dropout_factors.hpp). Element
 /// 64 g + 16 w + n of a sample is decided by word w of Philox block 16 g + n, so one block of four words decides four
 /// elements that lie 16 apart.
+#include <cuda_runtime.h>
+
 #include <cstdint>
 
 #include "base/philox.hpp"
