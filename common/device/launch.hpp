@@ -37,6 +37,10 @@ struct PlacedGrid {
   /// As dim3.
   PlacedGrid(dim3 extents, lockstep::emulator::SourcePlace at = lockstep::emulator::SourcePlace::here()) noexcept
       : grid(extents), place(at) {}
+  /// As dim3{x, y, z}.
+  PlacedGrid(unsigned x, unsigned y, unsigned z = 1,
+             lockstep::emulator::SourcePlace at = lockstep::emulator::SourcePlace::here()) noexcept
+      : grid(x, y, z), place(at) {}
   /// So many blocks in a row.
   template <std::integral Count>
   PlacedGrid(Count blocks, lockstep::emulator::SourcePlace at = lockstep::emulator::SourcePlace::here()) noexcept

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "base/text.hpp"
+#include "emulator/cuda/cuda_bf16.h"
 #include "emulator/engine/block_runner.hpp"
 
 // Threads take turns and never lose theirs amid an operation: reading and writing without more is atomic here.
@@ -77,3 +78,11 @@ DEFINE_CAS(unsigned int)
 DEFINE_CAS(unsigned long long int)
 DEFINE_CAS(unsigned short int)
 // clang-format on
+
+__nv_bfloat16 atomicAdd(__nv_bfloat16* address, __nv_bfloat16 value, SourcePlace at) {
+  return apply(address, at, [=](__nv_bfloat16 before) { return before + value; });
+}
+
+__nv_bfloat162 atomicAdd(__nv_bfloat162* address, __nv_bfloat162 value, SourcePlace at) {
+  return apply(address, at, [=](__nv_bfloat162 before) { return before + value; });
+}

@@ -2,6 +2,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "emulator/cuda/lockstep_emulator/synchronization.h"
+#include "emulator/cuda/lockstep_emulator/warp.h"
 #include "emulator/engine/block_runner.hpp"
 
 namespace lockstep::emulator {

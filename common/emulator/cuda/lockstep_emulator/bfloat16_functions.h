@@ -1,0 +1,64 @@
+#pragma once
+/// @file
+/// Conversions and arithmetic on single __nv_bfloat16 values.
+#include <cmath>
+#include <limits>
+
+#include "bfloat16.h"
+
+// clang-format off
+constexpr __nv_bfloat16 __float2bfloat16(float value) { return value; }
+constexpr __nv_bfloat16 __float2bfloat16_rn(float value) { return value; }
+/// Towards zero: the upper half.
+constexpr __nv_bfloat16 __float2bfloat16_rz(float value) {
+  return value != value ? __nv_bfloat16(value) : __nv_bfloat16(__nv_bfloat16_raw{static_cast<unsigned short>(std::bit_cast<unsigned>(value) >> 16)});
+}
+constexpr __nv_bfloat16 __double2bfloat16(double value) { return value; }
+constexpr float __bfloat162float(__nv_bfloat16 value) { return value; }
+constexpr __nv_bfloat16 __int2bfloat16_rn(int value) { return value; }
+constexpr __nv_bfloat16 __uint2bfloat16_rn(unsigned value) { return value; }
+constexpr int __bfloat162int_rz(__nv_bfloat16 value) { return static_cast<int>(static_cast<float>(value)); }
+constexpr unsigned short __bfloat16_as_ushort(__nv_bfloat16 value) { return static_cast<__nv_bfloat16_raw>(value).x; }
+constexpr short __bfloat16_as_short(__nv_bfloat16 value) { return std::bit_cast<short>(__bfloat16_as_ushort(value)); }
+constexpr __nv_bfloat16 __ushort_as_bfloat16(unsigned short bits) { return __nv_bfloat16_raw{bits}; }
+constexpr __nv_bfloat16 __short_as_bfloat16(short bits) { return __nv_bfloat16_raw{std::bit_cast<unsigned short>(bits)}; }
+
+constexpr __nv_bfloat16 __hadd(__nv_bfloat16 a, __nv_bfloat16 b) { return a + b; }
+constexpr __nv_bfloat16 __hsub(__nv_bfloat16 a, __nv_bfloat16 b) { return a - b; }
+constexpr __nv_bfloat16 __hmul(__nv_bfloat16 a, __nv_bfloat16 b) { return a * b; }
+constexpr __nv_bfloat16 __hdiv(__nv_bfloat16 a, __nv_bfloat16 b) { return a / b; }
+constexpr __nv_bfloat16 __hneg(__nv_bfloat16 a) { return -a; }
+constexpr __nv_bfloat16 __habs(__nv_bfloat16 a) { return __nv_bfloat16_raw{static_cast<unsigned short>(__bfloat16_as_ushort(a) & 0x7fffU)}; }
+/// Rounded once: the product of two bfloat16 is exact in float64, and where its sum with a third is not, that sum is far
+/// from the middle between two bfloat16.
+inline __nv_bfloat16 __hfma(__nv_bfloat16 a, __nv_bfloat16 b, __nv_bfloat16 c) {
+  return static_cast<double>(static_cast<float>(a)) * static_cast<float>(b) + static_cast<float>(c);
+}
+constexpr bool __heq(__nv_bfloat16 a, __nv_bfloat16 b) { return a == b; }
+constexpr bool __hne(__nv_bfloat16 a, __nv_bfloat16 b) { return a != b; }
+constexpr bool __hlt(__nv_bfloat16 a, __nv_bfloat16 b) { return a < b; }
+constexpr bool __hle(__nv_bfloat16 a, __nv_bfloat16 b) { return a <= b; }
+constexpr bool __hgt(__nv_bfloat16 a, __nv_bfloat16 b) { return a > b; }
+constexpr bool __hge(__nv_bfloat16 a, __nv_bfloat16 b) { return a >= b; }
+constexpr bool __hisnan(__nv_bfloat16 a) { return a != a; }
+constexpr int __hisinf(__nv_bfloat16 a) {
+  const float value = a;
+  return value == std::numeric_limits<float>::infinity() ? 1 : value == -std::numeric_limits<float>::infinity() ? -1 : 0;
+}
+/// The other one where one is NaN; +0 is above -0.
+inline __nv_bfloat16 __hmax(__nv_bfloat16 a, __nv_bfloat16 b) {
+  if (__hisnan(a)) return b;
+  if (__hisnan(b)) return a;
+  return a > b || (a == b && !std::signbit(static_cast<float>(a))) ? a : b;
+}
+/// The other one where one is NaN; -0 is below +0.
+inline __nv_bfloat16 __hmin(__nv_bfloat16 a, __nv_bfloat16 b) {
+  if (__hisnan(a)) return b;
+  if (__hisnan(b)) return a;
+  return a < b || (a == b && std::signbit(static_cast<float>(a))) ? a : b;
+}
+inline __nv_bfloat16 hexp(__nv_bfloat16 a) { return std::exp(static_cast<float>(a)); }
+inline __nv_bfloat16 hlog(__nv_bfloat16 a) { return std::log(static_cast<float>(a)); }
+inline __nv_bfloat16 hsqrt(__nv_bfloat16 a) { return std::sqrt(static_cast<float>(a)); }
+inline __nv_bfloat16 hrsqrt(__nv_bfloat16 a) { return 1.0 / std::sqrt(static_cast<double>(static_cast<float>(a))); }
+// clang-format on

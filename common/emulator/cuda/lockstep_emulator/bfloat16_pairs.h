@@ -1,0 +1,61 @@
+#pragma once
+/// @file
+/// __nv_bfloat162: two bfloat16 in 32 bits, and atomic additions to bfloat16.
+#include "../vector_types.h"
+#include "bfloat16.h"
+#include "bfloat16_functions.h"
+#include "source_place.h"
+
+/// Two bfloat16, x at the lower address.
+struct alignas(4) __nv_bfloat162 {
+  __nv_bfloat16 x;             ///< Low.
+  __nv_bfloat16 y;             ///< High.
+  __nv_bfloat162() = default;  ///< Nothing is set.
+  /// From two.
+  constexpr __nv_bfloat162(const __nv_bfloat16& low, const __nv_bfloat16& high) noexcept : x(low), y(high) {}
+};
+using nv_bfloat162 = __nv_bfloat162;
+template <>
+inline constexpr bool lockstep::emulator::kIsShuffled<__nv_bfloat162> = true;
+
+// clang-format off
+constexpr __nv_bfloat162 make_bfloat162(__nv_bfloat16 low, __nv_bfloat16 high) { return {low, high}; }
+constexpr __nv_bfloat162 __halves2bfloat162(__nv_bfloat16 low, __nv_bfloat16 high) { return {low, high}; }
+constexpr __nv_bfloat162 __bfloat162bfloat162(__nv_bfloat16 value) { return {value, value}; }
+constexpr __nv_bfloat162 __float2bfloat162_rn(float value) { return {value, value}; }
+constexpr __nv_bfloat162 __floats2bfloat162_rn(float low, float high) { return {low, high}; }
+constexpr __nv_bfloat162 __float22bfloat162_rn(float2 values) { return {values.x, values.y}; }
+constexpr float2 __bfloat1622float2(__nv_bfloat162 pair) { return {pair.x, pair.y}; }
+constexpr __nv_bfloat16 __low2bfloat16(__nv_bfloat162 pair) { return pair.x; }
+constexpr __nv_bfloat16 __high2bfloat16(__nv_bfloat162 pair) { return pair.y; }
+constexpr float __low2float(__nv_bfloat162 pair) { return pair.x; }
+constexpr float __high2float(__nv_bfloat162 pair) { return pair.y; }
+constexpr __nv_bfloat162 __lows2bfloat162(__nv_bfloat162 a, __nv_bfloat162 b) { return {a.x, b.x}; }
+constexpr __nv_bfloat162 __highs2bfloat162(__nv_bfloat162 a, __nv_bfloat162 b) { return {a.y, b.y}; }
+constexpr __nv_bfloat162 __lowhigh2highlow(__nv_bfloat162 a) { return {a.y, a.x}; }
+constexpr __nv_bfloat162 __hadd2(__nv_bfloat162 a, __nv_bfloat162 b) { return {a.x + b.x, a.y + b.y}; }
+constexpr __nv_bfloat162 __hsub2(__nv_bfloat162 a, __nv_bfloat162 b) { return {a.x - b.x, a.y - b.y}; }
+constexpr __nv_bfloat162 __hmul2(__nv_bfloat162 a, __nv_bfloat162 b) { return {a.x * b.x, a.y * b.y}; }
+constexpr __nv_bfloat162 __h2div(__nv_bfloat162 a, __nv_bfloat162 b) { return {a.x / b.x, a.y / b.y}; }
+constexpr __nv_bfloat162 __hneg2(__nv_bfloat162 a) { return {-a.x, -a.y}; }
+constexpr __nv_bfloat162 __habs2(__nv_bfloat162 a) { return {__habs(a.x), __habs(a.y)}; }
+inline __nv_bfloat162 __hfma2(__nv_bfloat162 a, __nv_bfloat162 b, __nv_bfloat162 c) { return {__hfma(a.x, b.x, c.x), __hfma(a.y, b.y, c.y)}; }
+inline __nv_bfloat162 __hmax2(__nv_bfloat162 a, __nv_bfloat162 b) { return {__hmax(a.x, b.x), __hmax(a.y, b.y)}; }
+inline __nv_bfloat162 __hmin2(__nv_bfloat162 a, __nv_bfloat162 b) { return {__hmin(a.x, b.x), __hmin(a.y, b.y)}; }
+constexpr __nv_bfloat162 operator+(const __nv_bfloat162& a, const __nv_bfloat162& b) { return __hadd2(a, b); }
+constexpr __nv_bfloat162 operator-(const __nv_bfloat162& a, const __nv_bfloat162& b) { return __hsub2(a, b); }
+constexpr __nv_bfloat162 operator*(const __nv_bfloat162& a, const __nv_bfloat162& b) { return __hmul2(a, b); }
+constexpr __nv_bfloat162 operator/(const __nv_bfloat162& a, const __nv_bfloat162& b) { return __h2div(a, b); }
+constexpr __nv_bfloat162& operator+=(__nv_bfloat162& a, const __nv_bfloat162& b) { return a = a + b; }
+constexpr __nv_bfloat162& operator*=(__nv_bfloat162& a, const __nv_bfloat162& b) { return a = a * b; }
+constexpr bool operator==(const __nv_bfloat162& a, const __nv_bfloat162& b) { return a.x == b.x && a.y == b.y; }
+// clang-format on
+
+/// Adds to one bfloat16; the addition rounds.
+LOCKSTEP_EMULATOR_API __nv_bfloat16
+atomicAdd(__nv_bfloat16* address, __nv_bfloat16 value,
+          lockstep::emulator::SourcePlace at = lockstep::emulator::SourcePlace::here());
+/// Adds to each of two; each addition is atomic, the pair is not promised to be.
+LOCKSTEP_EMULATOR_API __nv_bfloat162
+atomicAdd(__nv_bfloat162* address, __nv_bfloat162 value,
+          lockstep::emulator::SourcePlace at = lockstep::emulator::SourcePlace::here());
