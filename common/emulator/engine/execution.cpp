@@ -9,6 +9,7 @@
 #include "base/environment.hpp"
 #include "base/philox.hpp"
 #include "emulator/engine/block_runner.hpp"
+#include "emulator/engine/fault_guard.hpp"
 
 namespace lockstep::emulator {
 
@@ -67,7 +68,10 @@ KernelResult execute(const KernelCall& call, int device) {
   const std::uint64_t seed = schedule_seed();
   runner.begin_launch(call, observer, seed);
   if (observer != nullptr) observer->launch_begin(call, device);
-  run_blocks(runner, call, seed);
+  {
+    const FaultGuard guard;
+    run_blocks(runner, call, seed);
+  }
   if (observer != nullptr) observer->launch_end();
   runner.end_launch();
   return runner.result();

@@ -19,6 +19,7 @@ enum class EngineFindingKind {
   kUndefinedLane,      ///< A shuffle that reads a lane which takes no part.
   kStackOverflow,      ///< A thread's local variables need more than its stack.
   kException,          ///< C++ code of a kernel threw.
+  kIllegalAddress,     ///< A memory fault, a division by zero or a trap.
   kMisalignedAddress,  ///< An atomic, cp.async or ldmatrix on an address that is not a multiple of its width.
 };
 
@@ -36,6 +37,7 @@ struct EngineFinding {
   SourcePlace place;                 ///< The most telling one.
   std::vector<ThreadPlace> threads;  ///< Examples, at most eight.
   bool ends_kernel = false;          ///< The engine gives up after this one.
+  const void* pc = nullptr;          ///< The instruction, where it is known and no place is (kIllegalAddress).
 };
 
 /// Implemented by the checker. Calls come from the thread that runs execute(); current_thread() and current_block()

@@ -76,7 +76,8 @@ void BlockRunner::report(const EngineFinding& finding) {
   const uint3& index = block_.block_idx;
   message += concat(" (block (", index.x, ",", index.y, ",", index.z, "))");
   for (const ThreadPlace& thread : finding.threads) message += "\n  " + thread_text(thread);
-  fail(std::move(message));
+  const bool is_fault = finding.kind == EngineFindingKind::kIllegalAddress;
+  fail(std::move(message), is_fault ? cudaErrorIllegalAddress : cudaErrorLaunchFailure);
   // A thread that threw has left its kernel and ends in order; one that made a mistake amid its kernel cannot go on.
   if (current_thread() != nullptr && finding.kind != EngineFindingKind::kException) abandon();
 }
