@@ -96,6 +96,11 @@ class Reader {
     } else if (command.name == "lockstep_test") {
       append(lists["DEPENDS"], {"lockstep::test_support"});
       targets[name] = program(name, lists["SOURCES"], lists["DEPENDS"]);
+    } else if (command.name == "lockstep_emulated_library") {
+      for (const char* kind : {"_plain", "_checked"}) {
+        targets[name + kind] = program(name + kind, lists["SOURCES"], lists["DEPENDS"]);
+        append(targets[name + kind].private_depends, {"lockstep::emulator"});
+      }
     } else if (command.name == "add_library" || command.name == "add_executable") {
       read_plain(name, lists[""], targets);
     } else if (command.name == "target_link_libraries" && targets.contains(canonical_name(name))) {
