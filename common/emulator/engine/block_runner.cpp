@@ -1,5 +1,6 @@
 #include "emulator/engine/block_runner.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 
@@ -31,6 +32,7 @@ void BlockRunner::begin_launch(const KernelCall& call, Observer* observer, std::
   block_.dynamic_shared = {dynamic_shared_begin(), call.shared_bytes};
   block_.launch = ++launch_count_;
   block_.call = &call;
+  if (observer_ == nullptr) clear_shared();
   if (runs_.size() < thread_count_) runs_.resize(thread_count_);
   threads_.resize(thread_count_);
   warps_.resize((thread_count_ + 31) / 32);
@@ -77,8 +79,15 @@ void BlockRunner::begin_block(uint3 block_idx, std::uint64_t linear) {
     warps_[index].live = lanes >= 32 ? 0xffffffffU : (1U << lanes) - 1;
     warps_[index].group_count = 0;
   }
-  if (observer_ != nullptr) observer_->block_begin(block_);
+  if (observer_ != nullptr) {
+    clear_shared();
+    observer_->block_begin(block_);
+  }
 }
+
+/// All ones is NaN and -1: who relies on memory that nobody has set gets a wrong result that is seen. Every block gets
+/// such memory while a checker looks, else the first of a launch.
+void BlockRunner::clear_shared() { std::ranges::fill(block_.dynamic_shared, std::byte{0xff}); }
 
 void BlockRunner::shuffle_order() {
   PhiloxSequence random(seed_, block_.linear);

@@ -62,6 +62,7 @@ class BlockRunner {
   static void fiber_main();
   void begin_block(uint3 block_idx, std::uint64_t linear);
   void shuffle_order();
+  void clear_shared();
   void end_block();
 
   // Turns.

@@ -10,7 +10,7 @@ namespace lockstep::emulator {
 
 namespace {
 
-/// An inaccessible page follows, so that a run past the end stops at once in plain mode too.
+/// Inaccessible pages follow, so that a run far past the end stops in plain mode too.
 std::byte* map_shared() {
   constexpr std::size_t kGuardBytes = 64 * 1024;
   void* memory = ::mmap(nullptr, kMaxDynamicShared + kGuardBytes, PROT_READ | PROT_WRITE,
