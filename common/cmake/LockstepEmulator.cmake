@@ -1,7 +1,6 @@
 # CUDA sources compiled for the emulator: the same .cu files that nvcc takes, by the host compiler.
 
-# What emulated device code is compiled with, beside its own include folders. `-fsigned-char` and the like are not needed:
-# CUDA's types are the host's.
+# What emulated device code is compiled with: the project's warnings, never its sanitizers.
 function(lockstep_emulated_objects target kind)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "SOURCES;DEPENDS;OPTIONS")
   add_library(${target} STATIC ${arg_SOURCES})
@@ -17,14 +16,23 @@ endfunction()
 # Makes kernels_plain and, where the preset has no sanitizers, kernels_checked: the same sources with the hooks of the
 # checker (-fsanitize=thread calls them; the thread sanitizer's library is not linked). What a source exports stands in
 # `inline namespace LOCKSTEP_KERNEL_NAMESPACE`, which is `plain` or `checked`, so that one program can hold both.
+# With LOCKSTEP_CUDA (preset cuda) nvcc makes kernels_plain, and nothing is emulated.
 function(lockstep_emulated_library name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPENDS")
   lockstep_reject_unknown("lockstep_emulated_library(${name})" ${arg_UNPARSED_ARGUMENTS})
+  if(LOCKSTEP_CUDA)
+    add_library(${name}_plain STATIC ${arg_SOURCES})
+    target_compile_definitions(${name}_plain PRIVATE LOCKSTEP_KERNEL_NAMESPACE=plain)
+    target_include_directories(${name}_plain PRIVATE "${PROJECT_SOURCE_DIR}/common")
+    target_compile_options(${name}_plain PRIVATE "SHELL:-Werror all-warnings")
+    target_link_libraries(${name}_plain PUBLIC lockstep::cuda_runtime ${arg_DEPENDS})
+    return()
+  endif()
   lockstep_emulated_objects(${name}_plain plain SOURCES ${arg_SOURCES} DEPENDS ${arg_DEPENDS})
   if(NOT LOCKSTEP_SANITIZE)
     # -O1: more would keep values in registers and hide accesses from the checker.
     lockstep_emulated_objects(${name}_checked checked SOURCES ${arg_SOURCES} DEPENDS ${arg_DEPENDS}
-      OPTIONS -O1 -g -fsanitize=thread -fsanitize=bounds -Wno-tsan)
+      OPTIONS -O1 -g -fsanitize=thread -fsanitize=bounds $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
     target_compile_definitions(${name}_checked PRIVATE LOCKSTEP_EMULATOR_CHECKED=1)
   endif()
 endfunction()

@@ -1,0 +1,94 @@
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "base/bfloat16.hpp"
+#include "support/catch.hpp"
+
+TEST_CASE("float32 becomes the nearest bfloat16, ties to even, over all exponents", "[emulator]") {
+  int wrong = 0;
+  for (std::uint64_t bits = 0; bits < (std::uint64_t{1} << 32); bits += 12345) {
+    const auto value = std::bit_cast<float>(static_cast<std::uint32_t>(bits));
+    const unsigned short got = __bfloat16_as_ushort(__float2bfloat16_rn(value));
+    if (std::isnan(value) ? got != 0x7fff : got != lockstep::to_bfloat16(value).bits) ++wrong;
+  }
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("float64 is rounded once", "[emulator]") {
+  // 1 + 2^-8 is the middle between two bfloat16; a float32 cannot hold what 2^-40 adds to it.
+  CHECK(static_cast<float>(__double2bfloat16(1.0 + 0x1p-8)) == 1.0F);
+  CHECK(static_cast<float>(__double2bfloat16(1.0 + 0x1p-8 + 0x1p-40)) == 1.0F + 0x1p-7F);
+  CHECK(static_cast<float>(__double2bfloat16(-1.0 - 0x1p-8 - 0x1p-40)) == -1.0F - 0x1p-7F);
+  CHECK(static_cast<float>(__double2bfloat16(1.0 + 3 * 0x1p-8 - 0x1p-40)) == 1.0F + 0x1p-7F);
+  CHECK(std::isinf(static_cast<float>(__double2bfloat16(1e300))));
+}
+
+TEST_CASE("Arithmetic on bfloat16 rounds each result", "[emulator]") {
+  const __nv_bfloat16 one(1.0F), small(0x1p-8F), large(256.0F);
+  CHECK(static_cast<float>(one + small) == 1.0F);
+  CHECK(static_cast<float>(large + one) == 256.0F);
+  CHECK(static_cast<float>(__hfma(large, one, __float2bfloat16_rn(3.0F))) == 260.0F);  // 259, and ties go to even
+  CHECK(static_cast<float>(__hmul(__float2bfloat16_rn(1.5F), __float2bfloat16_rn(-2.5F))) == -3.75F);
+  CHECK(static_cast<float>(__float2bfloat16_rz(1.9999F)) == 1.0F + 127.0F / 128.0F);
+  const __nv_bfloat16 not_a_number(std::numeric_limits<float>::quiet_NaN());
+  CHECK(__hisnan(not_a_number));
+  CHECK(static_cast<float>(__hmax(not_a_number, one)) == 1.0F);
+  CHECK(static_cast<float>(__hmin(one, not_a_number)) == 1.0F);
+  CHECK(__hisinf(__nv_bfloat16(-std::numeric_limits<float>::infinity())) == -1);
+  const __nv_bfloat162 pair = __floats2bfloat162_rn(1.0F, -2.0F);
+  CHECK(std::bit_cast<std::uint32_t>(pair) == 0xc0003f80U);  // the first one is in the lower half
+}
+
+TEST_CASE("Every __half survives the way through float32", "[emulator]") {
+  int wrong = 0;
+  for (unsigned bits = 0; bits < 65536; ++bits) {
+    const float value = __half2float(__ushort_as_half(static_cast<unsigned short>(bits)));
+    const unsigned short back = __half_as_ushort(__float2half_rn(value));
+    if (std::isnan(value) ? back != 0x7fff : back != bits) ++wrong;
+  }
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("float32 becomes the nearest __half, ties to even, also where it is subnormal", "[emulator]") {
+  const auto rounded = [](float value) { return __half2float(__float2half(value)); };
+  CHECK(rounded(1.0F + 0x1p-11F) == 1.0F);
+  CHECK(rounded(1.0F + 3 * 0x1p-11F) == 1.0F + 0x1p-9F);
+  CHECK(rounded(65519.0F) == 65504.0F);
+  CHECK(std::isinf(rounded(65520.0F)));
+  CHECK(rounded(0x1p-25F) == 0.0F);
+  CHECK(rounded(3 * 0x1p-25F) == 0x1p-23F);
+  CHECK(rounded(-0x1p-24F) == -0x1p-24F);
+  CHECK(rounded(0x1.ffcp-15F + 0x1p-25F) == 0x1p-14F);  // from the largest subnormal up to the smallest normal number
+}
+
+TEST_CASE("Vector types have CUDA's sizes and alignments", "[emulator]") {
+  CHECK((sizeof(float2) == 8 && alignof(float2) == 8));
+  CHECK((sizeof(float3) == 12 && alignof(float3) == 4));
+  CHECK((sizeof(float4) == 16 && alignof(float4) == 16));
+  CHECK((sizeof(double4) == 32 && alignof(double4) == 16));
+  CHECK((sizeof(uchar4) == 4 && alignof(uchar4) == 4));
+  CHECK((sizeof(__nv_bfloat162) == 4 && alignof(__nv_bfloat162) == 4));
+  CHECK(make_int4(1, 2, 3, 4).w == 4);
+}
+
+TEST_CASE("Bit functions are those of CUDA's reference", "[emulator]") {
+  CHECK(__popc(0xf0f0U) == 8);
+  CHECK(__clz(1) == 31);
+  CHECK(__clz(0) == 32);
+  CHECK(__ffs(0) == 0);
+  CHECK(__ffs(8) == 4);
+  CHECK(__brev(1U) == 0x80000000U);
+  CHECK(__umulhi(0x80000000U, 6U) == 3U);
+  CHECK(__mulhi(-1, 1) == -1);
+  CHECK(__byte_perm(0x33221100U, 0x77665544U, 0x7531U) == 0x77553311U);
+  CHECK(__byte_perm(0x80U, 0U, 0x9980U) == 0x0000ff80U);  // 8: the sign of byte 0, 9: of byte 1
+  CHECK(__funnelshift_l(0x80000000U, 1U, 1U) == 3U);
+  CHECK(max(3, 2U) == 3U);
+  CHECK(min(-1.5F, 2) == -1.5F);
+}
