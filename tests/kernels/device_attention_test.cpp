@@ -1,0 +1,92 @@
+#include "kernels/attention.hpp"
+#include "kernels/device_testing.hpp"
+#include "support/catch.hpp"
+
+using namespace lockstep;
+using namespace lockstep::kernels;
+using namespace lockstep::kernels::testing;
+
+namespace {
+
+struct Sizes {
+  std::int64_t B, T, H, D;
+};
+// Tiles of 64 and, for heads above 64 channels, of 32; rests; heads of odd size, whose rows are not aligned.
+const std::vector<Sizes> kSizes{{1, 1, 1, 1},   {2, 5, 3, 4},   {1, 31, 2, 32},
+                                {1, 33, 1, 20}, {1, 65, 2, 64}, {1, 70, 1, 80}};
+const std::vector<std::int64_t> kIds{7, 123456789012};
+
+/// What both passes of attention give on the CPU in float64, and on the device.
+struct Results {
+  Tensor out, log_sum_exp, gradient;
+};
+
+Results on_cpu(const Sizes& s, const Tensor& qkv, const Tensor& dy, const DropoutMask& mask) {
+  Results r{Tensor::empty({s.B, s.T, s.H * s.D}, DType::kFloat64), Tensor::empty({s.B, s.H, s.T}, DType::kFloat64),
+            Tensor::empty({s.B, s.T, 3 * s.H * s.D}, DType::kFloat64)};
+  const int heads = static_cast<int>(s.H);
+  causal_attention_forward(r.out, r.log_sum_exp, doubled(qkv), heads, mask);
+  causal_attention_backward(r.gradient, doubled(dy), r.out, r.log_sum_exp, doubled(qkv), heads, mask);
+  return r;
+}
+
+Results on_device(TestDevice& device, const Sizes& s, const Tensor& qkv, const Tensor& dy, const DropoutMask& mask) {
+  const Array input = device.put(qkv), out = device.make(dy), gradient = device.make(qkv);
+  const Array log_sum_exp = device.make(Tensor::empty({s.B, s.H, s.T}));
+  const DeviceDropout dropout = mask.is_active() ? device.mask(mask) : DeviceDropout{};
+  const int heads = static_cast<int>(s.H);
+  device.ops().causal_attention_forward(out, log_sum_exp, input, s.B, heads, dropout, device.context());
+  device.ops().causal_attention_backward(gradient, device.put(dy), out, log_sum_exp, input, s.B, heads, dropout,
+                                         device.context());
+  return {device.get(out), device.get(log_sum_exp), device.get(gradient)};
+}
+
+void check_attention(DType dtype, const Sizes& s, float probability) {
+  TestDevice device;
+  const std::span<const std::int64_t> ids(kIds.data(), static_cast<std::size_t>(s.B));
+  const DropoutMask mask{.probability = probability, .key = 99, .sample_ids = ids};
+  const Tensor qkv = random_stored(dtype, {s.B, s.T, 3 * s.H * s.D}, 1);
+  const Tensor dy = random_stored(dtype, {s.B, s.T, s.H * s.D}, 2);
+  const Results expected = on_cpu(s, qkv, dy, mask), result = on_device(device, s, qkv, dy, mask);
+  // A score is a sum of D products of magnitude up to about 4, so it carries up to 4 D roundoffs; its exponential turns
+  // that into a relative error; averaging values of magnitude up to 4 (kept ones doubled by dropout) keeps it. In
+  // bfloat16 probabilities may be rounded too: 2^-8 of values up to 4 twice over, and the store.
+  const double rounding = dtype == DType::kBFloat16 ? 12 * 0x1p-8 : 0.0;
+  const double bound = 4 * 8 * static_cast<double>(s.D + 16) * 0x1p-24;
+  CHECK(worst_error(result.out, expected.out) <= bound + rounding);
+  CHECK(worst_error(result.log_sum_exp, expected.log_sum_exp) <= bound + rounding / 12);
+  // A gradient of a score subtracts two numbers up to 4 D; a key's gradient sums up to T of them, weighted by
+  // probabilities that add up to order 1. bfloat16 also rounds `out` before the backward pass reads it.
+  const double gradients = 8 * bound + rounding * std::sqrt(static_cast<double>(s.D));
+  CHECK(worst_error(result.gradient, expected.gradient) <= gradients);
+}
+
+}  // namespace
+
+TEST_CASE("device attention and its gradient agree with float64", "[kernels][gpu]") {
+  for (const Sizes& s : kSizes) check_attention(DType::kFloat32, s, 0.0F);
+  check_attention(DType::kFloat32, {2, 130, 1, 16}, 0.0F);
+}
+
+TEST_CASE("device attention drops the probabilities that the CPU drops", "[kernels][gpu]") {
+  for (const Sizes& s : kSizes) check_attention(DType::kFloat32, s, 0.4F);
+}
+
+TEST_CASE("device attention in bfloat16 agrees with float64", "[kernels][gpu]") {
+  for (const Sizes& s : kSizes) check_attention(DType::kBFloat16, s, 0.0F);
+  for (const Sizes& s : kSizes) check_attention(DType::kBFloat16, s, 0.4F);
+}
+
+TEST_CASE("a NaN in one head of device attention stays in that head and in the rows that see it", "[kernels][gpu]") {
+  TestDevice device;
+  const Sizes s{1, 70, 2, 16};
+  const Tensor qkv = random_tensor<float>({1, 70, 96}, 1), out = Tensor::empty({1, 70, 32});
+  qkv.span<float>()[66 * 96 + 32 + 3] = NAN;  // a key of head 0, position 66: the second tile
+  const Array to = device.make(out), log_sum_exp = device.make(Tensor::empty({1, 2, 70}));
+  device.ops().causal_attention_forward(to, log_sum_exp, device.put(qkv), s.B, 2, {}, device.context());
+  const Values result = values_of(device.get(to));
+  for (std::size_t t = 0; t < 70; ++t) {
+    CHECK(std::isnan(result[t * 32]) == (t >= 66));
+    CHECK_FALSE(std::isnan(result[t * 32 + 16]));
+  }
+}
