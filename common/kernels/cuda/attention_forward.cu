@@ -1,10 +1,9 @@
-// Causal attention, forward, in float32 arithmetic: tiles with a running softmax, no [T, T] matrix in memory.
+// Causal attention, forward, in float32: tiles with a running softmax, no [T, T] matrix in memory.
 // Letters: B samples, T positions, H heads, C channels, D = C / H; i: query, j: key.
 // @source Dao, "FlashAttention-2", ICLR 2024, algorithm 1.
 #include "kernels/cuda/attention.hpp"
 #include "kernels/cuda/attention_tiles.cuh"
 #include "kernels/cuda/operations.hpp"
-#include "kernels/cuda/types.cuh"
 
 namespace lockstep::kernels::cuda {
 inline namespace LOCKSTEP_KERNEL_NAMESPACE {
@@ -12,11 +11,10 @@ inline namespace LOCKSTEP_KERNEL_NAMESPACE {
 namespace {
 
 /// Pointers and sizes of one call.
-template <typename S>
 struct AttentionForward {
-  S* out;              // [B, T, C]
+  float* out;          // [B, T, C]
   float* log_sum_exp;  // [B, H, T]
-  const S* qkv;        // [B, T, 3C]
+  const float* qkv;    // [B, T, 3C]
   DropoutRule dropout;
   std::int64_t length, channels;
   int heads, head_size;
@@ -30,8 +28,8 @@ struct AttentionForward {
 /// keys come first, so that short ones fill the gaps at the end. Scores are kept in powers of 2: e^s = 2^(s log2 e),
 /// and the factor goes into q once. Traffic: reads q once and k, v once for each tile of queries that sees them (from
 /// the second-level cache), writes out once. 2 B T^2 C flops (the causal half).
-template <int kD, typename S>
-__global__ void __launch_bounds__(kAttentionThreads) attend(AttentionForward<S> p) {
+template <int kD>
+__global__ void __launch_bounds__(kAttentionThreads) attend(AttentionForward p) {
   using Sizes = TileSizes<kD>;
   constexpr int kTile = Sizes::kTile, kPart = Sizes::kPart;
   float* const queries = dynamic_shared<float>();
@@ -41,7 +39,7 @@ __global__ void __launch_bounds__(kAttentionThreads) attend(AttentionForward<S> 
   const int x = static_cast<int>(threadIdx.x) % kSide, y = static_cast<int>(threadIdx.x) / kSide;
   const std::int64_t head = blockIdx.y, sample = blockIdx.z;
   const std::int64_t tile = gridDim.x - 1 - blockIdx.x, first = tile * kTile, stride = 3 * p.channels;
-  const S* const packed = p.qkv + sample * p.length * stride + head * p.head_size;
+  const float* const packed = p.qkv + sample * p.length * stride + head * p.head_size;
   const std::uint64_t sample_id =
       p.dropout.sample_ids == nullptr ? 0 : static_cast<std::uint64_t>(p.dropout.sample_ids[sample]);
   float sums[kPart][kD / kSide] = {};  // of values, weighted by 2^(score - largest)
@@ -53,7 +51,7 @@ __global__ void __launch_bounds__(kAttentionThreads) attend(AttentionForward<S> 
 
   for (std::int64_t begin = 0; begin <= first; begin += kTile) {
     __syncthreads();  // all have read the last tiles
-    const S* const from = packed + begin * stride + p.channels;
+    const float* const from = packed + begin * stride + p.channels;
     load_tile<kD>(keys, from, stride, p.length - begin, p.head_size, p.is_aligned);
     load_tile<kD>(values, from + p.channels, stride, p.length - begin, p.head_size, p.is_aligned);
     __syncthreads();
@@ -103,14 +101,14 @@ __global__ void __launch_bounds__(kAttentionThreads) attend(AttentionForward<S> 
   }
 }
 
-template <int kD, typename S>
-void launch_forward(const AttentionForward<S>& p, std::int64_t samples, cudaStream_t stream) {
+template <int kD>
+void launch_forward(const AttentionForward& p, std::int64_t samples, cudaStream_t stream) {
   using Sizes = TileSizes<kD>;
   constexpr std::size_t kBytes = (3 * Sizes::kTileFloats + Sizes::kScoreFloats) * sizeof(float);
   const dim3 grid(static_cast<unsigned int>(blocks_for(p.length, Sizes::kTile)), static_cast<unsigned int>(p.heads),
                   static_cast<unsigned int>(samples));
-  allow_shared_memory(attend<kD, S>, kBytes);
-  cuda_check(launch(attend<kD, S>, grid, dim3(kAttentionThreads), kBytes, stream, p));
+  allow_shared_memory(attend<kD>, kBytes);
+  cuda_check(launch(attend<kD>, grid, dim3(kAttentionThreads), kBytes, stream, p));
 }
 
 }  // namespace
@@ -118,22 +116,22 @@ void launch_forward(const AttentionForward<S>& p, std::int64_t samples, cudaStre
 void causal_attention_forward(Array out, Array log_sum_exp, Array qkv, std::int64_t samples, int heads,
                               const DeviceDropout& dropout, Context context) {
   if (qkv.count() == 0) return;
-  on_storage_type(qkv, [&](auto zero) {
-    using S = decltype(zero);
-    const int head_size = head_size_of(out, heads);
-    const AttentionForward<S> p{.out = out.as<S>(),
-                                .log_sum_exp = log_sum_exp.as<float>(),
-                                .qkv = qkv.as<S>(),
-                                .dropout = rule_of(dropout),
-                                .length = qkv.rows / samples,
-                                .channels = out.columns,
-                                .heads = heads,
-                                .head_size = head_size,
-                                .scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(head_size))),
-                                .is_aligned = are_rows_aligned<S>(head_size, qkv.data)};
-    on_padded_head_size(head_size,
-                        [&](auto padded) { launch_forward<decltype(padded)::value>(p, samples, context.stream); });
-  });
+  if (qkv.dtype == DType::kBFloat16) {
+    return attention_on_tensor_cores(out, log_sum_exp, qkv, samples, heads, dropout, context);
+  }
+  const int head_size = head_size_of(out, heads);
+  const AttentionForward p{.out = out.as<float>(),
+                           .log_sum_exp = log_sum_exp.as<float>(),
+                           .qkv = qkv.as<float>(),
+                           .dropout = rule_of(dropout),
+                           .length = qkv.rows / samples,
+                           .channels = out.columns,
+                           .heads = heads,
+                           .head_size = head_size,
+                           .scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(head_size))),
+                           .is_aligned = are_rows_aligned<float>(head_size, qkv.data)};
+  on_padded_head_size(head_size,
+                      [&](auto padded) { launch_forward<decltype(padded)::value>(p, samples, context.stream); });
 }
 
 }  // namespace LOCKSTEP_KERNEL_NAMESPACE

@@ -38,6 +38,9 @@ void layer_norm_backward(Array input_gradient, Array out_gradient, const DeviceN
 
 void causal_attention_forward(Array out, Array log_sum_exp, Array qkv, std::int64_t samples, int heads,
                               const DeviceDropout& dropout, Context context);
+/// causal_attention_forward for bfloat16. Probabilities are rounded to bfloat16 before they meet the values.
+void attention_on_tensor_cores(Array out, Array log_sum_exp, Array qkv, std::int64_t samples, int heads,
+                               const DeviceDropout& dropout, Context context);
 void causal_attention_backward(Array qkv_gradient, Array out_gradient, Array out, Array log_sum_exp, Array qkv,
                                std::int64_t samples, int heads, const DeviceDropout& dropout, Context context);
 

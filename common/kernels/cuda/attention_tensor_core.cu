@@ -1,0 +1,209 @@
+// Causal attention, forward, in bfloat16 on tensor cores: as attention_forward.cu, with scores and probabilities in
+// registers. Letters: B samples, T positions, H heads, C channels, D = C / H padded to kD; i: query, j: key.
+// @source Dao, "FlashAttention-2", ICLR 2024, algorithm 1.
+#include "kernels/cuda/attention.hpp"
+#include "kernels/cuda/attention_tensor_core.cuh"
+#include "kernels/cuda/operations.hpp"
+#include "kernels/cuda/random.cuh"
+#include "kernels/cuda/sums.cuh"
+
+namespace lockstep::kernels::cuda {
+inline namespace LOCKSTEP_KERNEL_NAMESPACE {
+
+namespace {
+
+constexpr float kLog2E = 1.4426950408889634F, kLn2 = 0.6931471805599453F;
+constexpr float kInfinity = __builtin_huge_valf();
+
+/// Pointers and sizes of one call.
+struct CoreForward {
+  BFloat16* out;        // [B, T, C]
+  float* log_sum_exp;   // [B, H, T]
+  const BFloat16* qkv;  // [B, T, 3C]
+  DropoutRule dropout;
+  std::int64_t length, channels;
+  int heads, head_size;
+  float scale;  // log2(e) / sqrt(D)
+  bool is_aligned;
+};
+
+/// The running softmax of the two rows (g and g + 8) that a lane shares with its three neighbours.
+struct RowState {
+  float largest[2] = {-kInfinity, -kInfinity};
+  float totals[2] = {};  // of this lane's columns
+};
+
+/// Turns scores of 16 x 64 into e^(score - largest), with keys behind their query hidden; shrinks what was summed
+/// before. Elements 2 r and 2 r + 1 of each part belong to row g + 8 r, keys 8 part + 2 t and the next.
+template <int kD>
+__device__ inline void exponentiate(float (&s)[kCoreParts][4], float (&sums)[kD / 8][4], RowState& state, float scale,
+                                    std::int64_t first_query, std::int64_t first_key) {
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    const std::int64_t i = first_query + 8 * r;
+    float largest = state.largest[r];
+#pragma unroll
+    for (int part = 0; part < kCoreParts; ++part) {
+#pragma unroll
+      for (int e = 0; e < 2; ++e) {
+        float& score = s[part][2 * r + e];
+        score = first_key + 8 * part + e > i ? -kInfinity : score * scale;
+        largest = fmaxf(largest, score);
+      }
+    }
+    largest = warp_maximum<4>(largest);
+    const float shrink = exp2f(state.largest[r] - largest);
+    state.largest[r] = largest;
+    state.totals[r] *= shrink;
+#pragma unroll
+    for (int c = 0; c < kD / 8; ++c) {
+      sums[c][2 * r] *= shrink;
+      sums[c][2 * r + 1] *= shrink;
+    }
+#pragma unroll
+    for (int part = 0; part < kCoreParts; ++part) {
+#pragma unroll
+      for (int e = 0; e < 2; ++e) {
+        s[part][2 * r + e] = exp2f(s[part][2 * r + e] - largest);
+        state.totals[r] += s[part][2 * r + e];
+      }
+    }
+  }
+}
+
+/// Drops probabilities. Keys 16 apart share Philox blocks: parts of one parity.
+__device__ inline void drop(float (&s)[kCoreParts][4], const DropoutRule& rule, std::uint64_t sample_id,
+                            std::int64_t first_element, std::int64_t length) {
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+#pragma unroll
+    for (int parity = 0; parity < 2; ++parity) {
+#pragma unroll
+      for (int e = 0; e < 2; ++e) {
+        float factors[kCoreParts / 2];
+        strided_factors(factors, rule, sample_id, first_element + 8 * r * length + 8 * parity + e);
+#pragma unroll
+        for (int k = 0; k < kCoreParts / 2; ++k) {
+          s[2 * k + parity][2 * r + e] = thinned(s[2 * k + parity][2 * r + e], factors[k]);
+        }
+      }
+    }
+  }
+}
+
+/// One tile of 64 queries, 16 a warp, against all keys that it sees.
+///
+/// Launch: (tiles of T, H, B) blocks of 128; shared memory for five tiles of 64 x kD: queries, and two of keys and
+/// values each, so that the next ones arrive (cp.async) while these are multiplied. Traffic: reads q once and k, v once
+/// for each tile of queries that sees them (from the second-level cache), writes out once. Requires compute
+/// capability 8.0.
+template <int kD>
+__global__ void __launch_bounds__(kCoreThreads) attend_on_tensor_cores(CoreForward p) {
+  constexpr int kTileElements = kCoreTile * kCoreStride<kD>;
+  BFloat16* const queries = dynamic_shared<BFloat16>();
+  BFloat16* const keys = queries + kTileElements;     // [2] tiles
+  BFloat16* const values = keys + 2 * kTileElements;  // [2] tiles
+  const int lane = static_cast<int>(threadIdx.x) % kWarpSize, warp = static_cast<int>(threadIdx.x) / kWarpSize;
+  const int g = lane / 4, t = lane % 4;
+  const std::int64_t head = blockIdx.y, sample = blockIdx.z;
+  const std::int64_t tile = gridDim.x - 1 - blockIdx.x, first = tile * kCoreTile, stride = 3 * p.channels;
+  const BFloat16* const packed_rows = p.qkv + sample * p.length * stride + head * p.head_size;
+  const auto copy_keys = [&](std::int64_t step) {
+    const std::int64_t begin = step * kCoreTile, at = step % 2 * kTileElements;
+    const BFloat16* const from = packed_rows + begin * stride + p.channels;
+    copy_core_tile<kD>(keys + at, from, stride, p.length - begin, p.head_size, p.is_aligned);
+    copy_core_tile<kD>(values + at, from + p.channels, stride, p.length - begin, p.head_size, p.is_aligned);
+    device::cp_async_commit();
+  };
+  copy_core_tile<kD>(queries, packed_rows + first * stride, stride, p.length - first, p.head_size, p.is_aligned);
+  copy_keys(0);
+
+  const std::int64_t i = first + 16 * warp + g;  // the lane's rows are queries i and i + 8
+  float sums[kD / 8][4] = {};
+  RowState state;
+  for (std::int64_t step = 0; step <= tile; ++step) {
+    if (step < tile) {
+      copy_keys(step + 1);
+      device::cp_async_wait<1>();
+    } else {
+      device::cp_async_wait<0>();
+    }
+    __syncthreads();  // this step's tiles are there
+    const BFloat16* const key_tile = keys + step % 2 * kTileElements;
+    const BFloat16* const value_tile = values + step % 2 * kTileElements;
+    float s[kCoreParts][4] = {};
+#pragma unroll
+    for (int d = 0; d < kD / 16; ++d) {
+      std::uint32_t left[4], right[4];
+      load_left<kD>(left, queries + 16 * warp * kCoreStride<kD>, d);
+#pragma unroll
+      for (int part = 0; part < kCoreParts; part += 2) {
+        load_right_transposed<kD>(right, key_tile + 8 * part * kCoreStride<kD>, d);
+        multiply_pair(s[part], s[part + 1], left, right);
+      }
+    }
+    exponentiate<kD>(s, sums, state, p.scale, i, step * kCoreTile + 2 * t);
+    if (p.dropout.sample_ids != nullptr) {
+      drop(s, p.dropout, static_cast<std::uint64_t>(p.dropout.sample_ids[sample]),
+           (head * p.length + i) * p.length + step * kCoreTile + 2 * t, p.length);
+    }
+#pragma unroll
+    for (int part = 0; part < kCoreParts; part += 2) {  // a product's fragments are the next one's left factor
+      const std::uint32_t left[4] = {packed(s[part][0], s[part][1]), packed(s[part][2], s[part][3]),
+                                     packed(s[part + 1][0], s[part + 1][1]), packed(s[part + 1][2], s[part + 1][3])};
+#pragma unroll
+      for (int c = 0; c < kD / 16; ++c) {
+        std::uint32_t right[4];
+        load_right<kD>(right, value_tile + 8 * part * kCoreStride<kD>, c);
+        multiply_pair(sums[2 * c], sums[2 * c + 1], left, right);
+      }
+    }
+    __syncthreads();  // all have read these tiles; the copies of the step after next go there
+  }
+
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    const float total = warp_sum<4>(state.totals[r]);
+    const std::int64_t row = i + 8 * r;
+    if (row >= p.length) continue;
+    BFloat16* const to = p.out + (sample * p.length + row) * p.channels + head * p.head_size;
+    const float factor = 1.0F / total;
+#pragma unroll
+    for (int c = 0; c < kD / 8; ++c) {
+#pragma unroll
+      for (int e = 0; e < 2; ++e) {
+        const int column = 8 * c + 2 * t + e;
+        if (column < p.head_size) to[column] = narrowed<BFloat16>(sums[c][2 * r + e] * factor);
+      }
+    }
+    if (t == 0) p.log_sum_exp[(sample * p.heads + head) * p.length + row] = state.largest[r] * kLn2 + logf(total);
+  }
+}
+
+}  // namespace
+
+void attention_on_tensor_cores(Array out, Array log_sum_exp, Array qkv, std::int64_t samples, int heads,
+                               const DeviceDropout& dropout, Context context) {
+  const int head_size = head_size_of(out, heads);
+  const CoreForward p{.out = out.as<BFloat16>(),
+                      .log_sum_exp = log_sum_exp.as<float>(),
+                      .qkv = qkv.as<BFloat16>(),
+                      .dropout = rule_of(dropout),
+                      .length = qkv.rows / samples,
+                      .channels = out.columns,
+                      .heads = heads,
+                      .head_size = head_size,
+                      .scale = kLog2E / std::sqrt(static_cast<float>(head_size)),
+                      .is_aligned = are_rows_aligned<BFloat16>(head_size, qkv.data)};
+  const dim3 grid(static_cast<unsigned int>(blocks_for(p.length, kCoreTile)), static_cast<unsigned int>(heads),
+                  static_cast<unsigned int>(samples));
+  on_padded_head_size(head_size, [&](auto padded) {
+    constexpr int kD = decltype(padded)::value;
+    constexpr std::size_t kBytes = 5 * std::size_t{kCoreTile} * kCoreStride<kD> * sizeof(BFloat16);
+    allow_shared_memory(attend_on_tensor_cores<kD>, kBytes);
+    cuda_check(launch(attend_on_tensor_cores<kD>, grid, dim3(kCoreThreads), kBytes, context.stream, p));
+  });
+}
+
+}  // namespace LOCKSTEP_KERNEL_NAMESPACE
+}  // namespace lockstep::kernels::cuda

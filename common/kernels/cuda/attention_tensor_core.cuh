@@ -1,0 +1,81 @@
+#pragma once
+/// @file
+/// Tiles of bfloat16 for tensor cores: from global to shared memory, and from there to the fragments of
+/// mma.m16n8k16 (device/tensor_core.hpp says which lane holds what; g = lane / 4, t = lane % 4).
+#include <cuda_bf16.h>
+
+#include "device/tensor_core.hpp"
+#include "kernels/cuda/launching.cuh"
+#include "kernels/cuda/packs.cuh"
+
+namespace lockstep::kernels::cuda {
+inline namespace LOCKSTEP_KERNEL_NAMESPACE {
+
+inline constexpr int kCoreTile = 64;  // rows of a tile: queries of a block, keys of a step
+inline constexpr int kCoreThreads = 128;
+inline constexpr int kCoreParts = kCoreTile / 8;  // of 8 keys
+
+/// Elements between the rows of a tile in shared memory: 16 bytes more than a row, so that the 8 rows of one ldmatrix
+/// fall into different banks.
+template <int kD>
+inline constexpr int kCoreStride = kD + 8;
+
+/// tile[r, c] = from[r, c] for r < valid and c < head_size, else 0. Where rows are aligned the copies are asynchronous:
+/// a commit and a wait belong to them.
+template <int kD>
+__device__ inline void copy_core_tile(BFloat16* tile, const BFloat16* from, std::int64_t stride, std::int64_t valid,
+                                      int head_size, bool is_aligned) {
+  constexpr int W = kPackWidth<BFloat16>, kPacks = kD / W;
+  for (int pack = static_cast<int>(threadIdx.x); pack < kCoreTile * kPacks; pack += kCoreThreads) {
+    const int row = pack / kPacks, c = pack % kPacks * W;
+    BFloat16* const to = tile + row * kCoreStride<kD> + c;
+    if (is_aligned) {
+      const bool is_there = row < valid && c < head_size;
+      device::cp_async16_zero_fill(to, is_there ? from + row * stride + c : from, is_there ? 16 : 0);
+    } else {
+      for (int k = 0; k < W; ++k) to[k] = row < valid && c + k < head_size ? from[row * stride + c + k] : BFloat16{};
+    }
+  }
+}
+
+/// Fragments of 16 rows of a tile, columns [16 part, 16 part + 16): the left factor.
+template <int kD>
+__device__ inline void load_left(std::uint32_t (&fragment)[4], const BFloat16* rows, int part) {
+  const int lane = static_cast<int>(threadIdx.x) % 32, matrix = lane / 8;
+  device::ldmatrix_x4(fragment, rows + (lane % 8 + matrix % 2 * 8) * kCoreStride<kD> + 16 * part + matrix / 2 * 8);
+}
+
+/// Fragments of the transpose of 16 rows of a tile, as the right factor of two products: its columns are those rows,
+/// its rows the tile's columns [16 part, 16 part + 16).
+template <int kD>
+__device__ inline void load_right_transposed(std::uint32_t (&fragments)[4], const BFloat16* rows, int part) {
+  const int lane = static_cast<int>(threadIdx.x) % 32, matrix = lane / 8;
+  device::ldmatrix_x4(fragments, rows + (lane % 8 + matrix / 2 * 8) * kCoreStride<kD> + 16 * part + matrix % 2 * 8);
+}
+
+/// Fragments of 16 rows of a tile as the right factor of two products, columns [16 part, 16 part + 16).
+template <int kD>
+__device__ inline void load_right(std::uint32_t (&fragments)[4], const BFloat16* rows, int part) {
+  const int lane = static_cast<int>(threadIdx.x) % 32, matrix = lane / 8;
+  device::ldmatrix_x4_transposed(fragments,
+                                 rows + (lane % 8 + matrix % 2 * 8) * kCoreStride<kD> + 16 * part + matrix / 2 * 8);
+}
+
+/// sums[0] += left times the first right factor, sums[1] += left times the second.
+__device__ inline void multiply_pair(float (&first)[4], float (&second)[4], const std::uint32_t (&left)[4],
+                                     const std::uint32_t (&right)[4]) {
+  const std::uint32_t low[2] = {right[0], right[1]}, high[2] = {right[2], right[3]};
+  device::mma_m16n8k16_bf16(first, left, low, first);
+  device::mma_m16n8k16_bf16(second, left, high, second);
+}
+
+/// Two elements in one register, the first in the lower half.
+__device__ inline std::uint32_t packed(float first, float second) {
+  const __nv_bfloat162 pair = __floats2bfloat162_rn(first, second);
+  std::uint32_t bits;
+  __builtin_memcpy(&bits, &pair, sizeof bits);
+  return bits;
+}
+
+}  // namespace LOCKSTEP_KERNEL_NAMESPACE
+}  // namespace lockstep::kernels::cuda
