@@ -32,21 +32,26 @@ DeviceMemory::DeviceMemory()
       owners_(reinterpret_cast<std::atomic<Allocation*>*>(owners_mapping_.program())) {
   static_assert(sizeof(std::atomic<Allocation*>) == sizeof(Allocation*));
   const auto devices = static_cast<std::size_t>(std::max(1, settings().machine_devices));
-  region_bytes_ = kArenaBytes / devices / page_bytes() * page_bytes();
+  region_bytes_ = kArenaBytes / (devices + 1) / page_bytes() * page_bytes();
   // An eighth stays free for gaps and for the search's late reuse of addresses.
   device_bytes_ = std::min(settings().device_bytes, region_bytes_ - region_bytes_ / 8);
-  regions_.resize(devices);
-  for (std::size_t i = 0; i < devices; ++i) {
+  regions_.resize(devices + 1);
+  for (std::size_t i = 0; i < regions_.size(); ++i) {
     // The first granule is a gap: an access just before the first block misses all blocks.
     const std::size_t first = i * region_bytes_ + kDeviceAlignment;
     regions_[i].extents[first] = region_bytes_ - kDeviceAlignment;
     regions_[i].cursor = first;
   }
-  if (settings().is_checked) mapping_.close(0, mapping_.bytes());
+  closable_bytes_ = devices * region_bytes_;
+  if (settings().is_checked) mapping_.close(0, closable_bytes_);
 }
 
 bool DeviceMemory::contains(const void* address) const noexcept {
   return address >= arena_begin() && address < arena_begin() + arena_bytes();
+}
+
+bool DeviceMemory::is_managed(const void* address) const noexcept {
+  return contains(address) && address >= arena_begin() + closable_bytes_;
 }
 
 std::size_t DeviceMemory::granule_of(const void* address) const noexcept {
@@ -67,18 +72,17 @@ const Allocation* DeviceMemory::find(const void* address) const {
 void DeviceMemory::allow_access() {
   if (!settings().is_checked) return;
   const std::lock_guard lock(access_mutex_);
-  if (open_count_++ == 0) mapping_.open(0, mapping_.bytes());
+  if (open_count_++ == 0) mapping_.open(0, closable_bytes_);
 }
 
 void DeviceMemory::forbid_access() {
   if (!settings().is_checked) return;
   const std::lock_guard lock(access_mutex_);
-  if (--open_count_ == 0) mapping_.close(0, mapping_.bytes());
+  if (--open_count_ == 0) mapping_.close(0, closable_bytes_);
 }
 
 // Next fit: the first free extent at or after the cursor. 0 where none is large enough.
-std::size_t DeviceMemory::take_extent(int device, std::size_t bytes) {
-  Region& region = regions_[static_cast<std::size_t>(device)];
+std::size_t DeviceMemory::take_extent(Region& region, std::size_t bytes) {
   auto place = region.extents.lower_bound(region.cursor);
   for (std::size_t seen = 0; seen < region.extents.size(); ++seen, ++place) {
     if (place == region.extents.end()) place = region.extents.begin();
@@ -92,23 +96,37 @@ std::size_t DeviceMemory::take_extent(int device, std::size_t bytes) {
   return 0;
 }
 
+DeviceMemory::Region& DeviceMemory::region_of(const Allocation& block) {
+  return block.is_managed ? regions_.back() : regions_[static_cast<std::size_t>(block.device)];
+}
+
 const Allocation* DeviceMemory::allocate(std::size_t bytes, int device, SourcePlace place) {
+  return allocate_in({bytes, device, false, place});
+}
+
+const Allocation* DeviceMemory::allocate_managed(std::size_t bytes, int device, SourcePlace place) {
+  return allocate_in({bytes, device, true, place});
+}
+
+const Allocation* DeviceMemory::allocate_in(const Wish& wish) {
   const std::lock_guard lock(mutex_);
-  Region& region = regions_[static_cast<std::size_t>(device)];
-  if (round_up(bytes) < bytes || round_up(bytes) > device_bytes_ - region.used_bytes) return nullptr;
-  const std::size_t offset = take_extent(device, extent_bytes(bytes));
+  Region& region = wish.is_managed ? regions_.back() : regions_[static_cast<std::size_t>(wish.device)];
+  const std::size_t rounded = round_up(wish.bytes);
+  if (rounded < wish.bytes || rounded > device_bytes_ - std::min(device_bytes_, region.used_bytes)) return nullptr;
+  const std::size_t offset = take_extent(region, extent_bytes(wish.bytes));
   if (offset == 0) return nullptr;
-  region.used_bytes += round_up(bytes);
+  region.used_bytes += rounded;
   Allocation& block = records_.emplace_back();
   block.begin = arena_begin() + offset;
-  block.bytes = bytes;
-  block.device = device;
+  block.bytes = wish.bytes;
+  block.device = wish.device;
+  block.is_managed = wish.is_managed;
   block.id = records_.size();
-  block.allocated_at = place;
+  block.allocated_at = wish.place;
   live_[block.begin] = &block;
-  std::memset(alias(block.begin), kFillByte, std::min(bytes, kFilledBytes));
+  std::memset(alias(block.begin), kFillByte, std::min(wish.bytes, kFilledBytes));
   const std::size_t first = granule_of(block.begin);
-  for (std::size_t i = 0; i < extent_bytes(bytes) / kDeviceAlignment; ++i) {
+  for (std::size_t i = 0; i < extent_bytes(wish.bytes) / kDeviceAlignment; ++i) {
     owners_[first + i].store(&block, std::memory_order_release);
   }
   return &block;
@@ -116,7 +134,7 @@ const Allocation* DeviceMemory::allocate(std::size_t bytes, int device, SourcePl
 
 // Called with the lock held.
 void DeviceMemory::release(Allocation& block) {
-  Region& region = regions_[static_cast<std::size_t>(block.device)];
+  Region& region = region_of(block);
   const auto offset = static_cast<std::size_t>(block.begin - arena_begin());
   std::size_t bytes = extent_bytes(block.bytes);
   block.is_freed = true;

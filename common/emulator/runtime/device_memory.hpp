@@ -19,7 +19,8 @@ namespace lockstep::emulator {
 struct Allocation {
   std::byte* begin = nullptr;  ///< As the program sees it; a multiple of kDeviceAlignment.
   std::size_t bytes = 0;       ///< As asked for.
-  int device = 0;              ///< Whose memory.
+  int device = 0;              ///< Whose memory; of managed memory, who allocated it.
+  bool is_managed = false;     ///< The host may use it, too.
   std::uint64_t id = 0;        ///< 1 for the first of the process.
   std::atomic<bool> is_freed{false};
   SourcePlace allocated_at{};  ///< Empty where the program was compiled without places.
@@ -46,6 +47,8 @@ class DeviceMemory {
   [[nodiscard]] std::size_t arena_bytes() const noexcept { return mapping_.bytes(); }
   /// Whether the address is one of device memory, allocated or not.
   [[nodiscard]] bool contains(const void* address) const noexcept;
+  /// Whether the address lies where managed memory does, which is never closed to the host.
+  [[nodiscard]] bool is_managed(const void* address) const noexcept;
   /// The live or most recently freed block that covers the address or ends below it on the same device (the access
   /// then missed that block); null where there is none, or the address is not of device memory.
   [[nodiscard]] const Allocation* find(const void* address) const;
@@ -62,6 +65,8 @@ class DeviceMemory {
 
   /// A block on a device, or null where the device's memory does not suffice. The contents are arbitrary.
   const Allocation* allocate(std::size_t bytes, int device, SourcePlace place);
+  /// As allocate(), memory that the host may use, too.
+  const Allocation* allocate_managed(std::size_t bytes, int device, SourcePlace place);
   /// Gives a live block back. @param begin  Its first byte. @return  False where no live block begins there.
   bool free(const void* begin);
   /// Gives back all blocks of a device.
@@ -74,18 +79,26 @@ class DeviceMemory {
  private:
   DeviceMemory();
   [[nodiscard]] std::size_t granule_of(const void* address) const noexcept;
-  std::size_t take_extent(int device, std::size_t bytes);
-  void release(Allocation& block);
-
-  struct Region {                                // what one device has
+  struct Region {                                // what one device has; the last one is managed memory
     std::map<std::size_t, std::size_t> extents;  // free: offset in the arena -> bytes
     std::size_t cursor = 0;                      // the search goes on from here: a freed address comes back late
     std::size_t used_bytes = 0;
   };
+  struct Wish {
+    std::size_t bytes;
+    int device;
+    bool is_managed;
+    SourcePlace place;
+  };
+  const Allocation* allocate_in(const Wish& wish);
+  static std::size_t take_extent(Region& region, std::size_t bytes);
+  Region& region_of(const Allocation& block);
+  void release(Allocation& block);
 
   DoubleMapping mapping_;
   std::size_t device_bytes_ = 0;
   std::size_t region_bytes_ = 0;
+  std::size_t closable_bytes_ = 0;    // all regions but the managed one
   DoubleMapping owners_mapping_;      // zero-filled, on demand
   std::atomic<Allocation*>* owners_;  // per kDeviceAlignment bytes: whose they are, gap included
   mutable std::mutex mutex_;          // guards all below

@@ -1,6 +1,7 @@
 #pragma once
 /// @file
 /// What streams are made of: operations in order, and points in that order.
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -53,16 +54,16 @@ enum class StreamKind { kLegacy, kBlocking, kNonBlocking };
 struct StreamQueue {
   StreamQueue(StreamId id_, int device_, StreamKind kind_, int priority_)
       : id(id_), device(device_), kind(kind_), priority(priority_) {}
-  const StreamId id;              ///< From 1.
-  const int device;               ///< Where it runs.
-  const StreamKind kind;          ///< Given at creation.
-  const int priority;             ///< Lower runs first where there is a choice.
-  std::deque<Operation> pending;  ///< Issued and not completed.
-  std::uint64_t issued = 0;       ///< Operations so far.
-  std::uint64_t completed = 0;    ///< Of them.
-  bool is_busy = false;           ///< The first of `pending` runs.
-  bool is_closed = false;         ///< No more are issued.
-  Clock clock;                    ///< Of the last one issued.
+  const StreamId id;                   ///< From 1.
+  const int device;                    ///< Where it runs.
+  const StreamKind kind;               ///< Given at creation.
+  const int priority;                  ///< Lower runs first where there is a choice.
+  std::deque<Operation> pending;       ///< Issued and not completed.
+  std::uint64_t issued = 0;            ///< Operations so far.
+  std::uint64_t completed = 0;         ///< Of them.
+  bool is_busy = false;                ///< The first of `pending` runs.
+  std::atomic<bool> is_closed{false};  ///< No more are issued.
+  Clock clock;                         ///< Of the last one issued.
 };
 
 }  // namespace lockstep::emulator

@@ -123,13 +123,15 @@ void Scheduler::wait(const Point& point) {
   learn(point);
 }
 
+std::vector<Point> Scheduler::tails(int device) {
+  const Lock lock(mutex_);
+  std::vector<Point> ends;
+  for (const auto& queue : executor(device).queues) ends.push_back(tail_locked(queue));
+  return ends;
+}
+
 void Scheduler::wait_device(int device) {
-  std::vector<Point> tails;
-  {
-    const Lock lock(mutex_);
-    for (const auto& queue : executor(device).queues) tails.push_back(tail_locked(queue));
-  }
-  for (const Point& tail : tails) wait(tail);
+  for (const Point& end : tails(device)) wait(end);
 }
 
 cudaError_t Scheduler::failure(int device) {

@@ -37,6 +37,8 @@ class Scheduler {
   Point enqueue(const std::shared_ptr<StreamQueue>& queue, Operation operation);
   /// The end of the last operation that the stream was given.
   Point tail(const std::shared_ptr<StreamQueue>& queue);
+  /// The ends of all streams of a device.
+  std::vector<Point> tails(int device);
 
   /// Whether the point lies in the past. If so, the host is ordered after it.
   bool is_reached(const Point& point);

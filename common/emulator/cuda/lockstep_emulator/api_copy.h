@@ -48,6 +48,8 @@ LOCKSTEP_EMULATOR_API cudaError_t copy_to_symbol(const void* symbol, size_t symb
 LOCKSTEP_EMULATOR_API cudaError_t copy_from_symbol(void* to, const void* symbol, size_t symbol_bytes, size_t bytes,
                                                    size_t offset, cudaMemcpyKind kind, const cudaStream_t* stream,
                                                    SourcePlace place);
+/// Where kernels see a variable: at its own address.
+LOCKSTEP_EMULATOR_API cudaError_t symbol_address(void** pointer, const void* symbol, size_t symbol_bytes);
 
 }  // namespace lockstep::emulator
 
@@ -78,9 +80,7 @@ cudaError_t cudaMemcpyFromSymbolAsync(void* to, const T& symbol, size_t bytes, s
 /// Where kernels see the variable: at its own address.
 template <typename T>
 cudaError_t cudaGetSymbolAddress(void** pointer, const T& symbol) {
-  if (pointer == nullptr) return cudaErrorInvalidValue;
-  *pointer = const_cast<void*>(static_cast<const volatile void*>(&symbol));
-  return cudaSuccess;
+  return lockstep::emulator::symbol_address(pointer, &symbol, sizeof(T));
 }
 /// Bytes of the variable.
 template <typename T>

@@ -1,0 +1,189 @@
+#include "emulator/cuda/lockstep_emulator/api_memory.h"
+
+#include <utility>
+
+#include "base/text.hpp"
+#include "emulator/checker/shadow.hpp"
+#include "emulator/runtime/api_call.hpp"
+#include "emulator/runtime/device_memory.hpp"
+#include "emulator/runtime/handles.hpp"
+#include "emulator/runtime/host_memory.hpp"
+#include "emulator/runtime/reports.hpp"
+#include "emulator/runtime/scheduler.hpp"
+#include "emulator/runtime/transfer.hpp"
+
+namespace lockstep::emulator {
+namespace {
+
+void* give(const Allocation* block, std::size_t bytes, int device) {
+  if (block == nullptr) {
+    throw ApiError{cudaErrorMemoryAllocation,
+                   concat(bytes, " bytes asked for, ", DeviceMemory::instance().free_bytes(device), " of ",
+                          DeviceMemory::instance().device_bytes(), " are free (LOCKSTEP_EMULATOR_MEMORY)")};
+  }
+  forget(block->begin, block->bytes);
+  return block->begin;
+}
+
+void require_pointer(const void* pointer) {
+  api_require(pointer != nullptr, cudaErrorInvalidValue, "the pointer to the result is null");
+}
+
+void require_live(const void* pointer) {
+  const Allocation* block = DeviceMemory::instance().find(pointer);
+  if (block != nullptr && block->begin == pointer && !block->is_freed) return;
+  throw ApiError{cudaErrorInvalidValue,
+                 concat("not the address of a live allocation: it is ", describe_address(pointer))};
+}
+
+void free_block(const void* pointer) {
+  const Allocation* block = DeviceMemory::instance().find(pointer);
+  if (block == nullptr || !DeviceMemory::instance().free(pointer)) return;  // freed twice: reported where it was issued
+  forget(block->begin, block->bytes);
+  if (block->is_managed) disallow_host_memory(block->begin);
+}
+
+const Allocation* allocate_when_possible(std::size_t bytes, int device, SourcePlace place) {
+  const Allocation* block = DeviceMemory::instance().allocate(bytes, device, place);
+  if (block != nullptr) return block;
+  Scheduler::instance().wait_device(device);  // for what cudaFreeAsync has yet to free
+  return DeviceMemory::instance().allocate(bytes, device, place);
+}
+
+}  // namespace
+
+cudaError_t allocate_device(void** pointer, size_t bytes, SourcePlace place) {
+  return api_call("cudaMalloc", ApiNeeds::kWorkingDevice, [&] {
+    require_pointer(pointer);
+    *pointer = nullptr;
+    if (bytes > 0) *pointer = give(allocate_when_possible(bytes, current_device(), place), bytes, current_device());
+  });
+}
+
+cudaError_t allocate_device_async(void** pointer, size_t bytes, cudaStream_t stream, SourcePlace place) {
+  return api_call("cudaMallocAsync", ApiNeeds::kWorkingDevice, [&] {
+    require_pointer(pointer);
+    const int device = Handles::instance().queue(stream)->device;
+    *pointer = nullptr;
+    if (bytes > 0) *pointer = give(allocate_when_possible(bytes, device, place), bytes, device);
+  });
+}
+
+cudaError_t allocate_managed(void** pointer, size_t bytes, unsigned int flags, SourcePlace place) {
+  return api_call("cudaMallocManaged", ApiNeeds::kWorkingDevice, [&] {
+    require_pointer(pointer);
+    api_require(bytes > 0 && (flags == cudaMemAttachGlobal || flags == cudaMemAttachHost), cudaErrorInvalidValue,
+                "0 bytes, or flags that are neither cudaMemAttachGlobal nor cudaMemAttachHost");
+    *pointer = give(DeviceMemory::instance().allocate_managed(bytes, current_device(), place), bytes, current_device());
+    host_wrote(*pointer, bytes);  // the host writes unseen: nothing can be said of what is initialised
+  });
+}
+
+cudaError_t allocate_host(void** pointer, size_t bytes, unsigned int flags) {
+  return api_call("cudaMallocHost", ApiNeeds::kWorkingDevice, [&] {
+    require_pointer(pointer);
+    constexpr unsigned kKnown = cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined;
+    api_require((flags & ~kKnown) == 0, cudaErrorInvalidValue, "an unknown flag is set");
+    *pointer = nullptr;
+    if (bytes == 0) return;
+    *pointer = HostMemory::instance().allocate(bytes);
+    api_require(*pointer != nullptr, cudaErrorMemoryAllocation, "the host's memory does not suffice");
+    allow_host_memory(*pointer, bytes);
+  });
+}
+
+}  // namespace lockstep::emulator
+
+using namespace lockstep::emulator;
+
+cudaError_t cudaFree(void* pointer) {
+  return api_call("cudaFree", ApiNeeds::kWorkingDevice, [&] {
+    if (pointer == nullptr) return;
+    require_live(pointer);
+    Scheduler::instance().wait_device(DeviceMemory::instance().find(pointer)->device);
+    throw_failure(current_device());
+    free_block(pointer);
+  });
+}
+
+cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
+  return api_call("cudaFreeAsync", ApiNeeds::kWorkingDevice, [&] {
+    if (pointer == nullptr) return;
+    require_live(pointer);
+    Operation free;
+    free.name = "cudaFreeAsync";
+    free.accesses.push_back({static_cast<std::byte*>(pointer), DeviceMemory::instance().find(pointer)->bytes, true});
+    free.run = [pointer] {
+      free_block(pointer);
+      return cudaSuccess;
+    };
+    Scheduler::instance().enqueue(Handles::instance().queue(stream), std::move(free));
+  });
+}
+
+cudaError_t cudaFreeHost(void* pointer) {
+  return api_call("cudaFreeHost", ApiNeeds::kWorkingDevice, [&] {
+    if (pointer == nullptr) return;
+    for (int device = 0; device < device_count(); ++device) Scheduler::instance().wait_device(device);
+    disallow_host_memory(pointer);
+    api_require(HostMemory::instance().free(pointer), cudaErrorInvalidValue,
+                "not the address of live memory of cudaMallocHost or cudaHostAlloc");
+  });
+}
+
+cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned int flags) {
+  return api_call("cudaHostRegister", ApiNeeds::kWorkingDevice, [&] {
+    constexpr unsigned kKnown = cudaHostRegisterPortable | cudaHostRegisterMapped | cudaHostRegisterReadOnly;
+    api_require(pointer != nullptr && bytes > 0 && (flags & ~kKnown) == 0, cudaErrorInvalidValue,
+                "the address is null, there are 0 bytes, or an unknown flag is set");
+    api_require(HostMemory::instance().add_registered(pointer, bytes), cudaErrorHostMemoryAlreadyRegistered,
+                "a part of this memory is pinned already");
+    allow_host_memory(pointer, bytes);
+  });
+}
+
+cudaError_t cudaHostUnregister(void* pointer) {
+  return api_call("cudaHostUnregister", ApiNeeds::kWorkingDevice, [&] {
+    disallow_host_memory(pointer);
+    api_require(HostMemory::instance().remove_registered(pointer), cudaErrorHostMemoryNotRegistered,
+                "not the address of registered memory");
+  });
+}
+
+cudaError_t cudaHostGetDevicePointer(void** device_pointer, void* host_pointer, unsigned int flags) {
+  return api_call("cudaHostGetDevicePointer", ApiNeeds::kWorkingDevice, [&] {
+    require_pointer(device_pointer);
+    api_require(flags == 0 && HostMemory::instance().find(host_pointer), cudaErrorInvalidValue,
+                "the memory is not pinned, or flags are not 0");
+    *device_pointer = host_pointer;
+  });
+}
+
+cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
+  return api_call("cudaMemGetInfo", ApiNeeds::kWorkingDevice, [&] {
+    if (free_bytes != nullptr) *free_bytes = DeviceMemory::instance().free_bytes(current_device());
+    if (total_bytes != nullptr) *total_bytes = DeviceMemory::instance().device_bytes();
+  });
+}
+
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer) {
+  return api_call("cudaPointerGetAttributes", ApiNeeds::kDevice, [&] {
+    require_pointer(attributes);
+    auto* address = const_cast<void*>(pointer);
+    const int device = device_of(pointer);
+    const MemoryPlace place = place_of(pointer);
+    if (place == MemoryPlace::kManaged && device >= 0) {
+      *attributes = {cudaMemoryTypeManaged, device, address, address};
+    } else if (place == MemoryPlace::kDevice && device >= 0) {
+      *attributes = {cudaMemoryTypeDevice, device, address, nullptr};
+    } else if (place == MemoryPlace::kPinned) {
+      *attributes = {cudaMemoryTypeHost, current_device(), address, address};
+    } else {
+      *attributes = {cudaMemoryTypeUnregistered, -2, nullptr, address};
+    }
+  });
+}
+
+cudaError_t cudaMemPrefetchAsync(const void* pointer, size_t bytes, int, cudaStream_t) {
+  return api_call("cudaMemPrefetchAsync", ApiNeeds::kWorkingDevice, [&] { require_inside(pointer, bytes); });
+}

@@ -1,0 +1,142 @@
+#include "emulator/cuda/lockstep_emulator/api_stream.h"
+
+#include <utility>
+
+#include "emulator/runtime/api_call.hpp"
+#include "emulator/runtime/handles.hpp"
+#include "emulator/runtime/scheduler.hpp"
+
+namespace {
+
+using namespace lockstep::emulator;
+
+constexpr const char* kNoGraphs = "the emulator has no graphs: issue the operations to the stream instead";
+
+cudaError_t not_supported(const char* call) {
+  return api_call(call, ApiNeeds::kDevice, [] { throw ApiError{cudaErrorNotSupported, kNoGraphs}; });
+}
+
+// A point behind all that the stream stands for: the legacy default stream includes the blocking ones.
+Point end_of(cudaStream_t stream) {
+  const auto queue = Handles::instance().queue(stream);
+  if (queue->kind != StreamKind::kLegacy) return Scheduler::instance().tail(queue);
+  return Scheduler::instance().enqueue(queue, Operation{});
+}
+
+}  // namespace
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int flags, int priority) {
+  return api_call("cudaStreamCreateWithPriority", ApiNeeds::kWorkingDevice, [&] {
+    api_require(stream != nullptr, cudaErrorInvalidValue, "the pointer to the handle is null");
+    api_require(flags == cudaStreamDefault || flags == cudaStreamNonBlocking, cudaErrorInvalidValue,
+                "flags are cudaStreamDefault or cudaStreamNonBlocking");
+    const auto kind = flags == cudaStreamNonBlocking ? StreamKind::kNonBlocking : StreamKind::kBlocking;
+    *stream = Handles::instance().add(Scheduler::instance().open(current_device(), kind, priority));
+  });
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned int flags) {
+  return cudaStreamCreateWithPriority(stream, flags, 0);
+}
+
+cudaError_t cudaStreamCreate(cudaStream_t* stream) {
+  return cudaStreamCreateWithPriority(stream, cudaStreamDefault, 0);
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  return api_call("cudaStreamDestroy", ApiNeeds::kDevice,
+                  [&] { Scheduler::instance().close(Handles::instance().remove(stream)); });
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  return api_call("cudaStreamSynchronize", ApiNeeds::kWorkingDevice, [&] {
+    const Point end = end_of(stream);
+    Scheduler::instance().wait(end);
+    throw_failure(end.queue ? end.queue->device : current_device());
+  });
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  return api_call("cudaStreamQuery", ApiNeeds::kWorkingDevice, [&] {
+    const Point end = Scheduler::instance().tail(Handles::instance().queue(stream));
+    if (!Scheduler::instance().is_reached(end)) throw ApiError{cudaErrorNotReady, ""};
+    throw_failure(end.queue->device);
+  });
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags) {
+  return api_call("cudaStreamWaitEvent", ApiNeeds::kWorkingDevice, [&] {
+    api_require(flags == cudaEventWaitDefault, cudaErrorInvalidValue, "flags are cudaEventWaitDefault");
+    const EventState state = Handles::instance().event(event);
+    const auto queue = Handles::instance().queue(stream);
+    if (!state.record) return;
+    Operation wait;
+    wait.name = "cudaStreamWaitEvent";
+    wait.waits.push_back(state.record->point);
+    Scheduler::instance().enqueue(queue, std::move(wait));
+  });
+}
+
+cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority) {
+  return api_call("cudaStreamGetPriority", ApiNeeds::kDevice, [&] {
+    api_require(priority != nullptr, cudaErrorInvalidValue, "the pointer to the priority is null");
+    *priority = Handles::instance().queue(stream)->priority;
+  });
+}
+
+cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned int* flags) {
+  return api_call("cudaStreamGetFlags", ApiNeeds::kDevice, [&] {
+    api_require(flags != nullptr, cudaErrorInvalidValue, "the pointer to the flags is null");
+    const bool is_blocking = Handles::instance().queue(stream)->kind != StreamKind::kNonBlocking;
+    *flags = is_blocking ? cudaStreamDefault : cudaStreamNonBlocking;
+  });
+}
+
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* user_data) {
+  return api_call("cudaLaunchHostFunc", ApiNeeds::kWorkingDevice, [&] {
+    api_require(function != nullptr, cudaErrorInvalidValue, "the function is null");
+    Operation call;
+    call.name = "cudaLaunchHostFunc";
+    call.is_host_function = true;
+    call.run = [function, user_data] {
+      function(user_data);
+      return cudaSuccess;
+    };
+    Scheduler::instance().enqueue(Handles::instance().queue(stream), std::move(call));
+  });
+}
+
+cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void* user_data,
+                                  unsigned int flags) {
+  return api_call("cudaStreamAddCallback", ApiNeeds::kWorkingDevice, [&] {
+    api_require(callback != nullptr && flags == 0, cudaErrorInvalidValue, "the function is null, or flags are not 0");
+    const auto queue = Handles::instance().queue(stream);
+    Operation call;
+    call.name = "cudaStreamAddCallback";
+    call.is_host_function = true;
+    call.runs_on_failed_device = true;
+    call.run = [=, device = queue->device] {
+      callback(stream, Scheduler::instance().failure(device), user_data);
+      return cudaSuccess;
+    };
+    Scheduler::instance().enqueue(queue, std::move(call));
+  });
+}
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t, cudaStreamCaptureMode) {
+  return not_supported("cudaStreamBeginCapture");
+}
+cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t*) { return not_supported("cudaStreamEndCapture"); }
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t*, cudaGraph_t, unsigned long long) {
+  return not_supported("cudaGraphInstantiate");
+}
+cudaError_t cudaGraphLaunch(cudaGraphExec_t, cudaStream_t) { return not_supported("cudaGraphLaunch"); }
+cudaError_t cudaGraphDestroy(cudaGraph_t) { return not_supported("cudaGraphDestroy"); }
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t) { return not_supported("cudaGraphExecDestroy"); }
+
+cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus* status) {
+  return api_call("cudaStreamIsCapturing", ApiNeeds::kDevice, [&] {
+    api_require(status != nullptr, cudaErrorInvalidValue, "the pointer to the status is null");
+    *status = cudaStreamCaptureStatusNone;
+  });
+}

@@ -1,0 +1,188 @@
+#include "emulator/runtime/transfer.hpp"
+
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "base/text.hpp"
+#include "emulator/checker/shadow.hpp"
+#include "emulator/runtime/api_call.hpp"
+#include "emulator/runtime/device_memory.hpp"
+#include "emulator/runtime/host_memory.hpp"
+#include "emulator/runtime/reports.hpp"
+#include "emulator/runtime/scheduler.hpp"
+
+namespace lockstep::emulator {
+namespace {
+
+struct Symbols {
+  std::mutex mutex;
+  std::map<const std::byte*, std::size_t> bytes;
+};
+
+Symbols& symbols() {
+  static Symbols& all = *new Symbols;  // executor threads may outlive the destructors of statics
+  return all;
+}
+
+bool is_symbol(const void* address) {
+  const auto* place = static_cast<const std::byte*>(address);
+  const std::lock_guard lock(symbols().mutex);
+  auto found = symbols().bytes.upper_bound(place);
+  if (found == symbols().bytes.begin()) return false;
+  --found;
+  return place < found->first + found->second;
+}
+
+bool is_of_device(MemoryPlace place) { return place == MemoryPlace::kDevice || place == MemoryPlace::kManaged; }
+bool is_of_host(MemoryPlace place) { return place != MemoryPlace::kDevice; }
+
+void require_direction(cudaMemcpyKind kind, MemoryPlace to, MemoryPlace from, const Transfer& copy) {
+  api_require(kind >= cudaMemcpyHostToHost && kind <= cudaMemcpyDefault, cudaErrorInvalidMemcpyDirection,
+              "the direction is none of cudaMemcpyKind");
+  if (kind == cudaMemcpyDefault) return;
+  const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
+  const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
+  const bool to_fits = to_device ? is_of_device(to) : is_of_host(to);
+  const bool from_fits = from_device ? is_of_device(from) : is_of_host(from);
+  if (to_fits && from_fits) return;
+  throw ApiError{cudaErrorInvalidValue,
+                 concat("the direction does not fit: the destination is ", describe_address(copy.to),
+                        ", the source is ", describe_address(copy.from))};
+}
+
+std::size_t span_bytes(std::size_t pitch, const Transfer& copy) { return (copy.height - 1) * pitch + copy.width; }
+
+// The runtime's addresses; the checker hears of the program's.
+void run_copy(const Transfer& copy, const std::byte* from_alias) {
+  std::byte* to_alias = alias_of(copy.to);
+  for (std::size_t row = 0; row < copy.height; ++row) {
+    const std::size_t to_offset = row * copy.to_pitch;
+    const std::size_t from_offset = row * copy.from_pitch;
+    if (copy.from != nullptr && is_of_host(place_of(copy.to))) host_read(copy.from + from_offset, copy.width);
+    std::memmove(to_alias + to_offset, from_alias + from_offset, copy.width);
+    host_wrote(copy.to + to_offset, copy.width);
+  }
+}
+
+// The rows, contiguous, as they are at this moment.
+std::shared_ptr<std::vector<std::byte>> stage(const Transfer& copy) {
+  auto buffer = std::make_shared<std::vector<std::byte>>(copy.width * copy.height);
+  for (std::size_t row = 0; row < copy.height; ++row) {
+    std::memcpy(buffer->data() + row * copy.width, copy.from + row * copy.from_pitch, copy.width);
+  }
+  return buffer;
+}
+
+Operation make_operation(Transfer& copy, bool is_staged) {
+  Operation operation;
+  operation.name = copy.name;
+  operation.place = copy.place;
+  const bool is_contiguous = copy.height == 1;  // rows with gaps may interleave with another copy's
+  if (is_contiguous) operation.accesses.push_back({copy.to, copy.width, true});
+  if (is_staged) {
+    auto buffer = stage(copy);
+    copy.from = nullptr;
+    copy.from_pitch = copy.width;
+    operation.run = [copy, buffer] {
+      run_copy(copy, buffer->data());
+      return cudaSuccess;
+    };
+  } else {
+    if (is_contiguous) operation.accesses.push_back({copy.from, copy.width, false});
+    operation.run = [copy] {
+      run_copy(copy, alias_of(copy.from));
+      return cudaSuccess;
+    };
+  }
+  return operation;
+}
+
+void finish(const Point& end, bool waits) {
+  if (!waits) return;
+  Scheduler::instance().wait(end);
+  if (end.queue) throw_failure(end.queue->device);
+}
+
+}  // namespace
+
+void note_symbol(const void* symbol, std::size_t bytes) {
+  const std::lock_guard lock(symbols().mutex);
+  symbols().bytes[static_cast<const std::byte*>(symbol)] = bytes;
+}
+
+int device_of(const void* address) {
+  const Allocation* block = DeviceMemory::instance().find(address);
+  return block != nullptr && block->covers(address) && !block->is_freed ? block->device : -1;
+}
+
+MemoryPlace place_of(const void* address) {
+  if (DeviceMemory::instance().is_managed(address)) return MemoryPlace::kManaged;
+  if (DeviceMemory::instance().contains(address) || is_symbol(address)) return MemoryPlace::kDevice;
+  return HostMemory::instance().find(address) ? MemoryPlace::kPinned : MemoryPlace::kPageable;
+}
+
+std::byte* alias_of(const void* address) {
+  DeviceMemory& memory = DeviceMemory::instance();
+  return memory.contains(address) ? memory.alias(address) : HostMemory::instance().alias(address);
+}
+
+void require_inside(const void* address, std::size_t bytes) {
+  const auto* first = static_cast<const std::byte*>(address);
+  const auto fail = [&] {
+    throw ApiError{cudaErrorInvalidValue,
+                   concat(bytes, " bytes do not lie in one allocation: they begin in ", describe_address(address))};
+  };
+  if (DeviceMemory::instance().contains(address)) {
+    const Allocation* block = DeviceMemory::instance().find(address);
+    if (block == nullptr || block->is_freed || !block->covers(first)) fail();
+    if (bytes > static_cast<std::size_t>(block->begin + block->bytes - first)) fail();
+  } else if (const auto pinned = HostMemory::instance().find(address)) {
+    if (bytes > static_cast<std::size_t>(pinned->begin + pinned->bytes - first)) fail();
+  }
+}
+
+void transfer(Transfer copy, cudaMemcpyKind kind, const std::shared_ptr<StreamQueue>& queue, HostWaits waits) {
+  if (copy.width == 0 || copy.height == 0) return;
+  api_require(copy.to != nullptr && copy.from != nullptr, cudaErrorInvalidValue, "an address is null");
+  api_require(copy.height == 1 || (copy.to_pitch >= copy.width && copy.from_pitch >= copy.width),
+              cudaErrorInvalidPitchValue, "a pitch is smaller than a row");
+  if (copy.to_pitch == copy.width && copy.from_pitch == copy.width) {
+    copy.width *= std::exchange(copy.height, 1);
+  }
+  const MemoryPlace to = place_of(copy.to);
+  const MemoryPlace from = place_of(copy.from);
+  require_direction(kind, to, from, copy);
+  require_inside(copy.to, span_bytes(copy.to_pitch, copy));
+  require_inside(copy.from, span_bytes(copy.from_pitch, copy));
+  const bool is_between_devices = is_of_device(to) && is_of_device(from);
+  const bool is_between_hosts = !is_of_device(to) && !is_of_device(from);
+  const bool must_wait =
+      waits == HostWaits::kAsSynchronousCall ? !is_between_devices : to == MemoryPlace::kPageable || is_between_hosts;
+  const bool is_staged = from == MemoryPlace::kPageable && !must_wait;
+  finish(Scheduler::instance().enqueue(queue, make_operation(copy, is_staged)), must_wait);
+}
+
+void set_bytes(const char* name, SourcePlace place, void* pointer, int value, std::size_t bytes,
+               const std::shared_ptr<StreamQueue>& queue, HostWaits waits) {
+  if (bytes == 0) return;
+  const MemoryPlace where = place_of(pointer);
+  api_require(pointer != nullptr && where != MemoryPlace::kPageable, cudaErrorInvalidValue,
+              "the memory is neither a device's nor pinned");
+  require_inside(pointer, bytes);
+  Operation set;
+  set.name = name;
+  set.place = place;
+  set.accesses.push_back({static_cast<std::byte*>(pointer), bytes, true});
+  set.run = [=] {
+    std::memset(alias_of(pointer), value, bytes);
+    host_wrote(pointer, bytes);
+    return cudaSuccess;
+  };
+  const Point end = Scheduler::instance().enqueue(queue, std::move(set));
+  finish(end, waits == HostWaits::kAsSynchronousCall && where != MemoryPlace::kDevice);
+}
+
+}  // namespace lockstep::emulator
