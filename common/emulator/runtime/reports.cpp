@@ -3,11 +3,49 @@
 #include <iostream>
 
 #include "base/text.hpp"
+#include "emulator/checker/findings.hpp"
+#include "emulator/checker/symbolizer.hpp"
 #include "emulator/runtime/device_memory.hpp"
 #include "emulator/runtime/host_memory.hpp"
 #include "emulator/runtime/settings.hpp"
 
 namespace lockstep::emulator {
+namespace {
+
+FindingSide side_of(const ReportedCall& call) {
+  FindingSide side;
+  side.action = concat(call.name, call.is_write ? " (writes)" : " (reads)");
+  side.place = {call.place.file == nullptr ? "" : call.place.file, call.place.line};
+  side.is_in_kernel = false;
+  return side;
+}
+
+}  // namespace
+
+void report_unordered(const ReportedCall& later, const ReportedCall& earlier, const void* shared) {
+  Finding finding;
+  finding.kind = FindingKind::kUnsynchronizedRead;
+  finding.sides = {side_of(earlier), side_of(later)};
+  finding.detail = concat("two streams use ", describe_address(shared),
+                          ", and nothing orders them (cudaStreamWaitEvent, cudaStreamSynchronize)");
+  report_finding(finding);
+}
+
+void report_unfinished_copy(const void* address, const void* pc, bool is_write) {
+  Finding finding;
+  finding.kind = FindingKind::kUnsynchronizedRead;
+  FindingSide side;
+  side.action = is_write ? "write" : "read";
+  // The symbolizer takes return addresses, which lie behind their instruction.
+  static checker::Symbolizer& symbolizer = *new checker::Symbolizer;
+  const checker::Frame& frame = symbolizer.user_frame(reinterpret_cast<std::uintptr_t>(pc) + 1);
+  side.place = {frame.file, frame.line};
+  side.is_in_kernel = false;
+  finding.sides = {side};
+  finding.detail =
+      concat(describe_address(address), ", which an asynchronous copy writes; the host has not waited for it");
+  report_finding(finding);
+}
 
 std::string to_text(SourcePlace place) { return place.file == nullptr ? "" : concat(place.file, ":", place.line); }
 

@@ -19,6 +19,10 @@ struct ReportedCall {
 /// @param shared  First of the bytes.
 void report_unordered(const ReportedCall& later, const ReportedCall& earlier, const void* shared);
 
+/// Host code touched pinned memory that an asynchronous copy uses for which it has not waited.
+/// @param pc  The instruction.
+void report_unfinished_copy(const void* address, const void* pc, bool is_write);
+
 /// In checked mode: why a call returns an error. @param call  Of the API. @return  `error`.
 cudaError_t explain(cudaError_t error, const char* call, const std::string& why);
 

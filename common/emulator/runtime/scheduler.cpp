@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "emulator/runtime/faults.hpp"
 #include "emulator/runtime/settings.hpp"
 
 namespace lockstep::emulator {
@@ -30,6 +31,7 @@ Scheduler& Scheduler::instance() {
 }
 
 Scheduler::Scheduler() {
+  watch_faults();
   std::atexit([] { instance().shut_down(); });
 }
 

@@ -1,0 +1,94 @@
+#include "emulator/runtime/faults.hpp"
+
+#include <signal.h>
+#include <stdio.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "emulator/checker/shadow.hpp"
+#include "emulator/engine/execution.hpp"
+#include "emulator/runtime/device_memory.hpp"
+#include "emulator/runtime/host_memory.hpp"
+#include "emulator/runtime/reports.hpp"
+#include "emulator/runtime/settings.hpp"
+
+namespace lockstep::emulator {
+namespace {
+
+constexpr int kExitWithFindings = 86;
+
+struct sigaction previous {};
+
+// The interrupted code may be the standard library's own output: what it has locked stays unwritten.
+[[noreturn]] void end_process() {
+  if (::ftrylockfile(stdout) == 0) {
+    ::funlockfile(stdout);
+    ::fflush(stdout);
+  }
+  ::_exit(kExitWithFindings);
+}
+
+struct Interrupted {
+  const void* pc = nullptr;
+  bool is_write = false;
+};
+
+Interrupted interrupted(const void* context) {
+  const auto& machine = static_cast<const ucontext_t*>(context)->uc_mcontext;
+#if defined(__x86_64__)
+  // Bit 1 of the page fault's error code: a write. Intel SDM volume 3, section "Interrupt 14 - Page-Fault Exception".
+  return {reinterpret_cast<const void*>(machine.gregs[REG_RIP]), (machine.gregs[REG_ERR] & 2) != 0};
+#elif defined(__aarch64__)
+  return {reinterpret_cast<const void*>(machine.pc), false};
+#else
+  static_cast<void>(machine);
+  return {};
+#endif
+}
+
+void pass_on(int signal, siginfo_t* info, void* context) {
+  if ((previous.sa_flags & SA_SIGINFO) != 0) {
+    previous.sa_sigaction(signal, info, context);
+  } else if (previous.sa_handler == SIG_DFL || previous.sa_handler == SIG_IGN) {
+    ::sigaction(signal, &previous, nullptr);  // the access is tried again and ends the process
+  } else {
+    previous.sa_handler(signal);
+  }
+}
+
+void on_fault(int signal, siginfo_t* info, void* context) {
+  const Interrupted where = interrupted(context);
+  if (!handle_fault(info->si_addr, where.pc, where.is_write)) pass_on(signal, info, context);
+}
+
+}  // namespace
+
+bool handle_fault(const void* address, const void* pc, bool is_write) {
+  if (!settings().is_checked) return false;
+  const bool is_in_kernel = current_thread() != nullptr;
+  if (HostMemory::instance().open_page(address)) {
+    // A kernel behind the copy in its stream may use the memory that the host may not use yet.
+    if (is_in_kernel) return true;
+    report_unfinished_copy(address, pc, is_write);
+    end_process();
+  }
+  const DeviceMemory& memory = DeviceMemory::instance();
+  if (is_in_kernel || !memory.contains(address) || memory.is_managed(address)) return false;
+  report_host_access(address, pc);
+  end_process();
+}
+
+void watch_faults() {
+  static const int kWatching = [] {
+    struct sigaction action {};
+    action.sa_sigaction = on_fault;
+    action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
+    ::sigemptyset(&action.sa_mask);
+    return ::sigaction(SIGSEGV, &action, &previous);
+  }();
+  static_cast<void>(kWatching);
+}
+
+}  // namespace lockstep::emulator
