@@ -2,7 +2,7 @@
 
 #include <stdexcept>
 
-#include "emulator/runtime/kernels.hpp"
+#include "kernels.hpp"
 
 namespace lockstep::emulator::test {
 namespace {

@@ -1,0 +1,187 @@
+#include <cuda_runtime_api.h>
+
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "emulator/runtime/kernels.hpp"
+#include "support/catch.hpp"
+
+namespace {
+
+using namespace lockstep::emulator;
+
+// The test's CTest properties give this process three devices.
+struct OnDeviceZero {
+  OnDeviceZero() { REQUIRE(cudaSetDevice(0) == cudaSuccess); }
+  ~OnDeviceZero() { cudaSetDevice(0); }
+};
+
+std::ptrdiff_t thread_count() {
+  const std::filesystem::directory_iterator tasks("/proc/self/task");
+  return std::distance(begin(tasks), end(tasks));
+}
+
+}  // namespace
+
+TEST_CASE_METHOD(OnDeviceZero, "Devices are chosen by number, one at a time for each thread", "[emulator]") {
+  int count = 0;
+  int device = -1;
+  REQUIRE(cudaGetDeviceCount(&count) == cudaSuccess);
+  REQUIRE(count == 3);
+  CHECK(cudaSetDevice(2) == cudaSuccess);
+  CHECK(cudaGetDevice(&device) == cudaSuccess);
+  CHECK(device == 2);
+  CHECK(cudaSetDevice(3) == cudaErrorInvalidDevice);
+  CHECK(cudaSetDevice(-1) == cudaErrorInvalidDevice);
+  CHECK(cudaPeekAtLastError() == cudaErrorInvalidDevice);
+  CHECK(cudaGetLastError() == cudaErrorInvalidDevice);
+  CHECK(cudaPeekAtLastError() == cudaSuccess);
+  CHECK(std::string(cudaGetErrorName(cudaErrorInvalidDevice)) == "cudaErrorInvalidDevice");
+  CHECK(std::strlen(cudaGetErrorString(cudaErrorInvalidDevice)) > 0);
+  CHECK(std::string(cudaGetErrorName(static_cast<cudaError_t>(1000))) == "unrecognized error code");
+}
+
+TEST_CASE_METHOD(OnDeviceZero, "Properties and attributes of a device agree", "[emulator]") {
+  cudaDeviceProp all{};
+  REQUIRE(cudaGetDeviceProperties(&all, 1) == cudaSuccess);
+  CHECK(std::string(all.name) == "Lockstep emulated device");
+  CHECK(all.major == 9);
+  CHECK(all.minor == 0);
+  CHECK(all.warpSize == 32);
+  CHECK(all.maxThreadsDim[2] == 64);
+  CHECK(all.maxGridSize[1] == 65535);
+  const auto attribute = [](cudaDeviceAttr name) {
+    int value = -1;
+    REQUIRE(cudaDeviceGetAttribute(&value, name, 1) == cudaSuccess);
+    return value;
+  };
+  CHECK(attribute(cudaDevAttrComputeCapabilityMajor) == all.major);
+  CHECK(attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin) == static_cast<int>(all.sharedMemPerBlockOptin));
+  CHECK(attribute(cudaDevAttrMultiProcessorCount) == all.multiProcessorCount);
+  int value = 0;
+  CHECK(cudaDeviceGetAttribute(&value, static_cast<cudaDeviceAttr>(127), 1) == cudaErrorInvalidValue);
+  CHECK(cudaDeviceGetAttribute(&value, cudaDevAttrWarpSize, 3) == cudaErrorInvalidDevice);
+  CHECK(cudaDriverGetVersion(&value) == cudaSuccess);
+  CHECK(value == 13000);
+}
+
+TEST_CASE_METHOD(OnDeviceZero, "Devices exchange data directly, and events order their streams", "[emulator]") {
+  constexpr int kCount = 500;
+  std::vector<float*> memory(3);
+  std::vector<cudaStream_t> streams(3);
+  std::vector<cudaEvent_t> events(3);
+  for (int device = 0; device < 3; ++device) {
+    const auto i = static_cast<std::size_t>(device);
+    REQUIRE(cudaSetDevice(device) == cudaSuccess);
+    REQUIRE(cudaMalloc(&memory[i], kCount * sizeof(float)) == cudaSuccess);
+    REQUIRE(cudaStreamCreate(&streams[i]) == cudaSuccess);
+    REQUIRE(cudaEventCreateWithFlags(&events[i], cudaEventDisableTiming) == cudaSuccess);
+  }
+  REQUIRE(cudaSetDevice(0) == cudaSuccess);
+  REQUIRE(test::fill(memory[0], 1.0F, kCount, streams[0]) == cudaSuccess);
+  for (int device = 1; device < 3; ++device) {  // each adds 1 to what its neighbour sends
+    const auto i = static_cast<std::size_t>(device);
+    REQUIRE(cudaEventRecord(events[i - 1], streams[i - 1]) == cudaSuccess);
+    REQUIRE(cudaSetDevice(device) == cudaSuccess);
+    REQUIRE(cudaStreamWaitEvent(streams[i], events[i - 1]) == cudaSuccess);
+    REQUIRE(cudaMemcpyPeerAsync(memory[i], device, memory[i - 1], device - 1, kCount * sizeof(float), streams[i]) ==
+            cudaSuccess);
+    REQUIRE(test::add(memory[i], 1.0F, kCount, 1, streams[i]) == cudaSuccess);
+  }
+  std::vector<float> seen(kCount);
+  REQUIRE(cudaMemcpyAsync(seen.data(), memory[2], kCount * sizeof(float), cudaMemcpyDefault, streams[2]) ==
+          cudaSuccess);
+  CHECK(seen == std::vector<float>(kCount, 3.0F));
+  CHECK(cudaMemcpyPeer(memory[0], 0, memory[2], 2, 40) == cudaSuccess);
+  CHECK(cudaMemcpyPeer(memory[0], 1, memory[2], 2, 40) == cudaErrorInvalidValue);
+  CHECK(cudaEventRecord(events[0], streams[2]) == cudaErrorInvalidResourceHandle);
+  CHECK(test::fill(memory[0], 1.0F, kCount, streams[0]) == cudaErrorInvalidResourceHandle);  // device 2 is current
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(cudaFree(memory[i]) == cudaSuccess);
+    CHECK(cudaStreamDestroy(streams[i]) == cudaSuccess);
+    CHECK(cudaEventDestroy(events[i]) == cudaSuccess);
+  }
+  cudaGetLastError();
+}
+
+TEST_CASE_METHOD(OnDeviceZero, "Peer access is asked for once", "[emulator]") {
+  int can_access = 0;
+  CHECK(cudaDeviceCanAccessPeer(&can_access, 0, 1) == cudaSuccess);
+  CHECK(can_access == 1);
+  CHECK(cudaDeviceEnablePeerAccess(1, 0) == cudaSuccess);
+  CHECK(cudaDeviceEnablePeerAccess(1, 0) == cudaErrorPeerAccessAlreadyEnabled);
+  CHECK(cudaDeviceDisablePeerAccess(1) == cudaSuccess);
+  CHECK(cudaDeviceDisablePeerAccess(1) == cudaErrorPeerAccessNotEnabled);
+  CHECK(cudaDeviceEnablePeerAccess(0, 0) == cudaErrorInvalidDevice);
+  cudaGetLastError();
+}
+
+TEST_CASE_METHOD(OnDeviceZero, "A failed kernel makes its device unusable until it is reset, and no other",
+                 "[emulator]") {
+  void* x = nullptr;
+  REQUIRE(cudaMalloc(&x, 64) == cudaSuccess);
+  REQUIRE(test::fail(nullptr) == cudaSuccess);
+  CHECK(cudaDeviceSynchronize() == cudaErrorLaunchFailure);
+  CHECK(cudaMalloc(&x, 64) == cudaErrorLaunchFailure);
+  CHECK(cudaGetLastError() == cudaErrorLaunchFailure);
+  CHECK(cudaGetLastError() == cudaErrorLaunchFailure);  // it stays
+  CHECK(cudaSetDevice(1) == cudaSuccess);
+  CHECK(cudaDeviceSynchronize() == cudaSuccess);
+  CHECK(cudaSetDevice(0) == cudaSuccess);
+  CHECK(cudaDeviceReset() == cudaSuccess);
+  CHECK(cudaGetLastError() == cudaErrorLaunchFailure);  // of this thread, and now forgotten
+  CHECK(cudaGetLastError() == cudaSuccess);
+  REQUIRE(cudaMalloc(&x, 64) == cudaSuccess);
+  CHECK(cudaMemset(x, 0, 64) == cudaSuccess);
+  CHECK(cudaFree(x) == cudaSuccess);
+}
+
+TEST_CASE_METHOD(OnDeviceZero, "An impossible launch is refused, and harms nothing", "[emulator]") {
+  CHECK(test::too_many_threads() == cudaErrorInvalidConfiguration);
+  CHECK(cudaGetLastError() == cudaErrorInvalidConfiguration);
+  CHECK(cudaDeviceSynchronize() == cudaSuccess);
+}
+
+TEST_CASE_METHOD(OnDeviceZero, "cudaDeviceReset frees memory and ends threads", "[emulator]") {
+  REQUIRE(cudaDeviceReset() == cudaSuccess);
+  std::size_t free_before = 0;
+  std::size_t free_after = 0;
+  std::size_t total = 0;
+  REQUIRE(cudaMemGetInfo(&free_before, &total) == cudaSuccess);
+  const auto threads_before = thread_count();
+  for (int round = 0; round < 5; ++round) {
+    void* x = nullptr;
+    cudaStream_t stream = nullptr;
+    REQUIRE(cudaMalloc(&x, 100000) == cudaSuccess);
+    REQUIRE(cudaStreamCreate(&stream) == cudaSuccess);
+    REQUIRE(cudaLaunchHostFunc(
+                stream, [](void*) {}, nullptr) == cudaSuccess);
+    REQUIRE(cudaDeviceReset() == cudaSuccess);
+    CHECK(cudaStreamSynchronize(stream) == cudaErrorInvalidResourceHandle);
+  }
+  REQUIRE(cudaMemGetInfo(&free_after, &total) == cudaSuccess);
+  CHECK(free_after == free_before);
+  CHECK(thread_count() == threads_before);
+  cudaGetLastError();
+}
+
+TEST_CASE_METHOD(OnDeviceZero, "Kernels have attributes, and an occupancy without regard to registers", "[emulator]") {
+  cudaFuncAttributes attributes{};
+  int blocks = 0;
+  REQUIRE(test::fill_attributes(&attributes) == cudaSuccess);
+  CHECK(attributes.maxThreadsPerBlock == 1024);
+  CHECK(attributes.maxDynamicSharedSizeBytes == 48 * 1024);
+  CHECK(test::set_fill_shared(100 * 1024) == cudaSuccess);
+  CHECK(test::set_fill_shared(228 * 1024) == cudaErrorInvalidValue);
+  CHECK(test::fill_occupancy(&blocks, 256, 0) == cudaSuccess);
+  CHECK(blocks == 8);  // 2048 threads
+  CHECK(test::fill_occupancy(&blocks, 33, 0) == cudaSuccess);
+  CHECK(blocks == 32);  // of 64 warps, two a block
+  CHECK(test::fill_occupancy(&blocks, 32, 100 * 1024) == cudaSuccess);
+  CHECK(blocks == 2);  // 228 KiB / (100 + 1) KiB
+  CHECK(test::fill_occupancy(&blocks, 1025, 0) == cudaSuccess);
+  CHECK(blocks == 0);
+  cudaGetLastError();
+}

@@ -1,0 +1,233 @@
+#include <cuda_runtime_api.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "emulator/runtime/kernels.hpp"
+#include "support/catch.hpp"
+
+namespace {
+
+using namespace lockstep::emulator;
+
+constexpr int kCount = 300;
+constexpr std::size_t kBytes = kCount * sizeof(float);
+
+// Memory, a stream and an event that end with the test.
+struct Fixture {
+  Fixture() {
+    REQUIRE(cudaMalloc(&x, kBytes) == cudaSuccess);
+    REQUIRE(cudaMalloc(&y, kBytes) == cudaSuccess);
+    REQUIRE(cudaStreamCreate(&blocking) == cudaSuccess);
+    REQUIRE(cudaStreamCreateWithFlags(&free_running, cudaStreamNonBlocking) == cudaSuccess);
+    REQUIRE(cudaEventCreate(&event) == cudaSuccess);
+  }
+  ~Fixture() {
+    cudaFree(x);
+    cudaFree(y);
+    cudaStreamDestroy(blocking);
+    cudaStreamDestroy(free_running);
+    cudaEventDestroy(event);
+  }
+  float* x = nullptr;
+  float* y = nullptr;
+  cudaStream_t blocking = nullptr;
+  cudaStream_t free_running = nullptr;
+  cudaEvent_t event = nullptr;
+};
+
+// A host function that holds its stream until it is opened.
+class Gate {
+ public:
+  void close(cudaStream_t stream) {
+    REQUIRE(cudaLaunchHostFunc(
+                stream, [](void* gate) { static_cast<Gate*>(gate)->pass(); }, this) == cudaSuccess);
+  }
+  void open() {
+    const std::lock_guard lock(mutex_);
+    is_open_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  void pass() {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, std::chrono::seconds(20), [this] { return is_open_; });
+  }
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_open_ = false;
+};
+
+std::vector<float> values_of(const float* x) {
+  std::vector<float> values(kCount);
+  REQUIRE(cudaMemcpy(values.data(), x, kBytes, cudaMemcpyDeviceToHost) == cudaSuccess);
+  return values;
+}
+
+}  // namespace
+
+TEST_CASE_METHOD(Fixture, "Operations of a stream run in issue order", "[emulator]") {
+  const cudaStream_t stream =
+      GENERATE_COPY(static_cast<cudaStream_t>(nullptr), blocking, free_running, cudaStreamLegacy, cudaStreamPerThread);
+  REQUIRE(test::fill(x, 1.0F, kCount, stream) == cudaSuccess);
+  for (int round = 0; round < 20; ++round) REQUIRE(test::add(x, 0.5F, kCount, 2, stream) == cudaSuccess);
+  REQUIRE(test::copy(y, x, kCount, stream) == cudaSuccess);
+  REQUIRE(cudaMemsetAsync(x, 0, kBytes, stream) == cudaSuccess);
+  REQUIRE(cudaStreamSynchronize(stream) == cudaSuccess);
+  CHECK(values_of(y) == std::vector<float>(kCount, 21.0F));
+  CHECK(values_of(x) == std::vector<float>(kCount, 0.0F));
+}
+
+TEST_CASE_METHOD(Fixture, "The legacy default stream waits for blocking streams and they for it", "[emulator]") {
+  Gate gate;
+  gate.close(blocking);
+  REQUIRE(test::fill(x, 2.0F, kCount, nullptr) == cudaSuccess);
+  CHECK(cudaStreamQuery(nullptr) == cudaErrorNotReady);
+  CHECK(cudaStreamQuery(free_running) == cudaSuccess);
+  REQUIRE(test::fill(y, 2.0F, kCount, free_running) == cudaSuccess);
+  REQUIRE(cudaStreamSynchronize(free_running) == cudaSuccess);  // does not wait for the gate
+  gate.open();
+  REQUIRE(cudaStreamSynchronize(nullptr) == cudaSuccess);
+
+  Gate second;
+  second.close(nullptr);
+  REQUIRE(test::fill(x, 3.0F, kCount, blocking) == cudaSuccess);
+  CHECK(cudaStreamQuery(blocking) == cudaErrorNotReady);
+  second.open();
+  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
+  CHECK(cudaStreamQuery(blocking) == cudaSuccess);
+  CHECK(cudaGetLastError() == cudaErrorNotReady);
+}
+
+TEST_CASE_METHOD(Fixture, "An event marks what its stream has been given, and other streams can wait for it",
+                 "[emulator]") {
+  CHECK(cudaEventQuery(event) == cudaSuccess);  // never recorded
+  Gate gate;
+  gate.close(free_running);
+  REQUIRE(test::fill(x, 4.0F, kCount, free_running) == cudaSuccess);
+  REQUIRE(cudaEventRecord(event, free_running) == cudaSuccess);
+  CHECK(cudaEventQuery(event) == cudaErrorNotReady);
+  REQUIRE(cudaStreamWaitEvent(blocking, event) == cudaSuccess);
+  REQUIRE(test::copy(y, x, kCount, blocking) == cudaSuccess);
+  gate.open();
+  REQUIRE(cudaEventSynchronize(event) == cudaSuccess);
+  CHECK(cudaEventQuery(event) == cudaSuccess);
+  REQUIRE(cudaStreamSynchronize(blocking) == cudaSuccess);
+  CHECK(values_of(y) == std::vector<float>(kCount, 4.0F));
+}
+
+TEST_CASE_METHOD(Fixture, "The time between two events is that of the work between them", "[emulator]") {
+  cudaEvent_t end = nullptr;
+  float milliseconds = -1.0F;
+  REQUIRE(cudaEventCreate(&end) == cudaSuccess);
+  CHECK(cudaEventElapsedTime(&milliseconds, event, end) == cudaErrorInvalidResourceHandle);
+  REQUIRE(cudaEventRecord(event, blocking) == cudaSuccess);
+  const auto sleep = [](void*) { std::this_thread::sleep_for(std::chrono::milliseconds(20)); };
+  REQUIRE(cudaLaunchHostFunc(blocking, sleep, nullptr) == cudaSuccess);
+  REQUIRE(cudaEventRecord(end, blocking) == cudaSuccess);
+  REQUIRE(cudaEventSynchronize(end) == cudaSuccess);
+  REQUIRE(cudaEventElapsedTime(&milliseconds, event, end) == cudaSuccess);
+  CHECK(milliseconds >= 20.0F);
+  CHECK(cudaEventDestroy(end) == cudaSuccess);
+}
+
+TEST_CASE_METHOD(Fixture, "Host functions of two streams of one device may wait for each other", "[emulator]") {
+  struct Meeting {
+    std::mutex mutex;
+    std::condition_variable changed;
+    int arrived = 0;
+    int met = 0;
+  } meeting;
+  const auto meet = [](void* place) {
+    auto& both = *static_cast<Meeting*>(place);
+    std::unique_lock lock(both.mutex);
+    ++both.arrived;
+    both.changed.notify_all();
+    if (both.changed.wait_for(lock, std::chrono::seconds(20), [&] { return both.arrived == 2; })) ++both.met;
+  };
+  REQUIRE(cudaLaunchHostFunc(blocking, meet, &meeting) == cudaSuccess);
+  REQUIRE(cudaLaunchHostFunc(free_running, meet, &meeting) == cudaSuccess);
+  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
+  CHECK(meeting.met == 2);
+}
+
+TEST_CASE_METHOD(Fixture, "Everything issued completes without further calls", "[emulator]") {
+  std::atomic<bool> is_done{false};
+  REQUIRE(test::fill(x, 1.0F, kCount, free_running) == cudaSuccess);
+  REQUIRE(cudaLaunchHostFunc(
+              free_running, [](void* done) { *static_cast<std::atomic<bool>*>(done) = true; }, &is_done) ==
+          cudaSuccess);
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!is_done && std::chrono::steady_clock::now() < limit) std::this_thread::yield();
+  CHECK(is_done);
+}
+
+TEST_CASE_METHOD(Fixture, "A host function must not call the API", "[emulator]") {
+  cudaError_t inside = cudaSuccess;
+  const auto call = [](void* error) { *static_cast<cudaError_t*>(error) = cudaDeviceSynchronize(); };
+  REQUIRE(cudaLaunchHostFunc(blocking, call, &inside) == cudaSuccess);
+  REQUIRE(cudaStreamSynchronize(blocking) == cudaSuccess);
+  CHECK(inside == cudaErrorNotPermitted);
+}
+
+TEST_CASE_METHOD(Fixture, "Destroyed handles are refused, and what was issued to them completes", "[emulator]") {
+  cudaStream_t stream = nullptr;
+  cudaEvent_t mark = nullptr;
+  REQUIRE(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, -1) == cudaSuccess);
+  REQUIRE(cudaEventCreate(&mark) == cudaSuccess);
+  Gate gate;
+  gate.close(stream);
+  REQUIRE(test::fill(x, 6.0F, kCount, stream) == cudaSuccess);
+  REQUIRE(cudaEventRecord(mark, stream) == cudaSuccess);
+  REQUIRE(cudaStreamDestroy(stream) == cudaSuccess);
+  gate.open();
+  REQUIRE(cudaEventSynchronize(mark) == cudaSuccess);
+  CHECK(values_of(x) == std::vector<float>(kCount, 6.0F));
+  CHECK(cudaEventDestroy(mark) == cudaSuccess);
+  CHECK(cudaStreamDestroy(stream) == cudaErrorInvalidResourceHandle);
+  CHECK(cudaStreamSynchronize(stream) == cudaErrorInvalidResourceHandle);
+  CHECK(cudaEventRecord(mark, blocking) == cudaErrorInvalidResourceHandle);
+  CHECK(test::fill(x, 1.0F, kCount, stream) == cudaErrorInvalidResourceHandle);
+  CHECK(cudaGetLastError() == cudaErrorInvalidResourceHandle);
+}
+
+TEST_CASE_METHOD(Fixture, "Streams tell what they were created with, and graphs do not exist", "[emulator]") {
+  unsigned flags = 99;
+  int priority = 99;
+  cudaStream_t stream = nullptr;
+  REQUIRE(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, -1) == cudaSuccess);
+  CHECK(cudaStreamGetFlags(stream, &flags) == cudaSuccess);
+  CHECK(cudaStreamGetPriority(stream, &priority) == cudaSuccess);
+  CHECK(flags == cudaStreamNonBlocking);
+  CHECK(priority == -1);
+  CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal) == cudaErrorNotSupported);
+  CHECK(cudaStreamCreateWithFlags(&stream, 12) == cudaErrorInvalidValue);
+  CHECK(cudaStreamDestroy(stream) == cudaSuccess);
+}
+
+TEST_CASE_METHOD(Fixture, "Streams can be used from several threads at once", "[emulator]") {
+  std::vector<std::thread> threads;
+  std::atomic<int> errors{0};
+  for (int number = 0; number < 4; ++number) {
+    threads.emplace_back([&errors] {
+      float* mine = nullptr;
+      cudaStream_t stream = nullptr;
+      std::vector<float> seen(kCount);
+      errors += cudaMalloc(&mine, kBytes) != cudaSuccess;
+      errors += cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) != cudaSuccess;
+      errors += test::fill(mine, 0.0F, kCount, stream) != cudaSuccess;
+      for (int round = 0; round < 50; ++round) errors += test::add(mine, 1.0F, kCount, 1, stream) != cudaSuccess;
+      errors += cudaMemcpyAsync(seen.data(), mine, kBytes, cudaMemcpyDeviceToHost, stream) != cudaSuccess;
+      errors += seen != std::vector<float>(kCount, 50.0F);
+      errors += cudaStreamDestroy(stream) != cudaSuccess;
+      errors += cudaFree(mine) != cudaSuccess;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(errors == 0);
+}
