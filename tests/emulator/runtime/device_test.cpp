@@ -1,5 +1,6 @@
 #include <cuda_runtime_api.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <string>
@@ -12,9 +13,14 @@ namespace {
 
 using namespace lockstep::emulator;
 
-// The test's CTest properties give this process three devices.
+// Before the first call of the API reads it.
+const bool kHasThreeDevices = ::setenv("LOCKSTEP_EMULATOR_DEVICES", "3", 1) == 0;
+
 struct OnDeviceZero {
-  OnDeviceZero() { REQUIRE(cudaSetDevice(0) == cudaSuccess); }
+  OnDeviceZero() {
+    REQUIRE(kHasThreeDevices);
+    REQUIRE(cudaSetDevice(0) == cudaSuccess);
+  }
   ~OnDeviceZero() { cudaSetDevice(0); }
 };
 

@@ -41,30 +41,6 @@ TEST_CASE("Delays show a result that is read before the stream is synchronized",
   CHECK(failures("read_pinned") == 0);
 }
 
-TEST_CASE("Checked mode ends a program that reads pinned memory before its copy is done", "[emulator]") {
-  const Finished wrong = run("read_pinned_too_early", {{"LOCKSTEP_EMULATOR_CHECK", "1"}});
-  CHECK(wrong.exit_code == 86);
-  CHECK_THAT(wrong.err, ContainsSubstring("scenario.cpp") && ContainsSubstring("pinned host memory"));
-  const Finished right = run("read_pinned", {{"LOCKSTEP_EMULATOR_CHECK", "1"}});
-  INFO(right.err);
-  CHECK(right.exit_code == 0);
-}
-
-TEST_CASE("Checked mode ends a program whose host code reads device memory", "[emulator]") {
-  const Finished wrong = run("read_device_memory", {{"LOCKSTEP_EMULATOR_CHECK", "1"}});
-  CHECK(wrong.exit_code == 86);
-  CHECK_THAT(wrong.err, ContainsSubstring("scenario.cpp"));
-}
-
-TEST_CASE("Checked mode reports copies of two streams that nothing orders", "[emulator]") {
-  const Finished wrong = run("set_without_order", {{"LOCKSTEP_EMULATOR_CHECK", "1"}});
-  CHECK(wrong.exit_code == 86);
-  CHECK_THAT(wrong.err, ContainsSubstring("nothing orders") && ContainsSubstring("cudaMemsetAsync"));
-  const Finished right = run("set_in_order", {{"LOCKSTEP_EMULATOR_CHECK", "1"}});
-  INFO(right.err);
-  CHECK(right.exit_code == 0);
-}
-
 TEST_CASE("CUDA_VISIBLE_DEVICES chooses and orders the devices of the machine", "[emulator]") {
   const auto devices = [](const std::string& visible) {
     return run("print_devices", {{"LOCKSTEP_EMULATOR_DEVICES", "4"}, {"CUDA_VISIBLE_DEVICES", visible}}).out;

@@ -1,0 +1,14 @@
+#pragma once
+/// @file
+/// In place of CUDA's header of this name: types of matrix elements. Numbers are CUDA's.
+
+/// Of the elements of a matrix; the emulator multiplies CUDA_R_32F and CUDA_R_16BF.
+enum cudaDataType_t {
+  CUDA_R_32F = 0,
+  CUDA_R_64F = 1,
+  CUDA_R_16F = 2,
+  CUDA_R_8I = 3,
+  CUDA_R_32I = 10,
+  CUDA_R_16BF = 14,
+};
+using cudaDataType = cudaDataType_t;

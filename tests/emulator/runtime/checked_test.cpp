@@ -1,0 +1,38 @@
+// What checked mode says of host code that does not wait: each program in a process of its own.
+#include <string>
+
+#include "support/catch.hpp"
+#include "support/subprocess.hpp"
+
+namespace {
+
+lockstep::test::Finished run(const std::string& scenario) {
+  return lockstep::test::run_program({lockstep::test::built_program("runtime_scenario"), scenario},
+                                     {{"LOCKSTEP_EMULATOR_CHECK", "1"}});
+}
+
+}  // namespace
+
+TEST_CASE("Checked mode ends a program that reads pinned memory before its copy is done", "[emulator]") {
+  const auto wrong = run("read_pinned_too_early");
+  CHECK(wrong.exit_code == 86);
+  CHECK_THAT(wrong.err, ContainsSubstring("scenario.cpp") && ContainsSubstring("pinned host memory"));
+  const auto right = run("read_pinned");
+  INFO(right.err);
+  CHECK(right.exit_code == 0);
+}
+
+TEST_CASE("Checked mode ends a program whose host code reads device memory", "[emulator]") {
+  const auto wrong = run("read_device_memory");
+  CHECK(wrong.exit_code == 86);
+  CHECK_THAT(wrong.err, ContainsSubstring("scenario.cpp"));
+}
+
+TEST_CASE("Checked mode reports copies of two streams that nothing orders", "[emulator]") {
+  const auto wrong = run("set_without_order");
+  CHECK(wrong.exit_code == 86);
+  CHECK_THAT(wrong.err, ContainsSubstring("nothing orders") && ContainsSubstring("cudaMemsetAsync"));
+  const auto right = run("set_in_order");
+  INFO(right.err);
+  CHECK(right.exit_code == 0);
+}
