@@ -2,6 +2,8 @@
 /// @file
 /// In place of cuBLAS's header of this name: types that cuBLAS and cuBLASLt share. Numbers are cuBLAS's (cuBLAS
 /// library, "cuBLAS Datatypes Reference").
+#include <stddef.h>
+
 #include "driver_types.h"
 #include "library_types.h"
 #include "lockstep_emulator/export.h"

@@ -11,6 +11,7 @@
 #include "emulator/runtime/api_call.hpp"
 #include "emulator/runtime/device_limits.hpp"
 #include "emulator/runtime/device_memory.hpp"
+#include "emulator/runtime/faults.hpp"
 #include "emulator/runtime/handles.hpp"
 #include "emulator/runtime/reports.hpp"
 #include "emulator/runtime/scheduler.hpp"
@@ -18,11 +19,17 @@
 namespace lockstep::emulator {
 namespace {
 
-// Device memory is open while one of these lives.
+// While one of these lives, device memory is open and the calling thread runs a kernel.
 class OpenDeviceMemory {
  public:
-  OpenDeviceMemory() { DeviceMemory::instance().allow_access(); }
-  ~OpenDeviceMemory() { DeviceMemory::instance().forbid_access(); }
+  OpenDeviceMemory() {
+    DeviceMemory::instance().allow_access();
+    set_runs_kernels(true);
+  }
+  ~OpenDeviceMemory() {
+    set_runs_kernels(false);
+    DeviceMemory::instance().forbid_access();
+  }
   OpenDeviceMemory(const OpenDeviceMemory&) = delete;
   OpenDeviceMemory& operator=(const OpenDeviceMemory&) = delete;
 };

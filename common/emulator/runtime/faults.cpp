@@ -7,7 +7,6 @@
 
 #include <string>
 
-#include "emulator/engine/execution.hpp"
 #include "emulator/runtime/checker_calls.hpp"
 #include "emulator/runtime/device_memory.hpp"
 #include "emulator/runtime/host_memory.hpp"
@@ -18,6 +17,9 @@ namespace lockstep::emulator {
 namespace {
 
 constexpr int kExitWithFindings = 86;
+
+// Of this thread: others may run host code while a kernel runs.
+thread_local bool runs_kernels = false;
 
 struct sigaction previous {};
 
@@ -67,7 +69,7 @@ void on_fault(int signal, siginfo_t* info, void* context) {
 
 bool handle_fault(const void* address, const void* pc, bool is_write) {
   if (!settings().is_checked) return false;
-  const bool is_in_kernel = current_thread() != nullptr;
+  const bool is_in_kernel = runs_kernels;
   if (HostMemory::instance().open_page(address)) {
     // A kernel behind the copy in its stream may use the memory that the host may not use yet.
     if (is_in_kernel) return true;
@@ -79,6 +81,8 @@ bool handle_fault(const void* address, const void* pc, bool is_write) {
   report_host_access(address, pc);
   end_process();
 }
+
+void set_runs_kernels(bool is_running) { runs_kernels = is_running; }
 
 void watch_faults() {
   static const int kWatching = [] {
