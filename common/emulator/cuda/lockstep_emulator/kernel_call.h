@@ -3,6 +3,7 @@
 /// One launch of a kernel, as the engine and the runtime pass it on.
 #include <cstddef>
 #include <functional>
+#include <memory>
 
 #include "../driver_types.h"
 #include "../vector_types.h"
@@ -22,6 +23,7 @@ struct KernelCall {
   std::function<void()> body;  ///< Calls the kernel with its arguments: run once per thread, on that thread's fiber.
   const void* arguments = nullptr;  ///< Where the launch keeps the kernel's parameters: threads may read them.
   std::size_t argument_bytes = 0;   ///< Of `arguments`.
+  std::shared_ptr<const void> owner;  ///< Keeps `arguments` while the call lives.
 };
 
 }  // namespace lockstep::emulator

@@ -29,8 +29,9 @@ LOCKSTEP_EMULATOR_API cudaError_t enqueue_kernel(KernelCall call, cudaStream_t s
 template <typename Callable, typename... Arguments>
 cudaError_t launch_callable(const char* name, const void* function, const LaunchShape& shape, SourcePlace place,
                             Callable callable, Arguments&&... arguments) {
-  using Copies = std::tuple<std::decay_t<Arguments>...>;
-  const auto copies = std::make_shared<const Copies>(std::forward<Arguments>(arguments)...);
+  using Bound = std::tuple<Callable, std::tuple<std::decay_t<Arguments>...>>;
+  const auto bound = std::make_shared<const Bound>(callable, std::tuple<std::decay_t<Arguments>...>(
+                                                                 std::forward<Arguments>(arguments)...));
   KernelCall call;
   call.name = name;
   call.function = function;
@@ -38,9 +39,11 @@ cudaError_t launch_callable(const char* name, const void* function, const Launch
   call.grid = shape.grid;
   call.block = shape.block;
   call.shared_bytes = shape.shared_bytes;
-  call.body = [callable, copies] { std::apply(callable, *copies); };
-  call.arguments = copies.get();
-  call.argument_bytes = sizeof(Copies);
+  // A bare pointer lies inside the std::function: what a kernel's thread reads is the call and `arguments`, no other heap.
+  call.body = [raw = bound.get()] { std::apply(std::get<0>(*raw), std::get<1>(*raw)); };
+  call.arguments = bound.get();
+  call.argument_bytes = sizeof(Bound);
+  call.owner = bound;
   return enqueue_kernel(std::move(call), shape.stream);
 }
 

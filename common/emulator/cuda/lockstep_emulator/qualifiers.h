@@ -2,6 +2,7 @@
 /// @file
 /// CUDA's words for where a function runs and where a variable lives, as the host compiler understands them.
 #include <cstdint>
+#include <memory>  // libstdc++ 12 spells an attribute __noinline__ there, which is defined below
 
 #include "export.h"
 

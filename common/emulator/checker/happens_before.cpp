@@ -1,0 +1,120 @@
+#include "emulator/checker/happens_before.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+namespace lockstep::emulator::checker {
+
+void HappensBefore::launch_begin() {
+  launch_first_ = ++interval_;
+  block_first_ = interval_;
+  blocks_.clear();
+  published_.clear();
+}
+
+void HappensBefore::block_begin(std::uint64_t block, std::uint32_t thread_count) {
+  block_first_ = ++interval_;
+  thread_count_ = thread_count;
+  blocks_.push_back({block_first_, block});
+  if (any_knowledge_) std::fill(knowledge_.begin(), knowledge_.end(), nullptr);
+  if (any_fence_) {
+    std::fill(device_fence_.begin(), device_fence_.end(), nullptr);
+    std::fill(block_fence_.begin(), block_fence_.end(), nullptr);
+  }
+  any_knowledge_ = any_fence_ = is_something_new_ = false;
+}
+
+void HappensBefore::barrier() {
+  ++interval_;
+  if (is_something_new_) share_all(0, thread_count_, ~0U);
+  is_something_new_ = false;
+}
+
+// All lanes at once is the common case: one number per warp then says what 32 vector clocks would.
+void HappensBefore::warp_met(std::uint32_t warp, std::uint32_t mask) {
+  const std::uint32_t first = warp * 32;
+  const std::uint32_t count = std::min(32U, thread_count_ - first);
+  const std::uint32_t existing = count == 32 ? ~0U : (1U << count) - 1;
+  mask &= existing;
+  if (mask == existing) {
+    const auto begin = own_clock_.begin() + first;
+    warp_clock_[warp] = *std::max_element(begin, begin + count) + 1;
+    std::fill(begin, begin + count, warp_clock_[warp]);
+  } else {
+    meet_some(warp, mask);
+  }
+  if (is_something_new_) share_all(first, count, mask);
+}
+
+void HappensBefore::meet_some(std::uint32_t warp, std::uint32_t mask) {
+  std::array<std::uint32_t, 32> joined{};
+  for (std::uint32_t lane = 0; lane < 32; ++lane) {
+    if ((mask >> lane & 1U) == 0) continue;
+    const std::uint32_t thread = warp * 32 + lane;
+    for (std::size_t i = 0; i < 32; ++i) joined[i] = std::max(joined[i], lanes_[thread][i]);
+    joined[lane] = std::max(joined[lane], own_clock_[thread]);
+  }
+  for (std::uint32_t lane = 0; lane < 32; ++lane) {
+    if ((mask >> lane & 1U) == 0) continue;
+    lanes_[warp * 32 + lane] = joined;
+    ++own_clock_[warp * 32 + lane];
+  }
+}
+
+// A fence that one thread made counts for an atomic of another that it met in between: "every thread fences, barrier,
+// thread 0 counts the block as done" is right on hardware.
+void HappensBefore::share_all(std::uint32_t first, std::uint32_t count, std::uint32_t mask) {
+  for (std::vector<Known>* const held : {&knowledge_, &device_fence_, &block_fence_}) {
+    Known all;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      if ((mask >> (i % 32) & 1U) != 0) merge_into(all, (*held)[first + i]);
+    }
+    for (std::uint32_t i = 0; i < count; ++i) {
+      if ((mask >> (i % 32) & 1U) != 0) (*held)[first + i] = all;
+    }
+  }
+}
+
+void HappensBefore::fence(std::uint32_t thread, bool is_whole_device) {
+  Knowledge::Warp warp{thread / 32, lanes_[thread]};
+  const std::uint32_t common = warp_clock_[thread / 32];
+  for (std::uint32_t& clock : warp.lanes) clock = common == 0 ? clock : std::max(clock, common - 1);
+  warp.lanes[thread % 32] = own_clock_[thread]++;  // what comes after the fence is not covered
+  const auto covered = std::make_shared<Knowledge>();
+  if (knowledge_[thread] != nullptr) *covered = *knowledge_[thread];
+  covered->add(block_first_, interval_, warp);
+  any_fence_ = is_something_new_ = true;
+  block_fence_[thread] = covered;
+  if (is_whole_device) device_fence_[thread] = covered;
+}
+
+void HappensBefore::learn(std::uint32_t thread, const Known& known) {
+  if (known == nullptr) return;
+  any_knowledge_ = is_something_new_ = true;
+  merge_into(knowledge_[thread], known);
+}
+
+void HappensBefore::publish(std::uint32_t thread, Published& published) {
+  if (published.block_first != block_first_) published.block = nullptr;
+  published.block_first = block_first_;
+  merge_into(published.device, device_fence_[thread]);
+  merge_into(published.block, block_fence_[thread]);
+}
+
+// Publishes before it learns, so that what is published is held by the address alone and grows in place.
+void HappensBefore::atomic(std::uint32_t thread, const void* address) {
+  if (any_fence_ && block_fence_[thread] != nullptr) publish(thread, published_[address]);
+  if (published_.empty()) return;
+  const auto found = published_.find(address);
+  if (found == published_.end()) return;
+  learn(thread, found->second.device);
+  if (found->second.block_first == block_first_) learn(thread, found->second.block);
+}
+
+std::uint64_t HappensBefore::block_of(Interval interval) const {
+  const auto after = std::upper_bound(blocks_.begin(), blocks_.end(), interval,
+                                      [](Interval value, const Block& block) { return value < block.first; });
+  return after == blocks_.begin() ? 0 : std::prev(after)->rank;
+}
+
+}  // namespace lockstep::emulator::checker

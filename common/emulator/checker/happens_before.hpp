@@ -1,0 +1,94 @@
+#pragma once
+/// @file
+/// Which accesses of a kernel's threads are ordered, by what: block barriers, warp collectives, launch order, and
+/// atomics after a fence.
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "emulator/checker/access.hpp"
+#include "emulator/checker/knowledge.hpp"
+
+namespace lockstep::emulator::checker {
+
+/// Clocks of the running block. Barriers order by interval; inside an interval each thread counts the lanes of its warp
+/// (a vector clock of 32), because only collectives of its warp and atomics can order anything there.
+///
+/// Thread safety: none; the thread that runs the kernel calls.
+class HappensBefore {
+ public:
+  /// Everything that comes is after everything that was.
+  void launch_begin();
+  /// @param block  Rank in the grid. @param thread_count  At most 1024.
+  void block_begin(std::uint64_t block, std::uint32_t thread_count);
+  /// All threads of the block met.
+  void barrier();
+  /// The lanes of `mask` met.
+  void warp_met(std::uint32_t warp, std::uint32_t mask);
+  /// What the thread has done and knows can be published by its next atomics.
+  void fence(std::uint32_t thread, bool is_whole_device);
+  /// The thread's atomic on `address`: takes over what was published there, publishes what its last fence covers.
+  void atomic(std::uint32_t thread, const void* address);
+
+  /// The access that the thread makes now.
+  [[nodiscard]] Access now(std::uint32_t thread, Site site, std::uint64_t flags) const noexcept {
+    return Access::make(interval_, own_clock_[thread], site, flags, thread);
+  }
+  /// Whether `before` is ordered before what the thread does now.
+  /// @param alive_from  Accesses of earlier intervals are past: block_first() for shared memory, launch_first() else.
+  [[nodiscard]] bool is_ordered(const Access& before, std::uint32_t thread, Interval alive_from) const noexcept {
+    if (before.interval < alive_from) return true;
+    if (before.interval >= block_first_) {
+      if (before.interval < interval_ || before.thread() == thread) return true;
+      if (before.thread() / 32 == thread / 32 &&
+          (before.clock < warp_clock_[thread / 32] || lanes_[thread][before.thread() % 32] >= before.clock)) {
+        return true;
+      }
+    }
+    return knowledge_[thread] != nullptr && knowledge_[thread]->covers(before);
+  }
+
+  /// The first interval of this launch.
+  [[nodiscard]] Interval launch_first() const noexcept { return launch_first_; }
+  /// The first interval of this block.
+  [[nodiscard]] Interval block_first() const noexcept { return block_first_; }
+  /// The rank in the grid of the block of this launch in which that interval was.
+  [[nodiscard]] std::uint64_t block_of(Interval interval) const;
+
+ private:
+  struct Block {
+    Interval first;
+    std::uint64_t rank;
+  };
+  using Known = std::shared_ptr<Knowledge>;  // changed only by who holds it alone
+  struct Published {
+    Known device;  // with __threadfence
+    Known block;   // with __threadfence_block: only for threads of the block that published
+    Interval block_first = 0;
+  };
+  void learn(std::uint32_t thread, const Known& known);
+  void publish(std::uint32_t thread, Published& published);
+  void meet_some(std::uint32_t warp, std::uint32_t mask);
+  void share_all(std::uint32_t first, std::uint32_t count, std::uint32_t mask);
+
+  Interval interval_ = kHostInterval;
+  Interval launch_first_ = kHostInterval;
+  Interval block_first_ = kHostInterval;
+  std::uint32_t thread_count_ = 0;
+  std::vector<std::uint32_t> own_clock_ = std::vector<std::uint32_t>(1024, 1);
+  std::vector<std::array<std::uint32_t, 32>> lanes_ = std::vector<std::array<std::uint32_t, 32>>(1024);
+  std::array<std::uint32_t, 32>
+      warp_clock_{};  // accesses of the warp with smaller clocks are ordered for all its lanes
+  std::vector<Known> knowledge_ = std::vector<Known>(1024);     // by thread
+  std::vector<Known> device_fence_ = std::vector<Known>(1024);  // what a thread's last fence covers
+  std::vector<Known> block_fence_ = std::vector<Known>(1024);
+  bool any_fence_ = false;                                // in this block
+  bool any_knowledge_ = false;                            // in this block
+  bool is_something_new_ = false;                         // a thread knows what the threads that it meets may not know
+  std::unordered_map<const void*, Published> published_;  // of this launch
+  std::vector<Block> blocks_;                             // of this launch, in the order they ran
+};
+
+}  // namespace lockstep::emulator::checker

@@ -1,0 +1,114 @@
+#pragma once
+/// @file
+/// Which kind of memory an address of a kernel's access belongs to.
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "emulator/checker/binary_images.hpp"
+#include "emulator/checker/shadow_range.hpp"
+#include "emulator/engine/execution.hpp"
+#include "emulator/runtime/device_memory.hpp"
+
+namespace lockstep::emulator::checker {
+
+/// What lies at an address, as a kernel sees it.
+enum class Space {
+  kGlobal,          ///< cudaMalloc's memory, allocated or not.
+  kDynamicShared,   ///< The block's, sized by the launch.
+  kStaticShared,    ///< `__shared__` variables: static data of the program.
+  kDeviceVariable,  ///< `__device__` and `__constant__` variables.
+  kUnwatched,       ///< The thread's stack, kernel parameters, threadIdx and the like, constants of the program.
+  kHost,            ///< Anything else.
+};
+
+/// Shared memory, static or dynamic: it dies with its block.
+constexpr bool is_of_block(Space space) noexcept {
+  return space == Space::kDynamicShared || space == Space::kStaticShared;
+}
+
+/// An address's kind, and where its shadow is.
+struct Target {
+  Space space = Space::kUnwatched;  ///< Kind.
+  ShadowRange* shadow = nullptr;    ///< Of kinds that have one.
+  std::size_t offset = 0;           ///< In `shadow`.
+};
+
+/// Knows all ranges. Thread safety: none; the checker's lock.
+class MemoryMap {
+ public:
+  MemoryMap();
+
+  /// Looks for libraries that were loaded since.
+  void refresh_images();
+  /// The dynamic shared memory of the block that begins.
+  void set_dynamic_shared(std::span<std::byte> memory);
+
+  /// Kind of an address that this thread uses.
+  Target find(const void* address, const ThreadState& thread, const BlockState& block, bool is_write) {
+    if (global_.contains(address)) return at(Space::kGlobal, global_, address);
+    const auto* const byte = static_cast<const std::byte*>(address);
+    if (byte >= thread.stack_begin && byte < thread.stack_end) return {};
+    if (dynamic_ != nullptr && dynamic_->contains(address)) return at(Space::kDynamicShared, *dynamic_, address);
+    if (last_shared_.contains(reinterpret_cast<std::uintptr_t>(address))) {
+      return at(Space::kStaticShared, *last_static_->shadow, address);
+    }
+    return find_rare(address, block, is_write);
+  }
+  /// Whether all of an access lies in one allocation, or in the shared memory or variable that it begins in.
+  bool is_allocated(const Target& target, const void* address, std::size_t bytes);
+
+  /// Where the host's own calls go: global memory and device variables; null shadow for anything else.
+  Target find_for_host(const void* address);
+  /// Host memory that kernels may use.
+  void allow_host(const void* begin, std::size_t bytes) { host_ranges_[begin] = bytes; }
+  /// Undoes allow_host().
+  void disallow_host(const void* begin) { host_ranges_.erase(begin); }
+
+  /// In words: "dynamic shared memory, byte 12", "global memory, byte 4 of allocation #2 (64 bytes)".
+  std::string describe(Space space, const void* address) const;
+  /// What is wrong with an access that is_allocated() rejects.
+  std::string describe_miss(Space space, const void* address, std::size_t bytes) const;
+  /// The block that the address belonged to when it was freed.
+  [[nodiscard]] bool is_freed(const void* address) const;
+
+ private:
+  struct StaticRange {
+    AddressRange range;
+    std::size_t image = 0;
+    std::unique_ptr<ShadowRange> shadow;  // null: no kernel has come here yet
+    std::vector<DataSymbol> shared;       // variables that are local to functions, by address
+    [[nodiscard]] bool contains(const void* address) const noexcept {
+      return range.contains(reinterpret_cast<std::uintptr_t>(address));
+    }
+  };
+  static Target at(Space space, ShadowRange& shadow, const void* address) {
+    return {space, &shadow, static_cast<std::size_t>(static_cast<const std::byte*>(address) - shadow.begin())};
+  }
+  Target at_static(StaticRange& range, const void* address);
+  static const DataSymbol* shared_variable(const StaticRange& range, const void* address);
+  Target find_rare(const void* address, const BlockState& block, bool is_write);
+  StaticRange* find_static(const void* address);
+  [[nodiscard]] bool is_program_data(const void* address) const;
+  [[nodiscard]] bool is_allowed_host(const void* address) const;
+
+  DeviceMemory& memory_;
+  ShadowRange global_;
+  std::unique_ptr<ShadowRange> dynamic_;  // with a margin on both sides, where overruns land
+  std::span<std::byte> dynamic_bytes_;
+  std::vector<BinaryImage> images_;
+  std::uint64_t image_generation_ = 0;
+  std::vector<StaticRange> statics_;
+  StaticRange* last_static_ = nullptr;  // where the last access went
+  AddressRange last_shared_;            // the variable that it went to
+  const Allocation* last_allocation_ = nullptr;
+  std::map<const void*, std::size_t> host_ranges_;
+};
+
+/// "global memory, byte 4 of allocation #2 (64 bytes)". Thread safety: any thread.
+std::string describe_global(const void* address);
+
+}  // namespace lockstep::emulator::checker

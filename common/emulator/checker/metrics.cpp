@@ -1,0 +1,91 @@
+#include "emulator/checker/metrics.hpp"
+
+#include <algorithm>
+#include <iomanip>
+#include <map>
+#include <sstream>
+
+#include "emulator/checker/checker.hpp"
+
+namespace lockstep::emulator {
+namespace checker {
+namespace {
+
+const char* name_of(Operation operation) {
+  switch (operation) {
+    case Operation::kLoad:
+      return "load";
+    case Operation::kStore:
+      return "store";
+    case Operation::kAtomic:
+      return "atomic";
+    case Operation::kBarrier:
+      return "barrier";
+  }
+  return "";
+}
+
+void add(MetricsRow& row, const InstructionTotals& totals) {
+  row.requests += totals.requests;
+  row.lanes += totals.lanes;
+  row.bytes += totals.bytes;
+  row.transactions += totals.transactions;
+  row.ideal += totals.ideal;
+}
+
+}  // namespace
+
+// Several instructions of one line (a copy of a structure, an unrolled loop) are one row.
+std::vector<MetricsRow> Checker::metrics() {
+  const std::scoped_lock lock(mutex_);
+  std::map<std::tuple<std::string, std::string, unsigned, Operation, bool>, MetricsRow> rows;
+  for (const auto& [key, totals] : counter_.totals()) {
+    const auto& [kernel, site, operation, is_global] = key;
+    const FindingPlace place = place_of(site);
+    MetricsRow& row = rows[{kernel, place.file, place.line, operation, is_global}];
+    row.kernel = kernel;
+    row.place = place;
+    row.operation = name_of(operation);
+    row.is_shared = !is_global && operation != Operation::kBarrier;
+    add(row, totals);
+  }
+  std::vector<MetricsRow> sorted;
+  for (const auto& [key, row] : rows) sorted.push_back(row);
+  return sorted;
+}
+
+void Checker::clear_metrics() {
+  const std::scoped_lock lock(mutex_);
+  counter_.clear();
+}
+
+}  // namespace checker
+
+std::vector<MetricsRow> metrics() { return checker::Checker::instance().metrics(); }
+void clear_metrics() { checker::Checker::instance().clear_metrics(); }
+
+std::string metrics_table(const std::vector<MetricsRow>& rows) {
+  std::ostringstream text;
+  text << "emulated CUDA: memory requests by source line (counts, not times)\n" << std::fixed << std::setprecision(2);
+  std::string kernel;
+  for (const MetricsRow& row : rows) {
+    if (row.kernel != kernel) text << "kernel " << row.kernel << '\n';
+    kernel = row.kernel;
+    const std::size_t name = row.place.file.rfind('/');
+    const std::string place =
+        row.place.file.substr(name == std::string::npos ? 0 : name + 1) + ":" + std::to_string(row.place.line);
+    text << "  " << std::left << std::setw(24) << place << std::right;
+    if (row.operation == "barrier") {
+      text << " barrier        passed " << std::setw(8) << row.requests << '\n';
+      continue;
+    }
+    const auto requests = static_cast<double>(std::max<std::uint64_t>(row.requests, 1));
+    text << ' ' << (row.is_shared ? "shared " : "global ") << std::left << std::setw(6) << row.operation << std::right
+         << " requests " << std::setw(8) << row.requests << "  " << (row.is_shared ? "bank passes" : "32-byte sectors")
+         << " per request " << static_cast<double>(row.transactions) / requests << " (ideal "
+         << static_cast<double>(row.ideal) / requests << ")\n";
+  }
+  return text.str();
+}
+
+}  // namespace lockstep::emulator

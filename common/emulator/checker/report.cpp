@@ -1,0 +1,199 @@
+// The text form of findings. Tests and lessons quote it: change it only together with them.
+#include <sstream>
+
+#include "emulator/checker/findings.hpp"
+
+namespace lockstep::emulator {
+namespace {
+
+std::string text_of(const uint3& index) {
+  std::ostringstream text;
+  text << '(' << index.x << ',' << index.y << ',' << index.z << ')';
+  return text.str();
+}
+
+std::string text_of(const FindingPlace& place) {
+  if (place.file.empty()) return "an unknown place";
+  const std::string name =
+      place.file.substr(place.file.rfind('/') == std::string::npos ? 0 : place.file.rfind('/') + 1);
+  return place.line == 0 ? name : name + ":" + std::to_string(place.line);
+}
+
+std::string text_of(const FindingSide& side) {
+  std::string text = side.action.empty() ? "" : side.action + " ";
+  text += "at " + text_of(side.place);
+  if (side.is_in_kernel) text += " by thread " + text_of(side.thread) + " of block " + text_of(side.block);
+  return text;
+}
+
+bool mentions(const Finding& finding, const char* words) { return finding.detail.find(words) != std::string::npos; }
+
+bool has_action(const Finding& finding, const char* action) {
+  for (const FindingSide& side : finding.sides) {
+    if (side.action == action) return true;
+  }
+  return false;
+}
+
+std::string hint_of_race(const Finding& finding) {
+  const bool is_one_block =
+      finding.sides.size() == 2 && text_of(finding.sides[0].block) == text_of(finding.sides[1].block);
+  if (has_action(finding, "atomic")) {
+    return "an atomic orders nothing by itself and excludes only other atomics: make the other access an atomic too, "
+           "or "
+           "put a barrier (within a block), __threadfence() before the atomic (between blocks) or a second launch "
+           "between "
+           "them.";
+  }
+  if (!is_one_block) {
+    return "blocks of one launch run in any order and at the same time: give each block its own part of the memory, "
+           "use "
+           "an atomic, or split the kernel in two launches.";
+  }
+  if (has_action(finding, "read")) {
+    return mentions(finding, "shared")
+               ? "a __syncthreads() is missing between writing shared memory and reading what another thread wrote, or "
+                 "between reading it and writing it anew."
+               : "a __syncthreads() is missing between writing this memory and reading what another thread wrote.";
+  }
+  return "two threads write one place: check the index, or let one thread write, or use an atomic.";
+}
+
+std::string hint_of_uninitialised(const Finding& finding) {
+  if (mentions(finding, "shared")) {
+    return "shared memory holds leftovers when a block begins: check that every element that is read is written first, "
+           "also in the last, partly filled tile.";
+  }
+  return "cudaMalloc does not clear memory: cudaMemset it, copy to it, or check the bounds of the kernel that should "
+         "have "
+         "written it.";
+}
+
+std::string hint_of_bounds(const Finding& finding) {
+  if (mentions(finding, "dynamic shared")) {
+    return "the launch's third argument is the size of dynamic shared memory in bytes, not in elements; check it and "
+           "the "
+           "index.";
+  }
+  return "check the guard of the last, partly filled block (if (i < n)) and the size that was allocated, which is in "
+         "bytes.";
+}
+
+}  // namespace
+
+const char* name_of(FindingKind kind) {
+  switch (kind) {
+    case FindingKind::kRace:
+      return "race";
+    case FindingKind::kUninitialisedRead:
+      return "uninitialised read";
+    case FindingKind::kOutOfBounds:
+      return "access out of bounds";
+    case FindingKind::kUseAfterFree:
+      return "use after free";
+    case FindingKind::kHostPointer:
+      return "host pointer";
+    case FindingKind::kNullPointer:
+      return "null pointer";
+    case FindingKind::kMisaligned:
+      return "misaligned access";
+    case FindingKind::kMissingWait:
+      return "missing wait for cp.async";
+    case FindingKind::kDivergentBarrier:
+      return "divergent barrier";
+    case FindingKind::kDeadlock:
+      return "deadlock";
+    case FindingKind::kWrongMask:
+      return "wrong mask";
+    case FindingKind::kUndefinedLane:
+      return "shuffle from a lane that takes no part";
+    case FindingKind::kStackOverflow:
+      return "stack overflow";
+    case FindingKind::kException:
+      return "exception";
+    case FindingKind::kHostAccess:
+      return "device memory used by host code";
+    case FindingKind::kUnsynchronizedRead:
+      return "result used before it is synchronized";
+    case FindingKind::kBadLaunch:
+      return "bad launch";
+  }
+  return "finding";
+}
+
+std::string hint_of(const Finding& finding) {
+  switch (finding.kind) {
+    case FindingKind::kRace:
+      return hint_of_race(finding);
+    case FindingKind::kUninitialisedRead:
+      return hint_of_uninitialised(finding);
+    case FindingKind::kOutOfBounds:
+      return hint_of_bounds(finding);
+    case FindingKind::kUseAfterFree:
+      return "free memory only after the last kernel that uses it has finished.";
+    case FindingKind::kHostPointer:
+      return "pass a pointer from cudaMalloc: a kernel cannot reach the host's variables, arrays and vectors.";
+    case FindingKind::kNullPointer:
+      return "check the result of cudaMalloc, and that the pointer was set before the launch.";
+    case FindingKind::kMisaligned:
+      return "an access of 8 or 16 bytes (float2, float4) needs an address that is a multiple of its size: check the "
+             "offset that was added before the cast.";
+    case FindingKind::kMissingWait:
+      return "a commit and a wait for the group are missing before the read; then __syncthreads() for the other "
+             "threads.";
+    case FindingKind::kDivergentBarrier:
+      return "every thread of the block must come to the same __syncthreads(): move it out of the condition, and do "
+             "not "
+             "return before it.";
+    case FindingKind::kDeadlock:
+      return "each of these waits for threads that wait elsewhere or have ended.";
+    case FindingKind::kWrongMask:
+      return "the mask must name exactly the lanes that come to this call, the caller among them.";
+    case FindingKind::kUndefinedLane:
+      return "the source lane must be in the mask and call the same shuffle.";
+    case FindingKind::kStackOverflow:
+      return "large local arrays belong in shared or global memory.";
+    case FindingKind::kException:
+      return "device code cannot throw.";
+    case FindingKind::kHostAccess:
+      return "copy the data with cudaMemcpy first; only kernels can use device memory.";
+    case FindingKind::kUnsynchronizedRead:
+      return "wait first: cudaStreamSynchronize, cudaDeviceSynchronize or cudaEventSynchronize.";
+    case FindingKind::kBadLaunch:
+      return "check the return value of cudaGetLastError() after each launch.";
+  }
+  return "";
+}
+
+std::string to_text(const Finding& finding) {
+  std::string text = std::string("emulated CUDA: ") + name_of(finding.kind);
+  if (!finding.kernel.empty()) text += " in kernel " + finding.kernel;
+  const char* separator = ": ";
+  for (const FindingSide& side : finding.sides) {
+    text += separator + text_of(side);
+    separator = "\n  and ";
+  }
+  text += ": " + finding.detail + ".\n";
+  const std::string hint = hint_of(finding);
+  return hint.empty() ? text : text + "  hint: " + hint + "\n";
+}
+
+std::string summary_of(const std::vector<Finding>& findings) {
+  if (findings.empty()) return "";
+  std::ostringstream text;
+  text << "emulated CUDA: " << findings.size() << (findings.size() == 1 ? " finding" : " findings")
+       << " in this run:\n";
+  for (const Finding& finding : findings) {
+    text << "  " << name_of(finding.kind);
+    if (!finding.kernel.empty()) text << " in kernel " << finding.kernel;
+    const char* separator = " at ";
+    for (const FindingSide& side : finding.sides) {
+      text << separator << text_of(side.place);
+      separator = " and ";
+    }
+    text << ", seen " << finding.count << (finding.count == 1 ? " time\n" : " times\n");
+  }
+  return text.str();
+}
+
+}  // namespace lockstep::emulator

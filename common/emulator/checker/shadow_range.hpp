@@ -1,0 +1,106 @@
+#pragma once
+/// @file
+/// The shadow of a range of addresses: a cell for every four bytes, or one for each byte where accesses are smaller.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "emulator/checker/cell.hpp"
+
+namespace lockstep::emulator::checker {
+
+/// Flat: an address's offset finds its cell by one table of chunks. Chunks come into being when a kernel first touches
+/// them, so that memory which only the host uses costs a pointer per 16 KiB.
+///
+/// Thread safety: none; the checker's lock.
+class ShadowRange {
+ public:
+  /// Bytes of memory that share a chunk.
+  static constexpr std::size_t kChunkBytes = 16384;
+  /// Bytes of memory of a cell.
+  static constexpr std::size_t kCellBytes = 4;
+
+  /// @param begin  First address; a multiple of 16. @param bytes  Of the range.
+  ShadowRange(const std::byte* begin, std::size_t bytes);
+  ~ShadowRange();
+  ShadowRange(const ShadowRange&) = delete;
+  ShadowRange& operator=(const ShadowRange&) = delete;
+
+  /// First address.
+  [[nodiscard]] const std::byte* begin() const noexcept { return begin_; }
+  /// Of the range.
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+  /// Whether the address lies in it.
+  [[nodiscard]] bool contains(const void* address) const noexcept {
+    return static_cast<std::size_t>(static_cast<const std::byte*>(address) - begin_) < bytes_;
+  }
+
+  /// Calls `visit(cell)` for the cells of [offset, offset + count), which lies in the range. An access that covers a
+  /// part of four bytes splits their cell into four.
+  template <typename Visit>
+  void for_each_cell(std::size_t offset, std::size_t count, const Visit& visit) {
+    if (count == kCellBytes && offset % kCellBytes == 0) {
+      visit_whole(chunk_of(offset), offset % kChunkBytes / kCellBytes, visit);
+      return;
+    }
+    const std::size_t end = offset + count;
+    while (offset < end) {
+      Chunk& chunk = chunk_of(offset);
+      const std::size_t index = offset % kChunkBytes / kCellBytes;
+      const std::size_t in_cell = offset % kCellBytes;
+      if (in_cell == 0 && end - offset >= kCellBytes) {
+        visit_whole(chunk, index, visit);
+        offset += kCellBytes;
+      } else {
+        visit(split(chunk, index)[in_cell]);
+        ++offset;
+      }
+    }
+  }
+
+  /// Everything there was written by the host, before anything that runs from now on.
+  void set_written(std::size_t offset, std::size_t count);
+  /// Nothing there was ever written.
+  void set_unwritten(std::size_t offset, std::size_t count);
+
+ private:
+  static constexpr std::size_t kCells = kChunkBytes / kCellBytes;
+  using Parts = std::array<Cell, kCellBytes>;
+  struct Chunk {
+    std::array<Cell, kCells> cells{};
+    std::array<bool, kCells> is_split{};
+    std::unique_ptr<std::array<Parts, kCells>> parts;  // meaningful where is_split
+  };
+
+  template <typename Visit>
+  void visit_whole(Chunk& chunk, std::size_t index, const Visit& visit) {
+    if (!chunk.is_split[index]) [[likely]] {
+      visit(chunk.cells[index]);
+      return;
+    }
+    for (Cell& part : (*chunk.parts)[index]) visit(part);
+    join(chunk, index);
+  }
+  Chunk& chunk_of(std::size_t offset) {
+    const std::uintptr_t entry = chunks_[offset / kChunkBytes];
+    return entry > kWritten ? *reinterpret_cast<Chunk*>(entry) : make_chunk(offset / kChunkBytes);
+  }
+  static constexpr std::uintptr_t kUnwritten = 0;  // no chunk: nothing of it was ever written
+  static constexpr std::uintptr_t kWritten = 1;    // no chunk: the host wrote all of it
+  struct Release {
+    void operator()(std::uintptr_t* table) const noexcept;
+  };
+  Chunk& make_chunk(std::size_t index);
+  void drop_chunk(std::size_t index, std::uintptr_t entry) noexcept;
+  static Parts& split(Chunk& chunk, std::size_t index);
+  static void join(Chunk& chunk, std::size_t index) noexcept;
+  void set_all(std::size_t offset, std::size_t count, bool is_written);
+
+  const std::byte* begin_;
+  std::size_t bytes_;
+  std::unique_ptr<std::uintptr_t[], Release>
+      chunks_;  // addresses of chunks; pages of the table that nobody uses cost nothing
+};
+
+}  // namespace lockstep::emulator::checker

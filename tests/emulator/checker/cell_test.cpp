@@ -1,0 +1,105 @@
+#include "emulator/checker/cell.hpp"
+
+#include "support/catch.hpp"
+
+using namespace lockstep::emulator::checker;
+
+namespace {
+
+// One cell of a memory, and the threads that use it.
+class Memory {
+ public:
+  explicit Memory(bool is_shared = false) : is_shared_(is_shared) {
+    order_.launch_begin();
+    order_.block_begin(0, 128);
+  }
+  Problem access(std::uint32_t thread, std::uint64_t flags) {
+    const Access access = order_.now(thread, 70000 + thread, flags);
+    return CellRules(order_, access, is_shared_).visit(cell_).problem;
+  }
+  HappensBefore& order() { return order_; }
+  Cell& cell() { return cell_; }
+
+ private:
+  bool is_shared_;
+  HappensBefore order_;
+  Cell cell_;
+};
+
+}  // namespace
+
+TEST_CASE("Memory that nobody wrote is uninitialised, until somebody writes it", "[emulator]") {
+  Memory memory;
+  CHECK(memory.access(0, kPlainRead) == Problem::kUninitialised);
+  CHECK(memory.access(0, kWrite) == Problem::kNone);
+  CHECK(memory.access(0, kPlainRead) == Problem::kNone);
+}
+
+TEST_CASE("What the host wrote is initialised and ordered before every launch", "[emulator]") {
+  Memory memory;
+  memory.cell().write.interval = kHostInterval;
+  CHECK(memory.access(0, kPlainRead) == Problem::kNone);
+  CHECK(memory.access(0, kWrite) == Problem::kNone);
+}
+
+TEST_CASE("Shared memory that an earlier block wrote is uninitialised; global memory is not", "[emulator]") {
+  Memory shared(true);
+  CHECK(shared.access(0, kWrite) == Problem::kNone);
+  shared.order().block_begin(1, 128);
+  CHECK(shared.access(0, kPlainRead) == Problem::kUninitialised);
+  Memory global(false);
+  CHECK(global.access(0, kWrite) == Problem::kNone);
+  global.order().block_begin(1, 128);
+  CHECK(global.access(0, kPlainRead) == Problem::kRace);
+  global.order().launch_begin();
+  global.order().block_begin(0, 128);
+  CHECK(global.access(0, kPlainRead) == Problem::kNone);
+}
+
+TEST_CASE("A write races with any earlier unordered reader, not only with the last", "[emulator]") {
+  for (const std::uint32_t writer : {0U, 31U, 33U, 64U}) {
+    Memory memory;
+    memory.cell().write.interval = kHostInterval;
+    for (const std::uint32_t reader : {0U, 31U, 33U}) CHECK(memory.access(reader, kPlainRead) == Problem::kNone);
+    CHECK(memory.access(writer, kWrite) == Problem::kRace);
+  }
+}
+
+TEST_CASE("A block that wrote what another block had read before it races, though it read it itself in between",
+          "[emulator]") {
+  Memory memory;
+  memory.cell().write.interval = kHostInterval;
+  CHECK(memory.access(5, kPlainRead) == Problem::kNone);
+  memory.order().block_begin(1, 128);
+  CHECK(memory.access(0, kPlainRead) == Problem::kNone);
+  CHECK(memory.access(1, kPlainRead) == Problem::kNone);
+  memory.order().barrier();
+  CHECK(memory.access(0, kWrite) == Problem::kRace);
+}
+
+TEST_CASE("Atomics never race with each other, but with every plain access that nothing orders", "[emulator]") {
+  Memory memory;
+  memory.cell().write.interval = kHostInterval;
+  for (const std::uint32_t thread : {0U, 1U, 40U}) CHECK(memory.access(thread, kAtomic | kWrite) == Problem::kNone);
+  // Thread 40 was the last: its own atomic is ordered before its read, those of the others are not.
+  CHECK(memory.access(40, kPlainRead) == Problem::kRace);
+  memory.order().barrier();
+  CHECK(memory.access(7, kPlainRead) == Problem::kNone);
+  CHECK(memory.access(8, kAtomic | kWrite) == Problem::kRace);
+}
+
+TEST_CASE("An atomic reads too, so memory must be initialised; an atomic store does not", "[emulator]") {
+  Memory memory;
+  CHECK(memory.access(0, kAtomic | kWrite) == Problem::kUninitialised);
+  Memory stored;
+  CHECK(stored.access(0, kAtomic | kWrite | kStoreOnly) == Problem::kNone);
+}
+
+TEST_CASE("Nobody may read what an asynchronous copy still writes, not even who asked for it", "[emulator]") {
+  Memory memory(true);
+  CHECK(memory.access(0, kWrite | kPending) == Problem::kNone);
+  CHECK(memory.access(0, kPlainRead) == Problem::kNotLanded);
+  CHECK(memory.access(0, kWrite) == Problem::kNone);
+  CHECK(memory.access(0, kPlainRead) == Problem::kNone);
+  CHECK(memory.access(1, kPlainRead) == Problem::kRace);
+}
