@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <exception>
+#include <iostream>
 #include <new>
 
 #include "emulator/runtime/host_threads.hpp"
@@ -50,7 +51,9 @@ cudaError_t run(const char* name, ApiNeeds needs, const std::function<void()>& b
   } catch (const std::bad_alloc&) {
     return explain(cudaErrorMemoryAllocation, name, "the host's memory does not suffice");
   } catch (const std::exception& error) {
-    return explain(cudaErrorUnknown, name, error.what());
+    // Not the program's mistake: the machine's or the emulator's, and worth saying in every mode.
+    std::cerr << "emulated device: " << name << ": " << error.what() << "\n";
+    return cudaErrorUnknown;
   }
 }
 
