@@ -91,6 +91,30 @@ __device__ inline void drop(float (&s)[kCoreParts][4], const DropoutRule& rule, 
   }
 }
 
+/// Divides what was summed by the softmax's denominators and writes rows i and i + 8.
+template <int kD>
+__device__ inline void write_rows(const CoreForward& p, const float (&sums)[kD / 8][4], const RowState& state,
+                                  std::int64_t sample, std::int64_t head, std::int64_t i) {
+  const int t = static_cast<int>(threadIdx.x) % 4;
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    const float total = warp_sum<4>(state.totals[r]);
+    const std::int64_t row = i + 8 * r;
+    if (row >= p.length) continue;
+    BFloat16* const to = p.out + (sample * p.length + row) * p.channels + head * p.head_size;
+    const float factor = 1.0F / total;
+#pragma unroll
+    for (int c = 0; c < kD / 8; ++c) {
+#pragma unroll
+      for (int e = 0; e < 2; ++e) {
+        const int column = 8 * c + 2 * t + e;
+        if (column < p.head_size) to[column] = narrowed<BFloat16>(sums[c][2 * r + e] * factor);
+      }
+    }
+    if (t == 0) p.log_sum_exp[(sample * p.heads + head) * p.length + row] = state.largest[r] * kLn2 + logf(total);
+  }
+}
+
 /// One tile of 64 queries, 16 a warp, against all keys that it sees.
 ///
 /// Launch: (tiles of T, H, B) blocks of 128; shared memory for five tiles of 64 x kD: queries, and two of keys and
@@ -161,23 +185,7 @@ __global__ void __launch_bounds__(kCoreThreads) attend_on_tensor_cores(CoreForwa
     __syncthreads();  // all have read these tiles; the copies of the step after next go there
   }
 
-#pragma unroll
-  for (int r = 0; r < 2; ++r) {
-    const float total = warp_sum<4>(state.totals[r]);
-    const std::int64_t row = i + 8 * r;
-    if (row >= p.length) continue;
-    BFloat16* const to = p.out + (sample * p.length + row) * p.channels + head * p.head_size;
-    const float factor = 1.0F / total;
-#pragma unroll
-    for (int c = 0; c < kD / 8; ++c) {
-#pragma unroll
-      for (int e = 0; e < 2; ++e) {
-        const int column = 8 * c + 2 * t + e;
-        if (column < p.head_size) to[column] = narrowed<BFloat16>(sums[c][2 * r + e] * factor);
-      }
-    }
-    if (t == 0) p.log_sum_exp[(sample * p.heads + head) * p.length + row] = state.largest[r] * kLn2 + logf(total);
-  }
+  write_rows<kD>(p, sums, state, sample, head, i);
 }
 
 }  // namespace
