@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "emulator/checker/shadow.hpp"
 #include "emulator/runtime/api_call.hpp"
-#include "emulator/runtime/checker_calls.hpp"
 #include "emulator/runtime/device_memory.hpp"
 #include "emulator/runtime/handles.hpp"
 #include "emulator/runtime/host_memory.hpp"

@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "emulator/runtime/checker_calls.hpp"
+#include "emulator/checker/shadow.hpp"
 #include "emulator/runtime/device_memory.hpp"
 #include "emulator/runtime/host_memory.hpp"
 #include "emulator/runtime/reports.hpp"

@@ -7,8 +7,8 @@
 
 #include "base/bfloat16.hpp"
 #include "base/text.hpp"
+#include "emulator/checker/shadow.hpp"
 #include "emulator/runtime/api_call.hpp"
-#include "emulator/runtime/checker_calls.hpp"
 #include "emulator/runtime/product.hpp"
 #include "emulator/runtime/reports.hpp"
 #include "emulator/runtime/transfer.hpp"

@@ -3,7 +3,8 @@
 #include <iostream>
 
 #include "base/text.hpp"
-#include "emulator/runtime/checker_calls.hpp"
+#include "emulator/checker/findings.hpp"
+#include "emulator/checker/symbolizer.hpp"
 #include "emulator/runtime/device_memory.hpp"
 #include "emulator/runtime/host_memory.hpp"
 #include "emulator/runtime/settings.hpp"
@@ -11,7 +12,6 @@
 namespace lockstep::emulator {
 namespace {
 
-#if LOCKSTEP_EMULATOR_WITH_CHECKER
 FindingSide side_of(const ReportedCall& call) {
   FindingSide side;
   side.action = concat(call.name, call.is_write ? " (writes)" : " (reads)");
@@ -19,25 +19,19 @@ FindingSide side_of(const ReportedCall& call) {
   side.is_in_kernel = false;
   return side;
 }
-#endif
 
 }  // namespace
 
-void report_unordered([[maybe_unused]] const ReportedCall& later, [[maybe_unused]] const ReportedCall& earlier,
-                      [[maybe_unused]] const void* shared) {
-#if LOCKSTEP_EMULATOR_WITH_CHECKER
+void report_unordered(const ReportedCall& later, const ReportedCall& earlier, const void* shared) {
   Finding finding;
   finding.kind = FindingKind::kUnsynchronizedRead;
   finding.sides = {side_of(earlier), side_of(later)};
   finding.detail = concat("two streams use ", describe_address(shared),
                           ", and nothing orders them (cudaStreamWaitEvent, cudaStreamSynchronize)");
   report_finding(finding);
-#endif
 }
 
-void report_unfinished_copy([[maybe_unused]] const void* address, [[maybe_unused]] const void* pc,
-                            [[maybe_unused]] bool is_write) {
-#if LOCKSTEP_EMULATOR_WITH_CHECKER
+void report_unfinished_copy(const void* address, const void* pc, bool is_write) {
   Finding finding;
   finding.kind = FindingKind::kUnsynchronizedRead;
   FindingSide side;
@@ -51,7 +45,6 @@ void report_unfinished_copy([[maybe_unused]] const void* address, [[maybe_unused
   finding.detail =
       concat(describe_address(address), ", which an asynchronous copy writes; the host has not waited for it");
   report_finding(finding);
-#endif
 }
 
 std::string to_text(SourcePlace place) { return place.file == nullptr ? "" : concat(place.file, ":", place.line); }

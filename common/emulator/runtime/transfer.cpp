@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/text.hpp"
+#include "emulator/checker/shadow.hpp"
 #include "emulator/runtime/api_call.hpp"
-#include "emulator/runtime/checker_calls.hpp"
 #include "emulator/runtime/device_memory.hpp"
 #include "emulator/runtime/host_memory.hpp"
 #include "emulator/runtime/reports.hpp"
