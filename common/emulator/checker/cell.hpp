@@ -40,7 +40,12 @@ class CellRules {
 
   /// Checks and records.
   Verdict visit(Cell& cell) const noexcept {
-    // A thread that comes again in the same interval, with nobody in between, breaks no rule that it has not broken.
+    // A thread that reads again in the same interval, from the same place, with no write in between (which would have
+    // cleared `read`), gets no other answer than before.
+    if (cell.read.packed == access_.packed && cell.read.interval == access_.interval &&
+        cell.read.clock == access_.clock) {
+      return {};
+    }
     return access_.is(kWrite) ? visit_write(cell) : visit_read(cell);
   }
 
@@ -63,5 +68,63 @@ class CellRules {
   Interval alive_from_;
   Interval written_from_;
 };
+
+inline Verdict CellRules::check_contents(const Cell& cell) const noexcept {
+  if (cell.write.interval < written_from_) return {Problem::kUninitialised, {}};
+  return {};
+}
+
+inline Verdict CellRules::visit_read(Cell& cell) const noexcept {
+  Verdict verdict;
+  if (cell.write.is(kPending) && cell.write.interval >= written_from_) {
+    verdict = {Problem::kNotLanded, cell.write};
+  } else if (conflicts(cell.write)) {
+    verdict = {Problem::kRace, cell.write};
+  } else if (cell.other.is(kWrite) && conflicts(cell.other)) {
+    verdict = {Problem::kRace, cell.other};
+  } else {
+    verdict = check_contents(cell);
+  }
+  note_read(cell);
+  return verdict;
+}
+
+inline Verdict CellRules::visit_write(Cell& cell) const noexcept {
+  Verdict verdict;
+  for (const Access* const before : {&cell.write, &cell.read, &cell.other}) {
+    if (!conflicts(*before)) continue;
+    verdict = {Problem::kRace, *before};
+    break;
+  }
+  const bool reads_too = access_.is(kAtomic) && !access_.is(kStoreOnly);
+  if (verdict.problem == Problem::kNone && reads_too) verdict = check_contents(cell);
+  if (access_.is(kAtomic) && cell.write.is(kAtomic) && !is_ordered(cell.write)) {
+    cell.other = cell.write;
+  } else if (!(access_.is(kAtomic) && cell.other.is(kWrite) && !is_ordered(cell.other))) {
+    cell.other = {};
+  }
+  cell.read = {};
+  cell.write = access_;
+  return verdict;
+}
+
+inline int CellRules::distance(const Access& from) const noexcept {
+  if (from.interval < order_.block_first()) return 3;
+  return from.thread() / 32 != thread_ / 32 ? 2 : 1;
+}
+
+inline void CellRules::note_read(Cell& cell) const noexcept {
+  const Access& last = cell.read;
+  const bool is_same_thread = last.interval >= order_.block_first() && last.interval != 0 && last.thread() == thread_;
+  if (!is_same_thread) {
+    const bool keeps_other = cell.other.interval != 0 && !is_ordered(cell.other);
+    if (!is_ordered(last)) {
+      if (!keeps_other || (!cell.other.is(kWrite) && distance(cell.other) < distance(last))) cell.other = last;
+    } else if (!keeps_other) {
+      cell.other = {};
+    }
+  }
+  cell.read = access_;
+}
 
 }  // namespace lockstep::emulator::checker

@@ -64,21 +64,15 @@ void MemoryMap::set_dynamic_shared(std::span<std::byte> memory) {
   dynamic_ = std::make_unique<ShadowRange>(memory.data() - kMarginBelow, kMarginBelow + kMarginAbove);
 }
 
-bool MemoryMap::is_allocated(const Target& target, const void* address, std::size_t bytes) {
+bool MemoryMap::is_allocated_elsewhere(const Target& target, const void* address, std::size_t bytes) {
   const auto* const begin = static_cast<const std::byte*>(address);
   if (target.space == Space::kDynamicShared) {
     return begin >= dynamic_bytes_.data() && begin + bytes <= dynamic_bytes_.data() + dynamic_bytes_.size();
   }
   if (target.space == Space::kStaticShared) return last_shared_.end - number(address) >= bytes;
   if (target.space != Space::kGlobal) return true;
-  const auto fits = [&](const Allocation* allocation) {
-    return allocation != nullptr && allocation->covers(address) &&
-           begin + bytes <= allocation->begin + allocation->bytes &&
-           !allocation->is_freed.load(std::memory_order_relaxed);
-  };
-  if (fits(last_allocation_)) return true;
   last_allocation_ = memory_.find(address);
-  return fits(last_allocation_);
+  return fits(last_allocation_, address, bytes);
 }
 
 // A block's shared memory is a static variable of its kernel, because one block runs at a time. Static variables

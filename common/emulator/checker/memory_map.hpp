@@ -59,7 +59,10 @@ class MemoryMap {
     return find_rare(address, block, is_write);
   }
   /// Whether all of an access lies in one allocation, or in the shared memory or variable that it begins in.
-  bool is_allocated(const Target& target, const void* address, std::size_t bytes);
+  bool is_allocated(const Target& target, const void* address, std::size_t bytes) {
+    if (target.space == Space::kGlobal && fits(last_allocation_, address, bytes)) return true;
+    return is_allocated_elsewhere(target, address, bytes);
+  }
 
   /// Where the host's own calls go: global memory and device variables; null shadow for anything else.
   Target find_for_host(const void* address);
@@ -88,6 +91,12 @@ class MemoryMap {
   static Target at(Space space, ShadowRange& shadow, const void* address) {
     return {space, &shadow, static_cast<std::size_t>(static_cast<const std::byte*>(address) - shadow.begin())};
   }
+  static bool fits(const Allocation* allocation, const void* address, std::size_t bytes) noexcept {
+    return allocation != nullptr && allocation->covers(address) &&
+           static_cast<const std::byte*>(address) + bytes <= allocation->begin + allocation->bytes &&
+           !allocation->is_freed.load(std::memory_order_relaxed);
+  }
+  bool is_allocated_elsewhere(const Target& target, const void* address, std::size_t bytes);
   Target at_static(StaticRange& range, const void* address);
   static const DataSymbol* shared_variable(const StaticRange& range, const void* address);
   Target find_rare(const void* address, const BlockState& block, bool is_write);
