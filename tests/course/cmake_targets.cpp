@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 #include <set>
+#include <string_view>
 
 #include "project_files.hpp"
 
@@ -53,11 +54,14 @@ Lists split_by_keyword(const std::vector<std::string>& arguments) {
   static const std::set<std::string> kKeywords = {"HEADERS", "SOURCES",  "DEPENDS",         "PRIVATE_DEPENDS",
                                                   "LABELS",  "PROGRAMS", "PROGRAM_DEPENDS", "TIMEOUT",
                                                   "SERIAL",  "PUBLIC",   "PRIVATE",         "INTERFACE"};
+  static constexpr std::string_view kLinkOnly = "$<LINK_ONLY:";  // linked, but its options not taken over
   Lists lists;
   std::string keyword;
   for (const std::string& argument : arguments) {
     if (kKeywords.contains(argument))
       keyword = argument;
+    else if (argument.starts_with(kLinkOnly))
+      lists[keyword].push_back(argument.substr(kLinkOnly.size(), argument.size() - kLinkOnly.size() - 1));
     else
       lists[keyword].push_back(argument);
   }
