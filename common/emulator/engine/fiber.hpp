@@ -27,7 +27,8 @@ struct FiberContext {
 void prepare_fiber(FiberContext& context, std::span<std::byte> stack, void (*entry)());
 
 /// Keeps the caller's place in `from` and goes on at `to`. Returns when somebody switches to `from`.
-/// All switches of a context happen on one operating-system thread.
+/// The other side may do so on another operating-system thread: what is switched keeps no addresses of thread-local
+/// variables across a switch.
 void switch_fiber(FiberContext& from, FiberContext& to) noexcept;
 
 }  // namespace lockstep::emulator
