@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "base/error.hpp"
+#include "device/cuda_check.hpp"
 
 namespace lockstep {
 
@@ -20,6 +21,18 @@ std::string_view name_of(DeviceType type) {
       return "cuda";
   }
   return "unknown";
+}
+
+// Without a driver cudaGetDeviceCount() leaves its argument alone, and its error tells a missing driver from a broken
+// one only in some versions: the driver's own version, 0 where there is none, is the clean question.
+int count_accelerators() noexcept {
+  int driver = 0, count = 0;
+  if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0) return 0;
+  if (cudaGetDeviceCount(&count) != cudaSuccess) {
+    cudaGetLastError();
+    return 0;
+  }
+  return count;
 }
 
 }  // namespace
@@ -45,6 +58,50 @@ Device Device::parse(std::string_view text) {
   throw FormatError(concat("'", text, "' names no device; accepted are ", kAccepted));
 }
 
-bool Device::is_available() const noexcept { return is_cpu() && index == 0; }
+int Device::count(DeviceType type) noexcept {
+  if (type == DeviceType::kCpu) return 1;
+  static const int accelerators = count_accelerators();
+  return type == accelerator_type() ? accelerators : 0;
+}
+
+bool Device::is_available() const noexcept { return index >= 0 && index < count(type); }
+
+void Device::require_available() const {
+  if (is_available()) return;
+  if (is_cpu()) throw UnavailableError(concat("there is one CPU, device cpu; ", name(), " ", index, " is none"));
+  const std::string_view preset = type == DeviceType::kCuda ? "cuda" : "cpu";
+  if (type != accelerator_type()) {
+    throw UnavailableError(concat("device ", name(), " is not in this build (preset ",
+                                  type == DeviceType::kCuda ? "cpu" : "cuda", "); LOCKSTEP_PRESET=", preset,
+                                  " ./lockstep train --device ", name_of(type), " builds and runs one that has it"));
+  }
+  const int there = count(type);
+  if (there == 0) {
+    throw UnavailableError(concat("device ", name(),
+                                  ": no NVIDIA GPU with a driver is on this machine; --device cpu works, and so does ",
+                                  "LOCKSTEP_PRESET=cpu ./lockstep train --device emulated"));
+  }
+  throw UnavailableError(concat("device ", name(), ": there ", there == 1 ? "is " : "are ", there, " such device",
+                                there == 1 ? "" : "s", " (CUDA_VISIBLE_DEVICES counts); use ", name_of(type), ":0",
+                                there == 1 ? "" : concat(" to ", name_of(type), ":", there - 1)));
+}
+
+DeviceType accelerator_type() noexcept {
+#ifdef LOCKSTEP_HAVE_CUDA
+  return DeviceType::kCuda;
+#else
+  return DeviceType::kEmulated;
+#endif
+}
+
+void make_current(Device device) {
+  if (!device.is_cpu()) cuda_check(cudaSetDevice(device.index), "choosing the device");
+}
+
+void synchronize(Device device) {
+  if (device.is_cpu()) return;
+  make_current(device);
+  cuda_check(cudaDeviceSynchronize(), "waiting for the device");
+}
 
 }  // namespace lockstep

@@ -26,8 +26,25 @@ struct Device {
   /// @throws FormatError  `text` names none; lists what is accepted.
   [[nodiscard]] static Device parse(std::string_view text);
 
+  /// How many devices of a type this build and machine can run; 1 for the CPU.
+  [[nodiscard]] static int count(DeviceType type) noexcept;
+
   /// Whether this build and machine can run it.
   [[nodiscard]] bool is_available() const noexcept;
+
+  /// @throws UnavailableError  Not available: says whether the build or the machine lacks it, and what would work.
+  void require_available() const;
 };
+
+/// The kind of device beside the CPU that this build computes on: kCuda with the preset cuda, else kEmulated.
+[[nodiscard]] DeviceType accelerator_type() noexcept;
+
+/// Makes a device the one that the calling thread's CUDA calls mean. Nothing for the CPU.
+/// @throws CudaError  It cannot be used.
+void make_current(Device device);
+
+/// Blocks the host until everything that was issued to the device is done. Nothing for the CPU.
+/// @throws CudaError  A kernel failed.
+void synchronize(Device device);
 
 }  // namespace lockstep

@@ -1,39 +1,79 @@
 #include "device/storage.hpp"
 
+#include <map>
+#include <mutex>
+
 #include "base/error.hpp"
 #include "device/caching_allocator.hpp"
+#include "device/device_allocator.hpp"
 
 namespace lockstep {
 
 namespace {
 
 // Shared: a storage that outlives static destruction still finds the allocator it came from.
-const std::shared_ptr<CachingAllocator>& allocator_of(Device device) {
-  if (!device.is_available()) {
-    throw Error(concat("device ", device.name(), " is not available in this build; use --device cpu"));
-  }
-  static const auto host_allocator = std::make_shared<CachingAllocator>();
-  return host_allocator;
+const std::shared_ptr<CachingAllocator>& host_allocator() {
+  static const auto allocator = std::make_shared<CachingAllocator>();
+  return allocator;
+}
+
+// One per device and kind. @throws UnavailableError  There is no such device.
+std::shared_ptr<DeviceAllocator> device_allocator(Device device, DeviceAllocator::Kind kind) {
+  static std::mutex mutex;
+  static std::map<std::pair<int, DeviceAllocator::Kind>, std::shared_ptr<DeviceAllocator>> allocators;
+  device.require_available();
+  const std::lock_guard lock(mutex);
+  std::shared_ptr<DeviceAllocator>& allocator = allocators[{device.index, kind}];
+  if (!allocator) allocator = std::make_shared<DeviceAllocator>(device, kind);
+  return allocator;
+}
+
+std::shared_ptr<DeviceAllocator> device_allocator(Device device) {
+  return device_allocator(device, DeviceAllocator::Kind::kDevice);
+}
+
+std::shared_ptr<Storage> allocate_from(const std::shared_ptr<DeviceAllocator>& allocator, std::size_t bytes,
+                                       const Stream& stream, Device device) {
+  std::byte* const block = allocator->allocate(bytes, stream);
+  std::shared_ptr<void> owner(block, [allocator](void* data) { allocator->release(static_cast<std::byte*>(data)); });
+  return std::make_shared<Storage>(block, bytes, device, std::move(owner), allocator.get());
 }
 
 }  // namespace
 
 std::shared_ptr<Storage> Storage::allocate(std::size_t bytes, Device device) {
-  const std::shared_ptr<CachingAllocator>& allocator = allocator_of(device);
+  if (device != Device{}) return allocate_from(device_allocator(device), bytes, current_stream(device), device);
+  const std::shared_ptr<CachingAllocator>& allocator = host_allocator();
   std::byte* const block = allocator->allocate(bytes);
   std::shared_ptr<void> owner(
       block, [allocator, bytes](void* data) { allocator->release(static_cast<std::byte*>(data), bytes); });
   return std::make_shared<Storage>(block, bytes, device, std::move(owner));
 }
 
+std::shared_ptr<Storage> Storage::allocate_pinned(std::size_t bytes, Device device) {
+  if (device.is_cpu()) return allocate(bytes, device);
+  const auto allocator = device_allocator(device, DeviceAllocator::Kind::kPinned);
+  return allocate_from(allocator, bytes, current_stream(device), Device{});
+}
+
 std::shared_ptr<Storage> Storage::wrap(std::byte* data, std::size_t bytes, Device device, std::shared_ptr<void> owner) {
   return std::make_shared<Storage>(data, bytes, device, std::move(owner));
 }
 
-AllocatorStatistics allocator_statistics(Device device) { return allocator_of(device)->statistics(); }
+void Storage::record_use(const Stream& stream) const {
+  if (allocator_ != nullptr && !stream.device().is_cpu()) allocator_->record_use(data_, stream);
+}
 
-void reset_peak(Device device) { allocator_of(device)->reset_peak(); }
+AllocatorStatistics allocator_statistics(Device device) {
+  return device.is_cpu() ? host_allocator()->statistics() : device_allocator(device)->statistics();
+}
 
-void release_cached_memory(Device device) { allocator_of(device)->release_cached(); }
+void reset_peak(Device device) {
+  device.is_cpu() ? host_allocator()->reset_peak() : device_allocator(device)->reset_peak();
+}
+
+void release_cached_memory(Device device) {
+  device.is_cpu() ? host_allocator()->release_cached() : device_allocator(device)->release_cached();
+}
 
 }  // namespace lockstep

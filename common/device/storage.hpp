@@ -9,22 +9,32 @@
 
 namespace lockstep {
 
+class DeviceAllocator;
+class Stream;
+
 /// A block of bytes on one device, shared by every tensor and collective that uses it; freed (returned to the cache)
 /// with the last reference. 64-byte aligned; uninitialised. Thread safety: as std::shared_ptr.
 class Storage {
  public:
   /// Allocates `bytes` (may be 0) from the device's caching allocator: a block freed by one step is taken up by the
-  /// next without a system call.
-  /// @throws Error  Out of memory, or a device this build does not have.
+  /// next without a system call. On a device it is for work on the stream that is current (device/stream.hpp).
+  /// @throws Error             Out of memory.
+  /// @throws UnavailableError  A device that this build or machine does not have.
   [[nodiscard]] static std::shared_ptr<Storage> allocate(std::size_t bytes, Device device = {});
+
+  /// Host memory that the device's copy engines reach without staging; from a cache too.
+  /// @param device  That copies to or from it; for the CPU ordinary memory.
+  /// @throws Error  Out of memory.
+  [[nodiscard]] static std::shared_ptr<Storage> allocate_pinned(std::size_t bytes, Device device);
 
   /// Wraps memory that `owner` keeps alive, for example memory registered with a process group.
   [[nodiscard]] static std::shared_ptr<Storage> wrap(std::byte* data, std::size_t bytes, Device device,
                                                      std::shared_ptr<void> owner);
 
   /// Use allocate() or wrap().
-  Storage(std::byte* data, std::size_t bytes, Device device, std::shared_ptr<void> owner) noexcept
-      : data_(data), bytes_(bytes), device_(device), owner_(std::move(owner)) {}
+  Storage(std::byte* data, std::size_t bytes, Device device, std::shared_ptr<void> owner,
+          DeviceAllocator* allocator = nullptr) noexcept
+      : data_(data), bytes_(bytes), device_(device), owner_(std::move(owner)), allocator_(allocator) {}
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
 
@@ -35,11 +45,17 @@ class Storage {
   /// Where the memory lives.
   [[nodiscard]] Device device() const noexcept { return device_; }
 
+  /// To be called after work that uses this memory has been issued to a stream other than the one that was current when
+  /// it was allocated; for pinned memory after any: once freed, it is not reused before that work is done. Nothing for
+  /// ordinary host memory and for wrapped memory.
+  void record_use(const Stream& stream) const;
+
  private:
   std::byte* data_;
   std::size_t bytes_;
   Device device_;
   std::shared_ptr<void> owner_;  // gives the block back, or keeps wrapped memory alive
+  DeviceAllocator* allocator_;   // of device or pinned memory; null for other
 };
 
 /// What the caching allocator of one device holds, in bytes.

@@ -2,12 +2,18 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <utility>
 
 #include "base/error.hpp"
+#include "device/copy.hpp"
 
 namespace lockstep {
+
+namespace {
+
+Place place_of(const Tensor& tensor) { return {tensor.data(), tensor.device()}; }
+
+}  // namespace
 
 Tensor Tensor::empty(const Shape& shape, DType dtype, Device device) {
   const std::size_t bytes = static_cast<std::size_t>(shape.count()) * bytes_of(dtype);
@@ -21,11 +27,11 @@ Tensor Tensor::zeros(const Shape& shape, DType dtype, Device device) {
 }
 
 template <typename T>
-Tensor Tensor::from(std::span<const T> values, const Shape& shape) {
+Tensor Tensor::from(std::span<const T> values, const Shape& shape, Device device) {
   require(static_cast<std::int64_t>(values.size()) == shape.count(), values.size(), " values do not fill shape ",
           shape);
-  Tensor tensor = empty(shape, dtype_of<T>);
-  if (!values.empty()) std::memcpy(tensor.data(), values.data(), values.size_bytes());
+  Tensor tensor = empty(shape, dtype_of<T>, device);
+  copy_memory(place_of(tensor), {const_cast<T*>(values.data()), Device{}}, values.size_bytes());  // only read
   return tensor;
 }
 
@@ -53,7 +59,8 @@ std::span<T> Tensor::span() const {
 
 double Tensor::item() const {
   require(is_defined() && count() == 1, "item() needs one element; the shape is ", shape_);
-  return dtype_ == DType::kFloat64 ? span<double>()[0] : static_cast<double>(span<float>()[0]);
+  const Tensor host = to(Device{});
+  return dtype_ == DType::kFloat64 ? host.span<double>()[0] : static_cast<double>(host.span<float>()[0]);
 }
 
 Tensor Tensor::reshape(const Shape& shape) const {
@@ -84,20 +91,27 @@ Tensor Tensor::clone() const {
   return copy;
 }
 
+Tensor Tensor::to(Device device) const {
+  require(is_defined(), "the tensor is undefined");
+  if (device == this->device()) return *this;
+  Tensor copy = empty(shape_, dtype_, device);
+  copy.copy_from(*this);
+  return copy;
+}
+
 void Tensor::copy_from(const Tensor& source) const {
   require(shape_ == source.shape_ && dtype_ == source.dtype_, "cannot copy ", source.dtype_, " ", source.shape_,
           " into ", dtype_, " ", shape_);
-  require(device().is_cpu() && source.device().is_cpu(), "copies between devices need a build with that device");
-  if (bytes() > 0) std::memmove(data(), source.data(), bytes());
+  copy_memory(place_of(*this), place_of(source), static_cast<std::size_t>(bytes()));
 }
 
 void Tensor::fill_zero() const {
-  require(is_defined() && device().is_cpu(), "fill_zero() needs elements in host memory");
-  if (bytes() > 0) std::memset(data(), 0, bytes());
+  require(is_defined(), "the tensor is undefined");
+  zero_memory(place_of(*this), static_cast<std::size_t>(bytes()));
 }
 
-#define LOCKSTEP_INSTANTIATE(T)                                      \
-  template Tensor Tensor::from<T>(std::span<const T>, const Shape&); \
+#define LOCKSTEP_INSTANTIATE(T)                                              \
+  template Tensor Tensor::from<T>(std::span<const T>, const Shape&, Device); \
   template std::span<T> Tensor::span<T>() const;
 
 LOCKSTEP_INSTANTIATE(float)

@@ -23,9 +23,9 @@ class Tensor {
   [[nodiscard]] static Tensor empty(const Shape& shape, DType dtype = DType::kFloat32, Device device = {});
   /// Elements that are 0.
   [[nodiscard]] static Tensor zeros(const Shape& shape, DType dtype = DType::kFloat32, Device device = {});
-  /// Host elements copied from `values` in row-major order. @throws ContractError  values.size() is not shape.count().
+  /// Elements copied from `values` in row-major order. @throws ContractError  values.size() is not shape.count().
   template <typename T>
-  [[nodiscard]] static Tensor from(std::span<const T> values, const Shape& shape);
+  [[nodiscard]] static Tensor from(std::span<const T> values, const Shape& shape, Device device = {});
   /// A view into existing storage. @param byte_offset  A multiple of the element size.
   /// @throws ContractError  The view does not fit the storage.
   [[nodiscard]] static Tensor view_of(std::shared_ptr<Storage> storage, std::size_t byte_offset, const Shape& shape,
@@ -56,7 +56,7 @@ class Tensor {
   template <typename T>
   [[nodiscard]] std::span<T> span() const;
 
-  /// The only element of a one-element float32 or float64 tensor, copied to the host.
+  /// The only element of a one-element float32 or float64 tensor, copied to the host: blocks until it is computed.
   [[nodiscard]] double item() const;
 
   /// The same elements under another shape. @throws ContractError  The counts differ.
@@ -65,7 +65,10 @@ class Tensor {
   [[nodiscard]] Tensor rows(std::int64_t begin, std::int64_t end) const;
   /// A copy with storage of its own.
   [[nodiscard]] Tensor clone() const;
-  /// Copies elements from `source`. @throws ContractError  Shape or dtype differ.
+  /// This tensor where it already is on `device`, else a copy there, in the order of the current streams.
+  [[nodiscard]] Tensor to(Device device) const;
+  /// Copies elements from `source`, which may be on another device; then in the order of the current streams. Blocks
+  /// only where this tensor is on the CPU. @throws ContractError  Shape or dtype differ.
   void copy_from(const Tensor& source) const;
   /// Makes every element 0.
   void fill_zero() const;

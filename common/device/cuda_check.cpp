@@ -1,0 +1,43 @@
+#include "device/cuda_check.hpp"
+
+#include "base/log.hpp"
+
+namespace lockstep {
+
+namespace {
+
+std::string_view file_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+// Errors that poison the process: every later call returns them, whatever it does.
+bool is_sticky(cudaError_t status) {
+  return status == cudaErrorIllegalAddress || status == cudaErrorLaunchFailure || status == cudaErrorAssert;
+}
+
+}  // namespace
+
+void cuda_check(cudaError_t status, std::string_view doing, const char* file, int line) {
+  if (status == cudaSuccess) return;
+  cudaGetLastError();  // an error that is no sticky one is not reported twice
+  const std::string_view advice =
+      is_sticky(status)
+          ? "; a kernel before this call did it: LOCKSTEP_EMULATOR_CHECK=1 (preset cpu) or compute-sanitizer finds it"
+          : "";
+  throw CudaError(concat(doing.empty() ? "a CUDA call" : doing, " failed at ", file_name(file), ":", line, ": ",
+                         cudaGetErrorString(status), " (", cudaGetErrorName(status), ")", advice),
+                  status);
+}
+
+void cuda_check_launch(std::string_view kernel, const char* file, int line) {
+  const cudaError_t status = cudaGetLastError();
+  if (status != cudaSuccess) cuda_check(status, concat("launching ", kernel), file, line);
+}
+
+void cuda_log(cudaError_t status, std::string_view doing) noexcept {
+  if (status == cudaSuccess || status == cudaErrorCudartUnloading) return;
+  try {
+    Logger().warning(concat(doing, " failed: ", cudaGetErrorString(status)));
+  } catch (...) {  // out of memory for the message: nothing is left to say
+  }
+}
+
+}  // namespace lockstep

@@ -1,0 +1,158 @@
+#include "device/device_allocator.hpp"
+
+#include <algorithm>
+#include <functional>
+
+#include "base/environment.hpp"
+#include "base/error.hpp"
+#include "device/caching_allocator.hpp"
+#include "device/cuda_check.hpp"
+
+namespace lockstep {
+
+namespace {
+
+constexpr std::size_t round_up(std::size_t value, std::size_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+bool is_set(const char* name) { return environment::get(name).value_or("0") != "0"; }
+
+}  // namespace
+
+DeviceAllocator::DeviceAllocator(Device device, Kind kind)
+    : device_(device),
+      kind_(kind),
+      is_caching_(!is_set("LOCKSTEP_EMULATOR_CHECK") && !is_set("LOCKSTEP_NO_MEMORY_CACHE")) {}
+
+std::size_t DeviceAllocator::block_bytes(std::size_t bytes) const noexcept {
+  if (!is_caching_) return std::max<std::size_t>(bytes, 1);
+  return round_up(CachingAllocator::class_bytes(bytes), kAlignment);
+}
+
+std::byte* DeviceAllocator::allocate(std::size_t bytes, const Stream& stream) {
+  const Key key{kind_ == Kind::kPinned ? nullptr : stream.handle(), block_bytes(bytes)};
+  const std::lock_guard lock(mutex_);
+  make_current(device_);
+  keep_what_is_over();
+  std::byte* block = take_cached(key);
+  if (block == nullptr) block = take_new(key.second);
+  in_use_.emplace(block, Block{block, key.second, key.first});
+  statistics_.bytes_in_use += key.second;
+  statistics_.peak_bytes_in_use = std::max(statistics_.peak_bytes_in_use, statistics_.bytes_in_use);
+  return block;
+}
+
+std::byte* DeviceAllocator::take_cached(const Key& key) {
+  const auto blocks = free_.find(key);
+  if (blocks == free_.end() || blocks->second.empty()) return nullptr;
+  std::byte* const block = blocks->second.back();
+  blocks->second.pop_back();
+  statistics_.bytes_cached -= key.second;
+  return block;
+}
+
+std::byte* DeviceAllocator::take_new(std::size_t bytes) {
+  if (!is_caching_ || bytes >= kLargeBytes) return ask_cuda(bytes);
+  if (chunk_used_ + bytes > kChunkBytes) {
+    chunk_ = ask_cuda(kChunkBytes);
+    chunk_used_ = 0;
+  }
+  return chunk_ + std::exchange(chunk_used_, chunk_used_ + bytes);
+}
+
+std::byte* DeviceAllocator::ask_cuda(std::size_t bytes) {
+  const auto ask = [&](void** data) {
+    return kind_ == Kind::kDevice ? cudaMalloc(data, bytes) : cudaHostAlloc(data, bytes, cudaHostAllocPortable);
+  };
+  void* data = nullptr;
+  cudaError_t status = ask(&data);
+  if (status == cudaErrorMemoryAllocation) {  // what is cached in other sizes may make room
+    cudaGetLastError();
+    synchronize(device_);
+    keep_what_is_over();
+    release_cached_blocks();
+    status = ask(&data);
+  }
+  if (status == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    throw Error(concat("out of memory on ", device_.name(), ": ", bytes, " bytes were asked for, ",
+                       statistics_.bytes_in_use, " are in use; try a smaller --batch-size, --accumulation-steps 2 or ",
+                       "--activation-checkpointing"));
+  }
+  cuda_check(status, concat("allocating ", bytes, " bytes on ", device_.name()));
+  ++statistics_.system_allocations;
+  return static_cast<std::byte*>(data);
+}
+
+void DeviceAllocator::record_use(std::byte* block, const Stream& stream) {
+  const std::lock_guard lock(mutex_);
+  const auto found = in_use_.find(block);
+  require(found != in_use_.end(), "record_use() of memory that this allocator has not handed out");
+  Block& used = found->second;
+  if (kind_ == Kind::kDevice && used.stream == stream.handle()) return;  // its order protects the block
+  Event event(stream.device());
+  event.record(stream);
+  used.uses.push_back(std::move(event));
+}
+
+void DeviceAllocator::release(std::byte* data) noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto found = in_use_.find(data);
+  if (found == in_use_.end()) return;
+  Block block = std::move(found->second);
+  in_use_.erase(found);
+  statistics_.bytes_in_use -= block.bytes;
+  if (!is_caching_) return give_back_to_cuda(block);
+  statistics_.bytes_cached += block.bytes;
+  block.uses.empty() ? keep(std::move(block)) : waiting_.push_back(std::move(block));
+}
+
+void DeviceAllocator::keep(Block block) { free_[{block.stream, block.bytes}].push_back(block.data); }
+
+void DeviceAllocator::keep_what_is_over() {
+  const auto is_free = [](const Block& block) {
+    return std::ranges::all_of(block.uses, [](const Event& event) { return event.is_over(); });
+  };
+  const auto waiting = std::ranges::stable_partition(waiting_, std::not_fn(is_free));
+  for (Block& block : waiting) keep(std::move(block));
+  waiting_.erase(waiting.begin(), waiting.end());
+}
+
+void DeviceAllocator::give_back_to_cuda(const Block& block) noexcept {
+  try {
+    for (const Event& event : block.uses) event.synchronize();
+  } catch (const CudaError& error) {
+    cuda_log(error.status(), "waiting for what uses freed memory");
+  }
+  // Both calls wait until the device is done with the memory.
+  cuda_log(kind_ == Kind::kDevice ? cudaFree(block.data) : cudaFreeHost(block.data), "freeing memory");
+}
+
+AllocatorStatistics DeviceAllocator::statistics() const {
+  const std::lock_guard lock(mutex_);
+  return statistics_;
+}
+
+void DeviceAllocator::reset_peak() {
+  const std::lock_guard lock(mutex_);
+  statistics_.peak_bytes_in_use = statistics_.bytes_in_use;
+}
+
+void DeviceAllocator::release_cached() {
+  const std::lock_guard lock(mutex_);
+  make_current(device_);
+  keep_what_is_over();
+  release_cached_blocks();
+}
+
+void DeviceAllocator::release_cached_blocks() {
+  for (auto& [key, blocks] : free_) {
+    if (key.second < kLargeBytes) continue;  // part of a chunk
+    for (std::byte* const block : blocks) give_back_to_cuda({block, key.second, key.first});
+    statistics_.bytes_cached -= key.second * blocks.size();
+    blocks.clear();
+  }
+}
+
+}  // namespace lockstep
