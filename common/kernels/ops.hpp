@@ -10,6 +10,9 @@
 ///   of a product is bfloat16 too, and everything else (other parameters, gradients of parameters, statistics, losses)
 ///   is float32: accumulation_dtype(). Arithmetic is float32; a result is rounded once, when it is stored.
 /// - A shape, type or device that does not fit is a ContractError that names the operation and the shapes.
+/// - Tensors of one call are on one device. There operations join the stream that is current for the thread and return
+///   before they are done; those that return a number block until it is there. float64 is for the CPU only. A token or
+///   target that is out of range in device memory is a ContractError of the next operation that returns a number.
 /// - Results repeat bit for bit for one build, machine and number of threads. All operations but those built on
 ///   oneDNN's or Eigen's matrix products also do not depend on the number of threads: work is divided into blocks of
 ///   fixed size and partial sums are added in block order.

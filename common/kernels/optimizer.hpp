@@ -1,7 +1,8 @@
 #pragma once
 /// @file
 /// Parameter updates in one pass over memory. Common rules: kernels/ops.hpp. Formulas and the order of rounding are
-/// those of PyTorch's torch.optim (1.13), so that a step agrees to float32 rounding.
+/// those of PyTorch's torch.optim (1.13), so that a step agrees to float32 rounding. What takes spans works in host
+/// memory; what takes tensors works where they are.
 #include <cstdint>
 #include <span>
 
@@ -21,6 +22,9 @@ namespace lockstep::kernels {
 void sgd_step(std::span<float> parameter, std::span<float> velocity, std::span<const float> gradient,
               const SgdOptions& options);
 
+/// The same for float32 tensors, [N] each. @param velocity  Undefined without momentum.
+void sgd_step(const Tensor& parameter, const Tensor& velocity, const Tensor& gradient, const SgdOptions& options);
+
 /// One step of Adam or AdamW.
 ///
 /// @param parameter      [N], in place.
@@ -33,13 +37,23 @@ void sgd_step(std::span<float> parameter, std::span<float> velocity, std::span<c
 void adam_step(std::span<float> parameter, std::span<float> first_moment, std::span<float> second_moment,
                std::span<const float> gradient, const AdamOptions& options);
 
+/// The same for float32 tensors, [N] each.
+void adam_step(const Tensor& parameter, const Tensor& first_moment, const Tensor& second_moment, const Tensor& gradient,
+               const AdamOptions& options);
+
 /// The sum of squares in double precision; does not depend on the number of threads.
 [[nodiscard]] double squared_norm(std::span<const float> values);
+
+/// The same over all elements of float32 tensors on one device, tensor by tensor; blocks the host until it is there.
+[[nodiscard]] double squared_norm(std::span<const Tensor> tensors);
 
 /// values[i] *= factor.
 void scale(std::span<float> values, double factor);
 
 /// Whether no element is NaN or infinite.
 [[nodiscard]] bool is_finite(std::span<const float> values);
+
+/// The same of a float32 tensor; blocks the host until it is known.
+[[nodiscard]] bool is_finite(const Tensor& values);
 
 }  // namespace lockstep::kernels

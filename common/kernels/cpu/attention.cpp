@@ -1,5 +1,3 @@
-#include "kernels/attention.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -7,6 +5,7 @@
 #include "kernels/cpu/bfloat16.hpp"
 #include "kernels/cpu/check.hpp"
 #include "kernels/cpu/dropout_factors.hpp"
+#include "kernels/cpu/ops.hpp"
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/cpu/tile_product.hpp"
 
@@ -16,7 +15,7 @@
 //
 // Letters: T positions, D channels of a head; Tp and Dp padded to whole vectors. i: query, j: key.
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::cpu {
 
 namespace {
 
@@ -315,4 +314,4 @@ void causal_attention_backward(const Tensor& qkv_gradient, const Tensor& out_gra
   });
 }
 
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::cpu

@@ -1,13 +1,11 @@
-#include "kernels/dropout.hpp"
-
 #include <array>
 
 #include "kernels/cpu/bfloat16.hpp"
 #include "kernels/cpu/dropout_factors.hpp"
+#include "kernels/cpu/ops.hpp"
 #include "kernels/cpu/parallel.hpp"
-#include "kernels/elementwise.hpp"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::cpu {
 
 namespace {
 
@@ -33,10 +31,6 @@ void for_each_factor(const Tensor& tensor, const DropoutMask& mask, const Body& 
 }
 
 }  // namespace
-
-std::uint64_t dropout_key(std::uint64_t seed, std::int64_t step, std::uint64_t layer) noexcept {
-  return mix64(mix64(seed, static_cast<std::uint64_t>(step)), layer);
-}
 
 void dropout_forward(const Tensor& out, const Tensor& input, const DropoutMask& mask, const Tensor& residual) {
   require_like("dropout_forward", "input", input, out);
@@ -69,4 +63,4 @@ void dropout_backward(const Tensor& input_gradient, Write write, const Tensor& o
   dropout_forward(input_gradient, out_gradient, mask);
 }
 
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::cpu

@@ -93,12 +93,4 @@ template <typename T>
   return factors == T{0} ? Vector<T>{} : values * factors;
 }
 
-/// @throws ContractError  The mask does not fit a tensor of `samples` samples.
-inline void require_mask(std::string_view operation, const DropoutMask& mask, std::int64_t samples) {
-  if (!mask.is_active()) return;
-  require(mask.probability < 1.0F, operation, ": dropout probability ", mask.probability, " is not below 1");
-  require(static_cast<std::int64_t>(mask.sample_ids.size()) == samples, operation, ": ", mask.sample_ids.size(),
-          " sample ids for ", samples, " samples");
-}
-
 }  // namespace lockstep::kernels

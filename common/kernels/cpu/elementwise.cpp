@@ -1,12 +1,11 @@
-#include "kernels/elementwise.hpp"
-
 #include <cstring>
 
 #include "kernels/cpu/bfloat16.hpp"
 #include "kernels/cpu/check.hpp"
+#include "kernels/cpu/ops.hpp"
 #include "kernels/cpu/parallel.hpp"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::cpu {
 
 namespace {
 
@@ -148,4 +147,4 @@ void relu_backward(const Tensor& input_gradient, Write write, const Tensor& out_
   });
 }
 
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::cpu

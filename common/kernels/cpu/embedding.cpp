@@ -1,10 +1,9 @@
-#include "kernels/embedding.hpp"
-
 #include "kernels/cpu/bfloat16.hpp"
 #include "kernels/cpu/check.hpp"
+#include "kernels/cpu/ops.hpp"
 #include "kernels/cpu/parallel.hpp"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::cpu {
 
 namespace {
 
@@ -108,4 +107,4 @@ void embedding_position_gradient(const Tensor& position_gradient, Write write, c
   });
 }
 
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::cpu

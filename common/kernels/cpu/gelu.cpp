@@ -3,10 +3,10 @@
 
 #include "kernels/cpu/bfloat16.hpp"
 #include "kernels/cpu/check.hpp"
+#include "kernels/cpu/ops.hpp"
 #include "kernels/cpu/parallel.hpp"
-#include "kernels/elementwise.hpp"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::cpu {
 
 namespace {
 
@@ -83,4 +83,4 @@ void gelu_backward(const Tensor& input_gradient, Write write, const Tensor& out_
   });
 }
 
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::cpu

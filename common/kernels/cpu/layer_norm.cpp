@@ -1,13 +1,12 @@
-#include "kernels/layer_norm.hpp"
-
 #include <cmath>
 
 #include "kernels/cpu/bfloat16.hpp"
 #include "kernels/cpu/check.hpp"
 #include "kernels/cpu/column_sums.hpp"
+#include "kernels/cpu/ops.hpp"
 #include "kernels/cpu/parallel.hpp"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::cpu {
 
 namespace {
 
@@ -118,12 +117,6 @@ struct Backward {
 
 }  // namespace
 
-LayerNormStatistics LayerNormStatistics::for_rows_of(const Tensor& input) {
-  const Shape shape{rows_of(input)};
-  const DType dtype = accumulation_dtype(input.dtype());
-  return {Tensor::empty(shape, dtype, input.device()), Tensor::empty(shape, dtype, input.device())};
-}
-
 void layer_norm_forward(const Tensor& out, const LayerNormStatistics& statistics, const Tensor& input,
                         const Tensor& gain, const Tensor& bias, double epsilon) {
   on_device_and_storage_type("layer_norm_forward", out, [&](auto zero) {
@@ -181,4 +174,4 @@ void layer_norm_backward(const Tensor& input_gradient, const Tensor& out_gradien
   });
 }
 
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::cpu

@@ -1,5 +1,3 @@
-#include "kernels/loss.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -7,10 +5,10 @@
 
 #include "kernels/cpu/bfloat16.hpp"
 #include "kernels/cpu/check.hpp"
+#include "kernels/cpu/ops.hpp"
 #include "kernels/cpu/parallel.hpp"
-#include "kernels/matmul.hpp"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::cpu {
 
 namespace {
 
@@ -79,15 +77,6 @@ T row_loss(S* row, std::int64_t vocabulary, std::int32_t target, double gradient
   return static_cast<T>(std::log(total) + (static_cast<double>(largest) - target_logit));
 }
 
-void require_targets(std::string_view operation, const Tensor& targets, std::int64_t rows, std::int64_t vocabulary) {
-  require_count(operation, "targets", targets, rows, DType::kInt32);
-  const std::span<const std::int32_t> ids = targets.span<std::int32_t>();
-  for (std::size_t row = 0; row < ids.size(); ++row) {
-    require(ids[row] == kIgnoredTarget || (ids[row] >= 0 && ids[row] < vocabulary), operation, ": target ", ids[row],
-            " of row ", row, " is not in [0, ", vocabulary, ")");
-  }
-}
-
 template <bool kGradient>
 void row_losses(std::string_view operation, const Tensor& losses, const Tensor& logits, const Tensor& targets,
                 double gradient_scale) {
@@ -106,12 +95,16 @@ void row_losses(std::string_view operation, const Tensor& losses, const Tensor& 
   });
 }
 
-/// A view of rows [begin, end) of `tensor` seen as a matrix.
-Tensor matrix_rows(const Tensor& tensor, std::int64_t begin, std::int64_t end) {
-  return tensor.reshape({rows_of(tensor), columns_of(tensor)}).rows(begin, end);
-}
-
 }  // namespace
+
+void require_targets(std::string_view operation, const Tensor& targets, std::int64_t rows, std::int64_t vocabulary) {
+  require_count(operation, "targets", targets, rows, DType::kInt32);
+  const std::span<const std::int32_t> ids = targets.span<std::int32_t>();
+  for (std::size_t row = 0; row < ids.size(); ++row) {
+    require(ids[row] == kIgnoredTarget || (ids[row] >= 0 && ids[row] < vocabulary), operation, ": target ", ids[row],
+            " of row ", row, " is not in [0, ", vocabulary, ")");
+  }
+}
 
 void softmax_cross_entropy(const Tensor& losses, const Tensor& logits, const Tensor& targets, double gradient_scale) {
   row_losses<true>("softmax_cross_entropy", losses, logits, targets, gradient_scale);
@@ -119,40 +112,6 @@ void softmax_cross_entropy(const Tensor& losses, const Tensor& logits, const Ten
 
 void cross_entropy_loss(const Tensor& losses, const Tensor& logits, const Tensor& targets) {
   row_losses<false>("cross_entropy_loss", losses, logits, targets, 0.0);
-}
-
-void linear_cross_entropy(const Tensor& losses, const Tensor& input_gradient, const Tensor& weight_gradient,
-                          Write weight_write, const Tensor& input, const Tensor& weight, const Tensor& targets,
-                          double gradient_scale) {
-  require(input_gradient.is_defined() == weight_gradient.is_defined(),
-          "linear_cross_entropy: give both gradients or none");
-  constexpr std::int64_t kScratchBytes = 128 << 20, kRowMultiple = 64;
-  const std::int64_t rows = rows_of(input), vocabulary = rows_of(weight);
-  require_count("linear_cross_entropy", "losses", losses, rows, accumulation_dtype(input.dtype()));
-  require_targets("linear_cross_entropy", targets, rows, vocabulary);
-  const std::int64_t row_bytes =
-      std::max<std::int64_t>(1, vocabulary) * static_cast<std::int64_t>(bytes_of(input.dtype()));
-  // Chunks of one size, as few as the scratch allows: a short one at the end would cost its products their speed.
-  const std::int64_t most_rows = std::max(kRowMultiple, kScratchBytes / row_bytes);
-  const std::int64_t chunk_count = std::max<std::int64_t>(1, (rows + most_rows - 1) / most_rows);
-  const std::int64_t chunk = (rows / chunk_count + kRowMultiple) / kRowMultiple * kRowMultiple;
-  const Tensor scratch = Tensor::empty({std::min(rows, chunk), vocabulary}, input.dtype(), input.device());
-  for (std::int64_t begin = 0; begin < rows; begin += chunk) {
-    const std::int64_t end = std::min(rows, begin + chunk);
-    const Tensor logits = scratch.rows(0, end - begin);    // [rows, V]
-    const Tensor hidden = matrix_rows(input, begin, end);  // [rows, C]
-    const Tensor chunk_losses = losses.reshape({rows}).rows(begin, end);
-    const Tensor chunk_targets = targets.reshape({rows}).rows(begin, end);
-    matmul(logits, hidden, Transpose::kNo, weight, Transpose::kYes);
-    if (!input_gradient.is_defined()) {
-      cross_entropy_loss(chunk_losses, logits, chunk_targets);
-      continue;
-    }
-    softmax_cross_entropy(chunk_losses, logits, chunk_targets, gradient_scale);
-    matmul(matrix_rows(input_gradient, begin, end), logits, Transpose::kNo, weight, Transpose::kNo);
-    matmul(weight_gradient, logits, Transpose::kYes, hidden, Transpose::kNo, begin == 0 ? weight_write : Write::kAdd);
-  }
-  if (rows == 0 && weight_gradient.is_defined() && weight_write == Write::kOverwrite) weight_gradient.fill_zero();
 }
 
 double mean_squared_error(const Tensor& prediction_gradient, const Tensor& prediction, const Tensor& target,
@@ -176,4 +135,4 @@ double mean_squared_error(const Tensor& prediction_gradient, const Tensor& predi
   return total / static_cast<double>(prediction.count());
 }
 
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::cpu

@@ -1,14 +1,11 @@
-#include "kernels/matmul.hpp"
-
 #include "kernels/cpu/check.hpp"
 #include "kernels/cpu/column_sums.hpp"
 #include "kernels/cpu/gemm.hpp"
+#include "kernels/cpu/ops.hpp"
 
-namespace lockstep::kernels {
+namespace lockstep::kernels::cpu {
 
 namespace {
-
-Transpose flipped(Transpose transpose) { return transpose == Transpose::kNo ? Transpose::kYes : Transpose::kNo; }
 
 /// Calls body(In{}, Out{}) with the element types of a product's operands and result.
 template <typename Body>
@@ -55,7 +52,7 @@ void matmul(const Tensor& out, const Tensor& a, Transpose a_transpose, const Ten
 
 void linear_forward(const Tensor& out, const Tensor& input, const Tensor& weight, Transpose weight_transpose,
                     const Tensor& bias) {
-  if (!bias.is_defined()) return matmul(out, input, Transpose::kNo, weight, weight_transpose);
+  if (!bias.is_defined()) return matmul(out, input, Transpose::kNo, weight, weight_transpose, Write::kOverwrite);
   on_product_types("linear_forward", out, input, [&](auto in, auto result) {
     using In = decltype(in);
     using Out = decltype(result);
@@ -78,20 +75,6 @@ void linear_forward(const Tensor& out, const Tensor& input, const Tensor& weight
   });
 }
 
-void linear_input_gradient(const Tensor& input_gradient, Write write, const Tensor& out_gradient, const Tensor& weight,
-                           Transpose weight_transpose) {
-  matmul(input_gradient, out_gradient, Transpose::kNo, weight, flipped(weight_transpose), write);
-}
-
-void linear_weight_gradient(const Tensor& weight_gradient, Write write, const Tensor& input, const Tensor& out_gradient,
-                            Transpose weight_transpose) {
-  if (weight_transpose == Transpose::kNo) {
-    matmul(weight_gradient, input, Transpose::kYes, out_gradient, Transpose::kNo, write);
-  } else {
-    matmul(weight_gradient, out_gradient, Transpose::kYes, input, Transpose::kNo, write);
-  }
-}
-
 void bias_gradient(const Tensor& bias_gradient, Write write, const Tensor& out_gradient) {
   on_device_and_storage_type("bias_gradient", out_gradient, [&](auto zero) {
     using S = decltype(zero);
@@ -110,4 +93,4 @@ void bias_gradient(const Tensor& bias_gradient, Write write, const Tensor& out_g
   });
 }
 
-}  // namespace lockstep::kernels
+}  // namespace lockstep::kernels::cpu

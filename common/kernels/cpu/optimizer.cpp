@@ -6,9 +6,9 @@
 #include "base/error.hpp"
 #include "kernels/cpu/block_sums.hpp"
 #include "kernels/cpu/check.hpp"
+#include "kernels/cpu/ops.hpp"
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/cpu/simd.hpp"
-#include "kernels/loss.hpp"
 
 namespace lockstep::kernels {
 
@@ -100,19 +100,6 @@ double squared_norm(std::span<const float> values) {
   });
 }
 
-double sum(const Tensor& values) {
-  double total = 0;
-  on_device_and_type("sum", values, [&](auto zero) {
-    const auto* const from = data_of<decltype(zero)>(values);
-    total = block_sum(values.count(), [=](std::int64_t begin, std::int64_t end) {
-      double part = 0;
-      for (std::int64_t i = begin; i < end; ++i) part += static_cast<double>(from[i]);
-      return part;
-    });
-  });
-  return total;
-}
-
 void scale(std::span<float> values, double factor) {
   float* const to = values.data();
   const auto rounded = static_cast<float>(factor);
@@ -133,5 +120,22 @@ bool is_finite(std::span<const float> values) {
            return static_cast<double>(bad);
          }) == 0.0;
 }
+
+namespace cpu {
+
+double sum(const Tensor& values) {
+  double total = 0;
+  on_device_and_type("sum", values, [&](auto zero) {
+    const auto* const from = data_of<decltype(zero)>(values);
+    total = block_sum(values.count(), [=](std::int64_t begin, std::int64_t end) {
+      double part = 0;
+      for (std::int64_t i = begin; i < end; ++i) part += static_cast<double>(from[i]);
+      return part;
+    });
+  });
+  return total;
+}
+
+}  // namespace cpu
 
 }  // namespace lockstep::kernels

@@ -1,0 +1,46 @@
+#pragma once
+/// @file
+/// Sizes of tensors as operations see them, and checks of arguments, for every device. Private to the module.
+#include <cstdint>
+#include <string_view>
+
+#include "base/error.hpp"
+#include "kernels/types.hpp"
+#include "tensor/tensor.hpp"
+
+namespace lockstep::kernels {
+
+/// Size of the last dimension; 1 for a scalar.
+[[nodiscard]] inline std::int64_t columns_of(const Tensor& tensor) {
+  return tensor.shape().rank() == 0 ? 1 : tensor.shape()[-1];
+}
+
+/// Product of all dimensions but the last.
+[[nodiscard]] inline std::int64_t rows_of(const Tensor& tensor) {
+  std::int64_t rows = 1;
+  for (int axis = 0; axis + 1 < tensor.shape().rank(); ++axis) rows *= tensor.shape()[axis];
+  return rows;
+}
+
+/// @throws ContractError  Another dtype or number of elements than `like`, or undefined.
+inline void require_like(std::string_view operation, std::string_view what, const Tensor& tensor, const Tensor& like) {
+  require(tensor.is_defined() && tensor.dtype() == like.dtype() && tensor.count() == like.count(), operation, ": ",
+          what, " is ", tensor.dtype(), " ", tensor.shape(), " but must match ", like.dtype(), " ", like.shape());
+}
+
+/// @throws ContractError  Not `count` elements of `like`'s dtype.
+inline void require_count(std::string_view operation, std::string_view what, const Tensor& tensor, std::int64_t count,
+                          DType dtype) {
+  require(tensor.is_defined() && tensor.dtype() == dtype && tensor.count() == count, operation, ": ", what, " is ",
+          tensor.dtype(), " ", tensor.shape(), " but must hold ", count, " elements of ", dtype);
+}
+
+/// @throws ContractError  The mask does not fit a tensor of `samples` samples.
+inline void require_mask(std::string_view operation, const DropoutMask& mask, std::int64_t samples) {
+  if (!mask.is_active()) return;
+  require(mask.probability < 1.0F, operation, ": dropout probability ", mask.probability, " is not below 1");
+  require(static_cast<std::int64_t>(mask.sample_ids.size()) == samples, operation, ": ", mask.sample_ids.size(),
+          " sample ids for ", samples, " samples");
+}
+
+}  // namespace lockstep::kernels

@@ -1,0 +1,64 @@
+#pragma once
+/// @file
+/// How an operation reaches the kernels of a device. Private to the module.
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "kernels/check.hpp"
+#include "kernels/device_ops.hpp"
+#include "tensor/tensor.hpp"
+
+namespace lockstep::kernels {
+
+/// @throws ContractError  Always: `other` is not where `first` is.
+[[noreturn]] void throw_device_mismatch(std::string_view operation, const Tensor& first, const Tensor& other);
+
+/// Whether an operation runs on the CPU: where its tensors are. Undefined ones count for nothing.
+/// @throws ContractError  They are on different devices.
+template <typename... Tensors>
+[[nodiscard]] bool is_on_cpu(std::string_view operation, const Tensor& first, const Tensors&... others) {
+  [[maybe_unused]] const auto check = [&](const Tensor& other) {
+    if (other.is_defined() && other.device() != first.device()) throw_device_mismatch(operation, first, other);
+  };
+  (check(others), ...);
+  return first.device().is_cpu();
+}
+
+/// One operation on a device: its context, its scratch memory, and the numbers that come back.
+class DeviceCall final : private DeviceScratch {
+ public:
+  /// @param operation  Its name, for messages. @param tensor  One that it works on.
+  /// @throws ContractError     float64, which devices leave to the CPU.
+  /// @throws UnavailableError  The build has no kernels for the device.
+  DeviceCall(std::string_view operation, const Tensor& tensor);
+
+  /// The device's operations.
+  [[nodiscard]] const DeviceOps& ops() const noexcept { return *ops_; }
+  /// For one of ops().
+  [[nodiscard]] const DeviceContext& context() const noexcept { return context_; }
+
+  /// The mask with its sample ids in device memory. @throws ContractError  It does not fit `samples` samples.
+  [[nodiscard]] DeviceDropout dropout(const DropoutMask& mask, std::int64_t samples);
+  /// Room for `count` numbers that an operation is to write.
+  [[nodiscard]] double* results(std::size_t count);
+  /// What was written to results(), once the stream has come past it: blocks the host.
+  /// @throws ContractError  An operation since the last read was given a token or target out of range.
+  [[nodiscard]] std::vector<double> read_results();
+
+ private:
+  void* take_bytes(std::size_t bytes) override;
+
+  std::string_view operation_;
+  Device device_;
+  const DeviceOps* ops_;
+  DeviceContext context_;
+  std::vector<std::shared_ptr<Storage>> scratch_;
+  double* results_ = nullptr;
+  std::size_t result_count_ = 0;
+};
+
+/// A tensor as a device's operations see it.
+[[nodiscard]] DeviceArray array_of(const Tensor& tensor);
+
+}  // namespace lockstep::kernels
