@@ -1,11 +1,11 @@
 #include "device/device_allocator.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <functional>
 
 #include "base/environment.hpp"
 #include "base/error.hpp"
-#include "device/caching_allocator.hpp"
 #include "device/cuda_check.hpp"
 
 namespace lockstep {
@@ -27,7 +27,8 @@ DeviceAllocator::DeviceAllocator(Device device, Kind kind)
 
 std::size_t DeviceAllocator::block_bytes(std::size_t bytes) const noexcept {
   if (!is_caching_) return std::max<std::size_t>(bytes, 1);
-  return round_up(CachingAllocator::class_bytes(bytes), kAlignment);
+  if (bytes <= kAlignment) return kAlignment;
+  return round_up(bytes, std::max(std::bit_floor(bytes) / 8, kAlignment));  // eight classes to a power of two
 }
 
 std::byte* DeviceAllocator::allocate(std::size_t bytes, const Stream& stream) {

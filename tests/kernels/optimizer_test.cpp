@@ -78,7 +78,7 @@ TEST_CASE("the squared norm is exact to double precision", "[kernels]") {
   double expected = 0;
   for (const double value : values_of(x)) expected += value * value;
   CHECK(std::abs(squared_norm(x.span<float>()) / expected - 1) < 1e-12);
-  CHECK(squared_norm({}) == 0);
+  CHECK(squared_norm(std::span<const float>()) == 0);
 }
 
 TEST_CASE("scale multiplies and is_finite finds one bad element", "[kernels]") {

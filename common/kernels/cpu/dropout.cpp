@@ -58,9 +58,4 @@ void dropout_forward(const Tensor& out, const Tensor& input, const DropoutMask& 
   });
 }
 
-void dropout_backward(const Tensor& input_gradient, Write write, const Tensor& out_gradient, const DropoutMask& mask) {
-  if (write == Write::kAdd) return dropout_forward(input_gradient, out_gradient, mask, input_gradient);
-  dropout_forward(input_gradient, out_gradient, mask);
-}
-
 }  // namespace lockstep::kernels::cpu

@@ -52,7 +52,7 @@ void matmul(const Tensor& out, const Tensor& a, Transpose a_transpose, const Ten
 
 void linear_forward(const Tensor& out, const Tensor& input, const Tensor& weight, Transpose weight_transpose,
                     const Tensor& bias) {
-  if (!bias.is_defined()) return matmul(out, input, Transpose::kNo, weight, weight_transpose, Write::kOverwrite);
+  if (!bias.is_defined()) return cpu::matmul(out, input, Transpose::kNo, weight, weight_transpose, Write::kOverwrite);
   on_product_types("linear_forward", out, input, [&](auto in, auto result) {
     using In = decltype(in);
     using Out = decltype(result);

@@ -19,8 +19,7 @@ void gelu_forward(const Tensor& out, const Tensor& input);
 void gelu_backward_again(const Tensor& out, const Tensor& gradient, const Tensor& input);
 void gelu_backward(const Tensor& input_gradient, Write write, const Tensor& out_gradient, const Tensor& input);
 
-void dropout_forward(const Tensor& out, const Tensor& input, const DropoutMask& mask, const Tensor& residual = {});
-void dropout_backward(const Tensor& input_gradient, Write write, const Tensor& out_gradient, const DropoutMask& mask);
+void dropout_forward(const Tensor& out, const Tensor& input, const DropoutMask& mask, const Tensor& residual);
 
 void embedding_forward(const Tensor& out, const Tensor& tokens, const Tensor& token_table,
                        const Tensor& position_table);
