@@ -67,7 +67,8 @@ std::vector<std::int32_t> generate_tokens(const nn::Gpt& model, std::vector<std:
     const std::span<const std::int32_t> window = std::span(tokens).last(seen);
     const Tensor inputs = Tensor::from(window, {1, static_cast<std::int64_t>(seen)});   // [1, T]
     const autograd::Variable logits = model.logits(inputs, nn::Gpt::Positions::kLast);  // [1, V]
-    const std::span<const float> scores = logits.value().span<float>();
+    const Tensor on_host = logits.value().to(Device{});
+    const std::span<const float> scores = on_host.span<float>();
     tokens.push_back(draw_token(scores.first(drawn_ids), options, uniform_at(options.seed, tokens.size())));
   }
   return tokens;

@@ -22,14 +22,11 @@ std::vector<std::size_t> reverse_order(std::size_t count) {
 }
 
 bool is_finite(const Tensor& tensor) {
-  if (tensor.dtype() == DType::kFloat32) return kernels::is_finite(tensor.span<float>());
+  if (tensor.dtype() == DType::kFloat32) return kernels::is_finite(tensor);
   return std::ranges::all_of(tensor.span<double>(), [](double value) { return std::isfinite(value); });
 }
 
-void scale(const Tensor& tensor, double factor) {
-  if (tensor.dtype() == DType::kFloat32) return kernels::scale(tensor.span<float>(), factor);
-  for (double& value : tensor.span<double>()) value *= factor;
-}
+void scale(const Tensor& tensor, double factor) { kernels::scale(tensor, factor); }
 
 void write_zeros(const autograd::Variable& parameter) { parameter.begin_gradient_write().first.fill_zero(); }
 

@@ -21,7 +21,7 @@ std::int64_t hash_of(const void* data, std::size_t bytes) {
 std::vector<std::int64_t> hashes_of(std::span<const nn::NamedParameter> parameters) {
   std::vector<std::int64_t> hashes;
   for (const nn::NamedParameter& named : parameters) {
-    const Tensor& value = named.parameter.value();
+    const Tensor value = named.parameter.value().to(Device{});
     hashes.push_back(hash_of(value.data(), static_cast<std::size_t>(value.bytes())));
   }
   return hashes;

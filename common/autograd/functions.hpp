@@ -3,6 +3,7 @@
 /// The differentiable operations. Shapes: B batch, T positions, C channels, H heads, V vocabulary; "..." are leading
 /// dimensions that are kept. Values are float32, or float64 for gradient checks; all of one call have one dtype. Under
 /// Autocast (autograd/autocast.hpp) activations are bfloat16; norm parameters, biases and losses stay float32.
+/// Variables of one call are on one device; tokens and targets may be in host memory wherever the model is, losses are.
 /// Wrong shapes and types are ContractErrors. A variable taken by value and moved in lends its memory to the result
 /// where nobody else holds it.
 #include <cstdint>

@@ -29,14 +29,18 @@ void multiply_by(const Tensor& gradient, const Tensor& d_loss) {
   if (factor != 1.0) kernels::scale(gradient, factor);
 }
 
-// The mean over the rows that have a target, as in PyTorch.
+// The mean over the rows that have a target, as in PyTorch. The loss is a number on the host, wherever the model is:
+// who trains reads it in every step.
 struct RowLosses {
-  Tensor losses;  // [R]
-  double scale;   // 1 / number of rows with a target
+  Tensor losses;   // [R]
+  Tensor targets;  // [R], where the logits are
+  double scale;    // 1 / number of rows with a target
 
-  RowLosses(const Tensor& targets, DType dtype)
-      : losses(Tensor::empty({targets.count()}, kernels::accumulation_dtype(dtype), targets.device())) {
-    const auto ids = targets.span<std::int32_t>();
+  RowLosses(const Tensor& given, const Tensor& logits)
+      : losses(Tensor::empty({given.count()}, kernels::accumulation_dtype(logits.dtype()), logits.device())),
+        targets(given.to(logits.device())) {
+    const Tensor on_host = given.to(Device{});
+    const auto ids = on_host.span<std::int32_t>();
     const auto counted =
         static_cast<std::int64_t>(ids.size()) - std::count(ids.begin(), ids.end(), kernels::kIgnoredTarget);
     scale = 1.0 / static_cast<double>(counted);
@@ -50,8 +54,8 @@ Variable whole_head_cross_entropy(const Variable& hidden, const Variable& table,
   const Tensor w = weight_for_product(table, x.dtype());                                        // [V, C]
   const Tensor logits = Tensor::empty({targets.count(), w.shape()[0]}, x.dtype(), x.device());  // [R, V]
   kernels::linear_forward(logits, x, w, kernels::Transpose::kYes, Tensor());
-  const RowLosses rows(targets, x.dtype());
-  kernels::softmax_cross_entropy(rows.losses, logits, targets, rows.scale);
+  const RowLosses rows(targets, x);
+  kernels::softmax_cross_entropy(rows.losses, logits, rows.targets, rows.scale);
 
   return record(rows.mean(), {hidden, table},
                 [hidden, table = table.without_value(), w, d_logits = logits](const Tensor& d_loss) {
@@ -69,7 +73,7 @@ Variable whole_head_cross_entropy(const Variable& hidden, const Variable& table,
 
 // The head and loss some rows at a time: gradients are made in forward, backward hands them on.
 Variable sliced_head_cross_entropy(const Variable& hidden, const Variable& table, const Tensor& targets) {
-  const RowLosses rows(targets, hidden.value().dtype());
+  const RowLosses rows(targets, hidden.value());
   const auto borrow = [](const Variable& variable) {
     return variable.requires_grad() ? borrow_gradient(variable)
                                     : std::make_shared<GradientLoan>(GradientLoan{empty_like(variable.value())});
@@ -77,7 +81,8 @@ Variable sliced_head_cross_entropy(const Variable& hidden, const Variable& table
   const auto d_hidden = borrow(hidden);  // [..., C]
   const auto d_table = borrow(table);    // [V, C]
   kernels::linear_cross_entropy(rows.losses, d_hidden->tensor, d_table->tensor, kernels::Write::kOverwrite,
-                                hidden.value(), weight_for_product(table, hidden.value().dtype()), targets, rows.scale);
+                                hidden.value(), weight_for_product(table, hidden.value().dtype()), rows.targets,
+                                rows.scale);
 
   return record(
       rows.mean(), {hidden, table},
@@ -95,7 +100,7 @@ Variable mse_loss(const Variable& given, const Tensor& target) {
   const Variable prediction = cast(given, kernels::accumulation_dtype(given.value().dtype()));
   const Tensor& value = prediction.value();
   Tensor gradient = will_record({prediction}) ? empty_like(value) : Tensor();
-  const double loss = kernels::mean_squared_error(gradient, value, target);
+  const double loss = kernels::mean_squared_error(gradient, value, target.to(value.device()));
   return record(make_scalar(loss, value.dtype()), {prediction},
                 [prediction = prediction.without_value(), gradient](const Tensor& d_loss) mutable {
                   multiply_by(gradient, d_loss);
@@ -104,13 +109,13 @@ Variable mse_loss(const Variable& given, const Tensor& target) {
 }
 
 Variable cross_entropy(const Variable& logits, const Tensor& targets) {
-  const RowLosses rows(targets, logits.value().dtype());
+  const RowLosses rows(targets, logits.value());
   if (!will_record({logits})) {
-    kernels::cross_entropy_loss(rows.losses, logits.value(), targets);
+    kernels::cross_entropy_loss(rows.losses, logits.value(), rows.targets);
     return Variable(rows.mean());
   }
   Tensor gradient = logits.node()->is_parameter ? logits.value().clone() : logits.value();  // [..., V]
-  kernels::softmax_cross_entropy(rows.losses, gradient, targets, rows.scale);
+  kernels::softmax_cross_entropy(rows.losses, gradient, rows.targets, rows.scale);
   return record(rows.mean(), {logits}, [logits = logits.without_value(), gradient](const Tensor& d_loss) mutable {
     multiply_by(gradient, d_loss);
     logits.accumulate_gradient(std::move(gradient));
@@ -120,9 +125,9 @@ Variable cross_entropy(const Variable& logits, const Tensor& targets) {
 Variable head_cross_entropy(const Variable& given, const Variable& table, const Tensor& targets) {
   const Variable hidden = product_operand(given);
   if (!will_record({hidden, table})) {
-    const RowLosses rows(targets, hidden.value().dtype());
+    const RowLosses rows(targets, hidden.value());
     kernels::linear_cross_entropy(rows.losses, Tensor(), Tensor(), kernels::Write::kOverwrite, hidden.value(),
-                                  weight_for_product(table, hidden.value().dtype()), targets, rows.scale);
+                                  weight_for_product(table, hidden.value().dtype()), rows.targets, rows.scale);
     return Variable(rows.mean());
   }
   const std::int64_t logits_bytes =

@@ -101,9 +101,9 @@ bool is_recorded(std::span<const Variable> inputs) {
 }
 
 Tensor make_seed(const Node& node, double seed) {
-  if (node.dtype == DType::kFloat64) return Tensor::from<double>(std::span(&seed, 1), node.shape);
+  if (node.dtype == DType::kFloat64) return Tensor::from<double>(std::span(&seed, 1), node.shape, node.device);
   const auto rounded = static_cast<float>(seed);
-  return Tensor::from<float>(std::span(&rounded, 1), node.shape);
+  return Tensor::from<float>(std::span(&rounded, 1), node.shape, node.device);
 }
 
 }  // namespace

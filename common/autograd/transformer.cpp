@@ -78,9 +78,10 @@ ResidualNorm add_layer_norm(const Variable& input, Variable branch, const Variab
   return {std::move(total), std::move(normalized)};
 }
 
-Variable embedding(const Tensor& tokens, const Variable& token_table, const Variable& position_table) {
-  require(tokens.shape().rank() == 2, "autograd: embedding needs tokens [B, T], not ", tokens.shape());
-  const Tensor& table = token_table.value();  // [V, C]
+Variable embedding(const Tensor& given, const Variable& token_table, const Variable& position_table) {
+  require(given.shape().rank() == 2, "autograd: embedding needs tokens [B, T], not ", given.shape());
+  const Tensor& table = token_table.value();       // [V, C]
+  const Tensor tokens = given.to(table.device());  // [B, T]
   Tensor output = Tensor::empty({tokens.shape()[0], tokens.shape()[1], table.shape()[-1]},
                                 activation_dtype(table.dtype()), table.device());  // [B, T, C]
   kernels::embedding_forward(output, tokens, table, position_table.is_defined() ? position_table.value() : Tensor());

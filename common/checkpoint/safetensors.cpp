@@ -184,8 +184,10 @@ void write_safetensors(const std::filesystem::path& path, std::span<const NamedT
   const std::uint64_t header_bytes = header.size();
   write_all(fd.get(), as_text(std::as_bytes(std::span(&header_bytes, 1))), path);
   write_all(fd.get(), header, path);
-  for (const auto& [name, tensor] : tensors)
-    write_all(fd.get(), {static_cast<const char*>(tensor.data()), static_cast<std::size_t>(tensor.bytes())}, path);
+  for (const auto& [name, tensor] : tensors) {
+    const Tensor on_host = tensor.to(Device{});
+    write_all(fd.get(), {static_cast<const char*>(on_host.data()), static_cast<std::size_t>(on_host.bytes())}, path);
+  }
   if (::fsync(fd.get()) != 0) throw IoError("fsync of " + path.string(), errno);
 }
 

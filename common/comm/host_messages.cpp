@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "comm/device_staging.hpp"
 #include "comm/host_process_group.hpp"
 #include "trace/recorder.hpp"
 
@@ -102,6 +103,7 @@ std::exception_ptr HostProcessGroup::run_messages(std::span<const Call> calls) n
   try {
     for (const Call& call : calls) {
       current = &call;
+      if (call.staging) call.staging->arrive();
       if (call.collective == Collective::kSend) send_segments(call, call.root, bytes_of(call.values));
     }
     for (const Call& call : calls) {
@@ -109,6 +111,9 @@ std::exception_ptr HostProcessGroup::run_messages(std::span<const Call> calls) n
       if (call.collective == Collective::kRecv) receive_segments(call, call.root, bytes_of(call.values));
     }
     flush(*current);
+    for (const Call& call : calls) {
+      if (call.staging) call.staging->send_back();
+    }
   } catch (...) {
     error = std::current_exception();
   }

@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "comm/device_staging.hpp"
 #include "trace/recorder.hpp"
 
 namespace lockstep::comm {
@@ -150,8 +151,10 @@ std::exception_ptr HostProcessGroup::run_one(const Call& call) noexcept {
   const auto begin_time = trace::Clock::now();
   std::exception_ptr error;
   try {
+    if (call.staging) call.staging->arrive();
     call.parts.empty() ? dispatch(call) : run_coalesced(call);
     if (world_size() > 1) transport_->flush(call.deadline);
+    if (call.staging) call.staging->send_back();
   } catch (...) {
     error = std::current_exception();
   }
@@ -221,7 +224,27 @@ std::shared_ptr<HostProcessGroup::Task> HostProcessGroup::unused_task() {
   return task;
 }
 
+// The copies to the host are issued at once, so that they overlap with what the caller issues next.
+void HostProcessGroup::stage(Call& call) {
+  const Buffer& any = call.parts.empty() ? call.values : call.parts.front();
+  const Device device = any.device.is_cpu() ? call.input.device : any.device;
+  if (device.is_cpu()) return;
+  if (!staging_streams_) staging_streams_ = std::make_shared<StagingStreams>(device);
+  require(staging_streams_->to_host.device() == device, "a group stages the memory of one device, ",
+          staging_streams_->to_host.device().name(), ", not of ", device.name());
+  const Stream& producer = call.stream != nullptr ? *call.stream : current_stream(device);
+  call.staging = std::make_shared<DeviceStaging>(staging_streams_);
+  using Content = DeviceStaging::Content;
+  const auto stage_one = [&](Buffer& buffer, Content content) {
+    if (!buffer.device.is_cpu()) call.staging->stage(buffer, producer, content);
+  };
+  stage_one(call.values, call.parts.empty() ? Content::kInOut : Content::kRoom);
+  stage_one(call.input, Content::kIn);
+  for (Buffer& part : call.parts) stage_one(part, Content::kInOut);
+}
+
 Work HostProcessGroup::do_issue(std::span<Call> calls, Launch launch) {
+  for (Call& call : calls) stage(call);
   std::shared_ptr<Task> task = unused_task();
   std::ranges::move(calls, std::back_inserter(task->calls));
   worker_->add(task, launch);

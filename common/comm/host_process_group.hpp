@@ -13,8 +13,10 @@
 
 namespace lockstep::comm {
 
-/// A ProcessGroup for host memory. A backend implements the blocking `run_*` calls over a Transport; this class queues
-/// them on a worker thread, so that collectives overlap with the caller's computation. With an empty queue
+struct StagingStreams;
+
+/// A ProcessGroup that works in host memory. A backend implements the blocking `run_*` calls over a Transport; this
+/// class queues them on a worker thread, so that collectives overlap with the caller's computation. With an empty queue
 /// Work::synchronize() runs the collective on the caller's thread, without allocating once a few calls have been made.
 ///
 /// A message is accepted only if it belongs to the same collective as the call that waits for it (Transport::receive).
@@ -78,6 +80,10 @@ class HostProcessGroup : public ProcessGroup {
   virtual void interrupt() noexcept;
 
   Work do_issue(std::span<Call> calls, Launch launch) final;
+  /// Device memory travels through pinned host memory: Work::wait() of such a call blocks the host as synchronize()
+  /// does.
+  [[nodiscard]] bool supports(Device) const noexcept final { return true; }
+  void stage(Call& call);
   void do_abort() noexcept final;
 
   // One issued call, or several between group_start() and group_end().
@@ -91,6 +97,7 @@ class HostProcessGroup : public ProcessGroup {
 
   struct Worker;
   struct Task;
+  std::shared_ptr<StagingStreams> staging_streams_;  // made by the first call on device memory
   std::shared_ptr<Task> unused_task();
   std::shared_ptr<Worker> worker_;
   std::vector<std::shared_ptr<Task>> tasks_;  // reused once their Work is gone

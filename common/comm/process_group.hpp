@@ -29,6 +29,8 @@ class Recorder;
 
 namespace lockstep::comm {
 
+class DeviceStaging;
+
 /// Who runs a collective on the CPU.
 enum class Launch {
   kAsync,     ///< The group's worker thread, from now on: the caller computes meanwhile.
@@ -38,7 +40,7 @@ enum class Launch {
 
 /// Options of one collective; `{}` is right for host memory.
 struct CollectiveOptions {
-  Stream* stream = nullptr;            ///< The stream that produced the data (device memory); null for the CPU.
+  Stream* stream = nullptr;            ///< That produced the data (device memory); null: the current one.
   std::optional<Deadline> deadline{};  ///< For the whole call; unset: the group's progress limit.
   Launch launch = Launch::kAsync;      ///< Only for the CPU; devices have streams.
 };
@@ -175,6 +177,7 @@ class ProcessGroup {
     int root = 0;                                  ///< Root, or peer.
     std::int64_t count = 0;                        ///< Elements that one rank contributes or gets: the fingerprint's.
     Stream* stream = nullptr;                      ///< Null for host memory.
+    std::shared_ptr<DeviceStaging> staging{};      ///< Where a host backend stages device memory; else null.
     Deadline deadline = Deadline::never();         ///< For the whole call.
     std::uint64_t record = 0;                      ///< Its entry in the flight recorder.
 

@@ -14,7 +14,7 @@ class WorkState {
  public:
   virtual ~WorkState() = default;
 
-  /// Makes `stream` wait for the collective; blocks the host only where the device is the CPU.
+  /// Makes `stream` wait for the collective; blocks the host where the collective works in host memory.
   virtual void wait(Stream& stream) = 0;
 
   /// Blocks the host until done; rethrows the collective's error.

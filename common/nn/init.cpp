@@ -9,6 +9,8 @@
 namespace lockstep::nn {
 namespace {
 
+thread_local Device device_of_models;
+
 // FNV-1a, 64 bits (Fowler, Noll, Vo, 1991): names become keys the same way in every build.
 std::uint64_t hash(std::string_view text) {
   std::uint64_t value = 0xcbf29ce484222325;
@@ -34,10 +36,17 @@ Tensor generate_tensor(const Shape& shape, DType dtype, const Generate& generate
   } else {
     fill_blocks(tensor.span<float>(), generate);
   }
-  return tensor;
+  return tensor.to(device_of_models);
 }
 
 }  // namespace
+
+Device default_device() noexcept { return device_of_models; }
+
+void set_default_device(Device device) {
+  device.require_available();
+  device_of_models = device;
+}
 
 InitScope InitScope::child(std::string_view name) const {
   InitScope scope = *this;

@@ -10,6 +10,13 @@
 
 namespace lockstep::nn {
 
+/// Where this thread makes parameters: the CPU until set_default_device().
+[[nodiscard]] Device default_device() noexcept;
+/// As torch.set_default_device, for parameters: models made after it live there. Values are made on the host and
+/// copied, so they do not depend on the device.
+/// @param device  Of models to come. @throws UnavailableError  There is none such.
+void set_default_device(Device device);
+
 /// Where in a model a layer stands while it is constructed: the seed, and the prefix of its parameters' names.
 /// A plain seed is the scope of a whole model: `nn::Linear layer(10, 2, /*seed=*/1)`.
 class InitScope {

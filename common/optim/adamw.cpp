@@ -26,8 +26,7 @@ std::vector<NamedTensor> Adam::state() const {
 
 void Adam::update(const Update& update) {
   const bool is_decoupled = weight_decay_ == WeightDecay::kDecoupled;
-  kernels::adam_step(update.value.span<float>(), averages_[update.index].span<float>(),
-                     squared_averages_[update.index].span<float>(), update.gradient.span<float>(),
+  kernels::adam_step(update.value, averages_[update.index], squared_averages_[update.index], update.gradient,
                      {.learning_rate = update.learning_rate,
                       .beta1 = options_.beta1,
                       .beta2 = options_.beta2,

@@ -2,21 +2,20 @@
 
 #include <cmath>
 
+#include "kernels/elementwise.hpp"
 #include "kernels/optimizer.hpp"
 
 namespace lockstep::optim {
 
 double clip_grad_norm(const std::vector<autograd::Variable>& parameters, double max_norm) {
-  double squares = 0;
+  std::vector<Tensor> gradients;
   for (const autograd::Variable& parameter : parameters) {
-    if (parameter.has_gradient()) squares += kernels::squared_norm(parameter.gradient().span<float>());
+    if (parameter.has_gradient()) gradients.push_back(parameter.gradient());
   }
-  const double norm = std::sqrt(squares);
+  const double norm = std::sqrt(kernels::squared_norm(gradients));
   const double factor = max_norm / (norm + 1e-6);
   if (!(factor >= 1)) {  // also where the norm is NaN: the gradients become NaN, as in PyTorch
-    for (const autograd::Variable& parameter : parameters) {
-      if (parameter.has_gradient()) kernels::scale(parameter.gradient().span<float>(), factor);
-    }
+    for (const Tensor& gradient : gradients) kernels::scale(gradient, factor);
   }
   return norm;
 }

@@ -19,9 +19,8 @@ std::vector<NamedTensor> Sgd::state() const {
 }
 
 void Sgd::update(const Update& update) {
-  const std::span<float> velocity =
-      momentum_buffers_.empty() ? std::span<float>() : momentum_buffers_[update.index].span<float>();
-  kernels::sgd_step(update.value.span<float>(), velocity, update.gradient.span<float>(),
+  const Tensor velocity = momentum_buffers_.empty() ? Tensor() : momentum_buffers_[update.index];
+  kernels::sgd_step(update.value, velocity, update.gradient,
                     {.learning_rate = update.learning_rate,
                      .momentum = options_.momentum,
                      .weight_decay = update.weight_decay,

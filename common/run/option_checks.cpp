@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/nearest_match.hpp"
 #include "data/tokenizer.hpp"
+#include "device/device.hpp"
 #include "run/run_folder.hpp"
 
 namespace lockstep::run {
@@ -56,6 +57,18 @@ CLI::Validator one_of(std::vector<std::string> values) {
       list += (list.empty() ? "" : ", ") + value;
     }
     return concat("there is no '", text, "'", did_you_mean(text, values), " (", list, ")");
+  };
+  return CLI::Validator(check, "");
+}
+
+CLI::Validator device_name() {
+  const auto check = [](const std::string& text) -> std::string {
+    try {
+      (void)Device::parse(text);
+      return "";
+    } catch (const FormatError& error) {
+      return error.what();
+    }
   };
   return CLI::Validator(check, "");
 }

@@ -17,6 +17,9 @@ namespace lockstep::run {
 /// One of `values`; the answer to another value names the nearest one.
 [[nodiscard]] CLI::Validator one_of(std::vector<std::string> values);
 
+/// A name that Device::parse() reads.
+[[nodiscard]] CLI::Validator device_name();
+
 /// A file that can be read.
 [[nodiscard]] CLI::Validator readable_file();
 

@@ -12,6 +12,7 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "data/corpus.hpp"
+#include "nn/init.hpp"
 #include "run/comparison.hpp"
 #include "run/optimization.hpp"
 #include "run/option_checks.hpp"
@@ -58,10 +59,14 @@ void bind_data_options(CLI::App& app, TrainOptions& options) {
   app.add_option("--seed", options.seed, "Seed of initial weights, sample order and dropout")
       ->check(whole_number(0))
       ->capture_default_str();
-  app.add_option("--device", options.device, "Where to compute: cpu")
-      ->check(one_of({"cpu", "cuda", "emulated"}))
+  app.add_option(
+         "--device", options.device,
+         "Where to compute: cpu, emulated (a GPU's kernels on the CPU, slow), or cuda; an index names one: cuda:1")
+      ->check(device_name())
       ->type_name("NAME")
       ->capture_default_str();
+  app.add_flag("--share-gpu", options.share_gpu,
+               "Let several ranks of a host use one GPU where it has fewer than ranks");
 }
 
 void bind_precision_options(CLI::App& app, TrainOptions& options) {
@@ -193,9 +198,7 @@ void complete_data(TrainOptions& options) {
 }
 
 void complete(TrainOptions& options) {
-  if (options.device != "cpu") {
-    throw UnavailableError("this build computes on the CPU only, not on '" + options.device + "': use --device cpu");
-  }
+  Device::parse(options.device).require_available();
   for (fs::path& run : options.compare)
     if (!fs::exists(run / "metrics.jsonl")) run = latest_run(run).value_or(run);
   if (options.batch_size == 0) options.batch_size = nn::GptConfig::named(options.model).batch_size;
@@ -244,6 +247,21 @@ void TrainOptions::require_divisible_batch(std::int64_t world_size) const {
                           accumulation_steps > 1 ? micro_batches : "", ": use a multiple of ", parts));
 }
 
+Device TrainOptions::device_of(int local_rank) const {
+  Device device = Device::parse(this->device);
+  const bool is_named = this->device.find(':') != std::string::npos;
+  if (device.is_cpu() || is_named) return device;
+  const int count = Device::count(device.type);
+  // Each process has emulated devices of its own, so nothing is shared there.
+  const bool may_share = share_gpu || device.type == DeviceType::kEmulated;
+  if (local_rank >= count && !may_share) {
+    throw UnavailableError(concat("local rank ", local_rank, " has no GPU of its own (there are ", count, "); start ",
+                                  count, " ranks, or say --share-gpu"));
+  }
+  device.index = count == 0 ? 0 : local_rank % count;
+  return device;
+}
+
 ParsedTrainOptions parse_train_options(int argc, const char* const* argv) {
   TrainOptions options;
   CLI::App app("", program_name(argv));
@@ -277,7 +295,10 @@ int run_training(int argc, const char* const* argv, const std::function<int(cons
     give_large_buffers_back();
     const ParsedTrainOptions parsed = parse_train_options(argc, argv);
     if (parsed.exit_code) return *parsed.exit_code;
-    if (!environment::get("LOCKSTEP_CHECK_OPTIONS")) return train(parsed.options);
+    if (!environment::get("LOCKSTEP_CHECK_OPTIONS")) {
+      nn::set_default_device(parsed.options.device_of(0));
+      return train(parsed.options);
+    }
     parsed.options.require_divisible_batch(environment::get_int("WORLD_SIZE", 1, INT32_MAX).value_or(1));
     return 0;
   });

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "device/device.hpp"
 #include "nn/gpt.hpp"
 #include "optim/schedule.hpp"
 
@@ -18,7 +19,8 @@ namespace lockstep::run {
 struct TrainOptions {
   std::filesystem::path data_path;  ///< Empty: the course text; data::kRandomData: random tokens.
   std::string model = "tiny";       ///< Name of a configuration.
-  std::string device = "cpu";       ///< Where the model lives.
+  std::string device = "cpu";       ///< Where the model lives, as Device::parse() reads it.
+  bool share_gpu = false;           ///< Ranks may share a GPU.
   std::int64_t batch_size = 0;      ///< Global: samples per step over all ranks. After parsing never 0.
   std::int64_t steps = 1000;        ///< Updates in all.
   std::int64_t epochs = 0;          ///< If not 0, decides the number of updates in place of `steps`.
@@ -71,6 +73,9 @@ struct TrainOptions {
 
   std::optional<std::filesystem::path> resume;  ///< The run folder to continue.
 
+  /// Where the rank that is `local_rank` of its host computes: `device`, or of several such devices the rank's own.
+  /// @throws UnavailableError  There are fewer GPUs than ranks, and not `share_gpu`.
+  [[nodiscard]] Device device_of(int local_rank) const;
   /// The model's sizes, with `dropout`.
   /// @param vocabulary  0: vocabulary_size, or that of the named model.
   [[nodiscard]] nn::GptConfig model_config(std::int64_t vocabulary = 0) const;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/bfloat16.hpp"
+#include "kernels/elementwise.hpp"
 
 namespace lockstep::ddp {
 namespace {
@@ -24,6 +25,10 @@ class CompressedWork final : public comm::WorkState {
   void synchronize() override {
     sum_.synchronize();
     if (std::exchange(is_expanded_, true)) return;
+    if (!gradients_.device().is_cpu()) {
+      kernels::cast(gradients_, compressed_);
+      return kernels::scale(gradients_, scale_);
+    }
     std::ranges::transform(compressed_.span<BFloat16>(), gradients_.span<float>().begin(),
                            [scale = scale_](BFloat16 value) { return to_float(value) * scale; });
   }
@@ -42,7 +47,7 @@ Tensor compressed_memory(std::map<std::size_t, Tensor>& kept, comm::ProcessGroup
   Tensor& compressed = kept[bucket.index];
   const std::int64_t count = bucket.gradients.count();
   if (compressed.count() != count) {
-    const auto storage = group.allocate(static_cast<std::size_t>(count) * sizeof(BFloat16));
+    const auto storage = group.allocate(static_cast<std::size_t>(count) * sizeof(BFloat16), bucket.gradients.device());
     compressed = Tensor::view_of(storage, 0, {count}, DType::kBFloat16);
   }
   return compressed;
@@ -59,7 +64,7 @@ CommHook bf16_compress_hook() {
   return [kept](comm::ProcessGroup& group, const Bucket& bucket) {
     if (bucket.gradients.dtype() != DType::kFloat32) return all_reduce_hook(group, bucket);
     const Tensor compressed = compressed_memory(*kept, group, bucket);
-    std::ranges::transform(bucket.gradients.span<float>(), compressed.span<BFloat16>().begin(), to_bfloat16);
+    kernels::cast(compressed, bucket.gradients);
     comm::Work sum = group.all_reduce(as_buffer(compressed), comm::ReduceOp::kSum);
     return comm::Work(
         std::make_shared<CompressedWork>(std::move(sum), compressed, bucket.gradients, group.world_size()));

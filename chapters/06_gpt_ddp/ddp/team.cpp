@@ -8,6 +8,7 @@
 
 #include "base/affinity.hpp"
 #include "launch/cores.hpp"
+#include "nn/init.hpp"
 
 namespace lockstep::ddp {
 namespace {
@@ -44,6 +45,7 @@ DdpOptions ddp_options(const run::TrainOptions& options) {
 }
 
 void use_device(const run::TrainOptions& options, int local_rank, int local_world_size) {
+  nn::set_default_device(options.device_of(local_rank));
   if (options.bind_cores) restrict_to_cpus(launch::share_of_cpus(local_rank, local_world_size));
 }
 
