@@ -27,14 +27,16 @@ add_library(lockstep::options ALIAS lockstep_options)
 target_link_libraries(lockstep_options INTERFACE lockstep_plain_options)
 target_include_directories(lockstep_plain_options INTERFACE "${PROJECT_SOURCE_DIR}/common"
                                                             "${PROJECT_SOURCE_DIR}/chapters")
-target_compile_options(lockstep_plain_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
-                                                        -Wno-sign-conversion)
+# What nvcc compiles gets its own options (common/cmake/LockstepCuda.cmake).
+set(LOCKSTEP_IS_CXX "$<COMPILE_LANGUAGE:CXX>")
+target_compile_options(lockstep_plain_options INTERFACE
+  "$<${LOCKSTEP_IS_CXX}:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wconversion;-Wno-sign-conversion>")
 if(LOCKSTEP_WARNINGS_AS_ERRORS)
-  target_compile_options(lockstep_plain_options INTERFACE -Werror)
+  target_compile_options(lockstep_plain_options INTERFACE "$<${LOCKSTEP_IS_CXX}:-Werror>")
 endif()
 if(LOCKSTEP_NATIVE)
   # g++ 12 picks poor tunings for processors it does not know: instructions native, scheduling generic.
-  target_compile_options(lockstep_plain_options INTERFACE -march=native -mtune=generic)
+  target_compile_options(lockstep_plain_options INTERFACE "$<${LOCKSTEP_IS_CXX}:-march=native;-mtune=generic>")
 endif()
 if(LOCKSTEP_SANITIZE)
   target_compile_options(lockstep_options INTERFACE -fsanitize=${LOCKSTEP_SANITIZE} -fno-omit-frame-pointer

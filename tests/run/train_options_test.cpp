@@ -119,6 +119,7 @@ TEST_CASE("help lists every option with its default", "[run]") {
                              "--bf16",
                              "--activation-checkpointing",
                              "--device",
+                             "--share-gpu",
                              "--stop-after",
                              "--prompt",
                              "--sample-tokens",
@@ -147,6 +148,7 @@ TEST_CASE("a wrong option or value is answered with what was meant", "[run]") {
                                 {{"--dropout", "1"}, "'1' is not a number from 0 to 0.99"},
                                 {{"--learning-rate", "nan"}, "'nan' is not a number of at least 0"},
                                 {{"--tokenizer", "byte"}, "did you mean bytes?"},
+                                {{"--device", "gpu"}, "accepted are cpu, cuda"},
                                 {{"--tokenizer", "/nowhere/a.model"}, "there is no readable file '/nowhere/a.model'"},
                                 {{"--validation-data", "/nowhere/v"}, "there is no readable file '/nowhere/v'"},
                                 {{"--data", "/nowhere/text"}, "there is no readable file '/nowhere/text'"}};
@@ -163,7 +165,8 @@ TEST_CASE("the length of the training is said once", "[run]") {
 }
 
 TEST_CASE("a device this build lacks is an error, never another device", "[run]") {
-  const char* const argv[] = {"train_gpt_single", "--device", "cuda"};
+  const char* const other = accelerator_type() == DeviceType::kCuda ? "emulated" : "cuda";
+  const char* const argv[] = {"train_gpt_single", "--device", other};
   CHECK_THROWS_AS(parse_train_options(3, argv), UnavailableError);
 }
 

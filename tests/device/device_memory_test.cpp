@@ -1,0 +1,95 @@
+// Device memory and pinned memory come from a caching allocator, which the emulator's checker switches off.
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "base/environment.hpp"
+#include "device/copy.hpp"
+#include "device/storage.hpp"
+#include "device/stream.hpp"
+#include "support/accelerator.hpp"
+#include "support/catch.hpp"
+
+using namespace lockstep;
+
+namespace {
+
+bool is_caching() { return environment::get("LOCKSTEP_EMULATOR_CHECK").value_or("0") == "0"; }
+
+}  // namespace
+
+TEST_CASE("a freed device block is taken up again by its stream and by no other", "[device][gpu]") {
+  const Device device = test::accelerator();
+  if (!is_caching()) return;
+  for (const std::size_t bytes : {std::size_t{1000}, std::size_t{3} << 20}) {  // part of a chunk, and on its own
+    std::byte* const first = Storage::allocate(bytes, device)->data();
+    CHECK(Storage::allocate(bytes, device)->data() == first);
+    const Stream stream(device);
+    const StreamGuard guard(stream);
+    CHECK(Storage::allocate(bytes, device)->data() != first);
+  }
+}
+
+TEST_CASE("a block that another stream uses is reused only when that stream is done", "[device][gpu]") {
+  const Device device = test::accelerator();
+  constexpr std::size_t kBytes = 4 << 20;
+  const auto host = Storage::allocate_pinned(kBytes, device);
+  // Copies that take the reader a while; each of its blocks is written again as soon as the allocator lets go of it.
+  for (int round = 1; round <= 10; ++round) {
+    const Stream reader(device);
+    const auto copied = Storage::allocate(kBytes, device);
+    {
+      const auto block = Storage::allocate(kBytes, device);
+      std::memset(host->data(), round, kBytes);
+      copy_memory({block->data(), device}, {host->data(), Device{}}, kBytes);
+      reader.wait(current_stream(device));
+      for (int times = 0; times < 5; ++times) copy_memory_async(copied->data(), block->data(), kBytes, reader);
+      block->record_use(reader);
+    }
+    const auto next = Storage::allocate(kBytes, device);
+    zero_memory({next->data(), device}, kBytes);
+    reader.synchronize();
+    std::vector<std::byte> seen(kBytes);
+    copy_memory({seen.data(), Device{}}, {copied->data(), device}, kBytes);
+    REQUIRE(seen == std::vector<std::byte>(kBytes, std::byte(round)));
+  }
+}
+
+TEST_CASE("device statistics follow allocation and release", "[device][gpu]") {
+  const Device device = test::accelerator();
+  const std::size_t in_use = allocator_statistics(device).bytes_in_use;
+  reset_peak(device);
+  {
+    const auto block = Storage::allocate(4 << 20, device);
+    CHECK(allocator_statistics(device).bytes_in_use == in_use + (4 << 20));
+  }
+  CHECK(allocator_statistics(device).bytes_in_use == in_use);
+  CHECK(allocator_statistics(device).peak_bytes_in_use == in_use + (4 << 20));
+  if (!is_caching()) return;
+  CHECK(allocator_statistics(device).bytes_cached >= 4 << 20);
+  const std::size_t asked = allocator_statistics(device).system_allocations;
+  { const auto again = Storage::allocate(4 << 20, device); }
+  CHECK(allocator_statistics(device).system_allocations == asked);
+  release_cached_memory(device);
+  CHECK(allocator_statistics(device).bytes_cached < 4 << 20);
+}
+
+TEST_CASE("pinned memory that a copy still reads is not handed out again", "[device][gpu]") {
+  const Device device = test::accelerator();
+  constexpr std::size_t kBytes = 1 << 20;
+  const auto there = Storage::allocate(kBytes, device);
+  const Stream stream(device);
+  for (int round = 1; round <= 20; ++round) {
+    {
+      const auto staging = Storage::allocate_pinned(kBytes, device);
+      std::memset(staging->data(), round, kBytes);
+      copy_memory_async(there->data(), staging->data(), kBytes, stream);
+      staging->record_use(stream);
+    }
+    std::memset(Storage::allocate_pinned(kBytes, device)->data(), 0xFF, kBytes);  // the next user's bytes
+    stream.synchronize();
+    std::vector<std::byte> seen(kBytes);
+    copy_memory({seen.data(), Device{}}, {there->data(), device}, kBytes);
+    REQUIRE(seen == std::vector<std::byte>(kBytes, std::byte(round)));
+  }
+}
