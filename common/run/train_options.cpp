@@ -248,18 +248,18 @@ void TrainOptions::require_divisible_batch(std::int64_t world_size) const {
 }
 
 Device TrainOptions::device_of(int local_rank) const {
-  Device device = Device::parse(this->device);
-  const bool is_named = this->device.find(':') != std::string::npos;
-  if (device.is_cpu() || is_named) return device;
-  const int count = Device::count(device.type);
+  Device chosen = Device::parse(device);
+  const bool is_named = device.find(':') != std::string::npos;
+  if (chosen.is_cpu() || is_named) return chosen;
+  const int count = Device::count(chosen.type);
   // Each process has emulated devices of its own, so nothing is shared there.
-  const bool may_share = share_gpu || device.type == DeviceType::kEmulated;
+  const bool may_share = share_gpu || chosen.type == DeviceType::kEmulated;
   if (local_rank >= count && !may_share) {
     throw UnavailableError(concat("local rank ", local_rank, " has no GPU of its own (there are ", count, "); start ",
                                   count, " ranks, or say --share-gpu"));
   }
-  device.index = count == 0 ? 0 : local_rank % count;
-  return device;
+  chosen.index = count == 0 ? 0 : local_rank % count;
+  return chosen;
 }
 
 ParsedTrainOptions parse_train_options(int argc, const char* const* argv) {
