@@ -27,4 +27,6 @@ if(LOCKSTEP_CUDA)
   find_package(CUDAToolkit REQUIRED)  # CUDA::cuda_driver is never linked: a program would die at load without a driver
   target_link_libraries(lockstep_cuda_runtime INTERFACE CUDA::cudart)
   target_compile_definitions(lockstep_cuda_runtime INTERFACE LOCKSTEP_HAVE_CUDA)
+else()
+  target_link_libraries(lockstep_cuda_runtime INTERFACE lockstep_emulator)
 endif()
