@@ -160,7 +160,7 @@ std::string make_header(std::span<const NamedTensor> tensors, const Metadata& me
   if (!metadata.empty()) header[kMetadataKey] = metadata;
   std::uint64_t offset = 0;
   for (const auto& [name, tensor] : tensors) {
-    require(tensor.is_defined() && tensor.device().is_cpu(), "saving tensor ", name, ": not in host memory");
+    require(tensor.is_defined(), "saving tensor ", name, ": it is undefined");
     require(name != kMetadataKey && !header.contains(name), "saving tensor ", name, ": the name is taken");
     const std::uint64_t end = offset + static_cast<std::uint64_t>(tensor.bytes());
     header[name] = {{"dtype", type_name_of(tensor.dtype())},
