@@ -42,3 +42,32 @@ function(lockstep_emulated_library name)
     target_compile_definitions(${name}_checked PRIVATE LOCKSTEP_EMULATOR_CHECKED=1)
   endif()
 endfunction()
+
+# lockstep_cuda_program(demo SOURCES main.cu DEPENDS lockstep::base CHECKED)
+# A program of plain CUDA sources, `kernel<<<...>>>(...)` and `extern __shared__` included: cuda_to_host translates them,
+# the host compiler compiles what comes out, as its own file and lines. CHECKED adds the checker's hooks, and the program
+# then checks when LOCKSTEP_EMULATOR_CHECK=1. Warnings are the learner's business and stay off, as under nvcc.
+function(lockstep_cuda_program name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "CHECKED" "" "SOURCES;DEPENDS")
+  lockstep_reject_unknown("lockstep_cuda_program(${name})" ${arg_UNPARSED_ARGUMENTS})
+  set(translated_sources)
+  foreach(source IN LISTS arg_SOURCES)
+    get_filename_component(path "${source}" ABSOLUTE)
+    get_filename_component(file "${source}" NAME)
+    # Messages and debug information name sources as the compiler is told others: relative to where it runs.
+    file(RELATIVE_PATH shown "${CMAKE_BINARY_DIR}" "${path}")
+    set(translated "${CMAKE_CURRENT_BINARY_DIR}/${name}.translated/${file}.cpp")
+    add_custom_command(OUTPUT "${translated}"
+      COMMAND cuda_to_host "${path}" "${translated}" --depfile "${translated}.d" --name "${shown}"
+      DEPENDS "${path}" cuda_to_host DEPFILE "${translated}.d" COMMENT "Translating ${shown}" VERBATIM)
+    list(APPEND translated_sources "${translated}")
+  endforeach()
+  add_executable(${name} ${translated_sources})
+  target_link_libraries(${name} PRIVATE lockstep::emulator ${arg_DEPENDS})
+  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/common")
+  target_compile_options(${name} PRIVATE -w)
+  if(arg_CHECKED)
+    target_compile_options(${name} PRIVATE -O1 -g -fsanitize=thread -fsanitize=bounds)
+    target_compile_definitions(${name} PRIVATE LOCKSTEP_EMULATOR_CHECKED=1)
+  endif()
+endfunction()

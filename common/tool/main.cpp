@@ -20,6 +20,8 @@ constexpr std::array kCommands = {
     Command{"launch", "run", "--nproc N -- program args", "run a program as N ranks, with torchrun's variables",
             launch_command},
     Command{"generate", "run", "[options]", "write text with a trained model", generate},
+    Command{"emulate", "run", "[--check] my_kernel.cu [-- args]", "run a CUDA program without a GPU, and find its bugs",
+            emulate},
     Command{"diff", "learn", "NN [program]", "show chapter NN's distributed program beside its single-device baseline",
             diff},
     Command{"test", "know", "[module] [-- ctest options]", "run the tests", test},

@@ -194,6 +194,8 @@ class Checker {
 
   void check_file(const std::string& path) {
     if (path.starts_with("tests/bench/peers/")) return;  // programs of other systems, built by their tools
+    // Ordinary CUDA programs, compiled as a learner's are.
+    if (path.starts_with("tests/emulator/planted/") || path == "tests/gpu/ceilings.cu") return;
     const Names owners = owners_of(path);
     const bool is_built =
         std::ranges::binary_search(paths_, path.substr(0, path.find('/', path.find('/') + 1)) + "/CMakeLists.txt");

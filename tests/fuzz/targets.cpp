@@ -8,6 +8,7 @@
 #include "fuzz/checkpoint_targets.hpp"
 #include "fuzz/comm_targets.hpp"
 #include "fuzz/data_targets.hpp"
+#include "fuzz/emulator_targets.hpp"
 #include "fuzz/net_targets.hpp"
 #include "fuzz/store_targets.hpp"
 
@@ -30,6 +31,7 @@ std::span<const Target> targets() {
       Target{"safetensors", run_safetensors, safetensors_seeds},
       Target{"manifest", run_manifest, manifest_seeds},
       Target{"saved_state", run_saved_state, saved_state_seeds},
+      Target{"cuda_source", run_cuda_source, cuda_source_seeds},
   };
   return kTargets;
 }

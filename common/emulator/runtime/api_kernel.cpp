@@ -9,12 +9,14 @@
 #include "base/text.hpp"
 #include "emulator/engine/execution.hpp"
 #include "emulator/runtime/api_call.hpp"
+#include "emulator/runtime/checker_calls.hpp"
 #include "emulator/runtime/device_limits.hpp"
 #include "emulator/runtime/device_memory.hpp"
 #include "emulator/runtime/faults.hpp"
 #include "emulator/runtime/handles.hpp"
 #include "emulator/runtime/reports.hpp"
 #include "emulator/runtime/scheduler.hpp"
+#include "emulator/runtime/settings.hpp"
 
 namespace lockstep::emulator {
 namespace {
@@ -44,6 +46,23 @@ cudaError_t run_kernel(const KernelCall& call, int device) {
   return result.error != cudaSuccess ? result.error : cudaErrorLaunchFailure;
 }
 
+// In checked mode: a program may overlook that its launch was refused.
+void report_bad_launch([[maybe_unused]] const KernelCall& call, [[maybe_unused]] const std::string& why) {
+#if LOCKSTEP_EMULATOR_WITH_CHECKER
+  if (!settings().is_checked) return;
+  FindingSide side;
+  side.action = "launch";
+  side.place = {call.place.file == nullptr ? "" : call.place.file, call.place.line};
+  side.is_in_kernel = false;
+  Finding finding;
+  finding.kind = FindingKind::kBadLaunch;
+  finding.kernel = call.name != nullptr ? call.name : "";
+  finding.sides = {side};
+  finding.detail = why;
+  report_finding(finding);
+#endif
+}
+
 // How many times `part` fits into `whole`; as often as one likes where it is nothing.
 std::size_t fits(std::size_t whole, std::size_t part) {
   return part == 0 ? limits::kMultiprocessorBlocks : whole / part;
@@ -55,7 +74,10 @@ cudaError_t enqueue_kernel(KernelCall call, cudaStream_t stream) {
   return api_call("kernel launch", ApiNeeds::kWorkingDevice, [&] {
     std::string why;
     const cudaError_t refused = check_launch(call, why);
-    if (refused != cudaSuccess) throw ApiError{refused, why};
+    if (refused != cudaSuccess) {
+      report_bad_launch(call, why);
+      throw ApiError{refused, why};
+    }
     const auto queue = Handles::instance().queue(stream);
     api_require(queue->device == current_device(), cudaErrorInvalidResourceHandle,
                 "the stream is of another device than the current one: call cudaSetDevice first");

@@ -71,7 +71,10 @@ class ArrayFinder {
       scope.see(stream_, i);
       if (!is_word(stream_, i, "__shared__")) continue;
       const auto declaration = read(is_macro_ ? body_begin(stream_) : scope.statement(), i);
-      if (!declaration) continue;
+      if (!declaration) {
+        adapt_words(i);
+        continue;
+      }
       replace(*declaration, is_macro_ || scope.is_in_block());
       i = declaration->end - 1;  // so that the scope sees the ";"
     }
@@ -140,6 +143,16 @@ class ArrayFinder {
       fail(std::min(last, stream_.size() - 1), "declare one extern __shared__ array per statement");
     }
     return one_line(std::span(stream_).subspan(*close + 1, end - *close - 1));
+  }
+
+  // `__shared__` is `static` for the host: no second one may stand before it, and alignas() not after it.
+  void adapt_words(std::size_t shared) {
+    if (shared > 0 && is_word(stream_, shared - 1, "static")) {
+      edits_.push_back({stream_[shared - 1].begin, stream_[shared - 1].text.size(), ""});
+    }
+    if (is_word(stream_, shared + 1, "alignas")) {
+      edits_.push_back({stream_[shared + 1].begin, stream_[shared + 1].text.size(), "__align__"});
+    }
   }
 
   void replace(const Declaration& declaration, bool is_in_block) {

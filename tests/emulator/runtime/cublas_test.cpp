@@ -107,11 +107,11 @@ TEST_CASE_METHOD(Handle, "Products run in stream order", "[emulator]") {
   REQUIRE(cublasSetStream(handle, stream) == CUBLAS_STATUS_SUCCESS);
   DeviceMatrix a(2, 2, CUDA_R_32F);
   a.fill(8);
+  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
   const float one = 1.0F;
   const float zero = 0.0F;
   DeviceMatrix b(2, 2, CUDA_R_32F);
   DeviceMatrix c(2, 2, CUDA_R_32F);
-  REQUIRE(cudaDeviceSynchronize() == cudaSuccess);  // the matrices were set in another stream
   REQUIRE(cudaMemsetAsync(b.data(), 0, 16, stream) == cudaSuccess);
   REQUIRE(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, 2, 2, 2, &one, a.floats(), 2, b.floats(), 2, &zero, c.floats(),
                       2) == CUBLAS_STATUS_SUCCESS);

@@ -117,6 +117,8 @@ TEST_CASE("an array of dynamic shared memory becomes a pointer", "[emulator]") {
   CHECK(translate(inside("extern volatile __shared__ int s[];")) == pointer("volatile int"));
   CHECK(translate(inside("extern __shared__ float s[][32][4];")) == pointer("float[32][4]"));
   CHECK(translate(inside("__shared__ float s[32];")) == inside("__shared__ float s[32];"));
+  CHECK(translate(inside("__shared__ alignas(16) float s[32];")) == inside("__shared__ __align__(16) float s[32];"));
+  CHECK(translate(inside("static __shared__ int s;")) == inside(" __shared__ int s;"));
 }
 
 TEST_CASE("at namespace scope the array is an object that converts to the pointer", "[emulator]") {

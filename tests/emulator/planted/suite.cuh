@@ -1,0 +1,62 @@
+#pragma once
+// What the programs of this folder share: device arrays with their copies, and a check of every CUDA call.
+#include <cuda_runtime.h>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+#define CHECK(call) ::suite::check((call), __FILE__, __LINE__)
+
+namespace suite {
+
+inline void check(cudaError_t status, const char* file, int line) {
+  if (status == cudaSuccess) return;
+  std::fprintf(stderr, "%s:%d: %s\n", file, line, cudaGetErrorString(status));
+  std::exit(1);
+}
+
+// Device memory that lives as long as this object.
+template <typename T>
+class Array {
+ public:
+  explicit Array(std::size_t count) : count_(count) { CHECK(cudaMalloc(&data_, count * sizeof(T))); }
+  explicit Array(const std::vector<T>& values) : Array(values.size()) {
+    CHECK(cudaMemcpy(data_, values.data(), count_ * sizeof(T), cudaMemcpyHostToDevice));
+  }
+  Array(const Array&) = delete;
+  Array& operator=(const Array&) = delete;
+  ~Array() { cudaFree(data_); }
+
+  T* get() const { return data_; }
+  void clear() { CHECK(cudaMemset(data_, 0, count_ * sizeof(T))); }
+  std::vector<T> host() const {
+    std::vector<T> values(count_);
+    CHECK(cudaMemcpy(values.data(), data_, count_ * sizeof(T), cudaMemcpyDeviceToHost));
+    return values;
+  }
+
+ private:
+  T* data_ = nullptr;
+  std::size_t count_;
+};
+
+// Small whole numbers, not all equal: their sums are exact in float32, in any order.
+template <typename T>
+std::vector<T> pattern(int count) {
+  std::vector<T> values;
+  for (int i = 0; i < count; ++i) values.push_back(static_cast<T>((i * 7 + 3) % 11));
+  return values;
+}
+
+inline bool is_close(double a, double b) { return std::abs(a - b) <= 1e-4 * (1.0 + std::abs(b)); }
+
+// What main() returns.
+inline int verdict(bool is_right) {
+  std::puts(is_right ? "right" : "wrong");
+  return is_right ? 0 : 1;
+}
+
+}  // namespace suite
