@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "emulator/checker/findings.hpp"
 #include "emulator/engine/execution.hpp"
 #include "emulator/runtime/api_call.hpp"
-#include "emulator/runtime/checker_calls.hpp"
 #include "emulator/runtime/device_limits.hpp"
 #include "emulator/runtime/device_memory.hpp"
 #include "emulator/runtime/faults.hpp"
@@ -47,8 +47,7 @@ cudaError_t run_kernel(const KernelCall& call, int device) {
 }
 
 // In checked mode: a program may overlook that its launch was refused.
-void report_bad_launch([[maybe_unused]] const KernelCall& call, [[maybe_unused]] const std::string& why) {
-#if LOCKSTEP_EMULATOR_WITH_CHECKER
+void report_bad_launch(const KernelCall& call, const std::string& why) {
   if (!settings().is_checked) return;
   FindingSide side;
   side.action = "launch";
@@ -60,7 +59,6 @@ void report_bad_launch([[maybe_unused]] const KernelCall& call, [[maybe_unused]]
   finding.sides = {side};
   finding.detail = why;
   report_finding(finding);
-#endif
 }
 
 // How many times `part` fits into `whole`; as often as one likes where it is nothing.
