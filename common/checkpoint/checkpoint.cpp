@@ -158,6 +158,18 @@ fs::path CheckpointFolder::save(std::int64_t step, const Contents& contents, con
   }
 }
 
+void CheckpointFolder::tidy() {
+  if (!fs::is_directory(root_)) return;
+  try {
+    remove_leftovers(root_);
+    if (std::ssize(find_checkpoints(root_)) <= options_.keep_last) return;
+    const auto newest = latest();  // verified: what is behind it may be damaged, and is then no reason to remove it
+    if (newest) remove_old(root_, options_.keep_last, *parse_folder_name(newest->filename().string()));
+  } catch (const fs::filesystem_error& error) {
+    throw IoError(concat("cleaning up in ", root_.string(), ": ", error.what()));
+  }
+}
+
 std::vector<fs::path> CheckpointFolder::list() const {
   std::vector<fs::path> paths;
   for (const Order& order : find_checkpoints(root_)) paths.push_back(root_ / folder_name(order));

@@ -49,6 +49,12 @@ class CheckpointFolder {
   /// @throws FormatError  What was read back is not what was written.
   std::filesystem::path save(std::int64_t step, const Contents& contents, const nlohmann::json& state);
 
+  /// Removes what a killed writer has left: leftovers, and checkpoints that its last save would have removed. For a run
+  /// that has nothing to save any more.
+  /// @throws IoError  Something cannot be removed.
+  /// @cost  Reads the newest checkpoint where there are more than keep_last.
+  void tidy();
+
   /// The newest checkpoint that verifies; nothing where there is none. A damaged one is skipped with a warning.
   /// @cost  Reads the whole checkpoint.
   [[nodiscard]] std::optional<std::filesystem::path> latest() const;

@@ -10,7 +10,7 @@ namespace lockstep::checkpoint {
 
 Saver::~Saver() {
   try {
-    finish();
+    wait();
   } catch (const std::exception& error) {
     Logger().error(error.what());
   }
@@ -18,7 +18,7 @@ Saver::~Saver() {
 
 void Saver::prepare(const Contents& contents) {
   if (mode_ == SaveMode::kBlocking) return;
-  finish();
+  wait();
   make_room(contents.model, copies_.model);
   make_room(contents.optimizer, copies_.optimizer);
   writer_ = std::thread([this] {  // memory is real only when it has been written to
@@ -32,7 +32,7 @@ void Saver::save(std::int64_t step, const Contents& contents, nlohmann::json sta
     folder_.save(step, contents, state);
     return;
   }
-  finish();
+  wait();
   make_room(contents.model, copies_.model);
   make_room(contents.optimizer, copies_.optimizer);
   for (const auto& [from, to] : {std::pair(&contents.model, &copies_.model), {&contents.optimizer, &copies_.optimizer}})
@@ -48,6 +48,11 @@ void Saver::save(std::int64_t step, const Contents& contents, nlohmann::json sta
 }
 
 void Saver::finish() {
+  wait();
+  folder_.tidy();
+}
+
+void Saver::wait() {
   if (writer_.joinable()) writer_.join();
   if (!error_) return;
   try {

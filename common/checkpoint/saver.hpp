@@ -45,10 +45,12 @@ class Saver {
   /// @cost  kBackground: waits for the save before, then one pass over the tensors.
   void save(std::int64_t step, const Contents& contents, nlohmann::json state);
 
-  /// Waits until the last save is on disk. @throws IoError  It failed; names its step.
+  /// Waits until the last save is on disk, then removes what an earlier, killed writer has left.
+  /// @throws IoError  The save failed (names its step), or something cannot be removed.
   void finish();
 
  private:
+  void wait();
   static void make_room(const std::vector<NamedTensor>& from, std::vector<NamedTensor>& to);
 
   CheckpointFolder folder_;

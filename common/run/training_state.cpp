@@ -72,7 +72,10 @@ void TrainingSaver::save(std::int64_t step, const nn::Module& model, const optim
   saver_->save(step, {.model = tensors_of(model), .optimizer = tensors_of(optimizer)}, to_json(state));
 }
 
-void TrainingSaver::finish() { saver_->finish(); }
+void TrainingSaver::finish() {
+  if (!lock_ && std::filesystem::exists(checkpoints_)) lock_ = std::make_unique<checkpoint::WriterLock>(checkpoints_);
+  saver_->finish();
+}
 
 std::int64_t load_training(const std::filesystem::path& checkpoints, nn::Module& model, optim::Optimizer& optimizer,
                            data::Sampler& sampler) {

@@ -40,7 +40,8 @@ class TrainingSaver {
   void save(std::int64_t step, const nn::Module& model, const optim::Optimizer& optimizer,
             const data::Sampler& sampler);
 
-  /// Waits until the last checkpoint is on disk. @throws IoError  It failed.
+  /// Waits until the last checkpoint is on disk, and removes what a killed writer of this run has left.
+  /// @throws IoError  It failed, or another process saves there.
   void finish();
 
  private:

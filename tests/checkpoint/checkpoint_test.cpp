@@ -213,6 +213,28 @@ TEST_CASE("SIGKILL before any step of a save leaves a checkpoint that loads", "[
   CHECK(names_in(root.path()).size() == 1);  // and the save that finished removed what the others left behind
 }
 
+TEST_CASE("tidying removes what a killed writer left, and never the newest checkpoint that verifies", "[checkpoint]") {
+  const test::TemporaryFolder root;
+  CheckpointFolder generous(root.path(), {.keep_last = 3});
+  for (const int step : {1, 2, 3}) save_value(generous, step, static_cast<float>(step));
+  fs::create_directory(root / ".removed_step_00000000");
+  fs::create_directory(root / ".incomplete_step_00000004");
+  CheckpointFolder folder(root.path(), {.keep_last = 1});
+  SECTION("all are sound: the newest stays") {
+    folder.tidy();
+    CHECK(names_in(root.path()) == std::vector<std::string>{"step_00000003"});
+  }
+  SECTION("the newest is damaged: the one before it stays") {
+    write_file(root / "step_00000003/model.safetensors", "half of it");
+    folder.tidy();
+    CHECK(names_in(root.path()) == std::vector<std::string>{"step_00000002"});
+  }
+  SECTION("there is nothing yet: nothing is made") {
+    CheckpointFolder(root / "none").tidy();
+    CHECK_FALSE(fs::exists(root / "none"));
+  }
+}
+
 TEST_CASE("an error in the middle of a save keeps the earlier checkpoint and the next save works", "[checkpoint]") {
   const test::TemporaryFolder root;
   std::string failing_step;

@@ -125,7 +125,7 @@ struct Progress {
   std::string problem = {};
 };
 
-// What a killed writer leaves; the next save removes it.
+// What a killed writer leaves; the next save, or the end of the training, removes it.
 std::string leftovers_in(const fs::path& root) {
   std::string names;
   for (const auto& entry : fs::directory_iterator(root))
@@ -133,11 +133,10 @@ std::string leftovers_in(const fs::path& root) {
   return names;
 }
 
-// The training is complete: all it did is what the run that was never killed did, and what killed writers left is gone,
-// unless this start had nothing to save any more.
-void check_complete(Progress& progress, bool has_saved, const Chain& chain, const Reference& reference) {
+// The training is complete: all it did is what the run that was never killed did, and what killed writers left is gone.
+void check_complete(Progress& progress, const Chain& chain, const Reference& reference) {
   progress.is_complete = true;
-  if (has_saved) progress.problem += leftovers_in(progress.root);
+  progress.problem += leftovers_in(progress.root);
   for (const auto& [step, samples] : progress.samples)
     if (samples != reference.samples.at(step)) progress.problem += concat("step ", step, " had other samples; ");
   const auto last = checkpoint::CheckpointFolder(progress.root).latest();
@@ -178,7 +177,7 @@ void run_trial(Progress& progress, const Chain& chain, const Reference& referenc
   if (!test::wait_until_gone(kill.family).empty()) progress.problem += "processes are left; ";
   collect_samples(finished.out, progress.samples);
   if (finished.out.find("finished\n") != std::string::npos) {
-    check_complete(progress, finished.out.find("] saved ") != std::string::npos, chain, reference);
+    check_complete(progress, chain, reference);
     return;
   }
   if (!kill.was_delivered) progress.problem += "it ended by itself: " + finished.err;
