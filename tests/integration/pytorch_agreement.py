@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """Trains the same model in PyTorch as our trainer: same weights, same batches, same schedule; compares step by step.
 
-    pytorch_agreement.py --bin build/cpu/bin --data TEXT [--model tiny] [--steps 20] [--world-size 1] [--world-size 2]
-                         [--case plain --case clip,warmup,accumulation ...]
+    pytorch_agreement.py --bin build/cpu/bin --data TEXT [--model tiny ...] [--steps 20] [--world-size 1 --world-size 2 ...]
+                         [--case plain --case clip,warmup,accumulation ...] [--record FILE]
+    pytorch_agreement.py --bin build/cpu/bin --data TEXT --matrix [--record FILE]
 
 Ours runs first: it exports its initial weights and logs the numbers of each step's samples. PyTorch then starts from
 that file and cuts the same samples out of the text. Sample i reads bytes [i*T, i*T+T) of the first nine tenths and
 predicts [i*T+1, i*T+T]. A case names what is switched on: `clip` (else no clipping), `warmup` (else none),
 `accumulation` (two micro-batches per rank and step, in PyTorch too), `bf16` (--bf16, and torch.autocast); `plain` is none
-of them. Exit code: 0 agreement, 1 disagreement, 77 no PyTorch.
+of them. --matrix is all of them: each model, all eight combinations of the first three and bf16, one process and 1, 2 and
+4 ranks. Exit code: 0 agreement, 1 disagreement, 77 no PyTorch.
 
 How far may rounding lead? That is not chosen but measured in the same run: PyTorch trains in float64, and in float32 (or
 under autocast) with its sums in several orders (ORDERS: the batch in one piece, in two, in four), from the same weights
@@ -19,43 +21,45 @@ loss. In float32, moreover, every parameter after the first update must be withi
 (compare_parameters). A wrong GELU, beta or decay group is beyond that in the first or second step.
 """
 import argparse
+import datetime
+import itertools
 import json
 import math
 import os
 import pathlib
-import struct
+import platform
 import subprocess
 import sys
 import tempfile
 
 try:
-    import numpy as np
     import torch
-    import torch.nn.functional as F
+    from pytorch_training import (BETAS, EPSILON, HEADS, LEARNING_RATE, MINIMUM, WEIGHT_DECAY, Text, TorchTrainer,
+                                  read_safetensors)
 except ImportError as error:
     print(f"skipped: {error}")
     sys.exit(77)
 
-HEADS = {"tiny": 4, "small": 8, "tutorial": 8}  # every other size is read off the weights
-BETAS, EPSILON, WEIGHT_DECAY = (0.9, 0.95), 1e-8, 0.1
-LEARNING_RATE, MINIMUM = 2e-3, 2e-4
 FACTOR = 4.0
 ORDERS = (1, 2, 4)  # parts into which a rounded run cuts each micro-batch
 ULP = 2.0**-23  # of float32, relative
+MATRIX_STEPS = {"tiny": 10, "small": 4, "tutorial": 3}  # a step of tutorial takes PyTorch half a minute in float64
+CONTEXT = {"tiny": 128, "small": 256, "tutorial": 127}
+SWITCHES = ("clip", "warmup", "accumulation")
 
 
 class Case:
     """What of the training is switched on."""
 
-    def __init__(self, name, arguments):
+    def __init__(self, name, model, steps, batch_size):
         switches = [] if name == "plain" else name.split(",")
-        unknown = set(switches) - {"clip", "warmup", "accumulation", "bf16"}
+        unknown = set(switches) - {*SWITCHES, "bf16"}
         if unknown:
             sys.exit(f"--case {name}: unknown {', '.join(sorted(unknown))}; there are clip, warmup, accumulation, bf16, plain")
-        self.name, self.model, self.steps, self.batch_size = name, arguments.model, arguments.steps, arguments.batch_size
+        self.name, self.model, self.steps, self.batch_size = name, model, steps, batch_size
         # Below every gradient norm of these models, so that each step is clipped.
         self.clip = 0.25 if "clip" in switches else math.inf
-        self.warmup = max(1, self.steps // 2) if "warmup" in switches else 0
+        self.warmup = max(2, self.steps // 2) if "warmup" in switches else 0
         self.micro_batches = 2 if "accumulation" in switches else 1
         self.is_bf16 = "bf16" in switches
 
@@ -72,77 +76,13 @@ class Case:
         return MINIMUM + (LEARNING_RATE - MINIMUM) * 0.5 * (1 + math.cos(math.pi * progress))
 
 
-def read_safetensors(path):
-    """{name: float32 tensor} of a file that holds only float32."""
-    raw = pathlib.Path(path).read_bytes()
-    (header_length,) = struct.unpack("<Q", raw[:8])
-    header = json.loads(raw[8:8 + header_length])
-    body = raw[8 + header_length:]
-    tensors = {}
-    for name, entry in header.items():
-        if name == "__metadata__":
-            continue
-        assert entry["dtype"] == "F32", (name, entry)
-        begin, end = entry["data_offsets"]
-        values = np.frombuffer(body[begin:end], dtype="<f4").reshape(entry["shape"]).copy()
-        tensors[name] = torch.from_numpy(values)
-    return tensors
+def matrix_cases():
+    names = [",".join(on) or "plain" for n in range(len(SWITCHES) + 1) for on in itertools.combinations(SWITCHES, n)]
+    return names + ["bf16," + ",".join(SWITCHES)]
 
 
-def gpt_loss(p, inputs, targets, heads):
-    """Cross-entropy of GPT-2 with the parameters `p` in Hugging Face's names (matrices are [in, out])."""
-    B, T = inputs.shape
-    C = p["wte.weight"].shape[1]
-    layers = 1 + max(int(name.split(".")[1]) for name in p if name.startswith("h."))
-
-    def norm(x, name):
-        return F.layer_norm(x, (C,), p[name + ".weight"], p[name + ".bias"], 1e-5)
-
-    def dense(x, name):
-        return x @ p[name + ".weight"] + p[name + ".bias"]
-
-    def gelu(x):
-        return 0.5 * x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
-
-    mask = torch.ones(T, T, dtype=torch.bool).triu(1)
-    x = p["wte.weight"][inputs] + p["wpe.weight"][:T]
-    for i in range(layers):
-        h = f"h.{i}."
-        q, k, v = (t.view(B, T, heads, C // heads).transpose(1, 2)
-                   for t in dense(norm(x, h + "ln_1"), h + "attn.c_attn").split(C, dim=2))
-        scores = (q @ k.transpose(2, 3)) / math.sqrt(C // heads)
-        y = F.softmax(scores.masked_fill(mask, -math.inf), dim=-1) @ v
-        x = x + dense(y.transpose(1, 2).reshape(B, T, C), h + "attn.c_proj")
-        x = x + dense(gelu(dense(norm(x, h + "ln_2"), h + "mlp.c_fc")), h + "mlp.c_proj")
-    logits = norm(x, "ln_f") @ p["wte.weight"].T
-    return F.cross_entropy(logits.view(-1, logits.shape[-1]), targets.reshape(-1))
-
-
-class Text:
-    """The samples that our TokenDataset cuts out of a file."""
-
-    def __init__(self, path, context):
-        tokens = torch.from_numpy(np.frombuffer(pathlib.Path(path).read_bytes(), dtype=np.uint8).astype(np.int64))
-        split = len(tokens) * 9 // 10
-        self.context = context
-        self.training, self.validation = tokens[:split], tokens[split:]
-
-    def batch(self, tokens, ids):
-        T = self.context
-        rows = torch.stack([tokens[i * T:i * T + T + 1] for i in ids])
-        return rows[:, :-1], rows[:, 1:]
-
-    def validation_loss(self, p, case):
-        total, count = 0.0, (len(self.validation) - 1) // self.context
-        with torch.no_grad():
-            for first in range(0, count, 16):
-                ids = range(first, min(first + 16, count))
-                total += gpt_loss(p, *self.batch(self.validation, ids), HEADS[case.model]).item() * len(ids)
-        return total / count
-
-
-def run_ours(arguments, case, program, folder, extra):
-    command = program + ["--data", arguments.data, "--out", str(folder), "--seed", "1", "--dropout", "0",
+def run_ours(data, case, program, folder, extra):
+    command = program + ["--data", str(data), "--out", str(folder), "--seed", "1", "--dropout", "0",
                          "--validate-every", "0", "--sample-tokens", "0", "--learning-rate", str(LEARNING_RATE),
                          "--min-learning-rate", str(MINIMUM), "--weight-decay", str(WEIGHT_DECAY), "--save-every",
                          "0"] + case.options() + extra
@@ -153,42 +93,6 @@ def run_ours(arguments, case, program, folder, extra):
 
 def newest(run, name):
     return read_safetensors(max((run / "checkpoints").glob("step_*")) / name)
-
-
-class TorchTrainer:
-    """One training in PyTorch: in float64, float32, or float32 under autocast."""
-
-    def __init__(self, weights, case, text, dtype, parts=1):
-        self.p = {name: tensor.to(dtype, copy=True).requires_grad_() for name, tensor in weights.items()}
-        decayed = [t for t in self.p.values() if t.dim() >= 2]
-        others = [t for t in self.p.values() if t.dim() < 2]
-        self.optimizer = torch.optim.AdamW([{"params": decayed, "weight_decay": WEIGHT_DECAY},
-                                            {"params": others, "weight_decay": 0.0}],
-                                           lr=LEARNING_RATE, betas=BETAS, eps=EPSILON)
-        self.case, self.text, self.parts = case, text, case.micro_batches * parts
-        self.is_autocast = case.is_bf16 and dtype == torch.float32
-
-    def step(self, index, ids):
-        """Mean loss and gradient norm before clipping of one update."""
-        self.optimizer.zero_grad()
-        total = 0.0
-        for part in np.array_split(ids, self.parts):
-            with torch.autocast("cpu", dtype=torch.bfloat16, enabled=self.is_autocast):
-                loss = gpt_loss(self.p, *self.text.batch(self.text.training, part), HEADS[self.case.model])
-            (loss * (len(part) / len(ids))).backward()
-            total += loss.item() * (len(part) / len(ids))
-        norm = torch.nn.utils.clip_grad_norm_(self.p.values(), self.case.clip)
-        for group in self.optimizer.param_groups:
-            group["lr"] = self.case.learning_rate(index)
-        self.optimizer.step()
-        return total, norm.item()
-
-    def gradients(self):
-        """After clipping, of the last step."""
-        return {name: tensor.grad.clone() for name, tensor in self.p.items()}
-
-    def parameters(self):
-        return {name: tensor.detach().clone() for name, tensor in self.p.items()}
 
 
 def compare_parameters(ours, reference, before, gradients, rate):
@@ -208,38 +112,48 @@ def compare_parameters(ours, reference, before, gradients, rate):
     return worst
 
 
-def check(name, value, limit, failures):
-    print(f"  {name}: {value:.3g} (limit {limit:.3g})")
-    if not value <= limit:
-        failures.append(name)
+class Findings:
+    """The rows of the table: one per comparison."""
+
+    def __init__(self):
+        self.rows = []
+
+    def add(self, case, world_size, quantity, where, value, limit):
+        """`value` in units of rounding; `world_size` 0 is the program for one process."""
+        row = {"model": case.model, "case": case.name, "steps": case.steps, "batch_size": case.batch_size,
+               "world_size": world_size, "quantity": quantity, "where": where, "departure": float(f"{value:.3g}"),
+               "limit": limit, "agrees": bool(value <= limit)}
+        self.rows.append(row)
+        ranks = f"{world_size} ranks" if world_size else "1 process"
+        print(f"  {case.name}: {ranks}: {quantity}, largest departure ({where}): {value:.3g} (limit {limit:.3g})"
+              f"{'' if row['agrees'] else '  DISAGREES'}", flush=True)
+
+    def table(self):
+        """For each model and case what departs most of each quantity, whatever the number of processes."""
+        quantities = list(dict.fromkeys(row["quantity"] for row in self.rows))
+        print(f"\n{'model':9}{'case':31}" + "".join(f"{q:>16}" for q in quantities) + "   departs most")
+        for (model, case), group in itertools.groupby(self.rows, key=lambda row: (row["model"], row["case"])):
+            group = list(group)
+            cells = ""
+            for quantity in quantities:
+                values = [row["departure"] for row in group if row["quantity"] == quantity]
+                cells += f"{max(values):16.3g}" if values else f"{'-':>16}"
+            worst = max(group, key=lambda row: row["departure"] / row["limit"])
+            ranks = f"{worst['world_size']} ranks" if worst["world_size"] else "1 process"
+            print(f"{model:9}{case:31}{cells}   {worst['quantity']}, {worst['where']}, {ranks}")
+
+    def disagreements(self):
+        return [f"{row['model']}, {row['case']}, {row['world_size']} ranks: {row['quantity']}" for row in self.rows
+                if not row["agrees"]]
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--bin", required=True, help="folder of the built programs")
-    parser.add_argument("--data", required=True, help="text to train on")
-    parser.add_argument("--model", choices=sorted(HEADS), default="tiny")
-    parser.add_argument("--steps", type=int, default=20)
-    parser.add_argument("--batch-size", type=int, default=16)
-    parser.add_argument("--world-size", type=int, action="append", help="ranks of train_gpt_ddp; repeatable")
-    parser.add_argument("--case", action="append", help="clip, warmup, accumulation with commas between, or plain")
-    arguments = parser.parse_args()
-    arguments.data = os.path.abspath(arguments.data)
-    failures = []
-    for name in arguments.case or ["clip,warmup"]:
-        with tempfile.TemporaryDirectory() as scratch:
-            compare_case(arguments, Case(name, arguments), pathlib.Path(scratch), failures)
-    print("disagreement: " + ", ".join(failures) if failures else "agreement")
-    return 1 if failures else 0
-
-
-def compare_case(arguments, case, scratch, failures):
-    print(f"{case.model}, {case.name}: {case.steps} steps of {case.batch_size} samples")
+def compare_case(arguments, case, scratch, findings):
+    print(f"{case.model}, {case.name}: {case.steps} steps of {case.batch_size} samples", flush=True)
     single = [os.path.join(arguments.bin, "train_gpt_single")]
     initial = scratch / "initial.safetensors"
-    metrics, run = run_ours(arguments, case, single, scratch / "single",
+    metrics, run = run_ours(arguments.data, case, single, scratch / "single",
                             ["--log-batches", "--export-initial", str(initial)])
-    _, first_run = run_ours(arguments, case, single, scratch / "first", ["--stop-after", "1"])
+    _, first_run = run_ours(arguments.data, case, single, scratch / "first", ["--stop-after", "1"])
     weights = read_safetensors(initial)
     text = Text(arguments.data, weights["wpe.weight"].shape[0])
 
@@ -250,17 +164,17 @@ def compare_case(arguments, case, scratch, failures):
         references.append(exact.step(index, ours["sample_ids"]))
         roundings.append([trainer.step(index, ours["sample_ids"]) for trainer in rounded])
         if index == 0:
-            compare_first_step(case, first_run, weights, exact, rounded, failures)
+            compare_first_step(case, first_run, weights, exact, rounded, findings)
     validation = text.validation_loss(exact.p, case)
-    compare_curves(f"{case.name}: 1 process", metrics, references, roundings, validation, failures)
-    for world_size in arguments.world_size or []:
+    compare_curves(case, 0, metrics, references, roundings, validation, findings)
+    for world_size in arguments.world_size:
         ddp = [os.path.join(arguments.bin, "lockstep"), "launch", "--nproc", str(world_size), "--",
                os.path.join(arguments.bin, "train_gpt_ddp")]
-        metrics, _ = run_ours(arguments, case, ddp, scratch / f"ddp{world_size}", [])
-        compare_curves(f"{case.name}: {world_size} ranks", metrics, references, roundings, validation, failures)
+        metrics, _ = run_ours(arguments.data, case, ddp, scratch / f"ddp{world_size}", [])
+        compare_curves(case, world_size, metrics, references, roundings, validation, findings)
 
 
-def compare_first_step(case, run, before, exact, rounded, failures):
+def compare_first_step(case, run, before, exact, rounded, findings):
     """Gradients, which Adam's first average holds (exp_avg = (1 - beta1) gradient), and in float32 the parameters."""
     averages, reference = newest(run, "optimizer.safetensors"), exact.gradients()
     others = [trainer.gradients() for trainer in rounded]
@@ -269,15 +183,15 @@ def compare_first_step(case, run, before, exact, rounded, failures):
         unit = max([(other[name] - gradient).norm().item() for other in others] + [4 * ULP * gradient.norm().item()])
         ours = averages[name + ".exp_avg"].double() / (1 - BETAS[0])
         worst = max(worst, ((ours - gradient).norm().item() / unit, name))
-    check(f"{case.name}: first gradient, largest departure of a tensor ({worst[1]})", worst[0], FACTOR, failures)
+    findings.add(case, 0, "first gradient", worst[1], worst[0], FACTOR)
     if case.is_bf16:
         return
     worst = compare_parameters(newest(run, "model.safetensors"), exact.parameters(), before, reference,
                                case.learning_rate(0))
-    check(f"{case.name}: parameters after one step, in units of float32 rounding ({worst[1]})", worst[0], 1.0, failures)
+    findings.add(case, 0, "parameters", worst[1], worst[0], 1.0)
 
 
-def compare_curves(title, metrics, references, roundings, validation, failures):
+def compare_curves(case, world_size, metrics, references, roundings, validation, findings):
     """Loss and gradient norm of each step beside the float64 run, in units of what PyTorch's rounded runs depart.
 
     The unit of a step is the largest departure of any of them so far; at least a few roundings of the number itself, for
@@ -290,14 +204,68 @@ def compare_curves(title, metrics, references, roundings, validation, failures):
             departures = [abs(run[column] - reference[column]) for run in rounding]
             unit = max(unit, *departures, 4 * ULP * reference[column])
             departure = abs(ours[quantity] - reference[column]) / unit
-            if departure > worst:
+            if departure >= worst:
                 worst, at = departure, index + 1
         units[quantity] = unit
-        print(f"  {title}, {quantity} at the end: ours {metrics[-1][quantity]:.9g}, PyTorch float64 "
+        print(f"  {quantity} at the end: ours {metrics[-1][quantity]:.9g}, PyTorch float64 "
               f"{references[-1][column]:.9g}, rounded {roundings[-1][0][column]:.9g}")
-        check(f"{title}: {quantity}, largest departure (step {at})", worst, FACTOR, failures)
+        findings.add(case, world_size, quantity.replace("_", " "), f"step {at}", worst, FACTOR)
     departure = abs(metrics[-1]["validation_loss"] - validation) / units["loss"]
-    check(f"{title}: validation loss, departure", departure, FACTOR, failures)
+    findings.add(case, world_size, "validation loss", f"step {case.steps}", departure, FACTOR)
+
+
+def cut_text(path, scratch, length):
+    """The begin of the text: so many bytes, of which a tenth is for validation."""
+    cut = scratch / "text.txt"
+    cut.write_bytes(pathlib.Path(path).read_bytes()[:length])
+    return cut
+
+
+def write_record(path, rows):
+    with open("/proc/cpuinfo", encoding="utf-8") as info:
+        names = [line.split(":", 1)[1].strip() for line in info if line.startswith("model name")]
+    record = {"title": "training beside PyTorch: departure from its float64 run, in units of its own rounded runs'",
+              "date": datetime.date.today().isoformat(),
+              "command": " ".join([os.path.basename(sys.argv[0]), *sys.argv[1:]]),
+              "machine": {"processor": (names or [platform.processor()])[0], "cores": os.cpu_count(),
+                          "kernel": platform.release()},
+              "versions": {"torch": torch.__version__, "python": platform.python_version()},
+              "rows": rows}
+    with open(path, "w", encoding="utf-8") as out:
+        json.dump(record, out, indent=1)
+        out.write("\n")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--bin", required=True, help="folder of the built programs")
+    parser.add_argument("--data", required=True, help="text to train on")
+    parser.add_argument("--model", choices=sorted(HEADS), action="append", help="repeatable")
+    parser.add_argument("--steps", type=int, help="by default 20, or what --matrix takes")
+    parser.add_argument("--batch-size", type=int, help="by default 16, or 8 with --matrix")
+    parser.add_argument("--world-size", type=int, action="append", help="ranks of train_gpt_ddp; repeatable")
+    parser.add_argument("--case", action="append", help="clip, warmup, accumulation, bf16 with commas between, or plain")
+    parser.add_argument("--matrix", action="store_true", help="all models, cases and 1, 2 and 4 ranks, on a short text")
+    parser.add_argument("--record", help="file for the table as JSON")
+    arguments = parser.parse_args()
+    arguments.data = text = os.path.abspath(arguments.data)
+    arguments.world_size = arguments.world_size or ([1, 2, 4] if arguments.matrix else [])
+    batch_size = arguments.batch_size or (8 if arguments.matrix else 16)
+    findings = Findings()
+    for model in arguments.model or (list(HEADS) if arguments.matrix else ["tiny"]):
+        steps = arguments.steps or (MATRIX_STEPS[model] if arguments.matrix else 20)
+        for name in arguments.case or (matrix_cases() if arguments.matrix else ["clip,warmup"]):
+            with tempfile.TemporaryDirectory() as scratch:
+                scratch = pathlib.Path(scratch)
+                if arguments.matrix:
+                    arguments.data = cut_text(text, scratch, 2 * steps * batch_size * CONTEXT[model])
+                compare_case(arguments, Case(name, model, steps, batch_size), scratch, findings)
+            if arguments.record:
+                write_record(arguments.record, findings.rows)
+    findings.table()
+    failures = findings.disagreements()
+    print("disagreement: " + "; ".join(failures) if failures else "agreement")
+    return 1 if failures else 0
 
 
 if __name__ == "__main__":
