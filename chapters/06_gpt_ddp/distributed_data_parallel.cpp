@@ -41,6 +41,7 @@ DistributedDataParallel::DistributedDataParallel(nn::Module& module, comm::Proce
       buffers_(module.named_buffers()),
       faults_(parameters_.size()),
       is_used_(parameters_.size()),
+      is_filled_(parameters_.size()),
       no_sync_depth_(options.average_gradients ? 0 : 1) {
   require_equal_layout(module_, group_);
   broadcast_parameters();
@@ -109,8 +110,14 @@ void DistributedDataParallel::on_gradient_ready(autograd::Variable& parameter) {
   if (!is_syncing()) return;
   const std::size_t index = index_of_.at(parameter.node().get());
   ready_order_.push_back(index);
-  ++buckets_[bucket_of_[index]].ready_count;
+  is_filled_[index] = false;
+  if (is_awaited(index)) ++buckets_[bucket_of_[index]].ready_count;
   if (is_rebuilt_) launch_ready_buckets();
+}
+
+// False: a static graph has promised that this rank gets no gradient for it, so its bucket leaves without.
+bool DistributedDataParallel::is_awaited(std::size_t index) const {
+  return !options_.static_graph || is_used_first_.empty() || is_used_first_[index];
 }
 
 // Buckets leave in index order on every rank, even where a later one is complete first: all ranks must issue the same
@@ -133,7 +140,9 @@ void DistributedDataParallel::launch_next_bucket() {
 // the mean over ranks becomes one over tokens where ranks have unequal numbers of them.
 void DistributedDataParallel::prepare(const Bucket& bucket) {
   for (const std::size_t i : bucket.parameters) {
-    if (!parameters_[i].parameter.has_gradient()) write_zeros(parameters_[i].parameter);
+    if (parameters_[i].parameter.has_gradient()) continue;
+    write_zeros(parameters_[i].parameter);
+    is_filled_[i] = true;
   }
   if (!is_finite(bucket.gradients)) find_not_finite(bucket);
   if (const double own_weight = weight(); own_weight != 1) scale(bucket.gradients, own_weight);
@@ -161,7 +170,7 @@ void DistributedDataParallel::contribute_nothing() {
 // A parameter counts as used if it has a gradient, be it from an earlier micro-batch of the step.
 void DistributedDataParallel::find_unused() {
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    is_used_[i] = parameters_[i].parameter.has_gradient();
+    is_used_[i] = parameters_[i].parameter.has_gradient() && !is_filled_[i];
     const bool is_missing = !options_.find_unused_parameters && !options_.static_graph && !is_used_[i];
     if (is_missing) faults_[i] = GradientFault::kMissing;
   }
@@ -218,7 +227,11 @@ void DistributedDataParallel::forget_step() {
   in_flight_.clear();
   ready_order_.clear();
   next_to_launch_ = 0;
-  for (Bucket& bucket : buckets_) bucket.ready_count = 0;
+  is_filled_.assign(parameters_.size(), false);
+  for (Bucket& bucket : buckets_) {
+    const auto absent = std::ranges::count_if(bucket.parameters, [this](std::size_t i) { return !is_awaited(i); });
+    bucket.ready_count = static_cast<std::size_t>(absent);
+  }
 }
 
 void DistributedDataParallel::begin_counted_step(std::int64_t tokens) {

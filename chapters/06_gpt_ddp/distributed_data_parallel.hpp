@@ -30,7 +30,7 @@ struct DdpOptions {
   bool find_unused_parameters = false;  ///< A parameter without a gradient contributes zeros instead of being an error.
                                         ///< Unused on all ranks, it stays without one.
   bool static_graph = false;            ///< As find_unused_parameters, looked up in the first step only: every later
-                                        ///< step must use the same ones.
+                                        ///< step must use the same ones, and no bucket waits for the others.
   bool average_gradients = true;        ///< False, to see what happens: every rank trains for itself.
   CommHook comm_hook = all_reduce_hook;  ///< As register_comm_hook().
 };
@@ -124,6 +124,7 @@ class DistributedDataParallel final : public nn::Module, private autograd::Gradi
   void broadcast_parameters();
   void rebuild_buckets();
   void index_buckets();
+  [[nodiscard]] bool is_awaited(std::size_t index) const;
   void launch_ready_buckets();
   void launch_next_bucket();
   void prepare(const Bucket& bucket);
@@ -154,6 +155,7 @@ class DistributedDataParallel final : public nn::Module, private autograd::Gradi
   std::vector<std::size_t> ready_order_;  // parameters whose gradient is final
   std::vector<GradientFault> faults_;     // by parameter
   std::vector<bool> is_used_;             // by parameter: this rank has a gradient for it
+  std::vector<bool> is_filled_;           // by parameter: its gradient is zeros that its bucket took along
   std::vector<comm::Work> in_flight_;
   std::size_t next_to_launch_ = 0;
   std::int64_t step_ = 1;

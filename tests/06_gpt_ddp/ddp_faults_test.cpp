@@ -94,6 +94,28 @@ TEST_CASE("static_graph takes the first step's parameters for granted and names 
   CHECK(gradients == std::vector(2, gradient_of(alone, 1)));
 }
 
+TEST_CASE("with static_graph no bucket waits for a parameter that this rank does not use", "[ddp][multirank]") {
+  std::vector<std::vector<bool>> is_a_there(2);  // by rank and bucket: when it left in the second step
+  run_all(2, [&](comm::JobContext context) {
+    const auto rank = static_cast<std::size_t>(context.rank);
+    const Group group = make_group(std::move(context));
+    BranchModel model;
+    auto options = kOneEach;
+    options.static_graph = true;
+    ddp::DistributedDataParallel ddp(model, *group, options);
+    ddp.register_comm_hook([&](comm::ProcessGroup& through, const ddp::Bucket& bucket) {
+      is_a_there[rank].push_back(model.parameters()[0].has_gradient());
+      return ddp::all_reduce_hook(through, bucket);
+    });
+    for (int step = 0; step < 2; ++step) {  // backward gets c, b, a on rank 0 and b, a on rank 1
+      is_a_there[rank].clear();
+      model.zero_grad();
+      model.loss(rank == 0 ? std::vector<std::size_t>{0, 1, 2} : std::vector<std::size_t>{0, 1}).backward();
+    }
+  });
+  CHECK(is_a_there == std::vector(2, std::vector{false, false, true}));
+}
+
 TEST_CASE("a gradient that is not finite names rank, tensor and step on all ranks", "[ddp][multirank]") {
   const float bad = GENERATE(std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN());
   const auto messages = messages_of(3, [&](comm::JobContext context) {

@@ -256,8 +256,8 @@ TEST_CASE("train_gpt_ddp, killed at any moment and resumed, is the training that
     kills += chain.kills;
     torn_saves += chain.torn_saves;
     ++chains;
+    if (trials() > 100)
+      std::cout << kills << " kills, " << torn_saves << " of them in the middle of a save, in " << chains
+                << " trainings, each of which was completed" << std::endl;
   }
-  if (trials() > 100)
-    std::cout << kills << " kills, " << torn_saves << " of them in the middle of a save, in " << chains
-              << " trainings, each of which was completed" << std::endl;
 }
