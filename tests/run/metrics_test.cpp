@@ -30,6 +30,12 @@ TEST_CASE("a step's numbers survive the file bit for bit", "[run]") {
   StepMetrics metrics = example(17);
   metrics.validation_loss = 2.0 / 3;
   metrics.exposed_communication = Milliseconds(0.125);
+  metrics.data_wait = Milliseconds(0.1 / 3);
+  metrics.forward = Milliseconds(20.1);
+  metrics.backward = Milliseconds(30.2);
+  metrics.update = Milliseconds(4.3);
+  metrics.slowest_rank = 2;
+  metrics.peak_memory_mib = {70.25, 71.5, 69};
   metrics.sample_ids = {4, 1, 9};
   const StepMetrics read = parse_metrics_line(to_line(metrics));
   CHECK(read.step == 17);
@@ -38,6 +44,13 @@ TEST_CASE("a step's numbers survive the file bit for bit", "[run]") {
   CHECK(read.learning_rate == metrics.learning_rate);
   CHECK(read.validation_loss == metrics.validation_loss);
   CHECK(read.exposed_communication == metrics.exposed_communication);
+  CHECK(read.gradient_norm == metrics.gradient_norm);
+  CHECK(read.data_wait == metrics.data_wait);
+  CHECK(read.forward == metrics.forward);
+  CHECK(read.backward == metrics.backward);
+  CHECK(read.update == metrics.update);
+  CHECK(read.slowest_rank == 2);
+  CHECK(read.peak_memory_mib == metrics.peak_memory_mib);
   CHECK(read.sample_ids == metrics.sample_ids);
   CHECK(read.tokens_per_s() == 48'000);
   CHECK(to_line(metrics).find('\n') == std::string::npos);

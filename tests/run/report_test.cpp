@@ -19,6 +19,7 @@ StepMetrics step_of(std::int64_t step) {
   metrics.loss = 5.0 / static_cast<double>(step);
   metrics.tokens = 3072;
   metrics.duration = Milliseconds(50);
+  metrics.data_wait = Milliseconds(1.25);
   metrics.exposed_communication = Milliseconds(5);
   if (step % 4 == 0) metrics.validation_loss = metrics.loss + 0.1;
   return metrics;
@@ -35,7 +36,11 @@ void fill(const test::TemporaryFolder& folder) {
     recorder.record(lane, "forward", trace::Category::kForward, trace::Clock::now(), trace::Clock::now());
     const std::vector<trace::RankTrace> traces{recorder.snapshot()};
     trace::write_trace(folder / trace::trace_file_name(rank), traces);
-    write_summary(folder.path(), {.rank = rank, .duration = Milliseconds(50 + rank), .peak_memory_mib = 100});
+    write_summary(folder.path(), {.rank = rank,
+                                  .duration = Milliseconds(50 + rank),
+                                  .data_wait = Milliseconds(2.25 + rank),
+                                  .exposed_communication = Milliseconds(4.5 - rank),
+                                  .peak_memory_mib = 100.0 + rank});
   }
 }
 
@@ -54,6 +59,21 @@ TEST_CASE("the report holds curves, ranks, timeline and text, and asks no server
   for (const char* remote : {"src=\"http", "href=\"http", "url(http", "@import", "fetch("}) {
     CHECK(page.find(remote) == std::string::npos);
   }
+}
+
+TEST_CASE("the report gives exposed communication and data wait, of the step and by rank, memory and the slowest rank",
+          "[run]") {
+  const test::TemporaryFolder folder;
+  fill(folder);
+  const std::string page = report_page(folder.path(), {}, {});
+  for (const char* part : {"1.25 ms (2.5 % of the step)", "5.00 ms (10.0 % of the step)", "2.25 ms waiting for data",
+                           "3.25 ms waiting for data", "4.50 ms exposed communication", "3.50 ms exposed communication",
+                           "100 MiB at most", "101 MiB at most"}) {
+    CHECK_THAT(page, ContainsSubstring(part));
+  }
+  const std::size_t slowest = page.find("slowest");
+  REQUIRE(slowest != std::string::npos);
+  CHECK_THAT(page.substr(slowest, 100), ContainsSubstring("rank 1"));  // 51 - 3.5 ms against 50 - 4.5
 }
 
 TEST_CASE("a report of nothing is still a page", "[run]") {
@@ -75,6 +95,7 @@ TEST_CASE("a summary leaves out the first tenth and survives its file", "[run]")
   write_summary(folder.path(), summarize(0, history));
   const RankSummary read = read_summaries(folder.path(), 1).front();
   CHECK(read.duration.count() == Approx(50));
+  CHECK(read.data_wait.count() == Approx(1.25));
   CHECK(read.exposed_communication.count() == Approx(5));
   CHECK(read.peak_memory_mib > 1);
 }

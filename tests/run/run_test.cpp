@@ -3,8 +3,11 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <limits>
 #include <numeric>
+#include <sstream>
+#include <string>
 #include <vector>
 
 #include "data/sampler.hpp"
@@ -34,6 +37,20 @@ data::Batch batch_of(std::int64_t samples) {
   return {Tensor::zeros({samples, 4}, DType::kInt32), Tensor::zeros({samples, 4}, DType::kInt32),
           Tensor::from(std::span<const std::int64_t>(ids), {samples})};
 }
+
+/// What is written to standard output while it lives.
+class CapturedOutput {
+ public:
+  CapturedOutput() : before_(std::cout.rdbuf(text_.rdbuf())) {}
+  ~CapturedOutput() { std::cout.rdbuf(before_); }
+  CapturedOutput(const CapturedOutput&) = delete;
+  CapturedOutput& operator=(const CapturedOutput&) = delete;
+  [[nodiscard]] std::string text() const { return text_.str(); }
+
+ private:
+  std::ostringstream text_;
+  std::streambuf* before_;
+};
 
 const run::RunFacts kFacts{.parameters = 10, .training_samples = 100, .validation_samples = 10};
 
@@ -86,6 +103,31 @@ TEST_CASE("ranks tell each other at the end of a step who was slow, what each ho
   REQUIRE(step.peak_memory_mib.size() == 2);
   CHECK(step.peak_memory_mib[0] > 1);
   CHECK(step.peak_memory_mib[1] == 5000);
+}
+
+TEST_CASE(
+    "the progress line gives means of exposed communication and data wait, the slowest rank and the largest memory",
+    "[run]") {
+  const test::TemporaryFolder folder;
+  const std::vector<double> of_rank_1{0, 20, 0, 1e9, 0, 5000};  // as above
+  run::Team team;
+  team.world_size = 2;
+  team.share = [](const std::string& text) { return text; };
+  team.sum = [&](std::span<double> values) {
+    if (values.size() != of_rank_1.size()) return;
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] += of_rank_1[i];
+  };
+  run::Run run(small_options(folder.path()), kFacts, team);
+  const CapturedOutput output;
+  for (const int milliseconds : {1, 3}) {
+    (void)run.begin_step(batch_of(6), std::chrono::milliseconds(10 * milliseconds));
+    run.set_exposed_communication(std::chrono::milliseconds(milliseconds));
+    run.end_step({.loss = 1});
+    CHECK(run.metrics().data_wait == std::chrono::milliseconds(10 * milliseconds));
+  }
+  run.print_step();
+  CHECK_THAT(output.text(), ContainsSubstring("exposed 2.0 ms") && ContainsSubstring("slowest rank 1") &&
+                                ContainsSubstring("data 20.0 ms") && ContainsSubstring("peak 5000 MiB"));
 }
 
 TEST_CASE("numbers that are not finite end the run with rank and step, and the team is told", "[run]") {
