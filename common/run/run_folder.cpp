@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "checkpoint/checkpoint.hpp"
 
 namespace lockstep::run {
 namespace fs = std::filesystem;
@@ -43,7 +44,7 @@ std::optional<fs::path> latest_run(const fs::path& out) {
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(out, error)) {
     const fs::path checkpoints = checkpoints_of(entry.path());
-    if (!fs::is_directory(checkpoints, error) || fs::is_empty(checkpoints, error)) continue;
+    if (checkpoint::CheckpointFolder(checkpoints).list().empty()) continue;  // a first save may have been cut off
     const fs::file_time_type time = fs::last_write_time(checkpoints, error);
     if (error || (latest && time <= latest_time)) continue;
     latest = entry.path();

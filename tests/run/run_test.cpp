@@ -120,7 +120,8 @@ TEST_CASE(
   run::Run run(small_options(folder.path()), kFacts, team);
   const CapturedOutput output;
   for (const int milliseconds : {1, 3}) {
-    (void)run.begin_step(batch_of(6), std::chrono::milliseconds(10 * milliseconds));
+    const std::chrono::milliseconds waited_in_all(milliseconds == 1 ? 10 : 40);
+    (void)run.begin_step(batch_of(6), waited_in_all);
     run.set_exposed_communication(std::chrono::milliseconds(milliseconds));
     run.end_step({.loss = 1});
     CHECK(run.metrics().data_wait == std::chrono::milliseconds(10 * milliseconds));

@@ -47,7 +47,7 @@ class Subprocess {
 
   /// Reads all output and waits for the end.
   /// @throws TimeoutError  It still runs after `limit`; holds its output so far. It is then killed.
-  Finished wait(std::chrono::milliseconds limit = std::chrono::seconds(40));
+  Finished wait(std::chrono::milliseconds limit = std::chrono::seconds(100));
 
  private:
   bool read_some(int timeout_ms);
