@@ -97,8 +97,8 @@ TEST_CASE("train_gpt_ddp trains on devices as on the CPU", "[integration][06][gp
   const test::TemporaryFolder folder;
   const Training here = train(folder.path(), 2, {});
   check_equal(here, train(folder.path(), 2, {"--device", device_option()}));
-  check_equal(here,
-              train(folder.path(), 2, {"--device", device_option(), "--compress-gradients", "bf16", "--steps", "3"}));
+  const Training compressed = train(folder.path(), 2, {"--compress-gradients", "bf16"});
+  check_equal(compressed, train(folder.path(), 2, {"--device", device_option(), "--compress-gradients", "bf16"}));
 }
 
 TEST_CASE("a trainer asked for a device that is not in its build ends as skipped, in one line", "[integration][05]") {

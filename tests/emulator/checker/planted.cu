@@ -121,8 +121,8 @@ void start(const char* name, void (*kernel)(Parameters...), const LaunchShape& s
   static_cast<void>(launch_kernel(name, kernel, shape, SourcePlace::here(), arguments...));
 }
 
-const std::vector<Planted>& planted() {
-  static const std::vector<Planted> kAll = {
+std::vector<Planted> ordering_and_bounds() {
+  return {
       {"race",
        [](const Buffers& b) {
          start("reverse_without_barrier", reverse_without_barrier, {1, 64}, b.floats);
@@ -179,6 +179,11 @@ const std::vector<Planted>& planted() {
        [](const Buffers& b) {
          start("dynamic_reverse", dynamic_reverse, {1, 32, 128}, b.ints);
        }},
+  };
+}
+
+std::vector<Planted> shared_memory_warps_and_metrics() {
+  return {
       {"static overrun",
        [](const Buffers& b) {
          start("static_overrun", static_overrun, {1, 32}, b.ints, 1);
@@ -241,6 +246,14 @@ const std::vector<Planted>& planted() {
                reinterpret_cast<float4*>(b.fresh));
        }},
   };
+}
+
+const std::vector<Planted>& planted() {
+  static const std::vector<Planted> kAll = [] {
+    std::vector<Planted> all = ordering_and_bounds();
+    for (Planted& each : shared_memory_warps_and_metrics()) all.push_back(std::move(each));
+    return all;
+  }();
   return kAll;
 }
 

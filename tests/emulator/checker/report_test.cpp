@@ -7,8 +7,8 @@ TEST_CASE("A race is told with both sides, the memory and the usual cause", "[em
   Finding finding;
   finding.kind = FindingKind::kRace;
   finding.kernel = "block_sum";
-  finding.sides = {{"write", {"/home/me/sum.cu", 14}, true, {33, 0, 0}, {0, 0, 0}},
-                   {"read", {"/home/me/sum.cu", 17}, true, {0, 0, 0}, {0, 0, 0}}};
+  finding.sides = {{"write", {"/course/sum.cu", 14}, true, {33, 0, 0}, {0, 0, 0}},
+                   {"read", {"/course/sum.cu", 17}, true, {0, 0, 0}, {0, 0, 0}}};
   finding.detail = "shared memory 'tile', byte 132; nothing orders the two";
   CHECK(
       to_text(finding) ==
