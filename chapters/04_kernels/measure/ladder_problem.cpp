@@ -8,7 +8,7 @@ namespace lockstep::ladders {
 Verdict Problem::check(int rung) {
   reset();
   enqueue(rung, nullptr);
-  cuda_check(cudaGetLastError(), concat("launching ", rungs()[static_cast<std::size_t>(rung)].name));
+  cuda_check(cudaGetLastError(), concat("launching rung ", rung + 1));
   return verdict();
 }
 

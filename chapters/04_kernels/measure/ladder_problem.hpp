@@ -37,12 +37,6 @@ class LadderProblem : public Problem {
  public:
   explicit LadderProblem(Ladder<Function> ladder) : ladder_(ladder) {}
 
-  [[nodiscard]] std::vector<RungText> rungs() const override {
-    std::vector<RungText> texts;
-    for (const Rung<Function>& rung : ladder_) texts.push_back({rung.name, rung.requirement, rung.removes});
-    return texts;
-  }
-
   [[nodiscard]] bool is_allowed(int rung) const override { return is_met(ladder_.first[rung].requirement); }
 
  protected:

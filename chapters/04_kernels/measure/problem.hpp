@@ -31,18 +31,15 @@ struct Verdict {
 
 /// What a rung's entry in the registry says, whatever its function's type.
 struct RungText {
-  std::string name;
-  Requirement requirement = Requirement::kNone;
-  std::string removes;
+  std::string name;                              ///< Of its file and its function.
+  Requirement requirement = Requirement::kNone;  ///< Of the sizes.
+  std::string removes;                           ///< The cost that the rung before it pays.
 };
 
 /// One ladder, its inputs on the current device, and the expected result in float64.
 class Problem {
  public:
   virtual ~Problem() = default;
-
-  /// From the slowest on.
-  [[nodiscard]] virtual std::vector<RungText> rungs() const = 0;
 
   /// Whether the sizes of this problem meet what the rung asks.
   [[nodiscard]] virtual bool is_allowed(int rung) const = 0;
@@ -59,7 +56,7 @@ class Problem {
   /// What a call costs at least.
   [[nodiscard]] virtual Cost cost() const = 0;
 
-  /// reset(), enqueue() and verdict().
+  /// reset(), enqueue() and verdict(). The rung comes from this problem's registry.
   /// @throws CudaError  The launch or the kernel failed.
   [[nodiscard]] Verdict check(int rung);
 };
@@ -72,6 +69,7 @@ struct LadderEntry {
   std::vector<int> checked;  ///< Sizes for a check that is quick on the emulator; they do not divide by any tile.
   std::vector<int> counted;  ///< Sizes whose accesses are counted.
   std::vector<int> timed;    ///< Sizes that fill a GPU.
+  std::vector<RungText> (*rungs)(const Registry& registry);
   std::unique_ptr<Problem> (*make)(std::span<const int> sizes, const Registry& registry);
 };
 
