@@ -33,9 +33,6 @@ struct LibraryCall {
 /// Whether kernels run on the emulator. Then accesses are counted, and never is anything timed.
 [[nodiscard]] bool is_emulated();
 
-/// To be called before anything else is: the emulator reads its settings at the first CUDA call.
-void prepare_to_count();
-
 /// The kernels as they are compiled for speed.
 [[nodiscard]] const Registry& plain_registry();
 

@@ -88,8 +88,6 @@ LibraryCall copy(std::size_t bytes) {
 
 bool is_emulated() { return false; }
 
-void prepare_to_count() {}
-
 const Registry& plain_registry() { return plain::registry(); }
 
 const Registry& counted_registry() {

@@ -80,7 +80,7 @@ const std::vector<LadderEntry>& entries() {
 
 }  // namespace
 
-std::span<const LadderEntry> ladders() { return entries(); }
+std::span<const LadderEntry> all_ladders() { return entries(); }
 
 const LadderEntry& find_ladder(std::string_view name) {
   std::vector<std::string> names;

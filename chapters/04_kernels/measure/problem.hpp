@@ -74,7 +74,7 @@ struct LadderEntry {
 };
 
 /// All ladders, in the order of the lesson.
-[[nodiscard]] std::span<const LadderEntry> ladders();
+[[nodiscard]] std::span<const LadderEntry> all_ladders();
 
 /// The ladder of that name.
 /// @throws UsageError  There is none; names the nearest.
