@@ -2,8 +2,9 @@
 /// @file
 /// What the functions of each ladder are given. All pointers are device memory, from cudaMalloc; all matrices are
 /// stored row by row.
-#include <cuda_bf16.h>
 #include <cuda_runtime.h>
+
+struct __nv_bfloat16;  // cuda_bf16.h, which only kernels on tensor cores need
 
 namespace lockstep::ladders {
 

@@ -6,6 +6,8 @@
 // holds A's rows g and g + 8 at p, p + 1, p + 8, p + 9, B's row g at the same places, and C's rows g and g + 8 at
 // columns p, p + 1. Source: NVIDIA, PTX ISA, "Matrix fragments for mma.m16n8k16 with floating point type". Pays: pairs
 // of 4 bytes, fetched from device memory for every 16 x 8 elements anew: the tensor core waits.
+#include <cuda_bf16.h>
+
 #include "../registry.hpp"
 #include "../warp.cuh"
 #include "device/tensor_core.hpp"
@@ -36,7 +38,7 @@ __global__ void fragments_from_memory_kernel(float* c, const __nv_bfloat16* a, c
                               pair_at(a, row, k + 8, sizes.m, sizes.k), pair_at(a, row + 8, k + 8, sizes.m, sizes.k)};
     const unsigned of_b[2] = {pair_at(b, column + group, k, sizes.n, sizes.k),
                               pair_at(b, column + group, k + 8, sizes.n, sizes.k)};
-    device::mma_m16n8k16_bf16(sums, of_a, of_b);
+    device::mma_m16n8k16_bf16(sums, of_a, of_b, sums);
   }
   store(c, sizes, row, column + pair, sums[0]);
   store(c, sizes, row, column + pair + 1, sums[1]);

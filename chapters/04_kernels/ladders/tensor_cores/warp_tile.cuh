@@ -1,5 +1,7 @@
 #pragma once
 // What the last two rungs share: 4 warps make 64 x 64 elements of C, each 32 x 32, from tiles in shared memory.
+#include <cuda_bf16.h>
+
 #include "../registry.hpp"
 #include "../warp.cuh"
 #include "device/tensor_core.hpp"
@@ -51,7 +53,7 @@ struct WarpSums {
       for (int i = 0; i < 2; ++i) {
         for (int j = 0; j < 4; ++j) {
           const unsigned pair[2] = {of_b[j / 2][2 * (j % 2)], of_b[j / 2][2 * (j % 2) + 1]};
-          device::mma_m16n8k16_bf16(sums[i][j], of_a[i], pair);
+          device::mma_m16n8k16_bf16(sums[i][j], of_a[i], pair, sums[i][j]);
         }
       }
     }
