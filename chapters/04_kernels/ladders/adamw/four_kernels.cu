@@ -21,7 +21,9 @@ __global__ void first_moment_kernel(float* first, const float* gradients, int co
 
 __global__ void second_moment_kernel(float* second, const float* gradients, int count, float beta) {
   const int i = own_index();
-  if (i < count) second[i] = beta * second[i] + (1.0F - beta) * gradients[i] * gradients[i];
+  if (i >= count) return;
+  const float gradient = gradients[i];
+  second[i] = beta * second[i] + (1.0F - beta) * gradient * gradient;
 }
 
 __global__ void decay_kernel(float* parameters, int count, float factor) {

@@ -14,8 +14,7 @@ constexpr int kThreads = 256;
 
 __global__ void fused_kernel(AdamWState state, const float* gradients, int count, AdamWStep step) {
   const int i = blockIdx.x * kThreads + threadIdx.x;
-  if (i >= count) return;
-  update(state.parameters[i], state.first_moments[i], state.second_moments[i], gradients[i], step);
+  if (i < count) update_one(state, gradients, i, step);
 }
 
 }  // namespace

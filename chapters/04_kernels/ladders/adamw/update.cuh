@@ -6,12 +6,26 @@
 
 namespace lockstep::ladders::inline LOCKSTEP_KERNEL_NAMESPACE::adamw {
 
-__device__ inline void update(float& parameter, float& first, float& second, float gradient, const AdamWStep& step) {
-  first = step.beta1 * first + (1.0F - step.beta1) * gradient;
-  second = step.beta2 * second + (1.0F - step.beta2) * gradient * gradient;
+// What AdamW keeps of one parameter. By value: through references the compiler could not know that the three differ,
+// and would read them again after each write.
+struct Kept {
+  float parameter, first_moment, second_moment;
+};
+
+__device__ inline Kept updated(Kept kept, float gradient, const AdamWStep& step) {
+  const float first = step.beta1 * kept.first_moment + (1.0F - step.beta1) * gradient;
+  const float second = step.beta2 * kept.second_moment + (1.0F - step.beta2) * gradient * gradient;
   const float mean = first / step.first_correction, square = second / step.second_correction;
-  parameter *= 1.0F - step.learning_rate * step.weight_decay;
-  parameter -= step.learning_rate * mean / (sqrtf(square) + step.epsilon);
+  const float decayed = kept.parameter * (1.0F - step.learning_rate * step.weight_decay);
+  return {decayed - step.learning_rate * mean / (sqrtf(square) + step.epsilon), first, second};
+}
+
+__device__ inline void update_one(const AdamWState& state, const float* gradients, int i, const AdamWStep& step) {
+  const Kept kept = {state.parameters[i], state.first_moments[i], state.second_moments[i]};
+  const Kept result = updated(kept, gradients[i], step);
+  state.parameters[i] = result.parameter;
+  state.first_moments[i] = result.first_moment;
+  state.second_moments[i] = result.second_moment;
 }
 
 }  // namespace lockstep::ladders::inline LOCKSTEP_KERNEL_NAMESPACE::adamw

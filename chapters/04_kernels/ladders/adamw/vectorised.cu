@@ -15,25 +15,20 @@ constexpr int kThreads = 256;
 __device__ float4& four_at(float* values, int i) { return reinterpret_cast<float4*>(values)[i]; }
 
 __device__ void update_four(const AdamWState& state, const float* gradients, int i, const AdamWStep& step) {
-  float4 parameter = four_at(state.parameters, i);
-  float4 first = four_at(state.first_moments, i), second = four_at(state.second_moments, i);
-  const float4 gradient = reinterpret_cast<const float4*>(gradients)[i];
-  update(parameter.x, first.x, second.x, gradient.x, step);
-  update(parameter.y, first.y, second.y, gradient.y, step);
-  update(parameter.z, first.z, second.z, gradient.z, step);
-  update(parameter.w, first.w, second.w, gradient.w, step);
-  four_at(state.parameters, i) = parameter;
-  four_at(state.first_moments, i) = first;
-  four_at(state.second_moments, i) = second;
+  const float4 p = four_at(state.parameters, i), g = reinterpret_cast<const float4*>(gradients)[i];
+  const float4 m = four_at(state.first_moments, i), v = four_at(state.second_moments, i);
+  const Kept x = updated({p.x, m.x, v.x}, g.x, step), y = updated({p.y, m.y, v.y}, g.y, step);
+  const Kept z = updated({p.z, m.z, v.z}, g.z, step), w = updated({p.w, m.w, v.w}, g.w, step);
+  four_at(state.parameters, i) = {x.parameter, y.parameter, z.parameter, w.parameter};
+  four_at(state.first_moments, i) = {x.first_moment, y.first_moment, z.first_moment, w.first_moment};
+  four_at(state.second_moments, i) = {x.second_moment, y.second_moment, z.second_moment, w.second_moment};
 }
 
 __global__ void vectorised_kernel(AdamWState state, const float* gradients, int count, AdamWStep step) {
   const int thread = blockIdx.x * kThreads + threadIdx.x, groups = count / 4;
   if (thread < groups) update_four(state, gradients, thread, step);
   const int left_over = 4 * groups + thread;  // 0 to 3 parameters at the end
-  if (left_over >= count) return;
-  update(state.parameters[left_over], state.first_moments[left_over], state.second_moments[left_over],
-         gradients[left_over], step);
+  if (left_over < count) update_one(state, gradients, left_over, step);
 }
 
 }  // namespace
