@@ -35,6 +35,14 @@ std::vector<std::string> names_in(const fs::path& folder, const std::string& ext
   return names;
 }
 
+std::vector<std::string> programs_of(const fs::path& chapter) {
+  std::vector<std::string> names = names_in(chapter / "programs", ".cpp");
+  const std::vector<std::string> in_cuda = names_in(chapter / "programs", ".cu");
+  names.insert(names.end(), in_cuda.begin(), in_cuda.end());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
 // "6", "06" and "06_gpt_ddp" all name the chapter.
 fs::path find_chapter(const Project& project, const std::string& word) {
   const std::vector<std::string> chapters = names_in(project.root / "chapters", "");
@@ -85,7 +93,7 @@ int run_chapter(const Arguments& arguments) {
   const Project project = find_project();
   const Request request = parse(arguments);
   const fs::path chapter = find_chapter(project, request.chapter);
-  const std::vector<std::string> programs = names_in(chapter / "programs", ".cpp");
+  const std::vector<std::string> programs = programs_of(chapter);
   const bool has_options = arguments.size() > 1;
   if (!request.program && has_options && std::find(programs.begin(), programs.end(), kTrainer) != programs.end()) {
     return train({arguments.begin() + 1, arguments.end()});
