@@ -95,7 +95,7 @@ class Reader {
       targets["lockstep::" + name] = library("lockstep::" + name, lists);
     } else if (command.name == "lockstep_chapter") {
       read_chapter(name, lists, targets);
-    } else if (command.name == "lockstep_program") {
+    } else if (command.name == "lockstep_program" || command.name == "lockstep_cuda_program") {
       targets[name] = program(name, lists["SOURCES"], lists["DEPENDS"]);
     } else if (command.name == "lockstep_test") {
       append(lists["DEPENDS"], {"lockstep::test_support"});
