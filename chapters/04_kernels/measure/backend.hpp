@@ -42,7 +42,7 @@ struct LibraryCall {
 
 /// Runs `enqueue`, whose kernels come from counted_registry(), and waits for the device.
 /// @throws UnavailableError  As above.
-/// @throws CudaError         A kernel failed.
+/// @throws Error         A kernel failed.
 [[nodiscard]] Counts count_accesses(const std::function<void()>& enqueue);
 
 /// What a library has for a ladder's work, or a copy of as many bytes where there is nothing; nothing at all where

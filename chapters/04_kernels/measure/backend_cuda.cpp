@@ -80,7 +80,7 @@ LibraryCall transposition(int rows, int columns) {
 LibraryCall copy(std::size_t bytes) {
   auto from = std::make_shared<Bytes>(bytes), to = std::make_shared<Bytes>(bytes);
   return {"cudaMemcpy", [from, to, bytes](cudaStream_t stream) {
-            cuda_check(cudaMemcpyAsync(to->data(), from->data(), bytes, cudaMemcpyDeviceToDevice, stream));
+            cuda_check(cudaMemcpyAsync(to->data(), from->data(), bytes, cudaMemcpyDeviceToDevice, stream), "copying");
           }};
 }
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "device/cuda_check.hpp"
+#include "04_kernels/measure/check.hpp"
 
 namespace lockstep::ladders {
 

@@ -57,7 +57,7 @@ class Problem {
   [[nodiscard]] virtual Cost cost() const = 0;
 
   /// reset(), enqueue() and verdict(). The rung comes from this problem's registry.
-  /// @throws CudaError  The launch or the kernel failed.
+  /// @throws Error  The launch or the kernel failed.
   [[nodiscard]] Verdict check(int rung);
 };
 

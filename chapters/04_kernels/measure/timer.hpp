@@ -14,7 +14,7 @@ struct Timing {
 };
 
 /// The median time of `enqueue`, which puts work into the stream it is given.
-/// @throws CudaError  Work failed.
+/// @throws Error  Work failed.
 [[nodiscard]] double median_seconds(const std::function<void(cudaStream_t)>& enqueue, Timing timing = {});
 
 }  // namespace lockstep::ladders
