@@ -15,8 +15,6 @@ namespace lockstep::ladders {
 template <typename T>
 class DeviceArray {
  public:
-  DeviceArray() = default;
-
   /// Uninitialised memory, but never none: a null pointer would hide a kernel that touches an empty array.
   explicit DeviceArray(std::size_t count) : count_(count) {
     cuda_check(cudaMalloc(reinterpret_cast<void**>(&data_), bytes() + sizeof(T)), "allocating device memory");
@@ -25,8 +23,10 @@ class DeviceArray {
   /// A copy of host values.
   explicit DeviceArray(std::span<const T> values) : DeviceArray(values.size()) { set(values); }
 
+  /// Takes the other's memory.
   DeviceArray(DeviceArray&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)), count_(std::exchange(other.count_, 0)) {}
+  /// Swaps.
   DeviceArray& operator=(DeviceArray&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(count_, other.count_);

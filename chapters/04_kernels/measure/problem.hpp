@@ -15,10 +15,10 @@ namespace lockstep::ladders {
 
 /// What one call must do at least, whatever the rung.
 struct Cost {
-  double bytes = 0;       ///< Inputs read once and outputs written once.
-  double operations = 0;  ///< Floating-point additions and multiplications.
-  double elements = 0;    ///< What counts per element are divided by.
-  bool uses_tensor_cores = false;
+  double bytes = 0;                ///< Inputs read once and outputs written once.
+  double operations = 0;           ///< Floating-point additions and multiplications.
+  double elements = 0;             ///< What counts per element are divided by.
+  bool uses_tensor_cores = false;  ///< Then another roof is above it.
 };
 
 /// How far a result is from the CPU's.
@@ -26,6 +26,7 @@ struct Verdict {
   double worst = 0;    ///< The largest error in units of what rounding allows; at most 1 for a right result.
   std::string detail;  ///< Where it is: element, what was expected, what came.
 
+  /// Whether rounding explains the difference.
   [[nodiscard]] bool is_right() const noexcept { return worst <= 1; }
 };
 
@@ -69,7 +70,9 @@ struct LadderEntry {
   std::vector<int> checked;  ///< Sizes for a check that is quick on the emulator; they do not divide by any tile.
   std::vector<int> counted;  ///< Sizes whose accesses are counted.
   std::vector<int> timed;    ///< Sizes that fill a GPU.
+  /// What a registry holds of it.
   std::vector<RungText> (*rungs)(const Registry& registry);
+  /// Inputs of these sizes on the current device, for the rungs of this registry.
   std::unique_ptr<Problem> (*make)(std::span<const int> sizes, const Registry& registry);
 };
 
