@@ -19,6 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// addr2line of binutils 2.40 takes file 1 of DWARF 5 for the file compiled, not for the one that #line names.
+constexpr const char* kDebugFormat = "-gdwarf-4";
 constexpr std::size_t kMostKept = 100;  // programs; some 200 KB each
 
 // A folder of its own while something is built in it, removed unless it was renamed.
@@ -74,8 +76,8 @@ translate::TranslatedTree translate_or_explain(const fs::path& source, const fs:
 
 std::vector<std::string> compiler_options(const Project& project, EmulatedCode code) {
   const std::string common = (project.root / "common").string();
-  std::vector<std::string> options = {"-std=c++20", "-w", "-g", concat("-I", common, "/emulator/cuda"),
-                                      concat("-I", common)};
+  std::vector<std::string> options = {
+      "-std=c++20", "-w", "-g", kDebugFormat, concat("-I", common, "/emulator/cuda"), concat("-I", common)};
   if (code == EmulatedCode::kPlain) {
     options.emplace_back("-O2");
   } else {
