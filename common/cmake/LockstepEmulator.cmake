@@ -1,5 +1,8 @@
 # CUDA sources compiled for the emulator: the same .cu files that nvcc takes, by the host compiler.
 
+# addr2line of binutils 2.40 takes file 1 of DWARF 5 for the file compiled, not for the one that #line names.
+set(LOCKSTEP_EMULATED_DEBUG -g -gdwarf-4)
+
 # What emulated device code is compiled with: the project's warnings, never its sanitizers.
 function(lockstep_emulated_objects target kind)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "SOURCES;DEPENDS;OPTIONS")
@@ -58,7 +61,7 @@ function(lockstep_emulated_library name)
     endif()
     # -O1: more would keep values in registers and hide accesses from the checker.
     lockstep_emulated_objects(${name}_checked checked SOURCES ${arg_SOURCES} DEPENDS ${arg_DEPENDS}
-      OPTIONS -O1 -g -fsanitize=thread ${compiler_checks} $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
+      OPTIONS -O1 ${LOCKSTEP_EMULATED_DEBUG} -fsanitize=thread ${compiler_checks} $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
     target_compile_definitions(${name}_checked PRIVATE LOCKSTEP_EMULATOR_CHECKED=1)
   endif()
 endfunction()
@@ -97,7 +100,7 @@ function(lockstep_cuda_program name)
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/common")
   target_compile_options(${name} PRIVATE -w)
   if(arg_CHECKED)
-    target_compile_options(${name} PRIVATE -O1 -g -fsanitize=thread -fsanitize=bounds)
+    target_compile_options(${name} PRIVATE -O1 ${LOCKSTEP_EMULATED_DEBUG} -fsanitize=thread -fsanitize=bounds)
     target_compile_definitions(${name} PRIVATE LOCKSTEP_EMULATOR_CHECKED=1)
   endif()
   if(place LESS 0)

@@ -12,7 +12,7 @@ namespace lockstep::translate {
 
 /// All that is known of the kernels of one name, from all files that were scanned.
 struct KernelName {
-  bool is_template = false;
+  bool is_template = false;          ///< Its declaration begins with `template`.
   std::size_t needed_arguments = 0;  ///< Template arguments that have no default.
   bool has_pack = false;             ///< Its template takes any number of arguments.
   std::size_t parameters = 0;        ///< Of the function.
@@ -33,9 +33,9 @@ struct Inclusion {
 
 /// What a file declares.
 struct Declarations {
-  KernelNames kernels;
-  std::vector<Inclusion> inclusions;
-  bool has_main = false;
+  KernelNames kernels;                ///< Those declared or defined.
+  std::vector<Inclusion> inclusions;  ///< In their order.
+  bool has_main = false;              ///< A function `main` stands outside namespaces.
 };
 
 /// Reads the declarations of a source. Never fails: what it does not understand is the compiler's to report.

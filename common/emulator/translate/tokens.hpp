@@ -21,9 +21,9 @@ enum class TokenKind {
 
 /// A piece of the source; comments and white space are between tokens.
 struct Token {
-  TokenKind kind = TokenKind::kPunctuation;
-  std::string_view text;      ///< A part of the source that was split.
-  std::size_t begin = 0;      ///< Offset in the source.
+  TokenKind kind = TokenKind::kPunctuation;  ///< What it is.
+  std::string_view text;                     ///< A part of the source that was split.
+  std::size_t begin = 0;                     ///< Offset in the source.
   std::size_t directive = 0;  ///< 0 in ordinary code, else the number of the preprocessor directive that it is part of.
 
   [[nodiscard]] std::size_t end() const noexcept { return begin + text.size(); }  ///< Offset past it.
@@ -35,8 +35,8 @@ struct Token {
 
 /// Where something is, as people and compilers count: from 1.
 struct LineColumn {
-  std::size_t line = 1;
-  std::size_t column = 1;
+  std::size_t line = 1;    ///< Of the file.
+  std::size_t column = 1;  ///< Of the line, in bytes.
 };
 
 /// Line and column of `offset` in `source`.
