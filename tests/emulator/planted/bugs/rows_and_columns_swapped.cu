@@ -3,7 +3,7 @@
 
 __global__ void load(const float* in, float* out) {
   __shared__ float tile[8][32];
-  tile[threadIdx.x][threadIdx.y] = in[threadIdx.y * 32 + threadIdx.x];  // BUG: access out of bounds
+  tile[threadIdx.x][threadIdx.y] = in[threadIdx.y * 32 + threadIdx.x];  // BUG: access out of bounds, ALSO: host pointer
   __syncthreads();
   out[threadIdx.y * 32 + threadIdx.x] = tile[threadIdx.y][threadIdx.x];  // ALSO: uninitialised read
 }
