@@ -20,12 +20,15 @@ endfunction()
 function(lockstep_translated_sources result)
   set(outputs)
   foreach(source IN LISTS ARGN)
+    get_filename_component(path "${source}" ABSOLUTE)
+    # Messages and debug information name sources as the compiler is told others: relative to where it runs.
+    file(RELATIVE_PATH shown "${CMAKE_BINARY_DIR}" "${path}")
     set(output "${CMAKE_CURRENT_BINARY_DIR}/translated/${source}.cpp")
     get_filename_component(folder "${output}" DIRECTORY)
     file(MAKE_DIRECTORY "${folder}")
     add_custom_command(OUTPUT "${output}"
-      COMMAND cuda_to_host "${CMAKE_CURRENT_SOURCE_DIR}/${source}" "${output}" --depfile "${output}.d"
-      DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${source}" cuda_to_host DEPFILE "${output}.d" VERBATIM)
+      COMMAND cuda_to_host "${path}" "${output}" --depfile "${output}.d" --name "${shown}"
+      DEPENDS "${path}" cuda_to_host DEPFILE "${output}.d" COMMENT "Translating ${shown}" VERBATIM)
     list(APPEND outputs "${output}")
   endforeach()
   set(${result} "${outputs}" PARENT_SCOPE)
@@ -83,18 +86,7 @@ function(lockstep_cuda_program name)
     endif()
     return()
   endif()
-  set(translated_sources)
-  foreach(source IN LISTS arg_SOURCES)
-    get_filename_component(path "${source}" ABSOLUTE)
-    get_filename_component(file "${source}" NAME)
-    # Messages and debug information name sources as the compiler is told others: relative to where it runs.
-    file(RELATIVE_PATH shown "${CMAKE_BINARY_DIR}" "${path}")
-    set(translated "${CMAKE_CURRENT_BINARY_DIR}/${name}.translated/${file}.cpp")
-    add_custom_command(OUTPUT "${translated}"
-      COMMAND cuda_to_host "${path}" "${translated}" --depfile "${translated}.d" --name "${shown}"
-      DEPENDS "${path}" cuda_to_host DEPFILE "${translated}.d" COMMENT "Translating ${shown}" VERBATIM)
-    list(APPEND translated_sources "${translated}")
-  endforeach()
+  lockstep_translated_sources(translated_sources ${arg_SOURCES})
   add_executable(${name} ${translated_sources})
   target_link_libraries(${name} PRIVATE lockstep::emulator ${arg_DEPENDS})
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/common")

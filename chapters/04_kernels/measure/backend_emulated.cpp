@@ -1,7 +1,7 @@
 // The emulator: counts of accesses, and no times.
 #include "04_kernels/measure/backend.hpp"
-#include "04_kernels/measure/check.hpp"
 #include "base/error.hpp"
+#include "device/cuda_check.hpp"
 #include "emulator/checker/control.hpp"
 #include "emulator/checker/metrics.hpp"
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "04_kernels/measure/check.hpp"
+#include "device/cuda_check.hpp"
 
 namespace lockstep::ladders {
 

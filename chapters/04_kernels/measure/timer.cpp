@@ -3,8 +3,8 @@
 #include <utility>
 #include <vector>
 
-#include "04_kernels/measure/check.hpp"
 #include "base/timing.hpp"
+#include "device/cuda_check.hpp"
 
 namespace lockstep::ladders {
 

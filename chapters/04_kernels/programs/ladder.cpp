@@ -8,13 +8,14 @@
 #include <vector>
 
 #include "04_kernels/measure/backend.hpp"
-#include "04_kernels/measure/check.hpp"
 #include "04_kernels/measure/problem.hpp"
 #include "04_kernels/measure/roofline.hpp"
 #include "04_kernels/measure/timer.hpp"
 #include "base/command_line.hpp"
 #include "base/error.hpp"
 #include "base/terminal.hpp"
+#include "device/cuda_check.hpp"
+#include "device/device.hpp"
 
 namespace {
 
@@ -155,7 +156,7 @@ void print_times(const LadderEntry& entry, std::span<const int> sizes, const std
 
 int climb(const Options& options) {
   const LadderEntry& entry = find_ladder(options.kernel);
-  require_device();
+  Device{accelerator_type(), 0}.require_available();
   const std::span<const int> usual = is_emulated() ? entry.counted : entry.timed;
   const std::span<const int> sizes = options.sizes.empty() ? usual : std::span<const int>(options.sizes);
   if (sizes.size() != usual.size())

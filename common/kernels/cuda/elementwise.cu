@@ -106,12 +106,7 @@ struct ReluBackward {
     const Floats<W> result = load<W>(out, i);
 #pragma unroll
     for (int k = 0; k < W; ++k) values.at[k] = result.at[k] <= 0.0F ? 0.0F : values.at[k];
-    if (write == Write::kAdd) {
-      const Floats<W> before = load<W>(input_gradient, i);
-#pragma unroll
-      for (int k = 0; k < W; ++k) values.at[k] += before.at[k];
-    }
-    store(input_gradient, i, values);
+    write_pack(input_gradient, i, values, write);
   }
 };
 

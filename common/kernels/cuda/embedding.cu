@@ -60,12 +60,7 @@ struct PositionGradient {
 #pragma unroll
       for (int k = 0; k < W; ++k) sums.at[k] += values.at[k];
     }
-    if (write == Write::kAdd) {
-      const Floats<W> before = load<W>(position_gradient, i);
-#pragma unroll
-      for (int k = 0; k < W; ++k) sums.at[k] += before.at[k];
-    }
-    store(position_gradient, i, sums);
+    write_pack(position_gradient, i, sums, write);
   }
 };
 

@@ -45,12 +45,7 @@ struct GeluBackward {
     const Floats<W> x = load<W>(input, i);
 #pragma unroll
     for (int k = 0; k < W; ++k) values.at[k] *= gelu_slope(x.at[k], gate(x.at[k]));
-    if (write == Write::kAdd) {
-      const Floats<W> before = load<W>(input_gradient, i);
-#pragma unroll
-      for (int k = 0; k < W; ++k) values.at[k] += before.at[k];
-    }
-    store(input_gradient, i, values);
+    write_pack(input_gradient, i, values, write);
   }
 };
 

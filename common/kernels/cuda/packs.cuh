@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "base/dtype.hpp"
+#include "kernels/types.hpp"
 
 namespace lockstep::kernels::cuda {
 inline namespace LOCKSTEP_KERNEL_NAMESPACE {
@@ -82,6 +83,17 @@ bool are_rows_aligned(std::int64_t columns, const Pointers*... pointers) {
 /// Blocks of `size` that cover `count`.
 [[nodiscard]] constexpr std::int64_t blocks_for(std::int64_t count, std::int64_t size) {
   return (count + size - 1) / size;
+}
+
+/// Stores `values` at `out`, or adds them to what is there.
+template <int W, typename S>
+__device__ void write_pack(S* out, std::int64_t i, Floats<W> values, Write write) {
+  if (write == Write::kAdd) {
+    const Floats<W> before = load<W>(out, i);
+#pragma unroll
+    for (int k = 0; k < W; ++k) values.at[k] += before.at[k];
+  }
+  store(out, i, values);
 }
 
 }  // namespace LOCKSTEP_KERNEL_NAMESPACE
