@@ -141,13 +141,12 @@ TEST_CASE("strangers at a group's port change nothing, whatever they send and ho
 TEST_CASE("a rank of another group is refused, and the right one still comes", "[comm][multirank]") {
   const auto problems = run_ranks_for<std::string>(2, [](const JobContext& context) -> std::string {
     TcpTransport transport(context, "test", {}, soon());
-    net::TcpSocket wrong;
     if (context.rank == 0) {
       const auto address = net::SocketAddress::parse(context.store->get("generation/0/test/address/1", soon()));
       const net::Identity identity{net::Role::kCollective, 0, 0, net::checksum(net::as_bytes("another"))};
-      std::jthread late([&] { (void)exchange_all(transport, 0, 2); });  // rank 1 answers while it exchanges
-      wrong = net::connect_authenticated(address, context.token, identity, "rank 1", soon());
-      return "";
+      // Rank 1 is in its exchange and waits there for rank 0, so that it answers.
+      const net::TcpSocket wrong = net::connect_authenticated(address, context.token, identity, "rank 1", soon());
+      return exchange_all(transport, 0, 2);
     }
     return exchange_all(transport, 1, 2);
   });
