@@ -2,6 +2,20 @@
 
 # addr2line of binutils 2.40 takes file 1 of DWARF 5 for the file compiled, not for the one that #line names.
 set(LOCKSTEP_EMULATED_DEBUG -g -gdwarf-4)
+# -O1: more would keep values in registers and hide accesses from the checker. Without -fno-tree-sra, g++ takes a float4
+# apart whose members are used, and one access of 16 bytes becomes four.
+set(LOCKSTEP_CHECKED_OPTIONS -O1 ${LOCKSTEP_EMULATED_DEBUG} -fsanitize=thread)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  list(APPEND LOCKSTEP_CHECKED_OPTIONS -fno-tree-sra)
+endif()
+# The compiler's own checks of indices and of the alignment of vectors also end in the checker. clang's `bounds` holds a
+# check that stops the program instead.
+set(LOCKSTEP_CHECKED_LIBRARY_OPTIONS ${LOCKSTEP_CHECKED_OPTIONS})
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  list(APPEND LOCKSTEP_CHECKED_LIBRARY_OPTIONS -fsanitize=bounds -fsanitize=alignment -Wno-tsan)
+else()
+  list(APPEND LOCKSTEP_CHECKED_LIBRARY_OPTIONS -fsanitize=array-bounds -fsanitize=alignment)
+endif()
 
 # What emulated device code is compiled with: the project's warnings, never its sanitizers.
 function(lockstep_emulated_objects target kind)
@@ -56,15 +70,8 @@ function(lockstep_emulated_library name)
   endif()
   lockstep_emulated_objects(${name}_plain plain SOURCES ${arg_SOURCES} DEPENDS ${arg_DEPENDS})
   if(NOT LOCKSTEP_SANITIZE)
-    # The compiler's own checks of indices and of the alignment of vectors also end in the checker. clang's `bounds` holds
-    # a check that stops the program instead.
-    set(compiler_checks -fsanitize=bounds -fsanitize=alignment)
-    if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-      set(compiler_checks -fsanitize=array-bounds -fsanitize=alignment)
-    endif()
-    # -O1: more would keep values in registers and hide accesses from the checker.
     lockstep_emulated_objects(${name}_checked checked SOURCES ${arg_SOURCES} DEPENDS ${arg_DEPENDS}
-      OPTIONS -O1 ${LOCKSTEP_EMULATED_DEBUG} -fsanitize=thread ${compiler_checks} $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
+      OPTIONS ${LOCKSTEP_CHECKED_LIBRARY_OPTIONS})
     target_compile_definitions(${name}_checked PRIVATE LOCKSTEP_EMULATOR_CHECKED=1)
   endif()
 endfunction()
@@ -92,7 +99,7 @@ function(lockstep_cuda_program name)
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/common")
   target_compile_options(${name} PRIVATE -w)
   if(arg_CHECKED)
-    target_compile_options(${name} PRIVATE -O1 ${LOCKSTEP_EMULATED_DEBUG} -fsanitize=thread -fsanitize=bounds)
+    target_compile_options(${name} PRIVATE ${LOCKSTEP_CHECKED_OPTIONS} -fsanitize=bounds)
     target_compile_definitions(${name} PRIVATE LOCKSTEP_EMULATOR_CHECKED=1)
   endif()
   if(place LESS 0)

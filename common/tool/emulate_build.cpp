@@ -81,10 +81,8 @@ std::vector<std::string> compiler_options(const Project& project, EmulatedCode c
   if (code == EmulatedCode::kPlain) {
     options.emplace_back("-O2");
   } else {
-    // -O1: more would keep values in registers and hide accesses from the checker.
-    for (const char* option : {"-O1", "-fsanitize=thread", "-fsanitize=bounds", "-DLOCKSTEP_EMULATOR_CHECKED=1"}) {
-      options.emplace_back(option);
-    }
+    std::istringstream checked(LOCKSTEP_CHECKED_OPTIONS " -fsanitize=bounds -DLOCKSTEP_EMULATOR_CHECKED=1");
+    for (std::string option; checked >> option;) options.push_back(option);
   }
   return options;
 }

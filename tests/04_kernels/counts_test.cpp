@@ -51,10 +51,20 @@ TEST_CASE("Atomics and barriers of a reduction are those of its code", "[kernels
   CHECK(counts_of("reduction", "warp_shuffles", {1024}).barriers == 4);
 }
 
+TEST_CASE("What a compiler adds to __shared__ objects is not counted", "[kernels][chapter]") {
+  CHECK(counts_of("tensor_cores", "asynchronous_copies", {64, 64, 64}).atomics == 0);
+}
+
 TEST_CASE("Fused AdamW moves 28 bytes per parameter, four kernels 48", "[kernels][chapter]") {
   CHECK(counts_of("adamw", "four_kernels", {1024}).sectors * 32 == 48 * 1024);
   CHECK(counts_of("adamw", "fused", {1024}).sectors * 32 == 28 * 1024);
-  // Nothing is said of the vectorised rung: g++ takes a float4 apart, and the emulator counts its parts.
+}
+
+TEST_CASE("A float4 is one request for what four floats need four", "[kernels][chapter]") {
+  const Counts fused = counts_of("adamw", "fused", {1024});
+  const Counts vectorised = counts_of("adamw", "vectorised", {1024});
+  CHECK(vectorised.sectors == fused.sectors);
+  CHECK(vectorised.requests * 4 == fused.requests);
 }
 
 TEST_CASE("A row in registers moves the least bytes that softmax can", "[kernels][chapter]") {

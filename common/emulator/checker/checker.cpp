@@ -1,5 +1,7 @@
 #include "emulator/checker/checker.hpp"
 
+#include <string_view>
+
 namespace lockstep::emulator::checker {
 namespace {
 
@@ -9,6 +11,15 @@ bool is_power_of_two(std::size_t bytes) { return (bytes & (bytes - 1)) == 0; }
 bool is_misaligned(const void* address, std::size_t bytes) {
   const std::size_t needed = bytes < 8 ? bytes : 8;
   return is_power_of_two(bytes) && bytes <= 16 && reinterpret_cast<std::uintptr_t>(address) % needed != 0;
+}
+
+std::string_view name_of_file(const std::string& path) {
+  return std::string_view(path).substr(path.rfind('/') + 1);  // npos + 1 is 0
+}
+
+// A compiler's check and debug information may spell the same path in two ways.
+bool is_same(const FindingPlace& one, const FindingPlace& other) {
+  return one.line == other.line && name_of_file(one.file) == name_of_file(other.file);
 }
 
 }  // namespace
@@ -27,7 +38,6 @@ void Checker::launch_begin(const KernelCall& call, int) {
   kernel_name_.clear();
   order_.launch_begin();
   memory_.refresh_images();
-  skipped_ = nullptr;
   running = this;
 }
 
@@ -40,6 +50,7 @@ void Checker::launch_end() {
 }
 
 void Checker::block_begin(const BlockState& block) {
+  skipped_ = nullptr;
   order_.block_begin(block.linear, static_cast<std::uint32_t>(block.threads.size()));
   memory_.set_dynamic_shared(block.dynamic_shared);
   if (jobs_.metrics) counter_.block_begin(kernel_name(), static_cast<std::uint32_t>(block.threads.size()));
@@ -93,10 +104,8 @@ void Checker::check_atomic(const void* address, std::size_t bytes, bool releases
 void Checker::check(const void* address, std::size_t bytes, std::uint64_t flags, Site site) {
   const ThreadState* const thread = current_thread();
   if (thread == nullptr || bytes == 0) return;
-  if (skipped_ == thread) [[unlikely]] {
-    skipped_ = nullptr;
+  if (skipped_ == thread && is_same(place_of(site), skipped_at_)) [[unlikely]]
     return;
-  }
   const Target target = memory_.find(address, *thread, *current_block(), (flags & kWrite) != 0);
   if (target.space == Space::kUnwatched) return;
   const Access access = order_.now(thread->linear, site, flags);

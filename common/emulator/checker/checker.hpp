@@ -123,8 +123,9 @@ class Checker final : public Observer {
   // Reads of unwritten memory, by site. A thread that overtakes the writer it should have waited for sees them too: the
   // write then tells that it is a race. So they wait for the end of the block (shared memory) or of the launch.
   std::unordered_map<Site, Suspect> suspects_;
-  std::unordered_set<Site> explained_;                   // sites whose uninitialised reads are races
-  const ThreadState* skipped_ = nullptr;                 // its next access has been reported already
+  std::unordered_set<Site> explained_;    // sites whose uninitialised reads are races
+  const ThreadState* skipped_ = nullptr;  // what it accesses at skipped_at_ has been reported already
+  FindingPlace skipped_at_;
   std::unordered_map<Key, std::size_t, KeyHash> known_;  // -> index in the log
   std::uint64_t known_generation_ = 0;                   // of the log
 };

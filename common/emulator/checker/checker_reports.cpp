@@ -154,6 +154,7 @@ void Checker::compiler_found(FindingKind kind, const char* action, FindingPlace 
   const ThreadState* const thread = current_thread();
   if (thread == nullptr || !jobs_.rules) return;
   skipped_ = thread;  // the access itself would be reported as a consequence
+  skipped_at_ = place;
   Finding finding{kind, kernel_name(), {}, detail, 1};
   finding.sides.push_back({action, std::move(place), true, thread->thread_idx, current_block()->block_idx});
   FindingLog::instance().add(finding);

@@ -28,6 +28,13 @@ std::string text_of(const FindingSide& side) {
 
 bool mentions(const Finding& finding, const char* words) { return finding.detail.find(words) != std::string::npos; }
 
+// `sum += x`: read and write are one line.
+bool is_update(const Finding& finding) {
+  return finding.sides.size() == 2 && finding.sides[0].place.line != 0 &&
+         finding.sides[0].place.line == finding.sides[1].place.line &&
+         finding.sides[0].place.file == finding.sides[1].place.file;
+}
+
 bool has_action(const Finding& finding, const char* action) {
   for (const FindingSide& side : finding.sides) {
     if (side.action == action) return true;
@@ -50,6 +57,11 @@ std::string hint_of_race(const Finding& finding) {
            "use "
            "an atomic, or split the kernel in two launches.";
   }
+  if (is_update(finding) && !mentions(finding, "shared")) {
+    return "two threads update one value, and what reads and writes it is two steps: use atomicAdd, or let one thread "
+           "do "
+           "it; if the threads meant different values, check the index, or put a __syncthreads() between the steps.";
+  }
   if (has_action(finding, "read")) {
     return mentions(finding, "shared")
                ? "a __syncthreads() is missing between writing shared memory and reading what another thread wrote, or "
@@ -70,6 +82,11 @@ std::string hint_of_uninitialised(const Finding& finding) {
 }
 
 std::string hint_of_bounds(const Finding& finding) {
+  if (mentions(finding, "array of type")) {
+    return "the last index of a dimension is its size less one: check the index, or declare the array larger (halos "
+           "and "
+           "borders need room).";
+  }
   if (mentions(finding, "dynamic shared")) {
     return "the launch's third argument is the size of dynamic shared memory in bytes, not in elements; check it and "
            "the "

@@ -19,9 +19,9 @@ __device__ void update_four(const AdamWState& state, const float* gradients, int
   const float4 m = four_at(state.first_moments, i), v = four_at(state.second_moments, i);
   const Kept x = updated({p.x, m.x, v.x}, g.x, step), y = updated({p.y, m.y, v.y}, g.y, step);
   const Kept z = updated({p.z, m.z, v.z}, g.z, step), w = updated({p.w, m.w, v.w}, g.w, step);
-  four_at(state.parameters, i) = {x.parameter, y.parameter, z.parameter, w.parameter};
-  four_at(state.first_moments, i) = {x.first_moment, y.first_moment, z.first_moment, w.first_moment};
-  four_at(state.second_moments, i) = {x.second_moment, y.second_moment, z.second_moment, w.second_moment};
+  four_at(state.parameters, i) = make_float4(x.parameter, y.parameter, z.parameter, w.parameter);
+  four_at(state.first_moments, i) = make_float4(x.first_moment, y.first_moment, z.first_moment, w.first_moment);
+  four_at(state.second_moments, i) = make_float4(x.second_moment, y.second_moment, z.second_moment, w.second_moment);
 }
 
 __global__ void vectorised_kernel(AdamWState state, const float* gradients, int count, AdamWStep step) {

@@ -70,7 +70,7 @@ struct OwnSums {
         const int c_column = blockIdx.x * kTile + half * kHalf + column;
         if (c_row >= sizes.m || c_column >= sizes.n) continue;
         const float* four = &sums[i][half * kGroup];
-        *reinterpret_cast<float4*>(c + c_row * sizes.n + c_column) = {four[0], four[1], four[2], four[3]};
+        *reinterpret_cast<float4*>(c + c_row * sizes.n + c_column) = make_float4(four[0], four[1], four[2], four[3]);
       }
     }
   }
