@@ -100,6 +100,14 @@ bool is_cpp(const FencedBlock& block) {
   return block.language == "cpp" || block.language == "c++" || block.language == "cuda";
 }
 
+/// The line above an excerpt, `[a.cpp, lines 3 to 5](a.cpp#L3-L5)`, whose text, where it names lines, names the
+/// range's.
+template <typename Range>
+std::string with_label_of(const std::string& line, const Range& range) {
+  static const std::regex kLabel(R"(, lines \d+ to \d+\])");
+  return std::regex_replace(line, kLabel, concat(", lines ", range.first, " to ", range.last, "]"));
+}
+
 std::string check_block(const fs::path& root, const MarkdownFile& file, const FencedBlock& block, bool is_lesson) {
   const auto range = line_range_in(block.line_above);
   if (!range) {
@@ -111,6 +119,10 @@ std::string check_block(const fs::path& root, const MarkdownFile& file, const Fe
   const std::string path = resolve_path(file, range->path);
   if (!fs::exists(root / path)) return "";  // check_links says so
   const Lines lines = read_project_file(root, path).lines;
+  if (with_label_of(block.line_above, *range) != block.line_above) {
+    return concat("is introduced by other line numbers than its link's, ", range->first, " to ", range->last,
+                  " (update_lessons)");
+  }
   if (shows_lines(block.lines, lines, range->first, range->last)) return "";
   return concat("is not what ", path, " says in lines ", range->first, " to ", range->last,
                 " (if the code has only moved: update_lessons)");
@@ -228,10 +240,14 @@ Lines with_updates(const fs::path& root, const MarkdownFile& file) {
     const auto range = line_range_in(block.line_above);
     if (!range || !fs::exists(root / resolve_path(file, range->path))) continue;
     const Lines code = read_project_file(root, resolve_path(file, range->path)).lines;
-    if (shows_lines(block.lines, code, range->first, range->last)) continue;
+    std::string& line = lines[block.index_above];
+    if (shows_lines(block.lines, code, range->first, range->last)) {
+      line = with_label_of(line, *range);
+      continue;
+    }
     const auto found = find_excerpt(block.lines, code);
     if (!found) continue;
-    std::string& line = lines[block.index_above];
+    line = with_label_of(line, *found);
     const std::size_t begin = line.rfind("#L");
     const std::size_t end = line.find(')', begin);
     line.replace(begin, end - begin, concat("#L", found->first, "-L", found->last));

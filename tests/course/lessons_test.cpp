@@ -55,6 +55,7 @@ TEST_CASE("An excerpt must equal the lines that its link names, less indentation
   CHECK(problems_of("[a](a.cpp#L3-L5)\n```cpp\nif (steady) {\n  go();\n}\n```\n") ==
         Problems{kPlace + "2 is not what chapters/01_x/a.cpp says in lines 3 to 5 (if the code has only moved: "
                           "update_lessons)"});
+  CHECK(problems_of("[a, lines 1 to 3](a.cpp#L3-L5)\n```cpp\nif (ready) {\n  go();\n}\n```\n").size() == 1);
   CHECK(problems_of("[a](a.cpp#L3-L4)\n```cpp\nif (ready) {\n  go();\n}\n```\n").size() == 1);
 }
 
@@ -84,6 +85,10 @@ TEST_CASE("Ranges of excerpts whose code has moved are put right", "[course]") {
   };
   CHECK(update("[a](a.cpp#L1-L3):\n```cpp\nif (ready) {\n  go();\n}\n```\n") == "[a](a.cpp#L3-L5):");
   CHECK(update("[a](a.cpp#L1-L3)\n```cpp\nint main() {\n…\n}\n```\n") == "[a](a.cpp#L2-L6)");
+  CHECK(update("[a, lines 1 to 3](a.cpp#L1-L3)\n```cpp\nif (ready) {\n  go();\n}\n```\n") ==
+        "[a, lines 3 to 5](a.cpp#L3-L5)");
+  CHECK(update("[a, lines 1 to 3](a.cpp#L3-L5)\n```cpp\nif (ready) {\n  go();\n}\n```\n") ==
+        "[a, lines 3 to 5](a.cpp#L3-L5)");
   CHECK(update("[a](a.cpp#L1-L3)\n```cpp\nnowhere\n```\n") == "[a](a.cpp#L1-L3)");
 }
 

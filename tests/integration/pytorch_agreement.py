@@ -185,7 +185,7 @@ def compare_case(arguments, case, scratch, findings):
         roundings.append([trainer.step(index, ours["sample_ids"]) for trainer in rounded])
         if index == 0:
             compare_first_step(case, first_run, weights, exact, rounded, findings)
-    validation = text.validation_loss(exact.p, case)
+    validation = [text.validation_loss(trainer.p, case) for trainer in [exact, *rounded]]
     compare_curves(case, 0, metrics, references, roundings, validation, findings)
     for world_size in arguments.world_size:
         ddp = [os.path.join(arguments.bin, "lockstep"), "launch", "--nproc", str(world_size), "--",
@@ -215,7 +215,8 @@ def compare_curves(case, world_size, metrics, references, roundings, validation,
     """Loss and gradient norm of each step beside the float64 run, in units of what PyTorch's rounded runs depart.
 
     The unit of a step is the largest departure of any of them so far; at least a few roundings of the number itself, for
-    a single number may be right by chance. The validation loss, a mean over more samples, has the unit of the last loss.
+    a single number may be right by chance. `validation` holds the validation loss of the float64 run and of each rounded
+    one; it comes after the last update, and so its unit is that of these runs' validation losses, not of the last loss.
     """
     units = {}
     for quantity, column in (("loss", 0), ("gradient_norm", 1)):
@@ -230,7 +231,8 @@ def compare_curves(case, world_size, metrics, references, roundings, validation,
         print(f"  {quantity} at the end: ours {metrics[-1][quantity]:.9g}, PyTorch float64 "
               f"{references[-1][column]:.9g}, rounded {roundings[-1][0][column]:.9g}")
         findings.add(case, world_size, quantity.replace("_", " "), f"step {at}", worst, FACTOR)
-    departure = abs(metrics[-1]["validation_loss"] - validation) / units["loss"]
+    unit = max(units["loss"], *[abs(rounding - validation[0]) for rounding in validation[1:]])
+    departure = abs(metrics[-1]["validation_loss"] - validation[0]) / unit
     findings.add(case, world_size, "validation loss", f"step {case.steps}", departure, FACTOR)
 
 

@@ -20,8 +20,10 @@ std::string text_of(const FindingPlace& place) {
 }
 
 std::string text_of(const FindingSide& side) {
-  std::string text = side.action.empty() ? "" : side.action + " ";
-  text += "at " + text_of(side.place);
+  std::string text = side.action;
+  if (side.action.empty() || !side.place.file.empty()) {
+    text += (text.empty() ? "at " : " at ") + text_of(side.place);
+  }
   if (side.is_in_kernel) text += " by thread " + text_of(side.thread) + " of block " + text_of(side.block);
   return text;
 }

@@ -15,13 +15,10 @@ constexpr std::size_t kMostExamples = 8;
 constexpr std::uint64_t kMostStepsWithoutProgress = std::uint64_t{1} << 30;
 constexpr std::uint64_t kStepsPerTurn = 256;
 
-std::string place_text(const SourcePlace& place) {
-  return place.file == nullptr ? std::string("an unknown line") : concat(place.file, ":", place.line);
-}
-
 std::string thread_text(const ThreadPlace& thread) {
   const uint3& index = thread.thread_idx;
-  return concat("thread (", index.x, ",", index.y, ",", index.z, ") ", thread.doing, " at ", place_text(thread.place));
+  const std::string where = thread.place.file == nullptr ? "" : concat(" at ", thread.place.file, ":", thread.place.line);
+  return concat("thread (", index.x, ",", index.y, ",", index.z, ") ", thread.doing, where);
 }
 
 }  // namespace
@@ -31,7 +28,10 @@ ThreadPlace BlockRunner::place_of(std::uint32_t thread) const {
   ThreadPlace place{threads_[thread].thread_idx, threads_[thread].waiting_at, "runs"};
   if (run.wait == WaitKind::kBarrier) place.doing = "waits in __syncthreads";
   if (run.wait == WaitKind::kActiveMask) place.doing = "waits in __activemask";
-  if (run.wait == WaitKind::kEnded) place.doing = "has ended; its last barrier is";
+  if (run.wait == WaitKind::kEnded) {
+    const bool has_waited = place.place.file != nullptr;
+    place.doing = has_waited ? "has ended; its last barrier is" : "has ended without one";
+  }
   if (run.wait == WaitKind::kWarp) {
     place.doing = concat("waits in ", run.operation->name, " with mask ", hexadecimal(run.mask));
   }
