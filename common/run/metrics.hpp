@@ -30,7 +30,7 @@ struct StepMetrics {
   Milliseconds update{};                              ///< Clipping and the optimizer.
   std::optional<Milliseconds> exposed_communication;  ///< Waiting for other ranks; unset on a single device.
   int slowest_rank = 0;                               ///< The rank with the largest own_time().
-  std::vector<double> peak_memory_mib;                ///< By rank: largest resident size of the process so far.
+  std::vector<double> peak_memory_mib;                ///< By rank: see peak_memory_mib() in rank_summary.hpp.
   std::vector<std::int64_t> sample_ids;               ///< Of the global batch in its order, with --log-batches.
 
   /// What the rank took without waiting for others: duration less exposed_communication.

@@ -8,6 +8,7 @@
 #include "base/affinity.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "device/storage.hpp"
 #include "run/run_folder.hpp"
 
 namespace lockstep::run {
@@ -19,15 +20,18 @@ std::filesystem::path summary_path(const std::filesystem::path& run_folder, int 
 
 }  // namespace
 
-double peak_memory_mib() {
+double peak_memory_mib(Device device) {
+  if (!device.is_cpu()) return static_cast<double>(allocator_statistics(device).peak_bytes_in_use) / (1 << 20);
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return static_cast<double>(usage.ru_maxrss) / 1024.0;  // Linux counts in KiB
 }
 
 RankSummary summarize(int rank, std::span<const StepMetrics> history) {
-  RankSummary summary{.rank = rank, .peak_memory_mib = peak_memory_mib(), .cpus = allowed_cpus()};
+  RankSummary summary{.rank = rank, .cpus = allowed_cpus()};
   if (history.empty()) return summary;
+  const std::vector<double>& peaks = history.back().peak_memory_mib;
+  if (static_cast<std::size_t>(rank) < peaks.size()) summary.peak_memory_mib = peaks[static_cast<std::size_t>(rank)];
   const std::span<const StepMetrics> steady = history.subspan(history.size() / 10);
   for (const StepMetrics& step : steady) {
     summary.duration += step.duration;

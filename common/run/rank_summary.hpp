@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "device/device.hpp"
 #include "run/metrics.hpp"
 
 namespace lockstep::run {
@@ -17,12 +18,13 @@ struct RankSummary {
   Milliseconds duration{};               ///< Of the step.
   Milliseconds data_wait{};              ///< In which the step waited for its batch.
   Milliseconds exposed_communication{};  ///< In which it waited for other ranks.
-  double peak_memory_mib = 0;            ///< Largest resident size of the process so far.
+  double peak_memory_mib = 0;            ///< As peak_memory_mib() of the device that trains.
   std::vector<int> cpus = {};            ///< Processors it may run on, ascending.
 };
 
-/// Largest resident size of this process so far, in MiB. @source  getrusage(2), ru_maxrss.
-[[nodiscard]] double peak_memory_mib();
+/// In MiB. On the CPU: the largest resident size of this process so far. On another device: the most memory of it that
+/// this process has had in use, without what its allocator keeps for later. @source  getrusage(2), ru_maxrss.
+[[nodiscard]] double peak_memory_mib(Device device = {});
 
 /// @param history  Steps of this process, in order; may be empty.
 [[nodiscard]] RankSummary summarize(int rank, std::span<const StepMetrics> history);

@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "data/sha256.hpp"
+#include "nn/init.hpp"
 #include "run/description.hpp"
 #include "run/load_corpus.hpp"
 #include "run/rank_summary.hpp"
@@ -171,7 +172,7 @@ void Run::gather_step() {
   sums[0] = stop_signal_.was_received() || step_ == options_.stop_after ? 1 : 0;
   sums[1] = static_cast<double>(metrics_.tokens);
   sums[2 + own] = metrics_.own_time().count();
-  sums[2 + ranks + own] = peak_memory_mib();
+  sums[2 + ranks + own] = peak_memory_mib(nn::default_device());
   if (team_.sum) team_.sum(sums);
   is_stopping_ = sums[0] > 0;
   metrics_.tokens = static_cast<std::int64_t>(sums[1]);

@@ -169,13 +169,10 @@ phase_bench() {
 }
 
 phase_train() {
-  local program=$build/bin/train_gpt_single model status=0
-  [ -x "$program" ] || { echo "there is no $program"; return 77; }
-  for model in tiny small; do
-    bounded 60 "$program" --device cuda --model "$model" --steps 20 --out "$out/train_$model" || status=$?
-  done
-  bounded 60 "$program" --device cpu --model tiny --steps 20 --out "$out/train_tiny_cpu" || status=$?
-  emit phase train event results folders "$out/train_*"
+  local status=0
+  [ -x "$build/bin/train_gpt_single" ] || { echo "there is no $build/bin/train_gpt_single"; return 77; }
+  bounded 240 python3 "$root/tests/gpu/train_beside_pytorch.py" --bin "$build/bin" --out "$out/train.json" || status=$?
+  emit phase train event results file "$out/train.json"
   return "$status"
 }
 

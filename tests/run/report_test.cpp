@@ -1,6 +1,7 @@
 #include "run/report.hpp"
 
 #include "base/file.hpp"
+#include "device/storage.hpp"
 #include "run/metrics.hpp"
 #include "run/rank_summary.hpp"
 #include "support/catch.hpp"
@@ -21,6 +22,7 @@ StepMetrics step_of(std::int64_t step) {
   metrics.duration = Milliseconds(50);
   metrics.data_wait = Milliseconds(1.25);
   metrics.exposed_communication = Milliseconds(5);
+  metrics.peak_memory_mib = {static_cast<double>(100 + step), 70};
   if (step % 4 == 0) metrics.validation_loss = metrics.loss + 0.1;
   return metrics;
 }
@@ -88,6 +90,15 @@ TEST_CASE("ranks are compared by their own time, without waiting for others", "[
   CHECK(slowest_rank(ranks) == 1);
 }
 
+TEST_CASE("the peak memory of a device is what was in use there", "[run]") {
+  CHECK(peak_memory_mib() > 1);
+  const Device device{accelerator_type(), 0};
+  if (!device.is_available()) return;  // compiled for CUDA, without a GPU
+  const double before = peak_memory_mib(device);
+  const auto held = Storage::allocate(std::size_t{8} << 20, device);
+  CHECK(peak_memory_mib(device) == Approx(before + 8));
+}
+
 TEST_CASE("a summary leaves out the first tenth and survives its file", "[run]") {
   const test::TemporaryFolder folder;
   std::vector<StepMetrics> history(20, step_of(1));
@@ -97,5 +108,5 @@ TEST_CASE("a summary leaves out the first tenth and survives its file", "[run]")
   CHECK(read.duration.count() == Approx(50));
   CHECK(read.data_wait.count() == Approx(1.25));
   CHECK(read.exposed_communication.count() == Approx(5));
-  CHECK(read.peak_memory_mib > 1);
+  CHECK(read.peak_memory_mib == 101);  // of the last step and its own rank
 }
