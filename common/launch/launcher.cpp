@@ -76,6 +76,9 @@ std::string describe_end(int status) {
   return meaning == nullptr ? text : concat(text, " (", meaning, ")");
 }
 
+// SIGKILL never follows from what another rank did; SIGABRT may.
+bool was_killed_from_outside(int status) { return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL; }
+
 int exit_code_of(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
 
 OutputStyle fitting(OutputStyle wanted) {
@@ -189,7 +192,19 @@ class Job {
         take_output_of(rank, stream, reaper_.output(rank, stream));
       }
       if (exit_code_of(event.detail) != 0) fail(rank, describe_end(event.detail), exit_code_of(event.detail));
+      if (was_killed_from_outside(event.detail)) blame(rank, describe_end(event.detail), exit_code_of(event.detail));
     }
+  }
+
+  // Nobody has sent a signal yet, so this rank's end is no consequence. The kernel takes a killed process apart before
+  // it tells its parent; a peer that misses it may have ended with an error by then.
+  void blame(int rank, const std::string& what, int exit_code) {
+    if (phase_ != Phase::kSettling || is_stopped_by_signal_ || result_.failure->rank == rank) return;
+    if (result_.exit_code >= 128) return;  // so was the first
+    result_.exit_code = exit_code;
+    result_.failure = RankFailure{rank, what, {}};
+    folder_.note_first_failure(rank, what);
+    say(concat("rank ", rank, " ", what, ", and that came first: it only took longer to end"));
   }
 
   void fail(int rank, const std::string& what, int exit_code) {

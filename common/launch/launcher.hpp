@@ -50,10 +50,11 @@ struct JobResult {
 /// Its standard input is empty.
 ///
 /// Standard output and standard error of the ranks go to those of this process. When a rank ends with anything but 0,
-/// a line on standard error names it at once; the others get `settle`, then SIGTERM, then after `grace` SIGKILL.
-/// SIGINT, SIGTERM or SIGHUP to this process ends all ranks with SIGTERM, and after `grace` or at a second signal with
-/// SIGKILL. SIGUSR1 to this process prints the last collectives of all ranks. When this process is killed, the reaper
-/// kills every process below it, whatever it is.
+/// a line on standard error names it at once; the others get `settle`, then SIGTERM, then after `grace` SIGKILL. A rank
+/// that turns out within `settle` to have been killed by SIGKILL takes its place as the first failure. SIGINT, SIGTERM
+/// or SIGHUP to this process ends all ranks with SIGTERM, and after `grace` or at a second signal with SIGKILL. SIGUSR1
+/// to this process prints the last collectives of all ranks. When this process is killed, the reaper kills every
+/// process below it, whatever it is.
 ///
 /// @throws ContractError  No command, or world_size < 1.
 /// @throws IoError        The reaper, a pipe or a port is not to be had. A rank that cannot be started is no

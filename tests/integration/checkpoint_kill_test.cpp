@@ -200,7 +200,7 @@ TEST_CASE("SIGKILL at any moment of a training leaves checkpoints from which it 
     REQUIRE(references[optimizer].samples.size() == kSteps);
   }
   std::mt19937 random(20261121U);
-  int kills = 0, chains = 0, torn_saves = 0;
+  int kills = 0, chains = 0, completed = 0, torn_saves = 0;
   while (kills < trials()) {
     const Chain chain{.mode = chains % 2 == 0 ? "background" : "blocking",
                       .optimizer = chains / 2 % 2 == 0 ? "adamw" : "sgd",
@@ -217,8 +217,9 @@ TEST_CASE("SIGKILL at any moment of a training leaves checkpoints from which it 
     kills += progress.kills;
     torn_saves += progress.torn_saves;
     ++chains;
+    completed += progress.is_complete ? 1 : 0;
   }
   if (trials() > 100)
     std::cout << kills << " kills, " << torn_saves << " of them in the middle of a save, in " << chains
-              << " trainings, each of which was completed" << std::endl;
+              << " trainings, of which " << completed << " were completed" << std::endl;
 }

@@ -100,7 +100,7 @@ class TorchTrainer:
         """Mean loss and gradient norm before clipping of one update."""
         self.optimizer.zero_grad()
         total = 0.0
-        for part in np.array_split(ids, self.parts):
+        for part in np.array_split(ids, min(self.parts, len(ids))):
             with torch.autocast("cpu", dtype=torch.bfloat16, enabled=self.is_autocast):
                 loss = gpt_loss(self.p, *self.text.batch(self.text.training, part), HEADS[self.case.model])
             (loss * (len(part) / len(ids))).backward()

@@ -39,6 +39,14 @@ int raise_one(const Arguments& arguments) {
   return 0;
 }
 
+// "late RANK": that rank is killed a little after the others have ended with an error, as when its end takes long.
+int killed_late(const Arguments& arguments) {
+  if (rank() != std::stoi(arguments.at(0))) return 1;
+  usleep(300'000);
+  std::raise(SIGKILL);
+  return 0;
+}
+
 // "print": whole lines on both streams, then half a line.
 int print(const Arguments&) {
   std::cout << "out of " << rank() << "\nsecond" << std::endl;
@@ -81,7 +89,7 @@ int family(const Arguments& arguments) {
 }
 
 const std::map<std::string, int (*)(const Arguments&)> kTasks = {
-    {"end", end_one},         {"raise", raise_one},   {"print", print},
+    {"end", end_one},         {"raise", raise_one},   {"late", killed_late}, {"print", print},
     {"variables", variables}, {"stubborn", stubborn}, {"family", family},
 };
 

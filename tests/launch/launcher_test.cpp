@@ -76,6 +76,13 @@ TEST_CASE("a failure by signal is named, and the exit code is 128 + signal", "[l
   CHECK_THAT(killed.err, ContainsSubstring("  | working\n"));
 }
 
+TEST_CASE("a rank that is killed is the culprit, though its peers ended before it did", "[launch][multirank]") {
+  const Finished job = test::run_program(helper({"3", "late", "1"}));
+  CHECK(job.exit_code == 128 + SIGKILL);
+  CHECK_THAT(job.err, ContainsSubstring("first failure: rank 1 was killed by SIGKILL"));
+  CHECK_THAT(job.err, ContainsSubstring("exited with code 1"));
+}
+
 TEST_CASE("a program that does not exist is the job's failure", "[launch]") {
   launch::JobOptions options;
   options.command = {"/nowhere/at-all"};
