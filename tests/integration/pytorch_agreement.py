@@ -52,7 +52,7 @@ ORDERS = (1, 2, 4)  # parts into which a rounded run cuts each micro-batch
 MOVED = 6  # rounded runs from weights that are off by a rounding
 ULP = 2.0**-23  # of float32, relative
 MATRIX_STEPS = {"tiny": 10, "small": 4, "tutorial": 3}
-MATRIX_BATCH = {"tiny": 8, "small": 8, "tutorial": 4}  # with tutorial, 8 samples take PyTorch half a minute in float64
+MATRIX_BATCH = {"tiny": 8, "small": 8, "tutorial": 4}  # twice as many with accumulation, whose parts are as large then
 CONTEXT = {"tiny": 128, "small": 256, "tutorial": 127}
 SWITCHES = ("clip", "warmup", "accumulation")
 
@@ -275,10 +275,11 @@ def main():
     findings = Findings()
     for model in arguments.model or (list(HEADS) if arguments.matrix else ["tiny"]):
         steps = arguments.steps or (MATRIX_STEPS[model] if arguments.matrix else 20)
-        batch_size = arguments.batch_size or (MATRIX_BATCH[model] if arguments.matrix else 16)
         for name in arguments.case or (matrix_cases() if arguments.matrix else ["clip,warmup"]):
             with tempfile.TemporaryDirectory() as scratch:
                 scratch = pathlib.Path(scratch)
+                in_matrix = MATRIX_BATCH[model] * (2 if "accumulation" in name else 1)
+                batch_size = arguments.batch_size or (in_matrix if arguments.matrix else 16)
                 if arguments.matrix:
                     arguments.data = cut_text(text, scratch, 2 * steps * batch_size * CONTEXT[model])
                 compare_case(arguments, Case(name, model, steps, batch_size), scratch, findings)
