@@ -6,6 +6,7 @@
 #include "run/metrics.hpp"
 #include "run/run_folder.hpp"
 #include "support/catch.hpp"
+#include "support/steep_checkpoint.hpp"
 #include "support/subprocess.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -194,6 +195,15 @@ TEST_CASE("a loss that is not finite names rank and step", "[05]") {
   CHECK_THAT(run.err, ContainsSubstring("rank 0: the loss is"));
   CHECK_THAT(run.err, ContainsSubstring("in step 2"));
   CHECK_THAT(run.err, ContainsSubstring("--learning-rate"));
+}
+
+TEST_CASE("a gradient that is not finite ends the training before it reaches the weights", "[05]") {
+  const Trainer trainer;
+  REQUIRE(trainer.train({"--steps", "3", "--stop-after", "1", "--sample-tokens", "0"}).exit_code == 0);
+  test::make_gradient_infinite(trainer.latest());
+  const test::Finished run = trainer.resume(trainer.latest());
+  CHECK(run.exit_code == 1);
+  CHECK_THAT(run.err, ContainsSubstring("rank 0: the norm of the gradient is") && ContainsSubstring("in step 2;"));
 }
 
 TEST_CASE("a text shorter than a batch, and a wrong option, are answered in one line", "[05]") {

@@ -9,6 +9,7 @@
 #include "run/metrics.hpp"
 #include "run/run_folder.hpp"
 #include "support/catch.hpp"
+#include "support/steep_checkpoint.hpp"
 #include "support/subprocess.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -41,8 +42,10 @@ class Job {
     return start(world_size, options);
   }
 
-  [[nodiscard]] test::Finished resume(int world_size) const {
-    return start(world_size, {"--resume", run().string(), "--out", out().string()});
+  [[nodiscard]] test::Finished resume(int world_size, const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> options{"--resume", run().string(), "--out", out().string()};
+    options.insert(options.end(), more.begin(), more.end());
+    return start(world_size, options);
   }
 
   [[nodiscard]] fs::path run() const { return run::latest_run(out()).value(); }
@@ -117,4 +120,14 @@ TEST_CASE("a job resumed at another number of ranks goes on with the same sample
     // Sums in another order differ by 1e-6 of the loss at first, and eight AdamW steps of 2e-3 at most carry that on.
     CHECK(std::abs(found[i].loss - expected[i].loss) < 1e-3);
   }
+}
+
+TEST_CASE("a norm that is not finite ends all ranks before it reaches the weights", "[ddp][fault]") {
+  const Job job;
+  REQUIRE(job.train(2, {"--stop-after", "1"}).exit_code == 0);
+  test::make_gradient_infinite(job.run());
+  // Averaging would find the gradient itself. Without it, nothing but the norm does.
+  const test::Finished resumed = job.resume(2, {"--no-sync"});
+  CHECK(resumed.exit_code == 1);
+  CHECK_THAT(resumed.err, ContainsSubstring("the norm of the gradient is") && ContainsSubstring("in step 2;"));
 }
