@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <csignal>
 #include <filesystem>
@@ -79,6 +80,7 @@ TEST_CASE("training lowers the loss and leaves a complete run folder", "[05]") {
   // Before the first update every byte is about equally likely, ln 256 = 5.545; the text has some 25 different ones.
   CHECK(steps.front().loss == Approx(5.545).margin(0.3));
   CHECK(steps.back().loss < 3.3);
+  CHECK(std::ranges::any_of(steps, [](const run::StepMetrics& step) { return step.data_wait.count() > 0; }));
   REQUIRE(steps.back().validation_loss.has_value());
   CHECK(*steps.back().validation_loss < 3.3);
 

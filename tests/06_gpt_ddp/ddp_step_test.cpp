@@ -1,8 +1,12 @@
 // What a step of DistributedDataParallel may consist of: micro-batches, rebuilt buckets, tied weights, hooks,
 // buffers.
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <memory>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "06_gpt_ddp/ddp/comm_hook.hpp"
@@ -27,6 +31,23 @@ std::vector<float> gradients_alone(const std::vector<std::size_t>& branches, con
   model.loss(branches, input).backward();
   return all_gradients(model);
 }
+
+constexpr std::chrono::milliseconds kComputing{10}, kSending{20};
+
+// A collective on which whoever waits for it waits kSending longer.
+class SlowWork final : public comm::WorkState {
+ public:
+  explicit SlowWork(comm::Work work) : work_(std::move(work)) {}
+  void wait(Stream& /*stream*/) override { synchronize(); }
+  void synchronize() override {
+    std::this_thread::sleep_for(kSending);
+    work_.synchronize();
+  }
+  [[nodiscard]] bool is_completed() const override { return work_.is_completed(); }
+
+ private:
+  comm::Work work_;
+};
 
 }  // namespace
 
@@ -202,6 +223,30 @@ TEST_CASE("bf16_compress_hook sends half the bytes and averages to bfloat16's pr
   for (std::size_t i = 0; i < exact[0].size(); ++i) {
     CHECK(std::abs(compressed[0][i] - exact[0][i]) <= 12 * largest / 512);
   }
+}
+
+TEST_CASE("communication is exposed where backward waits for it, not where it still computes", "[ddp]") {
+  std::chrono::nanoseconds exposed{}, backward{};
+  run_all(1, [&](comm::JobContext context) {
+    const Group group = make_group(std::move(context));
+    SmallModel model(recorded().at("parameters"));
+    ddp::DistributedDataParallel ddp(model, *group, kOneEach);
+    const Shard shard = shard_of(0);
+    model.loss(shard.features, shard.targets).backward();  // nothing leaves before its end
+    ddp.register_comm_hook([](comm::ProcessGroup& through, const ddp::Bucket& bucket) {
+      std::this_thread::sleep_for(kComputing);
+      return comm::Work(std::make_shared<SlowWork>(ddp::all_reduce_hook(through, bucket)));
+    });
+    model.zero_grad();
+    const Variable loss = model.loss(shard.features, shard.targets);
+    const auto begin = std::chrono::steady_clock::now();
+    loss.backward();
+    backward = std::chrono::steady_clock::now() - begin;
+    exposed = ddp.exposed_communication();
+  });
+  constexpr int kBuckets = 4;
+  CHECK(exposed >= kBuckets * kSending);
+  CHECK(backward - exposed >= kBuckets * kComputing);
 }
 
 TEST_CASE("rank 0's buffers are everybody's at the start and at the begin of each step", "[ddp][multirank]") {

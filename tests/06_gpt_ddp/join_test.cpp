@@ -1,4 +1,5 @@
 // Ranks with unequal numbers of samples take the steps that one process takes on all of them.
+#include <chrono>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -150,4 +151,27 @@ TEST_CASE("join() that is switched off sends nothing and ends with each rank's o
   });
   CHECK(sent == std::vector<std::uint64_t>{0, 0});
   CHECK(steps == std::vector<int>{4, 2});
+}
+
+TEST_CASE("where join() is switched off, a rank that runs out of data ends the others with an error, not a hang",
+          "[ddp][multirank]") {
+  const bool goes_on = GENERATE(false, true);  // rank 1 leaves, or enters a collective that rank 0 is not in
+  const auto begin = std::chrono::steady_clock::now();
+  const auto messages = messages_of(2, [&](comm::JobContext context) {
+    const std::int64_t samples = context.rank == 0 ? 8 : 4;
+    const Group group = make_group(std::move(context));
+    const RecordedDataset dataset(samples);
+    data::SequentialSampler sampler(samples);
+    data::DataLoader loader(dataset, sampler, {.batch_size = 2});
+    SmallModel model(recorded().at("parameters"));
+    ddp::DistributedDataParallel ddp(model, *group);
+    for (const data::Batch& batch : ddp.join(loader, false)) {
+      model.zero_grad();
+      model.loss(batch.inputs, batch.targets).backward();
+    }
+    if (goes_on) (void)ddp.average(1);
+  });
+  CHECK(std::chrono::steady_clock::now() - begin < test_limits().progress);
+  CHECK_THAT(messages[0], ContainsSubstring("rank 1"));
+  if (goes_on) CHECK_THAT(messages[1], ContainsSubstring("rank 0"));
 }

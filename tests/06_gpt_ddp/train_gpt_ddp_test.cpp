@@ -9,6 +9,7 @@
 
 #include "base/philox.hpp"
 #include "run/metrics.hpp"
+#include "run/run_folder.hpp"
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
 #include "support/temporary_folder.hpp"
@@ -158,11 +159,34 @@ TEST_CASE("the option --uneven uses each sample once, and follows the single pro
 
 TEST_CASE("the metrics of several ranks say who was slowest and how much memory each took", "[ddp][pair]") {
   const auto metrics = metrics_of(3);
+  REQUIRE(metrics.size() == 5);
+  run::StepMetrics::Milliseconds exposed{}, data_wait{};
   for (const run::StepMetrics& step : metrics) {
     CHECK((step.slowest_rank >= 0 && step.slowest_rank < 3));
     REQUIRE(step.peak_memory_mib.size() == 3);
     for (const double peak : step.peak_memory_mib) CHECK(peak > 5);  // the model and its optimizer alone
-    CHECK(step.exposed_communication.has_value());
+    REQUIRE(step.exposed_communication.has_value());
+    exposed += *step.exposed_communication;
+    data_wait += step.data_wait;
+  }
+  CHECK(exposed.count() > 0);
+  CHECK(data_wait.count() > 0);
+}
+
+TEST_CASE("several ranks show exposed communication, data wait, the slowest rank and memory in line and report",
+          "[ddp][pair]") {
+  const TemporaryFolder folder;
+  const test::Finished finished = train(folder.path(), 2, "1", {});
+  INFO(finished.err);
+  REQUIRE(finished.exit_code == 0);
+  for (const char* part : {"  exposed ", "  slowest rank ", "  data ", "  peak "}) {
+    CHECK_THAT(finished.out, ContainsSubstring(part));
+  }
+  const std::string report = whole_file(run::latest_run(folder.path() / "runs").value() / "report.html");
+  const std::size_t table = report.find("time goes");
+  REQUIRE(table != std::string::npos);
+  for (const char* part : {"waiting for data", "rank 0", "rank 1", "exposed communication", "MiB at most", "slowest"}) {
+    CHECK_THAT(report.substr(table), ContainsSubstring(part));
   }
 }
 

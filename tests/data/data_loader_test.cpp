@@ -1,7 +1,9 @@
 #include "data/data_loader.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <optional>
+#include <thread>
 
 #include "base/error.hpp"
 #include "data/token_dataset.hpp"
@@ -45,6 +47,21 @@ class FailingDataset final : public Dataset {
  private:
   TokenDataset good_;
   std::int64_t bad_;
+};
+
+constexpr std::chrono::milliseconds kReading{10};
+
+// Takes kReading for each batch.
+class SlowDataset final : public Dataset {
+ public:
+  [[nodiscard]] std::int64_t size() const noexcept override { return good_.size(); }
+  [[nodiscard]] Batch batch(std::span<const std::int64_t> indices) const override {
+    std::this_thread::sleep_for(kReading);
+    return good_.batch(indices);
+  }
+
+ private:
+  TokenDataset good_ = counting_dataset(20);
 };
 
 }  // namespace
@@ -218,4 +235,20 @@ TEST_CASE("an iteration with several workers can be left early", "[data]") {
     }
   }
   CHECK(drain(loader).size() == 250);
+}
+
+TEST_CASE("the loader counts the time that its reader waits, and no other", "[data]") {
+  const SlowDataset dataset;
+  SequentialSampler sampler(dataset.size());
+  DataLoader loader(dataset, sampler, {.batch_size = 2, .prefetch_batches = 1});
+  const auto begin = std::chrono::steady_clock::now();
+  std::chrono::nanoseconds between{0};
+  for ([[maybe_unused]] const Batch& batch : loader) {
+    const auto computing = std::chrono::steady_clock::now();
+    std::this_thread::sleep_for(kReading / 2);
+    between += std::chrono::steady_clock::now() - computing;
+  }
+  const auto whole = std::chrono::steady_clock::now() - begin;
+  CHECK(loader.time_waited() <= whole - between);
+  CHECK(loader.time_waited() >= (whole - between) / 2);  // the rest: starting the worker, and a busy machine
 }
