@@ -1,10 +1,13 @@
 // Every rung of every ladder gives what the CPU gives in float64, at sizes around those of warps, tiles and float4.
+#include <memory>
 #include <set>
+#include <span>
 #include <string>
 
 #include "04_kernels/measure/backend.hpp"
 #include "04_kernels/measure/problem.hpp"
 #include "base/error.hpp"
+#include "support/accelerator.hpp"
 #include "support/catch.hpp"
 
 using namespace lockstep;
@@ -12,11 +15,17 @@ using namespace lockstep::ladders;
 
 namespace {
 
+/// Skips the test where there is no device to run it on.
+std::unique_ptr<Problem> make_problem(const LadderEntry& entry, std::span<const int> sizes) {
+  static_cast<void>(test::accelerator());
+  return entry.make(sizes, plain_registry());
+}
+
 /// Checks all rungs that take these sizes.
 /// @return  How many did.
 int check_rungs(const std::string& name, const std::vector<int>& sizes) {
   const LadderEntry& entry = find_ladder(name);
-  const auto problem = entry.make(sizes, plain_registry());
+  const auto problem = make_problem(entry, sizes);
   const std::vector<RungText> rungs = entry.rungs(plain_registry());
   int checked = 0;
   for (int rung = 0; rung < static_cast<int>(rungs.size()); ++rung) {
@@ -38,7 +47,7 @@ TEST_CASE("Sums are exact for any count", "[kernels][chapter]") {
 }
 
 TEST_CASE("A reduction can be called again and again with one workspace", "[kernels][chapter]") {
-  const auto problem = find_ladder("reduction").make(std::vector<int>{5000}, plain_registry());
+  const auto problem = make_problem(find_ladder("reduction"), std::vector<int>{5000});
   for (int repetition = 0; repetition < 3; ++repetition) CHECK(problem->check(5).is_right());
 }
 
@@ -85,7 +94,7 @@ TEST_CASE("Attention looks back over any number of positions", "[kernels][chapte
 
 TEST_CASE("A result that nobody has written is wrong", "[kernels][chapter]") {
   for (const LadderEntry& entry : all_ladders()) {
-    const auto problem = entry.make(entry.checked, plain_registry());
+    const auto problem = make_problem(entry, entry.checked);
     problem->reset();
     INFO(entry.name);
     CHECK(!problem->verdict().is_right());

@@ -85,7 +85,7 @@ const DeviceOps& TestDevice::ops() const {
 }
 
 DeviceContext TestDevice::context() {
-  return {.stream = nullptr, .device = 0, .scratch = scratch_.get(), .faults = faults_};
+  return {.stream = nullptr, .device = device_.index, .scratch = scratch_.get(), .faults = faults_};
 }
 
 DeviceFaults TestDevice::faults() {

@@ -9,6 +9,7 @@
 
 #include "kernels/device_ops.hpp"
 #include "kernels/testing.hpp"
+#include "support/accelerator.hpp"
 
 namespace lockstep::kernels::testing {
 
@@ -60,6 +61,7 @@ class TestDevice {
 
   [[nodiscard]] void* allocate(std::size_t bytes);
 
+  Device device_ = test::accelerator();  // first: ends the test as skipped where there is none
   std::vector<void*> allocations_;
   std::unique_ptr<Scratch> scratch_;
   DeviceFaults* faults_;

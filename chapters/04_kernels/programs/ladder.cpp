@@ -156,11 +156,11 @@ void print_times(const LadderEntry& entry, std::span<const int> sizes, const std
 
 int climb(const Options& options) {
   const LadderEntry& entry = find_ladder(options.kernel);
-  Device{accelerator_type(), 0}.require_available();
   const std::span<const int> usual = is_emulated() ? entry.counted : entry.timed;
   const std::span<const int> sizes = options.sizes.empty() ? usual : std::span<const int>(options.sizes);
   if (sizes.size() != usual.size())
     throw UsageError(concat("--sizes takes ", entry.sizes, ", such as ", size_text(usual)));
+  Device{accelerator_type(), 0}.require_available();
   const std::vector<ListedRung> rungs = right_rungs(entry);
   if (is_emulated())
     print_counts(entry, sizes, rungs);

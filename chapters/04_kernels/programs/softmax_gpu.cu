@@ -1,4 +1,4 @@
-// DERIVES FROM chapters/04_kernels/programs/softmax_cpu.cpp new<=13 changed<=4
+// DERIVES FROM chapters/04_kernels/programs/softmax_cpu.cpp new<=18 changed<=4
 // Softmax of five rows on a GPU: all rows at a time, and in each one value  // CHANGED
 // after the other.
 #include <cuda_runtime.h>  // NEW
@@ -29,6 +29,11 @@ int main() {
   std::vector<float> in(kCount), out(kCount);
   for (int i = 0; i < kCount; ++i) in[i] = 0.5F * static_cast<float>(i % 7);
 
+  // NEW: every call returns an error code; that of this one tells whether there is a GPU.
+  if (int gpus = 0; cudaGetDeviceCount(&gpus) != cudaSuccess) {  // NEW
+    std::fputs("softmax_gpu: no NVIDIA GPU here; ./lockstep emulate needs none\n", stderr);  // NEW
+    return 77;  // NEW
+  }  // NEW
   // NEW: a kernel reaches the GPU's memory, not the processor's.
   float *device_in, *device_out;  // NEW
   cudaMalloc(&device_in, kCount * sizeof(float));  // NEW
