@@ -160,7 +160,10 @@ int climb(const Options& options) {
   const std::span<const int> sizes = options.sizes.empty() ? usual : std::span<const int>(options.sizes);
   if (sizes.size() != usual.size())
     throw UsageError(concat("--sizes takes ", entry.sizes, ", such as ", size_text(usual)));
-  Device{accelerator_type(), 0}.require_available();
+  if (!Device{accelerator_type(), 0}.is_available()) {
+    throw UnavailableError(concat("no NVIDIA GPU with a driver is on this machine; LOCKSTEP_PRESET=cpu ./lockstep run ",
+                                  "04 ladder -- ", entry.name, " climbs on the emulator"));
+  }
   const std::vector<ListedRung> rungs = right_rungs(entry);
   if (is_emulated())
     print_counts(entry, sizes, rungs);
