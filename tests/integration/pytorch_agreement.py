@@ -267,7 +267,7 @@ def main():
     parser.add_argument("--batch-size", type=int, help="by default 16, or what --matrix takes")
     parser.add_argument("--world-size", type=int, action="append", help="ranks of train_gpt_ddp; repeatable")
     parser.add_argument("--case", action="append", help="clip, warmup, accumulation, bf16 with commas between, or plain")
-    parser.add_argument("--matrix", action="store_true", help="all models, cases and 1, 2 and 4 ranks, on a short text")
+    parser.add_argument("--matrix", action="store_true", help="all models, cases and 1, 2 and 4 ranks")
     parser.add_argument("--record", help="file for the table as JSON")
     arguments = parser.parse_args()
     arguments.data = text = os.path.abspath(arguments.data)
@@ -280,8 +280,8 @@ def main():
                 scratch = pathlib.Path(scratch)
                 in_matrix = MATRIX_BATCH[model] * (2 if "accumulation" in name else 1)
                 batch_size = arguments.batch_size or (in_matrix if arguments.matrix else 16)
-                if arguments.matrix:
-                    arguments.data = cut_text(text, scratch, 2 * steps * batch_size * CONTEXT[model])
+                # Twice what the steps read: more would only be validated with, by every run.
+                arguments.data = cut_text(text, scratch, 2 * steps * batch_size * CONTEXT[model])
                 compare_case(arguments, Case(name, model, steps, batch_size), scratch, findings)
             if arguments.record:
                 write_record(arguments.record, findings.rows)
