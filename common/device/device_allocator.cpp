@@ -115,9 +115,10 @@ void DeviceAllocator::keep_what_is_over() {
   const auto is_free = [](const Block& block) {
     return std::ranges::all_of(block.uses, [](const Event& event) { return event.is_over(); });
   };
-  const auto waiting = std::ranges::stable_partition(waiting_, std::not_fn(is_free));
-  for (Block& block : waiting) keep(std::move(block));
-  waiting_.erase(waiting.begin(), waiting.end());
+  // Not the version of std::ranges: clang 14 does not compile g++ 12's.
+  const auto first_free = std::stable_partition(waiting_.begin(), waiting_.end(), std::not_fn(is_free));
+  std::for_each(first_free, waiting_.end(), [this](Block& block) { keep(std::move(block)); });
+  waiting_.erase(first_free, waiting_.end());
 }
 
 void DeviceAllocator::give_back_to_cuda(const Block& block) noexcept {

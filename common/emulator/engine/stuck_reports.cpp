@@ -17,7 +17,8 @@ constexpr std::uint64_t kStepsPerTurn = 256;
 
 std::string thread_text(const ThreadPlace& thread) {
   const uint3& index = thread.thread_idx;
-  const std::string where = thread.place.file == nullptr ? "" : concat(" at ", thread.place.file, ":", thread.place.line);
+  const std::string where =
+      thread.place.file == nullptr ? "" : concat(" at ", thread.place.file, ":", thread.place.line);
   return concat("thread (", index.x, ",", index.y, ",", index.z, ") ", thread.doing, where);
 }
 
