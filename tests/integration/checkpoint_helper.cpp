@@ -93,7 +93,7 @@ int train(const std::string& root, std::int64_t steps, const run::TrainOptions& 
       if (step == steps) break;
     }
   }
-  saver.finish();
+  if (speaks) saver.finish();  // of several ranks only one writes
   if (speaks) std::cout << "finished" << std::endl;
   return 0;
 }
