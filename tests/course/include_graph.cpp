@@ -23,7 +23,7 @@ struct OutsideLibrary {
   std::string_view include_prefix;
   std::string_view target;
 };
-constexpr std::array<OutsideLibrary, 10> kOutside = {{{"Eigen/", "Eigen3::Eigen"},
+constexpr std::array<OutsideLibrary, 11> kOutside = {{{"Eigen/", "Eigen3::Eigen"},
                                                       {"nlohmann/", "nlohmann_json::nlohmann_json"},
                                                       {"CLI/", "CLI11::CLI11"},
                                                       {"openssl/", "OpenSSL::Crypto"},
@@ -32,6 +32,7 @@ constexpr std::array<OutsideLibrary, 10> kOutside = {{{"Eigen/", "Eigen3::Eigen"
                                                       {"sentencepiece_trainer.h", "lockstep::sentencepiece"},
                                                       {"dnnl", "lockstep::onednn"},
                                                       {"oneapi/dnnl", "lockstep::onednn"},
+                                                      {"nccl.h", "lockstep::nccl_library"},
                                                       {"catch2/", "Catch2::Catch2"}}};
 
 /// Modules that must not know one another, not even through others.
@@ -125,8 +126,9 @@ class Checker {
   }
 
   void check_target(const Target& target) {
-    static const Names kGiven = {"lockstep::options", "lockstep::plain_options", "lockstep::cuda_runtime",
-                                 "lockstep::xxhash",  "lockstep::sentencepiece", "lockstep::onednn"};
+    static const Names kGiven = {"lockstep::options",     "lockstep::plain_options", "lockstep::cuda_runtime",
+                                 "lockstep::xxhash",      "lockstep::sentencepiece", "lockstep::onednn",
+                                 "lockstep::nccl_library"};
     for (const std::string& name : direct(target)) {
       if (!name.starts_with("lockstep::") || kGiven.contains(name)) continue;
       if (!targets_.contains(name)) {
