@@ -23,7 +23,7 @@ struct OutsideLibrary {
   std::string_view include_prefix;
   std::string_view target;
 };
-constexpr std::array<OutsideLibrary, 11> kOutside = {{{"Eigen/", "Eigen3::Eigen"},
+constexpr std::array<OutsideLibrary, 13> kOutside = {{{"Eigen/", "Eigen3::Eigen"},
                                                       {"nlohmann/", "nlohmann_json::nlohmann_json"},
                                                       {"CLI/", "CLI11::CLI11"},
                                                       {"openssl/", "OpenSSL::Crypto"},
@@ -33,6 +33,8 @@ constexpr std::array<OutsideLibrary, 11> kOutside = {{{"Eigen/", "Eigen3::Eigen"
                                                       {"dnnl", "lockstep::onednn"},
                                                       {"oneapi/dnnl", "lockstep::onednn"},
                                                       {"nccl.h", "lockstep::nccl_library"},
+                                                      {"gloo/", "lockstep::gloo"},
+                                                      {"mpi.h", "MPI::MPI_CXX"},
                                                       {"catch2/", "Catch2::Catch2"}}};
 
 /// Modules that must not know one another, not even through others.

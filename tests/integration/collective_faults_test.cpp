@@ -27,7 +27,11 @@ namespace {
 
 constexpr int kWorldSize = 3;
 
-const std::vector<std::string> kBackends{"star", "ring", "ring over shared memory", "shared memory"};
+const std::vector<std::string> kBackends{"star", "ring", "ring over shared memory", "shared memory",
+#ifdef LOCKSTEP_HAVE_GLOO
+                                         "gloo"
+#endif
+};
 const std::vector<std::string> kCollectives{"all_reduce", "broadcast", "reduce",     "all_gather", "reduce_scatter",
                                             "gather",     "scatter",   "all_to_all", "barrier",    "send_recv"};
 

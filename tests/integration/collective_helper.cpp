@@ -13,6 +13,9 @@
 #include "base/command_line.hpp"
 #include "base/error.hpp"
 #include "comm/rendezvous.hpp"
+#ifdef LOCKSTEP_HAVE_GLOO
+#include "comm_gloo/gloo_process_group.hpp"
+#endif
 #include "launch/spawn.hpp"
 
 namespace {
@@ -30,6 +33,9 @@ std::unique_ptr<comm::ProcessGroup> make_group(const std::string& backend, const
   if (backend == "shared memory") {
     return ring::make_ring_process_group(job, {.transport = ring::TransportChoice::kSharedMemory});
   }
+#ifdef LOCKSTEP_HAVE_GLOO
+  if (backend == "gloo") return gloo_backend::make_gloo_process_group(job);
+#endif
   throw UsageError("unknown backend " + backend);
 }
 
