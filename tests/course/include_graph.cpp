@@ -128,9 +128,9 @@ class Checker {
   }
 
   void check_target(const Target& target) {
-    static const Names kGiven = {"lockstep::options",     "lockstep::plain_options", "lockstep::cuda_runtime",
-                                 "lockstep::xxhash",      "lockstep::sentencepiece", "lockstep::onednn",
-                                 "lockstep::nccl_library"};
+    static const Names kGiven = {"lockstep::options",      "lockstep::plain_options", "lockstep::cuda_runtime",
+                                 "lockstep::xxhash",       "lockstep::sentencepiece", "lockstep::onednn",
+                                 "lockstep::nccl_library", "lockstep::gloo"};
     for (const std::string& name : direct(target)) {
       if (!name.starts_with("lockstep::") || kGiven.contains(name)) continue;
       if (!targets_.contains(name)) {
