@@ -146,20 +146,42 @@ void ControlPlane::Hub::handle(int number, const ControlMessage& message) {
     case ControlType::kGroup:
       rank.members[message.group] = message.members;
       break;
+    case ControlType::kPosted:
+      compare_posted(number, message);
+      break;
     default:
       break;
   }
 }
 
-void ControlPlane::Hub::broadcast(const ControlMessage& message) {
-  for (Rank& rank : ranks_) {
-    if (!rank.stream) continue;
-    try {
-      send_control(*rank.stream, context_, message);
-    } catch (const IoError&) {
-      rank.stream->socket().shutdown();  // serve() finds it closed and judges
+// Tells each rank up to which calls all agree, in one message, however many calls that were.
+void ControlPlane::Hub::compare_posted(int number, const ControlMessage& message) {
+  std::map<int, ControlMessage> replies;
+  for (const Fingerprint& call : message.calls) {
+    const auto verdict = ledger_.add(number, message.group, members_of(number, message.group), call);
+    for (const CallLedger::Agreement& agreement : verdict.agreements) {
+      ControlMessage& reply = replies[agreement.rank];
+      reply.type = ControlType::kPosted;
+      reply.group = message.group;
+      reply.calls.push_back(agreement.call);
     }
+    if (verdict.disagreement) return open_inquiry({FailureKind::kMismatch, -1, *verdict.disagreement}, number);
   }
+  for (const auto& [rank, reply] : replies) send(rank, reply);
+}
+
+void ControlPlane::Hub::send(int number, const ControlMessage& message) {
+  Rank& rank = ranks_[number];
+  if (!rank.stream) return;
+  try {
+    send_control(*rank.stream, context_, message);
+  } catch (const IoError&) {
+    rank.stream->socket().shutdown();  // serve() finds it closed and judges
+  }
+}
+
+void ControlPlane::Hub::broadcast(const ControlMessage& message) {
+  for (int rank = 0; rank < context_.world_size; ++rank) send(rank, message);
 }
 
 void ControlPlane::Hub::send_heartbeats() {

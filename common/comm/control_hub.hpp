@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/unique_fd.hpp"
+#include "comm/call_ledger.hpp"
 #include "comm/control_plane.hpp"
 #include "comm/control_wire.hpp"
 #include "net/guarded_listener.hpp"
@@ -51,6 +52,8 @@ class ControlPlane::Hub {
   void admit(net::AcceptedPeer peer);
   void serve(int rank);
   void handle(int rank, const ControlMessage& message);
+  void compare_posted(int rank, const ControlMessage& message);
+  void send(int rank, const ControlMessage& message);
   void broadcast(const ControlMessage& message);
   void send_heartbeats();
   void judge();
@@ -86,6 +89,7 @@ class ControlPlane::Hub {
   bool is_ready_ = false;
   bool has_failed_ = false;
   std::optional<Inquiry> inquiry_;
+  CallLedger ledger_;
   std::set<std::string> reported_;  // collectives and pairs of which it has been said who is missing
   Clock::time_point last_step_;
   Clock::time_point last_heartbeat_;

@@ -21,6 +21,12 @@ using namespace std::chrono_literals;
 
 constexpr auto kGoodbyeLimit = 1s;
 constexpr std::size_t kReportedCollectives = 10;  // on SIGUSR1
+constexpr std::size_t kMostPostedCalls = 1000;    // in one message, far below what it may hold
+
+// Where agreed calls are counted: per direction and peer, or all collectives of the group together.
+PairEnd counter_of(const Fingerprint& call) {
+  return is_point_to_point(call.collective) ? PairEnd{call.collective, call.root} : PairEnd{Collective::kBarrier, -1};
+}
 
 JobContext without_shared_parts(JobContext context) {
   context.store.reset();
@@ -115,6 +121,31 @@ void ControlPlane::Member::on_pair_ended(int group, const Fingerprint& operation
   auto& pairs = groups_[group].pairs;
   const auto found = std::ranges::find(pairs, operation, &PairOperation::operation);
   if (found != pairs.end()) pairs.erase(found);
+}
+
+void ControlPlane::Member::post(int group, const Fingerprint& call) {
+  {
+    const std::scoped_lock lock(mutex_);
+    const bool continues = !outbox_.empty() && outbox_.back().type == ControlType::kPosted &&
+                           outbox_.back().group == group && outbox_.back().calls.size() < kMostPostedCalls;
+    if (!continues) outbox_.push_back({.type = ControlType::kPosted, .status = {}, .failure = {}, .group = group});
+    outbox_.back().calls.push_back(call);
+  }
+  wake();
+}
+
+void ControlPlane::Member::wait_until_agreed(int group, const Fingerprint& call, const Deadline& deadline) const {
+  std::unique_lock lock(mutex_);
+  const auto is_agreed = [&] {
+    const auto found = groups_.find(group);
+    if (found == groups_.end()) return false;
+    const auto count = found->second.agreed.find(counter_of(call));
+    return count != found->second.agreed.end() && count->second > call.sequence;
+  };
+  changed_.wait_until(lock, deadline.when(), [&] { return is_agreed() || failure_ || has_ended_; });
+  if (is_agreed()) return;
+  if (failure_) std::rethrow_exception(to_exception(*failure_, ""));
+  throw TimeoutError(concat("not all ranks have called it within ", format_seconds(deadline.waited())));
 }
 
 void ControlPlane::Member::abort(const Failure& failure) noexcept {
@@ -261,6 +292,13 @@ void ControlPlane::Member::handle(const ControlMessage& message) {
       is_hub_gone_ = true;
       left_behind_ = message.status;
       break;
+    case ControlType::kPosted: {
+      const std::scoped_lock lock(mutex_);
+      auto& agreed = groups_[message.group].agreed;
+      for (const Fingerprint& call : message.calls) agreed[counter_of(call)] = call.sequence + 1;  // from 0
+      changed_.notify_all();
+      break;
+    }
     default:
       break;
   }

@@ -27,6 +27,8 @@ class ControlPlane::Member {
   void on_ended(int group) noexcept;
   void on_pair_started(int group, const Fingerprint& operation) noexcept;
   void on_pair_ended(int group, const Fingerprint& operation) noexcept;
+  void post(int group, const Fingerprint& call);
+  void wait_until_agreed(int group, const Fingerprint& call, const Deadline& deadline) const;
   void abort(const Failure& failure) noexcept;
   [[nodiscard]] std::shared_ptr<const Failure> failure() const noexcept;
   [[nodiscard]] std::shared_ptr<const Failure> wait_for_failure(const Deadline& deadline) const;
@@ -53,6 +55,7 @@ class ControlPlane::Member {
     int report_count = 0;
     std::vector<PairOperation> pairs;  // keeps its room, so that the next one allocates nothing
     std::map<PairEnd, std::uint64_t> begun;
+    std::map<PairEnd, std::uint64_t> agreed;  // calls on which all ranks agree; collectives under one key
   };
 
   void run() noexcept;

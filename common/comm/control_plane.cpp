@@ -60,6 +60,10 @@ void ControlPlane::on_pair_started(int group, const Fingerprint& operation) noex
 void ControlPlane::on_pair_ended(int group, const Fingerprint& operation) noexcept {
   member_->on_pair_ended(group, operation);
 }
+void ControlPlane::post(int group, const Fingerprint& call) { member_->post(group, call); }
+void ControlPlane::wait_until_agreed(int group, const Fingerprint& call, const Deadline& deadline) const {
+  member_->wait_until_agreed(group, call, deadline);
+}
 void ControlPlane::abort(const Failure& failure) noexcept { member_->abort(failure); }
 std::shared_ptr<const Failure> ControlPlane::failure() const noexcept { return member_->failure(); }
 std::shared_ptr<const Failure> ControlPlane::wait_for_failure(const Deadline& deadline) const {

@@ -88,6 +88,16 @@ class ControlPlane {
   /// It has ended, well or not.
   void on_pair_ended(int group, const Fingerprint& operation) noexcept;
 
+  /// Tells the hub what this rank has issued, for backends whose messages do not say which call they belong to. Where a
+  /// rank of the group posts another call of the same number, the job fails with a mismatch that names both. Returns at
+  /// once.
+  /// @param call  A collective, or a send or recv, numbered as for on_started() and on_pair_started(); all of a group
+  ///              are posted, or none.
+  void post(int group, const Fingerprint& call);
+  /// Blocks until all who take part in `call`, which this rank has posted, are known to have posted the same.
+  /// @throws MismatchError, PeerFailedError, TimeoutError  The job has failed, or `deadline` is over.
+  void wait_until_agreed(int group, const Fingerprint& call, const Deadline& deadline) const;
+
   /// Fails the job on all ranks. The first failure wins. Returns at once.
   void abort(const Failure& failure) noexcept;
 

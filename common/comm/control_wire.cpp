@@ -117,6 +117,8 @@ std::vector<std::byte> encode(const ControlMessage& message) {
   writer.put_text(message.failure.message.substr(0, kMaxMessageText));
   writer.put(std::int32_t{message.group}).put(static_cast<std::uint32_t>(message.members.size()));
   for (const int member : message.members) writer.put(std::int32_t{member});
+  writer.put(static_cast<std::uint32_t>(message.calls.size()));
+  for (const Fingerprint& call : message.calls) put(writer, call);
   return writer.take();
 }
 
@@ -124,7 +126,7 @@ ControlMessage decode_control(std::span<const std::byte> bytes) {
   net::ByteReader reader(bytes);
   ControlMessage message;
   const auto type = reader.get<std::uint8_t>();
-  if (type < 1 || type > static_cast<int>(ControlType::kGroup)) {
+  if (type < 1 || type > static_cast<int>(ControlType::kPosted)) {
     throw FormatError(concat("unknown control message ", static_cast<int>(type)));
   }
   message.type = static_cast<ControlType>(type);
@@ -132,6 +134,7 @@ ControlMessage decode_control(std::span<const std::byte> bytes) {
   message.failure = get_failure(reader);
   message.group = reader.get<std::int32_t>();
   for (auto left = reader.get<std::uint32_t>(); left > 0; --left) message.members.push_back(reader.get<std::int32_t>());
+  for (auto left = reader.get<std::uint32_t>(); left > 0; --left) message.calls.push_back(get_fingerprint(reader));
   if (!reader.rest().empty()) throw FormatError("control message has bytes too many");
   return message;
 }

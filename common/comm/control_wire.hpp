@@ -52,14 +52,16 @@ enum class ControlType : std::uint8_t {
   kQuery = 6,      // hub: send a status now
   kFailure = 7,    // hub: the job has failed
   kGroup = 8,      // member: the members of a group
+  kPosted = 9,     // member: calls that it has issued; hub: calls that all ranks of the group have issued alike
 };
 
 struct ControlMessage {
   ControlType type = ControlType::kHeartbeat;
-  RankStatus status;              // kStatus, kGoodbye
-  Failure failure;                // kAbort, kFailure
-  int group = 0;                  // kGroup
-  std::vector<int> members = {};  // kGroup
+  RankStatus status;                    // kStatus, kGoodbye
+  Failure failure;                      // kAbort, kFailure
+  int group = 0;                        // kGroup, kPosted
+  std::vector<int> members = {};        // kGroup
+  std::vector<Fingerprint> calls = {};  // kPosted, in order of issue
 };
 
 constexpr std::uint64_t kMaxControlBytes = std::uint64_t{1} << 20;

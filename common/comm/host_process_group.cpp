@@ -151,6 +151,7 @@ std::exception_ptr HostProcessGroup::run_one(const Call& call) noexcept {
   const auto begin_time = trace::Clock::now();
   std::exception_ptr error;
   try {
+    wait_until_agreed(call);  // before a byte moves: what does not fit could harm the other end
     if (call.staging) call.staging->arrive();
     call.parts.empty() ? dispatch(call) : run_coalesced(call);
     if (world_size() > 1) transport_->flush(call.deadline);

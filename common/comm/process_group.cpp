@@ -132,7 +132,7 @@ void ProcessGroup::begin(const Call& call) noexcept {
 std::exception_ptr ProcessGroup::finish(const Call& call, std::exception_ptr error) noexcept {
   std::exception_ptr seen;
   if (error) {
-    seen = explain(call, error);
+    seen = explain(call.fingerprint(), error);
     fail(seen);
   }
   if (context_.control && is_point_to_point(call.collective))
@@ -145,9 +145,32 @@ std::exception_ptr ProcessGroup::finish(const Call& call, std::exception_ptr err
   return seen;
 }
 
+void ProcessGroup::wait_until_agreed(const Call& call) const {
+  if (!context_.control || compares_messages()) return;
+  context_.control->wait_until_agreed(group_id_, call.fingerprint(), call.deadline);
+}
+
+void ProcessGroup::require_agreement() {
+  if (last_collective_) require_agreement_on(*last_collective_, Deadline::after(context_.limits.progress));
+}
+
+void ProcessGroup::require_agreement_on(const Call& call) { require_agreement_on(call.fingerprint(), call.deadline); }
+
+void ProcessGroup::require_agreement_on(const Fingerprint& call, const Deadline& deadline) {
+  if (const auto error = failure()) std::rethrow_exception(error);
+  if (!context_.control || compares_messages()) return;
+  try {
+    context_.control->wait_until_agreed(group_id_, call, deadline);
+  } catch (const Error&) {
+    const std::exception_ptr error = explain(call, std::current_exception());
+    fail(error);
+    std::rethrow_exception(error);
+  }
+}
+
 // A broken connection says who is at its other end, not who is to blame: the control plane knows.
-std::exception_ptr ProcessGroup::explain(const Call& call, const std::exception_ptr& error) const {
-  const std::string prefix = concat("rank ", context_.global_rank(rank()), ": ", short_name(call.fingerprint()));
+std::exception_ptr ProcessGroup::explain(const Fingerprint& call, const std::exception_ptr& error) const {
+  const std::string prefix = concat("rank ", context_.global_rank(rank()), ": ", short_name(call));
   const std::exception_ptr own = with_context(error, prefix);
   if (!context_.control) return own;
   const auto deadline = Deadline::after(kVerdictLimit);

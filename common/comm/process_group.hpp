@@ -154,6 +154,12 @@ class ProcessGroup {
   /// ordinary memory elsewhere.
   [[nodiscard]] virtual std::shared_ptr<Storage> allocate(std::size_t bytes, Device device = {});
 
+  /// Blocks the host until all ranks are known to have issued the same collectives so far. To be called before what
+  /// they gave is used for good: the optimizer step waits for it, so that no parameter is updated from ranks that
+  /// disagree. Returns at once where every message says which collective it belongs to (star, ring).
+  /// @throws MismatchError, PeerFailedError, TimeoutError  They have not; names who called what.
+  void require_agreement();
+
   /// Fails the group on every rank: pending and later calls throw PeerFailedError naming this rank and `reason`.
   /// May be called from any thread; returns at once.
   void abort(const std::string& reason);
@@ -206,6 +212,13 @@ class ProcessGroup {
   /// After this no do_abort() runs or will be called. A backend's destructor calls it first.
   void detach() noexcept;
 
+  /// Blocks until the ranks that take part in `call` are known to have issued it alike; nothing where
+  /// compares_messages(). For threads that run calls: what it throws is for finish().
+  /// @throws MismatchError, PeerFailedError, TimeoutError
+  void wait_until_agreed(const Call& call) const;
+  /// The same for the caller's thread, once the call has ended: an error fails the group, as finish() would.
+  void require_agreement_on(const Call& call);
+
   /// The header of this rank's messages for `call`, with its fingerprint: what others must send too.
   [[nodiscard]] net::FrameHeader frame_header(const Call& call) const noexcept;
 
@@ -219,6 +232,10 @@ class ProcessGroup {
   /// Whether the backend moves memory of `device`: host memory unless overridden.
   [[nodiscard]] virtual bool supports(Device device) const noexcept { return device.is_cpu(); }
 
+  /// Whether each message says which collective it belongs to, and is refused by one who is in another. Where not, what
+  /// ranks issue is compared through the control plane, beside the data.
+  [[nodiscard]] virtual bool compares_messages() const noexcept { return true; }
+
   /// Wakes whatever the backend's threads wait in and makes it fail; called once, from any thread.
   virtual void do_abort() noexcept = 0;
 
@@ -228,7 +245,8 @@ class ProcessGroup {
   std::uint64_t next_number(const Call& call);
   void subscribe_to_failures();
   void fail(std::exception_ptr error) noexcept;
-  [[nodiscard]] std::exception_ptr explain(const Call& call, const std::exception_ptr& error) const;
+  void require_agreement_on(const Fingerprint& call, const Deadline& deadline);
+  [[nodiscard]] std::exception_ptr explain(const Fingerprint& call, const std::exception_ptr& error) const;
 
   struct State;  // what other threads touch
   JobContext context_;
@@ -238,6 +256,7 @@ class ProcessGroup {
   std::vector<std::uint64_t> next_recv_;  // by peer
   bool is_grouping_ = false;
   std::vector<Call> grouped_;
+  std::optional<Fingerprint> last_collective_;  // issued by this rank
   std::shared_ptr<trace::Recorder> recorder_;
   std::unique_ptr<State> state_;
 };

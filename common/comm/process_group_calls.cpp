@@ -75,7 +75,9 @@ Work ProcessGroup::issue(Call call, const CollectiveOptions& options, const Wher
   call.deadline = options.deadline.value_or(Deadline::after(context_.limits.progress));
   const Fingerprint fingerprint = call.fingerprint();
   if (context_.control && !is_point_to_point(call.collective)) context_.control->on_issued(group_id_, fingerprint);
+  if (context_.control && !compares_messages()) context_.control->post(group_id_, fingerprint);
   if (context_.flight_recorder) call.record = context_.flight_recorder->add(group_id_, fingerprint, where);
+  if (!is_point_to_point(call.collective)) last_collective_ = fingerprint;
   if (!is_grouping_) return do_issue({&call, 1}, options.launch);
   grouped_.push_back(std::move(call));
   return Work();

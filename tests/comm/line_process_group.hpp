@@ -13,7 +13,9 @@ namespace lockstep::test {
 /// Sums int64 through rank 0; all_gather too, which split() needs. What else a backend must offer does nothing.
 class LineProcessGroup final : public comm::HostProcessGroup {
  public:
-  explicit LineProcessGroup(comm::JobContext context) : HostProcessGroup(std::move(context)) {
+  /// @param compares_messages  False: as a backend whose messages do not say which collective they belong to.
+  explicit LineProcessGroup(comm::JobContext context, bool compares_messages = true)
+      : HostProcessGroup(std::move(context)), compares_messages_(compares_messages) {
     std::set<int> peers;
     for (int peer = 0; peer < world_size(); ++peer) {
       if ((rank() == 0) != (peer == 0)) peers.insert(peer);
@@ -27,6 +29,7 @@ class LineProcessGroup final : public comm::HostProcessGroup {
   [[nodiscard]] std::string_view backend() const noexcept override { return "line"; }
 
  private:
+  [[nodiscard]] bool compares_messages() const noexcept override { return compares_messages_; }
   void run_all_reduce(const Call& call) override {
     const auto values = call.values.span<std::int64_t>();
     std::vector<std::int64_t> part(values.size());
@@ -54,8 +57,10 @@ class LineProcessGroup final : public comm::HostProcessGroup {
   void run_reduce(const Call&) override {}
   void run_reduce_scatter(const Call&) override {}
   std::unique_ptr<comm::ProcessGroup> do_split(comm::JobContext context) override {
-    return std::make_unique<LineProcessGroup>(std::move(context));
+    return std::make_unique<LineProcessGroup>(std::move(context), compares_messages_);
   }
+
+  bool compares_messages_;
 };
 
 }  // namespace lockstep::test

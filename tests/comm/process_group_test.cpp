@@ -107,3 +107,38 @@ TEST_CASE("what only this rank can have got wrong is refused before it is issued
   });
   for (const auto& values : results) CHECK(values.front() == 1 + 8);
 }
+
+TEST_CASE("where messages do not say what they belong to, ranks that disagree are named before a byte moves",
+          "[comm][multirank]") {
+  std::vector<std::vector<std::int64_t>> buffers(3, std::vector<std::int64_t>(5, 7));
+  const auto outcomes = run_ranks(3, [&](JobContext context) {
+    LineProcessGroup group(std::move(context), /*compares_messages=*/false);
+    (void)sum_once(group, 4);
+    const auto op = group.rank() == 2 ? comm::ReduceOp::kMax : comm::ReduceOp::kSum;
+    group.all_reduce(host_buffer(std::span(buffers[static_cast<std::size_t>(group.rank())])), op).synchronize();
+  });
+  for (std::size_t rank = 0; rank < outcomes.size(); ++rank) {
+    CAPTURE(rank, outcomes[rank].message());
+    CHECK(outcomes[rank].is<MismatchError>());
+    CHECK_THAT(outcomes[rank].message(), ContainsSubstring("rank 2 all_reduce #1 (max of 5 int64)"));
+    CHECK(buffers[rank] == std::vector<std::int64_t>(5, 7));
+  }
+}
+
+TEST_CASE("agreement on what was issued is waited for, and refused where ranks disagree", "[comm][multirank]") {
+  for (const bool all_agree : {true, false}) {
+    std::atomic<bool> has_issued = false, knew_too_early = false;
+    const auto outcomes = run_ranks(2, [&](JobContext context) {
+      std::vector<std::int64_t> values(all_agree ? 3 : static_cast<std::size_t>(3 + context.rank));  // outlive the group
+      LineProcessGroup group(std::move(context), /*compares_messages=*/false);
+      if (group.rank() == 1) std::this_thread::sleep_for(100ms);
+      if (group.rank() == 1) has_issued = true;
+      const comm::Work work = group.all_reduce(host_buffer(std::span(values)));
+      group.require_agreement();
+      knew_too_early = knew_too_early || !has_issued;
+    });
+    CHECK_FALSE(knew_too_early);
+    for (const auto& outcome : outcomes) CHECK(outcome.is<MismatchError>() == !all_agree);
+    for (const auto& outcome : outcomes) CHECK(outcome.ok() == all_agree);
+  }
+}

@@ -1,0 +1,58 @@
+#pragma once
+// Which calls all ranks of a group have issued alike, where their messages do not say so; the hub's, not for others.
+#include <compare>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/fingerprint.hpp"
+
+namespace lockstep::comm {
+
+// Collects what ranks post and compares it, call number by call number. Ranks post at different times: the first to
+// post a call says what it is, the others must say the same.
+class CallLedger {
+ public:
+  // Up to this call, which is as rank `rank` of the job posted it, all who take part have posted the same.
+  struct Agreement {
+    int rank;
+    Fingerprint call;
+  };
+  struct Verdict {
+    std::vector<Agreement> agreements;
+    std::optional<std::string> disagreement;  // for people: who posted what
+  };
+
+  // What rank `rank` of the job has issued as the next call of its group.
+  // members: the group's ranks, as ranks of the job. Throws FormatError: its number is not the next one, or the rank or
+  // its peer is no member.
+  Verdict add(int rank, int group, const std::vector<int>& members, const Fingerprint& call);
+
+ private:
+  // The collectives of a group; or the messages of one of its ranks to another. Places in the group, or -1.
+  struct Channel {
+    int group;
+    std::vector<int> members;
+    int source;
+    int destination;
+    auto operator<=>(const Channel&) const = default;
+  };
+  struct Entry {
+    Fingerprint call;  // of a message: as its sender issued it
+    int first_rank;    // that posted it
+  };
+  struct Book {
+    std::uint64_t first = 0;  // number of entries.front(): all before are agreed on
+    std::deque<Entry> entries;
+    std::map<int, std::uint64_t> posted;  // calls by rank of the job, for all who take part
+  };
+
+  Book& book_of(const Channel& channel);
+
+  std::map<Channel, Book> books_;
+};
+
+}  // namespace lockstep::comm

@@ -1,0 +1,78 @@
+#include "comm/call_ledger.hpp"
+
+#include "base/error.hpp"
+#include "support/catch.hpp"
+
+using namespace lockstep;
+using comm::CallLedger;
+using comm::Collective;
+using comm::Fingerprint;
+
+namespace {
+
+constexpr int kGroup = 5;
+const std::vector<int> kMembers{3, 7, 8};  // ranks of the job
+
+Fingerprint all_reduce(std::uint64_t sequence, std::int64_t count = 10) {
+  return {.sequence = sequence, .collective = Collective::kAllReduce, .dtype = DType::kFloat32, .count = count};
+}
+
+Fingerprint message(Collective direction, std::uint64_t sequence, int peer, std::int64_t count = 4) {
+  return {.sequence = sequence, .collective = direction, .dtype = DType::kFloat32, .root = peer, .count = count};
+}
+
+}  // namespace
+
+TEST_CASE("ranks agree on a call once the last of them has posted it", "[comm]") {
+  CallLedger ledger;
+  CHECK(ledger.add(3, kGroup, kMembers, all_reduce(0)).agreements.empty());
+  CHECK(ledger.add(3, kGroup, kMembers, all_reduce(1)).agreements.empty());
+  CHECK(ledger.add(8, kGroup, kMembers, all_reduce(0)).agreements.empty());
+  CHECK(ledger.add(8, kGroup, kMembers, all_reduce(1)).agreements.empty());
+  const auto first = ledger.add(7, kGroup, kMembers, all_reduce(0));
+  REQUIRE(first.agreements.size() == 3);
+  for (const auto& agreement : first.agreements) CHECK(agreement.call == all_reduce(0));
+  const auto second = ledger.add(7, kGroup, kMembers, all_reduce(1));
+  REQUIRE(second.agreements.size() == 3);
+  CHECK(second.agreements[1].rank == 7);
+  CHECK(second.agreements[1].call == all_reduce(1));
+}
+
+TEST_CASE("a rank that posts something else is named beside the first that posted", "[comm]") {
+  CallLedger ledger;
+  (void)ledger.add(8, kGroup, kMembers, all_reduce(0));
+  const auto verdict = ledger.add(3, kGroup, kMembers, all_reduce(0, 11));
+  REQUIRE(verdict.disagreement);
+  CHECK(*verdict.disagreement ==
+        "ranks called different collectives: rank 8 all_reduce #0 (sum of 10 float32), rank 3 all_reduce #0 (sum of 11 "
+        "float32)");
+}
+
+TEST_CASE("groups of the same number and other members are apart", "[comm]") {
+  CallLedger ledger;
+  (void)ledger.add(3, kGroup, {3, 7}, all_reduce(0));
+  const auto verdict = ledger.add(8, kGroup, {8}, all_reduce(0, 11));
+  CHECK_FALSE(verdict.disagreement);
+  CHECK(verdict.agreements.size() == 1);
+}
+
+TEST_CASE("both ends of a message agree on it, each as it issued it", "[comm]") {
+  CallLedger ledger;
+  CHECK(ledger.add(8, kGroup, kMembers, message(Collective::kRecv, 0, 0)).agreements.empty());
+  const auto verdict = ledger.add(3, kGroup, kMembers, message(Collective::kSend, 0, 2));
+  REQUIRE(verdict.agreements.size() == 2);
+  CHECK(verdict.agreements[0].rank == 3);
+  CHECK(verdict.agreements[0].call == message(Collective::kSend, 0, 2));
+  CHECK(verdict.agreements[1].rank == 8);
+  CHECK(verdict.agreements[1].call == message(Collective::kRecv, 0, 0));
+  (void)ledger.add(8, kGroup, kMembers, message(Collective::kRecv, 1, 0));
+  CHECK(ledger.add(3, kGroup, kMembers, message(Collective::kSend, 1, 2, 5)).disagreement);
+}
+
+TEST_CASE("what cannot have been posted is refused", "[comm]") {
+  CallLedger ledger;
+  CHECK_THROWS_AS(ledger.add(4, kGroup, kMembers, all_reduce(0)), FormatError);
+  CHECK_THROWS_AS(ledger.add(3, kGroup, kMembers, all_reduce(1)), FormatError);
+  CHECK_THROWS_AS(ledger.add(3, kGroup, kMembers, message(Collective::kSend, 0, 3)), FormatError);
+  CHECK_THROWS_AS(ledger.add(3, kGroup, kMembers, message(Collective::kSend, 0, 0)), FormatError);
+}
