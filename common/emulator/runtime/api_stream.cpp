@@ -92,6 +92,13 @@ cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned int* flags) {
   });
 }
 
+cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device) {
+  return api_call("cudaStreamGetDevice", ApiNeeds::kDevice, [&] {
+    api_require(device != nullptr, cudaErrorInvalidValue, "the pointer to the device is null");
+    *device = Handles::instance().queue(stream)->device;
+  });
+}
+
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* user_data) {
   return api_call("cudaLaunchHostFunc", ApiNeeds::kWorkingDevice, [&] {
     api_require(function != nullptr, cudaErrorInvalidValue, "the function is null");

@@ -24,6 +24,8 @@ LOCKSTEP_EMULATOR_API cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaE
 LOCKSTEP_EMULATOR_API cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority);
 /// As given at creation.
 LOCKSTEP_EMULATOR_API cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned int* flags);
+/// Of which device it is.
+LOCKSTEP_EMULATOR_API cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device);
 /// Calls `function` on a thread of its own when the stream comes to it. It may wait for other streams and processes.
 LOCKSTEP_EMULATOR_API cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* user_data);
 /// As cudaLaunchHostFunc; called also where the device has failed.
