@@ -19,3 +19,13 @@ elseif(LOCKSTEP_GLOO)
     message(STATUS "No Gloo backend: Gloo is not installed (Debian: apt install libgloo-dev)")
   endif()
 endif()
+
+if(LOCKSTEP_MPI AND LOCKSTEP_SANITIZE)
+  message(STATUS "No MPI backend: an installed MPI does not run under sanitizers without findings of its own")
+elseif(LOCKSTEP_MPI)
+  set(MPI_CXX_SKIP_MPICXX ON)  # the C++ bindings are gone since MPI 3; ours is the C interface
+  find_package(MPI QUIET COMPONENTS CXX)
+  if(NOT MPI_CXX_FOUND)
+    message(STATUS "No MPI backend: MPI is not installed (Debian: apt install libopenmpi-dev openmpi-bin)")
+  endif()
+endif()

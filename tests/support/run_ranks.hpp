@@ -1,15 +1,18 @@
 #pragma once
 /// @file
-/// A job of several ranks inside a test: one thread per rank, connected over loopback.
+/// A job of several ranks inside a test: one thread per rank, connected over loopback; or, where mpirun has started the
+/// test as several processes, one process per rank.
 #include <exception>
 #include <functional>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/error.hpp"
 #include "comm/rendezvous.hpp"
 #include "net/token.hpp"
 #include "store/tcp_store.hpp"
+#include "support/test_processes.hpp"
 
 namespace lockstep::test {
 
@@ -48,10 +51,40 @@ struct RankOutcome {
   return {.join = 20s, .liveness = 15s, .progress_report = 10s, .progress = 20s};
 }
 
+/// run_ranks() where this process is one of several ranks: every process returns the outcomes of all. A job of more
+/// ranks than there are processes does not take place; in a smaller one the last processes only look on.
+inline std::vector<RankOutcome> run_ranks_on_processes(const TestProcesses& processes, int world_size,
+                                                       const std::function<void(comm::JobContext)>& rank_main,
+                                                       const comm::JobLimits& limits) {
+  std::vector<RankOutcome> outcomes(static_cast<std::size_t>(world_size));
+  if (world_size > processes.count()) return outcomes;
+  const std::string name = processes.next_name();
+  RankOutcome own;
+  if (processes.rank() < world_size) {
+    try {
+      comm::RendezvousOptions options;
+      options.rank = options.local_rank = processes.rank();
+      options.world_size = options.local_world_size = world_size;
+      options.limits = limits;
+      rank_main(comm::rendezvous("file://" + processes.path(name + "_store").string(), options));
+    } catch (...) {
+      own.error = std::current_exception();
+    }
+  }
+  const std::vector<std::string> messages = processes.exchange(name, world_size, own.message());
+  for (std::size_t rank = 0; rank < messages.size(); ++rank) {
+    if (!messages[rank].empty()) outcomes[rank].error = std::make_exception_ptr(Error(messages[rank]));
+  }
+  return outcomes;
+}
+
 /// Runs `rank_main` once per rank, each in its own thread with its own JobContext, and waits for all of them: every
 /// wait inside is bounded by `limits`. Ranks never call Catch2's macros: they return, and the test looks afterwards.
 inline std::vector<RankOutcome> run_ranks(int world_size, const std::function<void(comm::JobContext)>& rank_main,
                                           const comm::JobLimits& limits = test_limits()) {
+  if (const auto* processes = TestProcesses::current()) {
+    return run_ranks_on_processes(*processes, world_size, rank_main, limits);
+  }
   const std::string token = net::make_token();
   store::TcpStoreServer server({}, token);
   std::vector<RankOutcome> outcomes(static_cast<std::size_t>(world_size));
@@ -94,6 +127,7 @@ std::vector<T> run_ranks_for(int world_size, const std::function<T(comm::JobCont
   for (const RankOutcome& outcome : outcomes) {
     if (outcome.error) std::rethrow_exception(outcome.error);
   }
+  if (const auto* processes = TestProcesses::current()) return processes->exchange_values(world_size, values);
   return values;
 }
 

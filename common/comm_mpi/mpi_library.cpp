@@ -1,0 +1,139 @@
+#include "comm_mpi/mpi_library.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <string>
+#include <thread>
+
+#include "base/error.hpp"
+
+namespace lockstep::mpi_backend {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::microseconds;
+
+// How a thread waits that nobody wakes: it yields for as long as a short collective takes, then sleeps longer and
+// longer.
+class Backoff {
+ public:
+  void pause() {
+    constexpr microseconds kYielding{50}, kLongestSleep{500};
+    if (Clock::now() - begin_ < kYielding) return std::this_thread::yield();
+    std::this_thread::sleep_for(sleep_);
+    sleep_ = std::min(2 * sleep_, kLongestSleep);
+  }
+
+ private:
+  Clock::time_point begin_ = Clock::now();
+  microseconds sleep_{20};
+};
+
+}  // namespace
+
+void check_mpi(int code) {
+  if (code == MPI_SUCCESS) return;
+  std::array<char, MPI_MAX_ERROR_STRING> text{};
+  int length = 0;
+  MPI_Error_string(code, text.data(), &length);
+  throw IoError(concat("MPI: ", std::string(text.data(), static_cast<std::size_t>(length))));
+}
+
+MpiLibrary& MpiLibrary::instance() {
+  static MpiLibrary library;
+  return library;
+}
+
+MpiLibrary::MpiLibrary() {
+  int is_initialized = 0, provided = MPI_THREAD_SINGLE;
+  check_mpi(MPI_Initialized(&is_initialized));
+  if (is_initialized != 0) {
+    check_mpi(MPI_Query_thread(&provided));
+  } else {
+    check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided));
+    // Before what was registered earlier, so before the static objects that MPI may still use.
+    if (std::atexit(&MpiLibrary::finalize) != 0) throw IoError("atexit refuses one more function");
+  }
+  if (provided < MPI_THREAD_SERIALIZED) {
+    throw UnavailableError(
+        "MPI was initialized for one thread; a process group calls it from several: initialize it "
+        "with MPI_Init_thread and MPI_THREAD_SERIALIZED, or leave it to the group");
+  }
+  check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+  check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &rank_));
+  check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &world_size_));
+}
+
+// MPI_Finalize waits for all processes without a limit. So they meet first in a barrier that can be left.
+void MpiLibrary::finalize() noexcept {
+  MpiLibrary& library = instance();
+  int is_finalized = 1;
+  if (MPI_Finalized(&is_finalized) != MPI_SUCCESS || is_finalized != 0) return;
+  try {
+    library.run([](MPI_Request* request) { return MPI_Ibarrier(MPI_COMM_WORLD, request); },
+                Deadline::after(library.exit_limit_), [] { return false; });
+    MPI_Finalize();
+  } catch (const std::exception&) {
+    // The others are not coming: mpirun says that this process has ended without MPI_Finalize.
+  }
+}
+
+MPI_Comm MpiLibrary::make_communicator(std::span<const int> ranks, int tag) {
+  const std::scoped_lock lock(mutex_);
+  if (is_given_up_) throw IoError("MPI has been given up after a failure of this process");
+  MPI_Group all = MPI_GROUP_NULL, some = MPI_GROUP_NULL;
+  MPI_Comm communicator = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_group(MPI_COMM_WORLD, &all));
+  check_mpi(MPI_Group_incl(all, static_cast<int>(ranks.size()), ranks.data(), &some));
+  constexpr int kTags = 32768;  // every MPI has so many (MPI 4.0, section 9.1.2)
+  check_mpi(MPI_Comm_create_group(MPI_COMM_WORLD, some, tag % kTags, &communicator));
+  check_mpi(MPI_Comm_set_errhandler(communicator, MPI_ERRORS_RETURN));
+  MPI_Group_free(&some);
+  MPI_Group_free(&all);
+  return communicator;
+}
+
+void MpiLibrary::free_communicator(MPI_Comm communicator) noexcept {
+  const std::scoped_lock lock(mutex_);
+  if (!is_given_up_ && communicator != MPI_COMM_NULL) MPI_Comm_free(&communicator);
+}
+
+bool MpiLibrary::poll(MPI_Request& request) {
+  const std::scoped_lock lock(mutex_);
+  if (is_given_up_) throw IoError("MPI has been given up after a failure of this process");
+  int is_done = 0;
+  check_mpi(MPI_Test(&request, &is_done, MPI_STATUS_IGNORE));
+  return is_done != 0;
+}
+
+void MpiLibrary::run(const std::function<int(MPI_Request*)>& start, const Deadline& deadline,
+                     const std::function<bool()>& is_interrupted) {
+  try {
+    MPI_Request request = MPI_REQUEST_NULL;
+    {
+      const std::scoped_lock lock(mutex_);
+      if (is_given_up_) throw IoError("MPI has been given up after a failure of this process");
+      check_mpi(start(&request));
+    }
+    for (Backoff backoff; !poll(request); backoff.pause()) {
+      if (is_interrupted()) throw IoError("the group has failed");
+      if (deadline.has_expired()) throw TimeoutError(concat("not complete after ", format_seconds(deadline.waited())));
+    }
+  } catch (...) {
+    give_up();
+    throw;
+  }
+}
+
+void MpiLibrary::give_up() noexcept {
+  const std::scoped_lock lock(mutex_);
+  is_given_up_ = true;
+}
+
+void MpiLibrary::wait_at_exit_for(std::chrono::milliseconds limit) noexcept {
+  const std::scoped_lock lock(mutex_);
+  exit_limit_ = std::max(exit_limit_, limit);
+}
+
+}  // namespace lockstep::mpi_backend

@@ -1,0 +1,82 @@
+// mpi_fault_helper kill|throw|deadline FOLDER, started by mpirun: all ranks reduce again and again until rank 1 is
+// killed, throws or stays away. The others write what they are told to FOLDER/RANK.
+#include <signal.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/command_line.hpp"
+#include "base/error.hpp"
+#include "comm/rendezvous.hpp"
+#include "comm_mpi/mpi_process_group.hpp"
+
+namespace {
+
+using namespace lockstep;
+using std::chrono::milliseconds;
+
+constexpr int kCulprit = 1;
+
+void fail(const std::string& how) {
+  if (how == "kill") raise(SIGKILL);
+  if (how == "throw") throw std::runtime_error("out of luck");
+  std::this_thread::sleep_for(milliseconds(1500));  // alive, but elsewhere
+}
+
+void reduce_until_it_fails(const comm::JobContext& job, const std::string& how) {
+  const auto group = mpi_backend::make_mpi_process_group(job);
+  std::vector<float> values(200'000);
+  for (int round = 0; round < 1000; ++round) {
+    if (job.rank == kCulprit && round == 20) fail(how);
+    comm::CollectiveOptions options;
+    if (how == "deadline") options.deadline = Deadline::after(milliseconds(500));
+    const std::size_t count = round % 2 == 0 ? 10 : values.size();
+    group->all_reduce(comm::host_buffer(std::span(values).first(count)), comm::ReduceOp::kMax, options).synchronize();
+  }
+}
+
+std::string error_of(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const PeerFailedError& error) {
+    return concat("PeerFailedError: ", error.what());
+  } catch (const TimeoutError& error) {
+    return concat("TimeoutError: ", error.what());
+  } catch (const std::exception& error) {
+    return concat("another error: ", error.what());
+  }
+  return "no error";
+}
+
+// Whoever ends first makes mpirun end the others: wait until they have written.
+void write_and_wait(const std::filesystem::path& folder, int rank, int world_size, const std::string& text) {
+  std::ofstream(folder / (std::to_string(rank) + ".part")) << text;
+  std::filesystem::rename(folder / (std::to_string(rank) + ".part"), folder / std::to_string(rank));
+  for (const auto limit = Deadline::after(std::chrono::seconds(5)); !limit.has_expired();) {
+    int missing = 0;
+    for (int peer = 0; peer < world_size; ++peer) {
+      if (peer != kCulprit && !std::filesystem::exists(folder / std::to_string(peer))) ++missing;
+    }
+    if (missing == 0) return;
+    std::this_thread::sleep_for(milliseconds(10));
+  }
+}
+
+int run(const std::string& how, const std::filesystem::path& folder) {
+  const comm::JobContext job = comm::rendezvous("env://");
+  const std::string text = error_of([&] { reduce_until_it_fails(job, how); });
+  write_and_wait(folder, job.rank, job.world_size, text);
+  return 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 3) return 2;
+  return run_guarded("mpi_fault_helper", [&] { return run(argv[1], argv[2]); });
+}

@@ -1,0 +1,72 @@
+// What goes wrong with MPI, each in processes of its own: after a failure MPI is given up.
+//
+// Promised is that no rank hangs, and that each that lives on has an error that names the culprit. Whether it lives on
+// is mpirun's choice: it ends all processes when one ends badly, unless told --enable-recovery, as here.
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "comm_mpi/mpi_process_group.hpp"
+#include "support/catch.hpp"
+#include "support/run_ranks.hpp"
+#include "support/subprocess.hpp"
+#include "support/temporary_folder.hpp"
+
+using namespace lockstep;
+
+namespace {
+
+std::string text_of(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+// What ranks 0 and 2 of three are told when rank 1 fails like this.
+std::vector<std::string> errors_when_rank_1(const std::string& how) {
+  const test::TemporaryFolder folder;
+  test::Subprocess job({LOCKSTEP_MPIRUN_SCRIPT, "3", test::built_program("mpi_fault_helper"), how, folder.path()},
+                       {{"LOCKSTEP_MPIRUN_OPTIONS", "--enable-recovery"}});
+  (void)job.wait();
+  return {text_of(folder.path() / "0"), text_of(folder.path() / "2")};
+}
+
+}  // namespace
+
+TEST_CASE("a rank of MPI that is killed is named by the others", "[mpi][multirank]") {
+  for (const std::string& error : errors_when_rank_1("kill")) {
+    CHECK_THAT(error, Catch::Matchers::StartsWith("PeerFailedError: ") && ContainsSubstring("rank 1"));
+  }
+}
+
+TEST_CASE("a rank of MPI that ends with an exception is named by the others", "[mpi][multirank]") {
+  for (const std::string& error : errors_when_rank_1("throw")) {
+    CHECK_THAT(error, Catch::Matchers::StartsWith("PeerFailedError: ") && ContainsSubstring("rank 1"));
+  }
+}
+
+TEST_CASE("a collective of MPI ends at its deadline", "[mpi][multirank]") {
+  for (const std::string& error : errors_when_rank_1("deadline")) {
+    CHECK_THAT(error, Catch::Matchers::StartsWith("TimeoutError: "));
+  }
+}
+
+TEST_CASE("ranks that mpirun has not started are told to start with it", "[mpi][multirank]") {
+  const auto outcomes = test::run_ranks(
+      2, [](comm::JobContext context) { (void)mpi_backend::make_mpi_process_group(std::move(context)); });
+  for (const test::RankOutcome& outcome : outcomes) {
+    // The first to notice ends, and the other may be told so before it has looked itself.
+    CHECK((outcome.is<UnavailableError>() || outcome.is<PeerFailedError>()));
+    CHECK_THAT(outcome.message(), ContainsSubstring("start them with: mpirun -n 2 PROGRAM"));
+  }
+}
+
+TEST_CASE("one rank needs no mpirun", "[mpi]") {
+  const auto group = mpi_backend::make_mpi_process_group({});
+  std::vector<double> values{1, 2, 3}, copy(3);
+  group->all_reduce(comm::host_buffer(std::span(values)), comm::ReduceOp::kMean).synchronize();
+  group->all_gather(comm::host_buffer(std::span(copy)), comm::host_buffer(std::span(values))).synchronize();
+  group->barrier().synchronize();
+  CHECK(copy == std::vector<double>{1, 2, 3});
+}
