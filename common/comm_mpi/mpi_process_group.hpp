@@ -19,10 +19,11 @@ struct MpiOptions {
 /// through comm::TcpTransport. Device memory is staged in host memory, as in every host backend. Elements are reduced
 /// by comm::reduce_into, so dtypes, operations and NaN are what they are in star and ring.
 ///
-/// MPI is initialized by the first group of more than one rank, unless the program has done so with at least
-/// MPI_THREAD_SERIALIZED: calls of all groups of a process come one at a time. Waiting polls, so that a deadline or a
-/// failure elsewhere ends it. Once a collective has failed half way, its messages may still be under way in MPI: then
-/// every group of the process fails, and the process ends without MPI_Finalize, which could wait for the dead.
+/// MPI is initialized by the first group of more than one rank, which every process that mpirun has started must make,
+/// unless the program has done so with at least MPI_THREAD_SERIALIZED: calls of all groups of a process come one at a
+/// time. Waiting polls, so that a deadline or a failure elsewhere ends it. Once a collective has failed half way, its
+/// messages may still be under way in MPI: then every group of the process fails, and the process ends without
+/// MPI_Finalize, which could wait for the dead.
 ///
 /// Not promised here, unlike in star and ring: that all ranks and all runs have the same bits; that the others survive
 /// a rank's death, since mpirun ends all processes when one ends badly (unless told --enable-recovery), and MPI may end

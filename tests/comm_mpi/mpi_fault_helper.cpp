@@ -68,9 +68,14 @@ void write_and_wait(const std::filesystem::path& folder, int rank, int world_siz
 }
 
 int run(const std::string& how, const std::filesystem::path& folder) {
-  const comm::JobContext job = comm::rendezvous("env://");
-  const std::string text = error_of([&] { reduce_until_it_fails(job, how); });
-  write_and_wait(folder, job.rank, job.world_size, text);
+  int rank = 0, world_size = 0;
+  const std::string text = error_of([&] {
+    const comm::JobContext job = comm::rendezvous("env://");
+    rank = job.rank;
+    world_size = job.world_size;
+    reduce_until_it_fails(job, how);
+  });
+  write_and_wait(folder, rank, world_size, text);
   return 1;
 }
 

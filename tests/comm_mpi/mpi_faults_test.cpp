@@ -63,7 +63,7 @@ TEST_CASE("ranks that mpirun has not started are told to start with it", "[mpi][
 }
 
 TEST_CASE("one rank needs no mpirun", "[mpi]") {
-  const auto group = mpi_backend::make_mpi_process_group({});
+  const auto group = mpi_backend::make_mpi_process_group(comm::JobContext());
   std::vector<double> values{1, 2, 3}, copy(3);
   group->all_reduce(comm::host_buffer(std::span(values)), comm::ReduceOp::kMean).synchronize();
   group->all_gather(comm::host_buffer(std::span(copy)), comm::host_buffer(std::span(values))).synchronize();

@@ -4,6 +4,7 @@
 #include "support/catch.hpp"
 #include "support/collective_checks.hpp"
 #include "support/every_collective_checks.hpp"
+#include "support/run_ranks.hpp"
 
 using namespace lockstep;
 
@@ -14,10 +15,18 @@ const test::GroupFactory kMpi = [](comm::JobContext context) {
 };
 // As buffers of more elements than an int counts are reduced.
 const test::GroupFactory kParts = [](comm::JobContext context) {
-  return mpi_backend::make_mpi_process_group(std::move(context), {.most_elements = 7});
+  return mpi_backend::make_mpi_process_group(std::move(context), {.most_elements = 300});
 };
 
 }  // namespace
+
+// The first of all: MPI begins when every process has made a group.
+TEST_CASE("every process that mpirun has started is a rank", "[mpi][multirank][any][5]") {
+  const int count = test::TestProcesses::current()->count();
+  const auto sizes =
+      test::run_ranks_for<int>(count, [](comm::JobContext context) { return kMpi(std::move(context))->world_size(); });
+  CHECK(sizes == std::vector<int>(static_cast<std::size_t>(count), count));
+}
 
 TEST_CASE("MPI reduces every dtype and operation rightly", "[mpi][multirank][any]") {
   test::check_all_reduce(kMpi, 100003);
