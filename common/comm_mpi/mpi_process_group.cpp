@@ -39,6 +39,8 @@ class MpiProcessGroup final : public comm::HostProcessGroup {
   void run_scatter(const Call& call) override;
   void run_all_to_all(const Call& call) override;
   void interrupt() noexcept override;
+  // MPI matches collectives by their order alone.
+  [[nodiscard]] bool compares_messages() const noexcept override { return false; }
   std::unique_ptr<comm::ProcessGroup> do_split(comm::JobContext context) override {
     return make_mpi_process_group(std::move(context), options_);
   }

@@ -1,5 +1,5 @@
-// mpi_fault_helper kill|throw|deadline FOLDER, started by mpirun: all ranks reduce again and again until rank 1 is
-// killed, throws or stays away. The others write what they are told to FOLDER/RANK.
+// mpi_fault_helper kill|throw|deadline|mismatch FOLDER, started by mpirun: all ranks reduce again and again until rank
+// 1 is killed, throws, stays away or reduces something else. The others write what they are told to FOLDER/RANK.
 #include <signal.h>
 
 #include <chrono>
@@ -25,7 +25,7 @@ constexpr int kCulprit = 1;
 void fail(const std::string& how) {
   if (how == "kill") raise(SIGKILL);
   if (how == "throw") throw std::runtime_error("out of luck");
-  std::this_thread::sleep_for(milliseconds(1500));  // alive, but elsewhere
+  if (how == "deadline") std::this_thread::sleep_for(milliseconds(1500));  // alive, but elsewhere
 }
 
 void reduce_until_it_fails(const comm::JobContext& job, const std::string& how) {
@@ -35,7 +35,8 @@ void reduce_until_it_fails(const comm::JobContext& job, const std::string& how) 
     if (job.rank == kCulprit && round == 20) fail(how);
     comm::CollectiveOptions options;
     if (how == "deadline") options.deadline = Deadline::after(milliseconds(500));
-    const std::size_t count = round % 2 == 0 ? 10 : values.size();
+    std::size_t count = round % 2 == 0 ? 10 : values.size();
+    if (job.rank == kCulprit && round == 20 && how == "mismatch") ++count;
     group->all_reduce(comm::host_buffer(std::span(values).first(count)), comm::ReduceOp::kMax, options).synchronize();
   }
 }
@@ -47,6 +48,8 @@ std::string error_of(const std::function<void()>& body) {
     return concat("PeerFailedError: ", error.what());
   } catch (const TimeoutError& error) {
     return concat("TimeoutError: ", error.what());
+  } catch (const MismatchError& error) {
+    return concat("MismatchError: ", error.what());
   } catch (const std::exception& error) {
     return concat("another error: ", error.what());
   }

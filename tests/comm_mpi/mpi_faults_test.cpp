@@ -52,6 +52,13 @@ TEST_CASE("a collective of MPI ends at its deadline", "[mpi][multirank]") {
   }
 }
 
+TEST_CASE("ranks of MPI that disagree are told who did what", "[mpi][multirank]") {
+  for (const std::string& error : errors_when_rank_1("mismatch")) {
+    CHECK_THAT(error, Catch::Matchers::StartsWith("MismatchError: ") &&
+                          ContainsSubstring("rank 1 all_reduce #20 (max of 11 float32)"));
+  }
+}
+
 TEST_CASE("ranks that mpirun has not started are told to start with it", "[mpi][multirank]") {
   const auto outcomes = test::run_ranks(
       2, [](comm::JobContext context) { (void)mpi_backend::make_mpi_process_group(std::move(context)); });

@@ -44,9 +44,6 @@ TEST_CASE("MPI runs collectives in issue order", "[mpi][multirank][3]") { test::
 TEST_CASE("MPI works in place", "[mpi][multirank][3]") { test::check_in_place(kMpi); }
 TEST_CASE("MPI reduces several buffers as one", "[mpi][multirank][3]") { test::check_coalesced(kMpi); }
 TEST_CASE("MPI moves objects", "[mpi][multirank][3]") { test::check_objects(kMpi); }
-TEST_CASE("no rank waits in MPI for one that waits as well", "[mpi][multirank][3][large]") {
-  test::check_larger_than_buffers(kMpi);
-}
 TEST_CASE("grouped calls beside MPI move at the same time", "[mpi][multirank][4]") { test::check_grouped_calls(kMpi); }
 TEST_CASE("groups of groups of MPI are apart from each other", "[mpi][multirank][4]") {
   test::check_nested_splits(kMpi);
