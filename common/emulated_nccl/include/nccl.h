@@ -133,6 +133,7 @@ ncclResult_t ncclMemFree(void* pointer);                 ///< Of ncclMemAlloc().
 
 /// @name Communicators
 /// @{
+
 /// A new id, which this process serves until it ends: rank 0 asks for it and gives it to the others.
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id);
 /// Waits for all ranks. The communicator belongs to the device that is current.
