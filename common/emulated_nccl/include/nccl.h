@@ -134,9 +134,11 @@ ncclResult_t ncclMemFree(void* pointer);                 ///< Of ncclMemAlloc().
 /// @name Communicators
 /// @{
 
-/// A new id, which this process serves until it ends: rank 0 asks for it and gives it to the others.
+/// A new id, which this process serves until it ends: rank 0 asks for it and gives it to the others. It listens, as all
+/// ranks do, on loopback, or on the address of its own host in LOCKSTEP_BIND_ADDRESS.
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id);
-/// Waits for all ranks. The communicator belongs to the device that is current.
+/// Waits for all ranks. The communicator belongs to the device that is current; no two ranks of one process may have
+/// the same. Devices of different processes are never the same here.
 ncclResult_t ncclCommInitRank(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank);
 /// As ncclCommInitRank(); with config->blocking = 0 returns ncclInProgress at once, with *comm set.
 ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank, ncclConfig_t* config);
