@@ -6,6 +6,7 @@
 #include <gloo/transport/context.h>
 #include <gloo/transport/tcp/device.h>
 #include <gloo/transport/unbound_buffer.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <atomic>
@@ -27,6 +28,13 @@ using std::chrono::milliseconds;
 
 namespace {
 
+sigset_t pipe_signal() noexcept {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGPIPE);
+  return signals;
+}
+
 // Gloo takes its timeouts in milliseconds and counts zero as expired.
 milliseconds time_left(const Deadline& deadline) {
   constexpr std::chrono::nanoseconds kLongest = std::chrono::hours(24);  // of a deadline that never comes
@@ -35,6 +43,23 @@ milliseconds time_left(const Deadline& deadline) {
 }
 
 }  // namespace
+
+PipeSignalBlocked::PipeSignalBlocked() noexcept {
+  const sigset_t signals = pipe_signal();
+  sigset_t before;
+  sigemptyset(&before);
+  pthread_sigmask(SIG_BLOCK, &signals, &before);
+  was_blocked_ = sigismember(&before, SIGPIPE) == 1;
+}
+
+PipeSignalBlocked::~PipeSignalBlocked() {
+  if (was_blocked_) return;
+  const sigset_t signals = pipe_signal();
+  constexpr timespec kAtOnce{};
+  while (sigtimedwait(&signals, nullptr, &kAtOnce) > 0) {  // what came meanwhile shall not come afterwards
+  }
+  pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+}
 
 // All buffers that a group's collectives wait for. One thread runs collectives; interrupt() comes from any.
 class BufferWatch {
@@ -192,6 +217,7 @@ Connection::Connection(const comm::JobContext& context, const std::string& group
     : watch_(std::make_shared<BufferWatch>()) {
   require(context.bind_address != "0.0.0.0" && context.bind_address != "::", "Gloo tells its peers the bind address, ",
           "which is that of all interfaces, ", context.bind_address, ": set LOCKSTEP_BIND_ADDRESS to one of this host");
+  const PipeSignalBlocked is_blocked;  // in the thread of Gloo's that begins here, too
   const auto deadline = Deadline::after(context.limits.join);
   try {
     transport::tcp::attr attributes(context.bind_address.c_str());

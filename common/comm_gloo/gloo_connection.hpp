@@ -12,6 +12,19 @@ namespace lockstep::gloo_backend {
 
 class BufferWatch;
 
+// Gloo writes to sockets whose other end may be gone, which by default ends the process. While this lives, this thread,
+// and each that it starts, gets an error instead (EPIPE), which Gloo expects.
+class PipeSignalBlocked {
+ public:
+  PipeSignalBlocked() noexcept;
+  ~PipeSignalBlocked();
+  PipeSignalBlocked(const PipeSignalBlocked&) = delete;
+  PipeSignalBlocked& operator=(const PipeSignalBlocked&) = delete;
+
+ private:
+  bool was_blocked_ = false;
+};
+
 // Gloo gives each wait for a message its own timeout, and when a connection breaks it wakes neither the receiver of
 // half a message nor the sender of one. So every buffer that its algorithms make is watched: all waits of a collective
 // end by the one deadline, and interrupt() ends them at once.

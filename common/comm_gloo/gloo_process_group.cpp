@@ -127,6 +127,7 @@ std::string GlooProcessGroup::others() const {
 
 void GlooProcessGroup::run(const Call& call, const std::function<void(const Context&)>& body) {
   if (!connection_) return;
+  const PipeSignalBlocked is_blocked;
   const auto translated = [&](const char* what) {
     if (call.deadline.has_expired())
       throw TimeoutError(concat("not complete after ", format_seconds(call.deadline.waited())));
