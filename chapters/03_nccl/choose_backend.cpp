@@ -1,0 +1,68 @@
+#include "03_nccl/choose_backend.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "01_mini_all_reduce/star_process_group.hpp"
+#include "02_ring_all_reduce/ring_process_group.hpp"
+#include "base/error.hpp"
+#include "comm/rendezvous.hpp"
+
+namespace lockstep::backend {
+namespace {
+
+using Factory = std::function<std::unique_ptr<comm::ProcessGroup>(comm::JobContext, const BackendOptions&)>;
+
+struct Backend {
+  BackendInfo info;
+  Factory make;  // empty: not built
+};
+
+const std::vector<Backend>& backends() {
+  static const std::vector<Backend> all{
+      {{"star", "everything passes through rank 0 (chapter 01)", true, ""},
+       [](comm::JobContext context, const BackendOptions&) {
+         return star::make_star_process_group(std::move(context));
+       }},
+      {{"ring", "from neighbour to neighbour, by shared memory on one host (chapter 02)", true, ""},
+       [](comm::JobContext context, const BackendOptions&) {
+         return ring::make_ring_process_group(std::move(context));
+       }},
+  };
+  return all;
+}
+
+std::string names_of_all() {
+  std::string names;
+  for (const Backend& each : backends()) names += concat(names.empty() ? "" : ", ", each.info.name);
+  return names;
+}
+
+}  // namespace
+
+const std::vector<BackendInfo>& all_backends() {
+  static const std::vector<BackendInfo> infos = [] {
+    std::vector<BackendInfo> all;
+    std::ranges::transform(backends(), std::back_inserter(all), &Backend::info);
+    return all;
+  }();
+  return infos;
+}
+
+std::unique_ptr<comm::ProcessGroup> make_process_group(const std::string& backend, comm::JobContext context,
+                                                       const BackendOptions& options) {
+  const auto found = std::ranges::find(backends(), backend, [](const Backend& each) { return each.info.name; });
+  if (found == backends().end()) {
+    throw UsageError(concat("there is no backend '", backend, "'; there are ", names_of_all()));
+  }
+  if (!found->make) throw UnavailableError(concat("this build has no backend ", backend, ": ", found->info.how_to));
+  return found->make(std::move(context), options);
+}
+
+std::unique_ptr<comm::ProcessGroup> init_process_group(const std::string& backend, const std::string& init_method,
+                                                       const BackendOptions& options) {
+  return make_process_group(backend, comm::rendezvous(init_method), options);
+}
+
+}  // namespace lockstep::backend

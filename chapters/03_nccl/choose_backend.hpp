@@ -1,0 +1,46 @@
+#pragma once
+/// @file
+/// One line to choose how ranks communicate: by our star and ring, by NCCL, Gloo or MPI.
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "comm/process_group.hpp"
+#include "device/device.hpp"
+
+namespace lockstep::backend {
+
+/// What some backends ask for; the defaults are right for a rank that has a device of its own.
+struct BackendOptions {
+  Device device{};         ///< Whose memory nccl moves; the CPU stands for the accelerator of number local_rank.
+  bool share_gpu = false;  ///< nccl: several ranks of this host may have the same GPU. For tests: it is slow.
+};
+
+/// A backend that this version knows.
+struct BackendInfo {
+  std::string_view name;     ///< As users write it: "star".
+  std::string_view summary;  ///< One line for people.
+  bool is_built;             ///< Whether this build has it.
+  std::string_view how_to;   ///< What to install and do where it is not built.
+};
+
+/// star, ring, nccl, gloo and mpi, in this order, built or not.
+[[nodiscard]] const std::vector<BackendInfo>& all_backends();
+
+/// Joins the job that `init_method` describes, as torch.distributed.init_process_group() does, and makes its group.
+/// @param backend      One of all_backends().
+/// @param init_method  As comm::rendezvous() takes it: "env://", "tcp://host:port", "file:///path".
+/// @throws UsageError        There is no such backend; lists those there are.
+/// @throws UnavailableError  This build or machine lacks it; says what to do.
+/// @throws  Further, as comm::rendezvous() and the backend's own function.
+[[nodiscard]] std::unique_ptr<comm::ProcessGroup> init_process_group(const std::string& backend,
+                                                                     const std::string& init_method = "env://",
+                                                                     const BackendOptions& options = {});
+
+/// The same for a job that has been joined before: a job may have several groups, of several backends.
+[[nodiscard]] std::unique_ptr<comm::ProcessGroup> make_process_group(const std::string& backend,
+                                                                     comm::JobContext context,
+                                                                     const BackendOptions& options = {});
+
+}  // namespace lockstep::backend
