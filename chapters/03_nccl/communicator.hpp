@@ -51,7 +51,8 @@ class Communicator {
   /// @throws TimeoutError, IoError, ContractError  As NCCL's codes say; PeerFailedError where the job has failed.
   void run(const std::function<void(ncclComm_t)>& body, const Deadline& deadline);
 
-  /// @throws IoError, Error  What NCCL has noticed since: a peer that is gone, say. The streams then hang until abort().
+  /// @throws IoError, Error  What NCCL has noticed since: a peer that is gone, say. The streams then hang until
+  /// abort().
   void throw_if_failed();
 
   /// Ends what hangs in the streams; afterwards every call throws. From any thread, any number of times.

@@ -1,0 +1,127 @@
+#include "03_nccl/nccl_process_group.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <utility>
+
+#include "03_nccl/device_census.hpp"
+#include "03_nccl/nccl_watchdog.hpp"
+#include "base/error.hpp"
+#include "device/copy.hpp"
+#include "trace/recorder.hpp"
+
+namespace lockstep::nccl {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kFinishLimit = 10s;
+
+// The device a rank takes where it names none: on a host with several GPUs the one of its local rank.
+Device chosen_device(const NcclOptions& options, int local_rank) {
+  if (!options.device.is_cpu()) return options.device;
+  const int count = Device::count(accelerator_type());
+  return {accelerator_type(), options.share_gpu && count > 0 ? local_rank % count : local_rank};
+}
+
+}  // namespace
+
+NcclProcessGroup::NcclProcessGroup(comm::JobContext context, const NcclOptions& options)
+    : ProcessGroup(std::move(context)), options_(options), stream_(chosen_device(options, this->context().local_rank)) {
+  const auto deadline = Deadline::after(this->context().limits.join);
+  const std::string prefix = concat("generation/", this->context().generation, "/nccl/", group_id(), "/");
+  const bool is_shared = take_census(this->context(), prefix, device(), options_.share_gpu, deadline);
+  const ncclUniqueId id = exchange_unique_id(this->context(), prefix, deadline);
+  communicator_ = std::make_unique<Communicator>(this->context(), id, device(), is_shared, deadline);
+  const StreamGuard guard(stream_);
+  barrier_cell_ = Storage::allocate(sizeof(std::int32_t), device());
+  zero_memory({barrier_cell_->data(), device()}, barrier_cell_->bytes());
+  watchdog_ = std::make_shared<Watchdog>(*this);
+}
+
+// What is in flight is waited for, unless an exception unwinds this rank: its peers may never enter it.
+NcclProcessGroup::~NcclProcessGroup() {
+  const bool is_unwinding = std::uncaught_exceptions() > 0;
+  if (is_unwinding && !failure() && watchdog_->has_work()) {
+    abort("it left with collectives in flight while handling an exception");
+  }
+  watchdog_->stop();
+  detach();
+  if (!is_unwinding && !failure()) communicator_->finish(Deadline::after(kFinishLimit));
+}
+
+comm::Work NcclProcessGroup::do_issue(std::span<Call> calls, comm::Launch) {
+  auto task = std::make_shared<Task>(watchdog_, device());
+  std::ranges::move(calls, std::back_inserter(task->calls));
+  auto deadline = Deadline::never();
+  for (const Call& call : task->calls) deadline = deadline.earliest(call.deadline);
+  try {
+    order_after_producers(*task);
+    bring_host_memory(*task);
+    communicator_->run(
+        [&](ncclComm_t communicator) {
+          for (const Call& call : task->calls) enqueue(call, communicator);
+        },
+        deadline);
+    for (const Call& call : task->calls) finish_mean(call);
+    task->bounce.send_back(stream_);
+    task->done.record(stream_);
+  } catch (const std::exception&) {
+    std::rethrow_exception(watchdog_->refuse(*task, std::current_exception()));
+  }
+  watchdog_->add(task);
+  return comm::Work(std::move(task));
+}
+
+// The communication stream starts where the streams that compute the buffers are now.
+void NcclProcessGroup::order_after_producers(const Task& task) const {
+  const Stream* last = nullptr;
+  for (const Call& call : task.calls) {
+    const Stream& producer = call.stream != nullptr ? *call.stream : current_stream(device());
+    if (&producer != last) stream_.wait(producer);
+    last = &producer;
+  }
+}
+
+// Of two buffers of a call the longer one first: the other may be a part of it.
+void NcclProcessGroup::bring_host_memory(Task& task) const {
+  for (const Call& call : task.calls) {
+    for (const comm::Buffer* buffer : {&call.values, &call.input}) watchdog_->wait_for_results_in(*buffer);
+    for (const comm::Buffer& part : call.parts) watchdog_->wait_for_results_in(part);
+  }
+  for (Call& call : task.calls) {
+    const bool is_sent = call.collective == comm::Collective::kSend;
+    const bool input_is_longer = call.input.bytes() > call.values.bytes();
+    if (input_is_longer) task.bounce.bring(call.input, false, stream_);
+    if (call.parts.empty()) task.bounce.bring(call.values, !is_sent, stream_);
+    if (!input_is_longer) task.bounce.bring(call.input, false, stream_);
+    for (comm::Buffer& part : call.parts) task.bounce.bring(part, true, stream_);
+  }
+}
+
+void NcclProcessGroup::record_span(const Task& task) const {
+  trace::Recorder* const recorder = this->recorder();
+  if (recorder == nullptr) return;
+  for (const Call& call : task.calls) {
+    recorder->record(recorder->lane("communication"), comm::describe(call.fingerprint()),
+                     trace::Category::kCommunication, task.begin_time, std::chrono::steady_clock::now());
+  }
+}
+
+void NcclProcessGroup::do_abort() noexcept {
+  communicator_->abort();
+  watchdog_->wake();
+}
+
+std::unique_ptr<comm::ProcessGroup> NcclProcessGroup::do_split(comm::JobContext context) {
+  NcclOptions options = options_;
+  options.device = device();
+  return make_nccl_process_group(std::move(context), options);
+}
+
+std::unique_ptr<comm::ProcessGroup> make_nccl_process_group(comm::JobContext context, const NcclOptions& options) {
+  return std::make_unique<NcclProcessGroup>(std::move(context), options);
+}
+
+}  // namespace lockstep::nccl
