@@ -35,7 +35,7 @@ void throw_if_job_failed(const comm::JobContext& context, std::string_view task)
 
 // The exception for a code of NCCL's. A peer that is gone looks like a broken connection: the control plane knows who
 // it is (ProcessGroup::finish).
-[[noreturn]] void throw_error(ncclResult_t result, std::string_view doing, ncclComm_t communicator) {
+[[noreturn]] void throw_error(ncclResult_t result, const std::string& doing, ncclComm_t communicator) {
   const char* const details = ncclGetLastError(communicator);
   const std::string message = concat("NCCL, ", doing, ": ", ncclGetErrorString(result),
                                      details != nullptr && *details != '\0' ? concat(" (", details, ")") : "");
@@ -97,7 +97,10 @@ Communicator::Communicator(const comm::JobContext& context, const ncclUniqueId& 
 Communicator::~Communicator() { abort(); }
 
 void Communicator::check_locked(ncclResult_t result, std::string_view doing) const {
-  if (result != ncclSuccess && result != ncclInProgress) throw_error(result, doing, communicator_);
+  if (result == ncclSuccess || result == ncclInProgress) return;
+  std::string ranks;  // of a part of the job: NCCL counts them from 0
+  for (const int rank : context_.global_ranks) ranks += concat(ranks.empty() ? " among ranks " : ", ", rank);
+  throw_error(result, concat(doing, ranks), communicator_);
 }
 
 ncclResult_t Communicator::state_locked() {

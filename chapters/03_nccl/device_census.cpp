@@ -24,6 +24,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kStoreSlice = 200ms;  // between looks at the control plane
+constexpr auto kFarewellLimit = 2s;
 
 // Equal for two ranks that have the same GPU, and only for them. Emulated devices belong to their process.
 std::string identity_of(Device device, const cudaDeviceProp& properties) {
@@ -68,11 +69,11 @@ std::string wait_for(const comm::JobContext& context, const std::string& key, in
   const std::string task =
       concat("rank ", context.global_rank(context.rank), ": comparing devices with rank ", context.global_rank(rank));
   for (;;) {
-    const auto failure = context.control ? context.control->failure() : nullptr;
-    if (failure) std::rethrow_exception(comm::to_exception(*failure, task));
-    try {
+    try {  // first: a rank that has failed may have said what it had to say
       return context.store->get(key, Deadline::after(kStoreSlice).earliest(deadline));
     } catch (const TimeoutError&) {
+      const auto failure = context.control ? context.control->failure() : nullptr;
+      if (failure) std::rethrow_exception(comm::to_exception(*failure, task));
       if (deadline.has_expired()) throw TimeoutError(concat(task, ": not within ", format_seconds(deadline.waited())));
     }
   }
@@ -89,6 +90,18 @@ std::vector<Entry> exchange(const comm::JobContext& context, const std::string& 
     all.push_back({comm::read_versions(*context.store, prefix, rank, deadline), std::move(device)});
   }
   return all;
+}
+
+// A rank that leaves with an error ends the job: it stays until the others know enough to say the same.
+void wait_until_all_know(const comm::JobContext& context, const std::string& prefix) noexcept {
+  const auto deadline = Deadline::after(kFarewellLimit);
+  try {
+    context.store->set(concat(prefix, "knows/", context.rank), "1");
+    for (int rank = 0; rank < context.world_size; ++rank) {
+      (void)context.store->get(concat(prefix, "knows/", rank), deadline);
+    }
+  } catch (const std::exception&) {  // they do not come: they have errors of their own
+  }
 }
 
 // Ranks by GPU, where several have the same one.
@@ -134,6 +147,7 @@ bool take_census(const comm::JobContext& context, const std::string& prefix, Dev
   const std::vector<Entry> entries = exchange(context, prefix, own_entry(device), deadline);
   const auto sharing = sharing_ranks(entries);
   if (!sharing.empty() && !may_share) {
+    wait_until_all_know(context, prefix);
     const Entry& first = entries[static_cast<std::size_t>(sharing.front().front())];
     throw UsageError(concat(names_of(context, sharing.front()), " have the same GPU (", first.versions.device,
                             " of host ", first.versions.host,

@@ -59,11 +59,15 @@ comm::Work NcclProcessGroup::do_issue(std::span<Call> calls, comm::Launch) {
   try {
     order_after_producers(*task);
     bring_host_memory(*task);
-    communicator_->run(
-        [&](ncclComm_t communicator) {
-          for (const Call& call : task->calls) enqueue(call, communicator);
-        },
-        deadline);
+    for (std::span<const Call> rest = task->calls; !rest.empty();) {
+      const auto batch = rest.first(independent_calls(rest));
+      communicator_->run(
+          [&](ncclComm_t communicator) {
+            for (const Call& call : batch) enqueue(call, communicator);
+          },
+          deadline);
+      rest = rest.subspan(batch.size());
+    }
     for (const Call& call : task->calls) finish_mean(call);
     task->bounce.send_back(stream_);
     task->done.record(stream_);
@@ -72,6 +76,29 @@ comm::Work NcclProcessGroup::do_issue(std::span<Call> calls, comm::Launch) {
   }
   watchdog_->add(task);
   return comm::Work(std::move(task));
+}
+
+// How many calls from the first on share no memory. NCCL may run those of a group at the same time; our contract says
+// that a call sees what the one before it has left.
+std::size_t NcclProcessGroup::independent_calls(std::span<const Call> calls) {
+  const auto overlap = [](const comm::Buffer& a, const comm::Buffer& b) {
+    const auto *a_begin = static_cast<const std::byte*>(a.data), *b_begin = static_cast<const std::byte*>(b.data);
+    return a_begin < b_begin + b.bytes() && b_begin < a_begin + a.bytes();
+  };
+  const auto writes = [&](const Call& call, const comm::Buffer& buffer) {
+    return call.collective != comm::Collective::kSend && overlap(call.values, buffer);
+  };
+  const auto depends = [&](const Call& later, const Call& earlier) {
+    return writes(earlier, later.values) || writes(earlier, later.input) || writes(later, earlier.values) ||
+           writes(later, earlier.input);
+  };
+  std::size_t count = 1;
+  while (count < calls.size() && std::ranges::none_of(calls.first(count), [&](const Call& earlier) {
+           return depends(calls[count], earlier);
+         })) {
+    ++count;
+  }
+  return count;
 }
 
 // The communication stream starts where the streams that compute the buffers are now.

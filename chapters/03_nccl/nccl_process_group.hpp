@@ -60,6 +60,7 @@ class NcclProcessGroup final : public comm::ProcessGroup {
   [[nodiscard]] bool compares_messages() const noexcept override { return false; }
   void do_abort() noexcept override;
 
+  [[nodiscard]] static std::size_t independent_calls(std::span<const Call> calls);
   void order_after_producers(const Task& task) const;
   void bring_host_memory(Task& task) const;
   void enqueue(const Call& call, ncclComm_t communicator) const;

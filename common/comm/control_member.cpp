@@ -142,9 +142,10 @@ void ControlPlane::Member::wait_until_agreed(int group, const Fingerprint& call,
     const auto count = found->second.agreed.find(counter_of(call));
     return count != found->second.agreed.end() && count->second > call.sequence;
   };
-  changed_.wait_until(lock, deadline.when(), [&] { return is_agreed() || failure_ || has_ended_; });
+  changed_.wait_until(lock, deadline.when(), [&] { return is_agreed() || failure_ || has_hub_left_; });
   if (is_agreed()) return;
   if (failure_) std::rethrow_exception(to_exception(*failure_, ""));
+  if (has_hub_left_) return;
   throw TimeoutError(concat("not all ranks have called it within ", format_seconds(deadline.waited())));
 }
 
@@ -291,6 +292,11 @@ void ControlPlane::Member::handle(const ControlMessage& message) {
     case ControlType::kGoodbye:
       is_hub_gone_ = true;
       left_behind_ = message.status;
+      {
+        const std::scoped_lock lock(mutex_);
+        has_hub_left_ = true;
+        changed_.notify_all();
+      }
       break;
     case ControlType::kPosted: {
       const std::scoped_lock lock(mutex_);

@@ -94,7 +94,8 @@ class ControlPlane {
   /// @param call  A collective, or a send or recv, numbered as for on_started() and on_pair_started(); all of a group
   ///              are posted, or none.
   void post(int group, const Fingerprint& call);
-  /// Blocks until all who take part in `call`, which this rank has posted, are known to have posted the same.
+  /// Blocks until all who take part in `call`, which this rank has posted, are known to have posted the same. Once rank
+  /// 0 has left, nobody compares any more: then it returns.
   /// @throws MismatchError, PeerFailedError, TimeoutError  The job has failed, or `deadline` is over.
   void wait_until_agreed(int group, const Fingerprint& call, const Deadline& deadline) const;
 

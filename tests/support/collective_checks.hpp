@@ -38,7 +38,8 @@ void check_mismatches(const GroupFactory& make_group);
 void check_death(const GroupFactory& make_group);
 
 /// Once rank 0 has left, the others go on without it, and whoever waits for a rank that has left is told which.
-void check_rank_0_leaves(const GroupFactory& make_group);
+/// @param names_peer  False for libraries that do not say whose connection broke.
+void check_rank_0_leaves(const GroupFactory& make_group, bool names_peer = true);
 
 /// A collective that one rank never enters ends at its deadline.
 void check_deadline(const GroupFactory& make_group);

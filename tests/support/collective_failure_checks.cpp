@@ -126,7 +126,7 @@ void check_death(const GroupFactory& make_group) {
   }
 }
 
-void check_rank_0_leaves(const GroupFactory& make_group) {
+void check_rank_0_leaves(const GroupFactory& make_group, bool names_peer) {
   using std::chrono::milliseconds;
   std::atomic<bool> has_left = false;
   const auto sum_over = [](ProcessGroup& group) {
@@ -159,8 +159,8 @@ void check_rank_0_leaves(const GroupFactory& make_group) {
   CHECK_THAT(outcomes[1].message(), ContainsSubstring("rank 0 has left without entering all_reduce #2"));
   // Nobody judges any more: it says what its connection or memory shows, and not that time ran out.
   CHECK_FALSE(outcomes[2].is<TimeoutError>());
-  CHECK_THAT(outcomes[2].message(), Catch::Matchers::StartsWith("rank 2: all_reduce #1: ") &&
-                                        (ContainsSubstring("rank 1") || ContainsSubstring("rank 3")));
+  CHECK_THAT(outcomes[2].message(), Catch::Matchers::StartsWith("rank 2: all_reduce #1: "));
+  if (names_peer) CHECK_THAT(outcomes[2].message(), ContainsSubstring("rank 1") || ContainsSubstring("rank 3"));
 }
 
 void check_deadline(const GroupFactory& make_group) {

@@ -1,0 +1,135 @@
+#include "03_nccl/nccl_process_group.hpp"
+
+#include <cstdlib>
+
+#include "comm/reduce.hpp"
+#include "device/copy.hpp"
+#include "support/accelerator.hpp"
+#include "support/catch.hpp"
+#include "support/collective_checks.hpp"
+#include "support/collective_elements.hpp"
+#include "support/every_collective_checks.hpp"
+#include "support/run_ranks.hpp"
+
+using namespace lockstep;
+using comm::JobContext;
+using comm::ReduceOp;
+
+namespace {
+
+constexpr int kMostRanks = 8;
+
+// Ranks are threads of this process, each with a device of its own. Before anything asks for devices.
+const bool kHasEightDevices = ::setenv("LOCKSTEP_EMULATOR_DEVICES", "8", 1) == 0;
+
+// Of a machine with fewer GPUs the tests are skipped: ranks that share one must be processes of their own.
+const test::GroupFactory& nccl_groups() {
+  static const test::GroupFactory factory = [] {
+    if (Device::count(test::accelerator().type) < kMostRanks) {
+      std::cerr << "skipped: fewer than " << kMostRanks << " devices\n";
+      std::exit(test::kSkipped);
+    }
+    return [](JobContext context) { return nccl::make_nccl_process_group(std::move(context)); };
+  }();
+  return factory;
+}
+
+std::vector<float> on_host(const Storage& storage, const Stream& stream) {
+  stream.synchronize();
+  std::vector<float> values(storage.bytes() / sizeof(float));
+  copy_memory({values.data(), Device{}}, {storage.data(), storage.device()}, storage.bytes());
+  return values;
+}
+
+comm::Buffer buffer_on(const std::shared_ptr<Storage>& storage) {
+  return {storage->data(), static_cast<std::int64_t>(storage->bytes() / sizeof(float)), DType::kFloat32,
+          storage->device(), storage};
+}
+
+}  // namespace
+
+TEST_CASE("NCCL reduces every dtype and operation rightly at every world size", "[nccl][chapter][multirank]") {
+  test::check_all_reduce(nccl_groups(), 100003);
+}
+TEST_CASE("NCCL's look-alike repeats bit for bit", "[nccl][chapter][multirank]") {
+  test::check_bits_repeat(nccl_groups());
+}
+TEST_CASE("NCCL broadcasts from every root", "[nccl][chapter][multirank]") { test::check_broadcast(nccl_groups()); }
+TEST_CASE("nobody leaves NCCL's barrier before the last has entered", "[nccl][chapter][multirank]") {
+  test::check_barrier(nccl_groups());
+}
+TEST_CASE("NCCL runs collectives in issue order", "[nccl][chapter][multirank]") {
+  test::check_issue_order(nccl_groups());
+}
+TEST_CASE("NCCL's other collectives are right for every dtype, operation, root and count",
+          "[nccl][chapter][multirank]") {
+  test::check_every_collective(nccl_groups());
+}
+TEST_CASE("NCCL works in place", "[nccl][chapter][multirank]") { test::check_in_place(nccl_groups()); }
+TEST_CASE("grouped calls of NCCL move at the same time", "[nccl][chapter][multirank]") {
+  test::check_grouped_calls(nccl_groups());
+}
+TEST_CASE("NCCL reduces several buffers as one", "[nccl][chapter][multirank]") { test::check_coalesced(nccl_groups()); }
+TEST_CASE("a group of NCCL's splits into groups", "[nccl][chapter][multirank]") { test::check_split(nccl_groups()); }
+TEST_CASE("groups of groups of NCCL's are apart from each other", "[nccl][chapter][multirank]") {
+  test::check_nested_splits(nccl_groups());
+}
+TEST_CASE("NCCL moves objects", "[nccl][chapter][multirank]") { test::check_objects(nccl_groups()); }
+TEST_CASE("deferred calls of NCCL run in time", "[nccl][chapter][multirank]") { test::check_deferred(nccl_groups()); }
+
+TEST_CASE("ranks that call different things through NCCL are told who did what", "[nccl][chapter][multirank]") {
+  test::check_mismatches(nccl_groups());
+  test::check_mismatches_of_every_collective(nccl_groups());
+}
+TEST_CASE("a rank that dies is named on all ranks of NCCL", "[nccl][chapter][multirank]") {
+  test::check_death(nccl_groups());
+}
+TEST_CASE("a collective of NCCL ends at its deadline", "[nccl][chapter][multirank]") {
+  test::check_deadline(nccl_groups());
+}
+TEST_CASE("when rank 0 has left, those who wait for it in NCCL are told so", "[nccl][chapter][multirank]") {
+  test::check_rank_0_leaves(nccl_groups(), /*names_peer=*/false);
+}
+
+TEST_CASE("device memory is reduced in the order of streams, without waiting on the host",
+          "[nccl][chapter][multirank]") {
+  const auto results = test::run_ranks_for<std::vector<float>>(3, [](JobContext context) {
+    const auto group = nccl_groups()(std::move(context));
+    const Device device = dynamic_cast<nccl::NcclProcessGroup&>(*group).device();
+    make_current(device);
+    const Stream compute(device);
+    const StreamGuard guard(compute);
+    const auto values = Storage::allocate(5000 * sizeof(float), device);
+    std::vector<float> own(5000, static_cast<float>(1 << (3 * group->rank())));
+    copy_memory({values->data(), device}, {own.data(), Device{}}, values->bytes());
+    comm::Work work = group->all_reduce(buffer_on(values));
+    Stream reader(device);
+    work.wait(reader);
+    const auto copy = Storage::allocate(values->bytes(), device);
+    copy_memory_async(copy->data(), values->data(), values->bytes(), reader);
+    std::vector<float> seen = on_host(*copy, reader);
+    work.synchronize();
+    return seen;
+  });
+  for (const auto& values : results) CHECK(values == std::vector<float>(5000, 1 + 8 + 64));
+}
+
+TEST_CASE("two ranks with the same device are an error that names them", "[nccl][chapter][multirank]") {
+  (void)nccl_groups();
+  const auto outcomes = test::run_ranks(3, [](JobContext context) {
+    const Device device{accelerator_type(), context.rank == 2 ? 1 : context.rank};
+    (void)nccl::make_nccl_process_group(std::move(context), {.device = device});
+  });
+  for (const auto& outcome : outcomes) {
+    CHECK(outcome.is<UsageError>());
+    CHECK_THAT(outcome.message(),
+               ContainsSubstring("ranks 1, 2 have the same GPU") && ContainsSubstring("--share-gpu"));
+  }
+}
+
+TEST_CASE("a device that does not exist is said to be missing", "[nccl][chapter]") {
+  (void)nccl_groups();
+  const nccl::NcclOptions options{.device = {accelerator_type(), 99}};
+  const JobContext alone;
+  CHECK_THROWS_AS(nccl::make_nccl_process_group(alone, options), UnavailableError);
+}
