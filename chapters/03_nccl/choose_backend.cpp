@@ -6,6 +6,7 @@
 
 #include "01_mini_all_reduce/star_process_group.hpp"
 #include "02_ring_all_reduce/ring_process_group.hpp"
+#include "03_nccl/nccl_process_group.hpp"
 #include "base/error.hpp"
 #include "comm/rendezvous.hpp"
 
@@ -28,6 +29,11 @@ const std::vector<Backend>& backends() {
       {{"ring", "from neighbour to neighbour, by shared memory on one host (chapter 02)", true, ""},
        [](comm::JobContext context, const BackendOptions&) {
          return ring::make_ring_process_group(std::move(context));
+       }},
+      {{"nccl", "NVIDIA's library on GPUs, or the emulator's (chapter 03)", true, ""},
+       [](comm::JobContext context, const BackendOptions& options) {
+         return nccl::make_nccl_process_group(std::move(context),
+                                              {.device = options.device, .share_gpu = options.share_gpu});
        }},
   };
   return all;

@@ -21,8 +21,10 @@ constexpr auto kFinishLimit = 10s;
 // The device a rank takes where it names none: on a host with several GPUs the one of its local rank.
 Device chosen_device(const NcclOptions& options, int local_rank) {
   if (!options.device.is_cpu()) return options.device;
-  const int count = Device::count(accelerator_type());
-  return {accelerator_type(), options.share_gpu && count > 0 ? local_rank % count : local_rank};
+  const Device first{accelerator_type(), 0};
+  first.require_available();
+  const std::string kind = first.type == DeviceType::kCuda ? "cuda" : "emulated";
+  return Device::for_rank(kind, {.local_rank = local_rank, .share_gpu = options.share_gpu});
 }
 
 }  // namespace
