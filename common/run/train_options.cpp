@@ -114,6 +114,11 @@ void bind_parallel_options(CLI::App& app, TrainOptions& options) {
                  "Steps between comparisons of all ranks' weights; 0 compares only before checkpoints")
       ->check(whole_number(0))
       ->capture_default_str();
+  app.add_option(
+         "--backend", options.backend,
+         "How ranks communicate: star, ring, nccl, gloo or mpi (if left out nccl with --device cuda, else ring)")
+      ->check(one_of({"star", "ring", "nccl", "gloo", "mpi"}))
+      ->type_name("NAME");
   app.add_option("--compress-gradients", options.compress_gradients, "How gradients travel: no (float32) or bf16")
       ->check(one_of({"no", "bf16"}))
       ->type_name("NAME")
@@ -198,7 +203,9 @@ void complete_data(TrainOptions& options) {
 }
 
 void complete(TrainOptions& options) {
-  Device::parse(options.device).require_available();
+  const Device device = Device::parse(options.device);
+  device.require_available();
+  if (options.backend.empty()) options.backend = device.type == DeviceType::kCuda ? "nccl" : "ring";
   for (fs::path& run : options.compare)
     if (!fs::exists(run / "metrics.jsonl")) run = latest_run(run).value_or(run);
   if (options.batch_size == 0) options.batch_size = nn::GptConfig::named(options.model).batch_size;

@@ -66,6 +66,7 @@ struct TrainOptions {
   bool no_sync = false;                   ///< Experiment: gradients are never averaged.
   std::int64_t check_replicas = 100;      ///< Steps between comparisons of the replicas; 0: only at checkpoints.
   bool bind_cores = false;                ///< Each rank stays on its share of the host's processors.
+  std::string backend;                    ///< How ranks communicate: "ring", "nccl", ...
   std::string compress_gradients = "no";  ///< "no" or "bf16": how gradients travel.
 
   std::filesystem::path export_initial;  ///< Empty: nothing is written.

@@ -45,6 +45,7 @@ void for_each_option(Options& options, const Visit& visit) {
   visit("uneven", options.uneven);
   visit("no_sync", options.no_sync);
   visit("check_replicas", options.check_replicas);
+  visit("backend", options.backend);
   visit("compress_gradients", options.compress_gradients);
   visit("bind_cores", options.bind_cores);
 }

@@ -35,6 +35,10 @@ run::Team team_of(comm::ProcessGroup& group) {
           .record_to = [&group](std::shared_ptr<trace::Recorder> recorder) { group.record_to(std::move(recorder)); }};
 }
 
+backend::BackendOptions backend_options(const run::TrainOptions& options) {
+  return {.device = nn::default_device(), .share_gpu = options.share_gpu};
+}
+
 DistributedSamplerOptions sampler_options(const run::TrainOptions& options) {
   return {.seed = options.seed, .uneven = options.uneven ? Uneven::kKeep : Uneven::kDrop};
 }

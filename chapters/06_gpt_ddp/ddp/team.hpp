@@ -1,6 +1,7 @@
 #pragma once
 /// @file
 /// What `run`, which knows nothing of process groups, needs from one, and what its options mean here.
+#include "03_nccl/choose_backend.hpp"
 #include "06_gpt_ddp/distributed_data_parallel.hpp"
 #include "06_gpt_ddp/distributed_sampler.hpp"
 #include "comm/process_group.hpp"
@@ -11,6 +12,10 @@ namespace lockstep::ddp {
 
 /// The ranks of `group` as a run sees them. @param group  Must outlive the run.
 [[nodiscard]] run::Team team_of(comm::ProcessGroup& group);
+
+/// Which device the ranks' backend is for, and what --share-gpu allows.
+/// @pre  use_device() has been called.
+[[nodiscard]] backend::BackendOptions backend_options(const run::TrainOptions& options);
 
 /// How --seed and --uneven deal the samples.
 [[nodiscard]] DistributedSamplerOptions sampler_options(const run::TrainOptions& options);
