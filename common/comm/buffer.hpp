@@ -35,4 +35,12 @@ template <typename T, std::size_t Extent>
   return {values.data(), static_cast<std::int64_t>(values.size()), dtype_of<T>, Device{}, nullptr};
 }
 
+/// A Buffer over all elements of `values`, on whatever device they live; holds on to their storage.
+/// @param values  Anything with data(), count(), dtype(), device() and storage(), such as a Tensor, which this module
+///                does not know.
+template <typename Values>
+[[nodiscard]] Buffer buffer_of(const Values& values) {
+  return {values.data(), values.count(), values.dtype(), values.device(), values.storage()};
+}
+
 }  // namespace lockstep::comm

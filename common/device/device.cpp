@@ -58,6 +58,20 @@ Device Device::parse(std::string_view text) {
   throw FormatError(concat("'", text, "' names no device; accepted are ", kAccepted));
 }
 
+Device Device::for_rank(std::string_view text, const RankPlace& place) {
+  Device chosen = parse(text);
+  const bool is_named = text.find(':') != std::string_view::npos;
+  if (chosen.is_cpu() || is_named) return chosen;
+  const int there = count(chosen.type);
+  const bool may_share = place.share_gpu || chosen.type == DeviceType::kEmulated || there == 0;
+  if (place.local_rank >= there && !may_share) {
+    throw UnavailableError(concat("local rank ", place.local_rank, " has no GPU of its own (there are ", there,
+                                  "); start ", there, " ranks, or say --share-gpu"));
+  }
+  chosen.index = there == 0 ? 0 : place.local_rank % there;
+  return chosen;
+}
+
 int Device::count(DeviceType type) noexcept {
   if (type == DeviceType::kCpu) return 1;
   static const int accelerators = count_accelerators();

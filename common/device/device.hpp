@@ -9,6 +9,12 @@ namespace lockstep {
 /// `kCpu` in every build; `kEmulated` and `kCuda` where the build has that backend.
 enum class DeviceType { kCpu, kEmulated, kCuda };
 
+/// Which rank of its host asks for a device.
+struct RankPlace {
+  int local_rank = 0;      ///< Among the ranks of this host.
+  bool share_gpu = false;  ///< Where there are fewer GPUs than ranks they are given out in turn; else an error.
+};
+
 /// One device. A value type.
 struct Device {
   DeviceType type = DeviceType::kCpu;  ///< Kind of device.
@@ -25,6 +31,12 @@ struct Device {
   /// The device that `text` names: "cpu", "cuda", "cuda:1", "emulated:0".
   /// @throws FormatError  `text` names none; lists what is accepted.
   [[nodiscard]] static Device parse(std::string_view text);
+
+  /// The device that `text` names for one rank of several: of a kind without an index the one of the rank's own number.
+  /// Emulated devices belong to their process, so ranks take them in turn without being asked.
+  /// @throws FormatError       As parse().
+  /// @throws UnavailableError  There are fewer GPUs than ranks, and not `share_gpu`.
+  [[nodiscard]] static Device for_rank(std::string_view text, const RankPlace& place);
 
   /// How many devices of a type this build and machine can run; 1 for the CPU.
   [[nodiscard]] static int count(DeviceType type) noexcept;

@@ -255,18 +255,7 @@ void TrainOptions::require_divisible_batch(std::int64_t world_size) const {
 }
 
 Device TrainOptions::device_of(int local_rank) const {
-  Device chosen = Device::parse(device);
-  const bool is_named = device.find(':') != std::string::npos;
-  if (chosen.is_cpu() || is_named) return chosen;
-  const int count = Device::count(chosen.type);
-  // Each process has emulated devices of its own, so nothing is shared there.
-  const bool may_share = share_gpu || chosen.type == DeviceType::kEmulated;
-  if (local_rank >= count && !may_share) {
-    throw UnavailableError(concat("local rank ", local_rank, " has no GPU of its own (there are ", count, "); start ",
-                                  count, " ranks, or say --share-gpu"));
-  }
-  chosen.index = count == 0 ? 0 : local_rank % count;
-  return chosen;
+  return Device::for_rank(device, {.local_rank = local_rank, .share_gpu = share_gpu});
 }
 
 ParsedTrainOptions parse_train_options(int argc, const char* const* argv) {

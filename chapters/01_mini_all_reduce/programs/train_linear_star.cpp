@@ -70,7 +70,7 @@ void train(const Options& options) {
   optim::Sgd optimizer(model);
   // NEW: 2. Start from equal weights: those of rank 0.
   for (const autograd::Variable& parameter : model.parameters())  // NEW
-    group->broadcast(comm::host_buffer(parameter.value().span<float>()), 0).synchronize();  // NEW
+    group->broadcast(comm::buffer_of(parameter.value()), 0).synchronize();  // NEW
 
   for (std::int64_t step = 0; step < options.steps; ++step) {
     // NEW: 3. Take this rank's part of the batch: begin and end are the slice's.
@@ -85,7 +85,7 @@ void train(const Options& options) {
     loss.backward();
     // NEW: 4. Average the gradients: the mean over equal slices is that of the whole batch.
     for (const autograd::Variable& parameter : model.parameters()) {  // NEW
-      const auto gradient = comm::host_buffer(parameter.gradient().span<float>());  // NEW
+      const auto gradient = comm::buffer_of(parameter.gradient());  // NEW
       group->all_reduce(gradient, comm::ReduceOp::kMean).synchronize();  // NEW
     }  // NEW
     optimizer.step(options.learning_rate);

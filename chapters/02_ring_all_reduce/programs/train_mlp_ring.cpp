@@ -1,4 +1,4 @@
-// DERIVES FROM chapters/02_ring_all_reduce/programs/train_mlp_single.cpp new<=23 changed<=2
+// DERIVES FROM chapters/02_ring_all_reduce/programs/train_mlp_single.cpp new<=27 changed<=3
 // Trains a 784-256-10 perceptron on synthetic pictures of ten classes. Prints
 // the loss of every step with all its digits: two runs can be compared exactly.
 #include <CLI/CLI.hpp>
@@ -9,7 +9,9 @@
 #include "base/command_line.hpp"
 #include "base/philox.hpp"
 #include "comm/rendezvous.hpp"  // NEW
+#include "device/device.hpp"
 #include "launch/spawn.hpp"  // NEW
+#include "nn/init.hpp"
 #include "nn/layers.hpp"
 #include "optim/adamw.hpp"
 
@@ -26,6 +28,8 @@ struct Options {
   std::int64_t batch_size = 48;
   double learning_rate = 1e-3;
   std::uint64_t seed = 1;
+  std::string device = "cpu";
+  bool share_gpu = false;  // NEW
 };
 
 struct Data {
@@ -62,23 +66,28 @@ void train(const Options& options) {
   // NEW: 1. Find the other ranks; there is only this one unless a launcher says otherwise.
   comm::JobContext job;  // NEW
   if (launch::is_rank()) job = comm::rendezvous("env://");  // NEW
+  // CHANGED: where there are GPUs, each rank of a host takes one of its own.
+  const RankPlace me{job.local_rank, options.share_gpu};  // NEW
+  const Device device = Device::for_rank(options.device, me);  // CHANGED
   const auto group = ring::make_ring_process_group(job);  // NEW
   const std::int64_t share = options.batch_size / group->world_size();  // NEW
   require(share * group->world_size() == options.batch_size, "--batch-size ",  // NEW
           options.batch_size, " is not divisible by ", group->world_size(), " ranks");  // NEW
+  nn::set_default_device(device);
   const Data data = make_data(options.steps * options.batch_size, options.seed);
   nn::Mlp model(kPixels, kHidden, kClasses, options.seed);
   optim::Adam optimizer(model);
   // NEW: 2. Start from equal weights: those of rank 0.
   for (const autograd::Variable& parameter : model.parameters())  // NEW
-    group->broadcast(comm::host_buffer(parameter.value().span<float>()), 0).synchronize();  // NEW
+    group->broadcast(comm::buffer_of(parameter.value()), 0).synchronize();  // NEW
 
   for (std::int64_t step = 0; step < options.steps; ++step) {
     // NEW: 3. Take this rank's part of the batch: begin and end are the slice's.
     const std::int64_t begin = step * options.batch_size + job.rank * share;  // CHANGED
     const std::int64_t end = begin + share;  // CHANGED
-    const autograd::Variable inputs(data.inputs.rows(begin, end));  // [B, 784]
-    const Tensor targets = data.targets.rows(begin, end);  // [B]
+    const Tensor targets = data.targets.rows(begin, end).to(device);  // [B]
+    const autograd::Variable inputs(
+        data.inputs.rows(begin, end).to(device));  // [B, 784]
 
     optimizer.zero_grad();
     const autograd::Variable logits = model.forward(inputs);  // [B, 10]
@@ -86,7 +95,7 @@ void train(const Options& options) {
     loss.backward();
     // NEW: 4. Average the gradients: the mean over equal slices is that of the whole batch.
     for (const autograd::Variable& parameter : model.parameters()) {  // NEW
-      const auto gradient = comm::host_buffer(parameter.gradient().span<float>());  // NEW
+      const auto gradient = comm::buffer_of(parameter.gradient());  // NEW
       group->all_reduce(gradient, comm::ReduceOp::kMean).synchronize();  // NEW
     }  // NEW
     optimizer.step(options.learning_rate);
@@ -111,6 +120,8 @@ int main(int argc, char** argv) {
       ->check(positive);
   app.add_option("--learning-rate", options.learning_rate, "Of Adam");
   app.add_option("--seed", options.seed, "Of data and initial weights");
+  app.add_option("--device", options.device, "cpu, emulated or cuda");
+  app.add_flag("--share-gpu", options.share_gpu, "Ranks may share a GPU");  // NEW
   return run_main(app, argc, argv, [&] {
     train(options);
     return 0;

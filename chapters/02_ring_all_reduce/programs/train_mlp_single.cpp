@@ -6,6 +6,8 @@
 #include "autograd/functions.hpp"
 #include "base/command_line.hpp"
 #include "base/philox.hpp"
+#include "device/device.hpp"
+#include "nn/init.hpp"
 #include "nn/layers.hpp"
 #include "optim/adamw.hpp"
 
@@ -22,6 +24,7 @@ struct Options {
   std::int64_t batch_size = 48;
   double learning_rate = 1e-3;
   std::uint64_t seed = 1;
+  std::string device = "cpu";
 };
 
 struct Data {
@@ -55,6 +58,8 @@ Data make_data(std::int64_t count, std::uint64_t seed) {
 }
 
 void train(const Options& options) {
+  const Device device = Device::parse(options.device);
+  nn::set_default_device(device);
   const Data data = make_data(options.steps * options.batch_size, options.seed);
   nn::Mlp model(kPixels, kHidden, kClasses, options.seed);
   optim::Adam optimizer(model);
@@ -62,8 +67,9 @@ void train(const Options& options) {
   for (std::int64_t step = 0; step < options.steps; ++step) {
     const std::int64_t begin = step * options.batch_size;
     const std::int64_t end = begin + options.batch_size;
-    const autograd::Variable inputs(data.inputs.rows(begin, end));  // [B, 784]
-    const Tensor targets = data.targets.rows(begin, end);  // [B]
+    const Tensor targets = data.targets.rows(begin, end).to(device);  // [B]
+    const autograd::Variable inputs(
+        data.inputs.rows(begin, end).to(device));  // [B, 784]
 
     optimizer.zero_grad();
     const autograd::Variable logits = model.forward(inputs);  // [B, 10]
@@ -87,6 +93,7 @@ int main(int argc, char** argv) {
       ->check(positive);
   app.add_option("--learning-rate", options.learning_rate, "Of Adam");
   app.add_option("--seed", options.seed, "Of data and initial weights");
+  app.add_option("--device", options.device, "cpu, emulated or cuda");
   return run_main(app, argc, argv, [&] {
     train(options);
     return 0;

@@ -1,0 +1,33 @@
+#pragma once
+/// @file
+/// Who takes part in bus_bandwidth: backends, and the ring's two transports apart.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "03_nccl/choose_backend.hpp"
+
+namespace lockstep::bandwidth {
+
+/// "star", "ring-tcp", "ring-shm", "gloo", "mpi", "nccl": in the order of the table.
+[[nodiscard]] const std::vector<std::string>& contender_names();
+
+/// Why a contender cannot run in this build or on this machine; empty: it can, as far as one process can tell.
+/// @param name     One of contender_names().
+/// @param options  For nccl.
+[[nodiscard]] std::string why_not(const std::string& name, const backend::BackendOptions& options);
+
+/// Whether times of it mean something: the emulator claims none.
+[[nodiscard]] bool is_timed(const std::string& name);
+
+/// Whether its ranks must be started by mpirun.
+[[nodiscard]] bool needs_mpirun(const std::string& name);
+
+/// The start of a command that runs `world_size` ranks; empty: there is no mpirun of Open MPI here.
+[[nodiscard]] std::vector<std::string> mpirun_command(int world_size);
+
+/// @throws  As backend::make_process_group().
+[[nodiscard]] std::unique_ptr<comm::ProcessGroup> make_contender(const std::string& name, comm::JobContext job,
+                                                                 const backend::BackendOptions& options);
+
+}  // namespace lockstep::bandwidth

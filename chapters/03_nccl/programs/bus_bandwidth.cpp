@@ -1,0 +1,160 @@
+// bus_bandwidth: collectives of all backends side by side, by nccl-tests' definitions: algbw is bytes over time, busbw
+// what the links would have to carry. Every element of every result is checked.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iostream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "01_mini_all_reduce/star_process_group.hpp"
+#include "03_nccl/measure/bandwidth_jobs.hpp"
+#include "03_nccl/measure/bandwidth_report.hpp"
+#include "03_nccl/measure/contender.hpp"
+#include "03_nccl/measure/measured_collective.hpp"
+#include "base/command_line.hpp"
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "base/timing.hpp"
+#include "comm/objects.hpp"
+#include "comm/rendezvous.hpp"
+#include "launch/spawn.hpp"
+
+namespace {
+
+using namespace lockstep;
+using bandwidth::Options;
+using bandwidth::Report;
+using comm::Collective;
+
+constexpr Collective kMeasured[] = {Collective::kAllReduce, Collective::kReduceScatter, Collective::kAllGather,
+                                    Collective::kAllToAll,  Collective::kBroadcast,     Collective::kReduce};
+
+template <typename Enum>
+std::map<std::string, Enum> by_name(std::initializer_list<Enum> values) {
+  std::map<std::string, Enum> named;
+  for (const Enum value : values) named.emplace(name_of(value), value);
+  return named;
+}
+
+const auto kDtypes = by_name({DType::kFloat32, DType::kFloat64, DType::kBFloat16, DType::kInt32, DType::kInt64});
+const auto kOps = by_name({comm::ReduceOp::kSum, comm::ReduceOp::kProduct, comm::ReduceOp::kMin, comm::ReduceOp::kMax,
+                           comm::ReduceOp::kMean});
+
+std::vector<std::int64_t> sizes(const Options& options) {
+  std::vector<std::int64_t> all;
+  for (std::int64_t bytes = options.min_bytes; bytes <= options.max_bytes; bytes *= options.factor)
+    all.push_back(bytes);
+  return all;
+}
+
+Report empty_report(const Options& options, int world_size) {
+  return {.world_size = world_size, .dtype = kDtypes.at(options.dtype), .op = kOps.at(options.op)};
+}
+
+// A group for each contender, with what its ranks need.
+struct Contender {
+  std::string name;
+  Device device;  // whose memory it moves
+  std::unique_ptr<comm::ProcessGroup> group;
+};
+
+// A contender that one rank cannot make takes part on none.
+std::vector<Contender> make_contenders(const Options& options, comm::ProcessGroup& referee, Report& report) {
+  std::vector<Contender> all;
+  for (const std::string& name : options.backends) {
+    Contender contender{name, Device{}, nullptr};
+    std::string problem;
+    try {
+      const backend::BackendOptions chosen = options.for_backends(referee.context().local_rank);
+      if (name == "nccl") contender.device = chosen.device;
+      contender.group = bandwidth::make_contender(name, referee.context(), chosen);
+    } catch (const UnavailableError& error) {
+      problem = error.what();
+    }
+    for (const nlohmann::json& theirs : comm::all_gather_object(referee, problem)) {
+      if (!theirs.get<std::string>().empty()) report.left_out.emplace(name, theirs);
+    }
+    if (!report.left_out.contains(name)) all.push_back(std::move(contender));
+  }
+  return all;
+}
+
+// The referee's barriers and maxima lie between the repetitions, so that no contender judges itself.
+bandwidth::Measurement measure(const Contender& contender, Collective collective, std::int64_t bytes,
+                               const Options& options, comm::ProcessGroup& referee) {
+  const bandwidth::Exercise exercise{collective, kDtypes.at(options.dtype), kOps.at(options.op)};
+  bandwidth::MeasuredCollective measured(*contender.group, exercise, bytes, contender.device);
+  std::vector<double> times;
+  for (int i = 0; i < options.warmup + options.repeat; ++i) {
+    measured.prepare();
+    referee.barrier().synchronize();
+    const double seconds = measured.run();
+    if (i >= options.warmup) times.push_back(seconds);
+  }
+  if (options.spoil == referee.rank()) measured.spoil();
+  measured.check(contender.name);
+  referee.all_reduce(comm::host_buffer(std::span(times)), comm::ReduceOp::kMax).synchronize();
+  return {contender.name, collective, measured.bytes(), bandwidth::is_timed(contender.name) ? median(times) : 0};
+}
+
+int run_rank(const Options& options) {
+  const auto referee = star::make_star_process_group(comm::rendezvous("env://"));
+  Report report = empty_report(options, referee->world_size());
+  const std::vector<Contender> contenders = make_contenders(options, *referee, report);
+  for (const Collective collective : kMeasured) {
+    if (std::ranges::find(options.collectives, name_of(collective)) == options.collectives.end()) continue;
+    for (const std::int64_t bytes : sizes(options)) {
+      for (const Contender& contender : contenders) {
+        report.measurements.push_back(measure(contender, collective, bytes, options, *referee));
+      }
+    }
+  }
+  if (referee->rank() != 0) return 0;
+  if (options.results.empty()) {
+    std::cout << bandwidth::tables(report) << std::flush;
+  } else {
+    write_file(options.results, bandwidth::to_json(report).dump());
+  }
+  return 0;
+}
+
+int run(const Options& options, const std::string& command) {
+  if (launch::is_rank()) return run_rank(options);
+  Report report = empty_report(options, options.world_size);
+  const int exit_code = bandwidth::run_jobs(options, report);
+  if (exit_code != 0) return exit_code;
+  if (report.measurements.empty()) throw UnavailableError("nothing to measure: " + bandwidth::tables(report));
+  std::cout << bandwidth::tables(report) << std::flush;
+  if (!options.json.empty()) bandwidth::write_record(options.json, report, command, options.repeat);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Measures collectives of all backends side by side, and checks every element of their results");
+  app.option_defaults()->always_capture_default()->delimiter(',');
+  Options options;
+  std::vector<std::string> collectives;
+  for (const Collective collective : kMeasured) collectives.emplace_back(name_of(collective));
+  const CLI::Validator positive = CLI::PositiveNumber;
+  app.add_option("--backends", options.backends, "Those who take part")
+      ->check(CLI::IsMember(bandwidth::contender_names()));
+  app.add_option("--collectives", options.collectives, "What they do")->check(CLI::IsMember(collectives));
+  app.add_option("--min-bytes", options.min_bytes, "The smallest buffer")->check(positive);
+  app.add_option("--max-bytes", options.max_bytes, "The largest")->check(positive);
+  app.add_option("--factor", options.factor, "From one to the next")->check(CLI::Range(2, 1 << 20));
+  app.add_option("--world-size", options.world_size, "Ranks")->check(CLI::Range(1, 64));
+  app.add_option("--repeat", options.repeat, "Times that count")->check(CLI::Range(1, 10'000));
+  app.add_option("--warmup", options.warmup, "Times before")->check(CLI::Range(0, 10'000));
+  app.add_option("--dtype", options.dtype, "Of the elements")->check(CLI::IsMember(kDtypes));
+  app.add_option("--op", options.op, "Of reductions")->check(CLI::IsMember(kOps));
+  app.add_option("--device", options.device, "Where nccl's buffers lie: cpu, cuda or emulated");
+  app.add_flag("--share-gpu", options.share_gpu, "nccl: several ranks may have one GPU");
+  app.add_option("--spoil", options.spoil, "Changes a result of this rank: shows that the check fails");
+  app.add_option("--json", options.json, "File for what was measured, with machine and date");
+  app.add_option("--results", options.results)->group("");  // between this program and its ranks
+  std::string command = "bus_bandwidth";
+  for (int i = 1; i < argc; ++i) command += concat(" ", argv[i]);
+  return run_main(app, argc, argv, [&] { return run(options, command); });
+}
