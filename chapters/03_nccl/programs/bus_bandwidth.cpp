@@ -27,7 +27,7 @@ using bandwidth::Report;
 using comm::Collective;
 
 constexpr Collective kMeasured[] = {Collective::kAllReduce, Collective::kReduceScatter, Collective::kAllGather,
-                                    Collective::kAllToAll,  Collective::kBroadcast,     Collective::kReduce};
+                                    Collective::kAllToAll, Collective::kBroadcast, Collective::kReduce};
 
 template <typename Enum>
 std::map<std::string, Enum> by_name(std::initializer_list<Enum> values) {

@@ -33,7 +33,7 @@ struct Options {
 };
 
 struct Data {
-  Tensor inputs;   // [N, 784] float32
+  Tensor inputs;  // [N, 784] float32
   Tensor targets;  // [N] int32, the class
 };
 
@@ -49,13 +49,15 @@ Data make_data(std::int64_t count, std::uint64_t seed) {
   std::vector<float> pictures(kClasses * kPixels);
   for (float& pixel : pictures) pixel = 0.5F * normal();
 
-  Data data{Tensor::zeros({count, kPixels}), Tensor::zeros({count}, DType::kInt32)};
+  Data data{Tensor::zeros({count, kPixels}),
+            Tensor::zeros({count}, DType::kInt32)};
   const std::span<float> inputs = data.inputs.span<float>();
   const std::span<std::int32_t> targets = data.targets.span<std::int32_t>();
   for (std::int64_t row = 0; row < count; ++row) {
     const auto label = static_cast<std::int32_t>(random.next_below(kClasses));
     targets[row] = label;
-    for (std::int64_t i = 0; i < kPixels; ++i) inputs[row * kPixels + i] = pictures[label * kPixels + i] + normal();
+    for (std::int64_t i = 0; i < kPixels; ++i)
+      inputs[row * kPixels + i] = pictures[label * kPixels + i] + normal();
   }
   return data;
 }
@@ -68,8 +70,8 @@ void train(const Options& options) {
   // CHANGED: the group. Whatever the device, nothing else differs.
   const auto group = backend::make_process_group("nccl", job, {device, me.share_gpu});  // CHANGED
   const std::int64_t share = options.batch_size / group->world_size();
-  require(share * group->world_size() == options.batch_size, "--batch-size ", options.batch_size,
-          " is not divisible by ", group->world_size(), " ranks");
+  require(share * group->world_size() == options.batch_size, "--batch-size ",
+          options.batch_size, " is not divisible by ", group->world_size(), " ranks");
   nn::set_default_device(device);
   const Data data = make_data(options.steps * options.batch_size, options.seed);
   nn::Mlp model(kPixels, kHidden, kClasses, options.seed);
@@ -80,8 +82,9 @@ void train(const Options& options) {
   for (std::int64_t step = 0; step < options.steps; ++step) {
     const std::int64_t begin = step * options.batch_size + job.rank * share;
     const std::int64_t end = begin + share;
-    const Tensor targets = data.targets.rows(begin, end).to(device);           // [B]
-    const autograd::Variable inputs(data.inputs.rows(begin, end).to(device));  // [B, 784]
+    const Tensor targets = data.targets.rows(begin, end).to(device);  // [B]
+    const autograd::Variable inputs(
+        data.inputs.rows(begin, end).to(device));  // [B, 784]
 
     optimizer.zero_grad();
     const autograd::Variable logits = model.forward(inputs);  // [B, 10]
@@ -95,7 +98,8 @@ void train(const Options& options) {
     double mean_loss = loss.value().item();
     const auto batch_loss = comm::host_buffer(std::span(&mean_loss, 1));
     group->all_reduce(batch_loss, comm::ReduceOp::kMean).synchronize();
-    if (job.rank == 0) std::printf("step %ld loss %.9g\n", step + 1, mean_loss);
+    if (job.rank == 0)
+      std::printf("step %ld loss %.9g\n", step + 1, mean_loss);
   }
 }
 
@@ -107,7 +111,8 @@ int main(int argc, char** argv) {
   Options options;
   const CLI::Validator positive = CLI::PositiveNumber;
   app.add_option("--steps", options.steps, "Updates")->check(positive);
-  app.add_option("--batch-size", options.batch_size, "Samples per update")->check(positive);
+  app.add_option("--batch-size", options.batch_size, "Samples per update")
+      ->check(positive);
   app.add_option("--learning-rate", options.learning_rate, "Of Adam");
   app.add_option("--seed", options.seed, "Of data and initial weights");
   app.add_option("--device", options.device, "cpu, emulated or cuda");
