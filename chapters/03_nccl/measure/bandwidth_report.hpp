@@ -14,10 +14,11 @@ namespace lockstep::bandwidth {
 
 /// One measurement, its result checked.
 struct Measurement {
-  std::string contender;                                       ///< One of contender_names().
+  std::string contender{};                                     ///< One of contender_names().
   comm::Collective collective = comm::Collective::kAllReduce;  ///< What was run.
   std::int64_t bytes = 0;                                      ///< Of the whole buffer.
   double seconds = 0;  ///< Median over repetitions of the slowest rank's time; 0: no time is claimed.
+  double fastest = 0;  ///< The shortest of those times: on a busy machine the one least disturbed.
 };
 
 /// All of a run.

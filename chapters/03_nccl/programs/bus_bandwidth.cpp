@@ -94,7 +94,11 @@ bandwidth::Measurement measure(const Contender& contender, Collective collective
   if (options.spoil == referee.rank()) measured.spoil();
   measured.check(contender.name);
   referee.all_reduce(comm::host_buffer(std::span(times)), comm::ReduceOp::kMax).synchronize();
-  return {contender.name, collective, measured.bytes(), bandwidth::is_timed(contender.name) ? median(times) : 0};
+  bandwidth::Measurement result{contender.name, collective, measured.bytes()};
+  if (!bandwidth::is_timed(contender.name)) return result;
+  result.seconds = median(times);
+  result.fastest = std::ranges::min(times);
+  return result;
 }
 
 int run_rank(const Options& options) {
