@@ -50,6 +50,15 @@ std::vector<std::string> rank_command(const Options& options, const std::string&
   return command;
 }
 
+// Of all ranks of this host the last has the least chance of a device.
+std::string why_not_all(const std::string& name, const Options& options) {
+  try {
+    return why_not(name, name == "nccl" ? options.for_backends(options.world_size - 1) : backend::BackendOptions{});
+  } catch (const UnavailableError& error) {
+    return error.what();
+  }
+}
+
 // MPI's ranks must be children of mpirun, which runs as the only "rank" of a job of ours: whatever becomes of it,
 // nothing is left behind. What the launcher tells its rank about itself is not for mpirun's.
 launch::JobOptions mpi_job(const Options& options) {
@@ -78,7 +87,7 @@ backend::BackendOptions Options::for_backends(int local_rank) const {
 int run_jobs(Options options, Report& report) {
   std::string spawned, by_mpirun;
   for (const std::string& name : options.backends) {
-    const std::string why = why_not(name, options.for_backends(0));
+    const std::string why = why_not_all(name, options);
     if (!why.empty()) report.left_out.emplace(name, why);
     if (why.empty()) (needs_mpirun(name) ? by_mpirun : spawned) += name + ",";
   }

@@ -2,6 +2,7 @@
 // what the links would have to carry. Every element of every result is checked.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <functional>
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -58,23 +59,34 @@ struct Contender {
   std::unique_ptr<comm::ProcessGroup> group;
 };
 
-// A contender that one rank cannot make takes part on none.
+// Does `action` on every rank. Where one rank lacks something for it, the contender takes part on none.
+bool can_all(const std::function<void()>& action, const std::string& name, comm::ProcessGroup& referee, Report& report) {
+  std::string problem;
+  try {
+    action();
+  } catch (const UnavailableError& error) {
+    problem = error.what();
+  }
+  for (const nlohmann::json& theirs : comm::all_gather_object(referee, problem)) {
+    if (!theirs.get<std::string>().empty()) report.left_out.emplace(name, theirs);
+  }
+  return !report.left_out.contains(name);
+}
+
 std::vector<Contender> make_contenders(const Options& options, comm::ProcessGroup& referee, Report& report) {
   std::vector<Contender> all;
   for (const std::string& name : options.backends) {
     Contender contender{name, Device{}, nullptr};
-    std::string problem;
-    try {
-      const backend::BackendOptions chosen = options.for_backends(referee.context().local_rank);
-      if (name == "nccl") contender.device = chosen.device;
-      contender.group = bandwidth::make_contender(name, referee.context(), chosen);
-    } catch (const UnavailableError& error) {
-      problem = error.what();
+    backend::BackendOptions chosen;
+    // Before the group: a rank without a device would let the others wait for it.
+    const auto choose = [&] {
+      if (name == "nccl") chosen = options.for_backends(referee.context().local_rank);
+      contender.device = chosen.device;
+    };
+    const auto make = [&] { contender.group = bandwidth::make_contender(name, referee.context(), chosen); };
+    if (can_all(choose, name, referee, report) && can_all(make, name, referee, report)) {
+      all.push_back(std::move(contender));
     }
-    for (const nlohmann::json& theirs : comm::all_gather_object(referee, problem)) {
-      if (!theirs.get<std::string>().empty()) report.left_out.emplace(name, theirs);
-    }
-    if (!report.left_out.contains(name)) all.push_back(std::move(contender));
   }
   return all;
 }
