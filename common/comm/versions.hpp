@@ -37,6 +37,7 @@ struct Versions {
 
 /// Under `prefix`: makes this rank's known, before it says that it is there; and reads everybody's once all are.
 void publish_versions(store::Store& store, const std::string& prefix, int rank, const Versions& versions);
+/// What `rank` has published under `prefix`. @throws TimeoutError  It has not by `deadline`.
 [[nodiscard]] Versions read_versions(store::Store& store, const std::string& prefix, int rank,
                                      const Deadline& deadline);
 

@@ -35,6 +35,7 @@ struct Options {
 
 /// Runs all jobs, and adds to `report` what they have measured and who is left out.
 /// @param options  Of the program as the user has called it.
+/// @param report   Is added to.
 /// @return  0, or the exit code of the first job that fails; its ranks have said why.
 [[nodiscard]] int run_jobs(Options options, Report& report);
 
