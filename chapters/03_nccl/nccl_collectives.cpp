@@ -1,5 +1,5 @@
 // What each collective is in NCCL's words.
-#include "03_nccl/divide.hpp"
+#include "03_nccl/group/divide.hpp"
 #include "03_nccl/nccl_process_group.hpp"
 #include "base/error.hpp"
 #include "device/copy.hpp"

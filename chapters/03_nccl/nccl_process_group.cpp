@@ -5,8 +5,8 @@
 #include <exception>
 #include <utility>
 
-#include "03_nccl/device_census.hpp"
-#include "03_nccl/nccl_watchdog.hpp"
+#include "03_nccl/group/device_census.hpp"
+#include "03_nccl/group/nccl_watchdog.hpp"
 #include "base/error.hpp"
 #include "device/copy.hpp"
 #include "trace/recorder.hpp"

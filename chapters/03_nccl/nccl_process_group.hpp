@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "03_nccl/communicator.hpp"
+#include "03_nccl/group/communicator.hpp"
 #include "comm/process_group.hpp"
 #include "device/stream.hpp"
 

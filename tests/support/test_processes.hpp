@@ -85,14 +85,24 @@ class TestProcesses {
     count_ = *place.world_size;
   }
 
+  template <typename T>
+  static constexpr bool is_sequence = requires(T value) {
+    value.resize(value.size());
+  };
+
+  // What only tests return whose ranks are threads.
+  [[noreturn]] static void refuse() { throw ContractError("a value of this type cannot travel between processes"); }
+
   // Plain types as their bytes, others as their length and elements.
   template <typename T>
   static void put(std::string& bytes, const T& value) {
     if constexpr (std::is_trivially_copyable_v<T>) {
       bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
-    } else {
+    } else if constexpr (is_sequence<T>) {
       put(bytes, value.size());
       for (const auto& element : value) put(bytes, element);
+    } else {
+      refuse();
     }
   }
 
@@ -102,9 +112,11 @@ class TestProcesses {
     if constexpr (std::is_trivially_copyable_v<T>) {
       std::memcpy(&value, at, sizeof value);
       at += sizeof value;
-    } else {
+    } else if constexpr (is_sequence<T>) {
       value.resize(take<std::size_t>(at));
       for (auto& element : value) element = take<typename T::value_type>(at);
+    } else {
+      refuse();
     }
     return value;
   }

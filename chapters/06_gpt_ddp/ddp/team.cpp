@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "03_nccl/choose_backend.hpp"
 #include "base/affinity.hpp"
 #include "launch/cores.hpp"
 #include "nn/init.hpp"
@@ -35,8 +36,9 @@ run::Team team_of(comm::ProcessGroup& group) {
           .record_to = [&group](std::shared_ptr<trace::Recorder> recorder) { group.record_to(std::move(recorder)); }};
 }
 
-backend::BackendOptions backend_options(const run::TrainOptions& options) {
-  return {.device = nn::default_device(), .share_gpu = options.share_gpu};
+std::unique_ptr<comm::ProcessGroup> make_group(const run::TrainOptions& options, comm::JobContext job) {
+  return backend::make_process_group(options.backend, std::move(job),
+                                     {.device = nn::default_device(), .share_gpu = options.share_gpu});
 }
 
 DistributedSamplerOptions sampler_options(const run::TrainOptions& options) {

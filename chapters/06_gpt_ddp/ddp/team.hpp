@@ -1,7 +1,8 @@
 #pragma once
 /// @file
 /// What `run`, which knows nothing of process groups, needs from one, and what its options mean here.
-#include "03_nccl/choose_backend.hpp"
+#include <memory>
+
 #include "06_gpt_ddp/distributed_data_parallel.hpp"
 #include "06_gpt_ddp/distributed_sampler.hpp"
 #include "comm/process_group.hpp"
@@ -13,9 +14,10 @@ namespace lockstep::ddp {
 /// The ranks of `group` as a run sees them. @param group  Must outlive the run.
 [[nodiscard]] run::Team team_of(comm::ProcessGroup& group);
 
-/// Which device the ranks' backend is for, and what --share-gpu allows.
+/// The group of all ranks of `job`: of the backend that --backend names, for the device of use_device().
 /// @pre  use_device() has been called.
-[[nodiscard]] backend::BackendOptions backend_options(const run::TrainOptions& options);
+/// @throws  As backend::make_process_group().
+[[nodiscard]] std::unique_ptr<comm::ProcessGroup> make_group(const run::TrainOptions& options, comm::JobContext job);
 
 /// How --seed and --uneven deal the samples.
 [[nodiscard]] DistributedSamplerOptions sampler_options(const run::TrainOptions& options);

@@ -7,7 +7,6 @@
 // What surrounds this (options, progress, files) is in common/run.
 #include <array>
 
-#include "03_nccl/choose_backend.hpp"
 #include "05_gpt_single_device/text_generator.hpp"
 #include "06_gpt_ddp/ddp/team.hpp"
 #include "06_gpt_ddp/distributed_data_parallel.hpp"
@@ -61,7 +60,7 @@ double accumulate_gradients(run::Run& run, nn::Gpt& model, auto&& parts) {
 int train(const run::TrainOptions& options) {
   const auto job = comm::rendezvous("env://");
   ddp::use_device(options, job.local_rank, job.local_world_size);
-  const auto group = backend::make_process_group(options.backend, job, ddp::backend_options(options));
+  const auto group = ddp::make_group(options, job);
   const int rank = group->rank(), world_size = group->world_size();
   const run::Team team = ddp::team_of(*group);
   // The data: two parts of a text, each cut into samples of one context.

@@ -1,4 +1,4 @@
-// DERIVES FROM chapters/05_gpt_single_device/programs/train_gpt_single.cpp new<=21 changed<=10
+// DERIVES FROM chapters/05_gpt_single_device/programs/train_gpt_single.cpp new<=20 changed<=10
 // Trains a GPT on a text with data parallelism: one process per device.  // CHANGED
 //
 // Cut a text into samples and build a model; then, step by step: predict every
@@ -6,7 +6,6 @@
 // What surrounds this (options, progress, files) is in common/run.
 #include <array>
 
-#include "03_nccl/choose_backend.hpp"  // NEW
 #include "05_gpt_single_device/text_generator.hpp"
 #include "06_gpt_ddp/ddp/team.hpp"  // NEW
 #include "06_gpt_ddp/distributed_data_parallel.hpp"  // NEW
@@ -61,7 +60,7 @@ int train(const run::TrainOptions& options) {
   // NEW: who am I, and who else is there? Every rank runs this program.
   const auto job = comm::rendezvous("env://");  // NEW
   ddp::use_device(options, job.local_rank, job.local_world_size);  // NEW
-  const auto group = backend::make_process_group(options.backend, job, ddp::backend_options(options));  // NEW
+  const auto group = ddp::make_group(options, job);  // NEW
   const int rank = group->rank(), world_size = group->world_size();  // NEW
   const run::Team team = ddp::team_of(*group);  // CHANGED
   // The data: two parts of a text, each cut into samples of one context.

@@ -1,4 +1,4 @@
-#include "03_nccl/divide.hpp"
+#include "03_nccl/group/divide.hpp"
 
 #include "base/environment.hpp"
 

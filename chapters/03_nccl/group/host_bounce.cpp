@@ -1,4 +1,4 @@
-#include "03_nccl/host_bounce.hpp"
+#include "03_nccl/group/host_bounce.hpp"
 
 #include <algorithm>
 #include <cstring>

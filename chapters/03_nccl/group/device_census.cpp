@@ -1,4 +1,4 @@
-#include "03_nccl/device_census.hpp"
+#include "03_nccl/group/device_census.hpp"
 
 #include <cuda_runtime_api.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "03_nccl/communicator.hpp"
+#include "03_nccl/group/communicator.hpp"
 #include "base/error.hpp"
 #include "comm/control_plane.hpp"
 #include "comm/versions.hpp"

@@ -1,4 +1,4 @@
-#include "03_nccl/nccl_watchdog.hpp"
+#include "03_nccl/group/nccl_watchdog.hpp"
 
 #include <algorithm>
 #include <utility>

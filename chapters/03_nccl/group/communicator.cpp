@@ -1,4 +1,4 @@
-#include "03_nccl/communicator.hpp"
+#include "03_nccl/group/communicator.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "03_nccl/host_bounce.hpp"
+#include "03_nccl/group/host_bounce.hpp"
 #include "03_nccl/nccl_process_group.hpp"
 
 namespace lockstep::nccl {
