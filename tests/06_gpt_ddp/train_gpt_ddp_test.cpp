@@ -122,6 +122,26 @@ TEST_CASE("one rank of train_gpt_ddp equals train_gpt_single bit for bit; anothe
   CHECK(largest_difference(losses_of(metrics_of(1, "2")), baseline) > 1e-3);
 }
 
+TEST_CASE("on emulated devices two ranks of NCCL's look-alike take the steps of the CPU", "[ddp][pair][nccl]") {
+  const std::vector<std::string> few{"--steps", "2", "--batch-size", "2", "--validate-every", "0", "--dropout", "0"};
+  std::vector<std::string> on_devices = few;
+  on_devices.insert(on_devices.end(), {"--device", "emulated", "--backend", "nccl"});
+  const auto losses = losses_of(metrics_of(2, "1", on_devices));
+  REQUIRE(losses.size() >= 2);
+  // Losses near 5.5: sums of float32 terms in another order, as between world sizes below.
+  CHECK(largest_difference(losses, losses_of(metrics_of(2, "1", few))) < 1e-4);
+  CHECK(largest_difference(losses, losses_of(metrics_of(2, "2", few))) > 1e-3);
+}
+
+TEST_CASE("every backend of the host takes the same steps", "[ddp][pair]") {
+  const auto of_ring = losses_of(metrics_of(2, "1", {"--backend", "ring"}));
+  CHECK(largest_difference(losses_of(metrics_of(2, "1", {"--backend", "star"})), of_ring) < 1e-4);
+  const TemporaryFolder folder;
+  const test::Finished wrong = train(folder.path(), 2, "1", {"--backend", "rings"});
+  CHECK(wrong.exit_code == 2);
+  CHECK_THAT(wrong.err + wrong.out, ContainsSubstring("--backend") && ContainsSubstring("rings"));
+}
+
 TEST_CASE("several ranks with the same global batch follow the single process up to rounding", "[ddp][pair]") {
   const auto baseline = losses_of(metrics_of(0));
   const int world_size = GENERATE(2, 3, 4);
