@@ -5,7 +5,7 @@
 #
 #   tests/gpu/session.sh [--budget SECONDS] [--only PHASE,PHASE...] [--out DIR]
 #
-# Phases: probe build tests sanitizer bench train. Each is cut off at its share of the budget (600 s in all). Writes
+# Phases: probe build tests sanitizer bench nccl train. Each is cut off at its share of the budget (600 s in all). Writes
 # DIR/results.jsonl (a JSON object a line) and a log per phase; the summary comes last, on standard output and as the
 # last object. Exit code: 0, 1 if a phase failed, 2 for a wrong option, 77 where there is no GPU.
 # shellcheck disable=SC2317  # phases are called by name
@@ -13,7 +13,7 @@ set -uo pipefail
 
 root=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../.." && pwd)
 readonly root
-readonly all_phases='probe build tests sanitizer bench train'
+readonly all_phases='probe build tests sanitizer bench nccl train'
 build=$root/build/cuda
 budget=600
 only=$all_phases
@@ -114,7 +114,7 @@ phase_probe() {
 
 phase_build() {
   grep -q '"name": "cuda"' "$root/CMakePresets.json" || { echo "there is no preset cuda"; return 77; }
-  (cd "$root" && bounded 60 cmake --preset cuda && bounded 300 cmake --build --preset cuda)
+  (cd "$root" && bounded 60 cmake --preset cuda && bounded 300 cmake --build --preset cuda --target all kernels_bench nccl_bench)
 }
 
 phase_tests() {
@@ -166,6 +166,35 @@ phase_bench() {
   [ -x "$program" ] || { echo "there is no $program"; return 77; }
   bounded 120 "$program" --device cuda --json "$out/kernels.json" || return
   emit phase bench event results file "$out/kernels.json"
+}
+
+# Several ranks on one GPU (--share-gpu) show right results, never speed.
+phase_nccl() {
+  local status=0 gpus ranks share
+  [ -x "$build/bin/nccl_all_reduce" ] || { echo "there is no $build/bin/nccl_all_reduce"; return 77; }
+  gpus=$(nvidia-smi -L | grep -c '^GPU ')
+  bounded 60 "$build/bin/nccl_bench" --json "$out/nccl.json" || status=1
+  emit phase nccl event results file "$out/nccl.json"
+  for ranks in 2 4; do
+    share=$([ "$gpus" -lt "$ranks" ] && echo --share-gpu)
+    # shellcheck disable=SC2086  # nothing, or one word
+    bounded 60 "$build/bin/nccl_all_reduce" --device cuda --world-size "$ranks" --count 100003 $share || status=1
+    emit phase nccl event all_reduce ranks "$ranks" shared "$([ -n "$share" ] && echo true || echo false)" failed "$status"
+  done
+  # Ranks that disagree: an error on both, not a hang.
+  # shellcheck disable=SC2016  # expanded by each rank's shell
+  bounded 60 "$build/bin/lockstep" launch --nproc 2 -- sh -c \
+    '"$0" --device cuda --share-gpu --count $((1000 + RANK))' "$build/bin/nccl_all_reduce" >"$out/nccl_mismatch.log" 2>&1
+  grep -q 'ranks called different collectives' "$out/nccl_mismatch.log" || { cat "$out/nccl_mismatch.log"; status=1; }
+  bounded 200 env LOCKSTEP_FAULT_BACKEND=nccl LOCKSTEP_TEST_SHARE_GPU=1 "$build/tests/collective_faults_test" || status=1
+  if [ "$gpus" -gt 1 ]; then
+    bounded 120 "$build/bin/bus_bandwidth" --backends nccl --device cuda --world-size "$gpus" \
+      --json "$out/bus_bandwidth.json" || status=1
+    emit phase nccl event results file "$out/bus_bandwidth.json"
+  else
+    echo "one GPU: bus_bandwidth, which measures links, is not run"
+  fi
+  return "$status"
 }
 
 phase_train() {

@@ -1,6 +1,6 @@
 // Every collective, with a rank that is killed or stopped in the middle of it: all others must end with an error that
 // names it, and no process may be left. One trial each, or as many as LOCKSTEP_FAULT_TRIALS says; then the times are
-// printed too: LOCKSTEP_FAULT_TRIALS=10 collective_faults_test
+// printed too: LOCKSTEP_FAULT_TRIALS=10 collective_faults_test. LOCKSTEP_FAULT_BACKEND names the only backend to try.
 #include <signal.h>
 #include <unistd.h>
 
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/environment.hpp"
+#include "device/device.hpp"
 #include "launch/descendants.hpp"
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
@@ -27,11 +28,16 @@ namespace {
 
 constexpr int kWorldSize = 3;
 
-const std::vector<std::string> kBackends{"star", "ring", "ring over shared memory", "shared memory",
+// NVIDIA's NCCL only when it is asked for: ranks that share a GPU need LOCKSTEP_TEST_SHARE_GPU=1.
+std::vector<std::string> backends() {
+  if (const auto only = environment::get("LOCKSTEP_FAULT_BACKEND")) return {*only};
+  std::vector<std::string> all{"star", "ring", "ring over shared memory", "shared memory"};
 #ifdef LOCKSTEP_HAVE_GLOO
-                                         "gloo"
+  all.emplace_back("gloo");
 #endif
-};
+  if (accelerator_type() == DeviceType::kEmulated) all.emplace_back("nccl");
+  return all;
+}
 const std::vector<std::string> kCollectives{"all_reduce", "broadcast", "reduce",     "all_gather", "reduce_scatter",
                                             "gather",     "scatter",   "all_to_all", "barrier",    "send_recv"};
 
@@ -91,7 +97,7 @@ std::string run_trial(const Trial& trial, std::vector<double>& latencies_ms) {
 
 void run_trials(int signal, const std::vector<std::pair<std::string, std::string>>& environment) {
   std::mt19937 random(20261121U + static_cast<unsigned>(signal));
-  for (const std::string& backend : kBackends) {
+  for (const std::string& backend : backends()) {
     std::vector<double> latencies_ms;
     for (const std::string& collective : kCollectives) {
       for (int i = 0; i < trials(); ++i) {

@@ -10,12 +10,11 @@
 
 #include "01_mini_all_reduce/star_process_group.hpp"
 #include "02_ring_all_reduce/ring_process_group.hpp"
+#include "03_nccl/choose_backend.hpp"
 #include "base/command_line.hpp"
+#include "base/environment.hpp"
 #include "base/error.hpp"
 #include "comm/rendezvous.hpp"
-#ifdef LOCKSTEP_HAVE_GLOO
-#include "comm_gloo/gloo_process_group.hpp"
-#endif
 #include "launch/spawn.hpp"
 
 namespace {
@@ -23,20 +22,18 @@ namespace {
 using namespace lockstep;
 using comm::Buffer;
 
-std::unique_ptr<comm::ProcessGroup> make_group(const std::string& backend, const comm::JobContext& job) {
-  if (backend == "star") return star::make_star_process_group(job);
-  if (backend == "ring") return ring::make_ring_process_group(job, ring::kPlainRing);
-  if (backend == "ring over shared memory") {
+std::unique_ptr<comm::ProcessGroup> make_group(const std::string& name, const comm::JobContext& job) {
+  if (name == "star") return star::make_star_process_group(job);
+  if (name == "ring") return ring::make_ring_process_group(job, ring::kPlainRing);
+  if (name == "ring over shared memory") {
     return ring::make_ring_process_group(
         job, {.transport = ring::TransportChoice::kSharedMemory, .algorithm = ring::AlgorithmChoice::kRing});
   }
-  if (backend == "shared memory") {
+  if (name == "shared memory") {
     return ring::make_ring_process_group(job, {.transport = ring::TransportChoice::kSharedMemory});
   }
-#ifdef LOCKSTEP_HAVE_GLOO
-  if (backend == "gloo") return gloo_backend::make_gloo_process_group(job);
-#endif
-  throw UsageError("unknown backend " + backend);
+  const bool share_gpu = environment::get("LOCKSTEP_TEST_SHARE_GPU").value_or("0") != "0";
+  return backend::make_process_group(name, job, {.share_gpu = share_gpu});
 }
 
 // One call of a collective: all ranks pass the same count and root.
