@@ -96,7 +96,7 @@ class ControlPlane::Member {
   bool is_leaving_ = false;
   bool has_ended_ = false;
   bool has_hub_left_ = false;  // with a goodbye
-  int group_count_ = 0;  // of all ranks
+  int group_count_ = 0;        // of all ranks
   int next_split_ = 0;
 
   std::mutex callback_mutex_;  // held while callbacks run

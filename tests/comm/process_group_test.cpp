@@ -129,7 +129,8 @@ TEST_CASE("agreement on what was issued is waited for, and refused where ranks d
   for (const bool all_agree : {true, false}) {
     std::atomic<bool> has_issued = false, knew_too_early = false;
     const auto outcomes = run_ranks(2, [&](JobContext context) {
-      std::vector<std::int64_t> values(all_agree ? 3 : static_cast<std::size_t>(3 + context.rank));  // outlive the group
+      std::vector<std::int64_t> values(all_agree ? 3
+                                                 : static_cast<std::size_t>(3 + context.rank));  // outlive the group
       LineProcessGroup group(std::move(context), /*compares_messages=*/false);
       if (group.rank() == 1) std::this_thread::sleep_for(100ms);
       if (group.rank() == 1) has_issued = true;
