@@ -4,7 +4,6 @@
 #include <sys/eventfd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <exception>
 #include <utility>
@@ -22,11 +21,6 @@ using namespace std::chrono_literals;
 constexpr auto kGoodbyeLimit = 1s;
 constexpr std::size_t kReportedCollectives = 10;  // on SIGUSR1
 constexpr std::size_t kMostPostedCalls = 1000;    // in one message, far below what it may hold
-
-// Where agreed calls are counted: per direction and peer, or all collectives of the group together.
-PairEnd counter_of(const Fingerprint& call) {
-  return is_point_to_point(call.collective) ? PairEnd{call.collective, call.root} : PairEnd{Collective::kBarrier, -1};
-}
 
 JobContext without_shared_parts(JobContext context) {
   context.store.reset();
@@ -86,41 +80,32 @@ void ControlPlane::Member::register_group(int group, std::vector<int> members) {
   }
   const std::scoped_lock lock(mutex_);
   outbox_.push_back({.type = ControlType::kGroup, .status = {}, .failure = {}, .group = group, .members = members});
-  members_[group] = std::move(members);
+  activity_.register_group(group, std::move(members));
 }
 
 void ControlPlane::Member::on_issued(int group, const Fingerprint& fingerprint) noexcept {
   const std::scoped_lock lock(mutex_);
-  groups_[group].issued = fingerprint;
+  activity_.on_issued(group, fingerprint);
 }
 
 void ControlPlane::Member::on_started(int group, const Fingerprint& fingerprint) noexcept {
   const std::scoped_lock lock(mutex_);
-  Group& entry = groups_[group];
-  entry.running = fingerprint;
-  entry.running_since = Clock::now();
-  entry.report_count = 0;
+  activity_.on_started(group, fingerprint);
 }
 
 void ControlPlane::Member::on_ended(int group) noexcept {
   const std::scoped_lock lock(mutex_);
-  Group& entry = groups_[group];
-  if (entry.running) entry.ended[entry.ended_count++ % kKeptCollectives] = *entry.running;
-  entry.running.reset();
+  activity_.on_ended(group);
 }
 
 void ControlPlane::Member::on_pair_started(int group, const Fingerprint& operation) noexcept {
   const std::scoped_lock lock(mutex_);
-  Group& entry = groups_[group];
-  entry.begun[{operation.collective, operation.root}] = operation.sequence + 1;  // numbers count from 0
-  entry.pairs.push_back({operation, Clock::now()});
+  activity_.on_pair_started(group, operation);
 }
 
 void ControlPlane::Member::on_pair_ended(int group, const Fingerprint& operation) noexcept {
   const std::scoped_lock lock(mutex_);
-  auto& pairs = groups_[group].pairs;
-  const auto found = std::ranges::find(pairs, operation, &PairOperation::operation);
-  if (found != pairs.end()) pairs.erase(found);
+  activity_.on_pair_ended(group, operation);
 }
 
 void ControlPlane::Member::post(int group, const Fingerprint& call) {
@@ -136,12 +121,7 @@ void ControlPlane::Member::post(int group, const Fingerprint& call) {
 
 void ControlPlane::Member::wait_until_agreed(int group, const Fingerprint& call, const Deadline& deadline) const {
   std::unique_lock lock(mutex_);
-  const auto is_agreed = [&] {
-    const auto found = groups_.find(group);
-    if (found == groups_.end()) return false;
-    const auto count = found->second.agreed.find(counter_of(call));
-    return count != found->second.agreed.end() && count->second > call.sequence;
-  };
+  const auto is_agreed = [&] { return activity_.is_agreed(group, call); };
   changed_.wait_until(lock, deadline.when(), [&] { return is_agreed() || failure_ || has_hub_left_; });
   if (is_agreed()) return;
   if (failure_) std::rethrow_exception(to_exception(*failure_, ""));
@@ -152,7 +132,7 @@ void ControlPlane::Member::wait_until_agreed(int group, const Fingerprint& call,
 void ControlPlane::Member::abort(const Failure& failure) noexcept {
   {
     const std::scoped_lock lock(mutex_);
-    outbox_.push_back({.type = ControlType::kAbort, .status = status_locked(), .failure = failure});
+    outbox_.push_back({.type = ControlType::kAbort, .status = activity_.status(), .failure = failure});
   }
   wake();
 }
@@ -203,26 +183,6 @@ void ControlPlane::Member::learn(const Failure& failure) {
   changed_.notify_all();
   for (const auto& [subscription, on_failure] : callbacks_) on_failure(failure);
   callbacks_.clear();
-}
-
-RankStatus ControlPlane::Member::status_locked() const {
-  const auto now = Clock::now();
-  const auto since = [now](Clock::time_point begin) {
-    return std::chrono::duration_cast<std::chrono::milliseconds>(now - begin);
-  };
-  RankStatus status;
-  for (const auto& [id, group] : groups_) {
-    GroupStatus& entry = status[id];
-    entry.issued = group.issued;
-    entry.running = group.running;
-    entry.ended.assign(group.ended.begin(), group.ended.begin() + std::min(group.ended_count, kKeptCollectives));
-    if (group.running) entry.running_for = since(group.running_since);
-    for (const PairOperation& pair : group.pairs) {
-      entry.pairs.push_back({pair.operation, since(pair.running_since)});
-    }
-    entry.begun = group.begun;
-  }
-  return status;
 }
 
 void ControlPlane::Member::run() noexcept {
@@ -283,7 +243,7 @@ void ControlPlane::Member::handle(const ControlMessage& message) {
     case ControlType::kQuery: {
       const std::scoped_lock lock(mutex_);
       send_outbox_locked();  // what it says about groups comes before what is said of their collectives
-      send_control(stream_, context_, {.type = ControlType::kStatus, .status = status_locked(), .failure = {}});
+      send_control(stream_, context_, {.type = ControlType::kStatus, .status = activity_.status(), .failure = {}});
       break;
     }
     case ControlType::kFailure:
@@ -300,8 +260,7 @@ void ControlPlane::Member::handle(const ControlMessage& message) {
       break;
     case ControlType::kPosted: {
       const std::scoped_lock lock(mutex_);
-      auto& agreed = groups_[message.group].agreed;
-      for (const Fingerprint& call : message.calls) agreed[counter_of(call)] = call.sequence + 1;  // from 0
+      for (const Fingerprint& call : message.calls) activity_.on_agreed(message.group, call);
       changed_.notify_all();
       break;
     }
@@ -314,59 +273,17 @@ void ControlPlane::Member::send_outbox_locked() {
   for (const ControlMessage& message : std::exchange(outbox_, {})) send_control(stream_, context_, message);
 }
 
-// What runs is told once after a tick, so that disagreement is seen early, and once when it has taken too long.
-bool ControlPlane::Member::is_due_to_report(int& report_count, Clock::time_point running_since,
-                                            Clock::time_point now) const {
-  const std::array<std::chrono::milliseconds, 2> ages{tick_of(context_.limits), context_.limits.progress_report};
-  const int count = report_count;
-  const auto age = now - running_since;
-  while (report_count < 2 && age >= ages[static_cast<std::size_t>(report_count)]) ++report_count;
-  return report_count > count;
-}
-
 // A heartbeat when it is due, and at once where something that runs is to be looked at.
 void ControlPlane::Member::send_due() {
   const auto now = Clock::now();
-  bool is_due = now - last_sent_ >= heartbeat_of(context_.limits);
   const std::scoped_lock lock(mutex_);
-  for (auto& [id, group] : groups_) {
-    if (group.running && is_due_to_report(group.report_count, group.running_since, now)) is_due = true;
-    for (PairOperation& pair : group.pairs) {
-      if (is_due_to_report(pair.report_count, pair.running_since, now)) is_due = true;
-    }
-  }
+  const bool is_due = activity_.take_due_report(context_.limits) || now - last_sent_ >= heartbeat_of(context_.limits);
   send_outbox_locked();
   if (is_due) {
-    send_control(stream_, context_, {.type = ControlType::kStatus, .status = status_locked(), .failure = {}});
+    send_control(stream_, context_, {.type = ControlType::kStatus, .status = activity_.status(), .failure = {}});
     last_sent_ = now;
   }
   stream_.flush();
-}
-
-// The rank in a group of a rank of the job; -1 where it is no member.
-int ControlPlane::Member::rank_in_locked(int group, int rank) const {
-  const auto found = members_.find(group);
-  if (found == members_.end()) return rank;
-  const auto place = std::ranges::find(found->second, rank);
-  return place == found->second.end() ? -1 : static_cast<int>(place - found->second.begin());
-}
-
-// What this rank is in that rank 0, having left, has never entered; empty: nothing.
-std::string ControlPlane::Member::what_rank_0_left_locked() const {
-  for (const auto& [id, group] : groups_) {
-    const int hub = rank_in_locked(id, 0), own = rank_in_locked(id, context_.rank);
-    if (hub < 0) continue;
-    const auto found = left_behind_.find(id);
-    const GroupStatus last = found == left_behind_.end() ? GroupStatus{} : found->second;
-    if (group.running && (!last.issued || last.issued->sequence < group.running->sequence)) {
-      return concat("rank 0 has left without entering ", short_name(*group.running));
-    }
-    for (const PairOperation& pair : group.pairs) {
-      if (pair.operation.root != hub || has_begun(last, other_end_of(pair.operation, own))) continue;
-      return concat("rank 0 has left while rank ", context_.rank, " waits for it in ", describe(pair.operation));
-    }
-  }
-  return "";
 }
 
 void ControlPlane::Member::check_hub() {
@@ -380,7 +297,7 @@ void ControlPlane::Member::check_hub() {
   std::string waiting;
   {
     const std::scoped_lock lock(mutex_);
-    waiting = what_rank_0_left_locked();
+    waiting = activity_.what_rank_0_left(left_behind_, context_.rank);
   }
   if (!waiting.empty()) learn({FailureKind::kLeft, 0, waiting});
 }
@@ -395,12 +312,7 @@ std::string ControlPlane::Member::describe_self() const {
   std::string text = "SIGUSR1: ";
   {
     const std::scoped_lock lock(mutex_);
-    text += describe_status(status_locked(), [this](int group, int peer) {
-      const auto found = members_.find(group);
-      return found == members_.end() || peer < 0 || peer >= static_cast<int>(found->second.size())
-                 ? peer
-                 : found->second[static_cast<std::size_t>(peer)];
-    });
+    text += activity_.to_text();
   }
   if (!flight_recorder_) return text;
   return concat(text, "; last collectives:\n", format_flight_record(flight_recorder_->record(), kReportedCollectives));
@@ -427,10 +339,10 @@ void ControlPlane::Member::leave() noexcept {
     if (std::uncaught_exceptions() > 0 && !failure_) {
       const std::string message = concat("rank ", context_.rank, " failed: it left while handling an exception");
       outbox_.push_back({.type = ControlType::kAbort,
-                         .status = status_locked(),
+                         .status = activity_.status(),
                          .failure = {FailureKind::kAborted, context_.rank, message}});
     }
-    outbox_.push_back({.type = ControlType::kGoodbye, .status = status_locked(), .failure = {}});
+    outbox_.push_back({.type = ControlType::kGoodbye, .status = activity_.status(), .failure = {}});
     is_leaving_ = true;
   }
   wake();

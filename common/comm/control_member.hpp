@@ -3,13 +3,13 @@
 #include <condition_variable>
 #include <map>
 #include <mutex>
-#include <optional>
 #include <thread>
 #include <vector>
 
 #include "base/unique_fd.hpp"
 #include "comm/control_plane.hpp"
 #include "comm/control_wire.hpp"
+#include "comm/group_activity.hpp"
 
 namespace lockstep::comm {
 
@@ -41,39 +41,18 @@ class ControlPlane::Member {
 
  private:
   using Clock = std::chrono::steady_clock;
-  struct PairOperation {
-    Fingerprint operation;
-    Clock::time_point running_since;
-    int report_count = 0;
-  };
-  struct Group {
-    std::optional<Fingerprint> issued;
-    std::optional<Fingerprint> running;
-    std::array<Fingerprint, kKeptCollectives> ended;  // in turn: the last ones
-    std::size_t ended_count = 0;
-    Clock::time_point running_since;
-    int report_count = 0;
-    std::vector<PairOperation> pairs;  // keeps its room, so that the next one allocates nothing
-    std::map<PairEnd, std::uint64_t> begun;
-    std::map<PairEnd, std::uint64_t> agreed;  // calls on which all ranks agree; collectives under one key
-  };
-
   void run() noexcept;
   void step();
   void receive();
   void handle(const ControlMessage& message);
   void send_due();
   void send_outbox_locked();
-  [[nodiscard]] bool is_due_to_report(int& report_count, Clock::time_point running_since, Clock::time_point now) const;
   void check_hub();
-  [[nodiscard]] std::string what_rank_0_left_locked() const;
   void report_if_asked();
   [[nodiscard]] std::string describe_self() const;
-  [[nodiscard]] int rank_in_locked(int group, int rank) const;
   void say_goodbye();
   void wake() noexcept;
   void learn(const Failure& failure);
-  [[nodiscard]] RankStatus status_locked() const;
 
   const JobContext context_;                               // without store and control plane
   const std::shared_ptr<FlightRecorder> flight_recorder_;  // may be null
@@ -88,8 +67,7 @@ class ControlPlane::Member {
   UniqueFd wake_up_;
   mutable std::mutex mutex_;  // guards what follows, up to callback_mutex_
   mutable std::condition_variable changed_;
-  std::map<int, Group> groups_;
-  std::map<int, std::vector<int>> members_;  // of registered groups
+  GroupActivity activity_;
   std::vector<ControlMessage> outbox_;
   std::shared_ptr<const Failure> failure_;
   bool is_ready_ = false;

@@ -7,7 +7,7 @@
 
 namespace lockstep::comm {
 
-constexpr std::uint64_t kFlightMagic = 0x32544847494C464C;  // "LFLIGHT2"
+constexpr std::uint64_t kFlightMagic = 0x33544847494C464C;  // "LFLIGHT3"
 
 struct FlightSlot {
   std::uint64_t sequence = 0;
@@ -17,7 +17,7 @@ struct FlightSlot {
   std::int64_t ended_ns = 0;
   std::int32_t group = 0;
   std::uint32_t line = 0;
-  std::array<char, 48> file{};
+  std::array<char, 95> file{};
   std::uint8_t state = 0;
 };
 

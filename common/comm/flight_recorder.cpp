@@ -27,6 +27,14 @@ std::string_view within_project(std::string_view path) {
   return path.starts_with(root) ? path.substr(root.size()) : path;
 }
 
+// The end of `path`, whole names only where one fits: at most `count` characters.
+std::string_view end_of(std::string_view path, std::size_t count) {
+  if (path.size() <= count) return path;
+  const std::size_t cut = path.size() - count;
+  const std::size_t slash = path.find('/', cut - 1);  // a name may begin right at the cut
+  return path.substr(slash == std::string_view::npos ? cut : slash + 1);
+}
+
 std::int64_t now_ns() noexcept {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
       .count();
@@ -66,9 +74,8 @@ std::uint64_t FlightRecorder::add(int group, const Fingerprint& fingerprint,
   slot.tag = to_tag(fingerprint);
   slot.line = where.line();
   slot.issued_ns = now_ns();
-  const std::string_view file = within_project(where.file_name());
-  const std::size_t kept = std::min(file.size(), slot.file.size() - 1);  // room for the terminating zero
-  std::ranges::copy(file.substr(file.size() - kept), slot.file.begin());
+  // Room for the terminating zero.
+  std::ranges::copy(end_of(within_project(where.file_name()), slot.file.size() - 1), slot.file.begin());
   file_->entry_count = entry + 1;
   return entry;
 }

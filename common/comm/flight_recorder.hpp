@@ -25,7 +25,7 @@ struct FlightEntry {
   int group = 0;                             ///< Which process group of the rank.
   Fingerprint fingerprint;                   ///< What was called.
   FlightState state = FlightState::kIssued;  ///< How far it came.
-  std::string file;                          ///< The calling line's file, last 47 characters.
+  std::string file;                          ///< Of the calling line: at most 94 characters, from a whole name on.
   std::uint32_t line = 0;                    ///< Of the call in `file`.
   std::int64_t issued_ns = 0;                ///< Since 1970; 0 below: has not happened.
   std::int64_t started_ns = 0;               ///< Steady clock; 0: not yet.

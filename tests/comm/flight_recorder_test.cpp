@@ -75,3 +75,20 @@ TEST_CASE("what is no flight record is refused", "[comm]") {
   CHECK_THROWS_AS(comm::read_flight_record(folder.path / "absent"), IoError);
   CHECK_THROWS_AS(FlightRecorder(folder.path / "absent", 0, 1, 0), IoError);
 }
+
+TEST_CASE("the place of a call is kept to its last whole names", "[comm]") {
+  const Folder folder;
+  FlightRecorder recorder(folder.path, 0, 1, 0);
+  const auto place_of = [&](const std::source_location& where) {
+    recorder.add(0, all_reduce(0), where);
+    return recorder.record().entries.back().file;
+  };
+  // What is kept: 94 characters, here "third/" and what follows it; then all of "short.cpp"; then a name too long.
+#line 1 "/first/second/third/abcdefghijklmnopqrstuvwxyz/abcdefghijklmnopqrstuvwxyz/abcdefghijklmnopqrstuvwxyz/a.cpp"
+  CHECK(place_of(std::source_location::current()) ==
+        "third/abcdefghijklmnopqrstuvwxyz/abcdefghijklmnopqrstuvwxyz/abcdefghijklmnopqrstuvwxyz/a.cpp");
+#line 1 "short.cpp"
+  CHECK(place_of(std::source_location::current()) == "short.cpp");
+#line 1 "/first/abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwx"
+  CHECK(place_of(std::source_location::current()).size() == 94);
+}
