@@ -5,6 +5,7 @@
 #include <exception>
 #include <filesystem>
 #include <iostream>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/nearest_match.hpp"
@@ -58,6 +59,57 @@ int report(const CLI::App& app, const std::string& program, const std::string& m
 
 }  // namespace
 
+CommandLine::Option CommandLine::Option::check(const OptionCheck& check) const {
+  option_->check(check);
+  return *this;
+}
+
+CommandLine::Option CommandLine::Option::required() const {
+  option_->required();
+  return *this;
+}
+
+CommandLine::Option CommandLine::Option::hidden() const {
+  option_->group("");
+  return *this;
+}
+
+bool CommandLine::Option::is_given() const { return option_->count() > 0; }
+
+CommandLine::CommandLine(const std::string& description, const std::string& name)
+    : app_(std::make_unique<CLI::App>(description, name)) {
+  app_->option_defaults()->always_capture_default()->delimiter(',');
+}
+
+CommandLine::CommandLine(CommandLine&&) noexcept = default;
+CommandLine& CommandLine::operator=(CommandLine&&) noexcept = default;
+CommandLine::~CommandLine() = default;
+
+template <OptionValue T>
+CommandLine::Option CommandLine::add_option(const std::string& name, T& value, const std::string& help) {
+  return Option(*app_->add_option(name, value, help));
+}
+
+template CommandLine::Option CommandLine::add_option(const std::string&, int&, const std::string&);
+template CommandLine::Option CommandLine::add_option(const std::string&, unsigned&, const std::string&);
+template CommandLine::Option CommandLine::add_option(const std::string&, std::uint16_t&, const std::string&);
+template CommandLine::Option CommandLine::add_option(const std::string&, std::int64_t&, const std::string&);
+template CommandLine::Option CommandLine::add_option(const std::string&, std::uint64_t&, const std::string&);
+template CommandLine::Option CommandLine::add_option(const std::string&, float&, const std::string&);
+template CommandLine::Option CommandLine::add_option(const std::string&, double&, const std::string&);
+template CommandLine::Option CommandLine::add_option(const std::string&, std::string&, const std::string&);
+template CommandLine::Option CommandLine::add_option(const std::string&, std::optional<std::string>&,
+                                                     const std::string&);
+template CommandLine::Option CommandLine::add_option(const std::string&, std::filesystem::path&, const std::string&);
+template CommandLine::Option CommandLine::add_option(const std::string&, std::vector<int>&, const std::string&);
+template CommandLine::Option CommandLine::add_option(const std::string&, std::vector<std::int64_t>&,
+                                                     const std::string&);
+template CommandLine::Option CommandLine::add_option(const std::string&, std::vector<std::string>&, const std::string&);
+
+CommandLine::Option CommandLine::add_flag(const std::string& names, bool& value, const std::string& help) {
+  return Option(*app_->add_flag(names, value, help));
+}
+
 std::optional<int> parse_command_line(CLI::App& app, int argc, const char* const* argv) {
   const std::string program =
       app.get_name().empty() ? std::filesystem::path(argv[0]).filename().string() : app.get_name();
@@ -80,6 +132,10 @@ std::optional<int> parse_command_line(CLI::App& app, int argc, const char* const
 int run_main(CLI::App& app, int argc, const char* const* argv, const std::function<int()>& body) {
   if (const std::optional<int> done = parse_command_line(app, argc, argv)) return *done;
   return run_guarded(app.get_name(), body);
+}
+
+int run_main(CommandLine& line, int argc, const char* const* argv, const std::function<int()>& body) {
+  return run_main(line.app(), argc, argv, body);
 }
 
 int run_guarded(const std::string& program, const std::function<int()>& body) noexcept {

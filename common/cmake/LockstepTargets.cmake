@@ -1,6 +1,8 @@
 # lockstep_module(), lockstep_chapter(), lockstep_program(), lockstep_test(): the only ways a target is made here.
 # Their DEPENDS lists are the project's dependency list; tests/course/ rejects any #include that they do not cover.
 
+include("${CMAKE_CURRENT_LIST_DIR}/LockstepPrecompile.cmake")
+
 function(lockstep_reject_unknown caller)
   if(ARGN)
     message(FATAL_ERROR "${caller}: unknown arguments: ${ARGN}")
@@ -28,11 +30,15 @@ endfunction()
 
 # lockstep_module(net HEADERS a.hpp SOURCES a.cpp DEPENDS lockstep::base PRIVATE_DEPENDS OpenSSL::Crypto)
 # Makes lockstep::net from common/net; included as "net/a.hpp".
+# OWN_OPTIONS: the module adds options that change code, and so goes without the precompiled header.
 function(lockstep_module name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "HEADERS;SOURCES;DEPENDS;PRIVATE_DEPENDS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "OWN_OPTIONS" "" "HEADERS;SOURCES;DEPENDS;PRIVATE_DEPENDS")
   lockstep_reject_unknown("lockstep_module(${name})" ${arg_UNPARSED_ARGUMENTS})
   lockstep_add_library(lockstep_${name} lockstep::${name} "${PROJECT_SOURCE_DIR}/common"
     HEADERS ${arg_HEADERS} SOURCES ${arg_SOURCES} DEPENDS ${arg_DEPENDS} PRIVATE_DEPENDS ${arg_PRIVATE_DEPENDS})
+  if(arg_SOURCES AND NOT arg_OWN_OPTIONS)
+    lockstep_use_precompiled(lockstep_${name})
+  endif()
 endfunction()
 
 # lockstep_chapter(ring_all_reduce HEADERS ... SOURCES ... DEPENDS ... PROGRAMS ring_steps ring_all_reduce)
@@ -45,6 +51,9 @@ function(lockstep_chapter name)
   if(arg_HEADERS OR arg_SOURCES)
     lockstep_add_library(lockstep_${name} lockstep::${name} "${PROJECT_SOURCE_DIR}/chapters"
       HEADERS ${arg_HEADERS} SOURCES ${arg_SOURCES} DEPENDS ${arg_DEPENDS} PRIVATE_DEPENDS ${arg_PRIVATE_DEPENDS})
+    if(arg_SOURCES)
+      lockstep_use_precompiled(lockstep_${name})
+    endif()
     set(own lockstep::${name})
   endif()
   foreach(program IN LISTS arg_PROGRAMS)
@@ -56,11 +65,15 @@ endfunction()
 add_custom_target(programs)
 
 # lockstep_program(server SOURCES programs/server.cpp DEPENDS lockstep::net)
+# OWN_OPTIONS here and for tests: as for modules.
 function(lockstep_program name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPENDS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "OWN_OPTIONS" "" "SOURCES;DEPENDS")
   lockstep_reject_unknown("lockstep_program(${name})" ${arg_UNPARSED_ARGUMENTS})
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE lockstep::options ${arg_DEPENDS})
+  if(NOT arg_OWN_OPTIONS)
+    lockstep_use_precompiled(${name})
+  endif()
   string(FIND "${CMAKE_CURRENT_SOURCE_DIR}/" "${PROJECT_SOURCE_DIR}/tests/" place)
   if(place LESS 0)
     add_dependencies(programs ${name})
@@ -70,13 +83,16 @@ endfunction()
 # lockstep_test(net_test SOURCES socket_test.cpp DEPENDS lockstep::net LABELS net TIMEOUT 60)
 # Each Catch2 test case becomes one CTest test with a timeout (seconds, 60 unless told).
 function(lockstep_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL" "TIMEOUT" "SOURCES;DEPENDS;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL;OWN_OPTIONS" "TIMEOUT" "SOURCES;DEPENDS;LABELS")
   lockstep_reject_unknown("lockstep_test(${name})" ${arg_UNPARSED_ARGUMENTS})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 60)
   endif()
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE lockstep::options lockstep::test_support ${arg_DEPENDS})
+  if(NOT arg_OWN_OPTIONS)
+    lockstep_use_precompiled(${name})
+  endif()
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
   set(properties TIMEOUT ${arg_TIMEOUT} SKIP_RETURN_CODE 77)
   if(arg_LABELS)

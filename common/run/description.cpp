@@ -1,28 +1,17 @@
 #include "run/description.hpp"
 
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-
 #include <algorithm>
 
 #include "base/text.hpp"
 #include "data/text.hpp"
 #include "kernels/matmul.hpp"
+#include "kernels/threads.hpp"
 #include "run/optimization.hpp"
 #include "run/readable.hpp"
 #include "run/run_folder.hpp"
 
 namespace lockstep::run {
 namespace {
-
-int thread_count() {
-#ifdef _OPENMP
-  return omp_get_max_threads();
-#else
-  return 1;
-#endif
-}
 
 std::string counted(std::int64_t count, const std::string& thing) {
   return grouped(count) + " " + thing + (count == 1 ? "" : "s");
@@ -59,7 +48,7 @@ std::string describe_batch(const TrainOptions& options, const Team& team) {
 
 std::string describe_ranks(const TrainOptions& options, const Team& team) {
   return concat(team.world_size, team.backend.empty() ? "" : " (" + team.backend + ")", ", device ", options.device,
-                ", ", counted(thread_count(), "thread"), team.world_size > 1 ? " each" : "");
+                ", ", counted(kernels::thread_count(), "thread"), team.world_size > 1 ? " each" : "");
 }
 
 std::string describe_steps(const TrainOptions& options, const RunFacts& facts) {

@@ -73,6 +73,72 @@ TEST_CASE("a wrong value names the option", "[base]") {
 
 TEST_CASE("help ends with 0", "[base]") { CHECK(parse({"--help"}).exit_code == 0); }
 
+namespace {
+
+struct Options {
+  int world_size = 4;
+  double seconds = 0.5;
+  std::vector<int> counts{1, 2};
+  std::string link = "nvlink";
+  bool use_colour = false;
+  bool is_link_given = false;
+};
+
+// What a program with these options is told; the exit code where that ends it.
+Outcome read(Options& options, std::vector<const char*> arguments) {
+  lockstep::CommandLine line("A program", "race");
+  line.add_option("--world-size", options.world_size, "Ranks").check(lockstep::whole_number(1, 8));
+  line.add_option("--seconds", options.seconds, "Limit").check(lockstep::positive_number());
+  line.add_option("--counts", options.counts, "Values").check(lockstep::whole_number(0));
+  const auto link = line.add_option("--link", options.link, "Which").check(lockstep::one_of({"nvlink", "pcie"}));
+  line.add_flag("--color,!--no-color", options.use_colour, "Colours");
+  arguments.insert(arguments.begin(), "/somewhere/race");
+  const Captured errors(std::cerr);
+  const Captured output(std::cout);
+  const auto exit_code = lockstep::parse_command_line(line.app(), static_cast<int>(arguments.size()), arguments.data());
+  options.is_link_given = link.is_given();
+  return {exit_code, errors.text() + output.text()};
+}
+
+}  // namespace
+
+TEST_CASE("options reach the program's variables, and those left out keep theirs", "[base]") {
+  Options options;
+  CHECK(read(options, {"--world-size", "8", "--counts", "3,4,5", "--color", "--link=pcie"}).exit_code == std::nullopt);
+  CHECK(options.world_size == 8);
+  CHECK(options.seconds == 0.5);
+  CHECK(options.counts == std::vector<int>{3, 4, 5});
+  CHECK(options.use_colour);
+  CHECK(options.is_link_given);
+  CHECK(read(options, {"--counts", "6", "7", "--no-color"}).exit_code == std::nullopt);
+  CHECK(options.counts == std::vector<int>{6, 7});
+  CHECK_FALSE(options.use_colour);
+  CHECK_FALSE(options.is_link_given);
+}
+
+TEST_CASE("a value that fails its check is refused with what would be right", "[base]") {
+  Options options;
+  const auto refused = [&](std::vector<const char*> arguments, const std::string& answer) {
+    const Outcome outcome = read(options, std::move(arguments));
+    CHECK(outcome.exit_code == 2);
+    CHECK_THAT(outcome.errors, ContainsSubstring(answer));
+  };
+  refused({"--world-size", "9"}, "--world-size: '9' is not a whole number from 1 to 8");
+  refused({"--world-size", "2.5"}, "'2.5' is not a whole number from 1 to 8");
+  refused({"--counts", "3,-1"}, "--counts: '-1' is not a whole number of at least 0");
+  refused({"--seconds", "0"}, "--seconds: '0' is not a number greater than 0");
+  refused({"--seconds", "nan"}, "--seconds: 'nan' is not a number greater than 0");
+  refused({"--link", "nvlnk"}, "there is no 'nvlnk'; did you mean nvlink? (nvlink, pcie)");
+}
+
+TEST_CASE("help shows the defaults", "[base]") {
+  Options options;
+  const Outcome outcome = read(options, {"--help"});
+  CHECK(outcome.exit_code == 0);
+  CHECK_THAT(outcome.errors, ContainsSubstring("--world-size INT=4"));
+  CHECK_THAT(outcome.errors, ContainsSubstring("--counts INT=[1,2]"));
+}
+
 TEST_CASE("an exception becomes one line and status 1; otherwise the body's result is the program's", "[base]") {
   CLI::App app("A program");
   const char* const argv[] = {"/somewhere/server", "--help"};

@@ -3,7 +3,6 @@
 // the device between two events, and of the host while it issues. No figure of a link: one rank sends nothing.
 #include <nccl.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <functional>
@@ -107,7 +106,7 @@ int run(const std::string& json_file) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Measures what the process group adds to NCCL, on one GPU");
+  CommandLine app("Measures what the process group adds to NCCL, on one GPU");
   std::string json_file;
   app.add_option("--json", json_file, "Where to write the figures");
   return run_main(app, argc, argv, [&] { return run(json_file); });

@@ -1,6 +1,5 @@
 // link_budget: what adding up the gradients of all GPUs costs: by the back of the envelope, by the bytes that a ring
 // really sends, and by star, mesh, ring and tree.
-#include <CLI/CLI.hpp>
 #include <iostream>
 #include <string>
 
@@ -76,12 +75,11 @@ void print_algorithms(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Prints what an all-reduce costs on common links; the default is the gradient of a ResNet-50");
-  app.option_defaults()->always_capture_default();
+  CommandLine app("Prints what an all-reduce costs on common links; the default is the gradient of a ResNet-50");
   Options options;
-  app.add_option("--megabytes", options.megabytes, "Of the buffer on each GPU")->check(CLI::PositiveNumber);
-  app.add_option("--gpus", options.gpus, "GPUs")->check(CLI::Range(1, 1'000'000));
-  app.add_option("--step-ms", options.step_ms, "Computing of one step")->check(CLI::PositiveNumber);
+  app.add_option("--megabytes", options.megabytes, "Of the buffer on each GPU").check(positive_number());
+  app.add_option("--gpus", options.gpus, "GPUs").check(whole_number(1, 1'000'000));
+  app.add_option("--step-ms", options.step_ms, "Computing of one step").check(positive_number());
   app.add_option("--link", options.link, "For the last table; the second lists them");
   return run_main(app, argc, argv, [&] {
     std::cout << options.megabytes << " MB to add up in each step of " << options.step_ms

@@ -3,7 +3,6 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -161,12 +160,11 @@ int run(int world_size, double megabytes, double timeout_s) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Measures this machine's links, fits alpha and beta, and predicts a ring all-reduce");
-  app.option_defaults()->always_capture_default();
+  CommandLine app("Measures this machine's links, fits alpha and beta, and predicts a ring all-reduce");
   int world_size = 4;
   double megabytes = 100, timeout_s = 30;
-  app.add_option("--world-size", world_size, "Ranks of the ring")->check(CLI::Range(1, 4096));
-  app.add_option("--megabytes", megabytes, "Of the buffer on each rank")->check(CLI::PositiveNumber);
-  app.add_option("--timeout", timeout_s, "Seconds for all measurements")->check(CLI::PositiveNumber);
+  app.add_option("--world-size", world_size, "Ranks of the ring").check(whole_number(1, 4096));
+  app.add_option("--megabytes", megabytes, "Of the buffer on each rank").check(positive_number());
+  app.add_option("--timeout", timeout_s, "Seconds for all measurements").check(positive_number());
   return lockstep::run_main(app, argc, argv, [&] { return run(world_size, megabytes, timeout_s); });
 }

@@ -1,6 +1,5 @@
 // memory_budget: what training a model keeps in a GPU's memory, what more GPUs change about that, and which GPUs it
 // fits.
-#include <CLI/CLI.hpp>
 #include <iostream>
 #include <string>
 #include <vector>
@@ -84,20 +83,20 @@ void print_fit(const Model& model, const Training& training) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Prints what training a model keeps in GPU memory; the defaults have the shape of a 7B model");
-  app.option_defaults()->always_capture_default();
+  CommandLine app("Prints what training a model keeps in GPU memory; the defaults have the shape of a 7B model");
   Model model;
   Training training;
   std::string precision = "fp32", optimizer = "adam", recompute = "nothing";
-  app.add_option("--parameters", model.parameters, "Weights")->check(CLI::PositiveNumber);
-  app.add_option("--layers", model.layers, "Transformer layers")->check(CLI::Range(1, 10'000));
-  app.add_option("--hidden", model.hidden, "Channels")->check(CLI::Range(1, 1'000'000));
-  app.add_option("--heads", model.heads, "Attention heads")->check(CLI::Range(1, 10'000));
-  app.add_option("--sequence", model.sequence, "Positions per sample")->check(CLI::Range(1, 100'000'000));
-  app.add_option("--micro-batch", training.micro_batch, "Samples at once on each GPU")->check(CLI::Range(1, 1'000'000));
-  app.add_option("--precision", precision, "Of the second and third table")->check(CLI::IsMember(precisions()));
-  app.add_option("--optimizer", optimizer, "What is kept per weight")->check(CLI::IsMember(optimizers()));
-  app.add_option("--recompute", recompute, "Activations computed again")->check(CLI::IsMember(recomputes()));
+  app.add_option("--parameters", model.parameters, "Weights").check(positive_number());
+  app.add_option("--layers", model.layers, "Transformer layers").check(whole_number(1, 10'000));
+  app.add_option("--hidden", model.hidden, "Channels").check(whole_number(1, 1'000'000));
+  app.add_option("--heads", model.heads, "Attention heads").check(whole_number(1, 10'000));
+  app.add_option("--sequence", model.sequence, "Positions per sample").check(whole_number(1, 100'000'000));
+  app.add_option("--micro-batch", training.micro_batch, "Samples at once on each GPU")
+      .check(whole_number(1, 1'000'000));
+  app.add_option("--precision", precision, "Of the second and third table").check(one_of(precisions()));
+  app.add_option("--optimizer", optimizer, "What is kept per weight").check(one_of(optimizers()));
+  app.add_option("--recompute", recompute, "Activations computed again").check(one_of(recomputes()));
   return run_main(app, argc, argv, [&] {
     training.precision = precisions().at(precision);
     training.optimizer = optimizers().at(optimizer);

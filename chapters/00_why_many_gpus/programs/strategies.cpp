@@ -4,7 +4,6 @@
 
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <iostream>
 #include <string>
 
@@ -92,19 +91,18 @@ void print_loads(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Draws the four ways to split training among ranks; the default model has the shape of a 7B model");
-  app.option_defaults()->always_capture_default();
+  CommandLine app("Draws the four ways to split training among ranks; the default model has the shape of a 7B model");
   Options options;
   std::string precision = "fp32", optimizer = "adam";
-  app.add_option("--world-size", options.world_size, "Ranks")->check(CLI::Range(1, 64));
-  app.add_option("--micro-batches", options.micro_batches, "Parts of the batch")->check(CLI::Range(1, 1024));
-  app.add_option("--parameters", options.model.parameters, "Weights")->check(CLI::PositiveNumber);
-  app.add_option("--layers", options.model.layers, "Transformer layers")->check(CLI::Range(1, 10'000));
-  app.add_option("--hidden", options.model.hidden, "Channels")->check(CLI::Range(1, 1'000'000));
-  app.add_option("--heads", options.model.heads, "Attention heads")->check(CLI::Range(1, 10'000));
-  app.add_option("--sequence", options.model.sequence, "Positions per sample")->check(CLI::Range(1, 100'000'000));
-  app.add_option("--precision", precision, "Of weights and activations")->check(CLI::IsMember(precisions()));
-  app.add_option("--optimizer", optimizer, "What is kept per weight")->check(CLI::IsMember(optimizers()));
+  app.add_option("--world-size", options.world_size, "Ranks").check(whole_number(1, 64));
+  app.add_option("--micro-batches", options.micro_batches, "Parts of the batch").check(whole_number(1, 1024));
+  app.add_option("--parameters", options.model.parameters, "Weights").check(positive_number());
+  app.add_option("--layers", options.model.layers, "Transformer layers").check(whole_number(1, 10'000));
+  app.add_option("--hidden", options.model.hidden, "Channels").check(whole_number(1, 1'000'000));
+  app.add_option("--heads", options.model.heads, "Attention heads").check(whole_number(1, 10'000));
+  app.add_option("--sequence", options.model.sequence, "Positions per sample").check(whole_number(1, 100'000'000));
+  app.add_option("--precision", precision, "Of weights and activations").check(one_of(precisions()));
+  app.add_option("--optimizer", optimizer, "What is kept per weight").check(one_of(optimizers()));
   app.add_flag("--color,!--no-color", options.use_colour, "Colours; default: on a terminal, unless NO_COLOR is set");
   return run_main(app, argc, argv, [&] {
     options.training.precision = precisions().at(precision);

@@ -1,6 +1,5 @@
 // time_budget: how long a training takes on more and more GPUs, and what they cost in GPU-hours. With --hours it
 // starts from a job whose time on one GPU is known; without, from parameters and tokens.
-#include <CLI/CLI.hpp>
 #include <iostream>
 #include <string>
 #include <vector>
@@ -35,24 +34,23 @@ void print_table(double hours_alone, double efficiency, const std::vector<int>& 
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Prints how long a training takes on one GPU and on many");
-  app.option_defaults()->always_capture_default();
+  CommandLine app("Prints how long a training takes on one GPU and on many");
   Workload work;
   double hours = 0, peak_tflops = work.peak_flops / 1e12;
   bool computes_forward_twice = false;
   std::vector<int> gpus;
-  const CLI::Option* hours_option =
+  const CommandLine::Option hours_option =
       app.add_option("--hours", hours, "The job's hours on one GPU, in place of parameters and tokens")
-          ->check(CLI::PositiveNumber);
-  app.add_option("--parameters", work.parameters, "Weights, N")->check(CLI::PositiveNumber);
-  app.add_option("--tokens", work.tokens, "Positions seen in training, D")->check(CLI::PositiveNumber);
-  app.add_option("--tflops", peak_tflops, "Of one GPU by its data sheet; 312: A100, bf16")->check(CLI::PositiveNumber);
-  app.add_option("--utilisation", work.utilisation, "Share of that which is reached")->check(CLI::Range(0.001, 1.0));
-  app.add_option("--efficiency", work.efficiency, "What a GPU is worth among others")->check(CLI::Range(0.001, 1.0));
-  app.add_option("--gpus", gpus, "How many; several numbers make several lines")->check(CLI::Range(1, 10'000'000));
+          .check(positive_number());
+  app.add_option("--parameters", work.parameters, "Weights, N").check(positive_number());
+  app.add_option("--tokens", work.tokens, "Positions seen in training, D").check(positive_number());
+  app.add_option("--tflops", peak_tflops, "Of one GPU by its data sheet; 312: A100, bf16").check(positive_number());
+  app.add_option("--utilisation", work.utilisation, "Share of that which is reached").check(real_number(0.001, 1));
+  app.add_option("--efficiency", work.efficiency, "What a GPU is worth among others").check(real_number(0.001, 1));
+  app.add_option("--gpus", gpus, "How many; several numbers make several lines").check(whole_number(1, 10'000'000));
   app.add_flag("--recompute", computes_forward_twice, "The forward pass is computed twice (8 N D)");
   return run_main(app, argc, argv, [&] {
-    if (hours_option->count() > 0) {
+    if (hours_option.is_given()) {
       if (gpus.empty()) gpus = {1, 4, 8};
       std::cout << "a job of " << hours << " hours on one GPU, each further GPU worth " << work.efficiency
                 << " of it\n";

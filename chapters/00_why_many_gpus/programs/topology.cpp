@@ -1,6 +1,5 @@
 // topology: reads the matrix of `nvidia-smi topo -m` (from a file, standard input, or by running it), says what lies
 // between which GPUs, which GPUs and network cards are near one another, and in which order a ring should pass them.
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <iostream>
 #include <iterator>
@@ -163,7 +162,7 @@ void print_ring(const Topology& topology) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Explains the matrix of `nvidia-smi topo -m` and proposes the order of a ring");
+  CommandLine app("Explains the matrix of `nvidia-smi topo -m` and proposes the order of a ring");
   std::string file;
   app.add_option("file", file, "What it has printed; - for standard input; without it nvidia-smi is run");
   return run_main(app, argc, argv, [&] {

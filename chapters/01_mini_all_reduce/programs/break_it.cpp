@@ -1,6 +1,5 @@
 // break_it <attack>: plays one attack on a server of this chapter and says whether it held, and which layer of the
 // project answers it. Starts the server, plays all its clients, and leaves nothing running.
-#include <CLI/CLI.hpp>
 #include <iostream>
 #include <string>
 
@@ -33,13 +32,12 @@ int run(const std::string& name, const std::string& server) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Attacks naive_server, or the server that holds");
+  CommandLine app("Attacks naive_server, or the server that holds");
   std::string attack, server = "naive";
   bool shall_list = false;
   app.add_option("attack", attack, "Which; --list shows all");
   app.add_option("--server", server, "Who is attacked")
-      ->check(CLI::IsMember({"naive", "checked"}))
-      ->capture_default_str();
+      .check(one_of({"naive", "checked"}));
   app.add_flag("--list", shall_list, "Shows the attacks");
   return run_main(app, argc, argv, [&] {
     if (shall_list) return list();

@@ -1,26 +1,21 @@
 // server: sums what four clients send, like naive_server, and holds where that one breaks.
-#include <CLI/CLI.hpp>
 #include <iostream>
 
 #include "01_mini_all_reduce/mini_all_reduce.hpp"
 #include "base/command_line.hpp"
 
 int main(int argc, char** argv) {
-  CLI::App app("Sums [1, 2, 3] x (rank + 1) over all clients, once, and sends the sum to each of them");
+  lockstep::CommandLine app("Sums [1, 2, 3] x (rank + 1) over all clients, once, and sends the sum to each of them");
   lockstep::star::MiniOptions options;
   double timeout_seconds = 60;
   app.add_option("--port", options.address.port, "Port on 127.0.0.1; 0 for a free one")
-      ->check(CLI::Range(0, 65535))
-      ->capture_default_str();
+      .check(lockstep::whole_number(0, 65535));
   app.add_option("--world-size", options.world_size, "Clients to wait for")
-      ->check(CLI::Range(1, 64))
-      ->capture_default_str();
+      .check(lockstep::whole_number(1, 64));
   app.add_option("--count", options.count, "Values from each client")
-      ->check(CLI::Range(1, 262144))
-      ->capture_default_str();
+      .check(lockstep::whole_number(1, 262144));
   app.add_option("--timeout", timeout_seconds, "Seconds for the whole sum")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+      .check(lockstep::positive_number());
   return lockstep::run_main(app, argc, argv, [&] {
     options.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(timeout_seconds * 1000));
     lockstep::star::MiniServer(options, std::cout).run();

@@ -1,7 +1,6 @@
 // DERIVES FROM chapters/01_mini_all_reduce/programs/train_linear_single.cpp new<=23 changed<=2
 // Fits a linear layer, 10 inputs to 2 outputs, to synthetic data. Prints the
 // loss of every step with all its digits: two runs can be compared exactly.
-#include <CLI/CLI.hpp>
 #include <cstdio>
 
 #include "01_mini_all_reduce/star_process_group.hpp"  // NEW
@@ -101,13 +100,12 @@ void train(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Fits a linear layer to synthetic data");
-  app.option_defaults()->always_capture_default();
+  CommandLine app("Fits a linear layer to synthetic data");
   Options options;
-  const CLI::Validator positive = CLI::PositiveNumber;
-  app.add_option("--steps", options.steps, "Updates")->check(positive);
+  const OptionCheck positive = positive_number();
+  app.add_option("--steps", options.steps, "Updates").check(positive);
   app.add_option("--batch-size", options.batch_size, "Samples per update")
-      ->check(positive);
+      .check(positive);
   app.add_option("--learning-rate", options.learning_rate, "Of plain SGD");
   app.add_option("--seed", options.seed, "Of data and initial weights");
   return run_main(app, argc, argv, [&] {

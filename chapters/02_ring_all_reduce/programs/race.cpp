@@ -1,7 +1,6 @@
 // race: star, mesh and ring all-reduce beside each other, over TCP, as ranks grow. For each: the time, the bytes that
 // the busiest rank sends (counted), and what t = alpha + bytes / beta predicts, with alpha and beta measured between
 // two of the ranks in the same run.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <functional>
 #include <iostream>
@@ -220,13 +219,12 @@ int run_rank(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Races star, mesh and ring all-reduce, and predicts how it ends");
-  app.option_defaults()->always_capture_default()->delimiter(',');
+  CommandLine app("Races star, mesh and ring all-reduce, and predicts how it ends");
   Options options;
-  app.add_option("--world-sizes", options.world_sizes, "Ranks, at most 8")->check(CLI::Range(1, 8));
-  app.add_option("--bytes", options.bytes, "Of the buffer on each rank")->check(CLI::Range(4, 1 << 28));
-  app.add_option("--repeat", options.repeat, "Times that count")->check(CLI::Range(1, 1000));
-  app.add_option("--alpha-us", options.alpha_us, "Latency to predict with")->check(CLI::NonNegativeNumber);
+  app.add_option("--world-sizes", options.world_sizes, "Ranks, at most 8").check(whole_number(1, 8));
+  app.add_option("--bytes", options.bytes, "Of the buffer on each rank").check(whole_number(4, 1 << 28));
+  app.add_option("--repeat", options.repeat, "Times that count").check(whole_number(1, 1000));
+  app.add_option("--alpha-us", options.alpha_us, "Latency to predict with").check(real_number(0));
   app.add_option("--beta-gb-s", options.beta_gb_s, "Bandwidth to predict with; 0: measure both");
   app.add_flag("--predict", options.shall_only_predict, "Only say where ring and star cross, for --beta-gb-s");
   return run_main(app, argc, argv, [&] {

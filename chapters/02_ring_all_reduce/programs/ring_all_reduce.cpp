@@ -1,7 +1,6 @@
 // DERIVES FROM chapters/01_mini_all_reduce/programs/star_all_reduce.cpp new<=0 changed<=2
 // All ranks of an all-reduce from one command. Rank r contributes 1, 2, 3, ...
 // times r + 1; every rank prints what it received and how much it sent.
-#include <CLI/CLI.hpp>
 #include <iostream>
 
 #include "02_ring_all_reduce/ring_process_group.hpp"  // CHANGED
@@ -41,12 +40,11 @@ int run_rank(std::int64_t count) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Runs an all-reduce with all its ranks on this machine");
-  app.option_defaults()->always_capture_default();
+  CommandLine app("Runs an all-reduce with all its ranks on this machine");
   int world_size = 4;
   std::int64_t count = 3;
-  app.add_option("--world-size", world_size, "Ranks")->check(CLI::Range(1, 64));
-  app.add_option("--count", count, "Values")->check(CLI::NonNegativeNumber);
+  app.add_option("--world-size", world_size, "Ranks").check(whole_number(1, 64));
+  app.add_option("--count", count, "Values").check(whole_number(0));
   return run_main(app, argc, argv, [&] {
     return launch::spawn([&] { return run_rank(count); }, world_size);
   });

@@ -3,7 +3,6 @@
 // table is read off real sums, not off what the algorithm is supposed to do.
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -144,10 +143,10 @@ void run(int world_size, bool use_colour, bool shall_pause) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Prints the ring all-reduce step by step");
+  lockstep::CommandLine app("Prints the ring all-reduce step by step");
   int world_size = 4;
   bool use_colour = lockstep::wants_colours(STDOUT_FILENO), shall_pause = false;
-  app.add_option("--world-size", world_size, "Number of ranks, 1 to 8")->check(CLI::Range(1, 8))->capture_default_str();
+  app.add_option("--world-size", world_size, "Number of ranks, 1 to 8").check(lockstep::whole_number(1, 8));
   app.add_flag("--color,!--no-color", use_colour, "Colours; default: on a terminal");
   app.add_flag("--pause", shall_pause, "Waits for Enter before each step");
   return lockstep::run_main(app, argc, argv, [&] {

@@ -1,7 +1,6 @@
 // send_first: a ring in which every rank sends its chunk first and receives after, on blocking sockets. With a chunk
 // that fits into the kernel's buffers that works; with a larger one all ranks wait for each other, for ever, if there
 // were no deadline. Each rank is a thread; the ring of this chapter does not do this.
-#include <CLI/CLI.hpp>
 #include <iostream>
 #include <string>
 #include <thread>
@@ -68,14 +67,13 @@ int run(int world_size, std::size_t bytes, const Deadline& deadline) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("A ring in which everybody sends first, and what becomes of it");
-  app.option_defaults()->always_capture_default();
+  CommandLine app("A ring in which everybody sends first, and what becomes of it");
   int world_size = 3;
   std::size_t bytes = 1000;
   double timeout_s = 1;
-  app.add_option("--world-size", world_size, "Ranks")->check(CLI::Range(2, 64));
-  app.add_option("--bytes", bytes, "Of a chunk")->check(CLI::Range(1, 1 << 28));
-  app.add_option("--timeout", timeout_s, "Seconds until the ranks give up")->check(CLI::PositiveNumber);
+  app.add_option("--world-size", world_size, "Ranks").check(whole_number(2, 64));
+  app.add_option("--bytes", bytes, "Of a chunk").check(whole_number(1, 1 << 28));
+  app.add_option("--timeout", timeout_s, "Seconds until the ranks give up").check(positive_number());
   return run_main(app, argc, argv, [&] {
     return run(world_size, bytes, Deadline::after(std::chrono::milliseconds(static_cast<int>(timeout_s * 1000))));
   });

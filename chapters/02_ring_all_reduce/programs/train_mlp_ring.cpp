@@ -1,7 +1,6 @@
 // DERIVES FROM chapters/02_ring_all_reduce/programs/train_mlp_single.cpp new<=27 changed<=3
 // Trains a 784-256-10 perceptron on synthetic pictures of ten classes. Prints
 // the loss of every step with all its digits: two runs can be compared exactly.
-#include <CLI/CLI.hpp>
 #include <cstdio>
 
 #include "02_ring_all_reduce/ring_process_group.hpp"  // NEW
@@ -111,13 +110,12 @@ void train(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Trains a perceptron on synthetic pictures");
-  app.option_defaults()->always_capture_default();
+  CommandLine app("Trains a perceptron on synthetic pictures");
   Options options;
-  const CLI::Validator positive = CLI::PositiveNumber;
-  app.add_option("--steps", options.steps, "Updates")->check(positive);
+  const OptionCheck positive = positive_number();
+  app.add_option("--steps", options.steps, "Updates").check(positive);
   app.add_option("--batch-size", options.batch_size, "Samples per update")
-      ->check(positive);
+      .check(positive);
   app.add_option("--learning-rate", options.learning_rate, "Of Adam");
   app.add_option("--seed", options.seed, "Of data and initial weights");
   app.add_option("--device", options.device, "cpu, emulated or cuda");

@@ -1,6 +1,5 @@
 // Trains a 784-256-10 perceptron on synthetic pictures of ten classes. Prints
 // the loss of every step with all its digits: two runs can be compared exactly.
-#include <CLI/CLI.hpp>
 #include <cstdio>
 
 #include "autograd/functions.hpp"
@@ -84,13 +83,12 @@ void train(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Trains a perceptron on synthetic pictures");
-  app.option_defaults()->always_capture_default();
+  CommandLine app("Trains a perceptron on synthetic pictures");
   Options options;
-  const CLI::Validator positive = CLI::PositiveNumber;
-  app.add_option("--steps", options.steps, "Updates")->check(positive);
+  const OptionCheck positive = positive_number();
+  app.add_option("--steps", options.steps, "Updates").check(positive);
   app.add_option("--batch-size", options.batch_size, "Samples per update")
-      ->check(positive);
+      .check(positive);
   app.add_option("--learning-rate", options.learning_rate, "Of Adam");
   app.add_option("--seed", options.seed, "Of data and initial weights");
   app.add_option("--device", options.device, "cpu, emulated or cuda");

@@ -1,6 +1,5 @@
 // bus_bandwidth: collectives of all backends side by side, by nccl-tests' definitions: algbw is bytes over time, busbw
 // what the links would have to carry. Every element of every result is checked.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <functional>
 #include <iostream>
@@ -148,28 +147,27 @@ int run(const Options& options, const std::string& command) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Measures collectives of all backends side by side, and checks every element of their results");
-  app.option_defaults()->always_capture_default()->delimiter(',');
+  CommandLine app("Measures collectives of all backends side by side, and checks every element of their results");
   Options options;
   std::vector<std::string> collectives;
   for (const Collective collective : kMeasured) collectives.emplace_back(name_of(collective));
-  const CLI::Validator positive = CLI::PositiveNumber;
+  const OptionCheck positive = positive_number();
   app.add_option("--backends", options.backends, "Those who take part")
-      ->check(CLI::IsMember(bandwidth::contender_names()));
-  app.add_option("--collectives", options.collectives, "What they do")->check(CLI::IsMember(collectives));
-  app.add_option("--min-bytes", options.min_bytes, "The smallest buffer")->check(positive);
-  app.add_option("--max-bytes", options.max_bytes, "The largest")->check(positive);
-  app.add_option("--factor", options.factor, "From one to the next")->check(CLI::Range(2, 1 << 20));
-  app.add_option("--world-size", options.world_size, "Ranks")->check(CLI::Range(1, 64));
-  app.add_option("--repeat", options.repeat, "Times that count")->check(CLI::Range(1, 10'000));
-  app.add_option("--warmup", options.warmup, "Times before")->check(CLI::Range(0, 10'000));
-  app.add_option("--dtype", options.dtype, "Of the elements")->check(CLI::IsMember(kDtypes));
-  app.add_option("--op", options.op, "Of reductions")->check(CLI::IsMember(kOps));
+      .check(one_of(bandwidth::contender_names()));
+  app.add_option("--collectives", options.collectives, "What they do").check(one_of(collectives));
+  app.add_option("--min-bytes", options.min_bytes, "The smallest buffer").check(positive);
+  app.add_option("--max-bytes", options.max_bytes, "The largest").check(positive);
+  app.add_option("--factor", options.factor, "From one to the next").check(whole_number(2, 1 << 20));
+  app.add_option("--world-size", options.world_size, "Ranks").check(whole_number(1, 64));
+  app.add_option("--repeat", options.repeat, "Times that count").check(whole_number(1, 10'000));
+  app.add_option("--warmup", options.warmup, "Times before").check(whole_number(0, 10'000));
+  app.add_option("--dtype", options.dtype, "Of the elements").check(one_of(kDtypes));
+  app.add_option("--op", options.op, "Of reductions").check(one_of(kOps));
   app.add_option("--device", options.device, "Where nccl's buffers lie: cpu, cuda or emulated");
   app.add_flag("--share-gpu", options.share_gpu, "nccl: several ranks may have one GPU");
   app.add_option("--spoil", options.spoil, "Changes a result of this rank: shows that the check fails");
   app.add_option("--json", options.json, "File for what was measured, with machine and date");
-  app.add_option("--results", options.results)->group("");  // between this program and its ranks
+  app.add_option("--results", options.results).hidden();  // between this program and its ranks
   std::string command = "bus_bandwidth";
   for (int i = 1; i < argc; ++i) command += concat(" ", argv[i]);
   return run_main(app, argc, argv, [&] { return run(options, command); });

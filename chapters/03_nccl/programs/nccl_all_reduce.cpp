@@ -1,7 +1,6 @@
 // nccl_all_reduce: all ranks of an all-reduce on GPUs from one command. Rank r contributes 1, 2, 3, ... times r + 1, in
 // the memory of its device, and prints what it received. The host waits for nothing before the last copy: kernels,
 // copies and the collective are ordered by streams.
-#include <CLI/CLI.hpp>
 #include <iostream>
 
 #include "03_nccl/choose_backend.hpp"
@@ -56,11 +55,10 @@ int run_rank(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Runs an all-reduce on the GPUs of this machine, or on emulated ones");
-  app.option_defaults()->always_capture_default();
+  CommandLine app("Runs an all-reduce on the GPUs of this machine, or on emulated ones");
   Options options;
-  app.add_option("--world-size", options.world_size, "Ranks")->check(CLI::Range(1, 64));
-  app.add_option("--count", options.count, "Values")->check(CLI::NonNegativeNumber);
+  app.add_option("--world-size", options.world_size, "Ranks").check(whole_number(1, 64));
+  app.add_option("--count", options.count, "Values").check(whole_number(0));
   app.add_option("--device", options.device, "cuda or emulated, as the build has it");
   app.add_flag("--share-gpu", options.share_gpu, "Several ranks may have one GPU: right, but slow");
   return lockstep::run_main(app, argc, argv, [&] {

@@ -2,7 +2,6 @@
 // its accesses to memory are counted, on the emulator.
 #include <cuda_runtime.h>
 
-#include <CLI/CLI.hpp>
 #include <iostream>
 #include <string>
 #include <vector>
@@ -175,15 +174,14 @@ int climb(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Climbs the ladder of a kernel, from naive to fast; without a name it lists the ladders");
-  app.option_defaults()->always_capture_default();
+  CommandLine app("Climbs the ladder of a kernel, from naive to fast; without a name it lists the ladders");
   Options options;
   app.add_option("kernel", options.kernel, "Its ladder");
   app.add_option("--sizes", options.sizes, "In place of the usual ones, such as 4096,1024")
-      ->delimiter(',')
-      ->check(CLI::PositiveNumber);
+
+      .check(positive_number());
   app.add_option("--repetitions", options.repetitions, "Of which the median is taken, on a GPU")
-      ->check(CLI::PositiveNumber);
+      .check(positive_number());
   return run_main(app, argc, argv, [&] {
     if (!options.kernel.empty()) return climb(options);
     list_ladders();

@@ -1,5 +1,4 @@
 // Lets a trained model write: `generate runs/2026-11-20-tiny-1 --prompt "The "`.
-#include <CLI/CLI.hpp>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -37,21 +36,18 @@ int generate(const std::string& folder, const std::optional<std::string>& prompt
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Continues a text with a model that train_gpt_single or train_gpt_ddp has trained.");
+  CommandLine app("Continues a text with a model that train_gpt_single or train_gpt_ddp has trained.");
   std::string folder;
   std::optional<std::string> prompt;
   gpt::SampleOptions options;
   app.add_option("folder", folder, "A run folder or a checkpoint (the latest run in runs/ if left out)");
   app.add_option("--prompt", prompt, "How the text begins (as the run's own sample if left out)");
   app.add_option("--tokens", options.token_count, "How many tokens to write")
-      ->check(run::whole_number(1))
-      ->capture_default_str();
+      .check(whole_number(1));
   app.add_option("--temperature", options.temperature, "0 always takes the likeliest token, 1 draws as predicted")
-      ->check(run::real_number(0))
-      ->capture_default_str();
+      .check(real_number(0));
   app.add_option("--top-k", options.top_k, "Draw only from the k likeliest tokens; 0 allows all")
-      ->check(run::whole_number(0, 1'000'000))
-      ->capture_default_str();
-  app.add_option("--seed", options.seed, "Seed of the draws")->check(run::whole_number(0))->capture_default_str();
+      .check(whole_number(0, 1'000'000));
+  app.add_option("--seed", options.seed, "Seed of the draws").check(whole_number(0));
   return run_main(app, argc, argv, [&] { return generate(folder, prompt, options); });
 }

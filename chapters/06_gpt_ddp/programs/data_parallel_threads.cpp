@@ -1,7 +1,6 @@
 // data_parallel_threads: data parallelism as torch.nn.DataParallel does it (one process, a thread per replica, device 0
 // in the middle) beside DistributedDataParallel (a process per replica, nobody in the middle), on the same batches. For
 // each: the bytes that the busiest replica sends per step (counted), the time of a step, and the loss at the end.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
 #include <barrier>
@@ -205,12 +204,11 @@ int run_rank(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Trains with a thread per replica, then with a process per replica");
-  app.option_defaults()->always_capture_default();
+  CommandLine app("Trains with a thread per replica, then with a process per replica");
   Options options;
-  app.add_option("--model", options.model, "Configuration")->check(CLI::IsMember(nn::GptConfig::names()));
-  app.add_option("--nproc", options.world_size, "Replicas")->check(CLI::Range(1, 16));
-  app.add_option("--steps", options.steps, "That count")->check(CLI::Range(1, 10000));
+  app.add_option("--model", options.model, "Configuration").check(one_of(nn::GptConfig::names()));
+  app.add_option("--nproc", options.world_size, "Replicas").check(whole_number(1, 16));
+  app.add_option("--steps", options.steps, "That count").check(whole_number(1, 10000));
   app.add_option("--batch-size", options.batch_size, "Samples per step over all replicas; 0: the model's");
   return run_main(app, argc, argv, [&] {
     if (options.batch_size == 0) options.batch_size = nn::GptConfig::named(options.model).batch_size;

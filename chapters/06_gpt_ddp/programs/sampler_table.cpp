@@ -1,6 +1,5 @@
 // sampler_table: who sees which sample in which epoch, with set_epoch and without. Asks a real DistributedSampler of
 // each rank, so the table is what a training would be dealt; no rank is started.
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <iostream>
 #include <set>
@@ -107,12 +106,11 @@ int run(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Prints which rank sees which sample in which epoch");
-  app.option_defaults()->always_capture_default();
+  CommandLine app("Prints which rank sees which sample in which epoch");
   Options options;
-  app.add_option("--samples", options.samples, "In the dataset")->check(CLI::Range(1, 1000));
-  app.add_option("--world-size", options.world_size, "Ranks")->check(CLI::Range(1, 64));
-  app.add_option("--epochs", options.epochs, "Passes over the data")->check(CLI::Range(1, 20));
+  app.add_option("--samples", options.samples, "In the dataset").check(whole_number(1, 1000));
+  app.add_option("--world-size", options.world_size, "Ranks").check(whole_number(1, 64));
+  app.add_option("--epochs", options.epochs, "Passes over the data").check(whole_number(1, 20));
   app.add_option("--seed", options.seed, "Of the order");
   app.add_flag("--no-shuffle", options.is_unshuffled, "Deal in the dataset's own order");
   app.add_flag("--drop-last", options.shall_drop, "Leave out what does not deal out evenly, in place of repeating");

@@ -1,6 +1,5 @@
 // cuda_to_host INPUT OUTPUT [--depfile FILE] [--name NAME]: the C++ that a host compiler makes of a CUDA source, for
 // the build. Learners use `lockstep emulate`, which does this and compiles and runs the result.
-#include <CLI/CLI.hpp>
 #include <iostream>
 
 #include "base/command_line.hpp"
@@ -11,13 +10,13 @@
 int main(int argc, char** argv) {
   using namespace lockstep;
   std::string input, output, depfile, name;
-  CLI::App app("Translates CUDA's own syntax (kernel<<<...>>>(...), extern __shared__) to C++ for the emulator",
-               "cuda_to_host");
-  app.add_option("input", input, "A CUDA source")->required();
-  app.add_option("output", output, "The C++ to write")->required();
+  CommandLine app("Translates CUDA's own syntax (kernel<<<...>>>(...), extern __shared__) to C++ for the emulator",
+                  "cuda_to_host");
+  app.add_option("input", input, "A CUDA source").required();
+  app.add_option("output", output, "The C++ to write").required();
   app.add_option("--depfile", depfile, "Write which files the output depends on, as a Makefile rule");
   app.add_option("--name", name, "How messages name the input; its path if left out");
-  if (const auto done = parse_command_line(app, argc, argv)) return *done;
+  if (const auto done = parse_command_line(app.app(), argc, argv)) return *done;
   try {
     const auto tree = translate::translate_tree(input, output, name.empty() ? input : name);
     if (!depfile.empty()) write_file(depfile, translate::dependency_rule(output, tree.inputs));

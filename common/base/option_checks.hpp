@@ -1,0 +1,36 @@
+#pragma once
+/// @file
+/// Checks for the values of options, whose messages say what would be right.
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace lockstep {
+
+/// Looks at a value as it was typed. @return  What is wrong with it; empty: nothing.
+using OptionCheck = std::function<std::string(const std::string&)>;
+
+/// A whole number in [minimum, maximum].
+[[nodiscard]] OptionCheck whole_number(std::int64_t minimum, std::int64_t maximum = INT64_MAX);
+
+/// A finite number in [minimum, maximum].
+[[nodiscard]] OptionCheck real_number(double minimum, double maximum = 1e300);
+
+/// A finite number greater than 0.
+[[nodiscard]] OptionCheck positive_number();
+
+/// One of `values`; the answer to another value names the nearest one.
+[[nodiscard]] OptionCheck one_of(std::vector<std::string> values);
+
+/// One of the names in `meanings`.
+template <typename Meaning>
+[[nodiscard]] OptionCheck one_of(const std::map<std::string, Meaning>& meanings) {
+  std::vector<std::string> names;
+  for (const auto& [name, meaning] : meanings) names.push_back(name);
+  return one_of(std::move(names));
+}
+
+}  // namespace lockstep
