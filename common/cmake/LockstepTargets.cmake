@@ -93,6 +93,8 @@ function(lockstep_test name)
   if(NOT arg_OWN_OPTIONS)
     lockstep_use_precompiled(${name})
   endif()
+  # What a test computes itself is little; to compile it fast is worth more.
+  target_compile_options(${name} PRIVATE "$<$<AND:$<CONFIG:Release>,${LOCKSTEP_IS_CXX}>:-O1>")
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
   set(properties TIMEOUT ${arg_TIMEOUT} SKIP_RETURN_CODE 77)
   if(arg_LABELS)

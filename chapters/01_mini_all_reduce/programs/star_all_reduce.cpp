@@ -42,7 +42,8 @@ int main(int argc, char** argv) {
   CommandLine app("Runs an all-reduce with all its ranks on this machine");
   int world_size = 4;
   std::int64_t count = 3;
-  app.add_option("--world-size", world_size, "Ranks").check(whole_number(1, 64));
+  const OptionCheck ranks = whole_number(1, 64);
+  app.add_option("--world-size", world_size, "Ranks").check(ranks);
   app.add_option("--count", count, "Values").check(whole_number(0));
   return run_main(app, argc, argv, [&] {
     return launch::spawn([&] { return run_rank(count); }, world_size);
