@@ -91,9 +91,9 @@ void Device::require_available() const {
   }
   const int there = count(type);
   if (there == 0) {
-    throw UnavailableError(concat("device ", name(),
-                                  ": no NVIDIA GPU with a driver is on this machine; --device cpu works, and so does ",
-                                  "LOCKSTEP_PRESET=cpu ./lockstep train --device emulated"));
+    throw UnavailableError(
+        concat("device ", name(), ": no NVIDIA GPU with a driver is on this machine; --device cpu works (with every ",
+               "backend but nccl), and so does LOCKSTEP_PRESET=cpu ./lockstep train --device emulated"));
   }
   throw UnavailableError(concat("device ", name(), ": there ", there == 1 ? "is " : "are ", there, " such device",
                                 there == 1 ? "" : "s", " (CUDA_VISIBLE_DEVICES counts); use ", name_of(type), ":0",

@@ -24,6 +24,8 @@ namespace {
 
 constexpr std::chrono::seconds kKillLimit{5};
 constexpr std::size_t kShownCollectives = 2;
+// What run_guarded() (base/command_line.hpp) ends a program with that cannot begin: its collectives tell nothing.
+constexpr int kUsageExit = 2, kUnavailableExit = 77;
 constexpr std::size_t kReportedCollectives = 10;  // on SIGUSR1
 constexpr std::chrono::milliseconds kStuckOutputLimit{200};
 
@@ -272,6 +274,7 @@ class Job {
     say(concat("first failure: rank ", failure.rank, " ", failure.what,
                failure.last_lines.empty() ? "; it printed nothing" : "; its last lines:"));
     for (const std::string& line : failure.last_lines) merger_.announce("  | " + line);
+    if (result_.exit_code == kUsageExit || result_.exit_code == kUnavailableExit) return;
     const std::string collectives = flight_summary(folder_.path(), kShownCollectives);
     if (collectives.empty()) return;
     say("the last collectives of each rank (lockstep trace --last-failure shows more):");

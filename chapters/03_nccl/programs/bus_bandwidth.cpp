@@ -138,7 +138,11 @@ int run(const Options& options, const std::string& command) {
   Report report = empty_report(options, options.world_size);
   const int exit_code = bandwidth::run_jobs(options, report);
   if (exit_code != 0) return exit_code;
-  if (report.measurements.empty()) throw UnavailableError("nothing to measure: " + bandwidth::tables(report));
+  if (report.measurements.empty()) {
+    std::string why = bandwidth::tables(report);
+    why.erase(why.find_last_not_of('\n') + 1);
+    throw UnavailableError("nothing to measure: " + why);
+  }
   std::cout << bandwidth::tables(report) << std::flush;
   if (!options.json.empty()) bandwidth::write_record(options.json, report, command, options.repeat);
   return 0;
