@@ -81,8 +81,6 @@ CommandLine::CommandLine(const std::string& description, const std::string& name
   app_->option_defaults()->always_capture_default()->delimiter(',');
 }
 
-CommandLine::CommandLine(CommandLine&&) noexcept = default;
-CommandLine& CommandLine::operator=(CommandLine&&) noexcept = default;
 CommandLine::~CommandLine() = default;
 
 template <OptionValue T>

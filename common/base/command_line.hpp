@@ -56,9 +56,9 @@ class CommandLine {
 
   /// @param description  What the program does, in a sentence. @param name  Empty: the file's.
   explicit CommandLine(const std::string& description, const std::string& name = "");
-  CommandLine(CommandLine&&) noexcept;
-  CommandLine& operator=(CommandLine&&) noexcept;
   ~CommandLine();
+  CommandLine(const CommandLine&) = delete;
+  CommandLine& operator=(const CommandLine&) = delete;
 
   /// `--name value`; without dashes an argument that is known by its place. A vector takes several values, with commas
   /// or spaces between them.
@@ -91,7 +91,7 @@ class CommandLine {
 /// @return  parse_command_line's exit code where that ends the program, else run_guarded's result.
 [[nodiscard]] int run_main(CLI::App& app, int argc, const char* const* argv, const std::function<int()>& body);
 
-/// @copydoc run_main
+/// The same for a CommandLine.
 [[nodiscard]] int run_main(CommandLine& line, int argc, const char* const* argv, const std::function<int()>& body);
 
 /// Runs `body` and prints what it throws as one line on standard error, "program: message".
