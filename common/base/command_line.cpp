@@ -5,7 +5,6 @@
 #include <exception>
 #include <filesystem>
 #include <iostream>
-#include <utility>
 
 #include "base/error.hpp"
 #include "base/nearest_match.hpp"
@@ -89,16 +88,12 @@ CommandLine::Option CommandLine::add_option(const std::string& name, T& value, c
 }
 
 template CommandLine::Option CommandLine::add_option(const std::string&, int&, const std::string&);
-template CommandLine::Option CommandLine::add_option(const std::string&, unsigned&, const std::string&);
-template CommandLine::Option CommandLine::add_option(const std::string&, std::uint16_t&, const std::string&);
 template CommandLine::Option CommandLine::add_option(const std::string&, std::int64_t&, const std::string&);
 template CommandLine::Option CommandLine::add_option(const std::string&, std::uint64_t&, const std::string&);
-template CommandLine::Option CommandLine::add_option(const std::string&, float&, const std::string&);
 template CommandLine::Option CommandLine::add_option(const std::string&, double&, const std::string&);
 template CommandLine::Option CommandLine::add_option(const std::string&, std::string&, const std::string&);
 template CommandLine::Option CommandLine::add_option(const std::string&, std::optional<std::string>&,
                                                      const std::string&);
-template CommandLine::Option CommandLine::add_option(const std::string&, std::filesystem::path&, const std::string&);
 template CommandLine::Option CommandLine::add_option(const std::string&, std::vector<int>&, const std::string&);
 template CommandLine::Option CommandLine::add_option(const std::string&, std::vector<std::int64_t>&,
                                                      const std::string&);
@@ -127,13 +122,9 @@ std::optional<int> parse_command_line(CLI::App& app, int argc, const char* const
   }
 }
 
-int run_main(CLI::App& app, int argc, const char* const* argv, const std::function<int()>& body) {
-  if (const std::optional<int> done = parse_command_line(app, argc, argv)) return *done;
-  return run_guarded(app.get_name(), body);
-}
-
 int run_main(CommandLine& line, int argc, const char* const* argv, const std::function<int()>& body) {
-  return run_main(line.app(), argc, argv, body);
+  if (const std::optional<int> done = parse_command_line(line.app(), argc, argv)) return *done;
+  return run_guarded(line.app().get_name(), body);
 }
 
 int run_guarded(const std::string& program, const std::function<int()>& body) noexcept {

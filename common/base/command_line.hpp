@@ -3,7 +3,6 @@
 /// Command lines that answer a wrong option with what was meant.
 #include <concepts>
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -21,11 +20,10 @@ namespace lockstep {
 
 /// What an option's value may be read into.
 template <typename T>
-concept OptionValue = std::same_as<T, int> || std::same_as<T, unsigned> || std::same_as<T, std::uint16_t> ||
-    std::same_as<T, std::int64_t> || std::same_as<T, std::uint64_t> || std::same_as<T, float> ||
+concept OptionValue = std::same_as<T, int> || std::same_as<T, std::int64_t> || std::same_as<T, std::uint64_t> ||
     std::same_as<T, double> || std::same_as<T, std::string> || std::same_as<T, std::optional<std::string>> ||
-    std::same_as<T, std::filesystem::path> || std::same_as<T, std::vector<int>> ||
-    std::same_as<T, std::vector<std::int64_t>> || std::same_as<T, std::vector<std::string>>;
+    std::same_as<T, std::vector<int>> || std::same_as<T, std::vector<std::int64_t>> ||
+    std::same_as<T, std::vector<std::string>>;
 
 /// What a program may be told on its command line. Variables get what is given; their values before are the defaults,
 /// and --help shows them. It is CLI11 underneath, which takes longer to compile than most of our programs: they see
@@ -89,9 +87,6 @@ class CommandLine {
 /// All that a simple program's main does: parses the command line, runs `body`, and prints what it throws as one line
 /// on standard error: `server: message`.
 /// @return  parse_command_line's exit code where that ends the program, else run_guarded's result.
-[[nodiscard]] int run_main(CLI::App& app, int argc, const char* const* argv, const std::function<int()>& body);
-
-/// The same for a CommandLine.
 [[nodiscard]] int run_main(CommandLine& line, int argc, const char* const* argv, const std::function<int()>& body);
 
 /// Runs `body` and prints what it throws as one line on standard error, "program: message".

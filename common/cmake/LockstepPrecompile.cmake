@@ -1,7 +1,7 @@
 # The standard library's headers, parsed once for all targets: most sources need longer to read them than for everything
-# else. Sanitizer builds go without, so that a source which forgets an #include is found there.
+# else. Sanitizer builds go without: what they compile is also seen without it.
 
-option(LOCKSTEP_PRECOMPILE "Precompile the standard library's headers (halves the time of a build)" ON)
+option(LOCKSTEP_PRECOMPILE "Precompile the standard library's headers (a third of a build's time)" ON)
 
 if(LOCKSTEP_PRECOMPILE AND NOT LOCKSTEP_SANITIZE)
   file(GENERATE OUTPUT "${PROJECT_BINARY_DIR}/precompiled.cpp" CONTENT "// Owns a precompiled header.\n")

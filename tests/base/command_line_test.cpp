@@ -140,7 +140,7 @@ TEST_CASE("help shows the defaults", "[base]") {
 }
 
 TEST_CASE("an exception becomes one line and status 1; otherwise the body's result is the program's", "[base]") {
-  CLI::App app("A program");
+  lockstep::CommandLine app("A program");
   const char* const argv[] = {"/somewhere/server", "--help"};
   const Captured errors(std::cerr);
   const Captured output(std::cout);

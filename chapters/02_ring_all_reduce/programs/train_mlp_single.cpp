@@ -85,7 +85,7 @@ void train(const Options& options) {
 int main(int argc, char** argv) {
   CommandLine app("Trains a perceptron on synthetic pictures");
   Options options;
-  const OptionCheck positive = positive_number();
+  const OptionCheck positive = whole_number(1);
   app.add_option("--steps", options.steps, "Updates").check(positive);
   app.add_option("--batch-size", options.batch_size, "Samples per update")
       .check(positive);

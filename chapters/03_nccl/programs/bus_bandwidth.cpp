@@ -155,7 +155,7 @@ int main(int argc, char** argv) {
   Options options;
   std::vector<std::string> collectives;
   for (const Collective collective : kMeasured) collectives.emplace_back(name_of(collective));
-  const OptionCheck positive = positive_number();
+  const OptionCheck positive = whole_number(1);
   app.add_option("--backends", options.backends, "Those who take part")
       .check(one_of(bandwidth::contender_names()));
   app.add_option("--collectives", options.collectives, "What they do").check(one_of(collectives));

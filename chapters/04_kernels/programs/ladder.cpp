@@ -178,10 +178,9 @@ int main(int argc, char** argv) {
   Options options;
   app.add_option("kernel", options.kernel, "Its ladder");
   app.add_option("--sizes", options.sizes, "In place of the usual ones, such as 4096,1024")
-
-      .check(positive_number());
+      .check(whole_number(1));
   app.add_option("--repetitions", options.repetitions, "Of which the median is taken, on a GPU")
-      .check(positive_number());
+      .check(whole_number(1));
   return run_main(app, argc, argv, [&] {
     if (!options.kernel.empty()) return climb(options);
     list_ladders();
