@@ -17,6 +17,20 @@ else()
   list(APPEND LOCKSTEP_CHECKED_LIBRARY_OPTIONS -fsanitize=array-bounds -fsanitize=alignment)
 endif()
 
+set(LOCKSTEP_CHECKED_PROGRAM_OPTIONS ${LOCKSTEP_CHECKED_OPTIONS} -fsanitize=bounds)
+
+# As under nvcc, cuda_runtime.h comes before every source.
+if(LOCKSTEP_PRECOMPILE AND NOT LOCKSTEP_SANITIZE AND NOT LOCKSTEP_CUDA)
+  set(headers
+    <array> <cmath> <cstddef> <cstdint> <cstdio> <cstdlib> <cstring> <functional> <memory> <string> <string_view>
+    <tuple> <type_traits> <utility> <vector> <cuda_runtime.h>)
+  lockstep_precompile(cuda_plain HEADERS ${headers} DEPENDS lockstep::plain_options lockstep::emulator OPTIONS -fPIC)
+  lockstep_precompile(cuda_checked HEADERS ${headers} DEPENDS lockstep::plain_options lockstep::emulator
+    OPTIONS -fPIC ${LOCKSTEP_CHECKED_LIBRARY_OPTIONS})
+  lockstep_precompile(cuda_program HEADERS ${headers} DEPENDS lockstep::emulator
+    OPTIONS ${LOCKSTEP_CHECKED_PROGRAM_OPTIONS})
+endif()
+
 # What emulated device code is compiled with: the project's warnings, never its sanitizers.
 function(lockstep_emulated_objects target kind)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "SOURCES;DEPENDS;OPTIONS")
@@ -27,6 +41,7 @@ function(lockstep_emulated_objects target kind)
   # `.cu` says nothing to g++; unknown pragmas are nvcc's (#pragma unroll).
   target_compile_options(${target} PRIVATE "SHELL:-x c++" -Wno-unknown-pragmas ${arg_OPTIONS})
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  lockstep_use_precompiled(${target} cuda_${kind})
 endfunction()
 
 # Ordinary CUDA has syntax that C++ lacks (kernel<<<...>>>(...), extern __shared__): cuda_to_host makes C++ of it, with
@@ -72,7 +87,6 @@ function(lockstep_emulated_library name)
   if(NOT LOCKSTEP_SANITIZE)
     lockstep_emulated_objects(${name}_checked checked SOURCES ${arg_SOURCES} DEPENDS ${arg_DEPENDS}
       OPTIONS ${LOCKSTEP_CHECKED_LIBRARY_OPTIONS})
-    target_compile_definitions(${name}_checked PRIVATE LOCKSTEP_EMULATOR_CHECKED=1)
   endif()
 endfunction()
 
@@ -99,8 +113,8 @@ function(lockstep_cuda_program name)
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/common")
   target_compile_options(${name} PRIVATE -w)
   if(arg_CHECKED)
-    target_compile_options(${name} PRIVATE ${LOCKSTEP_CHECKED_OPTIONS} -fsanitize=bounds)
-    target_compile_definitions(${name} PRIVATE LOCKSTEP_EMULATOR_CHECKED=1)
+    target_compile_options(${name} PRIVATE ${LOCKSTEP_CHECKED_PROGRAM_OPTIONS})
+    lockstep_use_precompiled(${name} cuda_program)
   endif()
   if(place LESS 0)
     add_dependencies(programs ${name})

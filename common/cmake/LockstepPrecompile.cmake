@@ -1,29 +1,37 @@
-# The standard library's headers, parsed once for all targets: most sources need longer to read them than for everything
+# Headers parsed once for all targets that are compiled alike: most sources need longer to read them than for everything
 # else. Sanitizer builds go without: what they compile is also seen without it.
 
-option(LOCKSTEP_PRECOMPILE "Precompile the standard library's headers (a third of a build's time)" ON)
+option(LOCKSTEP_PRECOMPILE "Precompile the standard library's headers and the emulator's (half of a build's time)" ON)
+
+# lockstep_precompile(name HEADERS <map> <set> [OPTIONS -fPIC] [DEPENDS lockstep::x])
+# Makes lockstep_precompiled_<name>. Who reuses it has the same options and dependencies.
+function(lockstep_precompile name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "HEADERS;OPTIONS;DEPENDS")
+  file(GENERATE OUTPUT "${PROJECT_BINARY_DIR}/precompiled_${name}.cpp" CONTENT "// Owns a precompiled header.\n")
+  add_library(lockstep_precompiled_${name} STATIC "${PROJECT_BINARY_DIR}/precompiled_${name}.cpp")
+  target_link_libraries(lockstep_precompiled_${name} PRIVATE ${arg_DEPENDS})
+  target_compile_options(lockstep_precompiled_${name} PRIVATE ${arg_OPTIONS})
+  target_precompile_headers(lockstep_precompiled_${name} PRIVATE ${arg_HEADERS})
+endfunction()
 
 if(LOCKSTEP_PRECOMPILE AND NOT LOCKSTEP_SANITIZE)
-  file(GENERATE OUTPUT "${PROJECT_BINARY_DIR}/precompiled.cpp" CONTENT "// Owns a precompiled header.\n")
-  # For ordinary targets, and for the parts of the emulator's shared library.
-  foreach(name IN ITEMS lockstep_precompiled lockstep_precompiled_shared)
-    add_library(${name} STATIC "${PROJECT_BINARY_DIR}/precompiled.cpp")
-    target_link_libraries(${name} PRIVATE lockstep::plain_options)
-    target_precompile_headers(${name} PRIVATE
-      <algorithm> <array> <atomic> <chrono> <cmath> <condition_variable> <cstddef> <cstdint> <cstring> <deque>
-      <exception> <filesystem> <fstream> <functional> <iostream> <map> <memory> <mutex> <numeric> <optional> <set>
-      <source_location> <span> <sstream> <string> <string_view> <thread> <utility> <vector>)
-  endforeach()
-  set_target_properties(lockstep_precompiled_shared PROPERTIES
+  set(headers
+    <algorithm> <array> <atomic> <chrono> <cmath> <condition_variable> <cstddef> <cstdint> <cstring> <deque>
+    <exception> <filesystem> <fstream> <functional> <iostream> <map> <memory> <mutex> <numeric> <optional> <set>
+    <source_location> <span> <sstream> <string> <string_view> <thread> <utility> <vector>)
+  lockstep_precompile(ordinary HEADERS ${headers} DEPENDS lockstep::plain_options)
+  # For the parts of the emulator's shared library.
+  lockstep_precompile(emulator HEADERS ${headers} DEPENDS lockstep::plain_options)
+  set_target_properties(lockstep_precompiled_emulator PROPERTIES
     CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON POSITION_INDEPENDENT_CODE ON)
 endif()
 
-# lockstep_use_precompiled(target [_shared]): for targets with no options of their own that change code.
-function(lockstep_use_precompiled target)
-  if(NOT TARGET lockstep_precompiled)
+# lockstep_use_precompiled(target ordinary): for targets with no options of their own that change code.
+function(lockstep_use_precompiled target name)
+  if(NOT TARGET lockstep_precompiled_${name})
     return()
   endif()
-  target_precompile_headers(${target} REUSE_FROM lockstep_precompiled${ARGN})
+  target_precompile_headers(${target} REUSE_FROM lockstep_precompiled_${name})
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(${target} PRIVATE "$<${LOCKSTEP_IS_CXX}:-fpch-preprocess>")  # for ccache
     # g++ 12 finds these inside std::string, and no longer knows that a precompiled header is the system's. Builds

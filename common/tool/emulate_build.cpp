@@ -81,7 +81,7 @@ std::vector<std::string> compiler_options(const Project& project, EmulatedCode c
   if (code == EmulatedCode::kPlain) {
     options.emplace_back("-O2");
   } else {
-    std::istringstream checked(LOCKSTEP_CHECKED_OPTIONS " -fsanitize=bounds -DLOCKSTEP_EMULATOR_CHECKED=1");
+    std::istringstream checked(LOCKSTEP_CHECKED_OPTIONS " -fsanitize=bounds");
     for (std::string option; checked >> option;) options.push_back(option);
   }
   return options;
