@@ -12,46 +12,24 @@
 namespace lockstep {
 namespace {
 
-// The subcommand that was being parsed, so that its options are the candidates.
-const CLI::App& innermost(const CLI::App& app) {
-  const std::vector<CLI::App*> chosen = app.get_subcommands();
-  return chosen.empty() ? app : innermost(*chosen.back());
-}
-
-std::string full_name(const CLI::App& app, const std::string& program) {
-  return app.get_parent() == nullptr ? program : full_name(*app.get_parent(), program) + " " + app.get_name();
-}
-
-enum class Words { kOptions, kCommands };
-
-// Names of the options (without their dashes) or of the subcommands.
-std::vector<std::string> words_of(const CLI::App& app, Words kind) {
-  std::vector<std::string> words;
-  if (kind == Words::kCommands) {
-    for (const CLI::App* sub : app.get_subcommands(nullptr)) {
-      if (!sub->get_group().empty()) words.push_back(sub->get_name());
-    }
-    return words;
-  }
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) words.push_back(name);
-  }
-  return words;
-}
+template <typename T>
+constexpr bool kIsVector = false;
+template <typename T>
+constexpr bool kIsVector<std::vector<T>> = true;
 
 std::string explain_extra(const CLI::App& app, const std::string& extra) {
   const std::string word = extra.substr(0, extra.find('='));
-  if (word.rfind("-", 0) == 0) {
-    const auto meant =
-        nearest_match(word.substr(std::min(word.find_first_not_of('-'), word.size())), words_of(app, Words::kOptions));
-    return concat("unknown option ", word, meant ? concat("; did you mean --", *meant, "?") : "");
+  if (word.rfind("-", 0) != 0) return concat("unexpected argument ", word);
+  std::vector<std::string> known;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) known.push_back(name);
   }
-  const std::vector<std::string> commands = words_of(app, Words::kCommands);
-  return concat(commands.empty() ? "unexpected argument " : "unknown command ", word, did_you_mean(word, commands));
+  const auto meant = nearest_match(word.substr(std::min(word.find_first_not_of('-'), word.size())), known);
+  return concat("unknown option ", word, meant ? concat("; did you mean --", *meant, "?") : "");
 }
 
-int report(const CLI::App& app, const std::string& program, const std::string& message) {
-  const std::string name = full_name(app, program);
+int report(const CLI::App& app, const std::string& message) {
+  const std::string& name = app.get_name();
   std::cerr << name << ": " << message << "  (" << name << " --help lists what there is)\n";
   return 2;
 }
@@ -68,6 +46,26 @@ CommandLine::Option CommandLine::Option::required() const {
   return *this;
 }
 
+CommandLine::Option CommandLine::Option::type_name(const std::string& name) const {
+  option_->type_name(name);
+  return *this;
+}
+
+CommandLine::Option CommandLine::Option::without_default() const {
+  option_->default_str("");
+  return *this;
+}
+
+CommandLine::Option CommandLine::Option::allow_no_value() const {
+  option_->expected(0, 1);
+  return *this;
+}
+
+CommandLine::Option CommandLine::Option::at_most(int values) const {
+  option_->expected(1, values);
+  return *this;
+}
+
 CommandLine::Option CommandLine::Option::hidden() const {
   option_->group("");
   return *this;
@@ -77,14 +75,26 @@ bool CommandLine::Option::is_given() const { return option_->count() > 0; }
 
 CommandLine::CommandLine(const std::string& description, const std::string& name)
     : app_(std::make_unique<CLI::App>(description, name)) {
-  app_->option_defaults()->always_capture_default()->delimiter(',');
+  app_->option_defaults()->always_capture_default();
+  app_->failure_message([](const CLI::App*, const CLI::Error&) { return std::string(); });
+  app_->get_formatter()->column_width(32);
+  app_->get_formatter()->label("INT", "N");
+  app_->get_formatter()->label("UINT", "N");
+  app_->get_formatter()->label("FLOAT", "X");
 }
 
 CommandLine::~CommandLine() = default;
 
 template <OptionValue T>
 CommandLine::Option CommandLine::add_option(const std::string& name, T& value, const std::string& help) {
-  return Option(*app_->add_option(name, value, help));
+  CLI::Option* const option = app_->add_option(name, value, help);
+  if constexpr (kIsVector<T>) {
+    option->take_all();
+    if constexpr (!std::same_as<T, std::vector<std::filesystem::path>>) option->delimiter(',');
+  } else {
+    option->take_last();
+  }
+  return Option(*option);
 }
 
 template CommandLine::Option CommandLine::add_option(const std::string&, int&, const std::string&);
@@ -94,37 +104,47 @@ template CommandLine::Option CommandLine::add_option(const std::string&, double&
 template CommandLine::Option CommandLine::add_option(const std::string&, std::string&, const std::string&);
 template CommandLine::Option CommandLine::add_option(const std::string&, std::optional<std::string>&,
                                                      const std::string&);
+template CommandLine::Option CommandLine::add_option(const std::string&, std::filesystem::path&, const std::string&);
 template CommandLine::Option CommandLine::add_option(const std::string&, std::vector<int>&, const std::string&);
 template CommandLine::Option CommandLine::add_option(const std::string&, std::vector<std::int64_t>&,
                                                      const std::string&);
 template CommandLine::Option CommandLine::add_option(const std::string&, std::vector<std::string>&, const std::string&);
+template CommandLine::Option CommandLine::add_option(const std::string&, std::vector<std::filesystem::path>&,
+                                                     const std::string&);
 
 CommandLine::Option CommandLine::add_flag(const std::string& names, bool& value, const std::string& help) {
   return Option(*app_->add_flag(names, value, help));
 }
 
-std::optional<int> parse_command_line(CLI::App& app, int argc, const char* const* argv) {
-  const std::string program =
-      app.get_name().empty() ? std::filesystem::path(argv[0]).filename().string() : app.get_name();
-  app.name(program);
-  app.failure_message([](const CLI::App*, const CLI::Error&) { return std::string(); });
+void CommandLine::footer(const std::string& text) { app_->footer(text); }
+
+std::optional<int> CommandLine::parse(int argc, const char* const* argv) {
+  if (app_->get_name().empty()) app_->name(std::filesystem::path(argv[0]).filename().string());
   try {
-    app.parse(argc, argv);
+    app_->parse(argc, argv);
     return std::nullopt;
   } catch (const CLI::ExtrasError&) {
-    const CLI::App& chosen = innermost(app);
-    std::vector<std::string> extras = chosen.remaining();
-    if (extras.empty()) extras = app.remaining(true);
-    return report(chosen, program, explain_extra(chosen, extras.empty() ? "?" : extras.front()));
+    return report(*app_, explain_extra(*app_, app_->remaining().front()));
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);
-    return report(innermost(app), program, error.what());
+    if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app_->exit(error);
+    return report(*app_, error.what());
   }
 }
 
+std::optional<int> CommandLine::parse(const std::vector<std::string>& arguments) {
+  const std::string program = name();
+  std::vector<const char*> argv = {program.c_str()};
+  for (const std::string& argument : arguments) argv.push_back(argument.c_str());
+  return parse(static_cast<int>(argv.size()), argv.data());
+}
+
+bool CommandLine::is_given(const std::string& name) const { return app_->count(name) > 0; }
+
+std::string CommandLine::name() const { return app_->get_name(); }
+
 int run_main(CommandLine& line, int argc, const char* const* argv, const std::function<int()>& body) {
-  if (const std::optional<int> done = parse_command_line(line.app(), argc, argv)) return *done;
-  return run_guarded(line.app().get_name(), body);
+  if (const std::optional<int> done = line.parse(argc, argv)) return *done;
+  return run_guarded(line.name(), body);
 }
 
 int run_guarded(const std::string& program, const std::function<int()>& body) noexcept {

@@ -3,6 +3,7 @@
 /// Command lines that answer a wrong option with what was meant.
 #include <concepts>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -22,12 +23,13 @@ namespace lockstep {
 template <typename T>
 concept OptionValue = std::same_as<T, int> || std::same_as<T, std::int64_t> || std::same_as<T, std::uint64_t> ||
     std::same_as<T, double> || std::same_as<T, std::string> || std::same_as<T, std::optional<std::string>> ||
-    std::same_as<T, std::vector<int>> || std::same_as<T, std::vector<std::int64_t>> ||
-    std::same_as<T, std::vector<std::string>>;
+    std::same_as<T, std::filesystem::path> || std::same_as<T, std::vector<int>> ||
+    std::same_as<T, std::vector<std::int64_t>> || std::same_as<T, std::vector<std::string>> ||
+    std::same_as<T, std::vector<std::filesystem::path>>;
 
 /// What a program may be told on its command line. Variables get what is given; their values before are the defaults,
-/// and --help shows them. It is CLI11 underneath, which takes longer to compile than most of our programs: they see
-/// this much of it.
+/// and --help shows them. Of an option given twice the last one counts. It is CLI11 underneath, which takes longer to
+/// compile than most of our programs: they see this much of it.
 ///
 ///     CommandLine app("Sums what clients send");
 ///     app.add_option("--port", port, "The server's port").check(whole_number(1, 65535));
@@ -41,6 +43,14 @@ class CommandLine {
     Option check(const OptionCheck& check) const;
     /// The program does not run without it.
     Option required() const;
+    /// What --help shows for the value, such as "FILE".
+    Option type_name(const std::string& name) const;
+    /// --help shows no default: what the variable holds stands for something else.
+    Option without_default() const;
+    /// The option may stand alone; its variable then becomes empty.
+    Option allow_no_value() const;
+    /// For a vector: this many values, over all times that the option is given.
+    Option at_most(int values) const;
     /// --help does not show it.
     Option hidden() const;
     /// Whether it was on the command line that has been parsed.
@@ -59,34 +69,38 @@ class CommandLine {
   CommandLine& operator=(const CommandLine&) = delete;
 
   /// `--name value`; without dashes an argument that is known by its place. A vector takes several values, with commas
-  /// or spaces between them.
+  /// (unless they are paths) or spaces between them.
   template <OptionValue T>
   Option add_option(const std::string& name, T& value, const std::string& help = "");
 
   /// `--name`, which makes `value` true; "--name,!--no-name": and the reverse.
   Option add_flag(const std::string& names, bool& value, const std::string& help);
 
-  /// For parse_command_line(), and whatever else CLI11 can do.
-  [[nodiscard]] CLI::App& app() noexcept { return *app_; }
+  /// What --help says below the options.
+  void footer(const std::string& text);
+
+  /// Reads the command line into the variables. Where there is nothing more to do (help was asked for, or something is
+  /// wrong) it has printed that and returns the exit code: 0 after help, 2 after a wrong command line, which is
+  /// answered with one line on standard error: `server: unknown option --prot; did you mean --port?`.
+  /// @return  Nothing where the program shall go on.
+  [[nodiscard]] std::optional<int> parse(int argc, const char* const* argv);
+  /// The same for what follows the program's name.
+  [[nodiscard]] std::optional<int> parse(const std::vector<std::string>& arguments);
+
+  /// Whether an option, "--port", was on the command line that has been parsed.
+  /// @throws std::exception  There is no such option.
+  [[nodiscard]] bool is_given(const std::string& name) const;
+
+  /// The program's name, as messages begin with it.
+  [[nodiscard]] std::string name() const;
 
  private:
   std::unique_ptr<CLI::App> app_;
 };
 
-/// Parses the command line with `app`. Where there is nothing more to do (help was asked for, or something is wrong)
-/// it has printed that and returns the exit code: 0 after help, 2 after a wrong command line, which is answered with
-/// one line on standard error: `server: unknown option --prot; did you mean --port?`.
-///
-///     CLI::App app("Sums what clients send");
-///     app.add_option("--port", port, "...");
-///     if (const std::optional<int> done = parse_command_line(app, argc, argv)) return *done;
-///
-/// @return  Nothing where the program shall go on.
-[[nodiscard]] std::optional<int> parse_command_line(CLI::App& app, int argc, const char* const* argv);
-
 /// All that a simple program's main does: parses the command line, runs `body`, and prints what it throws as one line
 /// on standard error: `server: message`.
-/// @return  parse_command_line's exit code where that ends the program, else run_guarded's result.
+/// @return  CommandLine::parse()'s exit code where that ends the program, else run_guarded's result.
 [[nodiscard]] int run_main(CommandLine& line, int argc, const char* const* argv, const std::function<int()>& body);
 
 /// Runs `body` and prints what it throws as one line on standard error, "program: message".

@@ -1,6 +1,8 @@
 #include "base/option_checks.hpp"
 
 #include <charconv>
+#include <filesystem>
+#include <fstream>
 #include <optional>
 #include <utility>
 
@@ -45,6 +47,13 @@ OptionCheck positive_number() {
     const std::optional<double> number = parse<double>(text);
     if (number && *number > 0 && *number <= 1e300) return "";
     return concat("'", text, "' is not a number greater than 0");
+  };
+}
+
+OptionCheck readable_file() {
+  return [](const std::string& text) -> std::string {
+    if (std::filesystem::is_regular_file(text) && std::ifstream(text).good()) return "";
+    return concat("there is no readable file '", text, "'");
   };
 }
 

@@ -22,6 +22,9 @@ using OptionCheck = std::function<std::string(const std::string&)>;
 /// A finite number greater than 0.
 [[nodiscard]] OptionCheck positive_number();
 
+/// A file that can be read.
+[[nodiscard]] OptionCheck readable_file();
+
 /// One of `values`; the answer to another value names the nearest one.
 [[nodiscard]] OptionCheck one_of(std::vector<std::string> values);
 

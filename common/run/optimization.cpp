@@ -1,9 +1,9 @@
 #include "run/optimization.hpp"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 
+#include "base/command_line.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "optim/adamw.hpp"
@@ -39,67 +39,56 @@ std::string describe_schedule(const TrainOptions& options) {
   return concat(" falling to ", shortest(minimum), along);
 }
 
-void bind_update_options(CLI::App& app, TrainOptions& options) {
+void bind_update_options(CommandLine& app, TrainOptions& options) {
   app.add_option("--optimizer", options.optimizer, "What turns gradients into updates: adamw, adam or sgd")
-      ->check(one_of({"adamw", "adam", "sgd"}))
-      ->type_name("NAME")
-      ->capture_default_str();
+      .check(one_of({"adamw", "adam", "sgd"}))
+      .type_name("NAME");
   app.add_option("--momentum", options.momentum, "Share of its last step that sgd keeps; 0 keeps none")
-      ->check(real_number(0, 0.9999))
-      ->capture_default_str();
+      .check(real_number(0, 0.9999));
   app.add_flag("--nesterov", options.nesterov, "sgd looks one step of momentum ahead");
   app.add_option("--weight-decay", options.weight_decay, "Weight decay of matrices and embeddings")
-      ->check(real_number(0))
-      ->capture_default_str();
-  app.add_option("--clip", options.clip, "Largest norm of the gradient; 0 does not clip")
-      ->check(real_number(0))
-      ->capture_default_str();
-  app.add_option("--dropout", options.dropout, "Share of activations dropped in training")
-      ->check(real_number(0, 0.99))
-      ->capture_default_str();
+      .check(real_number(0));
+  app.add_option("--clip", options.clip, "Largest norm of the gradient; 0 does not clip").check(real_number(0));
+  app.add_option("--dropout", options.dropout, "Share of activations dropped in training").check(real_number(0, 0.99));
 }
 
-void bind_learning_rate_options(CLI::App& app, TrainOptions& options) {
+void bind_learning_rate_options(CommandLine& app, TrainOptions& options) {
   app.add_option("--learning-rate", options.learning_rate, "Learning rate at its highest, after the warm-up")
-      ->check(real_number(0))
-      ->capture_default_str();
+      .check(real_number(0));
   app.add_option("--reference-batch-size", options.reference_batch_size,
                  "The batch that --learning-rate was found for: it is scaled to --batch-size")
-      ->check(whole_number(1));
+      .check(whole_number(1))
+      .without_default();
   app.add_option("--learning-rate-scaling", options.learning_rate_scaling,
                  "How it is scaled: linear (times the ratio of the batches), sqrt (times its root) or none")
-      ->check(one_of({"linear", "sqrt", "none"}))
-      ->type_name("NAME")
-      ->capture_default_str();
+      .check(one_of({"linear", "sqrt", "none"}))
+      .type_name("NAME");
   app.add_option("--schedule", options.schedule_name,
                  "How the learning rate falls after the warm-up: cosine, linear, or constant (not at all)")
-      ->check(one_of({"cosine", "linear", "constant"}))
-      ->type_name("NAME")
-      ->capture_default_str();
+      .check(one_of({"cosine", "linear", "constant"}))
+      .type_name("NAME");
   app.add_option("--min-learning-rate", options.min_learning_rate, "Learning rate at the end, scaled as the highest")
-      ->check(real_number(0))
-      ->capture_default_str();
+      .check(real_number(0));
   app.add_option("--warmup-steps", options.warmup_steps, "Steps in which the learning rate rises")
-      ->check(whole_number(0))
-      ->capture_default_str();
+      .check(whole_number(0));
 }
 
 }  // namespace
 
-void bind_optimization_options(CLI::App& app, TrainOptions& options) {
+void bind_optimization_options(CommandLine& app, TrainOptions& options) {
   bind_update_options(app, options);
   bind_learning_rate_options(app, options);
 }
 
-void require_sound_optimization(const CLI::App& app, const TrainOptions& options) {
+void require_sound_optimization(const CommandLine& app, const TrainOptions& options) {
   const bool is_sgd = options.optimizer == "sgd";
   for (const char* option : {"--momentum", "--nesterov"}) {
-    if (app.count(option) == 0 || is_sgd) continue;
+    if (!app.is_given(option) || is_sgd) continue;
     throw UsageError(concat(option, " is for --optimizer sgd; ", options.optimizer, " has betas of its own"));
   }
   if (is_sgd && options.nesterov && options.momentum == 0)
     throw UsageError("--nesterov looks ahead by --momentum, which is 0: give one, for example 0.9");
-  if (app.count("--learning-rate-scaling") > 0 && options.reference_batch_size == 0)
+  if (app.is_given("--learning-rate-scaling") && options.reference_batch_size == 0)
     throw UsageError("--learning-rate-scaling scales from a batch that --reference-batch-size names: give that too");
 }
 

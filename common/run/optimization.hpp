@@ -8,18 +8,18 @@
 #include "optim/optimizer.hpp"
 #include "run/train_options.hpp"
 
-namespace CLI {
-class App;
+namespace lockstep {
+class CommandLine;
 }
 
 namespace lockstep::run {
 
 /// Adds the options of this topic to a command line. @param options  Their values and defaults; outlives `app`.
-void bind_optimization_options(CLI::App& app, TrainOptions& options);
+void bind_optimization_options(CommandLine& app, TrainOptions& options);
 
 /// @param app  After parsing.
 /// @throws UsageError  Options that have no meaning together.
-void require_sound_optimization(const CLI::App& app, const TrainOptions& options);
+void require_sound_optimization(const CommandLine& app, const TrainOptions& options);
 
 /// The optimizer that --optimizer names, over all parameters of `model`; matrices and embeddings decay, the rest does
 /// not. AdamW and Adam take GPT's betas, 0.9 and 0.95.

@@ -1,7 +1,6 @@
 #include "run/option_checks.hpp"
 
 #include <filesystem>
-#include <fstream>
 
 #include "base/error.hpp"
 #include "data/tokenizer.hpp"
@@ -9,14 +8,6 @@
 #include "run/run_folder.hpp"
 
 namespace lockstep::run {
-namespace {
-
-bool is_readable_file(const std::string& path) {
-  return std::filesystem::is_regular_file(path) && std::ifstream(path).good();
-}
-
-}  // namespace
-
 OptionCheck device_name() {
   return [](const std::string& text) -> std::string {
     try {
@@ -28,17 +19,10 @@ OptionCheck device_name() {
   };
 }
 
-OptionCheck readable_file() {
-  return [](const std::string& text) -> std::string {
-    if (is_readable_file(text)) return "";
-    return concat("there is no readable file '", text, "'");
-  };
-}
-
 OptionCheck readable_file_or(std::string word) {
   return [word = std::move(word)](const std::string& text) -> std::string {
-    if (text == word || is_readable_file(text)) return "";
-    return concat("there is no readable file '", text, "' (and the only data without a file are called ", word, ")");
+    const std::string problem = text == word ? "" : readable_file()(text);
+    return problem.empty() ? "" : concat(problem, " (and the only data without a file are called ", word, ")");
   };
 }
 
@@ -46,8 +30,7 @@ OptionCheck tokenizer_spec() {
   return [](const std::string& text) -> std::string {
     try {
       const std::string file = data::parse_tokenizer_spec(text).file;
-      if (file.empty() || is_readable_file(file)) return "";
-      return concat("there is no readable file '", file, "'");
+      return file.empty() ? "" : readable_file()(file);
     } catch (const FormatError& error) {
       return error.what();
     }

@@ -10,9 +10,6 @@ namespace lockstep::run {
 /// A name that Device::parse() reads.
 [[nodiscard]] OptionCheck device_name();
 
-/// A file that can be read.
-[[nodiscard]] OptionCheck readable_file();
-
 /// A file that can be read, or the word itself.
 [[nodiscard]] OptionCheck readable_file_or(std::string word);
 

@@ -2,7 +2,6 @@
 
 #include <malloc.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -22,144 +21,130 @@ namespace lockstep::run {
 namespace fs = std::filesystem;
 namespace {
 
+constexpr const char* kDescription =
+    "Trains a GPT on a text and leaves a run folder: checkpoints, metrics.jsonl, report.html.";
+
 std::string program_name(const char* const* argv) {
   return environment::get("LOCKSTEP_PROGRAM").value_or(fs::path(argv[0]).filename().string());
 }
 
-// Help texts show the default by capture_default_str(), so the struct's initial values are the only ones.
-void bind_data_options(CLI::App& app, TrainOptions& options) {
+// --help shows what `options` holds, so the struct's initial values are the only defaults.
+void bind_data_options(CommandLine& app, TrainOptions& options) {
   app.add_option("--data", options.data_path,
                  "Text to train on, or a file of tokens (.bin), or random (the course text if left out)")
-      ->check(readable_file_or(data::kRandomData))
-      ->type_name("FILE");
+      .check(readable_file_or(data::kRandomData))
+      .type_name("FILE");
   app.add_option("--validation-data", options.validation_data,
                  "Text or file of tokens to validate with (the last tenth of --data if left out)")
-      ->check(readable_file())
-      ->type_name("FILE");
+      .check(readable_file())
+      .type_name("FILE");
   app.add_option("--tokenizer", options.tokenizer,
                  "bytes, sentencepiece or sentencepiece:PIECES (learned from the text), FILE.model, or numbers "
                  "(bytes of a text, numbers of other data if left out)")
-      ->check(tokenizer_spec())
-      ->type_name("NAME");
+      .check(tokenizer_spec())
+      .type_name("NAME");
   app.add_option("--vocabulary-size", options.vocabulary_size,
                  "Tokens that the model knows (what model and tokenizer need if left out)")
-      ->check(whole_number(1, INT32_MAX));
-  app.add_option("--num-workers", options.num_workers, "Threads that prepare batches")
-      ->check(whole_number(1, 64))
-      ->capture_default_str();
+      .check(whole_number(1, INT32_MAX))
+      .without_default();
+  app.add_option("--num-workers", options.num_workers, "Threads that prepare batches").check(whole_number(1, 64));
   app.add_option("--model", options.model, "Size of the model: tiny, small, tutorial or 124m")
-      ->check(one_of(nn::GptConfig::names()))
-      ->type_name("NAME")
-      ->capture_default_str();
+      .check(one_of(nn::GptConfig::names()))
+      .type_name("NAME");
   app.add_option("--batch-size", options.batch_size,
                  "Samples per step, over all ranks together (what suits the model if left out)")
-      ->check(whole_number(1));
-  app.add_option("--steps", options.steps, "Updates in all")->check(whole_number(1))->capture_default_str();
-  app.add_option("--epochs", options.epochs, "Passes over the text, in place of --steps")->check(whole_number(1));
-  app.add_option("--seed", options.seed, "Seed of initial weights, sample order and dropout")
-      ->check(whole_number(0))
-      ->capture_default_str();
+      .check(whole_number(1))
+      .without_default();
+  app.add_option("--steps", options.steps, "Updates in all").check(whole_number(1));
+  app.add_option("--epochs", options.epochs, "Passes over the text, in place of --steps")
+      .check(whole_number(1))
+      .without_default();
+  app.add_option("--seed", options.seed, "Seed of initial weights, sample order and dropout").check(whole_number(0));
   app.add_option(
          "--device", options.device,
          "Where to compute: cpu, emulated (a GPU's kernels on the CPU, slow), or cuda; an index names one: cuda:1")
-      ->check(device_name())
-      ->type_name("NAME")
-      ->capture_default_str();
+      .check(device_name())
+      .type_name("NAME");
   app.add_flag("--share-gpu", options.share_gpu,
                "Let several ranks of a host use one GPU where it has fewer than ranks");
 }
 
-void bind_precision_options(CLI::App& app, TrainOptions& options) {
+void bind_precision_options(CommandLine& app, TrainOptions& options) {
   app.add_flag("--bf16", options.bf16,
                "Compute activations and matrix products in bfloat16; weights, gradients and updates stay float32");
   app.add_flag("--activation-checkpointing", options.activation_checkpointing,
                "Compute each block's activations again in backward: less memory, a third more time");
 }
 
-void bind_output_options(CLI::App& app, TrainOptions& options) {
-  app.add_option("--out", options.out, "Folder in which the run gets a folder of its own")
-      ->type_name("FOLDER")
-      ->capture_default_str();
+void bind_output_options(CommandLine& app, TrainOptions& options, std::string& resume) {
+  app.add_option("--out", options.out, "Folder in which the run gets a folder of its own").type_name("FOLDER");
   app.add_option("--save-every", options.save_every, "Steps between checkpoints; 0 saves only at the end")
-      ->check(whole_number(0))
-      ->capture_default_str();
+      .check(whole_number(0));
   app.add_option("--keep-last", options.keep_last, "Checkpoints that are kept; older ones are removed")
-      ->check(whole_number(1, 1'000'000))
-      ->capture_default_str();
+      .check(whole_number(1, 1'000'000));
   app.add_flag("--async-save,!--no-async-save", options.async_save,
                "Write checkpoints while training goes on, from a copy of the tensors in memory (the default)");
   app.add_option("--validate-every", options.validate_every,
                  "Steps between measurements of the validation loss; 0 measures only at the end")
-      ->check(whole_number(0))
-      ->capture_default_str();
-  app.add_option("--resume", "Continue a run: its folder, or the latest one in --out if left out")
-      ->expected(0, 1)
-      ->type_name("[FOLDER]");
+      .check(whole_number(0));
+  app.add_option("--resume", resume, "Continue a run: its folder, or the latest one in --out if left out")
+      .allow_no_value()
+      .type_name("[FOLDER]");
   app.add_option("--stop-after", options.stop_after, "Stop after this step as if interrupted, ready to --resume")
-      ->check(whole_number(1));
-  app.add_option("--prompt", options.prompt, "Beginning of the text generated at the end")->capture_default_str();
+      .check(whole_number(1))
+      .without_default();
+  app.add_option("--prompt", options.prompt, "Beginning of the text generated at the end");
   app.add_option("--sample-tokens", options.sample_tokens, "Length of the text generated at the end; 0 for none")
-      ->check(whole_number(0))
-      ->capture_default_str();
+      .check(whole_number(0));
 }
 
-void bind_parallel_options(CLI::App& app, TrainOptions& options) {
+void bind_parallel_options(CommandLine& app, TrainOptions& options) {
   app.add_option("--accumulation-steps", options.accumulation_steps,
                  "Parts in which each rank works through its share of a step's batch, to need less memory")
-      ->check(whole_number(1))
-      ->capture_default_str();
+      .check(whole_number(1));
   app.add_flag("--uneven", options.uneven,
                "Use every sample of an epoch exactly once: the last batches may be smaller, or empty on some ranks");
   app.add_option("--check-replicas", options.check_replicas,
                  "Steps between comparisons of all ranks' weights; 0 compares only before checkpoints")
-      ->check(whole_number(0))
-      ->capture_default_str();
+      .check(whole_number(0));
   app.add_option(
          "--backend", options.backend,
          "How ranks communicate: star, ring, nccl, gloo or mpi (if left out nccl with --device cuda, else ring)")
-      ->check(one_of({"star", "ring", "nccl", "gloo", "mpi"}))
-      ->type_name("NAME");
+      .check(one_of({"star", "ring", "nccl", "gloo", "mpi"}))
+      .type_name("NAME");
   app.add_option("--compress-gradients", options.compress_gradients, "How gradients travel: no (float32) or bf16")
-      ->check(one_of({"no", "bf16"}))
-      ->type_name("NAME")
-      ->capture_default_str();
+      .check(one_of({"no", "bf16"}))
+      .type_name("NAME");
   app.add_flag("--bind-cores", options.bind_cores, "Keep each rank on a share of the processors of its own");
   app.add_flag("--no-sync", options.no_sync, "Never average gradients, to see the replicas drift apart");
 }
 
-void bind_comparison_options(CLI::App& app, TrainOptions& options) {
+void bind_comparison_options(CommandLine& app, TrainOptions& options) {
   app.add_option(
          "--compare", options.compare,
          "Draw another run's losses in the report too: its folder, or one whose latest run it is; up to 5 times")
-      ->check(run_folder())
-      ->type_name("FOLDER")
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->expected(1, kMostComparedRuns - 1);
+      .check(run_folder())
+      .type_name("FOLDER")
+      .without_default()
+      .at_most(kMostComparedRuns - 1);
   app.add_option("--export-initial", options.export_initial,
                  "Write the initial weights to this safetensors file, to start another framework from them")
-      ->type_name("FILE");
+      .type_name("FILE");
   app.add_flag("--log-batches", options.log_batches, "Add each step's sample numbers to metrics.jsonl");
 }
 
-// Everything but --resume goes into `options`, whose present values are the defaults.
-void bind_all(CLI::App& app, TrainOptions& options) {
-  app.description("Trains a GPT on a text and leaves a run folder: checkpoints, metrics.jsonl, report.html.");
-  app.option_defaults()->take_last();  // of an option given twice, the last one counts
+// Everything but --resume's value goes into `options`, whose present values are the defaults.
+void bind_all(CommandLine& app, TrainOptions& options, std::string& resume) {
   bind_data_options(app, options);
   bind_optimization_options(app, options);
   bind_precision_options(app, options);
-  bind_output_options(app, options);
+  bind_output_options(app, options, resume);
   bind_parallel_options(app, options);
   bind_comparison_options(app, options);
-  app.get_formatter()->column_width(32);
-  app.get_formatter()->label("INT", "N");
-  app.get_formatter()->label("UINT", "N");
-  app.get_formatter()->label("FLOAT", "X");
 }
 
-std::optional<fs::path> folder_to_resume(const CLI::App& app, const fs::path& out) {
-  if (app.count("--resume") == 0) return std::nullopt;
-  const auto folder = app.get_option("--resume")->as<std::string>();
+std::optional<fs::path> folder_to_resume(const CommandLine& app, const std::string& folder, const fs::path& out) {
+  if (!app.is_given("--resume")) return std::nullopt;
   if (!folder.empty()) return folder;
   const std::optional<fs::path> latest = latest_run(out);
   if (!latest) {
@@ -260,13 +245,14 @@ Device TrainOptions::device_of(int local_rank) const {
 
 ParsedTrainOptions parse_train_options(int argc, const char* const* argv) {
   TrainOptions options;
-  CLI::App app("", program_name(argv));
-  bind_all(app, options);
-  if (const std::optional<int> exit_code = parse_command_line(app, argc, argv)) return {options, exit_code};
-  if (app.count("--steps") > 0 && app.count("--epochs") > 0) {
+  std::string resume;
+  CommandLine app(kDescription, program_name(argv));
+  bind_all(app, options, resume);
+  if (const std::optional<int> exit_code = app.parse(argc, argv)) return {options, exit_code};
+  if (app.is_given("--steps") && app.is_given("--epochs")) {
     throw UsageError("--steps and --epochs both say how long to train: give one of them");
   }
-  const std::optional<fs::path> folder = folder_to_resume(app, options.out);
+  const std::optional<fs::path> folder = folder_to_resume(app, resume, options.out);
   if (!folder) {
     require_sound_optimization(app, options);
     complete(options);
@@ -275,11 +261,11 @@ ParsedTrainOptions parse_train_options(int argc, const char* const* argv) {
   // A second reading: what the command line says goes over what the run was started with.
   const TrainOptions then = options_from_json(nlohmann::json::parse(read_file(*folder / "options.json")));
   options = then;
-  CLI::App again("", program_name(argv));
-  bind_all(again, options);
-  if (const std::optional<int> exit_code = parse_command_line(again, argc, argv)) return {options, exit_code};
+  CommandLine again(kDescription, program_name(argv));
+  bind_all(again, options, resume);
+  if (const std::optional<int> exit_code = again.parse(argc, argv)) return {options, exit_code};
   require_sound_optimization(again, options);
-  if (again.count("--steps") > 0) options.epochs = 0;
+  if (again.is_given("--steps")) options.epochs = 0;
   options.resume = folder;
   complete(options);
   require_same_run(options, then);

@@ -1,8 +1,8 @@
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <iomanip>
 #include <iostream>
 
+#include "base/command_line.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/nearest_match.hpp"
@@ -102,28 +102,29 @@ int write_tokens(const DataOptions& options) {
   return 0;
 }
 
-void bind(CLI::App& app, DataOptions& options) {
+void bind(CommandLine& app, DataOptions& options) {
   app.footer(
       "  tinyshakespeare   fetches a well-known text and verifies its checksum\n"
       "  tokenizer [TEXT]  learns pieces of words from the training part of a text\n"
       "  tokens [TEXT]     writes a text as files of tokens, in llm.c's format, to train on\n"
       "TEXT is the course text if left out.");
-  app.add_option("task", options.task, "tinyshakespeare, tokenizer or tokens")->required();
-  app.add_option("text", options.text, "Text to read")->check(CLI::ExistingFile);
+  app.add_option("task", options.task, "tinyshakespeare, tokenizer or tokens").required();
+  app.add_option("text", options.text, "Text to read").check(readable_file());
   app.add_option("--out", options.out,
                  "File to write, for tokens a folder (below data/ in the project's folder if left out)");
-  app.add_option("--tokenizer", options.tokenizer, "For tokens: bytes, sentencepiece, sentencepiece:PIECES, FILE.model")
-      ->capture_default_str();
-  app.add_option("--pieces", options.pieces, "For tokenizer: how many pieces to learn")->capture_default_str();
+  app.add_option("--tokenizer", options.tokenizer,
+                 "For tokens: bytes, sentencepiece, sentencepiece:PIECES, FILE.model");
+  app.add_option("--pieces", options.pieces, "For tokenizer: how many pieces to learn")
+      .check(whole_number(1, INT32_MAX));
 }
 
 }  // namespace
 
 int data(const Arguments& arguments) {
   DataOptions options;
-  CLI::App app("Fetches texts, learns tokenizers and writes files of tokens", "lockstep data");
+  CommandLine app("Fetches texts, learns tokenizers and writes files of tokens", "lockstep data");
   bind(app, options);
-  if (const auto done = parse_arguments(app, arguments)) return *done;
+  if (const auto done = app.parse(arguments)) return *done;
   if (options.task == "tokenizer") return write_tokenizer(options);
   if (options.task == "tokens") return write_tokens(options);
   if (options.task == kTasks.front()) return fetch_text(options);

@@ -1,11 +1,11 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
 
+#include "base/command_line.hpp"
 #include "base/error.hpp"
 #include "base/nearest_match.hpp"
 #include "course/side_by_side.hpp"
@@ -60,11 +60,13 @@ int diff(const Arguments& arguments) {
   std::string chapter, program;
   course::ListingOptions listing{terminal_width(),
                                  isatty(STDOUT_FILENO) == 1 ? course::ColourMode::kAnsi : course::ColourMode::kPlain};
-  CLI::App app("Shows the distributed programs of a chapter beside the baselines they derive from", "lockstep diff");
-  app.add_option("chapter", chapter, "Its number, such as 06")->required();
+  CommandLine app("Shows the distributed programs of a chapter beside the baselines they derive from", "lockstep diff");
+  app.add_option("chapter", chapter, "Its number, such as 06").required();
   app.add_option("program", program, "One of its programs; without it, those that derive from another chapter's");
-  app.add_option("--width", listing.width, "Columns (the terminal's if left out)")->check(CLI::Range(60, 1000));
-  if (const auto done = parse_arguments(app, arguments)) return *done;
+  app.add_option("--width", listing.width, "Columns (the terminal's if left out)")
+      .check(whole_number(60, 1000))
+      .without_default();
+  if (const auto done = app.parse(arguments)) return *done;
   const auto pairs = course::derived_pairs_of_chapter(find_project().root, chapter);
   if (pairs.empty()) throw Error(concat("chapter ", chapter, " has no program that derives from another"));
   const auto shown = choose(pairs, program);

@@ -1,7 +1,7 @@
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
 
+#include "base/command_line.hpp"
 #include "base/error.hpp"
 #include "tool/command.hpp"
 #include "tool/emulate_build.hpp"
@@ -34,20 +34,22 @@ ProgramVariables variables_of(const Options& options) {
 int emulate(const Arguments& arguments) {
   const auto divider = std::find(arguments.begin(), arguments.end(), "--");
   Options options;
-  CLI::App app(
+  CommandLine app(
       "Runs a CUDA program on the CPU: an ordinary .cu file with kernels and a main(), no GPU and no nvcc needed.\n"
       "With --check it says which accesses are wrong, and where: races, missing barriers, memory out of bounds or\n"
       "never written. It tells whether a kernel is right and what it accesses; never how fast a GPU would run it.\n"
       "  ./lockstep emulate [OPTIONS] my_kernel.cu [-- arguments of its main()]",
       "lockstep emulate");
-  app.add_option("file", options.source, "A CUDA source")->required();
+  app.add_option("file", options.source, "A CUDA source").required();
   app.add_flag("--check", options.is_checked, "Look at every access, and report what is wrong (exit code 86)");
   app.add_flag("--metrics", options.has_metrics,
                "Count memory sectors, bank conflicts, barriers and atomics per source line (checks, too)");
   app.add_option("--seed", options.seed, "Order in which threads run: 0 by rank, 1 backwards, others shuffled")
-      ->capture_default_str();
-  app.add_option("--devices", options.devices, "How many GPUs to emulate (1 if left out)")->check(CLI::Range(1, 8));
-  if (const auto done = parse_arguments(app, Arguments(arguments.begin(), divider))) return *done;
+      .check(whole_number(0));
+  app.add_option("--devices", options.devices, "How many GPUs to emulate (1 if left out)")
+      .check(whole_number(1, 8))
+      .without_default();
+  if (const auto done = app.parse(Arguments(arguments.begin(), divider))) return *done;
 
   const bool is_instrumented = options.is_checked || options.has_metrics;
   if (is_instrumented && !LOCKSTEP_HAS_CHECKER) {

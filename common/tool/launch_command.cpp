@@ -1,7 +1,7 @@
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 
+#include "base/command_line.hpp"
 #include "base/error.hpp"
 #include "launch/launcher.hpp"
 #include "tool/command.hpp"
@@ -38,23 +38,21 @@ int launch_command(const Arguments& arguments) {
   std::string ranks = "auto";
   int hosts = 1;
   double grace_s = 4.0;
-  CLI::App app(
+  CommandLine app(
       "Runs a program as several ranks on this machine, with the variables that torchrun sets:\n"
       "  ./lockstep launch [OPTIONS] -- program [arguments]",
       "lockstep launch");
   app.add_option("--nproc,--nproc-per-node,--nproc_per_node", ranks,
-                 "Ranks: a number, or auto for what suits the machine")
-      ->capture_default_str();
-  app.add_option("--nnodes", hosts, "Machines; 1 is what there is so far")->capture_default_str();
+                 "Ranks: a number, or auto for what suits the machine");
+  app.add_option("--nnodes", hosts, "Machines; 1 is what there is so far").check(whole_number(1, INT32_MAX));
   bool has_no_prefix = false;
   app.add_flag("--no-prefix", has_no_prefix, "Pass the ranks' lines on as they are, without [rank N]");
   bool is_standalone = false;
   app.add_flag("--standalone", is_standalone, "Accepted as torchrun does: a job of one machine");
   app.add_option("--grace", grace_s, "Seconds from SIGTERM to SIGKILL when the ranks are ended")
-      ->check(CLI::Range(0.0, 3600.0))
-      ->capture_default_str();
+      .check(real_number(0, 3600));
   const Arguments own(arguments.begin(), arguments.begin() + static_cast<std::ptrdiff_t>(begin));
-  if (const auto done = parse_arguments(app, own)) return *done;
+  if (const auto done = app.parse(own)) return *done;
   if (hosts != 1) throw UsageError("--nnodes: jobs over several machines are not there yet");
 
   launch::JobOptions job;

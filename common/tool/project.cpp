@@ -5,7 +5,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
@@ -87,12 +86,6 @@ int run_and_wait(const std::vector<std::string>& command, const ProgramVariables
     if (errno != EINTR) throw IoError(concat("cannot wait for ", command.front()), errno);
   }
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-}
-
-std::optional<int> parse_arguments(CLI::App& app, const std::vector<std::string>& arguments) {
-  std::vector<const char*> argv = {app.get_name().c_str()};
-  for (const std::string& argument : arguments) argv.push_back(argument.c_str());
-  return parse_command_line(app, static_cast<int>(argv.size()), argv.data());
 }
 
 int parse_rank_count(const std::string& text) {

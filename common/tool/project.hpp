@@ -7,10 +7,6 @@
 #include <string>
 #include <vector>
 
-namespace CLI {
-class App;
-}
-
 namespace lockstep::tool {
 
 /// Folders of the project that this tool was built from.
@@ -37,9 +33,6 @@ using ProgramVariables = std::map<std::string, std::string>;
 /// Runs `command` on this process's terminal and returns its exit code (128 + signal).
 /// @throws IoError  It cannot be started.
 [[nodiscard]] int run_and_wait(const std::vector<std::string>& command, const ProgramVariables& variables = {});
-
-/// As parse_command_line(), for the arguments that follow a command's name.
-[[nodiscard]] std::optional<int> parse_arguments(CLI::App& app, const std::vector<std::string>& arguments);
 
 /// A number of ranks as a user writes it.
 /// @throws UsageError  Neither a number in [1, 1024] nor "auto" (as many as suit_ranks()).

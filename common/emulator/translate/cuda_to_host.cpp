@@ -16,7 +16,7 @@ int main(int argc, char** argv) {
   app.add_option("output", output, "The C++ to write").required();
   app.add_option("--depfile", depfile, "Write which files the output depends on, as a Makefile rule");
   app.add_option("--name", name, "How messages name the input; its path if left out");
-  if (const auto done = parse_command_line(app.app(), argc, argv)) return *done;
+  if (const auto done = app.parse(argc, argv)) return *done;
   try {
     const auto tree = translate::translate_tree(input, output, name.empty() ? input : name);
     if (!depfile.empty()) write_file(depfile, translate::dependency_rule(output, tree.inputs));
