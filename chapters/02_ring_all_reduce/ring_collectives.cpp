@@ -9,6 +9,7 @@
 #include "02_ring_all_reduce/ring_process_group.hpp"
 #include "base/environment.hpp"
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "comm/shared_memory_transport.hpp"
 #include "comm/tcp_transport.hpp"
 #include "store/store.hpp"
@@ -33,10 +34,10 @@ RingOptions agree(const comm::JobContext& context, const std::string& group, Rin
                                  {"small_bytes", own.small_bytes},
                                  {"transport", own.transport},
                                  {"algorithm", own.algorithm}};
-    context.store->set(key, json.dump());
+    context.store->set(key, dump_json(json));
     return own;
   }
-  const auto json = nlohmann::json::parse(context.store->get(key, Deadline::after(context.limits.join)));
+  const auto json = parse_json(context.store->get(key, Deadline::after(context.limits.join)));
   return {.segment_bytes = json.at("segment_bytes"),
           .small_bytes = json.at("small_bytes"),
           .transport = json.at("transport"),

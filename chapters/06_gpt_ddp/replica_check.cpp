@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "comm/objects.hpp"
 
 namespace lockstep::ddp {
@@ -120,7 +121,7 @@ void require_equal_parameters(const nn::Module& module, comm::ProcessGroup& grou
 
 void require_equal_layout(const nn::Module& module, comm::ProcessGroup& group) {
   const nlohmann::json layout = describe_layout(module);
-  const std::string text = layout.dump();
+  const std::string text = dump_json(layout);
   const std::int64_t own_hash[] = {hash_of(text.data(), text.size())};
   // Only where the hashes differ is the whole text sent around, so that the error can name both sides.
   if (odd_ranks(gather_rows(group, own_hash), 1, 0).empty()) return;

@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/json.hpp"
 #include "base/log.hpp"
 #include "checkpoint/manifest.hpp"
 
@@ -113,7 +114,7 @@ void write_checkpoint(const fs::path& folder, std::int64_t step, const Contents&
   announce("optimizer");
   write_safetensors(folder / kOptimizerFile, contents.optimizer);
   announce("state");
-  write_file(folder / kStateFile, state.dump(2) + "\n");
+  write_file(folder / kStateFile, dump_json(state, 2) + "\n");
   announce("manifest");
   Manifest manifest{.step = step, .files = {}};
   for (const char* name : {kModelFile, kOptimizerFile, kStateFile})

@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/json.hpp"
 
 namespace lockstep::checkpoint {
 
@@ -72,7 +73,7 @@ FileEntry describe_file(const fs::path& path) {
 std::string to_text(const Manifest& manifest) {
   json files = json::object();
   for (const FileEntry& file : manifest.files) files[file.name] = {{"bytes", file.bytes}, {"xxh3", file.xxh3}};
-  return json{{"format", kFormat}, {"step", manifest.step}, {"files", files}}.dump(2) + "\n";
+  return dump_json(json{{"format", kFormat}, {"step", manifest.step}, {"files", files}}, 2) + "\n";
 }
 
 Manifest parse_manifest(std::string_view text, const fs::path& path) {

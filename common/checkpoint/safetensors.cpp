@@ -13,6 +13,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/json.hpp"
 #include "base/unique_fd.hpp"
 
 namespace lockstep::checkpoint {
@@ -100,7 +101,7 @@ class HeaderParser {
     std::uint64_t expected_bytes = bytes_of(entry.dtype);
     for (const std::uint64_t size : numbers(name, "shape", value["shape"])) {
       if (size > INT64_MAX || __builtin_mul_overflow(expected_bytes, size, &expected_bytes))
-        fail("tensor ", name, ": shape ", value["shape"].dump(), " has too many elements");
+        fail("tensor ", name, ": shape ", dump_json(value["shape"]), " has too many elements");
       sizes.push_back(static_cast<std::int64_t>(size));
     }
     if (sizes.size() > Shape::kMaxRank)
@@ -108,7 +109,7 @@ class HeaderParser {
     entry.shape = Shape(sizes);
     const std::vector<std::uint64_t> offsets = numbers(name, "data_offsets", value["data_offsets"]);
     if (offsets.size() != 2 || offsets[0] > offsets[1])
-      fail("tensor ", name, ": data_offsets ", value["data_offsets"].dump(), " are not a begin and an end");
+      fail("tensor ", name, ": data_offsets ", dump_json(value["data_offsets"]), " are not a begin and an end");
     entry.begin = offsets[0];
     entry.end = offsets[1];
     if (entry.end - entry.begin != expected_bytes)
@@ -139,14 +140,14 @@ class HeaderParser {
   [[nodiscard]] DType dtype(const std::string& name, const json& value) const {
     for (const TypeName& type : kTypeNames)
       if (value == type.name) return type.dtype;
-    fail("tensor ", name, ": type ", value.dump(), " is not one of F32, F64, BF16, I32, I64, U8");
+    fail("tensor ", name, ": type ", dump_json(value), " is not one of F32, F64, BF16, I32, I64, U8");
   }
 
   [[nodiscard]] std::vector<std::uint64_t> numbers(const std::string& name, const char* key, const json& value) const {
     std::vector<std::uint64_t> result;
     if (!value.is_array()) fail("tensor ", name, ": ", key, " is not a list");
     for (const json& number : value) {
-      if (!number.is_number_unsigned()) fail("tensor ", name, ": ", key, " ", value.dump(), " has a wrong number");
+      if (!number.is_number_unsigned()) fail("tensor ", name, ": ", key, " ", dump_json(value), " has a wrong number");
       result.push_back(number.get<std::uint64_t>());
     }
     return result;
@@ -168,7 +169,7 @@ std::string make_header(std::span<const NamedTensor> tensors, const Metadata& me
                     {"data_offsets", {offset, end}}};
     offset = end;
   }
-  std::string text = header.dump();
+  std::string text = dump_json(header);
   text.append((kLengthBytes - text.size() % kLengthBytes) % kLengthBytes, ' ');  // the data begins at a multiple of 8
   return text;
 }

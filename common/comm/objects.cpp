@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "base/json.hpp"
 
 namespace lockstep::comm {
 namespace {
@@ -14,7 +15,7 @@ Buffer text_buffer(std::string& text) {
 }
 
 std::string to_text(const nlohmann::json& object, const char* collective) {
-  std::string text = object.dump();
+  std::string text = dump_json(object);
   require(static_cast<std::int64_t>(text.size()) <= kMaxObjectBytes, collective, ": the object is ", text.size(),
           " bytes long as JSON; at most ", kMaxObjectBytes, " are sent. Send large data as a buffer");
   return text;
@@ -28,7 +29,7 @@ std::size_t checked_length(std::int64_t bytes, int rank) {
 
 nlohmann::json parse(std::string_view text, int rank) {
   try {
-    return nlohmann::json::parse(text);
+    return parse_json(text);
   } catch (const nlohmann::json::parse_error& error) {
     throw FormatError(concat("rank ", rank, " sent an object that is no JSON: ", error.what()));
   }

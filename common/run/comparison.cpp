@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "base/file.hpp"
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "run/metrics.hpp"
 #include "run/readable.hpp"
@@ -19,7 +20,7 @@ constexpr std::size_t kWindows = 50;
 
 // "2026-11-21-tiny-2: batch 32, learning rate 0.8, warm-up 8"
 std::string name_of(const fs::path& run) {
-  const TrainOptions options = options_from_json(nlohmann::json::parse(read_file(run / "options.json")));
+  const TrainOptions options = options_from_json(parse_json(read_file(run / "options.json")));
   const double rate = options.learning_rate * options.learning_rate_scale();
   return concat(run.filename().string(), ": batch ", options.batch_size, ", learning rate ", shortest(rate),
                 ", warm-up ", options.warmup_steps);

@@ -5,6 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/json.hpp"
 #include "run/run_folder.hpp"
 
 namespace lockstep::run {
@@ -69,12 +70,12 @@ std::string to_line(const StepMetrics& metrics) {
   }
   if (!metrics.peak_memory_mib.empty()) json["peak_memory_mib"] = metrics.peak_memory_mib;
   if (!metrics.sample_ids.empty()) json["sample_ids"] = metrics.sample_ids;
-  return json.dump();
+  return dump_json(json);
 }
 
 StepMetrics parse_metrics_line(std::string_view line) {
   try {
-    return from_json(nlohmann::json::parse(line));
+    return from_json(parse_json(line));
   } catch (const nlohmann::json::exception& error) {
     throw FormatError(concat("not a line of metrics.jsonl: ", error.what()));
   }

@@ -8,6 +8,7 @@
 #include "base/affinity.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/json.hpp"
 #include "device/storage.hpp"
 #include "run/run_folder.hpp"
 
@@ -52,7 +53,7 @@ void write_summary(const std::filesystem::path& run_folder, const RankSummary& s
                                     {"exposed_communication_ms", summary.exposed_communication.count()},
                                     {"peak_memory_mib", summary.peak_memory_mib},
                                     {"cpus", summary.cpus}};
-  replace_file(summary_path(run_folder, summary.rank), json.dump(2) + "\n");
+  replace_file(summary_path(run_folder, summary.rank), dump_json(json, 2) + "\n");
 }
 
 std::vector<RankSummary> read_summaries(const std::filesystem::path& run_folder, int world_size) {
@@ -61,7 +62,7 @@ std::vector<RankSummary> read_summaries(const std::filesystem::path& run_folder,
   for (int rank = 0; rank < world_size; ++rank) {
     const std::filesystem::path path = summary_path(run_folder, rank);
     try {
-      const nlohmann::json json = nlohmann::json::parse(read_file(path));
+      const nlohmann::json json = parse_json(read_file(path));
       summaries.push_back({.rank = json.at("rank"),
                            .duration = Milliseconds(json.at("step_ms").get<double>()),
                            .data_wait = Milliseconds(json.at("data_wait_ms").get<double>()),

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "data/sha256.hpp"
 #include "nn/init.hpp"
 #include "run/description.hpp"
@@ -65,7 +66,7 @@ Run::Run(const TrainOptions& options, const RunFacts& facts, Team team)
   if (team_.record_to) team_.record_to(recorder_);
   if (team_.rank != 0) return;
   if (facts_.corpus.tokenizer) save_tokenizer(folder_, *facts_.corpus.tokenizer);
-  replace_file(folder_ / "options.json", to_json(options_).dump(2) + "\n");
+  replace_file(folder_ / "options.json", dump_json(to_json(options_), 2) + "\n");
   std::cout << banner(describe(options_, facts_, team_)) + "  run     " + folder_.string() + "\n\n" << std::flush;
 }
 

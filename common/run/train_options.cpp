@@ -10,6 +10,7 @@
 #include "base/environment.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/json.hpp"
 #include "data/corpus.hpp"
 #include "nn/init.hpp"
 #include "run/comparison.hpp"
@@ -259,7 +260,7 @@ ParsedTrainOptions parse_train_options(int argc, const char* const* argv) {
     return {options, std::nullopt};
   }
   // A second reading: what the command line says goes over what the run was started with.
-  const TrainOptions then = options_from_json(nlohmann::json::parse(read_file(*folder / "options.json")));
+  const TrainOptions then = options_from_json(parse_json(read_file(*folder / "options.json")));
   options = then;
   CommandLine again(kDescription, program_name(argv));
   bind_all(again, options, resume);

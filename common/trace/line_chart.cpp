@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "trace/report.hpp"
 
 namespace lockstep::trace {
@@ -168,7 +169,7 @@ class ChartWriter {
                            {"series", nlohmann::json::array()}};
     for (const Series& series : series_)
       json["series"].push_back({{"name", series.name}, {"x", series.x}, {"y", series.y}});
-    return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    return dump_json(json, kOneLine, BadUtf8::kReplace);
   }
 
   // For screen readers: where each curve begins and ends.

@@ -7,6 +7,7 @@
 #include <set>
 #include <sstream>
 
+#include "base/json.hpp"
 #include "base/text.hpp"
 #include "trace/report.hpp"
 
@@ -114,7 +115,7 @@ class TimelineWriter {
     for (std::size_t i = 0; i < kCategoryCount; ++i) categories.push_back(name_of(static_cast<Category>(i)));
     for (const auto& [step, begin] : step_begins) steps.push_back({step, begin});
     const json data = {{"lanes", lanes_}, {"spans", spans}, {"categories", categories}, {"steps", steps}};
-    std::string text = data.dump(-1, ' ', false, json::error_handler_t::replace);
+    std::string text = dump_json(data, kOneLine, BadUtf8::kReplace);
     // A name with "</script>" must not end the element: '<' is legal in JSON as an escape only strings can hold.
     for (std::size_t at = 0; (at = text.find('<', at)) != std::string::npos;) text.replace(at, 1, "\\u003c");
     return text;

@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/json.hpp"
 
 namespace lockstep::trace {
 
@@ -88,12 +89,12 @@ void write_trace(const fs::path& path, std::span<const RankTrace> ranks) {
                              {"wall_offset_ns", trace.wall_offset_ns},
                              {"boot_id", trace.boot_id}});
   }
-  write_file(path, file.dump(-1, ' ', false, json::error_handler_t::replace));
+  write_file(path, dump_json(file, kOneLine, BadUtf8::kReplace));
 }
 
 std::vector<RankTrace> read_trace(const fs::path& path) {
   try {
-    return parse_trace(json::parse(read_file(path)));
+    return parse_trace(parse_json(read_file(path)));
   } catch (const IoError&) {
     throw;
   } catch (const std::exception& error) {

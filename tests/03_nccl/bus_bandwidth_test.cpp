@@ -8,6 +8,7 @@
 #include "03_nccl/measure/exact_inputs.hpp"
 #include "03_nccl/measure/measured_collective.hpp"
 #include "base/file.hpp"
+#include "base/json.hpp"
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
 #include "support/temporary_folder.hpp"
@@ -114,7 +115,7 @@ TEST_CASE("bus_bandwidth records what it prints", "[nccl][chapter][multirank]") 
                                        "--max-bytes", "1200", "--repeat", "3", "--json", file});
   INFO(finished.out << finished.err);
   REQUIRE(finished.exit_code == 0);
-  const nlohmann::json record = nlohmann::json::parse(read_file(file));
+  const nlohmann::json record = parse_json(read_file(file));
   for (const char* field : {"title", "date", "command", "machine"}) CHECK(record.contains(field));
   REQUIRE(record["rows"].size() == 2);
   for (const nlohmann::json& row : record["rows"]) {

@@ -11,6 +11,7 @@
 
 #include "base/affinity.hpp"
 #include "base/file.hpp"
+#include "base/json.hpp"
 #include "base/philox.hpp"
 #include "checkpoint/checkpoint.hpp"
 #include "run/metrics.hpp"
@@ -88,7 +89,7 @@ bool has_repeated_sample(const run::StepMetrics& step) {
 std::vector<std::vector<int>> cpus_of(const Trained& trained) {
   std::vector<std::vector<int>> cpus;
   for (const char* name : {"rank_0.json", "rank_1.json"}) {
-    cpus.push_back(nlohmann::json::parse(read_file(trained.folder / name)).at("cpus"));
+    cpus.push_back(parse_json(read_file(trained.folder / name)).at("cpus"));
   }
   return cpus;
 }

@@ -2,7 +2,6 @@
 /// @file
 /// What the tests of DistributedDataParallel share: PyTorch's recorded model and data, ranks, small tensors.
 #include <cmath>
-#include <fstream>
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -13,6 +12,8 @@
 #include "02_ring_all_reduce/ring_process_group.hpp"
 #include "06_gpt_ddp/distributed_data_parallel.hpp"
 #include "autograd/functions.hpp"
+#include "base/file.hpp"
+#include "base/json.hpp"
 #include "support/catch.hpp"
 #include "support/run_ranks.hpp"
 
@@ -48,10 +49,7 @@ class SmallModel : public nn::Module {
 };
 
 inline const nlohmann::json& recorded() {
-  static const nlohmann::json values = [] {
-    std::ifstream file(LOCKSTEP_TEST_DATA "/pytorch_ddp.json");
-    return nlohmann::json::parse(file);
-  }();
+  static const nlohmann::json values = parse_json(read_file(LOCKSTEP_TEST_DATA "/pytorch_ddp.json"));
   return values;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/file.hpp"
+#include "base/json.hpp"
 #include "data/sha256.hpp"
 #include "run/metrics.hpp"
 #include "run/run_folder.hpp"
@@ -139,7 +140,7 @@ TEST_CASE("ranks share the tokenizer that rank 0 learns, and a resumed run and g
   CHECK_THAT(finished.out, ContainsSubstring("vocabulary 280") && ContainsSubstring("SentencePiece with 280 pieces"));
   const fs::path run = latest(folder.path());
   const std::string model = read_file(run / "tokenizer.model");
-  const nlohmann::json recorded = nlohmann::json::parse(read_file(run / "options.json"));
+  const nlohmann::json recorded = parse_json(read_file(run / "options.json"));
   CHECK(recorded.at("tokenizer_checksum") == data::sha256_hex(model));
   CHECK(recorded.at("vocabulary_size") == 280);
 

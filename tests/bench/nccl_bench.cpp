@@ -15,6 +15,7 @@
 #include "base/command_line.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/json.hpp"
 #include "device/copy.hpp"
 #include "device/storage.hpp"
 
@@ -93,12 +94,12 @@ int run(const std::string& json_file) {
     const StreamGuard guard(stream);
     for (const std::size_t bytes : {std::size_t{4} << 10, std::size_t{1} << 20, std::size_t{64} << 20}) {
       rows.push_back(measure_size(bytes, *group, raw, stream));
-      std::cout << rows.back().dump() << std::endl;
+      std::cout << dump_json(rows.back()) << std::endl;
     }
   }
   check(ncclCommDestroy(raw));
   if (!json_file.empty()) {
-    write_file(json_file, nlohmann::json{{"nccl", nccl::library_version()}, {"rows", rows}}.dump(2) + "\n");
+    write_file(json_file, dump_json(nlohmann::json{{"nccl", nccl::library_version()}, {"rows", rows}}, 2) + "\n");
   }
   return 0;
 }

@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/json.hpp"
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -170,9 +171,9 @@ TEST_CASE("a manifest cannot point outside its folder", "[checkpoint]") {
   CheckpointFolder folder(root.path());
   save_value(folder, 1, 1);
   const fs::path manifest = root / "step_00000001/manifest.json";
-  nlohmann::json content = nlohmann::json::parse(read_file(manifest));
+  nlohmann::json content = parse_json(read_file(manifest));
   content["files"]["../outside"] = {{"bytes", 0}, {"xxh3", "2d06800538d394c2"}};
-  write_file(manifest, content.dump());
+  write_file(manifest, dump_json(content));
   CHECK_THROWS_WITH(verify(root / "step_00000001"), ContainsSubstring("the entry of ../outside is not a file name"));
 }
 

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "support/catch.hpp"
 
 using namespace lockstep;
@@ -20,7 +21,7 @@ nlohmann::json valid_manifest() {
 // The message with which a manifest is refused; empty where it is accepted.
 std::string refusal(const nlohmann::json& manifest) {
   try {
-    (void)parse_manifest(manifest.dump(), "manifest.json");
+    (void)parse_manifest(dump_json(manifest), "manifest.json");
     return "";
   } catch (const FormatError& error) {
     return error.what();
@@ -30,7 +31,7 @@ std::string refusal(const nlohmann::json& manifest) {
 }  // namespace
 
 TEST_CASE("a manifest reads back as written", "[checkpoint]") {
-  const Manifest manifest = parse_manifest(valid_manifest().dump(), "manifest.json");
+  const Manifest manifest = parse_manifest(dump_json(valid_manifest()), "manifest.json");
   CHECK(manifest.step == 12);
   REQUIRE(manifest.files.size() == 3);
   CHECK(manifest.files.front() == FileEntry{kModelFile, 3, "0123456789abcdef"});

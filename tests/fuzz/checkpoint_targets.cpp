@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/json.hpp"
 #include "base/unique_fd.hpp"
 #include "checkpoint/manifest.hpp"
 #include "checkpoint/safetensors.hpp"
@@ -131,7 +132,7 @@ Seeds saved_state_seeds() {
                               .optimizer_steps = 7,
                               .sampler = {.seed = 1ULL << 63, .epoch = 2, .consumed = 30, .dataset_size = 59},
                               .options = {{"model", "tiny"}, {"learning_rate", 2e-3}}};
-  return {bytes_of_text(run::to_json(state).dump()), bytes_of_text(run::to_json(state).dump(2)),
+  return {bytes_of_text(dump_json(run::to_json(state))), bytes_of_text(dump_json(run::to_json(state), 2)),
           bytes_of_text(R"({"step": -1, "optimizer_steps": 1e300, "sampler": [], "options": null})")};
 }
 

@@ -1,10 +1,11 @@
 // Loss, logits and every gradient against values that record_pytorch.py wrote.
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "autograd/functions.hpp"
+#include "base/file.hpp"
+#include "base/json.hpp"
 #include "nn/gpt.hpp"
 #include "nn/layers.hpp"
 #include "support/catch.hpp"
@@ -15,8 +16,7 @@ using nlohmann::json;
 namespace {
 
 json recorded(const std::string& model) {
-  std::ifstream file(LOCKSTEP_SOURCE_DIR "/tests/nn/pytorch_values.json");
-  return json::parse(file).at(model);
+  return parse_json(read_file(LOCKSTEP_SOURCE_DIR "/tests/nn/pytorch_values.json")).at(model);
 }
 
 template <typename T, typename Formula>

@@ -1,13 +1,14 @@
 // Optimizers, clipping and schedules against values that record_pytorch.py wrote.
 #include <array>
 #include <cmath>
-#include <fstream>
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "base/error.hpp"
+#include "base/file.hpp"
+#include "base/json.hpp"
 #include "nn/layers.hpp"
 #include "optim/adamw.hpp"
 #include "optim/clip.hpp"
@@ -24,8 +25,7 @@ namespace {
 constexpr double kLearningRate = 0.05;
 
 json recorded(const std::string& part) {
-  std::ifstream file(LOCKSTEP_SOURCE_DIR "/tests/optim/pytorch_values.json");
-  return json::parse(file).at(part);
+  return parse_json(read_file(LOCKSTEP_SOURCE_DIR "/tests/optim/pytorch_values.json")).at(part);
 }
 
 template <typename Formula>

@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/json.hpp"
 #include "run/metrics.hpp"
 #include "run/train_options.hpp"
 #include "support/catch.hpp"
@@ -17,7 +18,7 @@ namespace {
 // A run of that many steps whose loss is the number of the step.
 fs::path make_run(const fs::path& folder, const run::TrainOptions& options, int steps) {
   fs::create_directories(folder);
-  write_file(folder / "options.json", to_json(options).dump());
+  write_file(folder / "options.json", dump_json(to_json(options)));
   std::string lines;
   for (int step = 1; step <= steps; ++step) {
     run::StepMetrics metrics;

@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/json.hpp"
 #include "run/run_folder.hpp"
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
@@ -55,7 +56,7 @@ TrainOptions options_of(const std::vector<std::string>& arguments) {
 /// A run folder with these options and something that looks like a checkpoint.
 fs::path make_run(const fs::path& out, const TrainOptions& options) {
   const fs::path run = make_run_folder(out, options.model);
-  write_file(run / "options.json", to_json(options).dump());
+  write_file(run / "options.json", dump_json(to_json(options)));
   fs::create_directories(checkpoints_of(run) / "step_00000005");
   return run;
 }

@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/json.hpp"
 #include "checkpoint/checkpoint.hpp"
 #include "nn/gpt.hpp"
 #include "optim/optimizer.hpp"
@@ -38,7 +39,7 @@ void make_steep(const nn::Module& model) {
 }  // namespace
 
 void make_gradient_infinite(const std::filesystem::path& run) {
-  const auto options = run::options_from_json(nlohmann::json::parse(read_file(run / "options.json")));
+  const auto options = run::options_from_json(parse_json(read_file(run / "options.json")));
   const nn::Gpt model(options.model_config(), options.seed);
   const std::unique_ptr<optim::Optimizer> optimizer = run::make_optimizer(options, model);
   checkpoint::Contents contents;

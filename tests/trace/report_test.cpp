@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/json.hpp"
 #include "sample_trace.hpp"
 #include "support/catch.hpp"
 #include "trace/trace_file.hpp"
@@ -23,7 +24,7 @@ std::string between(const std::string& text, const std::string& open, const std:
 }
 
 nlohmann::json timeline_data(const std::string& html) {
-  return nlohmann::json::parse(between(html, "class=\"timeline-data\">", "</script>"));
+  return parse_json(between(html, "class=\"timeline-data\">", "</script>"));
 }
 
 std::size_t occurrences(const std::string& text, const std::string& part) {

@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/json.hpp"
 #include "sample_trace.hpp"
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
@@ -30,7 +31,7 @@ TEST_CASE("a trace file is Chrome's format: processes are ranks, threads are lan
   const std::vector<RankTrace> ranks = {recorder.snapshot()};
   write_trace(folder / trace_file_name(2), ranks);
 
-  const nlohmann::json file = nlohmann::json::parse(read_file(folder / "trace_rank2.json"));
+  const nlohmann::json file = parse_json(read_file(folder / "trace_rank2.json"));
   const nlohmann::json& events = file.at("traceEvents");
   REQUIRE(events.size() == 3);
   CHECK(events[0].at("name") == "process_name");

@@ -14,6 +14,7 @@
 #include "03_nccl/measure/measured_collective.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/json.hpp"
 #include "base/terminal.hpp"
 #include "comm/versions.hpp"
 
@@ -134,7 +135,7 @@ nlohmann::json to_json(const Report& report) {
 Report report_from_json(const std::string& text) {
   Report report;
   try {
-    const nlohmann::json json = nlohmann::json::parse(text);
+    const nlohmann::json json = parse_json(text);
     for (const nlohmann::json& one : json.at("measurements")) {
       report.measurements.push_back({one.at("contender"), static_cast<Collective>(one.at("collective").get<int>()),
                                      one.at("bytes"), one.at("seconds"), one.at("fastest")});
@@ -174,7 +175,7 @@ void write_record(const std::filesystem::path& file, const Report& report, const
       {"repeat", repeat},
       {"left_out", report.left_out},
       {"rows", rows}};
-  write_file(file, record.dump(1) + "\n");
+  write_file(file, dump_json(record, 1) + "\n");
 }
 
 }  // namespace lockstep::bandwidth

@@ -14,6 +14,7 @@
 #include "base/command_line.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/json.hpp"
 #include "base/timing.hpp"
 #include "comm/objects.hpp"
 #include "comm/rendezvous.hpp"
@@ -128,7 +129,7 @@ int run_rank(const Options& options) {
   if (options.results.empty()) {
     std::cout << bandwidth::tables(report) << std::flush;
   } else {
-    write_file(options.results, bandwidth::to_json(report).dump());
+    write_file(options.results, dump_json(bandwidth::to_json(report)));
   }
   return 0;
 }
