@@ -3,6 +3,9 @@
 
 option(LOCKSTEP_PRECOMPILE "Precompile the standard library's headers and the emulator's (half of a build's time)" ON)
 
+# What a test computes itself is little; to compile it fast is worth more.
+set(LOCKSTEP_TEST_OPTIONS "$<$<AND:$<CONFIG:Release>,${LOCKSTEP_IS_CXX}>:-O1>")
+
 # lockstep_precompile(name HEADERS <map> <set> [OPTIONS -fPIC] [DEPENDS lockstep::x])
 # Makes lockstep_precompiled_<name>. Who reuses it has the same options and dependencies.
 function(lockstep_precompile name)
@@ -24,6 +27,10 @@ if(LOCKSTEP_PRECOMPILE AND NOT LOCKSTEP_SANITIZE)
   lockstep_precompile(emulator HEADERS ${headers} DEPENDS lockstep::plain_options)
   set_target_properties(lockstep_precompiled_emulator PROPERTIES
     CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON POSITION_INDEPENDENT_CODE ON)
+  if(LOCKSTEP_BUILD_TESTS)
+    lockstep_precompile(tests HEADERS ${headers} "${PROJECT_SOURCE_DIR}/tests/support/catch.hpp"
+      OPTIONS ${LOCKSTEP_TEST_OPTIONS} DEPENDS lockstep::plain_options Catch2::Catch2)
+  endif()
 endif()
 
 # lockstep_use_precompiled(target ordinary): for targets with no options of their own that change code.

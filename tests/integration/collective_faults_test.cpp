@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <exception>
 #include <iostream>
 #include <random>
 #include <string>
@@ -27,6 +29,7 @@ using test::Subprocess;
 namespace {
 
 constexpr int kWorldSize = 3;
+constexpr int kAtOnce = 3;  // jobs side by side: a trial mostly waits for its ranks to end
 
 // NVIDIA's NCCL only when it is asked for: ranks that share a GPU need LOCKSTEP_TEST_SHARE_GPU=1.
 std::vector<std::string> backends() {
@@ -63,13 +66,18 @@ struct Trial {
   std::vector<std::pair<std::string, std::string>> environment;
 };
 
-// What went wrong, or ""; adds how long each survivor took to `latencies_ms`.
-std::string run_trial(const Trial& trial, std::vector<double>& latencies_ms) {
+struct Outcome {
+  std::string problem;               // empty: all went as it should
+  std::vector<double> latencies_ms;  // from the signal to each survivor's error
+};
+
+Outcome run_trial(const Trial& trial) {
   Subprocess job(
       {test::built_program("collective_helper"), std::to_string(kWorldSize), trial.backend, trial.collective},
       trial.environment);
   for (int rank = 0; rank < kWorldSize; ++rank) {
-    if (!job.wait_for_output("[rank " + std::to_string(rank) + "] ready pid ")) return "not ready: " + job.wait().err;
+    if (!job.wait_for_output("[rank " + std::to_string(rank) + "] ready pid "))
+      return {"not ready: " + job.wait().err, {}};
   }
   const auto pid =
       static_cast<pid_t>(number_after(job.out(), "[rank " + std::to_string(trial.victim) + "] ready pid "));
@@ -79,7 +87,8 @@ std::string run_trial(const Trial& trial, std::vector<double>& latencies_ms) {
   kill(pid, trial.signal);
   const Finished finished = job.wait();
 
-  std::string problem;
+  Outcome outcome;
+  std::string& problem = outcome.problem;
   if (finished.exit_code == 0) problem += "the job ended with 0; ";
   for (int rank = 0; rank < kWorldSize; ++rank) {
     if (rank == trial.victim) continue;
@@ -89,32 +98,52 @@ std::string run_trial(const Trial& trial, std::vector<double>& latencies_ms) {
     }
     const long failed_at = number_after(finished.out, "[rank " + std::to_string(rank) + "] failed at ");
     const auto killed_at = std::chrono::duration_cast<std::chrono::microseconds>(before).count();
-    latencies_ms.push_back(static_cast<double>(failed_at - killed_at) / 1e3);
+    outcome.latencies_ms.push_back(static_cast<double>(failed_at - killed_at) / 1e3);
   }
   if (!test::wait_until_gone(family).empty()) problem += "processes are left; ";
-  return problem;
+  return outcome;
+}
+
+std::vector<Outcome> run_side_by_side(const std::vector<Trial>& all) {
+  std::vector<Outcome> outcomes(all.size());
+  std::atomic<std::size_t> next{0};
+  std::vector<std::jthread> runners;
+  const int at_once = trials() > 1 ? 1 : kAtOnce;  // nothing beside what is timed
+  for (int i = 0; i < at_once; ++i) {
+    runners.emplace_back([&] {
+      for (std::size_t at = next++; at < all.size(); at = next++) {
+        try {
+          outcomes[at] = run_trial(all[at]);
+        } catch (const std::exception& error) {
+          outcomes[at].problem = error.what();
+        }
+      }
+    });
+  }
+  runners.clear();  // waits for them
+  return outcomes;
 }
 
 void run_trials(int signal, const std::vector<std::pair<std::string, std::string>>& environment) {
   std::mt19937 random(20261121U + static_cast<unsigned>(signal));
   for (const std::string& backend : backends()) {
-    std::vector<double> latencies_ms;
+    std::vector<Trial> all;
     for (const std::string& collective : kCollectives) {
       for (int i = 0; i < trials(); ++i) {
-        const Trial trial{backend,
-                          collective,
-                          static_cast<int>(random() % kWorldSize),
-                          signal,
-                          std::chrono::microseconds(random() % 30'000),
-                          environment};
-        CAPTURE(backend, collective, trial.victim, signal, i);
-        CHECK(run_trial(trial, latencies_ms) == "");
+        all.push_back({backend, collective, static_cast<int>(random() % kWorldSize), signal,
+                       std::chrono::microseconds(random() % 30'000), environment});
       }
+    }
+    const std::vector<Outcome> outcomes = run_side_by_side(all);
+    std::vector<double> latencies_ms;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      CAPTURE(backend, all[i].collective, all[i].victim, signal, i);
+      CHECK(outcomes[i].problem == "");
+      latencies_ms.insert(latencies_ms.end(), outcomes[i].latencies_ms.begin(), outcomes[i].latencies_ms.end());
     }
     std::ranges::sort(latencies_ms);
     if (trials() > 1) {
-      std::cout << backend << ", " << (signal == SIGKILL ? "SIGKILL" : "SIGSTOP") << ", "
-                << kCollectives.size() * static_cast<std::size_t>(trials())
+      std::cout << backend << ", " << (signal == SIGKILL ? "SIGKILL" : "SIGSTOP") << ", " << all.size()
                 << " trials: survivors know after (ms) median " << latencies_ms[latencies_ms.size() / 2] << ", most "
                 << latencies_ms.back() << std::endl;
     }
