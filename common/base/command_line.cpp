@@ -42,7 +42,7 @@ CommandLine::Option CommandLine::Option::check(const OptionCheck& check) const {
 }
 
 CommandLine::Option CommandLine::Option::required() const {
-  option_->required();
+  option_->required()->default_str("");
   return *this;
 }
 
@@ -70,8 +70,6 @@ CommandLine::Option CommandLine::Option::hidden() const {
   option_->group("");
   return *this;
 }
-
-bool CommandLine::Option::is_given() const { return option_->count() > 0; }
 
 CommandLine::CommandLine(const std::string& description, const std::string& name)
     : app_(std::make_unique<CLI::App>(description, name)) {

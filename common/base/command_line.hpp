@@ -28,8 +28,8 @@ concept OptionValue = std::same_as<T, int> || std::same_as<T, std::int64_t> || s
     std::same_as<T, std::vector<std::filesystem::path>>;
 
 /// What a program may be told on its command line. Variables get what is given; their values before are the defaults,
-/// and --help shows them. Of an option given twice the last one counts. It is CLI11 underneath, which takes longer to
-/// compile than most of our programs: they see this much of it.
+/// and --help shows them. Of an option given twice the last one counts; a vector gets the values of all. It is CLI11
+/// underneath, which takes longer to compile than most of our programs: they see this much of it.
 ///
 ///     CommandLine app("Sums what clients send");
 ///     app.add_option("--port", port, "The server's port").check(whole_number(1, 65535));
@@ -41,7 +41,7 @@ class CommandLine {
    public:
     /// Looks at the value, at each of several.
     Option check(const OptionCheck& check) const;
-    /// The program does not run without it.
+    /// The program does not run without it; --help shows no default.
     Option required() const;
     /// What --help shows for the value, such as "FILE".
     Option type_name(const std::string& name) const;
@@ -49,12 +49,10 @@ class CommandLine {
     Option without_default() const;
     /// The option may stand alone; its variable then becomes empty.
     Option allow_no_value() const;
-    /// For a vector: this many values, over all times that the option is given.
+    /// For a vector: the most values, over all times that the option is given.
     Option at_most(int values) const;
     /// --help does not show it.
     Option hidden() const;
-    /// Whether it was on the command line that has been parsed.
-    [[nodiscard]] bool is_given() const;
 
    private:
     friend class CommandLine;

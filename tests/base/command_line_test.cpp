@@ -84,7 +84,7 @@ Outcome read(Options& options, std::vector<const char*> arguments) {
   line.add_option("--world-size", options.world_size, "Ranks").check(lockstep::whole_number(1, 8));
   line.add_option("--seconds", options.seconds, "Limit").check(lockstep::positive_number());
   line.add_option("--counts", options.counts, "Values").check(lockstep::whole_number(0));
-  const auto link = line.add_option("--link", options.link, "Which").check(lockstep::one_of({"nvlink", "pcie"}));
+  line.add_option("--link", options.link, "Which").check(lockstep::one_of({"nvlink", "pcie"}));
   line.add_option("--runs", options.runs, "Folders").type_name("FOLDER").at_most(2).without_default();
   line.add_option("--resume", options.resume, "Folder").allow_no_value().without_default();
   line.add_flag("--color,!--no-color", options.use_colour, "Colours");
@@ -92,7 +92,7 @@ Outcome read(Options& options, std::vector<const char*> arguments) {
   const Captured errors(std::cerr);
   const Captured output(std::cout);
   const auto exit_code = line.parse(static_cast<int>(arguments.size()), arguments.data());
-  options.is_link_given = link.is_given();
+  options.is_link_given = line.is_given("--link");
   return {exit_code, errors.text() + output.text()};
 }
 

@@ -39,18 +39,20 @@ int main(int argc, char** argv) {
   double hours = 0, peak_tflops = work.peak_flops / 1e12;
   bool computes_forward_twice = false;
   std::vector<int> gpus;
-  const CommandLine::Option hours_option =
-      app.add_option("--hours", hours, "The job's hours on one GPU, in place of parameters and tokens")
-          .check(positive_number());
+  app.add_option("--hours", hours, "The job's hours on one GPU, in place of parameters and tokens")
+      .check(positive_number())
+      .without_default();
   app.add_option("--parameters", work.parameters, "Weights, N").check(positive_number());
   app.add_option("--tokens", work.tokens, "Positions seen in training, D").check(positive_number());
   app.add_option("--tflops", peak_tflops, "Of one GPU by its data sheet; 312: A100, bf16").check(positive_number());
   app.add_option("--utilisation", work.utilisation, "Share of that which is reached").check(real_number(0.001, 1));
   app.add_option("--efficiency", work.efficiency, "What a GPU is worth among others").check(real_number(0.001, 1));
-  app.add_option("--gpus", gpus, "How many; several numbers make several lines").check(whole_number(1, 10'000'000));
+  app.add_option("--gpus", gpus, "How many; several numbers make several lines")
+      .check(whole_number(1, 10'000'000))
+      .without_default();
   app.add_flag("--recompute", computes_forward_twice, "The forward pass is computed twice (8 N D)");
   return run_main(app, argc, argv, [&] {
-    if (hours_option.is_given()) {
+    if (app.is_given("--hours")) {
       if (gpus.empty()) gpus = {1, 4, 8};
       std::cout << "a job of " << hours << " hours on one GPU, each further GPU worth " << work.efficiency
                 << " of it\n";

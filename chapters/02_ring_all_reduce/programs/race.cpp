@@ -224,8 +224,11 @@ int main(int argc, char** argv) {
   app.add_option("--world-sizes", options.world_sizes, "Ranks, at most 8").check(whole_number(1, 8));
   app.add_option("--bytes", options.bytes, "Of the buffer on each rank").check(whole_number(4, 1 << 28));
   app.add_option("--repeat", options.repeat, "Times that count").check(whole_number(1, 1000));
-  app.add_option("--alpha-us", options.alpha_us, "Latency to predict with").check(real_number(0));
-  app.add_option("--beta-gb-s", options.beta_gb_s, "Bandwidth to predict with; 0: measure both");
+  app.add_option("--alpha-us", options.alpha_us, "Latency to predict with")
+      .check(real_number(0))
+      .without_default();
+  app.add_option("--beta-gb-s", options.beta_gb_s, "Bandwidth to predict with; both are measured if left out")
+      .without_default();
   app.add_flag("--predict", options.shall_only_predict, "Only say where ring and star cross, for --beta-gb-s");
   return run_main(app, argc, argv, [&] {
     if (options.shall_only_predict) {

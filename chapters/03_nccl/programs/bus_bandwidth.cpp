@@ -170,7 +170,8 @@ int main(int argc, char** argv) {
   app.add_option("--op", options.op, "Of reductions").check(one_of(kOps));
   app.add_option("--device", options.device, "Where nccl's buffers lie: cpu, cuda or emulated");
   app.add_flag("--share-gpu", options.share_gpu, "nccl: several ranks may have one GPU");
-  app.add_option("--spoil", options.spoil, "Changes a result of this rank: shows that the check fails");
+  app.add_option("--spoil", options.spoil, "Changes a result of this rank: shows that the check fails")
+      .without_default();
   app.add_option("--json", options.json, "File for what was measured, with machine and date");
   app.add_option("--results", options.results).hidden();  // between this program and its ranks
   std::string command = "bus_bandwidth";

@@ -178,7 +178,8 @@ int main(int argc, char** argv) {
   Options options;
   app.add_option("kernel", options.kernel, "Its ladder");
   app.add_option("--sizes", options.sizes, "In place of the usual ones, such as 4096,1024")
-      .check(whole_number(1));
+      .check(whole_number(1))
+      .without_default();
   app.add_option("--repetitions", options.repetitions, "Of which the median is taken, on a GPU")
       .check(whole_number(1));
   return run_main(app, argc, argv, [&] {
