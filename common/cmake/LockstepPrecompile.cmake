@@ -33,7 +33,8 @@ if(LOCKSTEP_PRECOMPILE AND NOT LOCKSTEP_SANITIZE)
   endif()
 endif()
 
-# lockstep_use_precompiled(target ordinary): for targets with no options of their own that change code.
+# lockstep_use_precompiled(target ordinary): for targets with no options of their own that change code. g++ 14 takes no
+# header that was compiled at another -O.
 function(lockstep_use_precompiled target name)
   if(NOT TARGET lockstep_precompiled_${name})
     return()
@@ -46,4 +47,10 @@ function(lockstep_use_precompiled target name)
     target_compile_options(${target} PRIVATE
       "$<${LOCKSTEP_IS_CXX}:-Wno-array-bounds;-Wno-restrict;-Wno-stringop-overflow;-Wno-stringop-overread>")
   endif()
+endfunction()
+
+# For test programs and what only they link.
+function(lockstep_compile_as_test target)
+  target_compile_options(${target} PRIVATE ${LOCKSTEP_TEST_OPTIONS})
+  lockstep_use_precompiled(${target} tests)
 endfunction()
