@@ -12,9 +12,13 @@ namespace lockstep {
 /// @throws nlohmann::json::parse_error  It is no JSON; says where.
 [[nodiscard]] nlohmann::json parse_json(std::string_view text);
 
-/// For text that may hold bytes which are no UTF-8.
-enum class BadUtf8 { kThrow, kReplace };
+/// What to do about strings that are no UTF-8, which JSON must be.
+enum class BadUtf8 {
+  kThrow,   ///< An error.
+  kReplace  ///< U+FFFD in their place.
+};
 
+/// An indentation: none, and no line breaks.
 inline constexpr int kOneLine = -1;
 
 /// `value` as text. @param indent  Spaces per level of nesting, on lines of their own; kOneLine: everything on one.
