@@ -112,5 +112,5 @@ TEST_CASE("Every rung has a name of its own in its ladder and says what it remov
 }
 
 TEST_CASE("A ladder that does not exist is answered with the nearest name", "[kernels][chapter]") {
-  CHECK_THROWS_WITH(find_ladder("sofmax"), Catch::Matchers::Contains("did you mean softmax?"));
+  CHECK_THROWS_WITH(find_ladder("sofmax"), ContainsSubstring("did you mean softmax?"));
 }
