@@ -34,6 +34,17 @@ int report(const CLI::App& app, const std::string& message) {
   return 2;
 }
 
+// CLI11 2.4 holds only the values of one occurrence against the limit.
+bool has_too_many_values(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    const std::size_t most = static_cast<std::size_t>(option->get_items_expected_max());
+    if (option->get_multi_option_policy() != CLI::MultiOptionPolicy::TakeAll || option->count() <= most) continue;
+    report(app, concat(option->get_name(), ": ", option->count(), " values are too many; it takes at most ", most));
+    return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 CommandLine::Option CommandLine::Option::check(const OptionCheck& check) const {
@@ -120,7 +131,7 @@ std::optional<int> CommandLine::parse(int argc, const char* const* argv) {
   if (app_->get_name().empty()) app_->name(std::filesystem::path(argv[0]).filename().string());
   try {
     app_->parse(argc, argv);
-    return std::nullopt;
+    return has_too_many_values(*app_) ? std::optional<int>(2) : std::nullopt;
   } catch (const CLI::ExtrasError&) {
     return report(*app_, explain_extra(*app_, app_->remaining().front()));
   } catch (const CLI::ParseError& error) {

@@ -149,8 +149,8 @@ TEST_CASE("help shows the defaults", "[base]") {
   Options options;
   const Outcome outcome = read(options, {"--help"});
   CHECK(outcome.exit_code == 0);
-  CHECK_THAT(outcome.errors, ContainsSubstring("--world-size N=4"));
-  CHECK_THAT(outcome.errors, ContainsSubstring("--counts N=[1,2]"));
+  CHECK_THAT(outcome.errors, ContainsSubstring("--world-size N=4") || ContainsSubstring("--world-size N [4]"));
+  CHECK_THAT(outcome.errors, ContainsSubstring("--counts N=[1,2]") || ContainsSubstring("--counts N [[1,2]]"));
   CHECK_THAT(outcome.errors, ContainsSubstring("--runs FOLDER"));
   CHECK_THAT(outcome.errors, !ContainsSubstring("nothing"));
 }
