@@ -42,6 +42,10 @@ if ! nvidia-smi -L 2>/dev/null | grep -q '^GPU '; then
   say "no NVIDIA GPU is visible here (nvidia-smi -L lists none), so nothing was run on hardware"
   exit 77
 fi
+if ! command -v python3 >/dev/null; then
+  say "python3 is needed, it writes the results: install it, then run this again"
+  exit 1
+fi
 
 mkdir -p "$out" || wrong "cannot make the folder $out"
 results=$out/results.jsonl
