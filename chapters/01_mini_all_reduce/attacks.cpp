@@ -19,128 +19,129 @@ constexpr std::array<float, 3> kLie = {1000, 1000, 1000};
 
 std::string client(int rank) { return concat("client ", rank); }
 
-void join_all(Stage& stage, int end) {
-  for (int rank = 0; rank < end; ++rank) stage.join(rank);
+void join_all(AttackHarness& harness, int end) {
+  for (int rank = 0; rank < end; ++rank) harness.join(rank);
 }
 
-void contribute_all(Stage& stage, int end) {
-  for (int rank = 0; rank < end; ++rank) stage.contribute(rank);
+void contribute_all(AttackHarness& harness, int end) {
+  for (int rank = 0; rank < end; ++rank) harness.contribute(rank);
 }
 
 // What the checked server has made room for: a client with the right values. The naive one has nothing to offer.
-void send_another(Stage& stage, int rank) {
-  if (!stage.is_checked()) return;
-  stage.say("another", concat("takes the place of client ", rank));
-  stage.join(rank);
-  stage.contribute(rank);
+void send_another(AttackHarness& harness, int rank) {
+  if (!harness.is_checked()) return;
+  harness.say("another", concat("takes the place of client ", rank));
+  harness.join(rank);
+  harness.contribute(rank);
 }
 
-Outcome short_read(Stage& stage) {
-  join_all(stage, Stage::kWorldSize);
-  contribute_all(stage, 3);
-  const std::vector<std::byte> message = stage.message_of(3, 3);
-  const std::size_t first_bytes = stage.is_checked() ? 68 : 4;  // the header of 64 bytes, where there is one
-  stage.say(client(3), concat("sends ", first_bytes, " of its ", message.size(), " bytes"));
-  stage.send_bytes(3, std::span(message).first(first_bytes));
-  if (!stage.is_checked()) stage.hear("sent the sum");  // four bytes are enough for it
-  stage.say(client(3), "sends the rest");
+Outcome short_read(AttackHarness& harness) {
+  join_all(harness, AttackHarness::kWorldSize);
+  contribute_all(harness, 3);
+  const std::vector<std::byte> message = harness.message_of(3, 3);
+  const std::size_t first_bytes = harness.is_checked() ? 68 : 4;  // the header of 64 bytes, where there is one
+  harness.say(client(3), concat("sends ", first_bytes, " of its ", message.size(), " bytes"));
+  harness.send_bytes(3, std::span(message).first(first_bytes));
+  if (!harness.is_checked()) harness.hear("sent the sum");  // four bytes are enough for it
+  harness.say(client(3), "sends the rest");
   try {
-    stage.send_bytes(3, std::span(message).subspan(first_bytes));
+    harness.send_bytes(3, std::span(message).subspan(first_bytes));
   } catch (const IoError&) {
-    stage.say(client(3), "cannot: the server has gone");
+    harness.say(client(3), "cannot: the server has gone");
   }
-  return stage.finish();
+  return harness.finish();
 }
 
 // All send at once: who waited for the server to take a message before the next one is sent would wait for ever.
-Outcome megabyte(Stage& stage) {
-  join_all(stage, Stage::kWorldSize);
-  stage.say("clients", "send 1048576 bytes each");
+Outcome megabyte(AttackHarness& harness) {
+  join_all(harness, AttackHarness::kWorldSize);
+  harness.say("clients", "send 1048576 bytes each");
   std::vector<std::future<void>> senders;
-  for (int rank = 0; rank < Stage::kWorldSize; ++rank) {
-    senders.push_back(std::async(std::launch::async, [&stage, rank] {
+  for (int rank = 0; rank < AttackHarness::kWorldSize; ++rank) {
+    senders.push_back(std::async(std::launch::async, [&harness, rank] {
       try {
-        stage.send_bytes(rank, stage.message_of(rank, 262'144));
+        harness.send_bytes(rank, harness.message_of(rank, 262'144));
       } catch (const Error&) {
         // The server has closed the connection without reading all of it: the answer will show that.
       }
     }));
   }
-  return stage.finish();
+  return harness.finish();
 }
 
-Outcome silent(Stage& stage) {
-  join_all(stage, Stage::kWorldSize);
-  contribute_all(stage, 3);
-  stage.say(client(3), "says nothing");
-  return stage.finish(stage.is_checked() ? Stage::kPatience : kSilence);
+Outcome silent(AttackHarness& harness) {
+  join_all(harness, AttackHarness::kWorldSize);
+  contribute_all(harness, 3);
+  harness.say(client(3), "says nothing");
+  return harness.finish(harness.is_checked() ? AttackHarness::kPatience : kSilence);
 }
 
-Outcome garbage(Stage& stage) {
-  join_all(stage, 3);
-  contribute_all(stage, stage.is_checked() ? 3 : 0);  // the naive one reads nothing before four have connected
-  stage.say("stranger", "connects and sends \"GET / HTTP/1.1\", as a web browser would");
-  net::TcpSocket browser = stage.stranger();
-  browser.send_all(net::as_bytes("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"), Deadline::after(Stage::kPatience));
-  stage.hear(stage.is_checked() ? "refused a stranger" : "connected");
-  if (stage.is_checked()) {
-    stage.join(3);
-    stage.contribute(3);
+Outcome garbage(AttackHarness& harness) {
+  join_all(harness, 3);
+  contribute_all(harness, harness.is_checked() ? 3 : 0);  // the naive one reads nothing before four have connected
+  harness.say("stranger", "connects and sends \"GET / HTTP/1.1\", as a web browser would");
+  net::StreamSocket browser = harness.stranger();
+  browser.send_all(net::as_bytes("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+                   Deadline::after(AttackHarness::kPatience));
+  harness.hear(harness.is_checked() ? "refused a stranger" : "connected");
+  if (harness.is_checked()) {
+    harness.join(3);
+    harness.contribute(3);
   } else {
-    contribute_all(stage, 3);
+    contribute_all(harness, 3);
   }
-  return stage.finish();
+  return harness.finish();
 }
 
-Outcome open_port(Stage& stage) {
-  stage.say("stranger", "connects first and sends [1000, 1000, 1000]");
-  net::TcpSocket liar = stage.stranger();
-  liar.send_all(std::as_bytes(std::span(kLie)), Deadline::after(Stage::kPatience));
-  stage.hear(stage.is_checked() ? "refused a stranger" : "connected");
-  join_all(stage, 3);
-  if (!stage.is_checked()) stage.hear("received [");
-  stage.join(3);
-  if (!stage.is_checked()) {  // it has its four; what the fifth sends is not looked at
-    stage.say(client(3), "connects and sends [4, 8, 12]");
-    stage.send_bytes(3, stage.message_of(3, 3));
+Outcome open_port(AttackHarness& harness) {
+  harness.say("stranger", "connects first and sends [1000, 1000, 1000]");
+  net::StreamSocket liar = harness.stranger();
+  liar.send_all(std::as_bytes(std::span(kLie)), Deadline::after(AttackHarness::kPatience));
+  harness.hear(harness.is_checked() ? "refused a stranger" : "connected");
+  join_all(harness, 3);
+  if (!harness.is_checked()) harness.hear("received [");
+  harness.join(3);
+  if (!harness.is_checked()) {  // it has its four; what the fifth sends is not looked at
+    harness.say(client(3), "connects and sends [4, 8, 12]");
+    harness.send_bytes(3, harness.message_of(3, 3));
   }
-  contribute_all(stage, stage.is_checked() ? Stage::kWorldSize : 3);
-  return stage.finish();
+  contribute_all(harness, harness.is_checked() ? AttackHarness::kWorldSize : 3);
+  return harness.finish();
 }
 
-Outcome wrong_size(Stage& stage) {
-  join_all(stage, Stage::kWorldSize);
-  contribute_all(stage, 3);
-  stage.say(client(3), "sends 2 values where 3 are expected");
-  stage.send_bytes(3, stage.message_of(3, 2));
-  stage.hear(stage.is_checked() ? "is dropped" : "received [");
-  send_another(stage, 3);
-  return stage.finish();
+Outcome wrong_size(AttackHarness& harness) {
+  join_all(harness, AttackHarness::kWorldSize);
+  contribute_all(harness, 3);
+  harness.say(client(3), "sends 2 values where 3 are expected");
+  harness.send_bytes(3, harness.message_of(3, 2));
+  harness.hear(harness.is_checked() ? "is dropped" : "received [");
+  send_another(harness, 3);
+  return harness.finish();
 }
 
-Outcome fifth(Stage& stage) {
-  join_all(stage, Stage::kWorldSize);
-  stage.say(client(4), "connects, though clients are 0 to 3");
-  stage.join(4);
-  if (!stage.is_checked()) stage.send_bytes(4, stage.message_of(4, 3));
-  contribute_all(stage, Stage::kWorldSize);
-  return stage.finish();
+Outcome fifth(AttackHarness& harness) {
+  join_all(harness, AttackHarness::kWorldSize);
+  harness.say(client(4), "connects, though clients are 0 to 3");
+  harness.join(4);
+  if (!harness.is_checked()) harness.send_bytes(4, harness.message_of(4, 3));
+  contribute_all(harness, AttackHarness::kWorldSize);
+  return harness.finish();
 }
 
-Outcome dies(Stage& stage) {
-  join_all(stage, Stage::kWorldSize);
-  stage.say(client(3), "dies before it has sent anything");
-  stage.leave(3);
-  contribute_all(stage, 3);
-  send_another(stage, 3);
-  return stage.finish();
+Outcome dies(AttackHarness& harness) {
+  join_all(harness, AttackHarness::kWorldSize);
+  harness.say(client(3), "dies before it has sent anything");
+  harness.leave(3);
+  contribute_all(harness, 3);
+  send_another(harness, 3);
+  return harness.finish();
 }
 
 constexpr std::array<Attack, 8> kAttacks = {{
     {"short-read", "a message arrives in two pieces", "messages have a length, and are read until it is reached",
      "common/net/frame_stream.hpp", short_read},
     {"megabyte", "messages of 1 MB: recv() returns what is there", "read until all has arrived, not once",
-     "common/net/tcp_socket.hpp", megabyte, 262'144},
+     "common/net/stream_socket.hpp", megabyte, 262'144},
     {"silent", "a client connects and says nothing", "one deadline, made once and passed down to every wait",
      "common/base/deadline.hpp", silent, 3, true},
     {"garbage", "a web browser connects", "both ends begin with a handshake that nothing else speaks",
@@ -152,7 +153,7 @@ constexpr std::array<Attack, 8> kAttacks = {{
     {"fifth", "five clients come to a sum of four", "a client says which rank it is, and is answered",
      "common/net/handshake.hpp", fifth},
     {"dies", "a client dies before it has sent its values", "the end of a connection is an error, not zero bytes",
-     "common/net/tcp_socket.hpp", dies},
+     "common/net/stream_socket.hpp", dies},
 }};
 
 std::string list_of(const std::vector<int>& ranks) {
@@ -194,9 +195,9 @@ const Attack& attack_named(std::string_view name) {
 }
 
 Verdict play(const Attack& attack, ServerKind kind, std::ostream& transcript) {
-  const auto server_timeout = attack.is_about_silence ? kSilence : std::chrono::milliseconds(Stage::kPatience);
-  Stage stage({.kind = kind, .count = attack.count, .server_timeout = server_timeout}, transcript);
-  return judge(attack.play(stage));
+  const auto server_timeout = attack.is_about_silence ? kSilence : std::chrono::milliseconds(AttackHarness::kPatience);
+  AttackHarness harness({.kind = kind, .count = attack.count, .server_timeout = server_timeout}, transcript);
+  return judge(attack.play(harness));
 }
 
 }  // namespace lockstep::star

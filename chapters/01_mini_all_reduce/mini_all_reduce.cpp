@@ -162,7 +162,7 @@ std::vector<float> contribute(int rank, std::span<const float> values, const Min
                               std::ostream& transcript) {
   const Deadline deadline = Deadline::after(options.timeout);
   const net::Identity identity{.role = net::Role::kCollective, .rank = rank};
-  net::TcpSocket server =
+  net::StreamSocket server =
       net::connect_authenticated(options.address, token_of(options), identity, "the server", deadline);
   transcript << concat("client ", rank, ": connected to ", server.peer(), "\n") << std::flush;
 

@@ -81,7 +81,7 @@ std::string RingProcessGroup::use_shared_memory(const std::string& group) {
 // The memory's own collective calls come from this thread: what is queued must be done before.
 std::shared_ptr<Storage> RingProcessGroup::allocate(std::size_t bytes, Device device) {
   if (!registered_ || !device.is_cpu()) return HostProcessGroup::allocate(bytes, device);
-  barrier({.launch = comm::Launch::kDeferred}).synchronize();
+  barrier({.run_on = comm::RunOn::kCaller}).synchronize();
   return registered_->allocate(bytes, Deadline::after(context().limits.progress));
 }
 

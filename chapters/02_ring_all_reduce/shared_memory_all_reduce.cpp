@@ -104,15 +104,15 @@ void SharedMemoryAllReduce::reduce_in_place(const Call& call) {
     destinations_.push_back(shared_buffers_[rank] + first_byte);
   }
   comm::reduce_many(sources_, destinations_, mine.count, call.values.dtype, call.fingerprint.op);
-  meeting_.signal(SharedMemoryMeeting::Progress::kReduced);
-  meeting_.wait_for_all(SharedMemoryMeeting::Progress::kReduced, call.deadline);
+  meeting_.signal(SharedMemoryMeeting::MeetingStep::kReduced);
+  meeting_.wait_for_all(SharedMemoryMeeting::MeetingStep::kReduced, call.deadline);
 }
 
 // Segment i + 1 is copied in before segment i's results are copied out, so a rank that is a little late finds work.
 // Staged segment i is free again once all have reduced it, its results once all have copied in segment i + 2, since a
 // rank copies i's results out before it copies i + 2 in.
 void SharedMemoryAllReduce::reduce_segments(const Call& call, FirstSegment first) {
-  using Progress = SharedMemoryMeeting::Progress;
+  using MeetingStep = SharedMemoryMeeting::MeetingStep;
   constexpr auto kBytes = static_cast<std::int64_t>(kSegmentBytes);
   const std::int64_t segments = (call.values.bytes() + kBytes - 1) / kBytes;
   for (std::int64_t i = 0; i <= segments; ++i) {
@@ -120,16 +120,16 @@ void SharedMemoryAllReduce::reduce_segments(const Call& call, FirstSegment first
     const bool is_missing = !is_past_end && (i > 0 || first == FirstSegment::kMissing);
     if (is_missing) {
       if (shared_buffers_[rank_] == nullptr) copy_in(call, i);
-      meeting_.signal(Progress::kCopied);
+      meeting_.signal(MeetingStep::kCopied);
     }
     if (i > 0) {
-      meeting_.wait_for_all(Progress::kReduced, call.deadline);
+      meeting_.wait_for_all(MeetingStep::kReduced, call.deadline);
       copy_out(call, i - 1);
     }
     if (is_past_end) break;
-    if (is_missing) meeting_.wait_for_all(Progress::kCopied, call.deadline);
+    if (is_missing) meeting_.wait_for_all(MeetingStep::kCopied, call.deadline);
     reduce_segment(call, i);
-    meeting_.signal(Progress::kReduced);
+    meeting_.signal(MeetingStep::kReduced);
   }
 }
 

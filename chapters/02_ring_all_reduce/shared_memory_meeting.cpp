@@ -87,14 +87,14 @@ void SharedMemoryMeeting::check_same(const comm::Fingerprint& own, int peer) con
                               {.sequence = theirs.sequence, .tag = theirs.tag}, memory_->name_of(peer));
 }
 
-void SharedMemoryMeeting::signal(Progress progress) noexcept {
-  const auto which = static_cast<std::size_t>(progress);
+void SharedMemoryMeeting::signal(MeetingStep step) noexcept {
+  const auto which = static_cast<std::size_t>(step);
   member(rank_).counters[which].value.store(++signalled_[which], std::memory_order_seq_cst);
   ring_all();
 }
 
-void SharedMemoryMeeting::wait_for_all(Progress progress, const Deadline& deadline) {
-  const auto which = static_cast<std::size_t>(progress);
+void SharedMemoryMeeting::wait_for_all(MeetingStep step, const Deadline& deadline) {
+  const auto which = static_cast<std::size_t>(step);
   for (int peer = 0; peer < world_size_; ++peer) {
     const auto& counter = member(peer).counters[which].value;
     const auto is_there = [&] { return counter.load(std::memory_order_seq_cst) >= signalled_[which]; };

@@ -28,7 +28,7 @@ class SharedMemoryMeeting {
   static constexpr std::int64_t kPrivate = -1;
 
   /// How far a rank is within a collective.
-  enum class Progress { kCopied = 0, kReduced = 1 };
+  enum class MeetingStep { kCopied = 0, kReduced = 1 };
 
   /// Collective. @param slot_bytes  What a slot holds beside the fingerprint: the elements of small buffers.
   /// @throws  As SharedMemory::grow().
@@ -50,9 +50,9 @@ class SharedMemoryMeeting {
   [[nodiscard]] const std::vector<std::int64_t>& offsets() const noexcept { return offsets_; }
 
   /// Tells all ranks that this one is one step further.
-  void signal(Progress progress) noexcept;
+  void signal(MeetingStep step) noexcept;
   /// Waits until all ranks have signalled as often as this one. @throws  As arrive().
-  void wait_for_all(Progress progress, const Deadline& deadline);
+  void wait_for_all(MeetingStep step, const Deadline& deadline);
 
  private:
   struct Slot;

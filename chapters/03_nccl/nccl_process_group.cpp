@@ -53,7 +53,7 @@ NcclProcessGroup::~NcclProcessGroup() {
   if (!is_unwinding && !failure()) communicator_->finish(Deadline::after(kFinishLimit));
 }
 
-comm::Work NcclProcessGroup::do_issue(std::span<Call> calls, comm::Launch) {
+comm::Work NcclProcessGroup::do_issue(std::span<Call> calls, comm::RunOn) {
   auto task = std::make_shared<Task>(watchdog_, device());
   std::ranges::move(calls, std::back_inserter(task->calls));
   auto deadline = Deadline::never();

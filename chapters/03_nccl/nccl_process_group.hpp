@@ -52,7 +52,7 @@ class NcclProcessGroup final : public comm::ProcessGroup {
   struct Task;     // one issued call, or several between group_start() and group_end()
   class Watchdog;  // the thread that looks at tasks in flight
 
-  comm::Work do_issue(std::span<Call> calls, comm::Launch launch) override;
+  comm::Work do_issue(std::span<Call> calls, comm::RunOn run_on) override;
   std::unique_ptr<comm::ProcessGroup> do_split(comm::JobContext context) override;
   [[nodiscard]] bool supports(Device device) const noexcept override {
     return device.is_cpu() || device == this->device();

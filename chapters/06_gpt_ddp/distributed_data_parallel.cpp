@@ -144,11 +144,11 @@ void DistributedDataParallel::prepare(const Bucket& bucket) {
     write_zeros(parameters_[i].parameter);
     is_filled_[i] = true;
   }
-  if (!is_finite(bucket.gradients)) find_not_finite(bucket);
+  if (!is_finite(bucket.gradients)) mark_non_finite(bucket);
   if (const double own_weight = weight(); own_weight != 1) scale(bucket.gradients, own_weight);
 }
 
-void DistributedDataParallel::find_not_finite(const Bucket& bucket) {
+void DistributedDataParallel::mark_non_finite(const Bucket& bucket) {
   for (const std::size_t i : bucket.parameters) {
     if (!is_finite(parameters_[i].parameter.gradient())) faults_[i] = GradientFault::kNotFinite;
   }
@@ -188,7 +188,7 @@ void DistributedDataParallel::finish_step() {
   const auto begin = std::chrono::steady_clock::now();
   if (!is_rebuilt_) rebuild_buckets();
   while (next_to_launch_ < buckets_.size()) launch_next_bucket();
-  in_flight_.push_back(issue_census());
+  in_flight_.push_back(reduce_fault_counts());
   for (comm::Work& work : in_flight_) work.synchronize();
   exposed_communication_ = std::chrono::steady_clock::now() - begin;
   evaluate_census();
@@ -203,7 +203,7 @@ bool DistributedDataParallel::is_asking_for_use() const noexcept {
   return options_.static_graph ? is_unused_everywhere_.empty() : options_.find_unused_parameters;
 }
 
-comm::Work DistributedDataParallel::issue_census() {
+comm::Work DistributedDataParallel::reduce_fault_counts() {
   std::vector<std::int64_t> row{
       std::ranges::count_if(faults_, [](GradientFault fault) { return fault != GradientFault::kNone; })};
   if (is_asking_for_use()) row.insert(row.end(), is_used_.begin(), is_used_.end());

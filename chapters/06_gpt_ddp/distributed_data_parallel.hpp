@@ -128,11 +128,11 @@ class DistributedDataParallel final : public nn::Module, private autograd::Gradi
   void launch_ready_buckets();
   void launch_next_bucket();
   void prepare(const Bucket& bucket);
-  void find_not_finite(const Bucket& bucket);
+  void mark_non_finite(const Bucket& bucket);
   void find_unused();
   void finish_step();
   [[nodiscard]] bool is_asking_for_use() const noexcept;
-  [[nodiscard]] comm::Work issue_census();
+  [[nodiscard]] comm::Work reduce_fault_counts();
   void evaluate_census();
   void forget_step();
 

@@ -18,7 +18,7 @@ DistributedSampler::DistributedSampler(std::int64_t dataset_size, int rank, int 
                                        const DistributedSamplerOptions& options)
     : Sampler(dataset_size, options.seed), rank_(rank), world_size_(world_size), options_(options) {
   require_rank(rank, world_size);
-  require(samples_per_epoch() > 0 || options_.uneven == Uneven::kKeep, "DistributedSampler: ", dataset_size,
+  require(samples_per_epoch() > 0 || options_.remainder == Remainder::kKeep, "DistributedSampler: ", dataset_size,
           " samples leave none for each of ", world_size, " ranks when the uneven rest is dropped");
 }
 
@@ -28,8 +28,8 @@ std::int64_t DistributedSampler::samples_per_epoch() const {
 
 std::int64_t DistributedSampler::positions_for(std::int64_t samples) const noexcept {
   const std::int64_t rest = samples % world_size_;
-  if (rest == 0 || options_.uneven == Uneven::kKeep) return samples;
-  return options_.uneven == Uneven::kDrop ? samples - rest : samples - rest + world_size_;
+  if (rest == 0 || options_.remainder == Remainder::kKeep) return samples;
+  return options_.remainder == Remainder::kDrop ? samples - rest : samples - rest + world_size_;
 }
 
 std::vector<std::int64_t> DistributedSampler::indices_from(std::int64_t first_position) const {

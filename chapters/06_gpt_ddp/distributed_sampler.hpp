@@ -12,7 +12,7 @@ namespace lockstep::ddp {
 enum class Shuffle { kYes, kNo };
 
 /// What happens to the samples that do not deal out evenly.
-enum class Uneven {
+enum class Remainder {
   kPad,   ///< Samples from the start of the order are repeated until every rank has as many.
   kDrop,  ///< Samples at the end of the order are left out.
   kKeep,  ///< Neither: low ranks get one sample more, or the only ones. For DistributedDataParallel::join().
@@ -20,9 +20,9 @@ enum class Uneven {
 
 /// How a DistributedSampler deals; equal on all ranks.
 struct DistributedSamplerOptions {
-  std::uint64_t seed = 0;           ///< The same on all ranks, or they deal from different packs.
-  Shuffle shuffle = Shuffle::kYes;  ///< Whether each epoch has an order of its own.
-  Uneven uneven = Uneven::kPad;     ///< What happens where the ranks do not divide the samples.
+  std::uint64_t seed = 0;                 ///< The same on all ranks, or they deal from different packs.
+  Shuffle shuffle = Shuffle::kYes;        ///< Whether each epoch has an order of its own.
+  Remainder remainder = Remainder::kPad;  ///< What happens where the ranks do not divide the samples.
 };
 
 /// One rank's share of every epoch: positions rank, rank + P, rank + 2P, ... of the epoch's order, so that the k-th

@@ -30,7 +30,7 @@ std::vector<std::int64_t> hashes_of(std::span<const nn::NamedParameter> paramete
 
 // "rank 2" or "ranks 1, 3": those whose entry in `column` is not that of most ranks, or not rank 0's where as many have
 // it. Empty: all agree.
-std::string odd_ranks(std::span<const std::int64_t> table, std::size_t row_length, std::size_t column) {
+std::string outliers(std::span<const std::int64_t> table, std::size_t row_length, std::size_t column) {
   std::map<std::int64_t, int> votes;
   for (std::size_t cell = column; cell < table.size(); cell += row_length) ++votes[table[cell]];
   std::int64_t usual = table[column];
@@ -49,7 +49,7 @@ std::string odd_ranks(std::span<const std::int64_t> table, std::size_t row_lengt
 void require_equal_columns(comm::ProcessGroup& group, std::span<const std::int64_t> table,
                            std::span<const nn::NamedParameter> parameters, std::string_view when) {
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    const std::string culprits = odd_ranks(table, parameters.size(), i);
+    const std::string culprits = outliers(table, parameters.size(), i);
     if (culprits.empty()) continue;
     wait_until_all_know(group);
     throw MismatchError(concat("the replicas have drifted apart ", when, ": parameter ", parameters[i].name, " ",
@@ -124,7 +124,7 @@ void require_equal_layout(const nn::Module& module, comm::ProcessGroup& group) {
   const std::string text = dump_json(layout);
   const std::int64_t own_hash[] = {hash_of(text.data(), text.size())};
   // Only where the hashes differ is the whole text sent around, so that the error can name both sides.
-  if (odd_ranks(gather_rows(group, own_hash), 1, 0).empty()) return;
+  if (outliers(gather_rows(group, own_hash), 1, 0).empty()) return;
   const std::vector<nlohmann::json> layouts = comm::all_gather_object(group, layout);
   wait_until_all_know(group);
   throw_different_layouts(layouts);

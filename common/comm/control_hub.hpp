@@ -67,7 +67,7 @@ class ControlPlane::Hub {
   void tell(const Failure& failure);
   [[nodiscard]] Failure explained(Failure failure, int reporter) const;
   [[nodiscard]] bool explain_timeout(Failure& failure, int number) const;
-  void name_odd_rank(Failure& failure, int reporter) const;
+  void name_outlier(Failure& failure, int reporter) const;
 
   // The ranks of a group as rank `number` knows it.
   [[nodiscard]] std::vector<int> members_of(int number, int group) const;

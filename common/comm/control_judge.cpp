@@ -173,7 +173,7 @@ void ControlPlane::Hub::close_inquiry() {
 Failure ControlPlane::Hub::explained(Failure failure, int reporter) const {
   if (failure.kind == FailureKind::kMismatch) {
     failure.message += concat(" [", describe_all(), "]");
-    name_odd_rank(failure, reporter);
+    name_outlier(failure, reporter);
   }
   if (failure.kind == FailureKind::kTimeout && !explain_timeout(failure, reporter)) {
     for (int number = 0; number < context_.world_size; ++number) {
@@ -205,7 +205,7 @@ bool ControlPlane::Hub::explain_timeout(Failure& failure, int number) const {
 }
 
 // Where one rank alone differs from two or more that agree, it is the one to look at.
-void ControlPlane::Hub::name_odd_rank(Failure& failure, int reporter) const {
+void ControlPlane::Hub::name_outlier(Failure& failure, int reporter) const {
   for (const auto& [group, status] : ranks_[reporter].status) {
     if (!status.running) continue;
     std::map<net::FrameTag, std::vector<int>> callers;  // by what they called

@@ -29,7 +29,7 @@ JobContext without_shared_parts(JobContext context) {
   return context;
 }
 
-net::TcpSocket connect_to_hub(const JobContext& context, const net::SocketAddress& hub, const Deadline& deadline) {
+net::StreamSocket connect_to_hub(const JobContext& context, const net::SocketAddress& hub, const Deadline& deadline) {
   const net::Identity identity{net::Role::kControl, static_cast<std::uint32_t>(context.generation), context.rank, 0};
   return net::connect_authenticated(hub, context.token, identity, "rank 0's control plane", deadline);
 }
@@ -297,7 +297,7 @@ void ControlPlane::Member::check_hub() {
   std::string waiting;
   {
     const std::scoped_lock lock(mutex_);
-    waiting = activity_.what_rank_0_left(left_behind_, context_.rank);
+    waiting = activity_.missing_from_rank_0(left_behind_, context_.rank);
   }
   if (!waiting.empty()) learn({FailureKind::kLeft, 0, waiting});
 }

@@ -13,7 +13,7 @@ PairEnd counter_of(const Fingerprint& call) {
 }
 
 // Whether what has run for `age` has come of one more of the two ages at which it is reported.
-bool comes_of_age(int& report_count, std::chrono::steady_clock::duration age, const JobLimits& limits) {
+bool is_report_due(int& report_count, std::chrono::steady_clock::duration age, const JobLimits& limits) {
   const std::array<std::chrono::milliseconds, 2> ages{tick_of(limits), limits.progress_report};
   const int before = report_count;
   while (report_count < 2 && age >= ages[static_cast<std::size_t>(report_count)]) ++report_count;
@@ -62,9 +62,9 @@ bool GroupActivity::take_due_report(const JobLimits& limits) {
   const auto now = Clock::now();
   bool is_due = false;
   for (auto& [id, group] : groups_) {
-    if (group.running && comes_of_age(group.report_count, now - group.running_since, limits)) is_due = true;
+    if (group.running && is_report_due(group.report_count, now - group.running_since, limits)) is_due = true;
     for (PairOperation& pair : group.pairs) {
-      if (comes_of_age(pair.report_count, now - pair.running_since, limits)) is_due = true;
+      if (is_report_due(pair.report_count, now - pair.running_since, limits)) is_due = true;
     }
   }
   return is_due;
@@ -92,7 +92,7 @@ std::string GroupActivity::to_text() const {
   return describe_status(status(), [this](int group, int peer) { return rank_of_job(group, peer); });
 }
 
-std::string GroupActivity::what_rank_0_left(const RankStatus& left_behind, int own_rank) const {
+std::string GroupActivity::missing_from_rank_0(const RankStatus& left_behind, int own_rank) const {
   for (const auto& [id, group] : groups_) {
     const int hub = rank_in(id, 0), own = rank_in(id, own_rank);
     if (hub < 0) continue;

@@ -38,7 +38,7 @@ class GroupActivity {
 
   // What rank `own_rank` of the job is in that rank 0, having left with `left_behind`, has never entered; empty:
   // nothing.
-  [[nodiscard]] std::string what_rank_0_left(const RankStatus& left_behind, int own_rank) const;
+  [[nodiscard]] std::string missing_from_rank_0(const RankStatus& left_behind, int own_rank) const;
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -14,7 +14,7 @@
 namespace lockstep::comm {
 namespace {
 
-enum class Progress { kQueued, kRunning, kDone };
+enum class TaskState { kQueued, kRunning, kDone };
 
 }  // namespace
 
@@ -24,7 +24,7 @@ enum class Progress { kQueued, kRunning, kDone };
 struct HostProcessGroup::Worker {
   explicit Worker(HostProcessGroup& owner) : group(owner) {}
 
-  void add(std::shared_ptr<Task> task, Launch launch);
+  void add(std::shared_ptr<Task> task, RunOn run_on);
   // Runs the head of the queue. The lock is free while the collective runs.
   void run_head(std::unique_lock<std::mutex>& lock);
   void work();
@@ -49,26 +49,26 @@ struct HostProcessGroup::Task final : WorkState {
   void synchronize() override {
     std::unique_lock lock(worker->mutex);
     if (worker->has_work() && worker->queue.front().get() == this) worker->run_head(lock);
-    worker->task_done.wait(lock, [this] { return progress == Progress::kDone; });
+    worker->task_done.wait(lock, [this] { return state == TaskState::kDone; });
     if (error) std::rethrow_exception(error);
   }
 
   [[nodiscard]] bool is_completed() const override {
     const std::scoped_lock lock(worker->mutex);
-    return progress == Progress::kDone;
+    return state == TaskState::kDone;
   }
 
   std::shared_ptr<Worker> worker;
   std::vector<Call> calls;
-  Progress progress = Progress::kQueued;  // this and error: under worker->mutex
+  TaskState state = TaskState::kQueued;  // this and error: under worker->mutex
   std::exception_ptr error;
 };
 
-void HostProcessGroup::Worker::add(std::shared_ptr<Task> task, Launch launch) {
+void HostProcessGroup::Worker::add(std::shared_ptr<Task> task, RunOn run_on) {
   const std::scoped_lock lock(mutex);
   queue.push_back(std::move(task));
   // A deferred call waits for its caller, or for the next call: then nobody may come for it.
-  if (launch == Launch::kDeferred && queue.size() == 1) return;
+  if (run_on == RunOn::kCaller && queue.size() == 1) return;
   if (!thread.joinable()) thread = std::thread([this] { work(); });
   work_available.notify_one();
 }
@@ -76,13 +76,13 @@ void HostProcessGroup::Worker::add(std::shared_ptr<Task> task, Launch launch) {
 void HostProcessGroup::Worker::run_head(std::unique_lock<std::mutex>& lock) {
   const std::shared_ptr<Task> task = queue.front();
   is_running = true;
-  task->progress = Progress::kRunning;
+  task->state = TaskState::kRunning;
   lock.unlock();
   const std::exception_ptr error = group.run(task->calls);
   task->calls.clear();  // lets go of the buffers
   lock.lock();
   task->error = error;
-  task->progress = Progress::kDone;
+  task->state = TaskState::kDone;
   queue.pop_front();
   is_running = false;
   task_done.notify_all();
@@ -215,7 +215,7 @@ std::shared_ptr<HostProcessGroup::Task> HostProcessGroup::unused_task() {
   const auto is_unused = [](const std::shared_ptr<Task>& task) { return task.use_count() == 1; };
   if (const auto unused = std::ranges::find_if(tasks_, is_unused); unused != tasks_.end()) {
     const std::scoped_lock lock(worker_->mutex);  // after whoever used it last
-    (*unused)->progress = Progress::kQueued;
+    (*unused)->state = TaskState::kQueued;
     (*unused)->error = nullptr;
     return *unused;
   }
@@ -244,11 +244,11 @@ void HostProcessGroup::stage(Call& call) {
   for (Buffer& part : call.parts) stage_one(part, Content::kInOut);
 }
 
-Work HostProcessGroup::do_issue(std::span<Call> calls, Launch launch) {
+Work HostProcessGroup::do_issue(std::span<Call> calls, RunOn run_on) {
   for (Call& call : calls) stage(call);
   std::shared_ptr<Task> task = unused_task();
   std::ranges::move(calls, std::back_inserter(task->calls));
-  worker_->add(task, launch);
+  worker_->add(task, run_on);
   return Work(std::move(task));
 }
 

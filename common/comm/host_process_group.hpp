@@ -39,7 +39,6 @@ class HostProcessGroup : public ProcessGroup {
 
   /// Called once, by a backend's constructor: what its messages travel through, in parts of `segment_bytes`.
   void use(std::unique_ptr<Transport> transport, std::int64_t segment_bytes);
-  [[nodiscard]] std::string_view transport_name() const noexcept { return transport_->name(); }  ///< "tcp", ...
 
   /// @name Messages of a call
   /// @{
@@ -79,7 +78,7 @@ class HostProcessGroup : public ProcessGroup {
   /// Makes a running `run_*` fail soon, by interrupting the transport. From any thread.
   virtual void interrupt() noexcept;
 
-  Work do_issue(std::span<Call> calls, Launch launch) final;
+  Work do_issue(std::span<Call> calls, RunOn run_on) final;
   /// Device memory travels through pinned host memory: Work::wait() of such a call blocks the host as synchronize()
   /// does.
   [[nodiscard]] bool supports(Device) const noexcept final { return true; }

@@ -32,17 +32,17 @@ namespace lockstep::comm {
 class DeviceStaging;
 
 /// Who runs a collective on the CPU.
-enum class Launch {
-  kAsync,     ///< The group's worker thread, from now on: the caller computes meanwhile.
-  kDeferred,  ///< The caller, in Work::synchronize(), or the next call of the group: spares a small collective that is
-              ///< waited for at once the wake-up of a thread.
+enum class RunOn {
+  kWorker,  ///< The group's worker thread, from now on: the caller computes meanwhile.
+  kCaller,  ///< The caller, in Work::synchronize(), or the next call of the group: spares a small collective that is
+            ///< waited for at once the wake-up of a thread.
 };
 
 /// Options of one collective; `{}` is right for host memory.
 struct CollectiveOptions {
   Stream* stream = nullptr;            ///< That produced the data (device memory); null: the current one.
   std::optional<Deadline> deadline{};  ///< For the whole call; unset: the group's progress limit.
-  Launch launch = Launch::kAsync;      ///< Only for the CPU; devices have streams.
+  RunOn run_on = RunOn::kWorker;       ///< Only for the CPU; devices have streams.
 };
 
 /// One rank's membership in a group.
@@ -73,70 +73,75 @@ class ProcessGroup {
   /// "star", "ring": the backend as a user names it.
   [[nodiscard]] virtual std::string_view backend() const noexcept = 0;
 
-  using Where = std::source_location;  ///< Of the call.
-
   /// Replaces `values` on every rank by the element-wise reduction over all ranks.
   /// @param values  [count], in place.
   /// @param op      kMean is a sum, then one scale. For a given algorithm the order of additions is fixed.
   /// @cost   Ring: 2(P-1) steps; 2(P-1)/P * count * bytes_of(dtype) sent per rank.
   /// @source Patarasuk and Yuan, J. Parallel Distrib. Comput. 69(2), 2009.
   Work all_reduce(Buffer values, ReduceOp op = ReduceOp::kSum, const CollectiveOptions& options = {},
-                  Where where = Where::current());
+                  std::source_location where = std::source_location::current());
 
   /// all_reduce of several buffers of one dtype as if they were one: many small ones cost one message, not one each.
   /// @param buffers  Each [count_i], in place; the same counts in the same order on all ranks.
   /// @cost   Two copies of the elements beside the all_reduce.
   Work all_reduce_coalesced(std::span<const Buffer> buffers, ReduceOp op = ReduceOp::kSum,
-                            const CollectiveOptions& options = {}, Where where = Where::current());
+                            const CollectiveOptions& options = {},
+                            std::source_location where = std::source_location::current());
 
   /// Replaces `values` on every rank by those of `root`.
   /// @param values  [count], in place.
   /// @param root    In [0, P), the same on all ranks, here and below.
-  Work broadcast(Buffer values, int root, const CollectiveOptions& options = {}, Where where = Where::current());
+  Work broadcast(Buffer values, int root, const CollectiveOptions& options = {},
+                 std::source_location where = std::source_location::current());
 
   /// Replaces `values` on `root` by the reduction over all ranks; elsewhere they stay as they are.
   /// @param values  [count], in place.
   Work reduce(Buffer values, int root, ReduceOp op = ReduceOp::kSum, const CollectiveOptions& options = {},
-              Where where = Where::current());
+              std::source_location where = std::source_location::current());
 
   /// Every rank gets the inputs of all: output[r * count ...] is rank r's input.
   /// @param output  [P * count]. @param input  [count]; may be this rank's part of `output`, else apart from it.
   /// @cost   (P-1) * count elements sent per rank.
-  Work all_gather(Buffer output, Buffer input, const CollectiveOptions& options = {}, Where where = Where::current());
+  Work all_gather(Buffer output, Buffer input, const CollectiveOptions& options = {},
+                  std::source_location where = std::source_location::current());
 
   /// Rank r gets part r of the reduction over all ranks: half an all_reduce.
   /// @param output  [count]. @param input  [P * count], unchanged; `output` may be this rank's part of it.
   Work reduce_scatter(Buffer output, Buffer input, ReduceOp op = ReduceOp::kSum, const CollectiveOptions& options = {},
-                      Where where = Where::current());
+                      std::source_location where = std::source_location::current());
 
   /// `root` gets the inputs of all ranks.
   /// @param output  [P * count] on root; ignored elsewhere. @param input  [count]; as all_gather's.
   Work gather(Buffer output, Buffer input, int root, const CollectiveOptions& options = {},
-              Where where = Where::current());
+              std::source_location where = std::source_location::current());
 
   /// Rank r gets part r of root's input.
   /// @param output  [count]. @param input  [P * count] on root; ignored elsewhere.
   Work scatter(Buffer output, Buffer input, int root, const CollectiveOptions& options = {},
-               Where where = Where::current());
+               std::source_location where = std::source_location::current());
 
   /// Part s of rank r's input becomes part r of rank s's output: a transposition over ranks.
   /// @param output  [count], P divides count. @param input  [count], apart from `output`.
-  Work all_to_all(Buffer output, Buffer input, const CollectiveOptions& options = {}, Where where = Where::current());
+  Work all_to_all(Buffer output, Buffer input, const CollectiveOptions& options = {},
+                  std::source_location where = std::source_location::current());
 
   /// Sends to one rank, which calls recv() with the same count and dtype. Pairs match in order of the calls. Done means
   /// that `values` may be overwritten, not that they have arrived.
   /// @param values  [count]. @param peer  Not this rank.
-  Work send(Buffer values, int peer, const CollectiveOptions& options = {}, Where where = Where::current());
+  Work send(Buffer values, int peer, const CollectiveOptions& options = {},
+            std::source_location where = std::source_location::current());
 
   /// Receives what `peer` sends to this rank. @param values  [count], overwritten.
-  Work recv(Buffer values, int peer, const CollectiveOptions& options = {}, Where where = Where::current());
+  Work recv(Buffer values, int peer, const CollectiveOptions& options = {},
+            std::source_location where = std::source_location::current());
 
   /// Completes on no rank before every rank has entered it.
-  Work barrier(const CollectiveOptions& options = {}, Where where = Where::current());
+  Work barrier(const CollectiveOptions& options = {}, std::source_location where = std::source_location::current());
 
   /// A barrier that blocks, and whose error lists every rank that has not come within `timeout`.
   /// @throws TimeoutError, PeerFailedError, MismatchError
-  void monitored_barrier(std::chrono::milliseconds timeout, Where where = Where::current());
+  void monitored_barrier(std::chrono::milliseconds timeout,
+                         std::source_location where = std::source_location::current());
 
   /// Calls between start and end are issued together, as one Work: sends and recvs among them move at the same time, so
   /// that ranks may exchange in any order. The calls themselves return a completed Work.
@@ -225,7 +230,7 @@ class ProcessGroup {
  private:
   /// Runs `calls` in order; sends and recvs among them that follow each other, at the same time.
   /// @param calls  At least one; may be moved from.
-  virtual Work do_issue(std::span<Call> calls, Launch launch) = 0;
+  virtual Work do_issue(std::span<Call> calls, RunOn run_on) = 0;
   /// A group of the same backend and options for a part of the ranks.
   [[nodiscard]] virtual std::unique_ptr<ProcessGroup> do_split(JobContext context) = 0;
 
@@ -240,7 +245,7 @@ class ProcessGroup {
   virtual void do_abort() noexcept = 0;
 
   /// Validates, numbers, records and issues a call (or keeps it for group_end()).
-  Work issue(Call call, const CollectiveOptions& options, const Where& where);
+  Work issue(Call call, const CollectiveOptions& options, const std::source_location& where);
   void check(const Call& call) const;
   std::uint64_t next_number(const Call& call);
   void subscribe_to_failures();

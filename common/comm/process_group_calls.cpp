@@ -66,7 +66,7 @@ std::uint64_t ProcessGroup::next_number(const Call& call) {
   return next_sequence_++;
 }
 
-Work ProcessGroup::issue(Call call, const CollectiveOptions& options, const Where& where) {
+Work ProcessGroup::issue(Call call, const CollectiveOptions& options, const std::source_location& where) {
   subscribe_to_failures();
   if (const auto error = failure()) std::rethrow_exception(error);
   check(call);
@@ -78,7 +78,7 @@ Work ProcessGroup::issue(Call call, const CollectiveOptions& options, const Wher
   if (context_.control && !compares_messages()) context_.control->post(group_id_, fingerprint);
   if (context_.flight_recorder) call.record = context_.flight_recorder->add(group_id_, fingerprint, where);
   if (!is_point_to_point(call.collective)) last_collective_ = fingerprint;
-  if (!is_grouping_) return do_issue({&call, 1}, options.launch);
+  if (!is_grouping_) return do_issue({&call, 1}, options.run_on);
   grouped_.push_back(std::move(call));
   return Work();
 }
@@ -93,17 +93,18 @@ Work ProcessGroup::group_end() {
   is_grouping_ = false;
   const std::vector<Call> calls = std::exchange(grouped_, {});
   std::vector<Call> issued = calls;
-  return issued.empty() ? Work() : do_issue(issued, Launch::kAsync);
+  return issued.empty() ? Work() : do_issue(issued, RunOn::kWorker);
 }
 
-Work ProcessGroup::all_reduce(Buffer values, ReduceOp op, const CollectiveOptions& options, Where where) {
+Work ProcessGroup::all_reduce(Buffer values, ReduceOp op, const CollectiveOptions& options,
+                              std::source_location where) {
   const std::int64_t count = values.count;
   return issue({.collective = Collective::kAllReduce, .values = std::move(values), .op = op, .count = count}, options,
                where);
 }
 
 Work ProcessGroup::all_reduce_coalesced(std::span<const Buffer> buffers, ReduceOp op, const CollectiveOptions& options,
-                                        Where where) {
+                                        std::source_location where) {
   require(!buffers.empty(), "all_reduce_coalesced: no buffers");
   Call call{.collective = Collective::kAllReduce, .op = op};
   for (const Buffer& buffer : buffers) {
@@ -122,19 +123,21 @@ Work ProcessGroup::all_reduce_coalesced(std::span<const Buffer> buffers, ReduceO
   return issue(std::move(call), options, where);
 }
 
-Work ProcessGroup::broadcast(Buffer values, int root, const CollectiveOptions& options, Where where) {
+Work ProcessGroup::broadcast(Buffer values, int root, const CollectiveOptions& options, std::source_location where) {
   const std::int64_t count = values.count;
   return issue({.collective = Collective::kBroadcast, .values = std::move(values), .root = root, .count = count},
                options, where);
 }
 
-Work ProcessGroup::reduce(Buffer values, int root, ReduceOp op, const CollectiveOptions& options, Where where) {
+Work ProcessGroup::reduce(Buffer values, int root, ReduceOp op, const CollectiveOptions& options,
+                          std::source_location where) {
   const std::int64_t count = values.count;
   return issue({.collective = Collective::kReduce, .values = std::move(values), .op = op, .root = root, .count = count},
                options, where);
 }
 
-Work ProcessGroup::all_gather(Buffer output, Buffer input, const CollectiveOptions& options, Where where) {
+Work ProcessGroup::all_gather(Buffer output, Buffer input, const CollectiveOptions& options,
+                              std::source_location where) {
   require(output.count == input.count * world_size(), "all_gather: output has ", output.count, " elements; ",
           world_size(), " ranks contribute ", input.count, " each");
   require(output.dtype == input.dtype, "all_gather: output is ", output.dtype, ", input ", input.dtype);
@@ -147,7 +150,7 @@ Work ProcessGroup::all_gather(Buffer output, Buffer input, const CollectiveOptio
 }
 
 Work ProcessGroup::reduce_scatter(Buffer output, Buffer input, ReduceOp op, const CollectiveOptions& options,
-                                  Where where) {
+                                  std::source_location where) {
   require(input.count == output.count * world_size(), "reduce_scatter: input has ", input.count, " elements; ",
           world_size(), " ranks get ", output.count, " each");
   require(output.dtype == input.dtype, "reduce_scatter: output is ", output.dtype, ", input ", input.dtype);
@@ -162,7 +165,8 @@ Work ProcessGroup::reduce_scatter(Buffer output, Buffer input, ReduceOp op, cons
                options, where);
 }
 
-Work ProcessGroup::gather(Buffer output, Buffer input, int root, const CollectiveOptions& options, Where where) {
+Work ProcessGroup::gather(Buffer output, Buffer input, int root, const CollectiveOptions& options,
+                          std::source_location where) {
   if (rank() == root) {
     require(output.count == input.count * world_size(), "gather: output has ", output.count, " elements; ",
             world_size(), " ranks contribute ", input.count, " each");
@@ -181,7 +185,8 @@ Work ProcessGroup::gather(Buffer output, Buffer input, int root, const Collectiv
                options, where);
 }
 
-Work ProcessGroup::scatter(Buffer output, Buffer input, int root, const CollectiveOptions& options, Where where) {
+Work ProcessGroup::scatter(Buffer output, Buffer input, int root, const CollectiveOptions& options,
+                           std::source_location where) {
   if (rank() == root) {
     require(input.count == output.count * world_size(), "scatter: input has ", input.count, " elements; ", world_size(),
             " ranks get ", output.count, " each");
@@ -200,7 +205,8 @@ Work ProcessGroup::scatter(Buffer output, Buffer input, int root, const Collecti
                options, where);
 }
 
-Work ProcessGroup::all_to_all(Buffer output, Buffer input, const CollectiveOptions& options, Where where) {
+Work ProcessGroup::all_to_all(Buffer output, Buffer input, const CollectiveOptions& options,
+                              std::source_location where) {
   require(output.count == input.count, "all_to_all: output has ", output.count, " elements, input ", input.count);
   require(input.count % world_size() == 0, "all_to_all: ", input.count, " elements do not divide among ", world_size(),
           " ranks");
@@ -212,24 +218,26 @@ Work ProcessGroup::all_to_all(Buffer output, Buffer input, const CollectiveOptio
       options, where);
 }
 
-Work ProcessGroup::send(Buffer values, int peer, const CollectiveOptions& options, Where where) {
+Work ProcessGroup::send(Buffer values, int peer, const CollectiveOptions& options, std::source_location where) {
   require(peer != rank(), "send: rank ", rank(), " cannot send to itself");
   const std::int64_t count = values.count;
   return issue({.collective = Collective::kSend, .values = std::move(values), .root = peer, .count = count}, options,
                where);
 }
 
-Work ProcessGroup::recv(Buffer values, int peer, const CollectiveOptions& options, Where where) {
+Work ProcessGroup::recv(Buffer values, int peer, const CollectiveOptions& options, std::source_location where) {
   require(peer != rank(), "recv: rank ", rank(), " cannot receive from itself");
   const std::int64_t count = values.count;
   return issue({.collective = Collective::kRecv, .values = std::move(values), .root = peer, .count = count}, options,
                where);
 }
 
-Work ProcessGroup::barrier(const CollectiveOptions& options, Where where) { return issue(Call{}, options, where); }
+Work ProcessGroup::barrier(const CollectiveOptions& options, std::source_location where) {
+  return issue(Call{}, options, where);
+}
 
-void ProcessGroup::monitored_barrier(std::chrono::milliseconds timeout, Where where) {
-  barrier({.deadline = Deadline::after(timeout), .launch = Launch::kDeferred}, where).synchronize();
+void ProcessGroup::monitored_barrier(std::chrono::milliseconds timeout, std::source_location where) {
+  barrier({.deadline = Deadline::after(timeout), .run_on = RunOn::kCaller}, where).synchronize();
 }
 
 std::shared_ptr<Storage> ProcessGroup::allocate(std::size_t bytes, Device device) {

@@ -68,12 +68,12 @@ std::string list_ranks(const std::vector<bool>& is_present, bool wanted) {
 }
 
 // The meeting of all ranks at the store. Whoever finds a fault writes it where all others look.
-class Roll {
+class JoinBarrier {
  public:
-  Roll(store::Store& store, const Membership& member)
+  JoinBarrier(store::Store& store, const Membership& member)
       : store_(store), member_(member), prefix_(concat("generation/", member.generation, "/join/")) {}
 
-  void call(const Deadline& deadline) {
+  void check_in(const Deadline& deadline) {
     check_world_size();
     check_rank();
     publish_versions(store_, prefix_, member_.rank, own_versions());
@@ -167,9 +167,9 @@ void open_file_store(JobContext& context, const Membership& member, const Rendez
 }
 
 // Ranks of several hosts that all listen on loopback would look for each other in vain.
-void check_reachable(const JobContext& context, Roll& roll, const Deadline& deadline) {
+void check_reachable(const JobContext& context, JoinBarrier& barrier, const Deadline& deadline) {
   if (!net::is_loopback(context.bind_address)) return;
-  const std::string hub = roll.host_of(0, deadline), own = roll.host_of(context.rank, deadline);
+  const std::string hub = barrier.host_of(0, deadline), own = barrier.host_of(context.rank, deadline);
   if (hub == own) return;
   throw FormatError(concat("rank ", context.rank, " is on host ", own, " and rank 0 on ", hub, ", which cannot reach ",
                            "each other at ", context.bind_address, "; set LOCKSTEP_BIND_ADDRESS on each rank to its ",
@@ -207,11 +207,11 @@ JobContext rendezvous(const std::string& init_method, const RendezvousOptions& o
   else
     open_tcp_store(context, member, options, deadline);
 
-  Roll roll(*context.store, member);
-  roll.call(deadline);
-  if (has_file) check_reachable(context, roll, deadline);
+  JoinBarrier barrier(*context.store, member);
+  barrier.check_in(deadline);
+  if (has_file) check_reachable(context, barrier, deadline);
   if (member.rank == 0) {
-    const std::string differences = roll.differences(deadline);
+    const std::string differences = barrier.differences(deadline);
     if (!differences.empty()) context.log.warning(differences);
   }
   context.control = std::make_shared<ControlPlane>(context, deadline);

@@ -144,7 +144,7 @@ class SharedMemoryExchange {
     const std::string address = hear("offer", "rank 0's offer");
     if (!address.starts_with('@')) throw Unavailable(address);
     try {
-      net::TcpSocket socket = net::connect_local(address, deadline_);
+      net::StreamSocket socket = net::connect_local(address, deadline_);
       socket.set_peer("rank 0");
       net::authenticate(socket, context_.token, identity_, deadline_);
       open(net::receive_descriptor(socket, deadline_));

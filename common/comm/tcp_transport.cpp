@@ -118,7 +118,7 @@ void TcpTransport::accept_waiting() {
 }
 
 // A rank that gave up and came again replaces its first connection.
-void TcpTransport::adopt(int peer, net::TcpSocket socket) {
+void TcpTransport::adopt(int peer, net::StreamSocket socket) {
   Peer& entry = peers_[static_cast<std::size_t>(peer)];
   if (!entry.socket.is_open()) --unconnected_;
   const std::scoped_lock lock(sockets_mutex_);
@@ -188,7 +188,7 @@ class TcpTransport::Idling {
 // Header and payload arrive in one system call where the kernel has both: their sizes are known.
 void TcpTransport::receive(int peer, const net::FrameHeader& expected, std::span<std::byte> bytes,
                            const Deadline& deadline) {
-  net::TcpSocket& socket = connected(peer, deadline).socket;
+  net::StreamSocket& socket = connected(peer, deadline).socket;
   net::EncodedHeader encoded;
   const std::size_t total = encoded.size() + bytes.size();
   std::size_t received = 0;

@@ -13,7 +13,7 @@
 #include "comm/job_context.hpp"
 #include "comm/transport.hpp"
 #include "net/guarded_listener.hpp"
-#include "net/tcp_socket.hpp"
+#include "net/stream_socket.hpp"
 
 namespace lockstep::comm {
 
@@ -52,7 +52,7 @@ class TcpTransport final : public Transport {
   };
   // One rank at the other end. Messages from `first_unsent` on are still to be sent; the vector keeps its memory.
   struct Peer {
-    net::TcpSocket socket;
+    net::StreamSocket socket;
     std::vector<Outgoing> queue;
     std::size_t first_unsent = 0;
     [[nodiscard]] bool has_queued() const noexcept { return first_unsent < queue.size(); }
@@ -62,7 +62,7 @@ class TcpTransport final : public Transport {
   void connect_to(int peer, const Deadline& deadline);
   void accept_until_connected(int peer, const Deadline& deadline);
   void accept_waiting();
-  void adopt(int peer, net::TcpSocket socket);
+  void adopt(int peer, net::StreamSocket socket);
 
   bool send_queued(Peer& peer);  // whether anything moved
   bool send_all_queued();

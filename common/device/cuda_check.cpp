@@ -27,11 +27,6 @@ void cuda_check(cudaError_t status, std::string_view doing, const char* file, in
                   status);
 }
 
-void cuda_check_launch(std::string_view kernel, const char* file, int line) {
-  const cudaError_t status = cudaGetLastError();
-  if (status != cudaSuccess) cuda_check(status, concat("launching ", kernel), file, line);
-}
-
 void cuda_log(cudaError_t status, std::string_view doing) noexcept {
   if (status == cudaSuccess || status == cudaErrorCudartUnloading) return;
   try {

@@ -33,12 +33,6 @@ class CudaError : public Error {
 void cuda_check(cudaError_t status, std::string_view doing = {}, const char* file = __builtin_FILE(),
                 int line = __builtin_LINE());
 
-/// cuda_check() of what the launch just before has left: wrong launch parameters.
-/// @param kernel  Its name.
-/// @param file    Of the call.
-/// @param line    Of the call.
-void cuda_check_launch(std::string_view kernel, const char* file = __builtin_FILE(), int line = __builtin_LINE());
-
 /// For destructors, which cannot throw: logs a failure. What the end of the process brings is no failure.
 /// @param status  What a function of CUDA's runtime returned.
 /// @param doing   What was being done.

@@ -35,7 +35,7 @@ std::byte* DeviceAllocator::allocate(std::size_t bytes, const Stream& stream) {
   const Key key{kind_ == Kind::kPinned ? nullptr : stream.handle(), block_bytes(bytes)};
   const std::lock_guard lock(mutex_);
   make_current(device_);
-  keep_what_is_over();
+  recycle_finished();
   std::byte* block = take_cached(key);
   if (block == nullptr) block = take_new(key.second);
   in_use_.emplace(block, Block{block, key.second, key.first});
@@ -71,7 +71,7 @@ std::byte* DeviceAllocator::ask_cuda(std::size_t bytes) {
   if (status == cudaErrorMemoryAllocation) {  // what is cached in other sizes may make room
     cudaGetLastError();
     synchronize(device_);
-    keep_what_is_over();
+    recycle_finished();
     release_cached_blocks();
     status = ask(&data);
   }
@@ -111,9 +111,9 @@ void DeviceAllocator::release(std::byte* data) noexcept {
 
 void DeviceAllocator::keep(Block block) { free_[{block.stream, block.bytes}].push_back(block.data); }
 
-void DeviceAllocator::keep_what_is_over() {
+void DeviceAllocator::recycle_finished() {
   const auto is_free = [](const Block& block) {
-    return std::ranges::all_of(block.uses, [](const Event& event) { return event.is_over(); });
+    return std::ranges::all_of(block.uses, [](const Event& event) { return event.is_complete(); });
   };
   // Not the version of std::ranges: clang 14 does not compile g++ 12's.
   const auto first_free = std::stable_partition(waiting_.begin(), waiting_.end(), std::not_fn(is_free));
@@ -144,7 +144,7 @@ void DeviceAllocator::reset_peak() {
 void DeviceAllocator::release_cached() {
   const std::lock_guard lock(mutex_);
   make_current(device_);
-  keep_what_is_over();
+  recycle_finished();
   release_cached_blocks();
 }
 

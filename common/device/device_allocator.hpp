@@ -64,7 +64,7 @@ class DeviceAllocator {
   std::byte* ask_cuda(std::size_t bytes);
   void give_back_to_cuda(const Block& block) noexcept;
   void keep(Block block);
-  void keep_what_is_over();
+  void recycle_finished();
   void release_cached_blocks();
 
   Device device_;

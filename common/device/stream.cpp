@@ -84,7 +84,7 @@ void Event::record(const Stream& stream) {
   cuda_check(cudaEventRecord(handle_, stream.handle()), "recording an event");
 }
 
-bool Event::is_over() const {
+bool Event::is_complete() const {
   return device_.is_cpu() || is_done(cudaEventQuery(handle_), "asking whether an event is over");
 }
 

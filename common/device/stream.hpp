@@ -76,7 +76,7 @@ class Event {
   /// Marks the end of what has been issued to `stream`; an earlier mark is forgotten.
   void record(const Stream& stream);
   /// Whether what stands before the mark is done; true where nothing is marked. Never blocks.
-  [[nodiscard]] bool is_over() const;
+  [[nodiscard]] bool is_complete() const;
   /// Blocks the host until then. @throws CudaError  A kernel failed.
   void synchronize() const;
   /// From `begin` to this mark, both timed, recorded and over. On the emulator no measure of anything.

@@ -141,9 +141,4 @@ void cp_async_wait() {
 
 #endif
 
-/// ldmatrix_x4_transposed under PTX's word.
-__device__ __forceinline__ void ldmatrix_x4_trans(std::uint32_t (&r)[4], const void* row) {
-  ldmatrix_x4_transposed(r, row);
-}
-
 }  // namespace lockstep::device

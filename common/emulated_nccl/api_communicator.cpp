@@ -35,7 +35,7 @@ ncclResult_t init_rank(const char* call, ncclComm_t* comm, int ranks, const nccl
   require_pointer(comm, "communicator");
   nccl_require(ranks > 0 && rank >= 0 && rank < ranks, ncclInvalidArgument, "there is no rank ", rank, " among ",
                ranks);
-  Attendance own{read_unique_id(id), rank, ranks, 0};
+  Membership own{read_unique_id(id), rank, ranks, 0};
   const bool is_blocking = reads_blocking(config, true);
   cuda_require(cudaGetDevice(&own.device), "asking for the device");
   const auto communicator = std::make_shared<Communicator>(own, is_blocking);
@@ -66,7 +66,7 @@ ncclResult_t split(ncclComm_t comm, const Choice& choice, ncclComm_t* part_handl
 }
 
 // For what can be asked once a communicator is there.
-ncclResult_t ask(const char* call, ncclComm_t comm, int* answer, int (*question)(const Attendance&)) {
+ncclResult_t ask(const char* call, ncclComm_t comm, int* answer, int (*question)(const Membership&)) {
   return nccl_call(call, [&] {
     const auto communicator = communicator_of(comm);
     require_pointer(answer, "answer");
@@ -141,13 +141,13 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
 }
 
 ncclResult_t ncclCommCount(ncclComm_t comm, int* ranks) {
-  return ask("ncclCommCount", comm, ranks, [](const Attendance& own) { return own.size; });
+  return ask("ncclCommCount", comm, ranks, [](const Membership& own) { return own.size; });
 }
 
 ncclResult_t ncclCommCuDevice(ncclComm_t comm, int* device) {
-  return ask("ncclCommCuDevice", comm, device, [](const Attendance& own) { return own.device; });
+  return ask("ncclCommCuDevice", comm, device, [](const Membership& own) { return own.device; });
 }
 
 ncclResult_t ncclCommUserRank(ncclComm_t comm, int* rank) {
-  return ask("ncclCommUserRank", comm, rank, [](const Attendance& own) { return own.rank; });
+  return ask("ncclCommUserRank", comm, rank, [](const Membership& own) { return own.rank; });
 }

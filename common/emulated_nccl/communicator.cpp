@@ -99,11 +99,11 @@ void Communicator::begin_joining() noexcept {
   ++in_progress_;
 }
 
-void Communicator::join(const std::function<Attendance()>& find_place, const StopQuestion& stop) noexcept {
+void Communicator::join(const std::function<Membership()>& find_place, const ShouldStop& should_stop) noexcept {
   std::unique_ptr<Mesh> mesh;
   try {
     own_ = find_place();
-    mesh = meet(own_, [&] { return is_aborted() || stop(); });
+    mesh = meet(own_, [&] { return is_aborted() || should_stop(); });
   } catch (const std::exception& error) {
     fail(remember_exception("joining a communicator"), error.what());
   }

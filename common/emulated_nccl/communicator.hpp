@@ -24,12 +24,12 @@ class Communicator {
  public:
   /// @param own          Place in the meeting, until join() gives another.
   /// @param is_blocking  Whether calls wait until they are done.
-  Communicator(Attendance own, bool is_blocking) : own_(std::move(own)), is_blocking_(is_blocking) {}
+  Communicator(Membership own, bool is_blocking) : own_(std::move(own)), is_blocking_(is_blocking) {}
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
   ~Communicator() { close(); }
 
-  [[nodiscard]] const Attendance& own() const noexcept { return own_; }     ///< Rank, size, device.
+  [[nodiscard]] const Membership& own() const noexcept { return own_; }     ///< Rank, size, device.
   [[nodiscard]] bool is_blocking() const noexcept { return is_blocking_; }  ///< As configured.
   [[nodiscard]] int next_split() noexcept { return split_count_++; }        ///< Number of a split.
   [[nodiscard]] std::string message() const;                                ///< Of the failure; else empty.
@@ -47,8 +47,8 @@ class Communicator {
 
   void begin_joining() noexcept;  ///< In progress, until join() ends.
   /// Takes the place that `find_place` gives and waits for all ranks there. How that ends is this object's status.
-  /// @param stop  Asked too, where another communicator's end is the end of this one.
-  void join(const std::function<Attendance()>& find_place, const StopQuestion& stop) noexcept;
+  /// @param should_stop  Asked too, where another communicator's end is the end of this one.
+  void join(const std::function<Membership()>& find_place, const ShouldStop& should_stop) noexcept;
   void fail(ncclResult_t code, const std::string& text) noexcept;  ///< From here on; the first failure stays.
 
   /// @name What streams do
@@ -74,7 +74,7 @@ class Communicator {
   [[nodiscard]] ncclResult_t status_locked() const noexcept;
   void exchange_or_hang(std::span<const HostOperation> operations) noexcept;
 
-  Attendance own_;
+  Membership own_;
   const bool is_blocking_;
   int split_count_ = 0;
 

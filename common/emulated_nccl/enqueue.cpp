@@ -80,7 +80,7 @@ std::span<std::byte> staging_for(Batch& batch, cudaStream_t stream, std::size_t 
 }
 
 void copy_in(Batch& batch, const Operation& operation) {
-  const Attendance& own = batch.communicator->own();
+  const Membership& own = batch.communicator->own();
   const auto input = staging_for(batch, operation.stream, input_bytes(operation, own.rank, own.size));
   const auto output = staging_for(batch, operation.stream, output_bytes(operation, own.rank, own.size));
   batch.operations.push_back({operation, input, output});

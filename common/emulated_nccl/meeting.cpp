@@ -21,16 +21,16 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Waits are cut into slices, between which `stop` is asked.
+// Waits are cut into slices, between which `should_stop` is asked.
 constexpr auto kSlice = 100ms;
 // A handshake that has begun gets longer: the peer might believe it done.
 constexpr auto kHandshakeSlice = 5s;
 
 // Calls `attempt` until it does not end in a TimeoutError.
 template <typename Attempt>
-auto patiently(const StopQuestion& stop, const Attempt& attempt) {
+auto retry_until(const ShouldStop& should_stop, const Attempt& attempt) {
   for (;;) {
-    nccl_require(!stop(), ncclSystemError, "given up: the communicator was aborted");
+    nccl_require(!should_stop(), ncclSystemError, "given up: the communicator was aborted");
     try {
       return attempt();
     } catch (const TimeoutError&) {
@@ -39,10 +39,10 @@ auto patiently(const StopQuestion& stop, const Attempt& attempt) {
 }
 
 // One rank's values by key, in the store of the meeting.
-class Board {
+class StoreExchange {
  public:
-  Board(const Attendance& own, const StopQuestion& stop) : own_(own), stop_(stop) {
-    store_ = patiently(stop, [&] {
+  StoreExchange(const Membership& own, const ShouldStop& should_stop) : own_(own), should_stop_(should_stop) {
+    store_ = retry_until(should_stop, [&] {
       return std::make_unique<store::TcpStore>(own.point.store, own.point.token, 0, own.rank, Deadline::after(1s));
     });
   }
@@ -53,14 +53,14 @@ class Board {
     store_->set(key(own_.rank), value);
     std::vector<std::string> values;
     for (int rank = 0; rank < own_.size; ++rank) {
-      values.push_back(patiently(stop_, [&] { return store_->get(key(rank), Deadline::after(kSlice)); }));
+      values.push_back(retry_until(should_stop_, [&] { return store_->get(key(rank), Deadline::after(kSlice)); }));
     }
     return values;
   }
 
  private:
-  const Attendance& own_;
-  const StopQuestion& stop_;
+  const Membership& own_;
+  const ShouldStop& should_stop_;
   std::unique_ptr<store::TcpStore> store_;
 };
 
@@ -97,16 +97,16 @@ void require_different_devices(const std::vector<Place>& places) {
 // rank answers at once, then the next, and no ranks wait for one another in a circle.
 class Connecting {
  public:
-  Connecting(const Attendance& own, const StopQuestion& stop)
+  Connecting(const Membership& own, const ShouldStop& should_stop)
       : own_(own),
-        stop_(stop),
+        should_stop_(should_stop),
         identity_{net::Role::kCollective, 0, own.rank, net::checksum(net::as_bytes(own.point.prefix))},
         listener_({environment::get("LOCKSTEP_BIND_ADDRESS").value_or("127.0.0.1"), 0}, own.point.token, identity_),
         sockets_(static_cast<std::size_t>(own.size)) {}
 
   [[nodiscard]] std::string address() const { return listener_.address().text(); }
 
-  std::vector<net::TcpSocket> run(const std::vector<Place>& places) {
+  std::vector<net::StreamSocket> run(const std::vector<Place>& places) {
     for (int peer = own_.size - 1; peer > own_.rank; --peer) connect_to(peer, places[static_cast<std::size_t>(peer)]);
     while (std::count_if(sockets_.begin(), sockets_.end(), [](const auto& socket) { return socket.is_open(); }) <
            own_.size - 1) {
@@ -117,7 +117,7 @@ class Connecting {
 
  private:
   void connect_to(int peer, const Place& place) {
-    sockets_[static_cast<std::size_t>(peer)] = patiently(stop_, [&] {
+    sockets_[static_cast<std::size_t>(peer)] = retry_until(should_stop_, [&] {
       return net::connect_authenticated(net::SocketAddress::parse(place.address), own_.point.token, identity_,
                                         concat("rank ", peer), Deadline::after(kHandshakeSlice),
                                         Deadline::after(kSlice));
@@ -125,36 +125,36 @@ class Connecting {
   }
 
   void accept_one() {
-    net::AcceptedPeer accepted = patiently(stop_, [&] { return listener_.accept(Deadline::after(kSlice)); });
+    net::AcceptedPeer accepted = retry_until(should_stop_, [&] { return listener_.accept(Deadline::after(kSlice)); });
     const int peer = accepted.identity.rank;
     if (accepted.identity.tag != identity_.tag || peer < 0 || peer >= own_.rank) return;
     accepted.socket.set_peer(concat("rank ", peer, " (", accepted.socket.peer(), ")"));
     sockets_[static_cast<std::size_t>(peer)] = std::move(accepted.socket);
   }
 
-  const Attendance& own_;
-  const StopQuestion& stop_;
+  const Membership& own_;
+  const ShouldStop& should_stop_;
   net::Identity identity_;
   net::GuardedListener listener_;
-  std::vector<net::TcpSocket> sockets_;
+  std::vector<net::StreamSocket> sockets_;
 };
 
 }  // namespace
 
-std::unique_ptr<Mesh> meet(const Attendance& own, const StopQuestion& stop) {
-  Connecting connecting(own, stop);
+std::unique_ptr<Mesh> meet(const Membership& own, const ShouldStop& should_stop) {
+  Connecting connecting(own, should_stop);
   std::vector<Place> places;
   for (const std::string& text :
-       Board(own, stop).gather("place", text_of({this_process(), own.device, connecting.address()}))) {
+       StoreExchange(own, should_stop).gather("place", text_of({this_process(), own.device, connecting.address()}))) {
     places.push_back(place_from(text));
   }
   require_different_devices(places);
   return std::make_unique<Mesh>(own.rank, connecting.run(places));
 }
 
-Attendance choose_part(const Attendance& own, int number, const Choice& choice, const StopQuestion& stop) {
+Membership choose_part(const Membership& own, int number, const Choice& choice, const ShouldStop& should_stop) {
   const std::string topic = concat("split/", number);
-  const auto texts = Board(own, stop).gather(topic, concat(choice.color, " ", choice.key));
+  const auto texts = StoreExchange(own, should_stop).gather(topic, concat(choice.color, " ", choice.key));
   std::vector<std::tuple<int, int>> members;  // key, old rank
   for (int rank = 0; rank < own.size; ++rank) {
     Choice other;
@@ -163,7 +163,7 @@ Attendance choose_part(const Attendance& own, int number, const Choice& choice, 
   }
   std::sort(members.begin(), members.end());
   const auto place = std::find(members.begin(), members.end(), std::tuple(choice.key, own.rank));
-  Attendance part = own;
+  Membership part = own;
   part.point.prefix = concat(own.point.prefix, "/", topic, "/color/", choice.color);
   part.rank = static_cast<int>(place - members.begin());
   part.size = static_cast<int>(members.size());

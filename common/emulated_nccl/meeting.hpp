@@ -11,10 +11,10 @@
 namespace lockstep::emulated_nccl {
 
 /// Whether to give up: asked several times a second. NCCL itself waits for ever.
-using StopQuestion = std::function<bool()>;
+using ShouldStop = std::function<bool()>;
 
 /// One rank on its way to a meeting.
-struct Attendance {
+struct Membership {
   MeetingPoint point;  ///< Where.
   int rank = 0;        ///< In [0, size).
   int size = 1;        ///< How many are expected.
@@ -22,8 +22,8 @@ struct Attendance {
 };
 
 /// Waits for all ranks and connects each with each.
-/// @throws NcclError  ncclInvalidUsage: two ranks have one device; names both. ncclSystemError: `stop` said so.
-std::unique_ptr<Mesh> meet(const Attendance& own, const StopQuestion& stop);
+/// @throws NcclError  ncclInvalidUsage: two ranks have one device; names both. ncclSystemError: `should_stop` said so.
+std::unique_ptr<Mesh> meet(const Membership& own, const ShouldStop& should_stop);
 
 /// What a rank of a communicator says in ncclCommSplit().
 struct Choice {
@@ -35,6 +35,6 @@ struct Choice {
 /// @param own     In the communicator that is split.
 /// @param number  How many splits came before.
 /// With NCCL_SPLIT_NOCOLOR that place means nothing.
-Attendance choose_part(const Attendance& own, int number, const Choice& choice, const StopQuestion& stop);
+Membership choose_part(const Membership& own, int number, const Choice& choice, const ShouldStop& should_stop);
 
 }  // namespace lockstep::emulated_nccl

@@ -12,7 +12,7 @@
 
 namespace lockstep::emulated_nccl {
 
-Mesh::Mesh(int rank, std::vector<net::TcpSocket> sockets)
+Mesh::Mesh(int rank, std::vector<net::StreamSocket> sockets)
     : rank_(rank),
       sockets_(std::move(sockets)),
       links_(sockets_.size()),

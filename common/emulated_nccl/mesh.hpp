@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/unique_fd.hpp"
-#include "net/tcp_socket.hpp"
+#include "net/stream_socket.hpp"
 
 namespace lockstep::emulated_nccl {
 
@@ -29,7 +29,7 @@ struct Message {
 class Mesh {
  public:
   /// @param sockets  To every rank, by rank; this rank's own is not open.
-  Mesh(int rank, std::vector<net::TcpSocket> sockets);
+  Mesh(int rank, std::vector<net::StreamSocket> sockets);
 
   [[nodiscard]] int rank() const noexcept { return rank_; }                              ///< Of this end.
   [[nodiscard]] int size() const noexcept { return static_cast<int>(sockets_.size()); }  ///< Ranks.
@@ -67,7 +67,7 @@ class Mesh {
   void sleep_until_ready();
 
   int rank_;
-  std::vector<net::TcpSocket> sockets_;
+  std::vector<net::StreamSocket> sockets_;
   std::vector<Link> links_;
   std::vector<pollfd> poll_entries_;
   UniqueFd wake_up_;

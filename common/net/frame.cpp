@@ -77,18 +77,18 @@ void check_payload(const FrameHeader& header, std::span<const std::byte> payload
   throw FormatError(concat(peer, " sent a damaged payload of ", payload.size(), " bytes (wrong checksum)"));
 }
 
-void send_frame(TcpSocket& socket, const FrameHeader& header, std::span<const std::byte> payload,
+void send_frame(StreamSocket& socket, const FrameHeader& header, std::span<const std::byte> payload,
                 const Deadline& deadline) {
   socket.send_all(seal(header, payload), payload, deadline);
 }
 
-FrameHeader receive_header(TcpSocket& socket, const FrameLimits& limits, const Deadline& deadline) {
+FrameHeader receive_header(StreamSocket& socket, const FrameLimits& limits, const Deadline& deadline) {
   EncodedHeader bytes;
   socket.receive_exactly(bytes, deadline);
   return open_header(bytes, limits, socket.peer());
 }
 
-void receive_payload(TcpSocket& socket, const FrameHeader& header, std::span<std::byte> payload,
+void receive_payload(StreamSocket& socket, const FrameHeader& header, std::span<std::byte> payload,
                      const Deadline& deadline) {
   require(payload.size() == header.payload_bytes, "receive_payload: room for ", payload.size(), " bytes, frame has ",
           header.payload_bytes);
@@ -96,7 +96,7 @@ void receive_payload(TcpSocket& socket, const FrameHeader& header, std::span<std
   check_payload(header, payload, socket.peer());
 }
 
-Frame receive_frame(TcpSocket& socket, const FrameLimits& limits, const Deadline& deadline) {
+Frame receive_frame(StreamSocket& socket, const FrameLimits& limits, const Deadline& deadline) {
   Frame frame{receive_header(socket, limits, deadline), {}};
   frame.payload.resize(frame.header.payload_bytes);
   receive_payload(socket, frame.header, frame.payload, deadline);

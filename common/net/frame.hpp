@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/deadline.hpp"
-#include "net/tcp_socket.hpp"
+#include "net/stream_socket.hpp"
 
 namespace lockstep::net {
 
@@ -65,19 +65,19 @@ struct Frame {
 void check_payload(const FrameHeader& header, std::span<const std::byte> payload, const std::string& peer);
 
 /// Sends header and payload with one system call where the kernel takes both.
-/// @throws IoError, TimeoutError  As TcpSocket::send_all.
-void send_frame(TcpSocket& socket, const FrameHeader& header, std::span<const std::byte> payload,
+/// @throws IoError, TimeoutError  As StreamSocket::send_all.
+void send_frame(StreamSocket& socket, const FrameHeader& header, std::span<const std::byte> payload,
                 const Deadline& deadline);
 
 /// Receives the header of the next frame; receive_payload must follow where payload_bytes > 0.
-[[nodiscard]] FrameHeader receive_header(TcpSocket& socket, const FrameLimits& limits, const Deadline& deadline);
+[[nodiscard]] FrameHeader receive_header(StreamSocket& socket, const FrameLimits& limits, const Deadline& deadline);
 
 /// Receives and checks the payload that `header` announced. @pre payload.size() == header.payload_bytes
-void receive_payload(TcpSocket& socket, const FrameHeader& header, std::span<std::byte> payload,
+void receive_payload(StreamSocket& socket, const FrameHeader& header, std::span<std::byte> payload,
                      const Deadline& deadline);
 
 /// Receives a whole frame into memory of its own.
 /// @throws FormatError, IoError, TimeoutError
-[[nodiscard]] Frame receive_frame(TcpSocket& socket, const FrameLimits& limits, const Deadline& deadline);
+[[nodiscard]] Frame receive_frame(StreamSocket& socket, const FrameLimits& limits, const Deadline& deadline);
 
 }  // namespace lockstep::net

@@ -15,10 +15,10 @@ namespace lockstep::net {
 class FrameStream {
  public:
   /// @param socket  Connected and authenticated. @param limits  What is accepted.
-  FrameStream(TcpSocket socket, FrameLimits limits) : socket_(std::move(socket)), limits_(limits) {}
+  FrameStream(StreamSocket socket, FrameLimits limits) : socket_(std::move(socket)), limits_(limits) {}
 
   /// The connection itself.
-  [[nodiscard]] TcpSocket& socket() noexcept { return socket_; }
+  [[nodiscard]] StreamSocket& socket() noexcept { return socket_; }
   /// For poll.
   [[nodiscard]] int fd() const noexcept { return socket_.fd(); }
   /// What to wait for: POLLIN, and POLLOUT while something is queued.
@@ -40,7 +40,7 @@ class FrameStream {
   void flush_until(const Deadline& deadline);
 
  private:
-  TcpSocket socket_;
+  StreamSocket socket_;
   FrameLimits limits_;
   EncodedHeader header_bytes_{};
   std::size_t header_received_ = 0;

@@ -15,17 +15,17 @@ GuardedListener::GuardedListener(std::string token, const Identity& expected, Tc
 
 void GuardedListener::append_poll_entries(std::vector<pollfd>& entries) const {
   entries.push_back({listener_.fd(), POLLIN, 0});
-  for (const HandshakeServer& stranger : strangers_) entries.push_back({stranger.fd(), POLLIN, 0});
+  for (const HandshakeServer& stranger : unauthenticated_) entries.push_back({stranger.fd(), POLLIN, 0});
 }
 
 Deadline GuardedListener::next_deadline() const noexcept {
-  return strangers_.empty() ? Deadline::never() : strangers_.front().deadline();
+  return unauthenticated_.empty() ? Deadline::never() : unauthenticated_.front().deadline();
 }
 
 void GuardedListener::refuse(std::list<HandshakeServer>::iterator stranger, const std::string& reason) {
   ++refused_count_;
   last_refusal_ = reason;
-  strangers_.erase(stranger);
+  unauthenticated_.erase(stranger);
 }
 
 void GuardedListener::accept_waiting() {
@@ -33,14 +33,14 @@ void GuardedListener::accept_waiting() {
     try {
       auto socket = listener_.try_accept();
       if (!socket) return;
-      strangers_.emplace_back(std::move(*socket), token_, expected_, Deadline::after(kStrangerLimit));
+      unauthenticated_.emplace_back(std::move(*socket), token_, expected_, Deadline::after(kStrangerLimit));
     } catch (const IoError& error) {
       const bool is_out_of_descriptors = error.error_number() == EMFILE || error.error_number() == ENFILE;
-      if (!is_out_of_descriptors || strangers_.empty()) throw;
-      refuse(strangers_.begin(), error.what());
+      if (!is_out_of_descriptors || unauthenticated_.empty()) throw;
+      refuse(unauthenticated_.begin(), error.what());
     }
-    if (strangers_.size() > kMaxStrangers) {
-      refuse(strangers_.begin(), concat(strangers_.front().peer(), " was dropped to make room for others"));
+    if (unauthenticated_.size() > kMaxStrangers) {
+      refuse(unauthenticated_.begin(), concat(unauthenticated_.front().peer(), " was dropped to make room for others"));
     }
   }
 }
@@ -48,12 +48,12 @@ void GuardedListener::accept_waiting() {
 std::vector<AcceptedPeer> GuardedListener::advance() {
   accept_waiting();
   std::vector<AcceptedPeer> accepted;
-  for (auto stranger = strangers_.begin(); stranger != strangers_.end();) {
+  for (auto stranger = unauthenticated_.begin(); stranger != unauthenticated_.end();) {
     const auto next = std::next(stranger);
     try {
       if (const auto identity = stranger->advance()) {
         accepted.push_back({stranger->take_socket(), *identity});
-        strangers_.erase(stranger);
+        unauthenticated_.erase(stranger);
       } else if (stranger->deadline().has_expired()) {
         refuse(stranger,
                concat(stranger->peer(), " connected and proved no token within ", format_seconds(kStrangerLimit)));

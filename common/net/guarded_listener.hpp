@@ -15,8 +15,8 @@ namespace lockstep::net {
 
 /// A connection whose other end has proved the token, and who it is.
 struct AcceptedPeer {
-  TcpSocket socket;   ///< Ready for frames.
-  Identity identity;  ///< As proved.
+  StreamSocket socket;  ///< Ready for frames.
+  Identity identity;    ///< As proved.
 };
 
 /// Runs the handshakes of all who connect at the same time, so that silent strangers delay nobody. A stranger gets
@@ -63,8 +63,8 @@ class GuardedListener {
   TcpListener listener_;
   std::string token_;
   Identity expected_;
-  std::list<HandshakeServer> strangers_;  // oldest first
-  std::vector<AcceptedPeer> ready_;       // accepted and not yet handed out by accept()
+  std::list<HandshakeServer> unauthenticated_;  // oldest first
+  std::vector<AcceptedPeer> ready_;             // accepted and not yet handed out by accept()
   std::uint64_t refused_count_ = 0;
   std::string last_refusal_;
 };

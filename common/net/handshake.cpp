@@ -77,7 +77,7 @@ std::string_view name_of(Role role) noexcept {
   return "an unknown service";
 }
 
-HandshakeServer::HandshakeServer(TcpSocket socket, const std::string& token, const Identity& expected,
+HandshakeServer::HandshakeServer(StreamSocket socket, const std::string& token, const Identity& expected,
                                  const Deadline& deadline)
     : socket_(std::move(socket)), token_(&token), expected_(expected), deadline_(deadline) {}
 

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "base/deadline.hpp"
-#include "net/tcp_socket.hpp"
+#include "net/stream_socket.hpp"
 
 namespace lockstep::net {
 
@@ -47,21 +47,22 @@ enum class HandshakeVerdict : std::uint16_t { kAccepted = 0, kWrongToken = 1, kW
 /// @throws TimeoutError  Nobody listens until `connect_by`, or the listener does not answer until `deadline`.
 /// @throws FormatError   Something else answers (shows what), or another version.
 /// @throws Error         The token, the generation or the role is not the listener's; says which.
-[[nodiscard]] TcpSocket connect_authenticated(const SocketAddress& address, const std::string& token,
-                                              const Identity& identity, const std::string& peer_name,
-                                              const Deadline& deadline, const Deadline& connect_by = Deadline::never());
+[[nodiscard]] StreamSocket connect_authenticated(const SocketAddress& address, const std::string& token,
+                                                 const Identity& identity, const std::string& peer_name,
+                                                 const Deadline& deadline,
+                                                 const Deadline& connect_by = Deadline::never());
 
 /// Proves the token over a connection that is open already, and makes the listener prove it too.
 /// @throws TimeoutError, FormatError, Error  As connect_authenticated(). @throws IoError  The listener dropped this
 /// rank.
-void authenticate(TcpSocket& socket, const std::string& token, const Identity& identity, const Deadline& deadline);
+void authenticate(StreamSocket& socket, const std::string& token, const Identity& identity, const Deadline& deadline);
 
 /// The listener's end for one connection, advanced whenever bytes arrive; never waits.
 class HandshakeServer {
  public:
   /// @param token     Must outlive this object.
   /// @param expected  Role and generation that are let in.
-  HandshakeServer(TcpSocket socket, const std::string& token, const Identity& expected, const Deadline& deadline);
+  HandshakeServer(StreamSocket socket, const std::string& token, const Identity& expected, const Deadline& deadline);
 
   /// For poll.
   [[nodiscard]] int fd() const noexcept { return socket_.fd(); }
@@ -76,14 +77,14 @@ class HandshakeServer {
   /// @throws IoError      The client left.
   [[nodiscard]] std::optional<Identity> advance();
   /// The connection, once identity is proved.
-  [[nodiscard]] TcpSocket take_socket() noexcept { return std::move(socket_); }
+  [[nodiscard]] StreamSocket take_socket() noexcept { return std::move(socket_); }
 
  private:
   void answer_hello();
   [[nodiscard]] HandshakeVerdict judge_proof() const;
   void send_whole(std::span<const std::byte> bytes);
 
-  TcpSocket socket_;
+  StreamSocket socket_;
   const std::string* token_;
   Identity expected_;
   Deadline deadline_;

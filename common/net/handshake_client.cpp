@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 // Reads an answer of the listener. Its first bytes are looked at alone: another program's answer may be shorter.
 template <std::size_t kBytes>
-std::array<std::byte, kBytes> receive_answer(TcpSocket& socket, const Deadline& deadline) {
+std::array<std::byte, kBytes> receive_answer(StreamSocket& socket, const Deadline& deadline) {
   constexpr std::size_t kStartBytes = 6;  // magic and version
   std::array<std::byte, kBytes> answer{};
   const auto start = std::span(answer).template first<kStartBytes>();
@@ -47,7 +47,7 @@ std::array<std::byte, kBytes> receive_answer(TcpSocket& socket, const Deadline& 
 }  // namespace
 
 // One run of the client's end over a fresh connection.
-void authenticate(TcpSocket& socket, const std::string& token, const Identity& identity, const Deadline& deadline) {
+void authenticate(StreamSocket& socket, const std::string& token, const Identity& identity, const Deadline& deadline) {
   const Nonce nonce = make_nonce();
   socket.send_all(encode_hello(identity, nonce), deadline);
 
@@ -66,10 +66,10 @@ void authenticate(TcpSocket& socket, const std::string& token, const Identity& i
   if (verdict != HandshakeVerdict::kAccepted) refuse(verdict, reader.get<std::uint32_t>(), identity, socket.peer());
 }
 
-TcpSocket connect_authenticated(const SocketAddress& address, const std::string& token, const Identity& identity,
-                                const std::string& peer_name, const Deadline& deadline, const Deadline& connect_by) {
+StreamSocket connect_authenticated(const SocketAddress& address, const std::string& token, const Identity& identity,
+                                   const std::string& peer_name, const Deadline& deadline, const Deadline& connect_by) {
   for (;;) {
-    TcpSocket socket = TcpSocket::connect(address, connect_by.earliest(deadline));
+    StreamSocket socket = StreamSocket::connect(address, connect_by.earliest(deadline));
     socket.set_peer(concat(peer_name, " (", address.text(), ")"));
     try {
       authenticate(socket, token, identity, deadline);

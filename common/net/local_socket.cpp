@@ -68,7 +68,7 @@ TcpListener listen_local() {
   return {std::move(fd), SocketAddress{"@" + name, 0}};
 }
 
-TcpSocket connect_local(const std::string& address, const Deadline& deadline) {
+StreamSocket connect_local(const std::string& address, const Deadline& deadline) {
   sockaddr_un raw{};
   raw.sun_family = AF_UNIX;
   if (address.size() < 2 || address[0] != '@' || address.size() > sizeof raw.sun_path) {
@@ -82,10 +82,10 @@ TcpSocket connect_local(const std::string& address, const Deadline& deadline) {
     if (deadline.has_expired()) throw TimeoutError(concat("connecting to ", address, ": its queue stays full"));
     std::this_thread::sleep_for(5ms);
   }
-  return TcpSocket(std::move(fd), address);
+  return StreamSocket(std::move(fd), address);
 }
 
-void send_descriptor(TcpSocket& socket, int fd, const Deadline& deadline) {
+void send_descriptor(StreamSocket& socket, int fd, const Deadline& deadline) {
   MarkMessage message;
   cmsghdr* const entry = CMSG_FIRSTHDR(&message.header);
   entry->cmsg_level = SOL_SOCKET;
@@ -98,7 +98,7 @@ void send_descriptor(TcpSocket& socket, int fd, const Deadline& deadline) {
   }
 }
 
-UniqueFd receive_descriptor(TcpSocket& socket, const Deadline& deadline) {
+UniqueFd receive_descriptor(StreamSocket& socket, const Deadline& deadline) {
   MarkMessage message;
   for (;;) {
     const ssize_t received = ::recvmsg(socket.fd(), &message.header, MSG_CMSG_CLOEXEC);

@@ -6,8 +6,8 @@
 
 #include "base/deadline.hpp"
 #include "base/unique_fd.hpp"
+#include "net/stream_socket.hpp"
 #include "net/tcp_listener.hpp"
-#include "net/tcp_socket.hpp"
 
 namespace lockstep::net {
 
@@ -20,14 +20,14 @@ namespace lockstep::net {
 /// @throws IoError       Nobody listens under that name in this network namespace: another host, or a container with a
 ///                       network of its own.
 /// @throws TimeoutError  The listener's queue stays full until `deadline`. @throws FormatError  No such address.
-[[nodiscard]] TcpSocket connect_local(const std::string& address, const Deadline& deadline);
+[[nodiscard]] StreamSocket connect_local(const std::string& address, const Deadline& deadline);
 
 /// Sends a duplicate of `fd` through a connection between processes of one host.
 /// @throws IoError, TimeoutError
-void send_descriptor(TcpSocket& socket, int fd, const Deadline& deadline);
+void send_descriptor(StreamSocket& socket, int fd, const Deadline& deadline);
 
 /// Receives what send_descriptor() sent; the descriptor is closed on exec.
 /// @throws IoError, TimeoutError  @throws FormatError  Something else arrived.
-[[nodiscard]] UniqueFd receive_descriptor(TcpSocket& socket, const Deadline& deadline);
+[[nodiscard]] UniqueFd receive_descriptor(StreamSocket& socket, const Deadline& deadline);
 
 }  // namespace lockstep::net

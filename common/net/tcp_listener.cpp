@@ -37,7 +37,7 @@ TcpListener::TcpListener(const SocketAddress& address) {
   address_ = to_address(raw, raw_bytes);
 }
 
-TcpSocket TcpListener::accept(const Deadline& deadline) {
+StreamSocket TcpListener::accept(const Deadline& deadline) {
   for (;;) {
     if (auto socket = try_accept()) return std::move(*socket);
     pollfd entry{fd_.get(), POLLIN, 0};
@@ -48,12 +48,12 @@ TcpSocket TcpListener::accept(const Deadline& deadline) {
   }
 }
 
-std::optional<TcpSocket> TcpListener::try_accept() {
+std::optional<StreamSocket> TcpListener::try_accept() {
   for (;;) {
     sockaddr_storage raw{};
     socklen_t raw_bytes = sizeof raw;
     UniqueFd fd(::accept4(fd_.get(), reinterpret_cast<sockaddr*>(&raw), &raw_bytes, SOCK_NONBLOCK | SOCK_CLOEXEC));
-    if (fd.is_open()) return TcpSocket(std::move(fd), to_address(raw, raw_bytes).text());
+    if (fd.is_open()) return StreamSocket(std::move(fd), to_address(raw, raw_bytes).text());
     if (errno == EAGAIN || errno == EWOULDBLOCK) return std::nullopt;
     // ECONNABORTED: the stranger left while still in the queue; the next one may be honest.
     if (errno != EINTR && errno != ECONNABORTED) throw IoError(concat("accepting on ", address_.text()), errno);

@@ -7,7 +7,7 @@
 #include "base/deadline.hpp"
 #include "base/unique_fd.hpp"
 #include "net/address.hpp"
-#include "net/tcp_socket.hpp"
+#include "net/stream_socket.hpp"
 
 namespace lockstep::net {
 
@@ -30,10 +30,10 @@ class TcpListener {
   [[nodiscard]] int fd() const noexcept { return fd_.get(); }
 
   /// Waits for the next connection. @throws TimeoutError  None by `deadline`.
-  [[nodiscard]] TcpSocket accept(const Deadline& deadline);
+  [[nodiscard]] StreamSocket accept(const Deadline& deadline);
 
   /// The next connection where one is waiting; nothing otherwise. @throws IoError  Also: out of descriptors (EMFILE).
-  [[nodiscard]] std::optional<TcpSocket> try_accept();
+  [[nodiscard]] std::optional<StreamSocket> try_accept();
 
  private:
   UniqueFd fd_;

@@ -31,7 +31,7 @@ std::string describe_files(const TrainOptions& options) {
   return concat(is_course_text ? "course text" : path.string(), ", ", short_bytes(bytes));
 }
 
-std::string describe_data(const TrainOptions& options, const RunFacts& facts) {
+std::string describe_data(const TrainOptions& options, const RunSummary& facts) {
   std::string text = options.data_path == data::kRandomData ? "random tokens" : describe_files(options);
   if (facts.corpus.tokenizer) text += " as " + facts.corpus.tokenizer->description();
   return concat(text, ": ", grouped(facts.training_samples), " training and ", grouped(facts.validation_samples),
@@ -51,7 +51,7 @@ std::string describe_ranks(const TrainOptions& options, const Team& team) {
                 ", ", counted(kernels::thread_count(), "thread"), team.world_size > 1 ? " each" : "");
 }
 
-std::string describe_steps(const TrainOptions& options, const RunFacts& facts) {
+std::string describe_steps(const TrainOptions& options, const RunSummary& facts) {
   const std::int64_t steps = options.total_steps(facts.training_samples);
   const double epochs = static_cast<double>(steps * options.batch_size) /
                         static_cast<double>(std::max<std::int64_t>(facts.training_samples, 1));
@@ -72,7 +72,7 @@ std::string printable(std::string text) {
 
 }  // namespace
 
-Facts describe(const TrainOptions& options, const RunFacts& facts, const Team& team) {
+Facts describe(const TrainOptions& options, const RunSummary& facts, const Team& team) {
   Facts all{{"model", describe_model(options, facts.parameters)},
             {"data", describe_data(options, facts)},
             {"batch", describe_batch(options, team)},

@@ -19,7 +19,7 @@ using Facts = std::vector<std::pair<std::string, std::string>>;
 
 /// Model and parameter count, data and its size, batch per step and per rank, ranks with device and threads,
 /// optimization; precision and activation checkpointing where they are not the usual ones.
-[[nodiscard]] Facts describe(const TrainOptions& options, const RunFacts& facts, const Team& team);
+[[nodiscard]] Facts describe(const TrainOptions& options, const RunSummary& facts, const Team& team);
 
 /// Two columns of plain text, a line per fact.
 [[nodiscard]] std::string banner(const Facts& facts);

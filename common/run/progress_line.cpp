@@ -19,7 +19,7 @@ struct Part {
   int importance;  // the least important part is left out first
 };
 
-std::vector<Part> parts_of(const Progress& progress) {
+std::vector<Part> parts_of(const ProgressReport& progress) {
   const std::string last_step = std::to_string(progress.last_step);
   std::string step = std::to_string(progress.step);
   step.insert(0, last_step.size() - std::min(last_step.size(), step.size()), ' ');  // so that columns stay in place
@@ -46,7 +46,7 @@ std::string join(const std::vector<Part>& parts) {
 
 }  // namespace
 
-std::string progress_line(const Progress& progress, int width) {
+std::string progress_line(const ProgressReport& progress, int width) {
   const auto columns = static_cast<std::size_t>(std::max(width, 0));
   std::vector<Part> parts = parts_of(progress);
   const auto less_important = [](const Part& a, const Part& b) { return a.importance < b.importance; };
@@ -73,7 +73,7 @@ int terminal_width() {
 ProgressPrinter::ProgressPrinter(std::ostream& out, ProgressStyle style, std::int64_t plain_every)
     : out_(out), style_(style), plain_every_(std::max<std::int64_t>(plain_every, 1)) {}
 
-void ProgressPrinter::show(const Progress& progress, Keep keep) {
+void ProgressPrinter::show(const ProgressReport& progress, Keep keep) {
   if (style_ == ProgressStyle::kTerminal) return redraw(progress, keep);
   constexpr std::chrono::seconds kLongestSilence{15};
   const auto now = std::chrono::steady_clock::now();
@@ -85,7 +85,7 @@ void ProgressPrinter::show(const Progress& progress, Keep keep) {
   out_ << progress_line(progress, kAnyWidth) + "\n" << std::flush;
 }
 
-void ProgressPrinter::redraw(const Progress& progress, Keep keep) {
+void ProgressPrinter::redraw(const ProgressReport& progress, Keep keep) {
   constexpr std::chrono::milliseconds kPause{100};
   const auto now = std::chrono::steady_clock::now();
   const bool is_last = progress.step == progress.last_step;

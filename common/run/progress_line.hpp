@@ -10,7 +10,7 @@
 namespace lockstep::run {
 
 /// What the line shows.
-struct Progress {
+struct ProgressReport {
   std::int64_t step = 0;                  ///< Steps done.
   std::int64_t last_step = 0;             ///< Steps planned.
   double loss = 0;                        ///< In nats per token.
@@ -26,7 +26,7 @@ struct Progress {
 };
 
 /// The line in at most `width` columns: parts are left out, the least important first, until it fits. ASCII.
-[[nodiscard]] std::string progress_line(const Progress& progress, int width);
+[[nodiscard]] std::string progress_line(const ProgressReport& progress, int width);
 
 /// Whether the output is redrawn in place.
 enum class ProgressStyle { kTerminal, kPlain };
@@ -50,13 +50,13 @@ class ProgressPrinter {
   /// Shows `progress`. On a terminal at most ten times a second, except what is kPermanent: that line stays and the
   /// next one goes below. Elsewhere every plain_every steps, what is
   /// kPermanent, and something at least every 15 s.
-  void show(const Progress& progress, Keep keep = Keep::kTransient);
+  void show(const ProgressReport& progress, Keep keep = Keep::kTransient);
 
   /// Ends a line that is being redrawn, before other output.
   void end_line();
 
  private:
-  void redraw(const Progress& progress, Keep keep);
+  void redraw(const ProgressReport& progress, Keep keep);
 
   std::ostream& out_;
   ProgressStyle style_;

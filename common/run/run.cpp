@@ -52,7 +52,7 @@ bool is_multiple(std::int64_t step, std::int64_t interval) { return interval > 0
 
 }  // namespace
 
-Run::Run(const TrainOptions& options, const RunFacts& facts, Team team)
+Run::Run(const TrainOptions& options, const RunSummary& facts, Team team)
     : options_(options),
       facts_(facts),
       team_(std::move(team)),
@@ -195,7 +195,7 @@ void Run::set_validation_loss(double loss) {
   clock_.record_aside("validate", trace::Category::kOther, aside_begin_);
 }
 
-Progress Run::progress() const {
+ProgressReport Run::progress() const {
   // Rates are means over the last steps: single steps would make the line flicker.
   const std::span<const StepMetrics> recent = std::span(history_).last(std::min(history_.size(), kAveragedSteps));
   StepMetrics::Milliseconds duration{}, exposed{}, data_wait{};
@@ -206,7 +206,7 @@ Progress Run::progress() const {
     data_wait += step.data_wait;
     tokens += step.tokens;
   }
-  Progress progress;
+  ProgressReport progress;
   progress.step = step_;
   progress.last_step = last_step_;
   progress.loss = metrics_.loss;

@@ -57,7 +57,7 @@ class Run {
   /// @throws IoError        The run folder cannot be made.
   /// @throws MismatchError  Ranks would resume different runs.
   /// @throws UsageError     The batch does not divide by the ranks, or the text is shorter than a batch.
-  Run(const TrainOptions& options, const RunFacts& facts, Team team = {});
+  Run(const TrainOptions& options, const RunSummary& facts, Team team = {});
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
@@ -123,10 +123,10 @@ class Run {
   void record_data();
   void gather_step();
   [[noreturn]] void give_up(std::string_view what, double value) const;
-  [[nodiscard]] Progress progress() const;
+  [[nodiscard]] ProgressReport progress() const;
 
   TrainOptions options_;
-  RunFacts facts_;
+  RunSummary facts_;
   Team team_;
   std::int64_t last_step_;
   std::int64_t step_ = 0;

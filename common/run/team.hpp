@@ -24,7 +24,7 @@ struct Team {
 };
 
 /// What the banner and the report say beside the options.
-struct RunFacts {
+struct RunSummary {
   std::int64_t parameters = 0;          ///< Elements of all parameters; a tied weight counts once.
   std::int64_t training_samples = 0;    ///< In an epoch, over all ranks.
   std::int64_t validation_samples = 0;  ///< In an evaluation, over all ranks.

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "net/address.hpp"
-#include "net/tcp_socket.hpp"
+#include "net/stream_socket.hpp"
 #include "store/store.hpp"
 
 namespace lockstep::store {
@@ -61,7 +61,7 @@ class TcpStore final : public Store {
   Answer call(const struct Request& request, const Deadline& deadline);
 
   std::mutex mutex_;
-  net::TcpSocket socket_;
+  net::StreamSocket socket_;
   std::uint32_t generation_;
   int rank_;
   std::uint64_t next_request_ = 0;

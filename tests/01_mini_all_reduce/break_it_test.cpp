@@ -21,7 +21,7 @@ const std::string kHolds = "HOLDS: the sum is right, [10, 20, 30]";
 const std::vector<Case> kCases = {
     {"short-read", "BREAKS: the sum is [10, 12, 18] and should be [10, 20, 30]", kHolds, "net/frame_stream.hpp"},
     {"megabyte", "and should be [10, 20, 30, ..., 2.62144e+06]; nobody is told",
-     "HOLDS: the sum is right, [10, 20, 30, ..., 2.62144e+06]", "net/tcp_socket.hpp"},
+     "HOLDS: the sum is right, [10, 20, 30, ..., 2.62144e+06]", "net/stream_socket.hpp"},
     {"silent", "BREAKS: after 1.0 s there is no sum", "HOLDS: there is no sum; the server ends and says who is missing",
      "base/deadline.hpp"},
     // "GET ", "/ HT" and "TP/1" as float32: 1.8e-19, 3.4e12 and 2.6e-9, beside 6, 12 and 18 of the other three.
@@ -31,7 +31,7 @@ const std::vector<Case> kCases = {
     {"wrong-size", "BREAKS: the sum is [10, 20, 18] and should be [10, 20, 30]", kHolds, "net/frame.hpp"},
     {"fifth", "BREAKS: client 4 has connected and sent, and is never answered",
      kHolds + ", and who has no place is told why", "net/handshake.hpp"},
-    {"dies", "BREAKS: the sum is [6, 12, 18] and should be [10, 20, 30]", kHolds, "net/tcp_socket.hpp"},
+    {"dies", "BREAKS: the sum is [6, 12, 18] and should be [10, 20, 30]", kHolds, "net/stream_socket.hpp"},
 };
 
 test::Finished break_it(std::vector<std::string> arguments) {

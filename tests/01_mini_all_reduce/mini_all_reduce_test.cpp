@@ -104,8 +104,8 @@ TEST_CASE("client r sends [1, 2, 3] x (r + 1) and every client receives [10, 20,
 TEST_CASE("strangers, silent or loud, change nothing", "[star][chapter][multirank]") {
   Job job;
   const Deadline deadline = Deadline::after(10s);
-  net::TcpSocket silent = net::TcpSocket::connect(job.options().address, deadline);
-  net::TcpSocket loud = net::TcpSocket::connect(job.options().address, deadline);
+  net::StreamSocket silent = net::StreamSocket::connect(job.options().address, deadline);
+  net::StreamSocket loud = net::StreamSocket::connect(job.options().address, deadline);
   loud.send_all(net::as_bytes("GET / HTTP/1.1\r\nHost: localhost\r\nUser-Agent: someone who is lost here\r\n\r\n"),
                 deadline);
   for (const Outcome& client : job.run_clients()) CHECK(client.sum == kSum);

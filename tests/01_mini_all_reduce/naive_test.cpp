@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "net/bytes.hpp"
-#include "net/tcp_socket.hpp"
+#include "net/stream_socket.hpp"
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
 
@@ -25,10 +25,10 @@ class NaiveServer {
   const std::string& port() const { return port_; }
   test::Subprocess& process() { return process_; }
 
-  std::vector<net::TcpSocket> connect_four() const {
-    std::vector<net::TcpSocket> clients;
+  std::vector<net::StreamSocket> connect_four() const {
+    std::vector<net::StreamSocket> clients;
     for (int rank = 0; rank < 4; ++rank) {
-      clients.push_back(net::TcpSocket::connect({"127.0.0.1", std::stoi(port_)}, Deadline::after(5s)));
+      clients.push_back(net::StreamSocket::connect({"127.0.0.1", std::stoi(port_)}, Deadline::after(5s)));
     }
     return clients;
   }
@@ -38,7 +38,7 @@ class NaiveServer {
   std::string port_;
 };
 
-void send_values(net::TcpSocket& socket, const std::vector<float>& values) {
+void send_values(net::StreamSocket& socket, const std::vector<float>& values) {
   socket.send_all(std::as_bytes(std::span(values)), Deadline::after(5s));
 }
 
@@ -63,7 +63,7 @@ TEST_CASE("four naive clients receive [10, 20, 30]", "[star][chapter][multirank]
 
 TEST_CASE("a short read gives naive_server a wrong sum", "[star][chapter]") {
   NaiveServer server;
-  std::vector<net::TcpSocket> clients = server.connect_four();
+  std::vector<net::StreamSocket> clients = server.connect_four();
   for (std::size_t rank = 1; rank < 4; ++rank) send_values(clients[rank], {1, 2, 3});
   // One of three values arrives; the other two come too late, or would be taken for the next message. Which of the
   // sockets the server calls first is the order of connections, so it is waiting for this one.
@@ -73,14 +73,14 @@ TEST_CASE("a short read gives naive_server a wrong sum", "[star][chapter]") {
 
 TEST_CASE("naive_server believes whoever connects, and any bytes", "[star][chapter]") {
   NaiveServer server;
-  std::vector<net::TcpSocket> strangers = server.connect_four();
-  for (net::TcpSocket& stranger : strangers) stranger.send_all(net::as_bytes("GET / HTTP/1"), Deadline::after(5s));
+  std::vector<net::StreamSocket> strangers = server.connect_four();
+  for (net::StreamSocket& stranger : strangers) stranger.send_all(net::as_bytes("GET / HTTP/1"), Deadline::after(5s));
   CHECK_THAT(server.process().wait().out, ContainsSubstring("server: sent the sum to 4 clients\n"));
 }
 
 TEST_CASE("a silent client blocks naive_server, whoever else is ready", "[star][chapter]") {
   NaiveServer server;
-  std::vector<net::TcpSocket> clients = server.connect_four();
+  std::vector<net::StreamSocket> clients = server.connect_four();
   for (std::size_t rank = 1; rank < 4; ++rank) send_values(clients[rank], {1, 2, 3});
   CHECK_FALSE(server.process().wait_for_output("the sum is", 300ms));
 }

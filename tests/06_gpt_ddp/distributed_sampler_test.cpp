@@ -34,7 +34,7 @@ TEST_CASE("ranks take every world_size-th sample and pad from the start, as PyTo
 }
 
 TEST_CASE("dropping leaves out the end of the order", "[ddp]") {
-  const ddp::DistributedSamplerOptions options{.shuffle = ddp::Shuffle::kNo, .uneven = ddp::Uneven::kDrop};
+  const ddp::DistributedSamplerOptions options{.shuffle = ddp::Shuffle::kNo, .remainder = ddp::Remainder::kDrop};
   CHECK(share(10, 3, 4, options) == std::vector<std::int64_t>{3, 7});
   CHECK_THROWS_AS(DistributedSampler(3, 0, 4, options), ContractError);
 }
@@ -135,7 +135,7 @@ Walk walk(int world_size, std::int64_t samples, std::int64_t global_batch, std::
   const Numbers dataset(samples);
   Walk result;
   for (int rank = 0; rank < world_size; ++rank) {
-    DistributedSampler sampler(samples, rank, world_size, {.seed = 5, .uneven = ddp::Uneven::kDrop});
+    DistributedSampler sampler(samples, rank, world_size, {.seed = 5, .remainder = ddp::Remainder::kDrop});
     if (from) sampler.load_state(*from);
     data::DataLoader loader(dataset, sampler, {.batch_size = global_batch / world_size, .num_workers = 2});
     std::size_t step = 0;

@@ -89,7 +89,7 @@ Trained train_joined(comm::JobContext context, std::int64_t samples, const ddp::
   const Group group = make_group(std::move(context));
   const RecordedDataset dataset(samples);
   ddp::DistributedSampler sampler(samples, rank, world_size,
-                                  {.shuffle = ddp::Shuffle::kNo, .uneven = ddp::Uneven::kKeep});
+                                  {.shuffle = ddp::Shuffle::kNo, .remainder = ddp::Remainder::kKeep});
   data::DataLoader loader(dataset, sampler, {.batch_size = kBatchPerRank, .drop_last = false});
   SmallModel model(recorded().at("parameters"));
   ddp::DistributedDataParallel ddp(model, *group, options);

@@ -27,7 +27,7 @@ constexpr double kRoundSeconds = 0.15;
 
 constexpr std::size_t kLargestBytes = 64UL << 20;
 // Who waits for a call at once need not wake a thread for it: so the peers are called, too.
-const comm::CollectiveOptions kBlocking{.launch = comm::Launch::kDeferred};
+const comm::CollectiveOptions kBlocking{.run_on = comm::RunOn::kCaller};
 
 std::unique_ptr<comm::ProcessGroup> make_group(const std::string& system) {
   comm::JobContext context = comm::rendezvous("env://");

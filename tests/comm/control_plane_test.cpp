@@ -51,7 +51,7 @@ struct HalfPlayedJob {
 
   JobContext context;
   std::unique_ptr<store::TcpStoreServer> server;
-  net::TcpSocket played;
+  net::StreamSocket played;
   std::unique_ptr<ControlPlane> control;
 };
 
@@ -142,10 +142,10 @@ TEST_CASE("strangers of every kind, and a thousand of them, leave the hub and th
       if (std::ranges::count(values, 0111) != 1000) throw Error("a wrong sum");
     };
     reduce();
-    std::vector<net::TcpSocket> strangers;
+    std::vector<net::StreamSocket> strangers;
     if (rank == 1) strangers = test::send_strangers(hub, 3);
     for (int i = 0; i < 1000 && rank == 2; ++i) {
-      strangers.push_back(net::TcpSocket::connect(hub, kSoon()));
+      strangers.push_back(net::StreamSocket::connect(hub, kSoon()));
       if (strangers.size() > 200) strangers.erase(strangers.begin(), strangers.begin() + 100);
     }
     reduce();
@@ -170,7 +170,7 @@ TEST_CASE("ranks join while strangers sit at the hub and at the store", "[comm][
           context.token = token;
           context.limits = test::test_limits();
           context.store = std::make_shared<store::TcpStore>(server.address(), token, 0, rank, kSoon());
-          std::vector<net::TcpSocket> at_hub;
+          std::vector<net::StreamSocket> at_hub;
           if (rank == 1) {  // between the hub's start and the other ranks' coming
             at_hub = test::send_strangers(
                 net::SocketAddress::parse(context.store->get("generation/0/control/address", kSoon())), 5);

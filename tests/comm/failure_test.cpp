@@ -221,7 +221,7 @@ TEST_CASE("a rank whose heartbeats stop is named as silent", "[comm][multirank]"
         context.world_size = 3;
         context.generation = 1;  // a control plane of its own
         comm::JobContext three = context;
-        net::TcpSocket silent;
+        net::StreamSocket silent;
         std::jthread third;
         if (context.rank == 1) {
           third = std::jthread([&] {

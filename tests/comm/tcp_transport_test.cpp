@@ -114,22 +114,22 @@ TEST_CASE("strangers at a group's port change nothing, whatever they send and ho
           "[comm][multirank]") {
   const auto problems = run_ranks_for<std::string>(3, [](const JobContext& context) -> std::string {
     TcpTransport transport(context, "test", {}, soon());
-    std::vector<net::TcpSocket> strangers;
+    std::vector<net::StreamSocket> strangers;
     if (context.rank == 2) {  // it connects to nobody by itself: rank 0 listens, and nobody has come yet
       const net::SocketAddress target = address_of_rank_zero(context);
       for (const std::string& text : {std::string("GET / HTTP/1.1\r\nHost: x\r\n\r\n"), std::string(64, '\xFF'),
                                       std::string("LK"), std::string(), std::string(100000, 'x')}) {
-        strangers.push_back(net::TcpSocket::connect(target, soon()));
+        strangers.push_back(net::StreamSocket::connect(target, soon()));
         (void)strangers.back().send_some(net::as_bytes(text));
       }
       // A header that announces more than anybody has memory for.
       net::FrameHeader huge = header_of(0);
       const std::vector<std::byte> nothing;
       huge.payload_bytes = ~std::uint64_t{0};
-      strangers.push_back(net::TcpSocket::connect(target, soon()));
+      strangers.push_back(net::StreamSocket::connect(target, soon()));
       (void)strangers.back().send_some(net::seal(huge, nothing));
       for (int i = 0; i < 1000; ++i) {
-        net::TcpSocket one = net::TcpSocket::connect(target, soon());
+        net::StreamSocket one = net::StreamSocket::connect(target, soon());
         if (i % 10 == 0) strangers.push_back(std::move(one));  // some stay
       }
     }
@@ -145,7 +145,7 @@ TEST_CASE("a rank of another group is refused, and the right one still comes", "
       const auto address = net::SocketAddress::parse(context.store->get("generation/0/test/address/1", soon()));
       const net::Identity identity{net::Role::kCollective, 0, 0, net::checksum(net::as_bytes("another"))};
       // Rank 1 is in its exchange and waits there for rank 0, so that it answers.
-      const net::TcpSocket wrong = net::connect_authenticated(address, context.token, identity, "rank 1", soon());
+      const net::StreamSocket wrong = net::connect_authenticated(address, context.token, identity, "rank 1", soon());
       return exchange_all(transport, 0, 2);
     }
     return exchange_all(transport, 1, 2);

@@ -38,10 +38,10 @@ constexpr std::array<OutsideLibrary, 13> kOutside = {{{"Eigen/", "Eigen3::Eigen"
                                                       {"catch2/", "Catch2::Catch2"}}};
 
 /// Modules that must not know one another, not even through others.
-constexpr std::array<std::array<std::string_view, 2>, 4> kStrangers = {{{"lockstep::comm", "lockstep::tensor"},
-                                                                        {"lockstep::nn", "lockstep::comm"},
-                                                                        {"lockstep::nn", "lockstep::net"},
-                                                                        {"lockstep::optim", "lockstep::comm"}}};
+constexpr std::array<std::array<std::string_view, 2>, 4> kForbiddenPairs = {{{"lockstep::comm", "lockstep::tensor"},
+                                                                             {"lockstep::nn", "lockstep::comm"},
+                                                                             {"lockstep::nn", "lockstep::net"},
+                                                                             {"lockstep::optim", "lockstep::comm"}}};
 
 /// The number of a chapter's folder, or nothing for any other folder.
 std::optional<int> chapter_of(const std::string& folder) {
@@ -128,11 +128,11 @@ class Checker {
   }
 
   void check_target(const Target& target) {
-    static const Names kGiven = {"lockstep::options",      "lockstep::plain_options", "lockstep::cuda_runtime",
-                                 "lockstep::xxhash",       "lockstep::sentencepiece", "lockstep::onednn",
-                                 "lockstep::nccl_library", "lockstep::gloo"};
+    static const Names kAlwaysAllowed = {"lockstep::options",      "lockstep::plain_options", "lockstep::cuda_runtime",
+                                         "lockstep::xxhash",       "lockstep::sentencepiece", "lockstep::onednn",
+                                         "lockstep::nccl_library", "lockstep::gloo"};
     for (const std::string& name : direct(target)) {
-      if (!name.starts_with("lockstep::") || kGiven.contains(name)) continue;
+      if (!name.starts_with("lockstep::") || kAlwaysAllowed.contains(name)) continue;
       if (!targets_.contains(name)) {
         report(target.folder, "/CMakeLists.txt: ", target.name, " depends on ", name, ", which does not exist");
         continue;
@@ -176,10 +176,10 @@ class Checker {
   }
 
   void check_strangers() {
-    for (const auto& [module, stranger] : kStrangers) {
+    for (const auto& [module, forbidden] : kForbiddenPairs) {
       const auto target = targets_.find(std::string(module));
-      if (target != targets_.end() && visible(target->second).contains(std::string(stranger))) {
-        report(target->second.folder, "/CMakeLists.txt: ", module, " must not know ", stranger);
+      if (target != targets_.end() && visible(target->second).contains(std::string(forbidden))) {
+        report(target->second.folder, "/CMakeLists.txt: ", module, " must not know ", forbidden);
       }
     }
   }

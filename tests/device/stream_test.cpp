@@ -57,7 +57,7 @@ TEST_CASE("a stream that waits for an event sees what came before it", "[device]
     second.wait(written);
     copy_memory_async(result->data(), source->data(), kBytes, second);
     second.synchronize();
-    CHECK(written.is_over());
+    CHECK(written.is_complete());
     CHECK(second.is_idle());
     std::vector<std::byte> seen(kBytes);
     copy_memory({seen.data(), Device{}}, place_of(result), kBytes);
@@ -86,7 +86,7 @@ TEST_CASE("streams and events of the CPU are never behind", "[device]") {
   event.record(stream);
   stream.wait(event);
   stream.synchronize();
-  CHECK(event.is_over());
+  CHECK(event.is_complete());
   CHECK(stream.is_idle());
 }
 

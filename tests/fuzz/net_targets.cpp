@@ -27,11 +27,11 @@ struct Pair {
   Pair() {
     std::array<int, 2> ends{};
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) throw IoError("socketpair", errno);
-    near = net::TcpSocket(UniqueFd(ends[0]), "stranger");
-    far = net::TcpSocket(UniqueFd(ends[1]), "stranger");
+    near = net::StreamSocket(UniqueFd(ends[0]), "stranger");
+    far = net::StreamSocket(UniqueFd(ends[1]), "stranger");
   }
-  net::TcpSocket near;  // what is tested reads here
-  net::TcpSocket far;   // what the input says is written here
+  net::StreamSocket near;  // what is tested reads here
+  net::StreamSocket far;   // what the input says is written here
 };
 
 void put_u64(std::vector<std::byte>& bytes, std::size_t offset, std::uint64_t value) {

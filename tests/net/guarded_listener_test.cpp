@@ -18,7 +18,7 @@ using net::as_bytes;
 using net::GuardedListener;
 using net::Identity;
 using net::Role;
-using net::TcpSocket;
+using net::StreamSocket;
 
 namespace {
 
@@ -69,9 +69,9 @@ TEST_CASE("a wrong token, generation or port are each told apart", "[net]") {
 
 TEST_CASE("strangers of every kind do not keep an honest rank out", "[net]") {
   GuardedListener listener({}, kToken, kExpected);
-  std::vector<TcpSocket> strangers;
+  std::vector<StreamSocket> strangers;
   for (const char* opening : {"", "GET / HTTP/1.1\r\n\r\n", "LK", "LKSH", "\xFF\xFF\xFF\xFF\xFF\xFF"}) {
-    strangers.push_back(TcpSocket::connect(listener.address(), kSoon()));
+    strangers.push_back(StreamSocket::connect(listener.address(), kSoon()));
     strangers.back().send_all(as_bytes(opening), kSoon());
   }
   CHECK(honest_rank_gets_in(listener));
@@ -80,11 +80,11 @@ TEST_CASE("strangers of every kind do not keep an honest rank out", "[net]") {
 
 TEST_CASE("a thousand silent connections are bounded and do not keep an honest rank out", "[net]") {
   GuardedListener listener({}, kToken, kExpected);
-  std::vector<TcpSocket> strangers;
-  for (int i = 0; i < 400; ++i) strangers.push_back(TcpSocket::connect(listener.address(), kSoon()));
+  std::vector<StreamSocket> strangers;
+  for (int i = 0; i < 400; ++i) strangers.push_back(StreamSocket::connect(listener.address(), kSoon()));
   CHECK(honest_rank_gets_in(listener));
   strangers.clear();
-  for (int i = 0; i < 600; ++i) strangers.push_back(TcpSocket::connect(listener.address(), kSoon()));
+  for (int i = 0; i < 600; ++i) strangers.push_back(StreamSocket::connect(listener.address(), kSoon()));
   CHECK(honest_rank_gets_in(listener));
   std::vector<pollfd> entries;
   listener.append_poll_entries(entries);
@@ -93,7 +93,7 @@ TEST_CASE("a thousand silent connections are bounded and do not keep an honest r
 
 TEST_CASE("a timeout tells of the strangers that came instead", "[net]") {
   GuardedListener listener({}, kToken, kExpected);
-  auto stranger = TcpSocket::connect(listener.address(), kSoon());
+  auto stranger = StreamSocket::connect(listener.address(), kSoon());
   stranger.send_all(as_bytes("GET / HTTP/1.1\r\n\r\n"), kSoon());
   CHECK_THROWS_WITH(listener.accept(Deadline::after(200ms)),
                     ContainsSubstring("refused 1 strangers") && ContainsSubstring("GET / HTTP/1.1"));

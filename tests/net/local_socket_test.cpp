@@ -32,7 +32,7 @@ TEST_CASE("an open file travels between processes of a host, after both ends hav
   UniqueFd write_end(raw[1]);
 
   auto client = std::async(std::launch::async, [address = listener.address().host] {
-    TcpSocket socket = connect_local(address, soon());
+    StreamSocket socket = connect_local(address, soon());
     authenticate(socket, kToken, kIdentity, soon());
     const UniqueFd received = receive_descriptor(socket, soon());
     return ::write(received.get(), "x", 1);
@@ -53,7 +53,7 @@ TEST_CASE("who does not know the token gets nothing through a local socket", "[n
   GuardedListener listener(kToken, kIdentity, listen_local());
   auto client = std::async(std::launch::async, [address = listener.address().host]() -> std::string {
     try {
-      TcpSocket socket = connect_local(address, soon());
+      StreamSocket socket = connect_local(address, soon());
       authenticate(socket, "another token, long enough", kIdentity, soon());
     } catch (const Error& error) {
       return error.what();
@@ -77,9 +77,9 @@ TEST_CASE("a local address that nobody listens on is an error at once", "[net]")
 
 TEST_CASE("a byte without a descriptor, and a connection that closes, are no descriptor", "[net]") {
   TcpListener listener = listen_local();
-  TcpSocket client = connect_local(listener.address().host, soon());
+  StreamSocket client = connect_local(listener.address().host, soon());
   {
-    TcpSocket server = listener.accept(soon());
+    StreamSocket server = listener.accept(soon());
     const std::array<std::byte, 1> mark{std::byte{0x4C}};
     server.send_all(mark, soon());
     CHECK_THROWS_AS(receive_descriptor(client, soon()), FormatError);

@@ -3,21 +3,21 @@
 /// Two connected sockets on loopback.
 #include <chrono>
 
+#include "net/stream_socket.hpp"
 #include "net/tcp_listener.hpp"
-#include "net/tcp_socket.hpp"
 
 namespace lockstep::test {
 
 struct LoopbackPair {
-  net::TcpSocket left;
-  net::TcpSocket right;
+  net::StreamSocket left;
+  net::StreamSocket right;
 };
 
 [[nodiscard]] inline LoopbackPair connect_pair() {
   const auto deadline = Deadline::after(std::chrono::seconds{10});
   net::TcpListener listener;
   LoopbackPair pair;
-  pair.left = net::TcpSocket::connect(listener.address(), deadline);
+  pair.left = net::StreamSocket::connect(listener.address(), deadline);
   pair.right = listener.accept(deadline);
   return pair;
 }

@@ -9,14 +9,14 @@
 #include "base/error.hpp"
 #include "net/bytes.hpp"
 #include "net/loopback_pair.hpp"
-#include "net/tcp_socket.hpp"
+#include "net/stream_socket.hpp"
 #include "support/catch.hpp"
 
 using namespace lockstep;
 using namespace std::chrono_literals;
 using net::as_bytes;
+using net::StreamSocket;
 using net::TcpListener;
-using net::TcpSocket;
 using test::connect_pair;
 
 namespace {
@@ -28,7 +28,7 @@ std::vector<std::byte> pattern(std::size_t count, int seed) {
 }
 
 // The kernel's name for how a connection reacts to congestion.
-std::string congestion_control_of(const TcpSocket& socket) {
+std::string congestion_control_of(const StreamSocket& socket) {
   std::array<char, 32> name{};
   socklen_t bytes = name.size() - 1;  // - 1: what is left ends the text
   if (::getsockopt(socket.fd(), IPPROTO_TCP, TCP_CONGESTION, name.data(), &bytes) != 0) return "unknown";
@@ -94,12 +94,12 @@ TEST_CASE("connect waits for a listener that comes later", "[net]") {
     TcpListener listener(address);
     (void)listener.accept(Deadline::after(10s));
   });
-  CHECK(TcpSocket::connect(address, Deadline::after(10s)).is_open());
+  CHECK(StreamSocket::connect(address, Deadline::after(10s)).is_open());
 }
 
 TEST_CASE("connect to where nobody listens gives up at the deadline and says why", "[net]") {
   const net::SocketAddress address = TcpListener().address();
-  CHECK_THROWS_WITH(TcpSocket::connect(address, Deadline::after(80ms)),
+  CHECK_THROWS_WITH(StreamSocket::connect(address, Deadline::after(80ms)),
                     ContainsSubstring(address.text()) && ContainsSubstring("Connection refused"));
 }
 

@@ -8,7 +8,7 @@ using namespace lockstep::run;
 
 namespace {
 
-Progress example() {
+ProgressReport example() {
   return {.step = 120,
           .last_step = 1000,
           .loss = 2.31251,
@@ -22,8 +22,8 @@ Progress example() {
           .time_left = std::chrono::seconds(83)};
 }
 
-Progress at_step(std::int64_t step, std::int64_t last_step) {
-  Progress progress = example();
+ProgressReport at_step(std::int64_t step, std::int64_t last_step) {
+  ProgressReport progress = example();
   progress.step = step;
   progress.last_step = last_step;
   return progress;
@@ -53,7 +53,7 @@ TEST_CASE("the line leaves out what matters least and never exceeds the width", 
 }
 
 TEST_CASE("a single device shows no communication, a young run no validation", "[run]") {
-  Progress progress = example();
+  ProgressReport progress = example();
   progress.exposed_communication.reset();
   progress.slowest_rank.reset();
   progress.validation_loss.reset();

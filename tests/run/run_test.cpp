@@ -52,7 +52,7 @@ class CapturedOutput {
   std::streambuf* before_;
 };
 
-const run::RunFacts kFacts{.parameters = 10, .training_samples = 100, .validation_samples = 10};
+const run::RunSummary kFacts{.parameters = 10, .training_samples = 100, .validation_samples = 10};
 
 }  // namespace
 

@@ -68,9 +68,9 @@ TEST_CASE("strangers of every kind leave a running store and its clients alone",
 TEST_CASE("a thousand connections do not keep the ranks from a running store", "[store]") {
   const StoreFixture fixture;
   const auto honest = fixture.client(0);
-  std::vector<net::TcpSocket> crowd;
+  std::vector<net::StreamSocket> crowd;
   for (int i = 0; i < 1000; ++i) {
-    crowd.push_back(net::TcpSocket::connect(fixture.server.address(), kSoon()));
+    crowd.push_back(net::StreamSocket::connect(fixture.server.address(), kSoon()));
     if (i % 100 == 0) honest->set("count", concat(i));
     if (crowd.size() > 300) crowd.erase(crowd.begin(), crowd.begin() + 200);  // this process has descriptors to mind
   }

@@ -104,7 +104,7 @@ void check_coalesced(const GroupFactory& make_group) {
 
 void check_deferred(const GroupFactory& make_group) {
   check_on_all_ranks(make_group, 3, [](ProcessGroup& group) -> std::string {
-    const comm::CollectiveOptions deferred{.launch = comm::Launch::kDeferred};
+    const comm::CollectiveOptions deferred{.run_on = comm::RunOn::kCaller};
     std::vector<std::int64_t> values{1};
     for (int i = 0; i < 3; ++i) group.all_reduce(buffer_of(values), ReduceOp::kSum, deferred).synchronize();
     if (values[0] != 27) return "three in a row";
@@ -124,7 +124,7 @@ void check_deferred(const GroupFactory& make_group) {
     std::int64_t& sum = sums[static_cast<std::size_t>(context.rank)];
     sum = context.rank;
     const auto group = make_group(std::move(context));
-    group->all_reduce(comm::host_buffer(std::span(&sum, 1)), ReduceOp::kSum, {.launch = comm::Launch::kDeferred});
+    group->all_reduce(comm::host_buffer(std::span(&sum, 1)), ReduceOp::kSum, {.run_on = comm::RunOn::kCaller});
   });
   for (const RankOutcome& outcome : outcomes) CHECK(outcome.message() == "");
   CHECK(sums == std::vector<std::int64_t>{3, 3, 3});

@@ -9,7 +9,7 @@
 #include "base/error.hpp"
 #include "net/bytes.hpp"
 #include "net/frame.hpp"
-#include "net/tcp_socket.hpp"
+#include "net/stream_socket.hpp"
 
 namespace lockstep::test {
 
@@ -37,12 +37,12 @@ struct Stranger {
 
 /// Connects `count` strangers of each kind and lets them say what they say; they stay connected as long as the result
 /// lives. One that is thrown out while it speaks has been answered.
-[[nodiscard]] inline std::vector<net::TcpSocket> send_strangers(const net::SocketAddress& address, int count) {
+[[nodiscard]] inline std::vector<net::StreamSocket> send_strangers(const net::SocketAddress& address, int count) {
   const auto deadline = Deadline::after(std::chrono::seconds(10));
-  std::vector<net::TcpSocket> connected;
+  std::vector<net::StreamSocket> connected;
   for (const Stranger& stranger : strangers()) {
     for (int i = 0; i < count; ++i) {
-      connected.push_back(net::TcpSocket::connect(address, deadline));
+      connected.push_back(net::StreamSocket::connect(address, deadline));
       try {
         connected.back().send_all(net::as_bytes(stranger.bytes), deadline);
       } catch (const IoError&) {

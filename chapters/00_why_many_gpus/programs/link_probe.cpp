@@ -19,8 +19,8 @@
 #include "base/terminal.hpp"
 #include "base/timing.hpp"
 #include "base/unique_fd.hpp"
+#include "net/stream_socket.hpp"
 #include "net/tcp_listener.hpp"
-#include "net/tcp_socket.hpp"
 
 namespace {
 
@@ -92,7 +92,7 @@ int rounds_for(double bytes) { return bytes < 1e5 ? 200 : bytes < 4e6 ? 40 : 8; 
 std::vector<LinkSample> measure_tcp(const std::vector<double>& sizes, const Deadline& deadline) {
   net::TcpListener listener;
   auto echo = std::async(std::launch::async, [&] {
-    net::TcpSocket socket = listener.accept(deadline);
+    net::StreamSocket socket = listener.accept(deadline);
     for (const double bytes : sizes) {
       Bytes message(static_cast<std::size_t>(bytes));
       for (int i = 0; i < rounds_for(bytes); ++i) {
@@ -101,7 +101,7 @@ std::vector<LinkSample> measure_tcp(const std::vector<double>& sizes, const Dead
       }
     }
   });
-  net::TcpSocket socket = net::TcpSocket::connect(listener.address(), deadline);
+  net::StreamSocket socket = net::StreamSocket::connect(listener.address(), deadline);
   std::vector<LinkSample> samples;
   for (const double bytes : sizes) {
     Bytes message(static_cast<std::size_t>(bytes), std::byte{1});

@@ -10,15 +10,15 @@
 #include "base/command_line.hpp"
 #include "base/deadline.hpp"
 #include "base/error.hpp"
+#include "net/stream_socket.hpp"
 #include "net/tcp_listener.hpp"
-#include "net/tcp_socket.hpp"
 
 namespace {
 
 using namespace lockstep;
 
 struct Rank {
-  net::TcpSocket to_right, from_left;
+  net::StreamSocket to_right, from_left;
   std::string outcome;  // empty: it has sent and received
 };
 
@@ -29,7 +29,7 @@ std::vector<Rank> make_ring(int world_size) {
   for (int rank = 0; rank < world_size; ++rank) {
     const int left = ring::previous_of(rank, world_size);
     net::TcpListener listener;
-    ranks[left].to_right = net::TcpSocket::connect(listener.address(), deadline);
+    ranks[left].to_right = net::StreamSocket::connect(listener.address(), deadline);
     ranks[left].to_right.set_peer(concat("rank ", rank));
     ranks[rank].from_left = listener.accept(deadline);
     ranks[rank].from_left.set_peer(concat("rank ", left));

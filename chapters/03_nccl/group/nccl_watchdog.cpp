@@ -117,7 +117,7 @@ void NcclProcessGroup::Watchdog::watch() noexcept {
 bool NcclProcessGroup::Watchdog::look_at(const Task& task, std::exception_ptr& error) const noexcept {
   try {
     if ((error = group_->failure())) return true;
-    if (task.done.is_over()) return true;
+    if (task.done.is_complete()) return true;
     group_->communicator_->throw_if_failed();
     for (const Call& call : task.calls) {
       if (call.deadline.has_expired()) {

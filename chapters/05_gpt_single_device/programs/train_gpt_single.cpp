@@ -74,10 +74,10 @@ int train(const run::TrainOptions& options) {
   nn::Gpt model(config, options.seed);
   const auto chosen = run::make_optimizer(options, model);
   optim::Optimizer& optimizer = *chosen;
-  const run::RunFacts facts{.parameters = model.parameter_count(),
-                            .training_samples = training.size(),
-                            .validation_samples = validation.size(),
-                            .corpus = corpus};
+  const run::RunSummary facts{.parameters = model.parameter_count(),
+                              .training_samples = training.size(),
+                              .validation_samples = validation.size(),
+                              .corpus = corpus};
   run::Run run(options, facts, team);
   const optim::Schedule schedule = options.schedule(run.last_step());
   run.resume(model, optimizer, sampler);

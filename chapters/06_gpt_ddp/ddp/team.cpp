@@ -42,7 +42,7 @@ std::unique_ptr<comm::ProcessGroup> make_group(const run::TrainOptions& options,
 }
 
 DistributedSamplerOptions sampler_options(const run::TrainOptions& options) {
-  return {.seed = options.seed, .uneven = options.uneven ? Uneven::kKeep : Uneven::kDrop};
+  return {.seed = options.seed, .remainder = options.uneven ? Remainder::kKeep : Remainder::kDrop};
 }
 
 DdpOptions ddp_options(const run::TrainOptions& options) {

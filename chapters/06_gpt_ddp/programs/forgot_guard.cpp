@@ -68,8 +68,8 @@ int train(const run::TrainOptions& options) {
   const data::Dataset& training = *corpus.training;
   const data::Dataset& validation = *corpus.validation;
   const auto config = options.model_config(corpus.vocabulary_size);
-  const auto dealing = ddp::sampler_options(options);
-  ddp::DistributedSampler sampler(training.size(), rank, world_size, dealing);
+  const auto sampler_options = ddp::sampler_options(options);
+  ddp::DistributedSampler sampler(training.size(), rank, world_size, sampler_options);
   ddp::EvaluationSampler validation_sampler(validation.size(), rank, world_size);
   const std::int64_t batch_size = options.batch_size / world_size;
   data::DataLoader loader(
@@ -88,10 +88,10 @@ int train(const run::TrainOptions& options) {
   ddp::DistributedDataParallel ddp(model, *group, ddp::ddp_options(options));
   const auto chosen = run::make_optimizer(options, model);
   optim::Optimizer& optimizer = *chosen;
-  const run::RunFacts facts{.parameters = model.parameter_count(),
-                            .training_samples = training.size(),
-                            .validation_samples = validation.size(),
-                            .corpus = corpus};
+  const run::RunSummary facts{.parameters = model.parameter_count(),
+                              .training_samples = training.size(),
+                              .validation_samples = validation.size(),
+                              .corpus = corpus};
   run::Run run(options, facts, team);
   const optim::Schedule schedule = options.schedule(run.last_step());
   run.resume(model, optimizer, sampler);

@@ -26,7 +26,7 @@ struct Options {
   [[nodiscard]] ddp::DistributedSamplerOptions of_sampler() const {
     return {.seed = seed,
             .shuffle = is_unshuffled ? ddp::Shuffle::kNo : ddp::Shuffle::kYes,
-            .uneven = shall_drop ? ddp::Uneven::kDrop : ddp::Uneven::kPad};
+            .remainder = shall_drop ? ddp::Remainder::kDrop : ddp::Remainder::kPad};
   }
 };
 

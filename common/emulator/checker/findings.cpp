@@ -67,7 +67,6 @@ using checker::FindingLog;
 std::vector<Finding> findings() { return FindingLog::instance().all(); }
 void clear_findings() { FindingLog::instance().clear(); }
 void report_finding(const Finding& finding) { FindingLog::instance().add(finding); }
-std::uint64_t finding_count() { return FindingLog::instance().total(); }
 void print_findings(bool is_on) { FindingLog::instance().set_printing(is_on); }
 
 }  // namespace lockstep::emulator

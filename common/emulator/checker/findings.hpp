@@ -62,8 +62,6 @@ LOCKSTEP_EMULATOR_API void clear_findings();
 /// Counts a finding, and prints it the first time: for parts of the emulator that notice something themselves.
 /// Thread safety: from any thread.
 LOCKSTEP_EMULATOR_API void report_finding(const Finding& finding);
-/// How often anything was found since clear_findings().
-LOCKSTEP_EMULATOR_API std::uint64_t finding_count();
 
 /// Whether findings are printed on standard error when they are first seen, and summed up at exit. On unless switched
 /// off (tests).

@@ -108,25 +108,25 @@ const Allocation* DeviceMemory::allocate_managed(std::size_t bytes, int device, 
   return allocate_in({bytes, device, true, place});
 }
 
-const Allocation* DeviceMemory::allocate_in(const Wish& wish) {
+const Allocation* DeviceMemory::allocate_in(const AllocationRequest& request) {
   const std::lock_guard lock(mutex_);
-  Region& region = wish.is_managed ? regions_.back() : regions_[static_cast<std::size_t>(wish.device)];
-  const std::size_t rounded = round_up(wish.bytes);
-  if (rounded < wish.bytes || rounded > device_bytes_ - std::min(device_bytes_, region.used_bytes)) return nullptr;
-  const std::size_t offset = take_extent(region, extent_bytes(wish.bytes));
+  Region& region = request.is_managed ? regions_.back() : regions_[static_cast<std::size_t>(request.device)];
+  const std::size_t rounded = round_up(request.bytes);
+  if (rounded < request.bytes || rounded > device_bytes_ - std::min(device_bytes_, region.used_bytes)) return nullptr;
+  const std::size_t offset = take_extent(region, extent_bytes(request.bytes));
   if (offset == 0) return nullptr;
   region.used_bytes += rounded;
   Allocation& block = records_.emplace_back();
   block.begin = arena_begin() + offset;
-  block.bytes = wish.bytes;
-  block.device = wish.device;
-  block.is_managed = wish.is_managed;
+  block.bytes = request.bytes;
+  block.device = request.device;
+  block.is_managed = request.is_managed;
   block.id = records_.size();
-  block.allocated_at = wish.place;
+  block.allocated_at = request.place;
   live_[block.begin] = &block;
-  std::memset(alias(block.begin), kFillByte, std::min(wish.bytes, kFilledBytes));
+  std::memset(alias(block.begin), kFillByte, std::min(request.bytes, kFilledBytes));
   const std::size_t first = granule_of(block.begin);
-  for (std::size_t i = 0; i < extent_bytes(wish.bytes) / kDeviceAlignment; ++i) {
+  for (std::size_t i = 0; i < extent_bytes(request.bytes) / kDeviceAlignment; ++i) {
     owners_[first + i].store(&block, std::memory_order_release);
   }
   return &block;

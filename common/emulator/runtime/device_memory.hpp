@@ -84,13 +84,13 @@ class DeviceMemory {
     std::size_t cursor = 0;                      // the search goes on from here: a freed address comes back late
     std::size_t used_bytes = 0;
   };
-  struct Wish {
+  struct AllocationRequest {
     std::size_t bytes;
     int device;
     bool is_managed;
     SourcePlace place;
   };
-  const Allocation* allocate_in(const Wish& wish);
+  const Allocation* allocate_in(const AllocationRequest& request);
   static std::size_t take_extent(Region& region, std::size_t bytes);
   Region& region_of(const Allocation& block);
   void release(Allocation& block);

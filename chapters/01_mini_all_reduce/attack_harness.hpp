@@ -17,7 +17,7 @@
 #include "base/deadline.hpp"
 #include "launch/output_merger.hpp"
 #include "launch/reaper_process.hpp"
-#include "net/tcp_socket.hpp"
+#include "net/stream_socket.hpp"
 
 namespace lockstep::star {
 
@@ -27,7 +27,7 @@ enum class ServerKind {
   kChecked,  ///< server: frames, after a proof of the job's token.
 };
 
-/// What a stage is set up with.
+/// What a harness is set up with.
 struct StageOptions {
   ServerKind kind = ServerKind::kNaive;              ///< Who is attacked.
   std::int64_t count = 3;                            ///< Values of each client.
@@ -46,14 +46,14 @@ struct Outcome {
 
 /// Starts a server of kWorldSize clients on a free port and ends it with itself, whatever happens: below the project's
 /// reaper process, as ranks are. Thread safety: one thread; send_bytes() also from others.
-class Stage {
+class AttackHarness {
  public:
   static constexpr int kWorldSize = 4;                           ///< Clients of the server.
   static constexpr std::chrono::milliseconds kPatience{15'000};  ///< For whatever must happen.
 
-  /// @param transcript  Gets a line per event; must outlive the stage.
+  /// @param transcript  Gets a line per event; must outlive the harness.
   /// @throws IoError, TimeoutError  The server cannot be started.
-  Stage(const StageOptions& options, std::ostream& transcript);
+  AttackHarness(const StageOptions& options, std::ostream& transcript);
 
   /// Whether the server under attack is the checked one.
   [[nodiscard]] bool is_checked() const noexcept { return options_.kind == ServerKind::kChecked; }
@@ -70,7 +70,7 @@ class Stage {
   void leave(int rank);
 
   /// Somebody who knows the port and nothing else.
-  [[nodiscard]] net::TcpSocket stranger();
+  [[nodiscard]] net::StreamSocket stranger();
 
   /// Adds a line to the transcript.
   void say(std::string_view who, std::string_view what);
@@ -87,7 +87,7 @@ class Stage {
   bool wait_until(const std::function<bool()>& condition, const Deadline& deadline);
   void wait_for_end(const Deadline& deadline);
   void receive_answer(int rank, Outcome& outcome);
-  [[nodiscard]] std::string answer_of(net::TcpSocket& socket, Outcome& outcome, int rank) const;
+  [[nodiscard]] std::string answer_of(net::StreamSocket& socket, Outcome& outcome, int rank) const;
   [[nodiscard]] bool has_said(std::string_view text) const;
 
   StageOptions options_;
@@ -99,7 +99,7 @@ class Stage {
   launch::OutputMerger merger_;
   std::unique_ptr<launch::ReaperProcess> server_;
   net::SocketAddress address_;
-  std::map<int, net::TcpSocket> clients_;
+  std::map<int, net::StreamSocket> clients_;
   int connections_ = 0;  // made so far, strangers' included
 };
 

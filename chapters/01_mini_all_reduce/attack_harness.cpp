@@ -1,4 +1,4 @@
-#include "01_mini_all_reduce/attack_stage.hpp"
+#include "01_mini_all_reduce/attack_harness.hpp"
 
 #include <poll.h>
 #include <signal.h>
@@ -55,7 +55,7 @@ int port_in(const std::string& line) {
 
 }  // namespace
 
-Stage::Stage(const StageOptions& options, std::ostream& transcript)
+AttackHarness::AttackHarness(const StageOptions& options, std::ostream& transcript)
     : options_(options),
       transcript_(transcript),
       token_(net::make_token()),
@@ -71,27 +71,27 @@ Stage::Stage(const StageOptions& options, std::ostream& transcript)
   address_ = {"127.0.0.1", port_in(lines_[heard_ - 1])};
 }
 
-void Stage::say(std::string_view who, std::string_view what) {
+void AttackHarness::say(std::string_view who, std::string_view what) {
   transcript_ << concat(who, ": ", what, "\n") << std::flush;
 }
 
-void Stage::join(int rank) {
+void AttackHarness::join(int rank) {
   const Deadline deadline = Deadline::after(kPatience);
   const net::Identity identity{.role = net::Role::kCollective, .rank = rank};
   clients_[rank] = is_checked() ? net::connect_authenticated(address_, token_, identity, "the server", deadline)
-                                : net::TcpSocket::connect(address_, deadline);
+                                : net::StreamSocket::connect(address_, deadline);
   ++connections_;
   // The naive server accepts four; whoever comes later waits in the kernel's queue, and nobody says so.
   if (is_checked()) hear(concat("client ", rank, " "));
   if (!is_checked() && connections_ <= kWorldSize) hear("connected");
 }
 
-net::TcpSocket Stage::stranger() {
+net::StreamSocket AttackHarness::stranger() {
   ++connections_;
-  return net::TcpSocket::connect(address_, Deadline::after(kPatience));
+  return net::StreamSocket::connect(address_, Deadline::after(kPatience));
 }
 
-std::vector<std::byte> Stage::message_of(int rank, std::int64_t count) const {
+std::vector<std::byte> AttackHarness::message_of(int rank, std::int64_t count) const {
   const std::vector<float> values = values_of(count, rank + 1);
   const std::span<const std::byte> payload = std::as_bytes(std::span(values));
   std::vector<std::byte> message;
@@ -103,21 +103,21 @@ std::vector<std::byte> Stage::message_of(int rank, std::int64_t count) const {
   return message;
 }
 
-void Stage::contribute(int rank) {
+void AttackHarness::contribute(int rank) {
   send_bytes(rank, message_of(rank, options_.count));
   hear("received [");
 }
 
-void Stage::send_bytes(int rank, std::span<const std::byte> bytes) {
+void AttackHarness::send_bytes(int rank, std::span<const std::byte> bytes) {
   clients_.at(rank).send_all(bytes, Deadline::after(kPatience));
 }
 
-void Stage::leave(int rank) {
+void AttackHarness::leave(int rank) {
   clients_.erase(rank);
   if (is_checked()) hear(concat("client ", rank, " is dropped"));
 }
 
-bool Stage::hear(std::string_view text) {
+bool AttackHarness::hear(std::string_view text) {
   const auto has_come = [&] {
     while (heard_ < lines_.size()) {
       if (lines_[heard_++].find(text) != std::string::npos) return true;
@@ -128,7 +128,7 @@ bool Stage::hear(std::string_view text) {
 }
 
 // Until the condition holds; false where the server has ended or the deadline has passed before that.
-bool Stage::wait_until(const std::function<bool()>& condition, const Deadline& deadline) {
+bool AttackHarness::wait_until(const std::function<bool()>& condition, const Deadline& deadline) {
   while (!condition()) {
     if (exit_code_ || deadline.has_expired()) return false;
     pump(deadline);
@@ -136,11 +136,11 @@ bool Stage::wait_until(const std::function<bool()>& condition, const Deadline& d
   return true;
 }
 
-void Stage::wait_for_end(const Deadline& deadline) {
+void AttackHarness::wait_for_end(const Deadline& deadline) {
   (void)wait_until([] { return false; }, deadline);
 }
 
-void Stage::pump(const Deadline& deadline) {
+void AttackHarness::pump(const Deadline& deadline) {
   std::vector<pollfd> watched = {{server_->control_fd(), POLLIN, 0}};
   for (const OutputStream stream : {OutputStream::kOut, OutputStream::kErr}) {
     watched.push_back({server_->output(0, stream).get(), POLLIN, 0});  // a closed one is -1: poll ignores it
@@ -156,7 +156,7 @@ void Stage::pump(const Deadline& deadline) {
   if (server_->has_ended() && !exit_code_) exit_code_ = 1;
 }
 
-void Stage::take_output(OutputStream stream) {
+void AttackHarness::take_output(OutputStream stream) {
   UniqueFd& fd = server_->output(0, stream);
   std::array<char, 4096> buffer{};
   while (fd.is_open()) {
@@ -167,11 +167,11 @@ void Stage::take_output(OutputStream stream) {
   }
 }
 
-bool Stage::has_said(std::string_view text) const {
+bool AttackHarness::has_said(std::string_view text) const {
   return std::any_of(lines_.begin(), lines_.end(), [&](const std::string& line) { return line.starts_with(text); });
 }
 
-Outcome Stage::finish(std::chrono::milliseconds patience) {
+Outcome AttackHarness::finish(std::chrono::milliseconds patience) {
   Outcome outcome;
   outcome.expected = to_text(values_of(options_.count, 1 + 2 + 3 + 4));  // the factors of four clients
   const Deadline deadline = Deadline::after(patience);
@@ -191,7 +191,7 @@ Outcome Stage::finish(std::chrono::milliseconds patience) {
   return outcome;
 }
 
-void Stage::receive_answer(int rank, Outcome& outcome) {
+void AttackHarness::receive_answer(int rank, Outcome& outcome) {
   std::string answer;
   try {
     answer = answer_of(clients_.at(rank), outcome, rank);
@@ -202,7 +202,7 @@ void Stage::receive_answer(int rank, Outcome& outcome) {
   say(concat("client ", rank), answer);
 }
 
-std::string Stage::answer_of(net::TcpSocket& socket, Outcome& outcome, int rank) const {
+std::string AttackHarness::answer_of(net::StreamSocket& socket, Outcome& outcome, int rank) const {
   const Deadline deadline = Deadline::after(kPatience);
   std::vector<float> sum(static_cast<std::size_t>(options_.count));
   const std::span<std::byte> bytes = std::as_writable_bytes(std::span(sum));

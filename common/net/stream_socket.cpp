@@ -1,4 +1,4 @@
-#include "net/tcp_socket.hpp"
+#include "net/stream_socket.hpp"
 
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -102,7 +102,7 @@ SocketAddress to_address(const sockaddr_storage& raw, socklen_t raw_bytes) {
   return {host.data(), std::stoi(port.data())};
 }
 
-TcpSocket::TcpSocket(UniqueFd fd, std::string peer) : fd_(std::move(fd)), peer_(std::move(peer)) {
+StreamSocket::StreamSocket(UniqueFd fd, std::string peer) : fd_(std::move(fd)), peer_(std::move(peer)) {
   const int flags = ::fcntl(fd_.get(), F_GETFL);
   if (flags < 0 || ::fcntl(fd_.get(), F_SETFL, flags | O_NONBLOCK) != 0) throw IoError(peer_, errno);
   const int on = 1;  // frames are written whole, so waiting for more bytes to send only adds latency
@@ -110,7 +110,7 @@ TcpSocket::TcpSocket(UniqueFd fd, std::string peer) : fd_(std::move(fd)), peer_(
   do_not_pace_within_host(fd_.get());
 }
 
-TcpSocket TcpSocket::connect(const SocketAddress& address, const Deadline& deadline) {
+StreamSocket StreamSocket::connect(const SocketAddress& address, const Deadline& deadline) {
   const AddressList candidates = resolve(address);
   std::chrono::nanoseconds pause = 5ms;
   for (;;) {
@@ -118,7 +118,7 @@ TcpSocket TcpSocket::connect(const SocketAddress& address, const Deadline& deadl
     for (const addrinfo* candidate = candidates.get(); candidate != nullptr; candidate = candidate->ai_next) {
       UniqueFd fd;
       error = connect_once(*candidate, deadline, fd);
-      if (error == 0) return TcpSocket(std::move(fd), address.text());
+      if (error == 0) return StreamSocket(std::move(fd), address.text());
     }
     if (deadline.has_expired()) {
       throw TimeoutError(concat("cannot connect to ", address.text(), ", tried for ", format_seconds(deadline.waited()),
@@ -129,14 +129,14 @@ TcpSocket TcpSocket::connect(const SocketAddress& address, const Deadline& deadl
   }
 }
 
-SocketAddress TcpSocket::local_address() const {
+SocketAddress StreamSocket::local_address() const {
   sockaddr_storage raw{};
   socklen_t raw_bytes = sizeof raw;
   if (::getsockname(fd_.get(), reinterpret_cast<sockaddr*>(&raw), &raw_bytes) != 0) throw IoError(peer_, errno);
   return to_address(raw, raw_bytes);
 }
 
-std::size_t TcpSocket::send_some(std::span<const std::byte> header, std::span<const std::byte> payload) {
+std::size_t StreamSocket::send_some(std::span<const std::byte> header, std::span<const std::byte> payload) {
   // iovec is not const-correct; sendmsg only reads.
   std::array<iovec, 2> parts{{{const_cast<std::byte*>(header.data()), header.size()},
                               {const_cast<std::byte*>(payload.data()), payload.size()}}};
@@ -151,7 +151,7 @@ std::size_t TcpSocket::send_some(std::span<const std::byte> header, std::span<co
   }
 }
 
-std::size_t TcpSocket::receive_some(std::span<std::byte> header, std::span<std::byte> payload) {
+std::size_t StreamSocket::receive_some(std::span<std::byte> header, std::span<std::byte> payload) {
   if (header.empty() && payload.empty()) return 0;
   std::array<iovec, 2> parts{{{header.data(), header.size()}, {payload.data(), payload.size()}}};
   msghdr message{};
@@ -166,8 +166,8 @@ std::size_t TcpSocket::receive_some(std::span<std::byte> header, std::span<std::
   }
 }
 
-void TcpSocket::send_all(std::span<const std::byte> header, std::span<const std::byte> payload,
-                         const Deadline& deadline) {
+void StreamSocket::send_all(std::span<const std::byte> header, std::span<const std::byte> payload,
+                            const Deadline& deadline) {
   const std::size_t total = header.size() + payload.size();
   std::size_t sent = 0;
   try {
@@ -184,7 +184,7 @@ void TcpSocket::send_all(std::span<const std::byte> header, std::span<const std:
   }
 }
 
-void TcpSocket::receive_exactly(std::span<std::byte> bytes, const Deadline& deadline) {
+void StreamSocket::receive_exactly(std::span<std::byte> bytes, const Deadline& deadline) {
   std::size_t received = 0;
   try {
     while (received < bytes.size()) {
@@ -199,10 +199,10 @@ void TcpSocket::receive_exactly(std::span<std::byte> bytes, const Deadline& dead
   }
 }
 
-bool TcpSocket::wait_readable(const Deadline& deadline) const { return wait_for(fd_.get(), POLLIN, deadline); }
-bool TcpSocket::wait_writable(const Deadline& deadline) const { return wait_for(fd_.get(), POLLOUT, deadline); }
+bool StreamSocket::wait_readable(const Deadline& deadline) const { return wait_for(fd_.get(), POLLIN, deadline); }
+bool StreamSocket::wait_writable(const Deadline& deadline) const { return wait_for(fd_.get(), POLLOUT, deadline); }
 
-void TcpSocket::shutdown() noexcept {
+void StreamSocket::shutdown() noexcept {
   if (fd_.is_open()) ::shutdown(fd_.get(), SHUT_RDWR);
 }
 

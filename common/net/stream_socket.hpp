@@ -17,19 +17,19 @@ namespace lockstep::net {
 /// Move-only. Thread safety: one thread sends and one receives at a time; shutdown() from any thread while the object
 /// stays where it is. Errors name the peer and the amounts: "rank 1 (127.0.0.1:4242) closed the connection (12288 of
 /// 40000 bytes received)".
-class TcpSocket {
+class StreamSocket {
  public:
-  TcpSocket() noexcept = default;
+  StreamSocket() noexcept = default;
 
   /// Takes over a connected descriptor; makes it non-blocking and, where it is TCP, sets TCP_NODELAY and, where both
   /// ends are on this host, a congestion control that does not pace.
   /// @param peer  How messages name the other end.
-  TcpSocket(UniqueFd fd, std::string peer);
+  StreamSocket(UniqueFd fd, std::string peer);
 
   /// Connects, and tries again while nobody listens there yet.
   /// @throws TimeoutError  Not connected by `deadline`; says what the last attempt failed with.
   /// @throws IoError       The host name is unknown.
-  [[nodiscard]] static TcpSocket connect(const SocketAddress& address, const Deadline& deadline);
+  [[nodiscard]] static StreamSocket connect(const SocketAddress& address, const Deadline& deadline);
 
   /// Whether there is a connection.
   [[nodiscard]] bool is_open() const noexcept { return fd_.is_open(); }
