@@ -21,8 +21,8 @@ struct KernelCall {
   dim3 block;                      ///< Threads of a block.
   std::size_t shared_bytes = 0;    ///< Dynamic shared memory of a block.
   std::function<void()> body;  ///< Calls the kernel with its arguments: run once per thread, on that thread's fiber.
-  const void* arguments = nullptr;  ///< Where the launch keeps the kernel's parameters: threads may read them.
-  std::size_t argument_bytes = 0;   ///< Of `arguments`.
+  const void* arguments = nullptr;    ///< Where the launch keeps the kernel's parameters: threads may read them.
+  std::size_t argument_bytes = 0;     ///< Of `arguments`.
   std::shared_ptr<const void> owner;  ///< Keeps `arguments` while the call lives.
 };
 

@@ -30,8 +30,8 @@ template <typename Callable, typename... Arguments>
 cudaError_t launch_callable(const char* name, const void* function, const LaunchShape& shape, SourcePlace place,
                             Callable callable, Arguments&&... arguments) {
   using Bound = std::tuple<Callable, std::tuple<std::decay_t<Arguments>...>>;
-  const auto bound = std::make_shared<const Bound>(callable, std::tuple<std::decay_t<Arguments>...>(
-                                                                 std::forward<Arguments>(arguments)...));
+  const auto bound = std::make_shared<const Bound>(
+      callable, std::tuple<std::decay_t<Arguments>...>(std::forward<Arguments>(arguments)...));
   KernelCall call;
   call.name = name;
   call.function = function;
@@ -39,7 +39,8 @@ cudaError_t launch_callable(const char* name, const void* function, const Launch
   call.grid = shape.grid;
   call.block = shape.block;
   call.shared_bytes = shape.shared_bytes;
-  // A bare pointer lies inside the std::function: what a kernel's thread reads is the call and `arguments`, no other heap.
+  // A bare pointer lies inside the std::function: what a kernel's thread reads is the call and `arguments`, no other
+  // heap.
   call.body = [raw = bound.get()] { std::apply(std::get<0>(*raw), std::get<1>(*raw)); };
   call.arguments = bound.get();
   call.argument_bytes = sizeof(Bound);

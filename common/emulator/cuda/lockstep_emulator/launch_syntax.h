@@ -1,7 +1,7 @@
 #pragma once
 /// @file
-/// What translated sources call in place of `kernel<<<...>>>(...)` and of `extern __shared__` arrays at namespace scope;
-/// see translate/translate.hpp.
+/// What translated sources call in place of `kernel<<<...>>>(...)` and of `extern __shared__` arrays at namespace
+/// scope; see translate/translate.hpp.
 #include <cstddef>
 #include <utility>
 
