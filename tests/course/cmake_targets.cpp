@@ -51,9 +51,10 @@ std::vector<std::string> split_arguments(const std::string& text) {
 
 /// Groups what follows each keyword; what stands before the first is under "".
 Lists split_by_keyword(const std::vector<std::string>& arguments) {
-  static const std::set<std::string> kKeywords = {"HEADERS", "SOURCES",  "DEPENDS",         "PRIVATE_DEPENDS",
-                                                  "LABELS",  "PROGRAMS", "PROGRAM_DEPENDS", "TIMEOUT",
-                                                  "SERIAL",  "PUBLIC",   "PRIVATE",         "INTERFACE"};
+  static const std::set<std::string> kKeywords = {
+      "HEADERS",  "SOURCES",         "DEPENDS",  "PRIVATE_DEPENDS", "LABELS",
+      "PROGRAMS", "PROGRAM_DEPENDS", "TIMEOUT",  "SERIAL",          "PUBLIC",
+      "PRIVATE",  "INTERFACE",       "FILE_SET", "BASE_DIRS",       "FILES"};
   static constexpr std::string_view kLinkOnly = "$<LINK_ONLY:";  // linked, but its options not taken over
   Lists lists;
   std::string keyword;
@@ -93,6 +94,8 @@ class Reader {
     Lists lists = split_by_keyword({command.arguments.begin() + 1, command.arguments.end()});
     if (command.name == "lockstep_module") {
       targets["lockstep::" + name] = library("lockstep::" + name, lists);
+    } else if (command.name == "lockstep_emulator_part") {
+      targets["lockstep::emulator_" + name] = library("lockstep::emulator_" + name, lists);
     } else if (command.name == "lockstep_chapter") {
       read_chapter(name, lists, targets);
     } else if (command.name == "lockstep_program" || command.name == "lockstep_cuda_program") {
@@ -113,6 +116,7 @@ class Reader {
       append(target.private_depends, lists["PRIVATE"]);
     } else if (command.name == "target_sources" && targets.contains(canonical_name(name))) {
       append(targets[canonical_name(name)].sources, below(folder_, lists["PRIVATE"]));
+      append(targets[canonical_name(name)].headers, below(folder_, lists["FILES"]));
     }
   }
 

@@ -70,7 +70,6 @@ class Checker {
  public:
   explicit Checker(const fs::path& root)
       : root_(root), paths_(project_files(root)), targets_(read_targets(root, paths_)) {
-    add_emulator_headers();
     for (const auto& [name, target] : targets_) {
       for (const auto* files : {&target.headers, &target.sources}) {
         for (const std::string& file : *files) owners_[file].insert(name);
@@ -88,23 +87,6 @@ class Checker {
   }
 
  private:
-  /// The emulator is one library of several folders, which lists no headers: all those of folders in which no other
-  /// target is made are its own.
-  void add_emulator_headers() {
-    const auto emulator = targets_.find("lockstep::emulator");
-    if (emulator == targets_.end()) return;
-    const std::string folder = emulator->second.folder;
-    const auto is_of_another = [&](const std::string& path) {
-      return std::ranges::any_of(targets_, [&](const auto& entry) {
-        const std::string& other = entry.second.folder;
-        return other.size() > folder.size() && path.starts_with(other + "/");
-      });
-    };
-    for (const std::string& path : select_files(paths_, folder, {".hpp", ".h"})) {
-      if (!is_of_another(path)) emulator->second.headers.push_back(path);
-    }
-  }
-
   static std::vector<std::string> direct(const Target& target) {
     std::vector<std::string> all = target.public_depends;
     all.insert(all.end(), target.private_depends.begin(), target.private_depends.end());

@@ -10,8 +10,8 @@
 
 #include "emulator/checker/binary_images.hpp"
 #include "emulator/checker/shadow_range.hpp"
+#include "emulator/engine/device_memory.hpp"
 #include "emulator/engine/execution.hpp"
-#include "emulator/runtime/device_memory.hpp"
 
 namespace lockstep::emulator::checker {
 

@@ -59,7 +59,7 @@ void run_blocks(BlockRunner& runner, const KernelCall& call, std::uint64_t seed)
 
 }  // namespace
 
-KernelResult execute(const KernelCall& call, int device) {
+KernelResult execute(const KernelCall& call, int device, FaultRepair repair) {
   std::string message;
   if (const cudaError_t error = check_launch(call, message); error != cudaSuccess) return {false, message, error};
   const std::lock_guard lock(execution_lock());
@@ -69,7 +69,7 @@ KernelResult execute(const KernelCall& call, int device) {
   runner.begin_launch(call, observer, seed);
   if (observer != nullptr) observer->launch_begin(call, device);
   {
-    const FaultGuard guard;
+    const FaultGuard guard(repair);
     run_blocks(runner, call, seed);
   }
   if (observer != nullptr) observer->launch_end();

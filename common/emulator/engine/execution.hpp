@@ -48,9 +48,14 @@ struct BlockState {
 /// @param[out] message  Says what is wrong with it; unchanged if nothing is.
 LOCKSTEP_EMULATOR_API cudaError_t check_launch(const KernelCall& call, std::string& message);
 
+/// Makes memory accessible that a kernel has touched, if it can: true, and the access is tried again; false, and it
+/// ends the kernel. Runs in a signal handler, on the thread of execute().
+using FaultRepair = bool (*)(const void* address);
+
 /// Runs all of `call` on the calling thread. One kernel runs per process at a time: a second caller waits for the
 /// first. Never throws what a kernel threw: that, a deadlock and the like are results.
-LOCKSTEP_EMULATOR_API KernelResult execute(const KernelCall& call, int device);
+/// @param repair  For memory that is closed to the host but not to kernels; null: there is none.
+LOCKSTEP_EMULATOR_API KernelResult execute(const KernelCall& call, int device, FaultRepair repair = nullptr);
 
 /// The thread that runs, or null outside kernels.
 LOCKSTEP_EMULATOR_API ThreadState* current_thread() noexcept;

@@ -12,9 +12,6 @@
 
 namespace lockstep::emulator {
 
-/// The runtime's: whether it knows the address and has made it accessible.
-__attribute__((weak)) bool handle_fault(const void* address, const void* pc, bool is_write);
-
 namespace {
 
 constexpr std::array<int, FaultGuard::kSignals> kSignalNumbers = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
@@ -27,6 +24,7 @@ struct Fault {
 };
 Fault last_fault;
 const std::array<struct sigaction, FaultGuard::kSignals>* handlers_before = nullptr;
+FaultRepair current_repair = nullptr;
 thread_local bool is_guarded = false;
 
 /// The overflown stack has no room for a handler: it needs one of its own.
@@ -93,12 +91,10 @@ void go_on_at_landing(ucontext_t& context, std::byte* stack_end) {
 #endif
 }
 
-Fault interrupted(int signal, const siginfo_t& info, const ucontext_t& context, bool& is_write) {
+Fault interrupted(int signal, const siginfo_t& info, const ucontext_t& context) {
   Fault fault{signal, info.si_addr, nullptr};
 #if defined(__x86_64__)
   fault.pc = reinterpret_cast<const void*>(context.uc_mcontext.gregs[REG_RIP]);
-  // Bit 1 of a page fault's error code (Intel SDM, volume 3, "Interrupt 14: Page-Fault Exception").
-  is_write = (context.uc_mcontext.gregs[REG_ERR] & 2) != 0;
 #elif defined(__aarch64__)
   fault.pc = reinterpret_cast<const void*>(context.uc_mcontext.pc);
 #else
@@ -123,16 +119,16 @@ void on_fault(int signal, siginfo_t* info, void* raw_context) {
   thread = nullptr;  // no way is known to go on elsewhere
 #endif
   if (thread == nullptr) return pass_on(signal, info, raw_context);
-  bool is_write = false;
-  last_fault = interrupted(signal, *info, context, is_write);
-  if (signal == SIGSEGV && handle_fault != nullptr && handle_fault(info->si_addr, last_fault.pc, is_write)) return;
+  if (signal == SIGSEGV && current_repair != nullptr && current_repair(info->si_addr)) return;
+  last_fault = interrupted(signal, *info, context);
   go_on_at_landing(context, thread->stack_end);
 }
 
 }  // namespace
 
-FaultGuard::FaultGuard() {
+FaultGuard::FaultGuard(FaultRepair repair) {
   static thread_local const SignalStack kStack;
+  current_repair = repair;
   is_guarded = true;
   struct sigaction action {};
   action.sa_sigaction = &on_fault;

@@ -6,13 +6,16 @@
 #include <array>
 #include <cstddef>
 
+#include "emulator/engine/execution.hpp"
+
 namespace lockstep::emulator {
 
 /// While it lives, faults of the thread that made it end the running kernel if they happen inside of one. Faults
 /// outside go to whoever handled them before.
 class FaultGuard {
  public:
-  FaultGuard();
+  /// @param repair  Asked first about faults of the kernel on memory that is not accessible; may be null.
+  explicit FaultGuard(FaultRepair repair);
   FaultGuard(const FaultGuard&) = delete;
   FaultGuard& operator=(const FaultGuard&) = delete;
   ~FaultGuard();

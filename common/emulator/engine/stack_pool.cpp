@@ -1,11 +1,11 @@
 #include "emulator/engine/stack_pool.hpp"
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <cerrno>
 
 #include "base/error.hpp"
+#include "emulator/engine/double_mapping.hpp"
 
 /// AddressSanitizer's, where a program has it: what given-up threads have marked on their stacks is forgotten.
 extern "C" __attribute__((weak, visibility("default"))) void __asan_unpoison_memory_region(const volatile void*,
@@ -19,8 +19,6 @@ constexpr std::size_t kStackBytes = 64 * 1024;
 // Stacks whose ends differ by multiples of a page compete for the same few cache lines. So ends are spread over a page,
 // one line further each; a prime number of places keeps neighbours of any power of two apart.
 constexpr std::size_t kPlaces = 61, kLineBytes = 64, kSpreadBytes = 4096;
-
-std::size_t page_bytes() { return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)); }
 
 }  // namespace
 

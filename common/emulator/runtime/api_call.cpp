@@ -7,10 +7,10 @@
 #include <iostream>
 #include <new>
 
+#include "emulator/engine/settings.hpp"
 #include "emulator/runtime/host_threads.hpp"
 #include "emulator/runtime/reports.hpp"
 #include "emulator/runtime/scheduler.hpp"
-#include "emulator/runtime/settings.hpp"
 
 namespace lockstep::emulator {
 namespace {

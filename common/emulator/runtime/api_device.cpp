@@ -5,8 +5,8 @@
 #include <set>
 #include <utility>
 
+#include "emulator/engine/device_memory.hpp"
 #include "emulator/runtime/api_call.hpp"
-#include "emulator/runtime/device_memory.hpp"
 #include "emulator/runtime/handles.hpp"
 #include "emulator/runtime/scheduler.hpp"
 

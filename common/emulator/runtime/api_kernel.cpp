@@ -8,15 +8,15 @@
 
 #include "base/text.hpp"
 #include "emulator/checker/findings.hpp"
+#include "emulator/engine/device_memory.hpp"
 #include "emulator/engine/execution.hpp"
+#include "emulator/engine/settings.hpp"
 #include "emulator/runtime/api_call.hpp"
 #include "emulator/runtime/device_limits.hpp"
-#include "emulator/runtime/device_memory.hpp"
 #include "emulator/runtime/faults.hpp"
 #include "emulator/runtime/handles.hpp"
 #include "emulator/runtime/reports.hpp"
 #include "emulator/runtime/scheduler.hpp"
-#include "emulator/runtime/settings.hpp"
 
 namespace lockstep::emulator {
 namespace {
@@ -38,7 +38,7 @@ class OpenDeviceMemory {
 
 cudaError_t run_kernel(const KernelCall& call, int device) {
   const OpenDeviceMemory open;
-  const KernelResult result = execute(call, device);
+  const KernelResult result = execute(call, device, &open_for_kernel);
   if (result.is_ok) return cudaSuccess;
   const std::string where = to_text(call.place);
   std::cerr << concat("emulated device ", device, ": kernel ", call.name != nullptr ? call.name : "", " launched at ",

@@ -4,8 +4,8 @@
 
 #include "base/text.hpp"
 #include "emulator/checker/shadow.hpp"
+#include "emulator/engine/device_memory.hpp"
 #include "emulator/runtime/api_call.hpp"
-#include "emulator/runtime/device_memory.hpp"
 #include "emulator/runtime/handles.hpp"
 #include "emulator/runtime/host_memory.hpp"
 #include "emulator/runtime/reports.hpp"

@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "emulator/cuda/lockstep_emulator/api_device.h"
+#include "emulator/engine/device_memory.hpp"
+#include "emulator/engine/settings.hpp"
 #include "emulator/runtime/api_call.hpp"
 #include "emulator/runtime/device_limits.hpp"
-#include "emulator/runtime/device_memory.hpp"
-#include "emulator/runtime/settings.hpp"
 
 namespace {
 

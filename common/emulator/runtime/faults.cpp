@@ -8,10 +8,10 @@
 #include <string>
 
 #include "emulator/checker/shadow.hpp"
-#include "emulator/runtime/device_memory.hpp"
+#include "emulator/engine/device_memory.hpp"
+#include "emulator/engine/settings.hpp"
 #include "emulator/runtime/host_memory.hpp"
 #include "emulator/runtime/reports.hpp"
-#include "emulator/runtime/settings.hpp"
 
 namespace lockstep::emulator {
 namespace {
@@ -60,27 +60,26 @@ void pass_on(int signal, siginfo_t* info, void* context) {
   }
 }
 
+void report_closed_memory(const void* address, const Interrupted& where) {
+  if (HostMemory::instance().open_page(address)) {
+    report_unfinished_copy(address, where.pc, where.is_write);
+    end_process();
+  }
+  const DeviceMemory& memory = DeviceMemory::instance();
+  if (!memory.contains(address) || memory.is_managed(address)) return;
+  report_host_access(address, where.pc);
+  end_process();
+}
+
 void on_fault(int signal, siginfo_t* info, void* context) {
-  const Interrupted where = interrupted(context);
-  if (!handle_fault(info->si_addr, where.pc, where.is_write)) pass_on(signal, info, context);
+  if (runs_kernels && open_for_kernel(info->si_addr)) return;
+  if (!runs_kernels && settings().is_checked) report_closed_memory(info->si_addr, interrupted(context));
+  pass_on(signal, info, context);
 }
 
 }  // namespace
 
-bool handle_fault(const void* address, const void* pc, bool is_write) {
-  if (!settings().is_checked) return false;
-  const bool is_in_kernel = runs_kernels;
-  if (HostMemory::instance().open_page(address)) {
-    // A kernel behind the copy in its stream may use the memory that the host may not use yet.
-    if (is_in_kernel) return true;
-    report_unfinished_copy(address, pc, is_write);
-    end_process();
-  }
-  const DeviceMemory& memory = DeviceMemory::instance();
-  if (is_in_kernel || !memory.contains(address) || memory.is_managed(address)) return false;
-  report_host_access(address, pc);
-  end_process();
-}
+bool open_for_kernel(const void* address) { return settings().is_checked && HostMemory::instance().open_page(address); }
 
 void set_runs_kernels(bool is_running) { runs_kernels = is_running; }
 

@@ -11,9 +11,8 @@ void watch_faults();
 /// Whether the calling thread runs a kernel from here on: its faults are then not the host's.
 void set_runs_kernels(bool is_running);
 
-/// Looks at a fault as the handler of watch_faults() does, for handlers that were installed after it.
-/// @param address  What was touched. @param pc  The instruction. @param is_write  Whether it wanted to write.
-/// @return  Whether the access may be tried again. Does not return where host code touched closed memory.
-bool handle_fault(const void* address, const void* pc, bool is_write);
+/// The runtime's FaultRepair: a kernel that stands behind a copy in its stream may use the pinned memory that the host
+/// may not use yet. @return  Whether the page of `address` was closed for that reason, and is open now.
+bool open_for_kernel(const void* address);
 
 }  // namespace lockstep::emulator

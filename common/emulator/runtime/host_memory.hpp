@@ -7,8 +7,8 @@
 #include <optional>
 #include <vector>
 
+#include "emulator/engine/double_mapping.hpp"
 #include "emulator/runtime/clock.hpp"
-#include "emulator/runtime/double_mapping.hpp"
 
 namespace lockstep::emulator {
 

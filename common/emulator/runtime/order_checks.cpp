@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "emulator/runtime/device_memory.hpp"
+#include "emulator/engine/device_memory.hpp"
+#include "emulator/engine/settings.hpp"
 #include "emulator/runtime/host_memory.hpp"
 #include "emulator/runtime/reports.hpp"
-#include "emulator/runtime/settings.hpp"
 
 namespace lockstep::emulator {
 namespace {

@@ -5,9 +5,9 @@
 #include "base/text.hpp"
 #include "emulator/checker/findings.hpp"
 #include "emulator/checker/symbolizer.hpp"
-#include "emulator/runtime/device_memory.hpp"
+#include "emulator/engine/device_memory.hpp"
+#include "emulator/engine/settings.hpp"
 #include "emulator/runtime/host_memory.hpp"
-#include "emulator/runtime/settings.hpp"
 
 namespace lockstep::emulator {
 namespace {

@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "emulator/engine/settings.hpp"
 #include "emulator/runtime/faults.hpp"
-#include "emulator/runtime/settings.hpp"
 
 namespace lockstep::emulator {
 namespace {

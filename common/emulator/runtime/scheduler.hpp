@@ -10,10 +10,10 @@
 #include <thread>
 #include <vector>
 
+#include "emulator/engine/settings.hpp"
 #include "emulator/runtime/host_threads.hpp"
 #include "emulator/runtime/operation.hpp"
 #include "emulator/runtime/order_checks.hpp"
-#include "emulator/runtime/settings.hpp"
 
 namespace lockstep::emulator {
 

@@ -1,3 +1,6 @@
+#include <set>
+#include <sstream>
+
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
 
@@ -9,7 +12,41 @@ namespace {
 // Both programs, from the folder of this test's own.
 std::vector<std::string> programs() { return {LOCKSTEP_LINKED_FIRST, LOCKSTEP_LINKED_LAST}; }
 
+/// The emulator's own names in one of its parts.
+struct Names {
+  std::set<std::string> defined;
+  std::set<std::string> used;  // weak or not
+};
+
+Names names_of(const std::string& archive) {
+  const Finished finished = Subprocess({"nm", "--format=posix", archive}).wait();
+  REQUIRE(finished.exit_code == 0);
+  Names names;
+  std::istringstream lines(finished.out);
+  for (std::string line; std::getline(lines, line);) {
+    std::string name, type;
+    if (!(std::istringstream(line) >> name >> type) || name.find("8emulator") == std::string::npos) continue;
+    if (name.starts_with("_ZTH")) continue;  // the compiler's: what would initialise a thread_local, if anything had to
+    const bool is_undefined = type == "U" || type == "w" || type == "v";
+    (is_undefined ? names.used : names.defined).insert(name);
+  }
+  return names;
+}
+
 }  // namespace
+
+TEST_CASE("Each part of the emulator uses nothing but itself and the parts before it", "[emulator]") {
+  std::set<std::string> defined;
+  std::istringstream parts(LOCKSTEP_EMULATOR_PARTS);
+  for (std::string part; std::getline(parts, part, ':');) {  // engine, checker, runtime
+    const Names names = names_of(part);
+    REQUIRE(!names.used.empty());
+    defined.insert(names.defined.begin(), names.defined.end());
+    for (const std::string& name : names.used) {
+      if (!defined.contains(name)) FAIL_CHECK(part << " uses " << name);
+    }
+  }
+}
 
 TEST_CASE("Instrumented host code works, wherever the emulator stands in the link", "[emulator]") {
   for (const std::string& program : programs()) {

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <span>
 
-#include "emulated_nccl/mesh.hpp"
-#include "emulated_nccl/operation.hpp"
+#include "emulator/nccl/mesh.hpp"
+#include "emulator/nccl/operation.hpp"
 
 namespace lockstep::emulated_nccl {
 

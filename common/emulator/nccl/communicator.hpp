@@ -11,8 +11,8 @@
 #include <string>
 #include <thread>
 
-#include "emulated_nccl/exchange.hpp"
-#include "emulated_nccl/meeting.hpp"
+#include "emulator/nccl/exchange.hpp"
+#include "emulator/nccl/meeting.hpp"
 
 namespace lockstep::emulated_nccl {
 

@@ -1,4 +1,4 @@
-#include "emulated_nccl/unique_id.hpp"
+#include "emulator/nccl/unique_id.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "base/environment.hpp"
-#include "emulated_nccl/failure.hpp"
+#include "emulator/nccl/failure.hpp"
 #include "net/token.hpp"
 #include "store/tcp_store.hpp"
 

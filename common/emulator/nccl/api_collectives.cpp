@@ -1,6 +1,6 @@
 // The calls of nccl.h that move data, and those about groups.
-#include "emulated_nccl/failure.hpp"
-#include "emulated_nccl/group.hpp"
+#include "emulator/nccl/failure.hpp"
+#include "emulator/nccl/group.hpp"
 
 namespace {
 

@@ -1,8 +1,8 @@
 // The calls of nccl.h about the library itself, and about memory.
 #include <string>
 
-#include "emulated_nccl/failure.hpp"
-#include "emulated_nccl/registry.hpp"
+#include "emulator/nccl/failure.hpp"
+#include "emulator/nccl/registry.hpp"
 
 using namespace lockstep::emulated_nccl;
 

@@ -1,10 +1,10 @@
-#include "emulated_nccl/enqueue.hpp"
+#include "emulator/nccl/enqueue.hpp"
 
 #include <algorithm>
 #include <vector>
 
-#include "emulated_nccl/failure.hpp"
-#include "emulated_nccl/staging.hpp"
+#include "emulator/nccl/failure.hpp"
+#include "emulator/nccl/staging.hpp"
 
 namespace lockstep::emulated_nccl {
 namespace {

@@ -1,4 +1,4 @@
-#include "emulator/runtime/settings.hpp"
+#include "emulator/engine/settings.hpp"
 
 #include <algorithm>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-#include "emulated_nccl/staging.hpp"
+#include "emulator/nccl/staging.hpp"
 
 #include <bit>
 #include <map>
@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "emulated_nccl/failure.hpp"
+#include "emulator/nccl/failure.hpp"
 
 namespace lockstep::emulated_nccl {
 namespace {

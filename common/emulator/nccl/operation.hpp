@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "emulated_nccl/include/nccl.h"
+#include "emulator/nccl/include/nccl.h"
 
 namespace lockstep::emulated_nccl {
 

@@ -1,4 +1,4 @@
-#include "emulator/runtime/double_mapping.hpp"
+#include "emulator/engine/double_mapping.hpp"
 
 #include <sys/mman.h>
 #include <unistd.h>

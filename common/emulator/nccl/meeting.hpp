@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "emulated_nccl/mesh.hpp"
-#include "emulated_nccl/unique_id.hpp"
+#include "emulator/nccl/mesh.hpp"
+#include "emulator/nccl/unique_id.hpp"
 
 namespace lockstep::emulated_nccl {
 

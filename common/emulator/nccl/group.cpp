@@ -1,13 +1,13 @@
-#include "emulated_nccl/group.hpp"
+#include "emulator/nccl/group.hpp"
 
 #include <algorithm>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include "emulated_nccl/enqueue.hpp"
-#include "emulated_nccl/failure.hpp"
-#include "emulated_nccl/registry.hpp"
+#include "emulator/nccl/enqueue.hpp"
+#include "emulator/nccl/failure.hpp"
+#include "emulator/nccl/registry.hpp"
 
 namespace lockstep::emulated_nccl {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <span>
 
-#include "emulated_nccl/include/nccl.h"
+#include "emulator/nccl/include/nccl.h"
 
 namespace lockstep::emulated_nccl {
 

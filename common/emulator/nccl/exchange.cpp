@@ -1,4 +1,4 @@
-#include "emulated_nccl/exchange.hpp"
+#include "emulator/nccl/exchange.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,9 +1,9 @@
-#include "emulator/runtime/device_memory.hpp"
+#include "emulator/engine/device_memory.hpp"
 
 #include <algorithm>
 #include <cstring>
 
-#include "emulator/runtime/settings.hpp"
+#include "emulator/engine/settings.hpp"
 
 namespace lockstep::emulator {
 namespace {

@@ -3,7 +3,7 @@
 /// What an ncclUniqueId holds: where the ranks of a communicator meet, and the secret that lets them in.
 #include <string>
 
-#include "emulated_nccl/include/nccl.h"
+#include "emulator/nccl/include/nccl.h"
 #include "net/address.hpp"
 
 namespace lockstep::emulated_nccl {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/text.hpp"
-#include "emulated_nccl/include/nccl.h"
+#include "emulator/nccl/include/nccl.h"
 
 namespace lockstep::emulated_nccl {
 

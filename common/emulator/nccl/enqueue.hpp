@@ -4,7 +4,7 @@
 #include <memory>
 #include <span>
 
-#include "emulated_nccl/communicator.hpp"
+#include "emulator/nccl/communicator.hpp"
 
 namespace lockstep::emulated_nccl {
 

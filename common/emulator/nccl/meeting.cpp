@@ -1,4 +1,4 @@
-#include "emulated_nccl/meeting.hpp"
+#include "emulator/nccl/meeting.hpp"
 
 #include <algorithm>
 #include <map>
@@ -9,7 +9,7 @@
 
 #include "base/environment.hpp"
 #include "base/error.hpp"
-#include "emulated_nccl/failure.hpp"
+#include "emulator/nccl/failure.hpp"
 #include "net/bytes.hpp"
 #include "net/frame.hpp"
 #include "net/guarded_listener.hpp"

@@ -1,10 +1,10 @@
-#include "emulated_nccl/communicator.hpp"
+#include "emulator/nccl/communicator.hpp"
 
 #include <chrono>
 #include <utility>
 
 #include "base/error.hpp"
-#include "emulated_nccl/failure.hpp"
+#include "emulator/nccl/failure.hpp"
 
 namespace lockstep::emulated_nccl {
 namespace {

@@ -3,7 +3,7 @@
 /// Which handles are valid, and the communicators they stand for.
 #include <memory>
 
-#include "emulated_nccl/communicator.hpp"
+#include "emulator/nccl/communicator.hpp"
 
 namespace lockstep::emulated_nccl {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "emulator/cuda/lockstep_emulator/source_place.h"
-#include "emulator/runtime/double_mapping.hpp"
+#include "emulator/engine/double_mapping.hpp"
 
 namespace lockstep::emulator {
 

@@ -1,4 +1,4 @@
-#include "emulated_nccl/failure.hpp"
+#include "emulator/nccl/failure.hpp"
 
 #include <mutex>
 

@@ -1,4 +1,4 @@
-#include "emulated_nccl/registry.hpp"
+#include "emulator/nccl/registry.hpp"
 
 #include <cstdint>
 #include <cstdlib>
@@ -8,7 +8,7 @@
 
 #include "base/environment.hpp"
 #include "base/log.hpp"
-#include "emulated_nccl/failure.hpp"
+#include "emulator/nccl/failure.hpp"
 
 namespace lockstep::emulated_nccl {
 namespace {

@@ -1,9 +1,9 @@
 // The calls of nccl.h that make and end communicators.
 #include <climits>
 
-#include "emulated_nccl/failure.hpp"
-#include "emulated_nccl/group.hpp"
-#include "emulated_nccl/registry.hpp"
+#include "emulator/nccl/failure.hpp"
+#include "emulator/nccl/group.hpp"
+#include "emulator/nccl/registry.hpp"
 
 namespace {
 

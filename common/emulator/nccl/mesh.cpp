@@ -1,4 +1,4 @@
-#include "emulated_nccl/mesh.hpp"
+#include "emulator/nccl/mesh.hpp"
 
 #include <sys/eventfd.h>
 #include <unistd.h>

@@ -1,8 +1,8 @@
-#include "emulated_nccl/operation.hpp"
+#include "emulator/nccl/operation.hpp"
 
 #include <array>
 
-#include "emulated_nccl/failure.hpp"
+#include "emulator/nccl/failure.hpp"
 
 namespace lockstep::emulated_nccl {
 namespace {
