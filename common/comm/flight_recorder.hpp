@@ -20,16 +20,17 @@ enum class FlightState : std::uint8_t { kIssued = 0, kRunning = 1, kDone = 2, kF
 /// "issued", "running", "done", "failed".
 [[nodiscard]] std::string_view name_of(FlightState state) noexcept;
 
-/// One collective, send or recv of one rank.
+/// One collective, send or recv of one rank. Times are nanoseconds of the steady clock, which counts from the start of
+/// the host: differences hold when the time of day is set, and ranks of one host can be compared.
 struct FlightEntry {
   int group = 0;                             ///< Which process group of the rank.
   Fingerprint fingerprint;                   ///< What was called.
   FlightState state = FlightState::kIssued;  ///< How far it came.
   std::string file;                          ///< Of the calling line: at most 94 characters, from a whole name on.
   std::uint32_t line = 0;                    ///< Of the call in `file`.
-  std::int64_t issued_ns = 0;                ///< Since 1970; 0 below: has not happened.
-  std::int64_t started_ns = 0;               ///< Steady clock; 0: not yet.
-  std::int64_t ended_ns = 0;                 ///< Steady clock; 0: not yet.
+  std::int64_t issued_ns = 0;                ///< When the caller made the call.
+  std::int64_t started_ns = 0;               ///< When it began to run; 0: not yet.
+  std::int64_t ended_ns = 0;                 ///< When it was done or had failed; 0: not yet.
 };
 
 /// Why the job failed, as a rank was told.

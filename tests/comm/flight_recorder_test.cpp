@@ -1,7 +1,10 @@
 #include "comm/flight_recorder.hpp"
 
+#include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <vector>
 
 #include "base/error.hpp"
 #include "net/token.hpp"
@@ -49,6 +52,23 @@ TEST_CASE("a record can be read while its writer runs, as after a kill", "[comm]
   CHECK_THAT(text, ContainsSubstring("all_reduce #1 (sum of 1000 float32) issued, "));
   CHECK_THAT(text, ContainsSubstring("flight_recorder_test.cpp:"));
   CHECK(text.find("#0") == std::string::npos);
+}
+
+TEST_CASE("times are those of the steady clock, so that setting the time of day changes no duration", "[comm]") {
+  const Folder folder;
+  FlightRecorder recorder(folder.path, 0, 1, 0);
+  const auto now_ns = [] {
+    return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+  };
+  const std::int64_t before = now_ns();
+  const auto entry = recorder.add(0, all_reduce(0), std::source_location::current());
+  recorder.update(entry, FlightState::kRunning);
+  recorder.update(entry, FlightState::kDone);
+  const std::int64_t after = now_ns();
+  const auto recorded = recorder.record().entries.at(0);
+  const std::vector<std::int64_t> times{before, recorded.issued_ns, recorded.started_ns, recorded.ended_ns, after};
+  CAPTURE(times);
+  CHECK(std::ranges::is_sorted(times));
 }
 
 TEST_CASE("only the last thousand collectives are kept, oldest first", "[comm]") {
