@@ -10,6 +10,7 @@
 #include "base/environment.hpp"
 #include "base/error.hpp"
 #include "base/json.hpp"
+#include "comm/get_or_fail.hpp"
 #include "comm/shared_memory_transport.hpp"
 #include "comm/tcp_transport.hpp"
 #include "store/store.hpp"
@@ -37,7 +38,9 @@ RingOptions agree(const comm::JobContext& context, const std::string& group, Rin
     context.store->set(key, dump_json(json));
     return own;
   }
-  const auto json = parse_json(context.store->get(key, Deadline::after(context.limits.join)));
+  const std::string task = concat("rank ", context.global_rank(context.rank),
+                                  ": waiting for the ring's options of rank ", context.global_rank(0));
+  const auto json = parse_json(comm::get_or_fail(context, key, task, Deadline::after(context.limits.join)));
   return {.segment_bytes = json.at("segment_bytes"),
           .small_bytes = json.at("small_bytes"),
           .transport = json.at("transport"),
@@ -80,6 +83,7 @@ std::string RingProcessGroup::use_shared_memory(const std::string& group) {
 
 // The memory's own collective calls come from this thread: what is queued must be done before.
 std::shared_ptr<Storage> RingProcessGroup::allocate(std::size_t bytes, Device device) {
+  require_no_open_group("allocate");
   if (!registered_ || !device.is_cpu()) return HostProcessGroup::allocate(bytes, device);
   barrier({.run_on = comm::RunOn::kCaller}).synchronize();
   return registered_->allocate(bytes, Deadline::after(context().limits.progress));

@@ -38,6 +38,10 @@ CallLedger::Book& CallLedger::book_of(const Channel& channel) {
   return book;
 }
 
+void CallLedger::forget(int group, const std::vector<int>& members) {
+  std::erase_if(books_, [&](const auto& book) { return book.first.group == group && book.first.members == members; });
+}
+
 CallLedger::Verdict CallLedger::add(int rank, int group, const std::vector<int>& members, const Fingerprint& call) {
   const int place = place_in(members, rank);
   Channel channel{group, members, -1, -1};

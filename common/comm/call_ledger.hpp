@@ -31,6 +31,9 @@ class CallLedger {
   // its peer is no member.
   Verdict add(int rank, int group, const std::vector<int>& members, const Fingerprint& call);
 
+  // No rank posts calls of this group any more.
+  void forget(int group, const std::vector<int>& members);
+
  private:
   // The collectives of a group; or the messages of one of its ranks to another. Places in the group, or -1.
   struct Channel {

@@ -26,13 +26,14 @@ JobContext without_shared_parts(JobContext context) {
 
 }  // namespace
 
-ControlPlane::Hub::Hub(const JobContext& context)
+ControlPlane::Hub::Hub(const JobContext& context, const Deadline& deadline)
     : context_(without_shared_parts(context)),
       listener_({context.bind_address, 0}, context.token,
                 {net::Role::kControl, static_cast<std::uint32_t>(context.generation), -1, 0}),
       address_(listener_.address()),
       wake_up_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       ranks_(static_cast<std::size_t>(context.world_size)),
+      join_deadline_(deadline),
       last_step_(Clock::now()),
       last_heartbeat_(last_step_) {
   if (!wake_up_.is_open()) throw IoError("eventfd", errno);
@@ -66,7 +67,10 @@ void ControlPlane::Hub::run() noexcept {
     }
   }
   // A rank that reads this knows that rank 0 is done, not dead.
-  if (!has_failed_) broadcast({.type = ControlType::kGoodbye, .status = ranks_[0].status, .failure = {}});
+  if (failure_) return;
+  RankStatus left_behind = ranks_[0].status;
+  left_behind.insert(ranks_[0].destroyed.begin(), ranks_[0].destroyed.end());
+  broadcast({.type = ControlType::kGoodbye, .status = std::move(left_behind), .failure = {}});
 }
 
 void ControlPlane::Hub::step() {
@@ -81,7 +85,8 @@ void ControlPlane::Hub::step() {
   for (int rank = 0; rank < context_.world_size; ++rank) serve(rank);
   send_heartbeats();
   judge();
-  const bool are_all_gone = is_ready_ && std::ranges::none_of(ranks_, [](const Rank& rank) { return !!rank.stream; });
+  const bool are_all_gone =
+      std::ranges::all_of(ranks_, [](const Rank& rank) { return rank.has_joined && !rank.stream; });
   const std::scoped_lock lock(mutex_);
   are_all_gone_ = are_all_gone;
   if (are_all_gone) changed_.notify_all();
@@ -100,6 +105,7 @@ void ControlPlane::Hub::admit(net::AcceptedPeer peer) {
       std::move(peer.socket), net::FrameLimits{kMaxControlBytes, static_cast<std::uint32_t>(context_.generation)});
   rank.has_joined = true;
   rank.last_heard = Clock::now();
+  if (failure_) return send(number, {.type = ControlType::kFailure, .status = {}, .failure = *failure_});
   is_ready_ = std::ranges::all_of(ranks_, &Rank::has_joined);
   if (is_ready_) broadcast({.type = ControlType::kReady, .status = {}, .failure = {}});
 }
@@ -135,6 +141,7 @@ void ControlPlane::Hub::handle(int number, const ControlMessage& message) {
       rank.status = message.status;
       rank.has_left = true;
       rank.stream.reset();
+      if (!is_ready_) tell({FailureKind::kLeft, number, concat("rank ", number, " left before all ranks had joined")});
       break;
     case ControlType::kAbort:
       rank.status = message.status;
@@ -146,12 +153,35 @@ void ControlPlane::Hub::handle(int number, const ControlMessage& message) {
     case ControlType::kGroup:
       rank.members[message.group] = message.members;
       break;
+    case ControlType::kForget:
+      forget_group(number, message.group, message.status);
+      break;
     case ControlType::kPosted:
       compare_posted(number, message);
       break;
     default:
       break;
   }
+}
+
+// What a rank did last in a group stays until all of the group have destroyed it: they may still wait for each other.
+void ControlPlane::Hub::forget_group(int number, int group, const RankStatus& last) {
+  const auto found = last.find(group);
+  ranks_[number].destroyed[group] = found == last.end() ? GroupStatus{} : found->second;
+  ranks_[number].status.erase(group);
+  const std::vector<int> members = members_of(number, group);
+  const auto has_forgotten = [&](int member) {
+    const Rank& rank = ranks_[member];
+    return rank.has_left || (rank.destroyed.contains(group) && is_same_group(number, member, group));
+  };
+  if (!std::ranges::all_of(members, has_forgotten)) return;
+  ledger_.forget(group, members);
+  for (const int member : members) {
+    if (!is_same_group(number, member, group)) continue;
+    ranks_[member].destroyed.erase(group);
+    if (member != number) ranks_[member].members.erase(group);
+  }
+  ranks_[number].members.erase(group);
 }
 
 // Tells each rank up to which calls all agree, in one message, however many calls that were.
@@ -192,14 +222,15 @@ void ControlPlane::Hub::send_heartbeats() {
 }
 
 void ControlPlane::Hub::open_inquiry(const Failure& failure, int reporter) {
-  if (has_failed_ || inquiry_) return;
+  if (failure_ || inquiry_) return;
   for (Rank& rank : ranks_) rank.has_answered = !rank.stream;
   inquiry_ = Inquiry{failure, reporter, Deadline::after(kInquiryLimit)};
   broadcast({.type = ControlType::kQuery, .status = {}, .failure = {}});
 }
 
 void ControlPlane::Hub::tell(const Failure& failure) {
-  if (std::exchange(has_failed_, true)) return;
+  if (failure_) return;
+  failure_ = failure;
   inquiry_.reset();
   broadcast({.type = ControlType::kFailure, .status = {}, .failure = failure});
 }

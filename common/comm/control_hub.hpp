@@ -21,7 +21,8 @@ namespace lockstep::comm {
 // Judges: every tick it looks at what all ranks said and decides whether the job has failed, and by whose fault.
 class ControlPlane::Hub {
  public:
-  explicit Hub(const JobContext& context);
+  /// @param deadline  For all ranks to connect.
+  Hub(const JobContext& context, const Deadline& deadline);
   ~Hub();
 
   [[nodiscard]] const net::SocketAddress& address() const noexcept { return address_; }
@@ -38,6 +39,7 @@ class ControlPlane::Hub {
     Clock::time_point last_heard;
     RankStatus status;
     std::map<int, std::vector<int>> members;  // of the groups it has registered
+    RankStatus destroyed;                     // the last of groups that it has destroyed, and others of them have not
     bool has_answered = false;                // to the query before a verdict
   };
   // A failure about which all ranks are asked before it is told.
@@ -52,11 +54,13 @@ class ControlPlane::Hub {
   void admit(net::AcceptedPeer peer);
   void serve(int rank);
   void handle(int rank, const ControlMessage& message);
+  void forget_group(int rank, int group, const RankStatus& last);
   void compare_posted(int rank, const ControlMessage& message);
   void send(int rank, const ControlMessage& message);
   void broadcast(const ControlMessage& message);
   void send_heartbeats();
   void judge();
+  void judge_joining();
   void judge_silence(Clock::time_point now);
   void judge_progress();
   void compare(int number, int group, const GroupStatus& status);
@@ -71,8 +75,12 @@ class ControlPlane::Hub {
 
   // The ranks of a group as rank `number` knows it.
   [[nodiscard]] std::vector<int> members_of(int number, int group) const;
+  // Whether both ranks mean the same ranks when they say `group`.
+  [[nodiscard]] bool is_same_group(int first, int second, int group) const;
   // What rank `other` says about the group that rank `number` calls `group`; null: it has entered nothing of it.
   [[nodiscard]] const GroupStatus* status_of(int other, int number, int group) const;
+  // "has left" the job, or "has destroyed" what rank `number` calls `group`; empty: neither.
+  [[nodiscard]] std::string how_it_left(int other, int number, int group) const;
   [[nodiscard]] std::vector<int> missing_ranks(int number, int group, std::uint64_t sequence) const;
   // The rank of the job at the other end, where it has not begun its part; else -1.
   [[nodiscard]] int missing_peer(int number, int group, const PairStatus& pair) const;
@@ -87,7 +95,8 @@ class ControlPlane::Hub {
   UniqueFd wake_up_;
   std::vector<Rank> ranks_;
   bool is_ready_ = false;
-  bool has_failed_ = false;
+  const Deadline join_deadline_;
+  std::optional<Failure> failure_;  // what all have been told, and who comes later is told
   std::optional<Inquiry> inquiry_;
   CallLedger ledger_;
   std::set<std::string> reported_;  // collectives and pairs of which it has been said who is missing

@@ -15,12 +15,24 @@ void ControlPlane::Hub::judge() {
   if (now - std::exchange(last_step_, now) > context_.limits.liveness / 2) {
     for (Rank& rank : ranks_) rank.last_heard = now;
   }
-  if (!is_ready_ || has_failed_) return;
+  if (failure_) return;
+  if (!is_ready_) return judge_joining();
   judge_silence(now);
   if (inquiry_)
     close_inquiry();
   else
     judge_progress();
+}
+
+void ControlPlane::Hub::judge_joining() {
+  if (!join_deadline_.has_expired()) return;
+  std::string missing;
+  for (std::size_t number = 0; number < ranks_.size(); ++number) {
+    if (!ranks_[number].has_joined) missing += concat(missing.empty() ? "rank " : ", rank ", number);
+  }
+  tell({FailureKind::kTimeout, -1,
+        concat("not all ranks connected to the control plane within ", format_seconds(join_deadline_.waited()),
+               "; missing: ", missing)});
 }
 
 void ControlPlane::Hub::judge_silence(Clock::time_point now) {
@@ -37,7 +49,7 @@ void ControlPlane::Hub::judge_progress() {
   for (int number = 0; number < context_.world_size; ++number) {
     if (ranks_[number].has_left) continue;
     for (const auto& [group, status] : ranks_[number].status) {
-      if (has_failed_ || inquiry_) return;
+      if (failure_ || inquiry_) return;
       if (status.running) {
         compare(number, group, status);
         report_missing(number, group, status);
@@ -55,13 +67,25 @@ std::vector<int> ControlPlane::Hub::members_of(int number, int group) const {
   return all;
 }
 
+bool ControlPlane::Hub::is_same_group(int first, int second, int group) const {
+  const auto &of_first = ranks_[first].members, &of_second = ranks_[second].members;
+  const auto one = of_first.find(group), other = of_second.find(group);
+  if (one == of_first.end() || other == of_second.end()) return one == of_first.end() && other == of_second.end();
+  return one->second == other->second;
+}
+
 const GroupStatus* ControlPlane::Hub::status_of(int other, int number, int group) const {
-  const Rank &first = ranks_[number], &second = ranks_[other];
-  const auto own = first.members.find(group), others = second.members.find(group);
-  const bool is_same = own == first.members.end() ? others == second.members.end()
-                                                  : others != second.members.end() && own->second == others->second;
-  const auto found = second.status.find(group);
-  return is_same && found != second.status.end() ? &found->second : nullptr;
+  if (!is_same_group(number, other, group)) return nullptr;
+  const Rank& rank = ranks_[other];
+  if (const auto found = rank.status.find(group); found != rank.status.end()) return &found->second;
+  const auto last = rank.destroyed.find(group);
+  return last == rank.destroyed.end() ? nullptr : &last->second;
+}
+
+std::string ControlPlane::Hub::how_it_left(int other, int number, int group) const {
+  if (ranks_[other].has_left) return "has left";
+  const bool has_destroyed = is_same_group(number, other, group) && ranks_[other].destroyed.contains(group);
+  return has_destroyed ? "has destroyed its group" : "";
 }
 
 // Looks for a rank that called something else as the same number of the same group, now or a little while ago.
@@ -96,9 +120,10 @@ std::vector<int> ControlPlane::Hub::missing_ranks(int number, int group, std::ui
 void ControlPlane::Hub::report_missing(int number, int group, const GroupStatus& status) {
   const std::vector<int> missing = missing_ranks(number, group, status.running->sequence);
   for (const int member : missing) {
-    if (!ranks_[member].has_left) continue;
+    const std::string how = how_it_left(member, number, group);
+    if (how.empty()) continue;
     tell({FailureKind::kLeft, member,
-          concat("rank ", member, " has left without entering ", short_name(*status.running))});
+          concat("rank ", member, " ", how, " without entering ", short_name(*status.running))});
     return;
   }
   if (missing.empty() || status.running_for < context_.limits.progress_report) return;
@@ -121,10 +146,11 @@ int ControlPlane::Hub::missing_peer(int number, int group, const PairStatus& pai
 
 void ControlPlane::Hub::judge_pair(int number, int group, const PairStatus& pair) {
   const int peer = missing_peer(number, group, pair);
-  if (peer < 0 || has_failed_ || inquiry_) return;
-  if (ranks_[peer].has_left) {
+  if (peer < 0 || failure_ || inquiry_) return;
+  const std::string how = how_it_left(peer, number, group);
+  if (!how.empty()) {
     tell({FailureKind::kLeft, peer,
-          concat("rank ", peer, " has left while rank ", number, " waits for it in ", describe(pair.operation))});
+          concat("rank ", peer, " ", how, " while rank ", number, " waits for it in ", describe(pair.operation))});
     return;
   }
   if (pair.running_for < context_.limits.progress_report) return;

@@ -19,6 +19,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kGoodbyeLimit = 1s;
+constexpr auto kVerdictLimit = 1s;                // for rank 0's word on who has not joined
 constexpr std::size_t kReportedCollectives = 10;  // on SIGUSR1
 constexpr std::size_t kMostPostedCalls = 1000;    // in one message, far below what it may hold
 
@@ -81,6 +82,12 @@ void ControlPlane::Member::register_group(int group, std::vector<int> members) {
   const std::scoped_lock lock(mutex_);
   outbox_.push_back({.type = ControlType::kGroup, .status = {}, .failure = {}, .group = group, .members = members});
   activity_.register_group(group, std::move(members));
+}
+
+void ControlPlane::Member::forget_group(int group) noexcept {
+  const std::scoped_lock lock(mutex_);
+  outbox_.push_back(
+      {.type = ControlType::kForget, .status = activity_.forget_group(group), .failure = {}, .group = group});
 }
 
 void ControlPlane::Member::on_issued(int group, const Fingerprint& fingerprint) noexcept {
@@ -151,7 +158,8 @@ std::shared_ptr<const Failure> ControlPlane::Member::wait_for_failure(const Dead
 void ControlPlane::Member::wait_until_ready(const Deadline& deadline) {
   std::unique_lock lock(mutex_);
   const auto is_decided = [this] { return is_ready_ || failure_ != nullptr; };
-  if (!changed_.wait_until(lock, deadline.when(), is_decided)) {
+  // At the deadline rank 0 says who is missing; it may have begun to wait a little later.
+  if (!changed_.wait_until(lock, deadline.when(), is_decided) && !changed_.wait_for(lock, kVerdictLimit, is_decided)) {
     throw TimeoutError(concat("rank ", context_.rank, ": not all ranks connected to the control plane within ",
                               format_seconds(deadline.waited())));
   }

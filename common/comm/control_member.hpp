@@ -22,6 +22,7 @@ class ControlPlane::Member {
   [[nodiscard]] int next_split() const noexcept;
   [[nodiscard]] int take_part_in_split(int split, int first_member) noexcept;
   void register_group(int group, std::vector<int> members);
+  void forget_group(int group) noexcept;
   void on_issued(int group, const Fingerprint& fingerprint) noexcept;
   void on_started(int group, const Fingerprint& fingerprint) noexcept;
   void on_ended(int group) noexcept;

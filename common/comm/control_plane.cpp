@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "comm/control_hub.hpp"
 #include "comm/control_member.hpp"
+#include "comm/get_or_fail.hpp"
 #include "store/store.hpp"
 
 namespace lockstep::comm {
@@ -25,12 +26,19 @@ std::exception_ptr to_exception(const Failure& failure, const std::string& conte
 ControlPlane::ControlPlane(const JobContext& context, const Deadline& deadline) {
   const std::string key = concat("generation/", context.generation, "/control/address");
   if (context.rank == 0) {
-    hub_ = std::make_unique<Hub>(context);
+    hub_ = std::make_unique<Hub>(context, deadline);
     context.store->set(key, hub_->address().text());
   }
-  const auto address = net::SocketAddress::parse(context.store->get(key, deadline));
+  const std::string task = concat("rank ", context.rank, ": waiting for the control plane of rank 0");
+  const auto address = net::SocketAddress::parse(get_or_fail(context, key, task, deadline));
   member_ = std::make_unique<Member>(context, address, deadline);
-  member_->wait_until_ready(deadline);
+  try {
+    member_->wait_until_ready(deadline);
+  } catch (const Error&) {  // ranks that come later shall be told why, too
+    member_->leave();
+    if (hub_) hub_->leave(Deadline::after(kStayLimit));
+    throw;
+  }
 }
 
 ControlPlane::~ControlPlane() {
@@ -47,6 +55,7 @@ int ControlPlane::take_part_in_split(int split, int first_member) noexcept {
 void ControlPlane::register_group(int group, std::vector<int> members) {
   member_->register_group(group, std::move(members));
 }
+void ControlPlane::forget_group(int group) noexcept { member_->forget_group(group); }
 void ControlPlane::on_issued(int group, const Fingerprint& fingerprint) noexcept {
   member_->on_issued(group, fingerprint);
 }

@@ -48,7 +48,8 @@ class ControlPlane {
  public:
   /// Connects to the hub (at rank 0: starts it and publishes its address in the store) and waits until all ranks have.
   /// @param context  Rank, world size, token, generation, limits and store.
-  /// @throws TimeoutError  Not all ranks are connected by `deadline`.
+  /// @throws TimeoutError     Not all ranks are connected by `deadline`; names those that are missing.
+  /// @throws PeerFailedError  A rank has connected, and died or given up before all had; names it.
   ControlPlane(const JobContext& context, const Deadline& deadline);
   ~ControlPlane();
   ControlPlane(const ControlPlane&) = delete;
@@ -72,6 +73,9 @@ class ControlPlane {
   /// first collective. Only ranks that name the same members for the same number are compared with each other.
   /// @param members  Ranks of the job in the order of the group's ranks, each once.
   void register_group(int group, std::vector<int> members);
+  /// This rank has destroyed the group, and tells nothing of it any more. Who waits for it there in something that it
+  /// has never entered is told so. Once all members have destroyed the group, nobody remembers it.
+  void forget_group(int group) noexcept;
 
   /// This rank's caller has issued a collective.
   void on_issued(int group, const Fingerprint& fingerprint) noexcept;

@@ -126,7 +126,7 @@ ControlMessage decode_control(std::span<const std::byte> bytes) {
   net::ByteReader reader(bytes);
   ControlMessage message;
   const auto type = reader.get<std::uint8_t>();
-  if (type < 1 || type > static_cast<int>(ControlType::kPosted)) {
+  if (type < 1 || type > static_cast<int>(ControlType::kForget)) {
     throw FormatError(concat("unknown control message ", static_cast<int>(type)));
   }
   message.type = static_cast<ControlType>(type);

@@ -53,13 +53,14 @@ enum class ControlType : std::uint8_t {
   kFailure = 7,    // hub: the job has failed
   kGroup = 8,      // member: the members of a group
   kPosted = 9,     // member: calls that it has issued; hub: calls that all ranks of the group have issued alike
+  kForget = 10,    // member: it has destroyed a group; status: the last of that group, or nothing
 };
 
 struct ControlMessage {
   ControlType type = ControlType::kHeartbeat;
-  RankStatus status;                    // kStatus, kGoodbye
+  RankStatus status;                    // kStatus, kGoodbye, kForget
   Failure failure;                      // kAbort, kFailure
-  int group = 0;                        // kGroup, kPosted
+  int group = 0;                        // kGroup, kPosted, kForget
   std::vector<int> members = {};        // kGroup
   std::vector<Fingerprint> calls = {};  // kPosted, in order of issue
 };

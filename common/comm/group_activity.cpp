@@ -70,22 +70,32 @@ bool GroupActivity::take_due_report(const JobLimits& limits) {
   return is_due;
 }
 
-RankStatus GroupActivity::status() const {
-  const auto now = Clock::now();
-  const auto since = [now](Clock::time_point begin) {
+GroupStatus GroupActivity::status_of(const Group& group) {
+  const auto since = [now = Clock::now()](Clock::time_point begin) {
     return std::chrono::duration_cast<std::chrono::milliseconds>(now - begin);
   };
-  RankStatus status;
-  for (const auto& [id, group] : groups_) {
-    GroupStatus& entry = status[id];
-    entry.issued = group.issued;
-    entry.running = group.running;
-    entry.ended.assign(group.ended.begin(), group.ended.begin() + std::min(group.ended_count, kKeptCollectives));
-    if (group.running) entry.running_for = since(group.running_since);
-    for (const PairOperation& pair : group.pairs) entry.pairs.push_back({pair.operation, since(pair.running_since)});
-    entry.begun = group.begun;
-  }
+  GroupStatus status;
+  status.issued = group.issued;
+  status.running = group.running;
+  status.ended.assign(group.ended.begin(), group.ended.begin() + std::min(group.ended_count, kKeptCollectives));
+  if (group.running) status.running_for = since(group.running_since);
+  for (const PairOperation& pair : group.pairs) status.pairs.push_back({pair.operation, since(pair.running_since)});
+  status.begun = group.begun;
   return status;
+}
+
+RankStatus GroupActivity::status() const {
+  RankStatus status;
+  for (const auto& [id, group] : groups_) status[id] = status_of(group);
+  return status;
+}
+
+RankStatus GroupActivity::forget_group(int group) {
+  RankStatus last;
+  if (const auto found = groups_.find(group); found != groups_.end()) last[group] = status_of(found->second);
+  groups_.erase(group);
+  members_.erase(group);
+  return last;
 }
 
 std::string GroupActivity::to_text() const {

@@ -19,6 +19,9 @@ class GroupActivity {
   // A group of all ranks need not be registered. `members` are ranks of the job in the order of the group's ranks.
   void register_group(int group, std::vector<int> members) { members_[group] = std::move(members); }
 
+  // Says where this rank was in the group, and forgets it; nothing where it has never entered anything.
+  RankStatus forget_group(int group);
+
   void on_issued(int group, const Fingerprint& call) { groups_[group].issued = call; }
   void on_started(int group, const Fingerprint& call);
   void on_ended(int group);
@@ -59,6 +62,7 @@ class GroupActivity {
     std::map<PairEnd, std::uint64_t> agreed;  // calls on which all ranks agree; collectives under one key
   };
 
+  [[nodiscard]] static GroupStatus status_of(const Group& group);
   [[nodiscard]] int rank_in(int group, int rank) const;
   [[nodiscard]] int rank_of_job(int group, int peer) const;
 

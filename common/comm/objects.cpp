@@ -39,6 +39,7 @@ nlohmann::json parse(std::string_view text, int rank) {
 
 nlohmann::json broadcast_object(ProcessGroup& group, const nlohmann::json& object, int root,
                                 const CollectiveOptions& options) {
+  group.require_no_open_group("broadcast_object");
   std::string text;
   if (group.rank() == root) text = to_text(object, "broadcast_object");
   auto bytes = static_cast<std::int64_t>(text.size());
@@ -50,6 +51,7 @@ nlohmann::json broadcast_object(ProcessGroup& group, const nlohmann::json& objec
 
 std::vector<nlohmann::json> all_gather_object(ProcessGroup& group, const nlohmann::json& object,
                                               const CollectiveOptions& options) {
+  group.require_no_open_group("all_gather_object");
   std::string text = to_text(object, "all_gather_object");
   auto own_bytes = static_cast<std::int64_t>(text.size());
   std::vector<std::int64_t> bytes(static_cast<std::size_t>(group.world_size()));

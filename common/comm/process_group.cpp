@@ -48,6 +48,10 @@ Failure to_failure(const std::exception_ptr& error, int rank) {
     return {FailureKind::kMismatch, -1, mismatch.what()};
   } catch (const TimeoutError& timeout) {
     return {FailureKind::kTimeout, -1, timeout.what()};
+  } catch (const LinkError& link) {  // as FormatError, what a peer has sent: neither end is known to be the culprit
+    return {FailureKind::kAborted, -1, link.what()};
+  } catch (const FormatError& damaged) {
+    return {FailureKind::kAborted, -1, damaged.what()};
   } catch (...) {
     return {FailureKind::kAborted, rank, what_of(error)};
   }
@@ -83,7 +87,10 @@ ProcessGroup::ProcessGroup(JobContext context)
     group_id_ = context_.control->next_group_id();
 }
 
-ProcessGroup::~ProcessGroup() { detach(); }
+ProcessGroup::~ProcessGroup() {
+  detach();
+  if (context_.control) context_.control->forget_group(group_id_);
+}
 
 void ProcessGroup::detach() noexcept {
   if (state_->subscription) context_.control->unsubscribe(*state_->subscription);
@@ -94,6 +101,10 @@ std::exception_ptr ProcessGroup::failure() const noexcept {
   if (!state_->has_failed) return nullptr;  // the usual case, without the lock
   const std::scoped_lock lock(state_->mutex);
   return state_->failure;
+}
+
+void ProcessGroup::throw_if_failed() const {
+  if (const auto error = failure()) std::rethrow_exception(error);
 }
 
 void ProcessGroup::fail(std::exception_ptr error) noexcept {
@@ -118,6 +129,126 @@ void ProcessGroup::subscribe_to_failures() {
   const std::string prefix = concat("rank ", context_.global_rank(rank()));
   state_->subscription =
       context_.control->subscribe([this, prefix](const Failure& failure) { fail(to_exception(failure, prefix)); });
+}
+
+Fingerprint ProcessGroup::Call::fingerprint() const noexcept {
+  const bool has_values = collective != Collective::kBarrier;
+  return {.sequence = sequence,
+          .collective = collective,
+          .op = op,
+          .dtype = has_values ? values.dtype : DType::kUInt8,
+          .root = root,
+          .count = count};
+}
+
+net::FrameHeader ProcessGroup::frame_header(const Call& call) const noexcept {
+  Fingerprint fingerprint = call.fingerprint();
+  if (call.collective == Collective::kRecv) {  // the message is the peer's send() to this rank
+    fingerprint.collective = Collective::kSend;
+    fingerprint.root = rank();
+  }
+  return {.type = net::FrameType::kCollective,
+          .generation = static_cast<std::uint32_t>(context_.generation),
+          .source_rank = rank(),
+          .sequence = call.sequence,
+          .tag = to_tag(fingerprint)};
+}
+
+void ProcessGroup::check(const Call& call) const {
+  const std::string_view name = name_of(call.collective);
+  for (const Buffer* buffer : {&call.values, &call.input}) {
+    require(supports(buffer->device), backend(), " does not move memory of ", buffer->device.name());
+    require(buffer->count >= 0, name, ": count is ", buffer->count);
+    require(buffer->count == 0 || buffer->data != nullptr, name, ": data is null");
+  }
+  require(call.root >= 0 && call.root < world_size(), name, ": ",
+          is_point_to_point(call.collective) ? "peer " : "root ", call.root, " is not a rank of a group of ",
+          world_size());
+}
+
+std::uint64_t ProcessGroup::next_number(const Call& call) {
+  const auto peer = static_cast<std::size_t>(call.root);
+  if (call.collective == Collective::kSend) return next_send_[peer]++;
+  if (call.collective == Collective::kRecv) return next_recv_[peer]++;
+  return next_sequence_++;
+}
+
+// The calls between group_start() and group_end(); shared with their Works.
+struct ProcessGroup::CallGroup {
+  std::source_location where;  // of group_start()
+  std::vector<Call> calls;
+  std::string refused;  // what has been waited for too early
+  bool is_issued = false;
+  Work work;  // once issued
+
+  [[nodiscard]] std::string describe() const {
+    const std::string_view path = where.file_name();
+    return concat("the group of calls that begins at ", path.substr(path.rfind('/') + 1), ":", where.line());
+  }
+};
+
+// One call of a group: waits for all of them.
+class ProcessGroup::GroupedWork final : public WorkState {
+ public:
+  GroupedWork(std::shared_ptr<CallGroup> group, const Fingerprint& call) : group_(std::move(group)), call_(call) {}
+
+  void wait(Stream& stream) override { issued().wait(stream); }
+  void synchronize() override { issued().synchronize(); }
+  [[nodiscard]] bool is_completed() const override { return group_->is_issued && group_->work.is_completed(); }
+
+ private:
+  Work& issued() {
+    if (group_->is_issued) return group_->work;
+    group_->calls.clear();
+    group_->refused = short_name(call_);
+    throw ContractError(concat(group_->refused, " cannot be waited for: ", group_->describe(),
+                               " is open, and none of its calls begins before group_end()"));
+  }
+
+  std::shared_ptr<CallGroup> group_;
+  Fingerprint call_;
+};
+
+Work ProcessGroup::issue(Call call, const CollectiveOptions& options, const std::source_location& where) {
+  subscribe_to_failures();
+  throw_if_failed();
+  check(call);
+  call.sequence = next_number(call);
+  call.stream = options.stream;
+  call.deadline = options.deadline.value_or(Deadline::after(context_.limits.progress));
+  const Fingerprint fingerprint = call.fingerprint();
+  if (context_.control && !is_point_to_point(call.collective)) context_.control->on_issued(group_id_, fingerprint);
+  if (context_.control && !compares_messages()) context_.control->post(group_id_, fingerprint);
+  if (context_.flight_recorder) call.record = context_.flight_recorder->add(group_id_, fingerprint, where);
+  if (!is_point_to_point(call.collective)) last_collective_ = fingerprint;
+  if (!open_group_) return do_issue({&call, 1}, options.run_on);
+  open_group_->calls.push_back(std::move(call));
+  return Work(std::make_shared<GroupedWork>(open_group_, fingerprint));
+}
+
+void ProcessGroup::require_no_open_group(std::string_view call) const {
+  if (!open_group_) return;
+  throw ContractError(concat(call, " would wait for data that cannot come: ", open_group_->describe(),
+                             " is open, and none of its calls begins before group_end()"));
+}
+
+void ProcessGroup::group_start(std::source_location where) {
+  if (open_group_) throw ContractError(concat("group_start: ", open_group_->describe(), " is open already"));
+  open_group_ = std::make_shared<CallGroup>();
+  open_group_->where = where;
+}
+
+Work ProcessGroup::group_end() {
+  require(open_group_ != nullptr, "group_end: no group of calls has been started");
+  const std::shared_ptr<CallGroup> group = std::exchange(open_group_, nullptr);
+  if (!group->refused.empty()) {
+    throw ContractError(concat("group_end: ", group->describe(), " has been dropped, because ", group->refused,
+                               " was waited for before its end"));
+  }
+  std::vector<Call> calls = std::exchange(group->calls, {});
+  if (!calls.empty()) group->work = do_issue(calls, RunOn::kWorker);
+  group->is_issued = true;
+  return group->work;
 }
 
 void ProcessGroup::begin(const Call& call) noexcept {
@@ -151,13 +282,14 @@ void ProcessGroup::wait_until_agreed(const Call& call) const {
 }
 
 void ProcessGroup::require_agreement() {
+  require_no_open_group("require_agreement");
   if (last_collective_) require_agreement_on(*last_collective_, Deadline::after(context_.limits.progress));
 }
 
 void ProcessGroup::require_agreement_on(const Call& call) { require_agreement_on(call.fingerprint(), call.deadline); }
 
 void ProcessGroup::require_agreement_on(const Fingerprint& call, const Deadline& deadline) {
-  if (const auto error = failure()) std::rethrow_exception(error);
+  throw_if_failed();
   if (!context_.control || compares_messages()) return;
   try {
     context_.control->wait_until_agreed(group_id_, call, deadline);

@@ -144,10 +144,18 @@ class ProcessGroup {
                          std::source_location where = std::source_location::current());
 
   /// Calls between start and end are issued together, as one Work: sends and recvs among them move at the same time, so
-  /// that ranks may exchange in any order. The calls themselves return a completed Work.
-  void group_start();
-  /// @throws ContractError  Without group_start().
+  /// that ranks may exchange in any order. None of them begins before group_end(). So whatever blocks is refused until
+  /// then: split(), allocate() and the like before they do anything, and waiting for a Work of the group, which drops
+  /// the group: its memory may be gone when the exception arrives.
+  /// @throws ContractError  A group of calls is open already.
+  void group_start(std::source_location where = std::source_location::current());
+  /// @return  The Work of the whole group; after it those of its calls may be waited for as well.
+  /// @throws ContractError  Without group_start(), or where a call of the group has been waited for.
   Work group_end();
+
+  /// For functions that wait for a call before they make the next.
+  /// @throws ContractError  A group of calls is open: names `call` and where the group begins.
+  void require_no_open_group(std::string_view call) const;
 
   /// A new group of those ranks that pass the same `color`, ordered by (key, rank); all ranks call it.
   /// @param color  At least 0; or kNoColor: this rank joins none.
@@ -213,6 +221,8 @@ class ProcessGroup {
 
   /// The error that the group has failed with, or null.
   [[nodiscard]] std::exception_ptr failure() const noexcept;
+  /// Throws failure(), if there is one.
+  void throw_if_failed() const;
 
   /// After this no do_abort() runs or will be called. A backend's destructor calls it first.
   void detach() noexcept;
@@ -253,14 +263,15 @@ class ProcessGroup {
   void require_agreement_on(const Fingerprint& call, const Deadline& deadline);
   [[nodiscard]] std::exception_ptr explain(const Fingerprint& call, const std::exception_ptr& error) const;
 
+  struct CallGroup;
+  class GroupedWork;
   struct State;  // what other threads touch
   JobContext context_;
   int group_id_ = 0;
   std::uint64_t next_sequence_ = 0;
-  std::vector<std::uint64_t> next_send_;  // by peer
-  std::vector<std::uint64_t> next_recv_;  // by peer
-  bool is_grouping_ = false;
-  std::vector<Call> grouped_;
+  std::vector<std::uint64_t> next_send_;        // by peer
+  std::vector<std::uint64_t> next_recv_;        // by peer
+  std::shared_ptr<CallGroup> open_group_;       // between group_start() and group_end()
   std::optional<Fingerprint> last_collective_;  // issued by this rank
   std::shared_ptr<trace::Recorder> recorder_;
   std::unique_ptr<State> state_;

@@ -24,78 +24,6 @@ bool overlap(const Buffer& a, const Buffer& b) {
 
 }  // namespace
 
-Fingerprint ProcessGroup::Call::fingerprint() const noexcept {
-  const bool has_values = collective != Collective::kBarrier;
-  return {.sequence = sequence,
-          .collective = collective,
-          .op = op,
-          .dtype = has_values ? values.dtype : DType::kUInt8,
-          .root = root,
-          .count = count};
-}
-
-net::FrameHeader ProcessGroup::frame_header(const Call& call) const noexcept {
-  Fingerprint fingerprint = call.fingerprint();
-  if (call.collective == Collective::kRecv) {  // the message is the peer's send() to this rank
-    fingerprint.collective = Collective::kSend;
-    fingerprint.root = rank();
-  }
-  return {.type = net::FrameType::kCollective,
-          .generation = static_cast<std::uint32_t>(context_.generation),
-          .source_rank = rank(),
-          .sequence = call.sequence,
-          .tag = to_tag(fingerprint)};
-}
-
-void ProcessGroup::check(const Call& call) const {
-  const std::string_view name = name_of(call.collective);
-  for (const Buffer* buffer : {&call.values, &call.input}) {
-    require(supports(buffer->device), backend(), " does not move memory of ", buffer->device.name());
-    require(buffer->count >= 0, name, ": count is ", buffer->count);
-    require(buffer->count == 0 || buffer->data != nullptr, name, ": data is null");
-  }
-  require(call.root >= 0 && call.root < world_size(), name, ": ",
-          is_point_to_point(call.collective) ? "peer " : "root ", call.root, " is not a rank of a group of ",
-          world_size());
-}
-
-std::uint64_t ProcessGroup::next_number(const Call& call) {
-  const auto peer = static_cast<std::size_t>(call.root);
-  if (call.collective == Collective::kSend) return next_send_[peer]++;
-  if (call.collective == Collective::kRecv) return next_recv_[peer]++;
-  return next_sequence_++;
-}
-
-Work ProcessGroup::issue(Call call, const CollectiveOptions& options, const std::source_location& where) {
-  subscribe_to_failures();
-  if (const auto error = failure()) std::rethrow_exception(error);
-  check(call);
-  call.sequence = next_number(call);
-  call.stream = options.stream;
-  call.deadline = options.deadline.value_or(Deadline::after(context_.limits.progress));
-  const Fingerprint fingerprint = call.fingerprint();
-  if (context_.control && !is_point_to_point(call.collective)) context_.control->on_issued(group_id_, fingerprint);
-  if (context_.control && !compares_messages()) context_.control->post(group_id_, fingerprint);
-  if (context_.flight_recorder) call.record = context_.flight_recorder->add(group_id_, fingerprint, where);
-  if (!is_point_to_point(call.collective)) last_collective_ = fingerprint;
-  if (!is_grouping_) return do_issue({&call, 1}, options.run_on);
-  grouped_.push_back(std::move(call));
-  return Work();
-}
-
-void ProcessGroup::group_start() {
-  require(!is_grouping_, "group_start: a group of calls has already been started");
-  is_grouping_ = true;
-}
-
-Work ProcessGroup::group_end() {
-  require(is_grouping_, "group_end: no group of calls has been started");
-  is_grouping_ = false;
-  const std::vector<Call> calls = std::exchange(grouped_, {});
-  std::vector<Call> issued = calls;
-  return issued.empty() ? Work() : do_issue(issued, RunOn::kWorker);
-}
-
 Work ProcessGroup::all_reduce(Buffer values, ReduceOp op, const CollectiveOptions& options,
                               std::source_location where) {
   const std::int64_t count = values.count;
@@ -237,6 +165,7 @@ Work ProcessGroup::barrier(const CollectiveOptions& options, std::source_locatio
 }
 
 void ProcessGroup::monitored_barrier(std::chrono::milliseconds timeout, std::source_location where) {
+  require_no_open_group("monitored_barrier");
   barrier({.deadline = Deadline::after(timeout), .run_on = RunOn::kCaller}, where).synchronize();
 }
 
@@ -245,6 +174,7 @@ std::shared_ptr<Storage> ProcessGroup::allocate(std::size_t bytes, Device device
 }
 
 std::unique_ptr<ProcessGroup> ProcessGroup::split(int color, int key) {
+  require_no_open_group("split");
   require(color >= 0 || color == kNoColor, "split: color ", color, " is negative");
   struct Choice {
     std::int64_t color, key, rank, next_split;

@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "comm/control_plane.hpp"
 #include "comm/shared_file.hpp"
+#include "comm/transport.hpp"
 
 namespace lockstep::comm {
 namespace {
@@ -151,7 +152,7 @@ void SharedMemory::throw_left(int peer) const {
   // If it left because something failed, the control plane says so in a moment.
   if (const auto job = job_.lock()) (void)job->wait_for_failure(Deadline::after(kVerdictLimit));
   check_running();
-  throw IoError(concat("shared memory: ", name_of(peer), " has left the group"));
+  throw LinkError(concat("shared memory: ", name_of(peer), " has left the group of ", name_of(rank())));
 }
 
 void SharedMemory::check_not_interrupted() const {

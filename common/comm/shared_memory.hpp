@@ -85,7 +85,7 @@ class SharedMemory {
 
   /// Waits for something that `peer` does. @return  False where `deadline` passed first.
   /// @param ready  As Waiter::wait()'s.
-  /// @throws IoError  The peer has left without doing it. @throws  What the waiter's check throws.
+  /// @throws LinkError  The peer has left without doing it. @throws  What the waiter's check throws.
   template <typename Ready>
   [[nodiscard]] bool wait_for(int peer, Waiter& waiter, const Ready& ready, const Deadline& deadline) const {
     if (ready()) return true;
@@ -93,7 +93,7 @@ class SharedMemory {
     if (!ready()) throw_left(peer);  // whatever it did, it did before it left
     return true;
   }
-  /// @throws PeerFailedError, MismatchError  The job has failed. @throws IoError  Else; names the peer.
+  /// @throws PeerFailedError, MismatchError  The job has failed. @throws LinkError  Else; names the peer.
   [[noreturn]] void throw_left(int peer) const;
 
   /// Waits of this rank at `own`, which fail when the job does or interrupt() is called. The waiter must not outlive

@@ -4,21 +4,17 @@
 #include <set>
 
 #include "base/error.hpp"
-#include "comm/control_plane.hpp"
+#include "comm/get_or_fail.hpp"
 #include "comm/shared_file.hpp"
 #include "comm/shared_memory.hpp"
 #include "net/bytes.hpp"
+#include "net/frame.hpp"
 #include "net/guarded_listener.hpp"
 #include "net/local_socket.hpp"
 #include "store/store.hpp"
 
 namespace lockstep::comm {
 namespace {
-
-using namespace std::chrono_literals;
-
-// A wait is cut into slices, so that the death of a rank is noticed meanwhile.
-constexpr auto kSlice = 200ms;
 
 // What a rank writes in the store after its step: this, or why it cannot share memory.
 const std::string kYes = "yes";
@@ -54,7 +50,7 @@ class SharedMemoryExchange {
     }
     say("result/", problem.empty() ? kYes : problem);
     if (context_.rank == 0) context_.store->set(prefix_ + "verdict", problem.empty() ? first_problem() : problem);
-    const std::string verdict = hear("verdict", "rank 0's verdict");
+    const std::string verdict = hear("verdict", concat("the verdict of ", name_of(0)));
     if (verdict != kYes) return {nullptr, verdict};
     return {std::move(memory_), ""};
   }
@@ -70,21 +66,14 @@ class SharedMemoryExchange {
   }
 
   std::string hear(const std::string& key, const std::string& what) {
-    for (;;) {
-      try {
-        return context_.store->get(prefix_ + key, Deadline::after(kSlice).earliest(deadline_));
-      } catch (const TimeoutError&) {
-        check_waiting(what);
-      }
-    }
+    return get_or_fail(context_, prefix_ + key, waiting_for(what), deadline_);
   }
 
-  void check_waiting(const std::string& what) const {
-    const std::string task = concat("rank ", context_.rank, ": shared memory: waiting for ", what);
-    const auto failure = context_.control ? context_.control->failure() : nullptr;
-    if (failure) std::rethrow_exception(to_exception(*failure, task));
-    if (deadline_.has_expired()) throw TimeoutError(concat(task, ": not within ", format_seconds(deadline_.waited())));
+  [[nodiscard]] std::string waiting_for(const std::string& what) const {
+    return concat(name_of(context_.rank), ": shared memory: waiting for ", what);
   }
+
+  [[nodiscard]] std::string name_of(int rank) const { return concat("rank ", context_.global_rank(rank)); }
 
   // Rank 0: makes the file and hands it to all, or throws Unavailable once it is known that somebody cannot have it.
   void serve() {
@@ -99,18 +88,18 @@ class SharedMemoryExchange {
       context_.store->set(prefix_ + "offer", unavailable.what());  // who has the address already does not read it again
       throw;
     } catch (const IoError& error) {
-      context_.store->set(prefix_ + "offer", concat("rank 0: ", error.what()));
-      throw Unavailable(concat("rank 0: ", error.what()));
+      context_.store->set(prefix_ + "offer", concat(name_of(0), ": ", error.what()));
+      throw Unavailable(concat(name_of(0), ": ", error.what()));
     }
   }
 
   void check_hosts() {
     std::string first;
     for (int rank = 0; rank < context_.world_size; ++rank) {
-      const std::string id = hear(concat("host/", rank), concat("rank ", rank));
-      if (id.empty()) throw Unavailable(concat("rank ", rank, " cannot tell which host it runs on"));
+      const std::string id = hear(concat("host/", rank), name_of(rank));
+      if (id.empty()) throw Unavailable(concat(name_of(rank), " cannot tell which host it runs on"));
       if (rank == 0) first = id;
-      if (id != first) throw Unavailable(concat("rank ", rank, " runs on another host than rank 0"));
+      if (id != first) throw Unavailable(concat(name_of(rank), " runs on another host than ", name_of(0)));
     }
   }
 
@@ -126,7 +115,7 @@ class SharedMemoryExchange {
     for (int rank = 1; rank < context_.world_size; ++rank) awaited.insert(rank);
     while (!awaited.empty()) {
       try {
-        net::AcceptedPeer peer = listener.accept(Deadline::after(kSlice).earliest(deadline_));
+        net::AcceptedPeer peer = listener.accept(Deadline::after(kJobWaitSlice).earliest(deadline_));
         if (peer.identity.tag != identity_.tag || !awaited.contains(peer.identity.rank)) continue;
         net::send_descriptor(peer.socket, file, deadline_);
         awaited.erase(peer.identity.rank);
@@ -134,22 +123,26 @@ class SharedMemoryExchange {
         for (const int rank : awaited) {
           if (const auto result = context_.store->try_get(concat(prefix_, "result/", rank))) throw Unavailable(*result);
         }
-        check_waiting(concat("rank ", *awaited.begin(), " to fetch the file"));
+        const std::string task = waiting_for(concat(name_of(*awaited.begin()), " to fetch the file"));
+        throw_if_job_failed(context_, task);
+        if (deadline_.has_expired()) {
+          throw TimeoutError(concat(task, ": not within ", format_seconds(deadline_.waited())));
+        }
       }
     }
   }
 
   // The other ranks.
   void fetch() {
-    const std::string address = hear("offer", "rank 0's offer");
+    const std::string address = hear("offer", concat("the offer of ", name_of(0)));
     if (!address.starts_with('@')) throw Unavailable(address);
     try {
       net::StreamSocket socket = net::connect_local(address, deadline_);
-      socket.set_peer("rank 0");
+      socket.set_peer(name_of(0));
       net::authenticate(socket, context_.token, identity_, deadline_);
       open(net::receive_descriptor(socket, deadline_));
     } catch (const IoError& error) {
-      throw Unavailable(concat("rank ", context_.rank, ": ", error.what()));
+      throw Unavailable(concat(name_of(context_.rank), ": ", error.what()));
     }
   }
 
@@ -161,7 +154,7 @@ class SharedMemoryExchange {
   // Rank 0: kYes, or the first rank's reason why not.
   std::string first_problem() {
     for (int rank = 0; rank < context_.world_size; ++rank) {
-      const std::string result = hear(concat("result/", rank), concat("rank ", rank));
+      const std::string result = hear(concat("result/", rank), name_of(rank));
       if (result != kYes) return result;
     }
     return kYes;

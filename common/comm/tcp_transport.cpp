@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "base/error.hpp"
-#include "comm/control_plane.hpp"
+#include "comm/get_or_fail.hpp"
 #include "net/bytes.hpp"
 #include "store/store.hpp"
 
@@ -18,8 +18,6 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-// A wait for a connection is cut into slices, so that the death of a rank is noticed meanwhile.
-constexpr auto kWaitSlice = 200ms;
 // A handshake that has begun gets longer: the peer might believe it done, and send.
 constexpr auto kHandshakeSlice = 5s;
 // How long a rank looks again and again before it sleeps: about what going to sleep and waking up cost.
@@ -55,28 +53,28 @@ std::string TcpTransport::name_of(int peer) const { return concat("rank ", conte
 TcpTransport::Peer& TcpTransport::connected(int peer, const Deadline& deadline) {
   Peer& entry = peers_.at(static_cast<std::size_t>(peer));
   if (entry.socket.is_open()) return entry;
-  const auto limit = Deadline::after(context_.limits.join).earliest(deadline);
-  context_.rank < peer ? connect_to(peer, limit) : accept_until_connected(peer, limit);
+  context_.rank < peer ? connect_to(peer, deadline) : accept_until_connected(peer, deadline);
   return entry;
 }
 
 void TcpTransport::throw_if_failed(const std::string& task) const {
-  const auto failure = context_.control ? context_.control->failure() : nullptr;
-  if (failure) std::rethrow_exception(to_exception(*failure, task));
+  throw_if_job_failed(context_, task);
   if (is_interrupted_) throw IoError(concat(task, ": interrupted"));
+}
+
+void TcpTransport::throw_broken(int peer, const std::string& what) const {
+  throw LinkError(concat("the connection between ", name_of(context_.rank), " and ", name_of(peer), " broke: ", what));
 }
 
 void TcpTransport::connect_to(int peer, const Deadline& deadline) {
   const std::string task = concat("rank ", context_.global_rank(context_.rank), ": connecting to ", name_of(peer));
-  std::string address;
+  const auto address = net::SocketAddress::parse(get_or_fail(context_, concat(address_prefix_, peer), task, deadline));
   for (;;) {
     throw_if_failed(task);
-    const auto slice = Deadline::after(kWaitSlice).earliest(deadline);
+    const auto slice = Deadline::after(kJobWaitSlice).earliest(deadline);
     try {
-      if (address.empty()) address = context_.store->get(concat(address_prefix_, peer), slice);
-      adopt(peer,
-            net::connect_authenticated(net::SocketAddress::parse(address), context_.token, identity_, name_of(peer),
-                                       Deadline::after(kHandshakeSlice).earliest(deadline), slice));
+      adopt(peer, net::connect_authenticated(address, context_.token, identity_, name_of(peer),
+                                             Deadline::after(kHandshakeSlice).earliest(deadline), slice));
       return;
     } catch (const TimeoutError& error) {
       if (!deadline.has_expired()) continue;
@@ -96,7 +94,7 @@ void TcpTransport::accept_until_connected(int peer, const Deadline& deadline) {
     }
     std::vector<pollfd> entries;
     listener_->append_poll_entries(entries);
-    const auto slice = Deadline::after(kWaitSlice).earliest(deadline).earliest(listener_->next_deadline());
+    const auto slice = Deadline::after(kJobWaitSlice).earliest(deadline).earliest(listener_->next_deadline());
     if (::poll(entries.data(), entries.size(), slice.poll_timeout_ms()) < 0 && errno != EINTR) {
       throw IoError("poll", errno);
     }
@@ -137,30 +135,33 @@ void TcpTransport::send(int peer, const net::FrameHeader& header, std::span<cons
   entry.queue.push_back({net::seal(header, bytes), bytes});
   payload_bytes_sent_.fetch_add(bytes.size(), std::memory_order_relaxed);
   messages_sent_.fetch_add(1, std::memory_order_relaxed);
-  send_queued(entry);
+  send_queued(peer);
 }
 
-bool TcpTransport::send_queued(Peer& peer) {
+bool TcpTransport::send_queued(int peer) try {
+  Peer& entry = peers_[static_cast<std::size_t>(peer)];
   bool has_moved = false;
-  while (peer.has_queued()) {
-    Outgoing& message = peer.queue[peer.first_unsent];
+  while (entry.has_queued()) {
+    Outgoing& message = entry.queue[entry.first_unsent];
     const std::size_t of_header = std::min(message.sent, message.header.size());
-    const std::size_t moved = peer.socket.send_some(std::span(message.header).subspan(of_header),
-                                                    message.payload.subspan(message.sent - of_header));
+    const std::size_t moved = entry.socket.send_some(std::span(message.header).subspan(of_header),
+                                                     message.payload.subspan(message.sent - of_header));
     if (moved == 0) return has_moved;
     has_moved = true;
     message.sent += moved;
     if (message.sent < message.header.size() + message.payload.size()) continue;
-    ++peer.first_unsent;
+    ++entry.first_unsent;
     --queued_;
   }
   return has_moved;
+} catch (const IoError& error) {
+  throw_broken(peer, error.what());
 }
 
 bool TcpTransport::send_all_queued() {
   bool has_moved = false;
   if (queued_ == 0) return has_moved;
-  for (Peer& peer : peers_) has_moved |= send_queued(peer);
+  for (int peer = 0; peer < static_cast<int>(peers_.size()); ++peer) has_moved |= send_queued(peer);
   return has_moved;
 }
 
@@ -193,22 +194,23 @@ void TcpTransport::receive(int peer, const net::FrameHeader& expected, std::span
   const std::size_t total = encoded.size() + bytes.size();
   std::size_t received = 0;
   const auto amounts = [&] { return concat(" (", received, " of ", total, " bytes received)"); };
-  Idling idling(*this);
-  try {
-    while (received < total) {
-      const std::size_t of_header = std::min(received, encoded.size());
-      const std::size_t moved =
-          socket.receive_some(std::span(encoded).subspan(of_header), bytes.subspan(received - of_header));
-      received += moved;
-      if (of_header < encoded.size() && received >= encoded.size()) check_header(peer, encoded, expected, bytes.size());
-      if (send_all_queued() || moved > 0)
-        idling.has_moved();
-      else if (!idling.pause(peer, deadline))
-        throw TimeoutError(
-            concat("no data from ", socket.peer(), " for ", format_seconds(deadline.waited()), amounts()));
+  const auto receive_some = [&](std::size_t of_header) {
+    try {
+      return socket.receive_some(std::span(encoded).subspan(of_header), bytes.subspan(received - of_header));
+    } catch (const IoError& error) {
+      throw_broken(peer, concat(error.what(), amounts()));
     }
-  } catch (const IoError& error) {
-    throw IoError(concat(error.what(), amounts()));
+  };
+  Idling idling(*this);
+  while (received < total) {
+    const std::size_t of_header = std::min(received, encoded.size());
+    const std::size_t moved = receive_some(of_header);
+    received += moved;
+    if (of_header < encoded.size() && received >= encoded.size()) check_header(peer, encoded, expected, bytes.size());
+    if (send_all_queued() || moved > 0)
+      idling.has_moved();
+    else if (!idling.pause(peer, deadline))
+      throw TimeoutError(concat("no data from ", socket.peer(), " for ", format_seconds(deadline.waited()), amounts()));
   }
   net::check_payload(net::open_header(encoded, {kMaxPayloadBytes, identity_.generation}, socket.peer()), bytes,
                      socket.peer());

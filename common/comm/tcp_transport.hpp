@@ -64,7 +64,7 @@ class TcpTransport final : public Transport {
   void accept_waiting();
   void adopt(int peer, net::StreamSocket socket);
 
-  bool send_queued(Peer& peer);  // whether anything moved
+  bool send_queued(int peer);  // whether anything moved
   bool send_all_queued();
   void check_header(int peer, const net::EncodedHeader& encoded, const net::FrameHeader& expected,
                     std::size_t payload_bytes) const;
@@ -73,6 +73,7 @@ class TcpTransport final : public Transport {
   class Idling;
   bool sleep_until_ready(int receiving_from, const Deadline& deadline);
   void throw_if_failed(const std::string& task) const;
+  [[noreturn]] void throw_broken(int peer, const std::string& what) const;
   [[nodiscard]] std::string name_of(int peer) const;
 
   const JobContext context_;  // without flight recorder; store and control plane are shared

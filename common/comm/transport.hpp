@@ -7,9 +7,17 @@
 #include <string_view>
 
 #include "base/deadline.hpp"
+#include "base/error.hpp"
 #include "net/frame.hpp"
 
 namespace lockstep::comm {
+
+/// A connection between two ranks broke. Which of the two, or what is between them, is to blame neither can tell: the
+/// message names both.
+class LinkError : public IoError {
+ public:
+  using IoError::IoError;
+};
 
 /// What a rank has sent.
 struct Traffic {
@@ -41,7 +49,7 @@ class Transport {
   /// @param peer    A rank of the group, not this one.
   /// @param header  Of the collective.
   /// @param bytes   May be empty; stay as they are until flush() returns or the peer is known to have received them.
-  /// @throws IoError, TimeoutError  The connection broke, or (where there is none yet) cannot be made by `deadline`.
+  /// @throws LinkError, TimeoutError  The connection broke, or (where there is none yet) cannot be made by `deadline`.
   virtual void send(int peer, const net::FrameHeader& header, std::span<const std::byte> bytes,
                     const Deadline& deadline) = 0;
 
@@ -50,13 +58,13 @@ class Transport {
   /// @param expected  What the message's header must say: the same collective, call number and fingerprint.
   /// @param bytes     Filled; its size is the payload's.
   /// @throws MismatchError  The message belongs to another collective; says what each of the two ranks was doing.
-  /// @throws IoError, TimeoutError, FormatError  Broken, too late, damaged.
+  /// @throws LinkError, TimeoutError, FormatError  Broken, too late, damaged.
   virtual void receive(int peer, const net::FrameHeader& expected, std::span<std::byte> bytes,
                        const Deadline& deadline) = 0;
 
   /// Waits until at most `most_queued` messages are queued. Messages that arrive meanwhile are left where they are: if
   /// all ranks of a ring waited like this for messages that their neighbour has not asked for, none would ever end.
-  /// @throws IoError, TimeoutError
+  /// @throws LinkError, TimeoutError
   virtual void flush(const Deadline& deadline, std::size_t most_queued = 0) = 0;
 
   /// Makes a running call, and all later ones, fail soon with IoError.

@@ -69,6 +69,18 @@ TEST_CASE("both ends of a message agree on it, each as it issued it", "[comm]") 
   CHECK(ledger.add(3, kGroup, kMembers, message(Collective::kSend, 1, 2, 5)).disagreement);
 }
 
+TEST_CASE("a forgotten group begins again, others go on", "[comm]") {
+  CallLedger ledger;
+  for (const std::vector<int>& members : {std::vector<int>{3, 7}, kMembers}) {
+    (void)ledger.add(3, kGroup, members, all_reduce(0));
+    (void)ledger.add(3, kGroup, members, message(Collective::kSend, 0, 1));
+  }
+  ledger.forget(kGroup, {3, 7});
+  CHECK_FALSE(ledger.add(3, kGroup, {3, 7}, all_reduce(0)).disagreement);
+  CHECK_FALSE(ledger.add(3, kGroup, {3, 7}, message(Collective::kSend, 0, 1)).disagreement);
+  CHECK_FALSE(ledger.add(3, kGroup, kMembers, all_reduce(1)).disagreement);
+}
+
 TEST_CASE("what cannot have been posted is refused", "[comm]") {
   CallLedger ledger;
   CHECK_THROWS_AS(ledger.add(4, kGroup, kMembers, all_reduce(0)), FormatError);

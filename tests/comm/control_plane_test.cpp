@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "comm/control_wire.hpp"
+#include "comm/get_or_fail.hpp"
 #include "comm/line_process_group.hpp"
 #include "net/handshake.hpp"
 #include "store/tcp_store.hpp"
@@ -152,6 +153,78 @@ TEST_CASE("strangers of every kind, and a thousand of them, leave the hub and th
     if (control->failure()) throw Error(control->failure()->message);
   });
   for (const auto& outcome : outcomes) CHECK(outcome.message().empty());
+}
+
+namespace {
+
+net::StreamSocket connect_as(int rank, const JobContext& context, const net::SocketAddress& hub) {
+  return net::connect_authenticated(hub, context.token, {net::Role::kControl, 0, rank, 0}, "hub", kSoon());
+}
+
+}  // namespace
+
+TEST_CASE("ranks that do not join in time are named to all that have", "[comm][multirank]") {
+  const auto outcomes = test::run_ranks(2, [](JobContext context) {
+    context.world_size = 3;  // the third never comes
+    context.generation = 1;  // a control plane of its own
+    const ControlPlane control(context, Deadline::after(300ms));
+  });
+  for (const auto& outcome : outcomes) {
+    CHECK(outcome.is<TimeoutError>());
+    CHECK_THAT(outcome.message(), ContainsSubstring("; missing: rank 2"));
+  }
+}
+
+TEST_CASE("a rank that joins late is told what has gone wrong before", "[comm]") {
+  const std::string token = net::make_token();
+  store::TcpStoreServer server({}, token);
+  JobContext context;
+  context.world_size = 3;
+  context.token = token;
+  context.limits = test::test_limits();
+  context.store = std::make_shared<store::TcpStore>(server.address(), token, 0, 0, kSoon());
+  std::string error_of_rank_0;
+  std::jthread rank_0([&] {
+    try {
+      const ControlPlane control(context, kSoon());
+    } catch (const PeerFailedError& error) {
+      error_of_rank_0 = error.what();
+    }
+  });
+  store::TcpStore store(server.address(), token, 0, 1, kSoon());
+  const auto hub = net::SocketAddress::parse(store.get("generation/0/control/address", kSoon()));
+  connect_as(1, context, hub).close();
+  std::this_thread::sleep_for(200ms);  // rank 0 has been told
+  net::StreamSocket late = connect_as(2, context, hub);
+  const auto frame = net::receive_frame(late, {comm::kMaxControlBytes, 0}, kSoon());
+  const ControlMessage told = comm::decode_control(frame.payload);
+  late.close();
+  rank_0.join();
+  CHECK(told.type == comm::ControlType::kFailure);
+  CHECK(told.failure.message == "rank 1 died: its control connection closed");
+  CHECK_THAT(error_of_rank_0, ContainsSubstring("rank 1 died"));
+}
+
+TEST_CASE("waiting for a rank's word ends with its failure, or names what was waited for", "[comm][multirank]") {
+  const auto outcomes = test::run_ranks(2, [](const JobContext& context) {
+    if (context.rank == 0) {
+      context.control->abort({comm::FailureKind::kAborted, 0, "rank 0 has other plans"});
+      (void)context.control->wait_for_failure(kSoon());
+    } else {
+      (void)comm::get_or_fail(context, "a word", "rank 1: waiting for a word of rank 0", kSoon());
+    }
+  });
+  CHECK(outcomes[1].is<PeerFailedError>());
+  CHECK(outcomes[1].message() == "rank 1: waiting for a word of rank 0: rank 0 has other plans");
+
+  const auto late = test::run_ranks(2, [](const JobContext& context) {
+    if (context.rank == 0) return context.store->set("a word", "late");
+    if (comm::get_or_fail(context, "a word", "rank 1: waiting for a word of rank 0", kSoon()) != "late")
+      throw Error("?");
+    (void)comm::get_or_fail(context, "another", "rank 1: waiting for another", Deadline::after(50ms));
+  });
+  CHECK(late[1].is<TimeoutError>());
+  CHECK_THAT(late[1].message(), ContainsSubstring("rank 1: waiting for another: not within 0."));
 }
 
 TEST_CASE("ranks join while strangers sit at the hub and at the store", "[comm][multirank]") {

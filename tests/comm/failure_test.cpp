@@ -1,6 +1,9 @@
 // What every rank is told when one of them fails. A rank "dies" here by closing its control connection without a
 // goodbye, as the kernel does for a killed process; tests/integration kills real ones.
+#include <array>
+#include <atomic>
 #include <chrono>
+#include <thread>
 
 #include "base/error.hpp"
 #include "comm/control_plane.hpp"
@@ -100,6 +103,92 @@ TEST_CASE("different collectives are a mismatch on all ranks that says what each
     CHECK_THAT(outcome.message(), ContainsSubstring("rank 1: barrier #1"));
     // In all_reduce #1, or still to enter it: then its last one was the barrier before.
     CHECK_THAT(outcome.message(), ContainsSubstring("rank 2: all_reduce #1") || ContainsSubstring("barrier #0"));
+  }
+}
+
+TEST_CASE("a rank that destroys its group while others wait in it is named", "[comm][multirank]") {
+  const auto outcomes = run_ranks(3, [](JobContext context) {
+    const int rank = context.rank;
+    const auto control = context.control;
+    LineProcessGroup all(std::move(context));
+    auto group = all.split(0);
+    group->barrier().synchronize();
+    if (rank == 1) {
+      group.reset();  // alive, and elsewhere
+      (void)control->wait_for_failure(Deadline::after(20s));
+    } else {
+      all_reduce_int64(dynamic_cast<LineProcessGroup&>(*group));
+    }
+  });
+  for (const int rank : {0, 2}) {
+    CHECK(outcomes[rank].is<PeerFailedError>());
+    CHECK_THAT(outcomes[rank].message(), ContainsSubstring("rank 1"));
+  }
+}
+
+TEST_CASE("a data connection that breaks between two live ranks is blamed on neither, and names both",
+          "[comm][multirank]") {
+  std::array<std::shared_ptr<const comm::Failure>, 3> failures;
+  const auto outcomes = run_ranks(3, [&](JobContext context) {
+    const int rank = context.rank;
+    const auto control = context.control;
+    LineProcessGroup group(std::move(context));
+    group.barrier().synchronize();
+    if (rank == 1) {
+      group.transport().interrupt();  // as a firewall may
+      failures[1] = control->wait_for_failure(Deadline::after(20s));
+      return;
+    }
+    try {
+      all_reduce_int64(group);
+    } catch (...) {
+      failures[static_cast<std::size_t>(rank)] = control->wait_for_failure(Deadline::after(20s));
+      throw;
+    }
+  });
+  for (const auto& failure : failures) {
+    REQUIRE(failure);
+    CHECK(failure->culprit == -1);
+    CHECK_THAT(failure->message, ContainsSubstring("the connection between rank 0 and rank 1 broke"));
+  }
+  CHECK(outcomes[0].is<IoError>());
+  CHECK(outcomes[2].is<PeerFailedError>());
+}
+
+TEST_CASE("a message that arrives damaged from a live rank names both, and blames neither", "[comm][multirank]") {
+  std::array<std::shared_ptr<const comm::Failure>, 2> failures;
+  std::atomic<bool> is_damaged = false;
+  const auto outcomes = run_ranks(2, [&](JobContext context) {
+    const int rank = context.rank;
+    const auto control = context.control;
+    std::vector<std::int64_t> values(std::size_t{8} << 20, 1);  // 64 MiB, more than the system buffers
+    LineProcessGroup group(std::move(context));
+    group.barrier().synchronize();
+    if (rank == 1) {
+      comm::Work work = group.all_reduce(host_buffer(std::span(values)));
+      const std::uint64_t sent_by_barrier = 1;
+      while (group.traffic_sent().messages == sent_by_barrier)
+        std::this_thread::sleep_for(1ms);  // its checksum is made
+      values.back() = 2;
+      is_damaged = true;
+    } else {
+      while (!is_damaged) std::this_thread::sleep_for(1ms);
+    }
+    if (rank == 0) {
+      try {
+        group.all_reduce(host_buffer(std::span(values))).synchronize();
+      } catch (const FormatError&) {
+        failures[0] = control->wait_for_failure(Deadline::after(20s));
+        throw;
+      }
+    }
+    failures[1] = control->wait_for_failure(Deadline::after(20s));
+  });
+  CHECK(outcomes[0].is<FormatError>());
+  for (const auto& failure : failures) {
+    REQUIRE(failure);
+    CHECK(failure->culprit == -1);
+    CHECK_THAT(failure->message, ContainsSubstring("rank 0: all_reduce #1: rank 1 (") && ContainsSubstring("damaged"));
   }
 }
 

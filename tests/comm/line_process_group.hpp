@@ -20,13 +20,17 @@ class LineProcessGroup final : public comm::HostProcessGroup {
     for (int peer = 0; peer < world_size(); ++peer) {
       if ((rank() == 0) != (peer == 0)) peers.insert(peer);
     }
-    use(std::make_unique<comm::TcpTransport>(this->context(), concat("line/", group_id()), peers,
-                                             Deadline::after(this->context().limits.join)),
-        64 * 1024);
+    auto transport = std::make_unique<comm::TcpTransport>(this->context(), concat("line/", group_id()), peers,
+                                                          Deadline::after(this->context().limits.join));
+    transport_ = transport.get();
+    use(std::move(transport), 64 * 1024);
   }
   ~LineProcessGroup() override { shutdown(); }
 
   [[nodiscard]] std::string_view backend() const noexcept override { return "line"; }
+
+  /// What the base class sends through: for tests that break it.
+  [[nodiscard]] comm::Transport& transport() noexcept { return *transport_; }
 
  private:
   [[nodiscard]] bool compares_messages() const noexcept override { return compares_messages_; }
@@ -61,6 +65,7 @@ class LineProcessGroup final : public comm::HostProcessGroup {
   }
 
   bool compares_messages_;
+  comm::Transport* transport_ = nullptr;
 };
 
 }  // namespace lockstep::test

@@ -1,10 +1,12 @@
 #include "comm/process_group.hpp"
 
 #include <atomic>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "comm/control_plane.hpp"
 #include "comm/line_process_group.hpp"
+#include "comm/objects.hpp"
 #include "support/catch.hpp"
 #include "support/run_ranks.hpp"
 
@@ -106,6 +108,91 @@ TEST_CASE("what only this rank can have got wrong is refused before it is issued
     return sum_once(group, 1);
   });
   for (const auto& values : results) CHECK(values.front() == 1 + 8);
+}
+
+TEST_CASE("between group_start and group_end whatever would wait is refused by name, and the group goes on",
+          "[comm][multirank]") {
+  const auto problems = run_ranks_for<std::string>(2, [](JobContext context) {
+    LineProcessGroup group(std::move(context));
+    std::vector<std::int64_t> values(3, contribution(group.rank()));
+    std::string found;
+    const auto refuses = [&](const std::string& name, auto call) {
+      try {
+        call();
+        found += name + " is not refused; ";
+      } catch (const ContractError& error) {
+        const std::string text = error.what();
+        const bool names_both = text.starts_with(name) && text.find("process_group_test.cpp:") != std::string::npos;
+        if (!names_both) found += text + "; ";
+      }
+    };
+    group.group_start();
+    group.all_reduce(host_buffer(std::span(values)));
+    refuses("group_start", [&] { group.group_start(); });
+    refuses("split", [&] { (void)group.split(0); });
+    refuses("monitored_barrier", [&] { group.monitored_barrier(1s); });
+    refuses("require_agreement", [&] { group.require_agreement(); });
+    refuses("broadcast_object", [&] { (void)comm::broadcast_object(group, 1, 0); });
+    refuses("all_gather_object", [&] { (void)comm::all_gather_object(group, 1); });
+    comm::Work work = group.all_reduce(host_buffer(std::span(values)));
+    if (work.is_completed()) found += "a call is done before group_end; ";
+    group.group_end();
+    work.synchronize();
+    if (values != std::vector<std::int64_t>(3, 2 * 9)) found += "the sum of the sum; ";
+    const auto half = group.split(0);
+    return found + (sum_once(dynamic_cast<LineProcessGroup&>(*half), 1).front() == 9 ? "" : "a call after it");
+  });
+  for (const std::string& problem : problems) CHECK(problem == "");
+}
+
+TEST_CASE("waiting for a call of an open group is refused, and drops the group", "[comm]") {
+  const auto problems = run_ranks_for<std::string>(2, [](JobContext context) -> std::string {
+    LineProcessGroup group(std::move(context));
+    group.group_start();
+    {
+      std::vector<std::int64_t> gone_soon(1000);
+      comm::Work work = group.all_reduce(host_buffer(std::span(gone_soon)));
+      try {
+        work.synchronize();
+        return "synchronize() is not refused";
+      } catch (const ContractError& error) {
+        if (std::string(error.what()).find("all_reduce #0 cannot be waited for") == std::string::npos)
+          return error.what();
+      }
+    }
+    try {
+      group.group_end();
+      return "group_end() issues calls whose memory is gone";
+    } catch (const ContractError&) {
+    }
+    return "";
+  });
+  for (const std::string& problem : problems) CHECK(problem == "");
+}
+
+TEST_CASE("thousands of split groups leave no trace, neither here nor at the hub", "[comm][multirank]") {
+  comm::JobLimits limits = test::test_limits();
+  limits.liveness = 1s;  // a heartbeat every 200 ms
+  const auto outcomes = run_ranks(
+      2,
+      [](JobContext context) {
+        const auto control = context.control;
+        LineProcessGroup group(std::move(context));
+        for (int i = 0; i < 5000; ++i) {
+          const auto alone = group.split(group.rank());
+          for (int call = 0; call < 8; ++call) alone->barrier({.run_on = comm::RunOn::kCaller}).synchronize();
+        }
+        if (const auto failure = control->wait_for_failure(Deadline::after(600ms))) throw Error(failure->message);
+        group.monitored_barrier(10s);
+        control->abort({comm::FailureKind::kTimeout, -1, "where are you"});
+        if (const auto failure = control->wait_for_failure(Deadline::after(10s))) throw Error(failure->message);
+      },
+      limits);
+  for (const auto& outcome : outcomes) {  // the groups that are left are the job's and nobody else's
+    CHECK_THAT(outcome.message(), Catch::Matchers::StartsWith("where are you"));
+    CHECK(outcome.message().find("of group") == std::string::npos);
+    CHECK(outcome.message().size() < 300);
+  }
 }
 
 TEST_CASE("where messages do not say what they belong to, ranks that disagree are named before a byte moves",

@@ -82,6 +82,32 @@ TEST_CASE("a message of another size than its collective says is refused", "[com
   CHECK(outcomes[1].ok());
 }
 
+TEST_CASE("the first use of a pair waits as long as the call may, not as long as joining", "[comm][multirank]") {
+  const int late = GENERATE(0, 1);  // the rank that connects, and the one that answers
+  const auto outcomes = run_ranks(2, [&](JobContext context) {
+    context.limits.join = 50ms;  // all have joined already
+    TcpTransport transport(context, "test", {}, soon());
+    if (context.rank == late) std::this_thread::sleep_for(700ms);
+    transport.send(1 - context.rank, header_of(0), {}, soon());
+    transport.receive(1 - context.rank, header_of(0), {}, soon());
+    transport.flush(soon());
+  });
+  for (const auto& outcome : outcomes) CHECK(outcome.message() == "");
+}
+
+TEST_CASE("the first use of a pair ends at the call's deadline, and names the pair", "[comm][multirank]") {
+  const int late = GENERATE(0, 1);
+  const auto outcomes = run_ranks(2, [&](const JobContext& context) {
+    TcpTransport transport(context, "test", {}, soon());
+    std::vector<std::byte> room(8);
+    if (context.rank != late) transport.receive(late, header_of(0), room, Deadline::after(300ms));
+    std::this_thread::sleep_for(500ms);  // alive, but elsewhere
+  });
+  const auto& waiting = outcomes[static_cast<std::size_t>(1 - late)];
+  CHECK(waiting.is<TimeoutError>());
+  CHECK_THAT(waiting.message(), ContainsSubstring("rank 0") && ContainsSubstring("rank 1"));
+}
+
 TEST_CASE("a silent peer is named with the amounts at the deadline", "[comm][multirank]") {
   const auto outcomes = run_ranks(2, [](const JobContext& context) {
     TcpTransport transport(context, "test", {1 - context.rank}, soon());
