@@ -1,9 +1,11 @@
 #pragma once
 /// @file
 /// How a backend that works in host memory takes part in collectives on device memory. Private to the module.
+#include <functional>
 #include <memory>
 #include <vector>
 
+#include "base/deadline.hpp"
 #include "comm/buffer.hpp"
 #include "device/storage.hpp"
 #include "device/stream.hpp"
@@ -37,9 +39,11 @@ class DeviceStaging {
   void stage(Buffer& buffer, const Stream& producer, Content content);
 
   /// Blocks until the elements are in host memory.
-  void arrive() const;
-  /// Copies the results back and blocks until it is there.
-  void send_back() const;
+  /// @param check  Throws where waiting is in vain; called again and again.
+  /// @throws TimeoutError  What makes the elements does not end by `deadline`. @throws  What `check` throws.
+  void arrive(const Deadline& deadline, const std::function<void()>& check) const;
+  /// Copies the results back and blocks until they are there. @throws  As arrive().
+  void send_back(const Deadline& deadline, const std::function<void()>& check) const;
 
  private:
   struct Staged {

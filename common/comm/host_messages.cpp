@@ -99,11 +99,12 @@ std::exception_ptr HostProcessGroup::run_messages(std::span<const Call> calls) n
   const auto begin_time = trace::Clock::now();
   for (const Call& call : calls) begin(call);
   const Call* current = &calls.front();
+  const auto check = [this] { throw_if_failed(); };
   std::exception_ptr error;
   try {
     for (const Call& call : calls) {
       current = &call;
-      if (call.staging) call.staging->arrive();
+      if (call.staging) call.staging->arrive(call.deadline, check);
       if (call.collective == Collective::kSend) send_segments(call, call.root, bytes_of(call.values));
     }
     for (const Call& call : calls) {
@@ -112,7 +113,7 @@ std::exception_ptr HostProcessGroup::run_messages(std::span<const Call> calls) n
     }
     flush(*current);
     for (const Call& call : calls) {
-      if (call.staging) call.staging->send_back();
+      if (call.staging) call.staging->send_back(call.deadline, check);
     }
   } catch (...) {
     error = std::current_exception();

@@ -150,12 +150,13 @@ std::exception_ptr HostProcessGroup::run_one(const Call& call) noexcept {
   begin(call);
   const auto begin_time = trace::Clock::now();
   std::exception_ptr error;
+  const auto check = [this] { throw_if_failed(); };
   try {
     wait_until_agreed(call);  // before a byte moves: what does not fit could harm the other end
-    if (call.staging) call.staging->arrive();
+    if (call.staging) call.staging->arrive(call.deadline, check);
     call.parts.empty() ? dispatch(call) : run_coalesced(call);
     if (world_size() > 1) transport_->flush(call.deadline);
-    if (call.staging) call.staging->send_back();
+    if (call.staging) call.staging->send_back(call.deadline, check);
   } catch (...) {
     error = std::current_exception();
   }
