@@ -18,7 +18,36 @@ constexpr std::size_t round_up(std::size_t value, std::size_t multiple) {
 
 bool is_set(const char* name) { return environment::get(name).value_or("0") != "0"; }
 
+// Those of this process. Never destroyed: storage and streams may outlive static objects.
+struct Registry {
+  std::mutex mutex;
+  std::map<std::pair<int, DeviceAllocator::Kind>, DeviceAllocator> allocators;
+
+  static Registry& instance() {
+    static Registry& registry = *new Registry;
+    return registry;
+  }
+};
+
 }  // namespace
+
+DeviceAllocator& DeviceAllocator::of(Device device, Kind kind) {
+  device.require_available();
+  Registry& registry = Registry::instance();
+  const std::lock_guard lock(registry.mutex);
+  return registry.allocators.try_emplace({device.index, kind}, device, kind).first->second;
+}
+
+void DeviceAllocator::stream_ends(const Stream& stream) noexcept {
+  try {
+    Registry& registry = Registry::instance();
+    const std::lock_guard lock(registry.mutex);
+    const auto found = registry.allocators.find({stream.device().index, Kind::kDevice});
+    if (found != registry.allocators.end()) found->second.inherit_from(stream);
+  } catch (const CudaError& error) {  // its blocks stay with a number that no stream will have: nobody gets them
+    cuda_log(error.status(), "handing over the memory of a stream that ends");
+  }
+}
 
 DeviceAllocator::DeviceAllocator(Device device, Kind kind)
     : device_(device),
@@ -32,11 +61,12 @@ std::size_t DeviceAllocator::block_bytes(std::size_t bytes) const noexcept {
 }
 
 std::byte* DeviceAllocator::allocate(std::size_t bytes, const Stream& stream) {
-  const Key key{kind_ == Kind::kPinned ? nullptr : stream.handle(), block_bytes(bytes)};
+  const Key key{kind_ == Kind::kPinned ? kAnyStream : stream.id(), block_bytes(bytes)};
   const std::lock_guard lock(mutex_);
   make_current(device_);
   recycle_finished();
   std::byte* block = take_cached(key);
+  if (block == nullptr) block = take_cached({kAnyStream, key.second});
   if (block == nullptr) block = take_new(key.second);
   in_use_.emplace(block, Block{block, key.second, key.first});
   statistics_.bytes_in_use += key.second;
@@ -91,10 +121,34 @@ void DeviceAllocator::record_use(std::byte* block, const Stream& stream) {
   const auto found = in_use_.find(block);
   require(found != in_use_.end(), "record_use() of memory that this allocator has not handed out");
   Block& used = found->second;
-  if (kind_ == Kind::kDevice && used.stream == stream.handle()) return;  // its order protects the block
-  Event event(stream.device());
-  event.record(stream);
-  used.uses.push_back(std::move(event));
+  if (used.stream == stream.id()) return;  // its order protects the block
+  const auto event = std::make_shared<Event>(stream.device());
+  event->record(stream);
+  used.uses.push_back(event);
+}
+
+// Blocks in use stay with those who have them; what this stream did with them counts as another stream's use.
+void DeviceAllocator::inherit_from(const Stream& stream) {
+  const std::lock_guard lock(mutex_);
+  const auto first = free_.lower_bound({stream.id(), 0}), last = free_.lower_bound({stream.id() + 1, 0});
+  std::vector<Block*> kept;
+  for (auto& [data, block] : in_use_) {
+    if (block.stream == stream.id()) kept.push_back(&block);
+  }
+  for (Block& block : waiting_) {
+    if (block.stream == stream.id()) kept.push_back(&block);
+  }
+  if (first == last && kept.empty()) return;
+  const auto end = std::make_shared<Event>(device_);
+  end->record(stream);
+  for (Block* const block : kept) {
+    block->stream = kAnyStream;
+    block->uses.push_back(end);
+  }
+  for (auto blocks = first; blocks != last; ++blocks) {
+    for (std::byte* const data : blocks->second) waiting_.push_back({data, blocks->first.second, kAnyStream, {end}});
+  }
+  free_.erase(first, last);
 }
 
 void DeviceAllocator::release(std::byte* data) noexcept {
@@ -113,7 +167,7 @@ void DeviceAllocator::keep(Block block) { free_[{block.stream, block.bytes}].pus
 
 void DeviceAllocator::recycle_finished() {
   const auto is_free = [](const Block& block) {
-    return std::ranges::all_of(block.uses, [](const Event& event) { return event.is_complete(); });
+    return std::ranges::all_of(block.uses, [](const auto& event) { return event->is_complete(); });
   };
   // Not the version of std::ranges: clang 14 does not compile g++ 12's.
   const auto first_free = std::stable_partition(waiting_.begin(), waiting_.end(), std::not_fn(is_free));
@@ -123,7 +177,7 @@ void DeviceAllocator::recycle_finished() {
 
 void DeviceAllocator::give_back_to_cuda(const Block& block) noexcept {
   try {
-    for (const Event& event : block.uses) event.synchronize();
+    for (const auto& event : block.uses) event->synchronize();
   } catch (const CudaError& error) {
     cuda_log(error.status(), "waiting for what uses freed memory");
   }

@@ -2,7 +2,9 @@
 /// @file
 /// The allocator behind Storage on a device, and behind pinned host memory. Private to the module.
 #include <cstddef>
+#include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -13,8 +15,9 @@
 namespace lockstep {
 
 /// Keeps freed blocks by size class and stream. A block that is freed while its stream still works on it may be handed
-/// out again at once to the same stream, whose order protects it; another stream gets it never. What other streams did
-/// with it (record_use) delays reuse until their events are over.
+/// out again at once to the same stream, whose order protects it; another stream gets it only after the end of the
+/// first, once all that the first was given is done. What other streams did with it (record_use) delays reuse until
+/// their events are over. Streams are told apart by Stream::id(): a handle would be taken for that of an ended stream.
 ///
 /// Memory stays with the process: when it ends, CUDA may be gone before the last static object. With
 /// LOCKSTEP_EMULATOR_CHECK=1 or LOCKSTEP_NO_MEMORY_CACHE=1 nothing is kept: every block comes from CUDA as long as
@@ -31,8 +34,16 @@ class DeviceAllocator {
   /// What is asked from CUDA for small blocks.
   static constexpr std::size_t kChunkBytes = std::size_t{2} << 20;
 
+  /// The one of a device and kind; made at the first call, never destroyed.
+  /// @throws UnavailableError  There is no such device.
+  [[nodiscard]] static DeviceAllocator& of(Device device, Kind kind = Kind::kDevice);
+  /// Lets other streams have what `stream` leaves, behind what it has been given. To be called before it is destroyed.
+  static void stream_ends(const Stream& stream) noexcept;
+
   /// @param device  Whose memory; for pinned memory whichever makes it.
   DeviceAllocator(Device device, Kind kind);
+  DeviceAllocator(const DeviceAllocator&) = delete;
+  DeviceAllocator& operator=(const DeviceAllocator&) = delete;
 
   /// A block for work on `stream`; for pinned memory for the host.
   /// @throws Error  Out of memory, with what is in use and cached.
@@ -50,15 +61,19 @@ class DeviceAllocator {
   void release_cached();
 
  private:
+  using StreamId = std::uint64_t;
+  // Of blocks that any stream may take: of ended streams, and pinned ones.
+  static constexpr StreamId kAnyStream = ~StreamId{0};
   struct Block {
     std::byte* data = nullptr;
     std::size_t bytes = 0;
-    CUstream_st* stream = nullptr;
-    std::vector<Event> uses = {};  // by other streams
+    StreamId stream = kAnyStream;
+    std::vector<std::shared_ptr<const Event>> uses = {};  // by other streams; must be over before it is free
   };
-  using Key = std::pair<CUstream_st*, std::size_t>;
+  using Key = std::pair<StreamId, std::size_t>;
 
   [[nodiscard]] std::size_t block_bytes(std::size_t bytes) const noexcept;
+  void inherit_from(const Stream& stream);
   std::byte* take_cached(const Key& key);
   std::byte* take_new(std::size_t bytes);
   std::byte* ask_cuda(std::size_t bytes);

@@ -1,8 +1,5 @@
 #include "device/storage.hpp"
 
-#include <map>
-#include <mutex>
-
 #include "base/error.hpp"
 #include "device/caching_allocator.hpp"
 #include "device/device_allocator.hpp"
@@ -17,32 +14,17 @@ const std::shared_ptr<CachingAllocator>& host_allocator() {
   return allocator;
 }
 
-// One per device and kind. @throws UnavailableError  There is no such device.
-std::shared_ptr<DeviceAllocator> device_allocator(Device device, DeviceAllocator::Kind kind) {
-  static std::mutex mutex;
-  static std::map<std::pair<int, DeviceAllocator::Kind>, std::shared_ptr<DeviceAllocator>> allocators;
-  device.require_available();
-  const std::lock_guard lock(mutex);
-  std::shared_ptr<DeviceAllocator>& allocator = allocators[{device.index, kind}];
-  if (!allocator) allocator = std::make_shared<DeviceAllocator>(device, kind);
-  return allocator;
-}
-
-std::shared_ptr<DeviceAllocator> device_allocator(Device device) {
-  return device_allocator(device, DeviceAllocator::Kind::kDevice);
-}
-
-std::shared_ptr<Storage> allocate_from(const std::shared_ptr<DeviceAllocator>& allocator, std::size_t bytes,
-                                       const Stream& stream, Device device) {
-  std::byte* const block = allocator->allocate(bytes, stream);
-  std::shared_ptr<void> owner(block, [allocator](void* data) { allocator->release(static_cast<std::byte*>(data)); });
-  return std::make_shared<Storage>(block, bytes, device, std::move(owner), allocator.get());
+std::shared_ptr<Storage> allocate_from(DeviceAllocator& allocator, std::size_t bytes, const Stream& stream,
+                                       Device device) {
+  std::byte* const block = allocator.allocate(bytes, stream);
+  std::shared_ptr<void> owner(block, [&allocator](void* data) { allocator.release(static_cast<std::byte*>(data)); });
+  return std::make_shared<Storage>(block, bytes, device, std::move(owner), &allocator);
 }
 
 }  // namespace
 
 std::shared_ptr<Storage> Storage::allocate(std::size_t bytes, Device device) {
-  if (device != Device{}) return allocate_from(device_allocator(device), bytes, current_stream(device), device);
+  if (device != Device{}) return allocate_from(DeviceAllocator::of(device), bytes, current_stream(device), device);
   const std::shared_ptr<CachingAllocator>& allocator = host_allocator();
   std::byte* const block = allocator->allocate(bytes);
   std::shared_ptr<void> owner(
@@ -52,8 +34,8 @@ std::shared_ptr<Storage> Storage::allocate(std::size_t bytes, Device device) {
 
 std::shared_ptr<Storage> Storage::allocate_pinned(std::size_t bytes, Device device) {
   if (device.is_cpu()) return allocate(bytes, device);
-  const auto allocator = device_allocator(device, DeviceAllocator::Kind::kPinned);
-  return allocate_from(allocator, bytes, current_stream(device), Device{});
+  return allocate_from(DeviceAllocator::of(device, DeviceAllocator::Kind::kPinned), bytes, current_stream(device),
+                       Device{});
 }
 
 std::shared_ptr<Storage> Storage::wrap(std::byte* data, std::size_t bytes, Device device, std::shared_ptr<void> owner) {
@@ -65,15 +47,15 @@ void Storage::record_use(const Stream& stream) const {
 }
 
 AllocatorStatistics allocator_statistics(Device device) {
-  return device.is_cpu() ? host_allocator()->statistics() : device_allocator(device)->statistics();
+  return device.is_cpu() ? host_allocator()->statistics() : DeviceAllocator::of(device).statistics();
 }
 
 void reset_peak(Device device) {
-  device.is_cpu() ? host_allocator()->reset_peak() : device_allocator(device)->reset_peak();
+  device.is_cpu() ? host_allocator()->reset_peak() : DeviceAllocator::of(device).reset_peak();
 }
 
 void release_cached_memory(Device device) {
-  device.is_cpu() ? host_allocator()->release_cached() : device_allocator(device)->release_cached();
+  device.is_cpu() ? host_allocator()->release_cached() : DeviceAllocator::of(device).release_cached();
 }
 
 }  // namespace lockstep

@@ -1,9 +1,11 @@
 #include "device/stream.hpp"
 
+#include <atomic>
 #include <map>
 
 #include "base/error.hpp"
 #include "device/cuda_check.hpp"
+#include "device/device_allocator.hpp"
 
 namespace lockstep {
 
@@ -27,6 +29,11 @@ const Stream*& chosen_stream(int device) {
   return chosen[device];
 }
 
+std::uint64_t next_id() noexcept {
+  static std::atomic<std::uint64_t> last{Stream::kDefaultId};
+  return ++last;
+}
+
 }  // namespace
 
 Stream::Stream(Device device) : device_(device) {
@@ -34,10 +41,13 @@ Stream::Stream(Device device) : device_(device) {
   if (device.is_cpu()) return;
   make_current(device);
   cuda_check(cudaStreamCreateWithFlags(&handle_, cudaStreamNonBlocking), "making a stream");
+  id_ = next_id();
 }
 
 Stream::~Stream() {
-  if (is_owner_ && handle_ != nullptr) cuda_log(cudaStreamDestroy(handle_), "ending a stream");
+  if (handle_ == nullptr) return;
+  DeviceAllocator::stream_ends(*this);
+  cuda_log(cudaStreamDestroy(handle_), "ending a stream");
 }
 
 void Stream::synchronize() const {
@@ -84,17 +94,24 @@ void Event::record(const Stream& stream) {
   cuda_check(cudaEventRecord(handle_, stream.handle()), "recording an event");
 }
 
+// CUDA takes the event of any device, but answers with the current device's error, and makes a context of some hundred
+// MiB there where it has none: a thread that looks after a stream need not be the one that chose its device.
 bool Event::is_complete() const {
-  return device_.is_cpu() || is_done(cudaEventQuery(handle_), "asking whether an event is over");
+  if (device_.is_cpu()) return true;
+  make_current(device_);
+  return is_done(cudaEventQuery(handle_), "asking whether an event is over");
 }
 
 void Event::synchronize() const {
-  if (!device_.is_cpu()) cuda_check(cudaEventSynchronize(handle_), "waiting for an event");
+  if (device_.is_cpu()) return;
+  make_current(device_);
+  cuda_check(cudaEventSynchronize(handle_), "waiting for an event");
 }
 
 double Event::milliseconds_since(const Event& begin) const {
   require_same(device_, begin.device_, "the time between two events");
   require(!device_.is_cpu(), "events on the CPU take no time");
+  make_current(device_);
   float milliseconds = 0;
   cuda_check(cudaEventElapsedTime(&milliseconds, begin.handle_, handle_), "reading the time between two events");
   return static_cast<double>(milliseconds);

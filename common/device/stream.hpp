@@ -1,6 +1,7 @@
 #pragma once
 /// @file
 /// Ordered queues of work on a device, and marks in them.
+#include <cstdint>
 #include <utility>
 
 #include "device/device.hpp"
@@ -23,18 +24,23 @@ class Stream {
   /// @throws UnavailableError, CudaError  There is no such device, or it failed.
   explicit Stream(Device device = {});
   /// The queue that a device has from the start, and that is current unless a StreamGuard changes that.
-  [[nodiscard]] static Stream default_of(Device device) noexcept { return {device, nullptr, false}; }
+  [[nodiscard]] static Stream default_of(Device device) noexcept { return Stream(device, kDefaultId); }
 
   /// Takes the other's queue.
   Stream(Stream&& other) noexcept
-      : device_(other.device_), handle_(std::exchange(other.handle_, nullptr)), is_owner_(other.is_owner_) {}
+      : device_(other.device_), handle_(std::exchange(other.handle_, nullptr)), id_(other.id_) {}
   Stream& operator=(Stream&&) = delete;
+  /// Does not wait for the queue's work. Memory that was allocated for it goes to other streams once that is done.
   ~Stream();
 
   /// Where its work runs.
   [[nodiscard]] Device device() const noexcept { return device_; }
   /// For calls of CUDA's runtime; null on the CPU and for a device's own queue.
   [[nodiscard]] CUstream_st* handle() const noexcept { return handle_; }
+  /// kDefaultId for a device's own queue and on the CPU; else a number that no other stream of this process ever has.
+  /// Whoever remembers a stream keeps this, not the handle, which CUDA gives to the next stream.
+  [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
+  static constexpr std::uint64_t kDefaultId = 0;  ///< See id().
 
   /// Blocks the host until everything issued so far is done. @throws CudaError  A kernel failed.
   void synchronize() const;
@@ -46,12 +52,11 @@ class Stream {
   void wait(const Stream& other) const;
 
  private:
-  Stream(Device device, CUstream_st* handle, bool is_owner) noexcept
-      : device_(device), handle_(handle), is_owner_(is_owner) {}
+  Stream(Device device, std::uint64_t id) noexcept : device_(device), id_(id) {}
 
   Device device_;
-  CUstream_st* handle_ = nullptr;
-  bool is_owner_ = true;
+  CUstream_st* handle_ = nullptr;  // null: nothing to destroy
+  std::uint64_t id_ = kDefaultId;
 };
 
 /// A mark in a stream. Owns its CUDA event; move-only. On the CPU an event is always over.

@@ -42,7 +42,7 @@ struct DeviceState {
   std::shared_ptr<Storage> faults;      // DeviceFaults
   std::shared_ptr<Storage> sample_ids;  // of the last mask: all dropouts of a step have the same
   std::vector<std::int64_t> last_sample_ids;
-  CUstream_st* stream_of_ids = nullptr;
+  std::uint64_t stream_of_ids = Stream::kDefaultId;
 
   explicit DeviceState(Device device) : faults(Storage::allocate(sizeof(DeviceFaults), device)) { forget_faults(); }
 
@@ -101,12 +101,13 @@ DeviceDropout DeviceCall::dropout(const DropoutMask& mask, std::int64_t samples)
   require_mask(operation_, mask, samples);
   if (!mask.is_active()) return {};
   DeviceState& state = state_of(device_);
-  const bool is_there = state.sample_ids && state.stream_of_ids == context_.stream &&
-                        std::ranges::equal(state.last_sample_ids, mask.sample_ids);
+  const std::uint64_t stream = current_stream(device_).id();
+  const bool is_there =
+      state.sample_ids && state.stream_of_ids == stream && std::ranges::equal(state.last_sample_ids, mask.sample_ids);
   if (!is_there) {
     state.last_sample_ids.assign(mask.sample_ids.begin(), mask.sample_ids.end());
     state.sample_ids = Storage::allocate(mask.sample_ids.size_bytes(), device_);
-    state.stream_of_ids = context_.stream;
+    state.stream_of_ids = stream;
     copy_memory({state.sample_ids->data(), device_}, {state.last_sample_ids.data(), Device{}},
                 mask.sample_ids.size_bytes());
   }

@@ -1,6 +1,7 @@
 // Device memory and pinned memory come from a caching allocator, which the emulator's checker switches off.
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <vector>
 
 #include "base/environment.hpp"
@@ -9,6 +10,7 @@
 #include "device/stream.hpp"
 #include "support/accelerator.hpp"
 #include "support/catch.hpp"
+#include "support/stream_gate.hpp"
 
 using namespace lockstep;
 
@@ -53,6 +55,67 @@ TEST_CASE("a block that another stream uses is reused only when that stream is d
     copy_memory({seen.data(), Device{}}, {copied->data(), device}, kBytes);
     REQUIRE(seen == std::vector<std::byte>(kBytes, std::byte(round)));
   }
+}
+
+// CUDA gives the handle of a destroyed stream to the next one, which knows nothing of the work of the first.
+TEST_CASE("what an ended stream works on goes to another stream only when it is done", "[device][gpu]") {
+  const Device device = test::accelerator();
+  if (!is_caching()) return;
+  for (const std::size_t bytes : {std::size_t{700}, std::size_t{5} << 20}) {  // part of a chunk, and on its own
+    std::optional<Stream> first(std::in_place, device);
+    std::byte *freed_before = nullptr, *freed_after = nullptr;
+    std::shared_ptr<Storage> in_use;
+    {
+      const StreamGuard guard(*first);
+      in_use = Storage::allocate(bytes, device);
+      freed_before = Storage::allocate(bytes, device)->data();
+    }
+    test::StreamGate gate(*first);
+    Event end(device);
+    end.record(*first);
+    first.reset();
+    freed_after = in_use->data();
+    in_use.reset();
+
+    const Stream second(device);
+    const StreamGuard guard(second);
+    const auto is_old = [&](const auto& block) {
+      return block->data() == freed_before || block->data() == freed_after;
+    };
+    const auto early = Storage::allocate(bytes, device), early_too = Storage::allocate(bytes, device);
+    CHECK_FALSE(is_old(early));
+    CHECK_FALSE(is_old(early_too));
+    gate.open();
+    end.synchronize();
+    const auto late = Storage::allocate(bytes, device), late_too = Storage::allocate(bytes, device);
+    CHECK(is_old(late));
+    CHECK(is_old(late_too));
+  }
+}
+
+TEST_CASE("memory of an ended stream that others still use waits for them too", "[device][gpu]") {
+  const Device device = test::accelerator();
+  if (!is_caching()) return;
+  constexpr std::size_t kBytes = 6 << 20;
+  const Stream reader(device);
+  std::optional<Stream> maker(std::in_place, device);
+  std::shared_ptr<Storage> block;
+  {
+    const StreamGuard guard(*maker);
+    block = Storage::allocate(kBytes, device);
+  }
+  maker.reset();
+  const Stream next(device);  // its handle is the maker's
+  test::StreamGate gate(next);
+  block->record_use(next);
+  std::byte* const data = block->data();
+  block.reset();
+  const StreamGuard guard(reader);
+  const auto early = Storage::allocate(kBytes, device);
+  CHECK(early->data() != data);
+  gate.open();
+  next.synchronize();
+  CHECK(Storage::allocate(kBytes, device)->data() == data);
 }
 
 TEST_CASE("device statistics follow allocation and release", "[device][gpu]") {

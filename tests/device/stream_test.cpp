@@ -1,7 +1,13 @@
 #include "device/stream.hpp"
 
+#include <cuda_runtime_api.h>
+
+#include <cstdlib>
 #include <cstring>
+#include <iostream>
 #include <numeric>
+#include <set>
+#include <thread>
 #include <vector>
 
 #include "base/error.hpp"
@@ -13,6 +19,9 @@
 using namespace lockstep;
 
 namespace {
+
+// Before anything asks for devices.
+const bool kHasTwoDevices = ::setenv("LOCKSTEP_EMULATOR_DEVICES", "2", 1) == 0;
 
 std::vector<int> counted(std::size_t count, int first) {
   std::vector<int> values(count);
@@ -93,4 +102,40 @@ TEST_CASE("streams and events of the CPU are never behind", "[device]") {
 TEST_CASE("an event marks streams of its own device only", "[device][gpu]") {
   Event event(test::accelerator());
   CHECK_THROWS_AS(event.record(Stream()), ContractError);
+}
+
+// What asks the wrong device gets its errors, and a context there.
+TEST_CASE("an event is asked about on its own device by a thread that has chosen none", "[device][gpu]") {
+  const Device device{test::accelerator().type, 1};
+  if (!device.is_available()) {
+    std::cerr << "skipped: fewer than 2 devices\n";
+    std::exit(test::kSkipped);
+  }
+  const Stream stream(device);
+  Event begin(device, Event::Timing::kTimed), end(device, Event::Timing::kTimed);
+  begin.record(stream);
+  end.record(stream);
+  const auto device_after = [](const auto& question) {
+    int chosen = -1;
+    std::thread([&] {
+      question();
+      cudaGetDevice(&chosen);
+    }).join();
+    return chosen;
+  };
+  CHECK(device_after([] {}) == 0);
+  CHECK(device_after([&] { end.synchronize(); }) == 1);
+  CHECK(device_after([&] { (void)end.is_complete(); }) == 1);
+  CHECK(device_after([&] { (void)end.milliseconds_since(begin); }) == 1);
+}
+
+TEST_CASE("the number of a stream is never another's", "[device][gpu]") {
+  const Device device = test::accelerator();
+  CHECK(current_stream(device).id() == Stream::kDefaultId);
+  std::set<std::uint64_t> numbers{Stream::kDefaultId};
+  for (int count = 2; count <= 10; ++count) {
+    Stream stream(device);
+    const Stream moved = std::move(stream);
+    CHECK(numbers.insert(moved.id()).second);
+  }
 }

@@ -1,6 +1,10 @@
+#include <optional>
+
+#include "device/stream.hpp"
 #include "kernels/device_testing.hpp"
 #include "kernels/dropout.hpp"
 #include "support/catch.hpp"
+#include "support/stream_gate.hpp"
 
 using namespace lockstep;
 using namespace lockstep::kernels;
@@ -43,4 +47,35 @@ TEST_CASE("device dropout drops infinities, and without a mask adds", "[kernels]
   CHECK(equal_bits(device.get(out), expected));
   device.ops().dropout_forward(out, device.put(a), {}, {}, device.context());
   CHECK(equal_bits(device.get(out), a));
+}
+
+// CUDA gives the handle of an ended stream to the next one. What has been issued to the first may not have run.
+TEST_CASE("a stream brings its own sample ids, though its handle has had them before", "[kernels][gpu]") {
+  const Device device = test::accelerator();
+  const std::vector<std::int64_t> other_ids{1, 2}, ids{3, 5};
+  const DropoutMask other_mask{.probability = 0.5F, .key = 5, .sample_ids = other_ids};
+  const DropoutMask mask{.probability = 0.5F, .key = 5, .sample_ids = ids};
+  const Tensor x = random_tensor<float>({2, 300}, 1), expected = Tensor::empty({2, 300});
+  const Tensor there = x.to(device), early = Tensor::empty({2, 300}, DType::kFloat32, device);
+  const Tensor late = Tensor::empty({2, 300}, DType::kFloat32, device);
+  dropout_forward(expected, x, mask);
+  std::optional<Stream> first(std::in_place, device);
+  std::optional<test::StreamGate> gate;
+  Event end(device);
+  {
+    const StreamGuard guard(*first);
+    dropout_forward(early, there, other_mask);
+    first->synchronize();
+    gate.emplace(*first);
+    dropout_forward(early, there, mask);
+    end.record(*first);
+  }
+  first.reset();
+  const Stream second(device);
+  const StreamGuard guard(second);
+  dropout_forward(late, there, mask);
+  CHECK(equal_bits(late.to(Device{}), expected));
+  gate->open();
+  end.synchronize();
+  CHECK(equal_bits(early.to(Device{}), expected));
 }

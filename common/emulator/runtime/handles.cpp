@@ -6,6 +6,7 @@
 #include "emulator/cuda/lockstep_emulator/runtime_types.h"
 #include "emulator/runtime/api_call.hpp"
 #include "emulator/runtime/scheduler.hpp"
+#include "emulator/runtime/settings.hpp"
 
 namespace lockstep::emulator {
 namespace {
@@ -50,9 +51,17 @@ Handles& Handles::instance() {
   return handles;
 }
 
+// The one destroyed last comes first.
+std::uintptr_t Handles::take(Numbers& destroyed) {
+  if (destroyed.empty() || settings().is_checked) return next_++;
+  const std::uintptr_t number = destroyed.back();
+  destroyed.pop_back();
+  return number;
+}
+
 cudaStream_t Handles::add(std::shared_ptr<StreamQueue> queue) {
   const std::lock_guard lock(mutex_);
-  const std::uintptr_t number = next_++;
+  const std::uintptr_t number = take(destroyed_streams_);
   streams_[number] = std::move(queue);
   return reinterpret_cast<cudaStream_t>(number);
 }
@@ -68,12 +77,13 @@ std::shared_ptr<StreamQueue> Handles::remove(cudaStream_t stream) {
   const std::lock_guard lock(mutex_);
   auto queue = find(streams_, stream, kNoStream);
   streams_.erase(number_of(stream));
+  destroyed_streams_.push_back(number_of(stream));
   return queue;
 }
 
 cudaEvent_t Handles::add(const EventState& event) {
   const std::lock_guard lock(mutex_);
-  const std::uintptr_t number = next_++;
+  const std::uintptr_t number = take(destroyed_events_);
   events_[number] = event;
   return reinterpret_cast<cudaEvent_t>(number);
 }
@@ -92,6 +102,7 @@ void Handles::remove(cudaEvent_t event) {
   const std::lock_guard lock(mutex_);
   static_cast<void>(find(events_, event, kNoEvent));
   events_.erase(number_of(event));
+  destroyed_events_.push_back(number_of(event));
 }
 
 void Handles::remove_all(int device) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <vector>
 
 #include "emulator/runtime/operation.hpp"
 
@@ -24,8 +25,10 @@ struct EventState {
   std::shared_ptr<EventRecord> record;  ///< The last one, or null.
 };
 
-/// Which handles are valid, and what they stand for. A handle is no pointer: reading it is not possible, and a
-/// destroyed one is told from a live one. Thread safety: every call from any thread.
+/// Which handles are valid, and what they stand for. A handle is no pointer: reading it is not possible. As in CUDA, a
+/// destroyed one becomes the next that is made: a program that goes by a stream it has destroyed then meets another. In
+/// checked mode each is given once, so that a destroyed one is always told from a live one. Thread safety: every call
+/// from any thread.
 class Handles {
  public:
   /// The one of this process; never destroyed.
@@ -52,8 +55,12 @@ class Handles {
   void remove_all(int device);
 
  private:
+  using Numbers = std::vector<std::uintptr_t>;
+  std::uintptr_t take(Numbers& destroyed);
+
   std::mutex mutex_;
   std::uintptr_t next_ = 0x1000;  // above the constants that stand for default streams
+  Numbers destroyed_streams_, destroyed_events_;
   std::unordered_map<std::uintptr_t, std::shared_ptr<StreamQueue>> streams_;
   std::unordered_map<std::uintptr_t, EventState> events_;
 };

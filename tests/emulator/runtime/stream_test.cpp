@@ -198,6 +198,34 @@ TEST_CASE_METHOD(Fixture, "Destroyed handles are refused, and what was issued to
   CHECK(cudaGetLastError() == cudaErrorInvalidResourceHandle);
 }
 
+// So does CUDA's driver, whose handles are addresses. A program that goes by a destroyed handle meets the new stream.
+TEST_CASE_METHOD(Fixture, "A new stream has the handle of the one destroyed last, though that one still works",
+                 "[emulator]") {
+  cudaStream_t first = nullptr, second = nullptr;
+  cudaEvent_t mark = nullptr;
+  REQUIRE(cudaStreamCreateWithFlags(&first, cudaStreamNonBlocking) == cudaSuccess);
+  REQUIRE(cudaEventCreate(&mark) == cudaSuccess);
+  Gate gate;
+  gate.close(first);
+  REQUIRE(test::fill(x, 6.0F, kCount, first) == cudaSuccess);
+  REQUIRE(cudaEventRecord(mark, first) == cudaSuccess);
+  REQUIRE(cudaStreamDestroy(first) == cudaSuccess);
+  REQUIRE(cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking) == cudaSuccess);
+  CHECK(second == first);
+  CHECK(cudaStreamQuery(second) == cudaSuccess);
+  CHECK(cudaEventQuery(mark) == cudaErrorNotReady);
+  gate.open();
+  REQUIRE(cudaEventSynchronize(mark) == cudaSuccess);
+  CHECK(values_of(x) == std::vector<float>(kCount, 6.0F));
+  const cudaEvent_t destroyed = mark;
+  CHECK(cudaEventDestroy(mark) == cudaSuccess);
+  REQUIRE(cudaEventCreate(&mark) == cudaSuccess);
+  CHECK(mark == destroyed);
+  CHECK(cudaEventQuery(mark) == cudaSuccess);
+  CHECK(cudaEventDestroy(mark) == cudaSuccess);
+  CHECK(cudaStreamDestroy(second) == cudaSuccess);
+}
+
 TEST_CASE_METHOD(Fixture, "Streams tell what they were created with, and graphs do not exist", "[emulator]") {
   unsigned flags = 99;
   int priority = 99;

@@ -1,0 +1,34 @@
+#pragma once
+/// @file
+/// Work of a device that a test holds up: what comes behind it in its stream has not run until the test says so.
+#include <cuda_runtime_api.h>
+
+#include <chrono>
+#include <future>
+
+#include "base/error.hpp"
+#include "device/stream.hpp"
+
+namespace lockstep::test {
+
+/// Stands in a stream. Must live until it is opened and the stream has come past it.
+class StreamGate {
+ public:
+  /// @param stream  Of a device.
+  explicit StreamGate(const Stream& stream) {
+    make_current(stream.device());
+    const auto pass = [](void* gate) { static_cast<StreamGate*>(gate)->opened_.wait_for(std::chrono::seconds(20)); };
+    require(cudaLaunchHostFunc(stream.handle(), pass, this) == cudaSuccess, "a gate cannot be put into the stream");
+  }
+  StreamGate(const StreamGate&) = delete;
+  StreamGate& operator=(const StreamGate&) = delete;
+
+  /// Lets the stream go on. Once.
+  void open() { open_.set_value(); }
+
+ private:
+  std::promise<void> open_;
+  std::future<void> opened_ = open_.get_future();
+};
+
+}  // namespace lockstep::test
