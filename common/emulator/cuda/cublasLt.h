@@ -8,7 +8,7 @@
 struct cublasLtMatmulHeuristicResult_t {
   cublasLtMatmulAlgo_t algo;  ///< To be handed to cublasLtMatmul().
   size_t workspaceSize;       ///< 0: none is needed.
-  cublasStatus_t state;       ///< CUBLAS_STATUS_SUCCESS.
+  cublasStatus_t state;       ///< The rest means something only with CUBLAS_STATUS_SUCCESS.
   float wavesCount;           ///< 1.
   int reserved[4];            ///< Nothing.
 };
@@ -55,14 +55,16 @@ LOCKSTEP_EMULATOR_API cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMat
 LOCKSTEP_EMULATOR_API cublasStatus_t
 cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
                                      cublasLtMatmulPreferenceAttributes_t attribute, const void* value, size_t bytes);
-/// One algorithm for every product that fits; CUBLAS_STATUS_NOT_SUPPORTED and none for others.
+/// One algorithm for every product that fits; CUBLAS_STATUS_NOT_SUPPORTED and none for others. Who asks for several
+/// gets one before it whose state says that it cannot be used, as NVIDIA's may: the caller has to look.
 LOCKSTEP_EMULATOR_API cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
     cublasLtHandle_t handle, cublasLtMatmulDesc_t description, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
     cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d, cublasLtMatmulPreference_t preference, int requested,
     cublasLtMatmulHeuristicResult_t* results, int* returned);
 
 /// D = epilogue(alpha op(A) op(B) + beta C). C may be D, and is not read where beta is 0.
-/// @param algorithm  May be null. @param workspace  May be null.
+/// @param algorithm  Null, or one whose state was CUBLAS_STATUS_SUCCESS; else CUBLAS_STATUS_NOT_SUPPORTED.
+/// @param workspace  May be null.
 LOCKSTEP_EMULATOR_API cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t description,
                                                     const void* alpha, const void* a, cublasLtMatrixLayout_t a_layout,
                                                     const void* b, cublasLtMatrixLayout_t b_layout, const void* beta,

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <type_traits>
@@ -34,6 +35,8 @@ struct cublasLtMatmulDescOpaque_t {
 namespace {
 
 using namespace lockstep::emulator;
+
+constexpr std::uint64_t kUsable = 1;  // in an algorithm's first word
 
 template <typename Handle>
 cublasStatus_t create(Handle* handle) {
@@ -236,9 +239,14 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
   const bool has_types =
       element_bytes(a->matrix.type) > 0 && element_bytes(b->matrix.type) > 0 && element_bytes(d->matrix.type) > 0;
   if (!has_types || !is_supported(*description)) return CUBLAS_STATUS_NOT_SUPPORTED;
-  *returned = 1;
-  results[0] = {};
-  results[0].wavesCount = 1.0F;
+  *returned = std::min(requested, 2);
+  for (int i = 0; i < *returned; ++i) {
+    const bool is_usable = i + 1 == *returned;
+    results[i] = {};
+    results[i].wavesCount = 1.0F;
+    results[i].state = is_usable ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
+    results[i].algo.data[0] = is_usable ? kUsable : 0;
+  }
   return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -246,12 +254,13 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
                               const void* a, cublasLtMatrixLayout_t a_layout, const void* b,
                               cublasLtMatrixLayout_t b_layout, const void* beta, const void* c,
                               cublasLtMatrixLayout_t c_layout, void* d, cublasLtMatrixLayout_t d_layout,
-                              const cublasLtMatmulAlgo_t*, void*, size_t, cudaStream_t stream) {
+                              const cublasLtMatmulAlgo_t* algorithm, void*, size_t, cudaStream_t stream) {
   return blas_call("cublasLtMatmul", [&] {
     const bool is_complete = handle != nullptr && description != nullptr && a_layout != nullptr &&
                              b_layout != nullptr && c_layout != nullptr && d_layout != nullptr;
     if (!is_complete) return CUBLAS_STATUS_INVALID_VALUE;
-    if (!is_supported(*description)) return CUBLAS_STATUS_NOT_SUPPORTED;
+    const bool is_usable = algorithm == nullptr || algorithm->data[0] == kUsable;
+    if (!is_usable || !is_supported(*description)) return CUBLAS_STATUS_NOT_SUPPORTED;
     Product product;
     product.name = "cublasLtMatmul";
     product.a = placed(a_layout, a);

@@ -1,4 +1,5 @@
 // How cuBLASLt is asked for algorithms. Host code only; compiled with the kernels because it sees the same headers.
+#include <algorithm>
 #include <array>
 #include <memory>
 
@@ -11,6 +12,7 @@ inline namespace LOCKSTEP_KERNEL_NAMESPACE {
 namespace {
 
 constexpr std::size_t kMostWorkspaceBytes = std::size_t{32} << 20;  // what NVIDIA advises for Hopper
+constexpr int kCandidates = 8;
 
 struct DestroyPreference {
   void operator()(cublasLtMatmulPreference_t preference) const { cublasLtMatmulPreferenceDestroy(preference); }
@@ -65,17 +67,20 @@ cublasLtMatmulHeuristicResult_t MatmulPlans::choice(const MatmulKey& key, cublas
   const std::lock_guard lock(mutex_);
   if (const auto found = choices_.find(key); found != choices_.end()) return found->second;
   const Preference preference = make_preference(key.alignment);
-  cublasLtMatmulHeuristicResult_t result{};
+  std::array<cublasLtMatmulHeuristicResult_t, kCandidates> candidates{};
   int count = 0;
-  const cublasStatus_t status =
-      cublasLtMatmulAlgoGetHeuristic(handle_, operation, a, b, out, out, preference.get(), 1, &result, &count);
-  if (status != CUBLAS_STATUS_SUCCESS || count == 0) {
+  const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(handle_, operation, a, b, out, out, preference.get(),
+                                                               kCandidates, candidates.data(), &count);
+  const auto end = candidates.begin() + count;
+  const auto best =
+      std::find_if(candidates.begin(), end, [](const auto& one) { return one.state == CUBLAS_STATUS_SUCCESS; });
+  if (status != CUBLAS_STATUS_SUCCESS || best == end) {
     throw Error(concat("cuBLASLt has no algorithm for a product of ", key.in, " [", key.rows, ", ", key.inner,
                        "] times [", key.inner, ", ", key.columns, "] into ", key.out, " aligned to ", key.alignment,
-                       " bytes: ", cublasLtGetStatusString(status)));
+                       " bytes (", count, " candidates): ", cublasLtGetStatusString(status)));
   }
-  choices_.emplace(key, result);
-  return result;
+  choices_.emplace(key, *best);
+  return *best;
 }
 
 }  // namespace LOCKSTEP_KERNEL_NAMESPACE

@@ -40,7 +40,8 @@ class MatmulPlans {
   /// The library's handle.
   [[nodiscard]] cublasLtHandle_t handle() const noexcept { return handle_; }
 
-  /// The library's first choice, remembered. @throws Error  It has none; names the product.
+  /// The first of the library's candidates that it says can be used, remembered.
+  /// @throws Error  It has none; names the product.
   [[nodiscard]] cublasLtMatmulHeuristicResult_t choice(const MatmulKey& key, cublasLtMatmulDesc_t operation,
                                                        cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
                                                        cublasLtMatrixLayout_t out);

@@ -1,8 +1,10 @@
 #include <cublasLt.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "emulator/runtime/device_matrix.hpp"
@@ -49,14 +51,35 @@ class Matmul {
     cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(handle_, description_, layouts[0], layouts[1], layouts[2],
                                                            layouts[2], preference_, 1, &choice, &count);
     if (status == CUBLAS_STATUS_SUCCESS && count == 1) {
-      status = cublasLtMatmul(handle_, description_, &alpha, a.data(), layouts[0], b.data(), layouts[1], &beta,
-                              d.data(), layouts[2], d.data(), layouts[2], &choice.algo, nullptr, 0, nullptr);
+      status = multiply(a, b, d, layouts, alpha, beta, choice.algo);
     }
     for (const cublasLtMatrixLayout_t layout : layouts) cublasLtMatrixLayoutDestroy(layout);
     return status;
   }
 
+  // All candidates for D = A B, with what multiplying by each of them says. @pre  None of the other attributes is set.
+  std::vector<std::pair<cublasStatus_t, cublasStatus_t>> try_candidates(const DeviceMatrix& a, const DeviceMatrix& b,
+                                                                        const DeviceMatrix& d) {
+    const cublasLtMatrixLayout_t layouts[] = {layout_of(a), layout_of(b), layout_of(d)};
+    std::array<cublasLtMatmulHeuristicResult_t, 8> candidates{};
+    int count = 0;
+    REQUIRE(cublasLtMatmulAlgoGetHeuristic(handle_, description_, layouts[0], layouts[1], layouts[2], layouts[2],
+                                           preference_, 8, candidates.data(), &count) == CUBLAS_STATUS_SUCCESS);
+    std::vector<std::pair<cublasStatus_t, cublasStatus_t>> results;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
+      results.emplace_back(candidates[i].state, multiply(a, b, d, layouts, 1.0F, 0.0F, candidates[i].algo));
+    }
+    for (const cublasLtMatrixLayout_t layout : layouts) cublasLtMatrixLayoutDestroy(layout);
+    return results;
+  }
+
  private:
+  cublasStatus_t multiply(const DeviceMatrix& a, const DeviceMatrix& b, const DeviceMatrix& d,
+                          const cublasLtMatrixLayout_t (&layouts)[3], float alpha, float beta,
+                          const cublasLtMatmulAlgo_t& algorithm) {
+    return cublasLtMatmul(handle_, description_, &alpha, a.data(), layouts[0], b.data(), layouts[1], &beta, d.data(),
+                          layouts[2], d.data(), layouts[2], &algorithm, nullptr, 0, nullptr);
+  }
   static cublasLtMatrixLayout_t layout_of(const DeviceMatrix& matrix) {
     cublasLtMatrixLayout_t layout = nullptr;
     REQUIRE(cublasLtMatrixLayoutCreate(&layout, matrix.type(), static_cast<std::uint64_t>(matrix.rows()),
@@ -126,6 +149,14 @@ TEST_CASE("cublasLtMatmul multiplies, scales and adds", "[emulator]") {
   Matmul matmul;
   REQUIRE(matmul.run(with.a, with.b, with.d, 0.5F, 1.0F) == CUBLAS_STATUS_SUCCESS);
   check_close(with.d.values(), expected, kK, type);
+}
+
+TEST_CASE("cuBLASLt's look-alike gives a candidate that cannot be used before one that can", "[emulator]") {
+  Operands with(CUDA_R_32F);
+  Matmul matmul;
+  const std::vector<std::pair<cublasStatus_t, cublasStatus_t>> expected{
+      {CUBLAS_STATUS_NOT_SUPPORTED, CUBLAS_STATUS_NOT_SUPPORTED}, {CUBLAS_STATUS_SUCCESS, CUBLAS_STATUS_SUCCESS}};
+  CHECK(matmul.try_candidates(with.a, with.b, with.d) == expected);
 }
 
 TEST_CASE("cublasLtMatmul transposes its operands", "[emulator]") {

@@ -87,5 +87,5 @@ enum cublasLtMatmulPreferenceAttributes_t {
 
 /// How a product is computed: here always the same way.
 struct cublasLtMatmulAlgo_t {
-  uint64_t data[8];  ///< Nothing.
+  uint64_t data[8];  ///< Whether it can be used.
 };
