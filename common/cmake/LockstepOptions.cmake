@@ -2,6 +2,7 @@
 
 option(LOCKSTEP_BUILD_TESTS "Build the tests" ON)
 option(LOCKSTEP_NATIVE "Compile for the processor of this machine (-march=native)" ON)
+option(LOCKSTEP_CARRIED "Build for another machine than this (preset carry)" OFF)
 option(LOCKSTEP_WARNINGS_AS_ERRORS "Treat warnings as errors (the presets set it)" OFF)
 option(LOCKSTEP_USE_OPENMP "Run kernels on several threads with OpenMP" ON)
 option(LOCKSTEP_USE_ONEDNN "Use oneDNN for matrix products where it is installed (else Eigen)" ON)

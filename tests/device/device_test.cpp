@@ -1,7 +1,11 @@
 #include "device/device.hpp"
 
+#include <filesystem>
+
 #include "base/error.hpp"
+#include "support/accelerator.hpp"
 #include "support/catch.hpp"
+#include "support/subprocess.hpp"
 
 using namespace lockstep;
 
@@ -33,4 +37,27 @@ TEST_CASE("a build runs the CPU and one other kind of device, and says what woul
 TEST_CASE("a device beyond those of the machine is refused with their number", "[device]") {
   CHECK_FALSE(Device{accelerator_type(), 1000}.is_available());
   CHECK_THROWS_AS((Device{accelerator_type(), 1000}.require_available()), UnavailableError);
+}
+
+// Not run by itself: the test below does.
+TEST_CASE("needs a device", "[.]") { CHECK(test::accelerator().is_available()); }
+TEST_CASE("fails 77 times", "[.]") {
+  for (int i = 0; i < 77; ++i) CHECK(i < 0);
+}
+
+TEST_CASE("a test without its device is skipped, or fails where LOCKSTEP_REQUIRE_GPU says that there is one",
+          "[device]") {
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
+  const auto run_hidden = [&](const std::string& name, const std::string& is_required) {
+    return test::run_program({self, name}, {{"CUDA_VISIBLE_DEVICES", "-1"}, {"LOCKSTEP_REQUIRE_GPU", is_required}});
+  };
+  for (const char* not_required : {"", "0"}) {
+    const test::Finished skipped = run_hidden("needs a device", not_required);
+    CHECK(skipped.exit_code == test::kSkipped);
+    CHECK_THAT(skipped.err, ContainsSubstring("skipped: device "));
+  }
+  const test::Finished failed = run_hidden("needs a device", "1");
+  CHECK(failed.exit_code == 1);
+  CHECK_THAT(failed.out, ContainsSubstring("LOCKSTEP_REQUIRE_GPU is set, but this test finds no device"));
+  CHECK(run_hidden("fails 77 times", "1").exit_code == 1);  // as many failures as the status of a skip
 }
