@@ -1,5 +1,7 @@
+// session.sh on stand-ins: a folder like the one that carry.sh makes, whose programs are scripts.
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "base/file.hpp"
 #include "support/catch.hpp"
@@ -11,28 +13,84 @@ using lockstep::test::Finished;
 
 namespace {
 
-// With a folder of stand-ins for NVIDIA's programs in front of PATH.
-Finished run_with(const fs::path& stand_ins, const std::vector<std::string>& command) {
-  return lockstep::test::run_program(command, {{"PATH", stand_ins.string() + ":/usr/local/bin:/usr/bin:/bin"}});
-}
+class Machine {
+ public:
+  Machine() {
+    fs::copy(LOCKSTEP_SESSION_FOLDER "/session.sh", set() / "");
+    fs::copy(LOCKSTEP_SESSION_FOLDER "/session", set() / "session", fs::copy_options::recursive);
+    add_tool("nvidia-smi", "[ \"$1\" = -L ] && echo 'GPU 0: stand-in' || echo 'stand-in, 1.2'");
+    add_tool("compute-sanitizer", "exit 1");
+    for (const char* program : {"ladder", "device_bench", "train_gpt_single"}) add_program(program, "exit 0");
+    add_program("ceilings", R"(echo '{"ceiling": "copy", "gb_s": 3000}')");
+    for (const char* library : {"libcudart.so.13", "libcublas.so.13", "libcublasLt.so.13", "libnccl.so.2"})
+      lockstep::write_file(make(libraries()) / library, "");
+  }
 
-Finished session(const fs::path& stand_ins, const std::vector<std::string>& arguments) {
-  std::vector<std::string> command = {"bash", LOCKSTEP_SESSION};
-  command.insert(command.end(), arguments.begin(), arguments.end());
-  return run_with(stand_ins, command);
-}
+  static void add_script(const fs::path& path, const std::string& body) {
+    lockstep::write_file(path, "#!/bin/sh\n" + body + "\n");
+    fs::permissions(path, fs::perms::owner_all);
+  }
+  void add_tool(const std::string& name, const std::string& body) { add_script(make(tools()) / name, body); }
+  void add_program(const std::string& name, const std::string& body) { add_script(make(set() / "bin") / name, body); }
+  // A test program of phase A. Each start of it is counted.
+  void add_test(const std::string& name, const std::string& body) {
+    const fs::path list = set() / "gpu_tests.txt";
+    const std::string listed = fs::exists(list) ? lockstep::read_file(list) : "";
+    lockstep::write_file(list, listed + name + "\n");
+    const std::string counted = "case $* in *--list*) exit 0;; esac; echo >>" + starts(name).string() + "\n";
+    add_script(make(set() / "tests") / name, counted + body);
+  }
+  [[nodiscard]] std::size_t count_starts(const std::string& name) const {
+    return fs::exists(starts(name)) ? lockstep::read_file(starts(name)).size() : 0;
+  }
 
-void add_program(const fs::path& folder, const std::string& name, const std::string& body) {
-  lockstep::write_file(folder / name, "#!/bin/sh\n" + body + "\n");
-  fs::permissions(folder / name, fs::perms::owner_all);
+  [[nodiscard]] Finished run(const std::vector<std::string>& arguments) const {
+    std::vector<std::string> command = {"bash", (set() / "session.sh").string(), "--out", out().string()};
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    return lockstep::test::run_program(command, {{"PATH", path()}, {"LD_LIBRARY_PATH", libraries().string()}});
+  }
+  // results.json of a phase's archive.
+  [[nodiscard]] std::string results(const std::string& phase) const {
+    const std::string archive = (out() / ("session_" + phase + ".tar.gz")).string();
+    return lockstep::test::run_program({"tar", "-xzOf", archive, "results.json"}).out;
+  }
+  [[nodiscard]] bool has_python() const {
+    return lockstep::test::run_program({"sh", "-c", "command -v python3"}, {{"PATH", path()}}).exit_code == 0;
+  }
+
+  [[nodiscard]] fs::path tools() const { return folder_ / "tools"; }
+  [[nodiscard]] fs::path libraries() const { return folder_ / "libraries"; }
+
+ private:
+  static fs::path make(const fs::path& folder) {
+    fs::create_directories(folder);
+    return folder;
+  }
+  [[nodiscard]] fs::path set() const { return make(folder_ / "set"); }
+  [[nodiscard]] fs::path out() const { return folder_ / "out"; }
+  [[nodiscard]] fs::path starts(const std::string& name) const { return folder_ / ("starts_of_" + name); }
+  [[nodiscard]] std::string path() const { return tools().string() + ":/usr/local/bin:/usr/bin:/bin"; }
+
+  lockstep::test::TemporaryFolder folder_;
+};
+
+constexpr const char* kTwoCasesPass = "echo 'All tests passed (3 assertions in 2 test cases)'";
+constexpr const char* kNoDevice = "device cuda:0: no NVIDIA GPU with a\n  driver is on this machine";
+
+std::string test_that_fails(const std::string& message) {
+  return "echo '" + message + "'; echo 'test cases: 1 | 1 failed'; exit 1";
 }
 
 }  // namespace
 
 TEST_CASE("without a GPU the session says so in one line and counts as skipped", "[gpu]") {
-  const lockstep::test::TemporaryFolder folder;
-  add_program(folder.path(), "nvidia-smi", "echo 'NVIDIA-SMI has failed'; exit 9");
-  const Finished finished = session(folder.path(), {});
+  Machine machine;
+  if (!machine.has_python()) {  // no dependency of the course
+    CHECK_THAT(machine.run({"A"}).err, ContainsSubstring("session.sh: python3 is needed"));
+    return;
+  }
+  machine.add_tool("nvidia-smi", "echo 'NVIDIA-SMI has failed'; exit 9");
+  const Finished finished = machine.run({"A"});
   CHECK(finished.exit_code == 77);
   CHECK(finished.out.empty());
   CHECK(finished.err ==
@@ -40,33 +98,71 @@ TEST_CASE("without a GPU the session says so in one line and counts as skipped",
 }
 
 TEST_CASE("a wrong option of the session ends with 2 and says what there is", "[gpu]") {
-  const lockstep::test::TemporaryFolder folder;
+  Machine machine;
+  if (!machine.has_python()) return;
+  machine.add_test("good_test", kTwoCasesPass);
   for (const std::vector<std::string>& arguments :
-       {std::vector<std::string>{"--budget", "soon"}, {"--only", "probes"}, {"--out"}, {"--fast"}}) {
-    const Finished finished = session(folder.path(), arguments);
+       {std::vector<std::string>{"A", "--budget", "soon"}, {"F"}, {}, {"A", "--fast"}, {"A", "--only", "probe"}}) {
+    const Finished finished = machine.run(arguments);
     CHECK(finished.exit_code == 2);
     CHECK_THAT(finished.err, ContainsSubstring("session.sh: "));
   }
 }
 
-TEST_CASE("a phase that fails is told in the results, and the summary comes last", "[gpu]") {
-  const lockstep::test::TemporaryFolder folder;
-  add_program(folder.path(), "nvidia-smi", "[ \"$1\" = -L ] && echo 'GPU 0: stand-in' || echo 'stand-in, 1.2, 3 MiB'");
-  add_program(folder.path(), "nvcc", "echo 'no compiler here'; exit 1");
-  add_program(folder.path(), "compute-sanitizer", "exit 1");
-  const fs::path out = folder / "out";
-  const Finished finished =
-      session(folder.path(), {"--budget", "20", "--only", "probe,sanitizer", "--out", out.string()});
+TEST_CASE("a machine without NVIDIA's libraries is told which, and where they were looked for", "[gpu]") {
+  Machine machine;
+  if (!machine.has_python()) return;
+  machine.add_test("good_test", kTwoCasesPass);
+  fs::remove(machine.libraries() / "libcublas.so.13");
+  const Finished finished = machine.run({"A", "--only", "good_test"});
+  if (finished.exit_code == 0) return;  // this machine has a toolkit
   CHECK(finished.exit_code == 1);
-  if (run_with(folder.path(), {"bash", "-c", "command -v python3"}).exit_code != 0) {  // no dependency of the course
-    CHECK_THAT(finished.err, ContainsSubstring("session.sh: python3 is needed"));
-    return;
+  CHECK_THAT(finished.err, ContainsSubstring("libcublas.so.13 not found"));
+  CHECK_THAT(finished.err, ContainsSubstring(machine.libraries().string()));
+}
+
+TEST_CASE("a step that hangs or skips costs itself; cases are counted; what passed is not done again", "[gpu]") {
+  Machine machine;
+  if (!machine.has_python()) return;
+  machine.add_test("hanging_kernels_test", "sleep 1000");
+  machine.add_test("skipping_test", "exit 77");
+  machine.add_test("good_test", kTwoCasesPass);
+  const Finished finished = machine.run({"A", "--budget", "30"});
+  INFO(finished.out << finished.err);
+  CHECK(finished.exit_code == 1);
+  CHECK_THAT(finished.out, ContainsSubstring("2 test cases passed"));
+  const std::string results = machine.results("A");
+  CHECK_THAT(results, ContainsSubstring("\"gb_s\": 3000"));
+  for (const char* verdict : {R"("name": "ceilings",
+   "verdict": "passed")",
+                              R"("name": "hanging_kernels_test",
+   "verdict": "out of time")",
+                              R"("name": "skipping_test",
+   "verdict": "failed")",
+                              R"("name": "good_test",
+   "verdict": "passed")"}) {
+    CHECK_THAT(results, ContainsSubstring(verdict));
   }
-  CHECK_THAT(finished.out, ContainsSubstring("session.sh: failed"));
-  CHECK_THAT(finished.out, ContainsSubstring("probe      failed"));
-  const std::string results = lockstep::read_file(out / "results.jsonl");
-  CHECK_THAT(results, ContainsSubstring("\"gpu\": \"stand-in\""));
-  CHECK_THAT(results, ContainsSubstring("\"phase\": \"probe\", \"event\": \"end\", \"verdict\": \"failed\""));
-  const std::string last = results.substr(results.rfind('\n', results.size() - 2) + 1);  // 2: past the last line's end
-  CHECK_THAT(last, ContainsSubstring("\"phase\": \"summary\""));
+  CHECK(machine.count_starts("good_test") == 1);
+  CHECK(machine.count_starts("skipping_test") == 1);
+  CHECK(machine.run({"A", "--only", "good_test,skipping_test"}).exit_code == 1);
+  CHECK(machine.count_starts("good_test") == 1);
+  CHECK(machine.count_starts("skipping_test") == 2);
+  CHECK(machine.run({"A", "--only", "good_test", "--again"}).exit_code == 0);
+  CHECK(machine.count_starts("good_test") == 2);
+}
+
+TEST_CASE("a rehearsal passes where steps fail for want of a GPU, and of nothing else", "[gpu]") {
+  Machine machine;
+  if (!machine.has_python()) return;
+  machine.add_tool("nvidia-smi", "exit 9");
+  machine.add_test("ready_test", test_that_fails(kNoDevice));
+  machine.add_test("broken_test", test_that_fails("cannot open shared object file"));
+  CHECK(machine.run({"A", "--rehearse", "--only", "ready_test"}).exit_code == 0);
+  CHECK_THAT(machine.results("A"), ContainsSubstring("reached the device"));
+  CHECK(machine.run({"A", "--rehearse", "--only", "broken_test"}).exit_code == 1);
+
+  machine.add_test("two_failures_test",
+                   "echo '" + std::string(kNoDevice) + "'; echo 'test cases: 2 | 2 failed'; exit 1");
+  CHECK(machine.run({"A", "--rehearse", "--only", "two_failures_test"}).exit_code == 1);
 }

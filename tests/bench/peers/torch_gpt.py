@@ -89,13 +89,15 @@ def main():
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     parser.add_argument("--batch-size", type=int, help="of all ranks together")
+    parser.add_argument("--vocabulary", type=int, help="in place of the model's own")
+    parser.add_argument("--no-compile", action="store_true", help="on a GPU: without torch.compile")
     parser.add_argument("--bf16", action="store_true", help="forward under torch.autocast")
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--warm-up", type=int, default=3)
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     vocabulary, width, heads, layers, context, batch = CONFIGS[arguments.model]
-    batch = arguments.batch_size or batch
+    batch, vocabulary = arguments.batch_size or batch, arguments.vocabulary or vocabulary
     is_cuda = arguments.device == "cuda"
     world_size = int(os.environ.get("WORLD_SIZE", "1"))
     rank = int(os.environ.get("RANK", "0"))
@@ -103,7 +105,8 @@ def main():
         torch.distributed.init_process_group("gloo")
     torch.manual_seed(1)
     model = Gpt(vocabulary, width, heads, layers, context).to(arguments.device)
-    network = nn.parallel.DistributedDataParallel(model) if world_size > 1 else torch.compile(model) if is_cuda else model
+    is_compiled = is_cuda and not arguments.no_compile
+    network = nn.parallel.DistributedDataParallel(model) if world_size > 1 else torch.compile(model) if is_compiled else model
     decay = [p for p in network.parameters() if p.dim() >= 2]
     rest = [p for p in network.parameters() if p.dim() < 2]
     optimizer = torch.optim.AdamW(
@@ -112,7 +115,7 @@ def main():
     )
     generator = torch.Generator().manual_seed(1234 + rank)
     shape = (batch // world_size, context + 1)
-    batches = [torch.randint(0, min(vocabulary, 256), shape, generator=generator).to(arguments.device) for _ in range(8)]
+    batches = [torch.randint(0, vocabulary if is_cuda else min(vocabulary, 256), shape, generator=generator).to(arguments.device) for _ in range(8)]
     times = []
     for step in range(arguments.steps):
         tokens = batches[step % len(batches)]

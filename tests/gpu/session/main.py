@@ -1,0 +1,88 @@
+"""Runs one phase of the GPU session; session.sh documents it."""
+import argparse
+import pathlib
+import re
+import subprocess
+import sys
+import time
+
+import libraries
+import phases
+from results import Results
+from runner import Runner
+
+PLANNED_SECONDS = 570  # of a phase
+USAGE = pathlib.Path(__file__).resolve().parents[1] / "session.sh"
+
+
+def say(text):
+    print(f"session.sh: {text}", file=sys.stderr, flush=True)
+
+
+class Parser(argparse.ArgumentParser):
+    def error(self, message):
+        say(f"{message}; session.sh --help tells more")
+        sys.exit(2)
+
+
+def parse_options():
+    parser = Parser(prog="session.sh", add_help=False)
+    parser.add_argument("phase", nargs="?", metavar="PHASE")
+    parser.add_argument("--budget", type=float, default=PLANNED_SECONDS)
+    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("gpu_results"))
+    parser.add_argument("--only", default="")
+    parser.add_argument("--again", action="store_true")
+    parser.add_argument("--rehearse", action="store_true")
+    parser.add_argument("-h", "--help", action="store_true")
+    options = parser.parse_args()
+    if options.help:
+        print("\n".join(re.findall(r"^#(?!!) ?(.*)$", USAGE.read_text(encoding="utf-8"), re.MULTILINE)))
+        sys.exit(0)
+    if options.phase not in phases.PHASES:
+        parser.error(f"there is no phase {options.phase or '(none named)'}; there are {', '.join(phases.PHASES)}")
+    if options.budget < 10:
+        parser.error(f"a budget of {options.budget:g} s is too short; 10 is the least")
+    return parser, options
+
+
+def gpu_count():
+    try:
+        done = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, timeout=30, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return 0
+    return sum(line.startswith("GPU ") for line in done.stdout.splitlines())
+
+
+def main():
+    begin = time.monotonic()
+    parser, options = parse_options()
+    carried = USAGE.parent
+    gpus = gpu_count()
+    if gpus == 0 and not options.rehearse:
+        say("no NVIDIA GPU is visible here (nvidia-smi -L lists none), so nothing was run on hardware")
+        return 77
+    if not (carried / "bin" / "ladder").exists():
+        say(f"{carried} holds no programs: tests/gpu/carry.sh makes a folder that does, and session.sh runs from there")
+        return 1
+    found = libraries.find()
+    if found.missing:
+        say(found.message())
+        return 1
+    steps = phases.PHASES[options.phase](carried, gpus)
+    names = [step.name for step in steps]
+    only = [name for name in options.only.split(",") if name]
+    for name in only:
+        if name not in names:
+            parser.error(f"phase {options.phase} has no step {name}; it has {', '.join(names)}")
+    results = Results(options.out, options.phase, keep=not options.again)
+    share = 1.0 if only else min(1.0, options.budget / PLANNED_SECONDS)
+    runner = Runner(carried, results, found, begin + options.budget, options.rehearse, share)
+    for step in steps:
+        if not only or step.name in only:
+            runner.run(step)
+    print(results.summary(), flush=True)
+    return 0 if results.has_passed(only or names) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,69 @@
+"""What a phase has found out, as one archive: results.json and a log for each step."""
+import json
+import os
+import pathlib
+import tarfile
+import tempfile
+
+LOG_LIMIT = 1 << 20  # of each log the beginning and the end, half each
+
+
+class Results:
+    def __init__(self, folder, phase, keep):
+        """@param keep  Whether steps that have passed in an earlier run stay."""
+        folder.mkdir(parents=True, exist_ok=True)
+        self.archive = folder.resolve() / f"session_{phase}.tar.gz"
+        self._scratch = tempfile.TemporaryDirectory(prefix="gpu_session_")  # logs and results until they are packed
+        self.scratch = pathlib.Path(self._scratch.name)
+        self.data = {"phase": phase, "machine": {}, "steps": []}
+        if keep and self.archive.exists():
+            with tarfile.open(self.archive) as archive:
+                archive.extractall(self.scratch)
+            self.data = json.loads((self.scratch / "results.json").read_text(encoding="utf-8"))
+
+    def step(self, name):
+        """The record of a step, or None."""
+        return next((step for step in self.data["steps"] if step["name"] == name), None)
+
+    def begin(self, name):
+        self.data["steps"] = [step for step in self.data["steps"] if step["name"] != name]
+        self.data["steps"].append({"name": name, "verdict": "running", "seconds": 0, "rows": []})
+        return self.data["steps"][-1]
+
+    def log_path(self, name):
+        return self.scratch / f"{name}.log"
+
+    def rows(self, name):
+        record = self.step(name)
+        return record["rows"] if record else []
+
+    def save(self):
+        (self.scratch / "results.json").write_text(json.dumps(self.data, indent=1) + "\n", encoding="utf-8")
+        for log in self.scratch.glob("*.log"):
+            if log.stat().st_size > 2 * LOG_LIMIT:
+                content = log.read_bytes()
+                half = LOG_LIMIT // 2
+                log.write_bytes(content[:half] + b"\n[... left out ...]\n" + content[-half:])
+        new = self.archive.with_suffix(".new")
+        with tarfile.open(new, "w:gz") as archive:
+            for path in sorted(self.scratch.iterdir()):
+                if path.suffix in (".json", ".log"):  # not the programs and runs that steps leave there
+                    archive.add(path, path.name)
+        os.replace(new, self.archive)
+
+    def has_passed(self, names):
+        """Whether each of these steps passed, was skipped for a reason, or (rehearsed) came as far as the device."""
+        good = {"passed", "skipped", "reached the device"}
+        return all((self.step(name) or {}).get("verdict") in good for name in names)
+
+    def summary(self):
+        lines = [f"phase {self.data['phase']}: {self.archive}"]
+        for step in self.data["steps"]:
+            note = step.get("note", "")
+            if "cases" in step:
+                note = f"{step['cases']['passed']} cases passed, {step['cases']['failed']} failed  {note}"
+            lines.append(f"  {step['name']:28}{step['verdict']:20}{step['seconds']:6.1f} s  {note}".rstrip())
+        counted = [step["cases"]["passed"] for step in self.data["steps"] if "cases" in step]
+        lines.append(f"  {sum(counted)} test cases passed in {len(counted)} steps; "
+                     f"{sum(step['verdict'] == 'failed' for step in self.data['steps'])} steps failed")
+        return "\n".join(lines)

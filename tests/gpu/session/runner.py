@@ -1,0 +1,204 @@
+"""Runs steps: each with a limit of its own, in a process group of its own, its output in a log of its own."""
+import dataclasses
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import typing
+
+# How our programs, CUDA and PyTorch say that there is no GPU; Catch2 breaks lines.
+NO_DEVICE = re.compile("|".join(re.sub(" ", r"\\s+", text) for text in (
+    "no NVIDIA GPU with a driver is on this machine", "no CUDA-capable device", "CUDA driver version is insufficient",
+    "Found no NVIDIA driver", "not compiled with CUDA enabled")))
+SAVE_SECONDS = 5  # kept from the budget for the last archive
+
+
+class StepFailed(Exception):
+    """The step has shown something wrong; says what."""
+
+
+class OutOfTime(StepFailed):
+    """A command reached its limit."""
+
+
+class StepSkipped(Exception):
+    """The machine lacks what the step is about; says what."""
+
+
+@dataclasses.dataclass
+class Step:
+    name: str
+    seconds: float  # its share: whatever it starts is ended then
+    body: typing.Callable  # body(job)
+
+
+@dataclasses.dataclass
+class Finished:
+    status: int  # exit status; -signal; None where it was ended at its limit
+    output: str
+
+
+def stop_group(process):
+    for how, patience in ((signal.SIGTERM, 3), (signal.SIGKILL, 5)):
+        try:
+            os.killpg(process.pid, how)
+        except ProcessLookupError:
+            pass
+        try:
+            process.wait(patience)
+        except subprocess.TimeoutExpired:
+            pass
+    # After SIGKILL of the group nothing is waited for: a process stuck in the driver must not hold up the rest.
+
+
+class Job:
+    """What a step's body works with."""
+
+    def __init__(self, runner, record, deadline):
+        self.runner, self.record, self.deadline = runner, record, deadline
+        self.log = runner.results.log_path(record["name"])
+        self.log.write_bytes(b"")
+
+    @property
+    def is_rehearsal(self):
+        return self.runner.is_rehearsal
+
+    def program(self, name):
+        """Path of a carried program."""
+        for folder in ("bin", "tests"):
+            path = self.runner.carried / folder / name
+            if path.exists():
+                return str(path)
+        raise StepFailed(f"{name} was not carried")
+
+    def left(self):
+        return self.deadline - time.monotonic()
+
+    def run(self, command, seconds=None, on_line=None, log_name=None, **variables):
+        """Runs a command to its end, or to its limit.
+
+        @param seconds   Its limit, if it is less than what is left of the step's share.
+        @param on_line   Called with each line of output as it comes.
+        @param log_name  For commands that run side by side: a log of its own.
+        """
+        limit = min(self.left(), seconds or self.left())
+        if limit <= 0:
+            return Finished(None, "")
+        path = self.runner.results.log_path(log_name) if log_name else self.log
+        begin = path.stat().st_size if path.exists() else 0
+        with open(path, "ab") as log:
+            log.write(f"$ {' '.join(map(str, command))}\n".encode())
+            log.flush()
+            try:
+                process = subprocess.Popen(list(map(str, command)), stdin=subprocess.DEVNULL, stdout=log,
+                                           stderr=subprocess.STDOUT, start_new_session=True,
+                                           cwd=self.runner.results.scratch, env=self.runner.environment(**variables))
+            except OSError as error:
+                raise StepFailed(f"cannot start {command[0]}: {error.strerror}") from error
+        reader = LineReader(path, begin, on_line)
+        end = time.monotonic() + limit
+        try:
+            while process.poll() is None and time.monotonic() < end:
+                reader.read()
+                time.sleep(0.02)
+        finally:
+            status = process.poll()
+            stop_group(process)  # whatever the command left behind, too
+        reader.read()
+        return Finished(status, reader.text)
+
+    def check(self, command, seconds=None, on_line=None, **variables):
+        """run(), which must end with 0. @returns its output."""
+        done = self.run(command, seconds, on_line, **variables)
+        name = os.path.basename(str(command[0]))
+        if done.status is None:
+            raise OutOfTime(f"{name} was ended at its limit")
+        if done.status != 0:
+            last = [line for line in done.output.strip().splitlines() if line][-1:]
+            raise StepFailed(f"{name} ended with {done.status}: {''.join(last)[:200]}")
+        return done.output
+
+    def emit(self, row):
+        """A row of results, saved at once."""
+        self.record["rows"].append(row)
+        self.runner.save_soon()
+
+    def note(self, text):
+        self.record["note"] = text
+
+    def count_cases(self, passed, failed):
+        cases = self.record.setdefault("cases", {"passed": 0, "failed": 0})
+        cases["passed"] += passed
+        cases["failed"] += failed
+
+
+class LineReader:
+    """Follows a growing log."""
+
+    def __init__(self, path, begin, on_line):
+        self.path, self.position, self.on_line = path, begin, on_line
+        self.text, self.partial = "", ""
+
+    def read(self):
+        with open(self.path, "rb") as log:
+            log.seek(self.position)
+            new = log.read()
+        self.position += len(new)
+        new = new.decode("utf-8", "replace")
+        self.text += new
+        *lines, self.partial = (self.partial + new).split("\n")
+        for line in lines:
+            if self.on_line:
+                self.on_line(line)
+
+
+class Runner:
+    def __init__(self, carried, results, found, deadline, is_rehearsal, share=1.0):
+        """@param share  Of each step's time: less where the budget is less than the phase was planned for."""
+        self.carried, self.results, self.found, self.share = carried, results, found, share
+        self.deadline, self.is_rehearsal = deadline - SAVE_SECONDS, is_rehearsal
+        self.saved_at = 0.0
+        # Ended from outside: the running step's processes go too, and what is known is kept.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+
+    def environment(self, **variables):
+        return {**os.environ, "LD_LIBRARY_PATH": ":".join(self.found.folders), "LOCKSTEP_REQUIRE_GPU": "1",
+                "LOCKSTEP_COURSE_TEXT": str(self.carried / "data" / "course_text_v1.txt"),
+                "PYTHONUNBUFFERED": "1", **{name: str(value) for name, value in variables.items()}}
+
+    def save_soon(self):
+        if time.monotonic() - self.saved_at > 2:
+            self.results.save()
+            self.saved_at = time.monotonic()
+
+    def run(self, step):
+        before = self.results.step(step.name)
+        if before and before["verdict"] in ("passed", "skipped"):
+            return
+        record = self.results.begin(step.name)
+        begin = time.monotonic()
+        if self.deadline - begin < 5:
+            record["verdict"] = "not reached"
+            self.results.save()
+            return
+        job = Job(self, record, min(begin + step.seconds * self.share, self.deadline))
+        print(f"session.sh: {step.name}", file=sys.stderr, flush=True)
+        try:
+            step.body(job)
+            record["verdict"] = "passed"
+        except StepSkipped as reason:
+            record["verdict"] = "skipped"
+            job.note(str(reason))
+        except StepFailed as reason:
+            record["verdict"] = "out of time" if isinstance(reason, OutOfTime) else "failed"
+            job.note(str(reason))
+            if self.is_rehearsal and NO_DEVICE.search(job.log.read_text(encoding="utf-8", errors="replace")):
+                record["verdict"] = "reached the device"
+        except Exception as error:  # a mistake in this script costs its own step only
+            record["verdict"] = "failed"
+            job.note(f"{type(error).__name__}: {error}")
+        finally:
+            record["seconds"] = round(time.monotonic() - begin, 1)
+            self.results.save()
