@@ -47,7 +47,18 @@ class Machine {
   [[nodiscard]] Finished run(const std::vector<std::string>& arguments) const {
     std::vector<std::string> command = {"bash", (set() / "session.sh").string(), "--out", out().string()};
     command.insert(command.end(), arguments.begin(), arguments.end());
-    return lockstep::test::run_program(command, {{"PATH", path()}, {"LD_LIBRARY_PATH", libraries().string()}});
+    return lockstep::test::run_program(command, {{"PATH", path()},
+                                                 {"LD_LIBRARY_PATH", libraries().string()},
+                                                 {"TMPDIR", make(folder_ / "temporary").string()}});
+  }
+  // As carry.sh packs them.
+  void pack_programs() const {
+    const std::string code =
+        "import os, sys, tarfile, shutil; os.chdir(sys.argv[1]); open('CARRIED', 'w').close()\n"
+        "with tarfile.open('programs.tar.xz', 'w:xz') as out:\n"
+        "  for name in ('bin', 'tests', 'gpu_tests.txt', 'CARRIED'): out.add(name)\n"
+        "for name in ('bin', 'tests'): shutil.rmtree(name)\n";
+    REQUIRE(lockstep::test::run_program({"python3", "-c", code, set().string()}, {{"PATH", path()}}).exit_code == 0);
   }
   // results.json of a phase's archive.
   [[nodiscard]] std::string results(const std::string& phase) const {
@@ -150,6 +161,19 @@ TEST_CASE("a step that hangs or skips costs itself; cases are counted; what pass
   CHECK(machine.count_starts("skipping_test") == 2);
   CHECK(machine.run({"A", "--only", "good_test", "--again"}).exit_code == 0);
   CHECK(machine.count_starts("good_test") == 2);
+}
+
+TEST_CASE("the session unpacks the programs that were carried", "[gpu]") {
+  Machine machine;
+  if (!machine.has_python()) return;
+  machine.add_test("good_test", kTwoCasesPass);
+  machine.pack_programs();
+  for (const std::size_t round : {1, 2}) {
+    const Finished finished = machine.run({"A", "--only", "good_test", "--again"});
+    INFO(finished.out << finished.err);
+    CHECK(finished.exit_code == 0);
+    CHECK(machine.count_starts("good_test") == round);
+  }
 }
 
 TEST_CASE("a rehearsal passes where steps fail for want of a GPU, and of nothing else", "[gpu]") {

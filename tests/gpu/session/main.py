@@ -1,9 +1,14 @@
 """Runs one phase of the GPU session; session.sh documents it."""
 import argparse
+import hashlib
+import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
+import tarfile
+import tempfile
 import time
 
 import libraries
@@ -53,14 +58,33 @@ def gpu_count():
     return sum(line.startswith("GPU ") for line in done.stdout.splitlines())
 
 
+def unpacked(here):
+    """The folder of the carried programs: `here`, or what programs.tar.xz holds, unpacked once for each machine."""
+    archive = here / "programs.tar.xz"
+    if not archive.exists():
+        return here
+    digest = hashlib.sha256(archive.read_bytes()).hexdigest()[:16]
+    folder = pathlib.Path(tempfile.gettempdir()) / f"lockstep_gpu_{os.getuid()}_{digest}"
+    if not (folder / "CARRIED").exists():  # it comes into its place as a whole
+        new = pathlib.Path(tempfile.mkdtemp(prefix="lockstep_gpu_"))
+        try:
+            with tarfile.open(archive) as packed:
+                packed.extractall(new)
+        except tarfile.ReadError:  # a Python without lzma
+            subprocess.run(["tar", "-xJf", archive, "-C", new], check=True)
+        shutil.rmtree(folder, ignore_errors=True)
+        new.rename(folder)
+    return folder
+
+
 def main():
     begin = time.monotonic()
     parser, options = parse_options()
-    carried = USAGE.parent
     gpus = gpu_count()
     if gpus == 0 and not options.rehearse:
         say("no NVIDIA GPU is visible here (nvidia-smi -L lists none), so nothing was run on hardware")
         return 77
+    carried = unpacked(USAGE.parent)
     if not (carried / "bin" / "ladder").exists():
         say(f"{carried} holds no programs: tests/gpu/carry.sh makes a folder that does, and session.sh runs from there")
         return 1

@@ -3,7 +3,7 @@ import concurrent.futures
 import os
 import re
 
-from runner import OutOfTime, Step, StepFailed
+from runner import NO_DEVICE, OutOfTime, Step, StepFailed
 
 # The tool made for a class of bug; the others (deadlocks, wrong launches) no tool looks for.
 TOOLS = {"race": "racecheck", "uninitialised read": "initcheck", "divergent barrier": "synccheck", "wrong mask": "synccheck",
@@ -48,12 +48,16 @@ def check(job, carried, tool):
         source, kind, is_bug = entry
         done = job.run([checker, "--tool", kind, "--error-exitcode", "86", built[source]], 30,
                        log_name=f"planted_{source.stem}")
-        return {"program": source.stem, "tool": kind, "is_bug": is_bug, "found": done.status == 86, "status": done.status}
+        return {"program": source.stem, "tool": kind, "is_bug": is_bug, "found": done.status == 86, "status": done.status,
+                "has_gpu": not NO_DEVICE.search(done.output)}
 
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         for row in pool.map(run_one, programs(carried)):
             job.emit(row)
     rows = job.record["rows"]
+    if job.is_rehearsal:
+        other = [row["program"] for row in rows if row["has_gpu"]]
+        raise StepFailed(f"not for want of a GPU: {', '.join(other)}", for_want_of_a_gpu=not other)
     wrong = [row["program"] for row in rows if row["found"] and not row["is_bug"]]
     bugs = [row for row in rows if row["is_bug"]]
     job.note(f"{sum(row['found'] for row in bugs)} of {len(bugs)} bugs found")

@@ -16,7 +16,14 @@ SAVE_SECONDS = 5  # kept from the budget for the last archive
 
 
 class StepFailed(Exception):
-    """The step has shown something wrong; says what."""
+    """The step has shown something wrong; says what.
+
+    @param for_want_of_a_gpu  Whether that is the only reason; None: the step's log tells.
+    """
+
+    def __init__(self, message, for_want_of_a_gpu=None):
+        super().__init__(message)
+        self.for_want_of_a_gpu = for_want_of_a_gpu
 
 
 class OutOfTime(StepFailed):
@@ -173,6 +180,12 @@ class Runner:
             self.results.save()
             self.saved_at = time.monotonic()
 
+    @staticmethod
+    def is_for_want_of_a_gpu(reason, job):
+        if reason.for_want_of_a_gpu is not None:
+            return reason.for_want_of_a_gpu
+        return bool(NO_DEVICE.search(job.log.read_text(encoding="utf-8", errors="replace")))
+
     def run(self, step):
         before = self.results.step(step.name)
         if before and before["verdict"] in ("passed", "skipped"):
@@ -194,7 +207,7 @@ class Runner:
         except StepFailed as reason:
             record["verdict"] = "out of time" if isinstance(reason, OutOfTime) else "failed"
             job.note(str(reason))
-            if self.is_rehearsal and NO_DEVICE.search(job.log.read_text(encoding="utf-8", errors="replace")):
+            if self.is_rehearsal and self.is_for_want_of_a_gpu(reason, job):
                 record["verdict"] = "reached the device"
         except Exception as error:  # a mistake in this script costs its own step only
             record["verdict"] = "failed"

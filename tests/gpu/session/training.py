@@ -1,6 +1,7 @@
 """Training on the GPU: does it train, do its losses equal the CPU's, how fast is it beside PyTorch?"""
 import json
 import math
+import pathlib
 import statistics
 import sys
 
@@ -76,7 +77,7 @@ def pytorch(batch, precision, *options):
     def body(job):
         if job.run([sys.executable, "-c", "import torch"], 60).status != 0:
             raise StepSkipped(f"PyTorch is not installed for {sys.executable}")
-        command = [sys.executable, job.runner.carried / "session" / "torch_gpt.py", "--device", "cuda", "--model", "124m",
+        command = [sys.executable, pathlib.Path(__file__).with_name("torch_gpt.py"), "--device", "cuda", "--model", "124m",
                    "--batch-size", batch, "--vocabulary", VOCABULARY, "--steps", 20, "--warm-up", WARM_UP, *options]
         output = job.check(command + (["--bf16"] if precision == "bf16" else []))
         fields = output.strip().splitlines()[-1].split(",")
