@@ -1,9 +1,17 @@
 #include "03_nccl/nccl_process_group.hpp"
 
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <cstdlib>
+#include <mutex>
+#include <thread>
 
+#include "comm/control_plane.hpp"
 #include "comm/reduce.hpp"
 #include "device/copy.hpp"
+#include "store/store.hpp"
 #include "support/accelerator.hpp"
 #include "support/catch.hpp"
 #include "support/collective_checks.hpp"
@@ -34,6 +42,35 @@ const test::GroupFactory& nccl_groups() {
   return factory;
 }
 
+// Holds calls of ncclCommAbort() back while it is closed.
+class Gate {
+ public:
+  void close() { set(true); }
+  void open() { set(false); }
+  void pass() {
+    std::unique_lock lock(mutex_);
+    ++entered_;
+    changed_.notify_all();
+    changed_.wait_for(lock, std::chrono::seconds(20), [this] { return !is_closed_; });
+  }
+  void wait_until_entered() {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, std::chrono::seconds(20), [this] { return entered_ > 0; });
+  }
+
+ private:
+  void set(bool is_closed) {
+    const std::scoped_lock lock(mutex_);
+    is_closed_ = is_closed;
+    changed_.notify_all();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_closed_ = false;
+  int entered_ = 0;
+} abort_gate;
+
 std::vector<float> on_host(const Storage& storage, const Stream& stream) {
   stream.synchronize();
   std::vector<float> values(storage.bytes() / sizeof(float));
@@ -47,6 +84,14 @@ comm::Buffer buffer_on(const std::shared_ptr<Storage>& storage) {
 }
 
 }  // namespace
+
+// The linker's --wrap sends the group's calls here.
+extern "C" ncclResult_t __real_ncclCommAbort(ncclComm_t communicator);
+extern "C" ncclResult_t __wrap_ncclCommAbort(ncclComm_t communicator);
+ncclResult_t __wrap_ncclCommAbort(ncclComm_t communicator) {
+  abort_gate.pass();
+  return __real_ncclCommAbort(communicator);
+}
 
 TEST_CASE("NCCL reduces every dtype and operation rightly at every world size", "[nccl][chapter][multirank]") {
   test::check_all_reduce(nccl_groups(), 100003);
@@ -112,6 +157,35 @@ TEST_CASE("device memory is reduced in the order of streams, without waiting on 
     return seen;
   });
   for (const auto& values : results) CHECK(values == std::vector<float>(5000, 1 + 8 + 64));
+}
+
+TEST_CASE("an abort that NCCL takes long for keeps nobody from hearing why the job has failed",
+          "[nccl][chapter][multirank]") {
+  std::array<bool, 2> was_told{};
+  const auto outcomes = test::run_ranks(2, [&](JobContext context) {
+    const int rank = context.rank;
+    const auto control = context.control;
+    const auto group = nccl_groups()(std::move(context));
+    group->barrier().synchronize();
+    // Told after the group, which aborts its communicator.
+    std::atomic<bool> is_told = false;
+    const int subscription = control->subscribe([&](const comm::Failure&) { is_told = true; });
+    if (rank == 1) group->context().store->set("rank 1 listens", "");
+    if (rank == 0) {
+      (void)group->context().store->get("rank 1 listens", Deadline::after(std::chrono::seconds(10)));
+      abort_gate.close();
+      control->abort({comm::FailureKind::kAborted, 0, "rank 0 has other plans"});
+    }
+    for (const auto limit = Deadline::after(std::chrono::seconds(10)); !is_told && !limit.has_expired();) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    was_told[static_cast<std::size_t>(rank)] = is_told;
+    if (is_told) abort_gate.wait_until_entered();
+    abort_gate.open();
+    control->unsubscribe(subscription);
+  });
+  CHECK(was_told == std::array<bool, 2>{true, true});
+  for (const auto& outcome : outcomes) CHECK(outcome.message() == "");
 }
 
 TEST_CASE("two ranks with the same device are an error that names them", "[nccl][chapter][multirank]") {

@@ -1,12 +1,17 @@
 #include "03_nccl/group/communicator.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstring>
+#include <exception>
 #include <thread>
+#include <utility>
 
 #include "base/error.hpp"
-#include "comm/control_plane.hpp"
+#include "comm/get_or_fail.hpp"
+#include "comm/transport.hpp"
 #include "store/store.hpp"
 
 namespace lockstep::nccl {
@@ -14,7 +19,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kStoreSlice = 200ms;  // between looks at the control plane
+// How long the end of a communicator waits for NCCL to abort it.
+constexpr auto kAbortLimit = 10s;
 
 // Sleeps a little longer each time: what is done soon is seen soon, what takes long costs no processor.
 class Pause {
@@ -28,18 +34,14 @@ class Pause {
   std::chrono::microseconds length_{10};
 };
 
-void throw_if_job_failed(const comm::JobContext& context, std::string_view task) {
-  const auto failure = context.control ? context.control->failure() : nullptr;
-  if (failure) std::rethrow_exception(comm::to_exception(*failure, std::string(task)));
-}
-
 // The exception for a code of NCCL's. A peer that is gone looks like a broken connection: the control plane knows who
 // it is (ProcessGroup::finish).
 [[noreturn]] void throw_error(ncclResult_t result, const std::string& doing, ncclComm_t communicator) {
   const char* const details = ncclGetLastError(communicator);
   const std::string message = concat("NCCL, ", doing, ": ", ncclGetErrorString(result),
                                      details != nullptr && *details != '\0' ? concat(" (", details, ")") : "");
-  if (result == ncclRemoteError || result == ncclSystemError) throw IoError(message);
+  if (result == ncclRemoteError) throw comm::LinkError(message);
+  if (result == ncclSystemError) throw IoError(message);
   if (result == ncclInvalidArgument || result == ncclInvalidUsage) throw ContractError(message);
   throw Error(message);
 }
@@ -54,7 +56,8 @@ std::string library_version() {
 
 ncclUniqueId exchange_unique_id(const comm::JobContext& context, const std::string& prefix, const Deadline& deadline) {
   const std::string key = prefix + "unique_id";
-  const std::string task = concat("rank ", context.global_rank(context.rank), ": waiting for NCCL's unique id");
+  const std::string task = concat("rank ", context.global_rank(context.rank), ": waiting for NCCL's unique id of rank ",
+                                  context.global_rank(0));
   ncclUniqueId id{};
   if (context.rank == 0) {
     const ncclResult_t result = ncclGetUniqueId(&id);
@@ -62,63 +65,65 @@ ncclUniqueId exchange_unique_id(const comm::JobContext& context, const std::stri
     if (context.store) context.store->set(key, std::string(id.internal, sizeof id.internal));
     return id;
   }
-  for (;;) {
-    throw_if_job_failed(context, task);
-    try {
-      const std::string bytes = context.store->get(key, Deadline::after(kStoreSlice).earliest(deadline));
-      if (bytes.size() != sizeof id.internal) throw FormatError(concat(task, ": it has ", bytes.size(), " bytes"));
-      std::memcpy(id.internal, bytes.data(), bytes.size());
-      return id;
-    } catch (const TimeoutError&) {
-      if (deadline.has_expired()) throw TimeoutError(concat(task, ": not within ", format_seconds(deadline.waited())));
-    }
-  }
+  const std::string bytes = comm::get_or_fail(context, key, task, deadline);
+  if (bytes.size() != sizeof id.internal) throw FormatError(concat(task, ": it has ", bytes.size(), " bytes"));
+  std::memcpy(id.internal, bytes.data(), bytes.size());
+  return id;
 }
+
+struct Communicator::Handle {
+  std::mutex mutex;  // guards what follows
+  std::condition_variable changed;
+  ncclComm_t communicator = nullptr;  // null once it is gone
+  bool has_been_aborted = false;
+  std::atomic<bool> is_to_be_aborted = false;  // without the lock: abort() must not wait for a call of NCCL's
+};
 
 Communicator::Communicator(const comm::JobContext& context, const ncclUniqueId& id, Device device, bool is_shared,
                            const Deadline& deadline)
-    : context_(context), device_(device) {
+    : context_(context), device_(device), handle_(std::make_shared<Handle>()) {
   make_current(device_);
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
   if (is_shared) config.minCTAs = config.maxCTAs = 1;  // the kernels of all ranks must fit on the GPU at once
   try {
     {
-      const std::scoped_lock lock(mutex_);
-      check_locked(ncclCommInitRankConfig(&communicator_, context.world_size, id, context.rank, &config), "joining");
+      const std::scoped_lock lock(handle_->mutex);
+      check_locked(ncclCommInitRankConfig(&handle_->communicator, context.world_size, id, context.rank, &config),
+                   "joining");
     }
     settle(deadline);
   } catch (...) {
-    abort();
+    abort_and_wait();
     throw;
   }
 }
 
-Communicator::~Communicator() { abort(); }
+Communicator::~Communicator() { abort_and_wait(); }
 
 void Communicator::check_locked(ncclResult_t result, std::string_view doing) const {
   if (result == ncclSuccess || result == ncclInProgress) return;
   std::string ranks;  // of a part of the job: NCCL counts them from 0
   for (const int rank : context_.global_ranks) ranks += concat(ranks.empty() ? " among ranks " : ", ", rank);
-  throw_error(result, concat(doing, ranks), communicator_);
+  throw_error(result, concat(doing, ranks), handle_->communicator);
 }
 
 ncclResult_t Communicator::state_locked() {
-  if (communicator_ == nullptr) throw IoError("the communicator has been aborted");
+  if (handle_->communicator == nullptr) throw IoError("the communicator has been aborted");
   ncclResult_t state = ncclSuccess;
-  check_locked(ncclCommGetAsyncError(communicator_, &state), "asking for errors");
+  check_locked(ncclCommGetAsyncError(handle_->communicator, &state), "asking for errors");
   return state;
 }
 
 void Communicator::settle(const Deadline& deadline) {
   for (Pause pause;; pause.take()) {
     {
-      const std::scoped_lock lock(mutex_);
+      const std::scoped_lock lock(handle_->mutex);
       const ncclResult_t state = state_locked();
       if (state == ncclSuccess) return;
       check_locked(state, "waiting for the other ranks");
     }
-    throw_if_job_failed(context_, "");
+    comm::throw_if_job_failed(context_, "");
     if (deadline.has_expired()) {
       throw TimeoutError(concat("NCCL is not ready within ", format_seconds(deadline.waited())));
     }
@@ -128,11 +133,11 @@ void Communicator::settle(const Deadline& deadline) {
 void Communicator::run(const std::function<void(ncclComm_t)>& body, const Deadline& deadline) {
   make_current(device_);
   {
-    const std::scoped_lock lock(mutex_);
+    const std::scoped_lock lock(handle_->mutex);
     check_locked(state_locked(), "before a call");
     check_locked(ncclGroupStart(), "beginning a group");
     try {
-      body(communicator_);
+      body(handle_->communicator);
     } catch (...) {
       (void)ncclGroupEnd();  // NCCL counts groups by thread
       throw;
@@ -143,27 +148,52 @@ void Communicator::run(const std::function<void(ncclComm_t)>& body, const Deadli
 }
 
 void Communicator::throw_if_failed() {
-  const std::scoped_lock lock(mutex_);
+  const std::scoped_lock lock(handle_->mutex);
   check_locked(state_locked(), "running");
 }
 
 void Communicator::abort() noexcept {
-  const std::scoped_lock lock(mutex_);
-  if (communicator_ != nullptr) (void)ncclCommAbort(communicator_);  // an error is no news here
-  communicator_ = nullptr;
+  const auto abort_now = [handle = handle_] {
+    ncclComm_t communicator = nullptr;
+    {
+      const std::scoped_lock lock(handle->mutex);
+      communicator = std::exchange(handle->communicator, nullptr);
+    }
+    if (communicator != nullptr) (void)ncclCommAbort(communicator);  // an error is no news here
+    const std::scoped_lock lock(handle->mutex);
+    handle->has_been_aborted = true;
+    handle->changed.notify_all();
+  };
+  if (handle_->is_to_be_aborted.exchange(true)) return;
+  try {
+    std::thread(abort_now).detach();
+  } catch (const std::exception&) {  // no thread is to be had
+    abort_now();
+  }
+}
+
+void Communicator::abort_and_wait() noexcept {
+  std::unique_lock lock(handle_->mutex);
+  if (handle_->communicator == nullptr && !handle_->is_to_be_aborted) return;  // it has been finished
+  lock.unlock();
+  abort();
+  lock.lock();
+  if (handle_->changed.wait_for(lock, kAbortLimit, [this] { return handle_->has_been_aborted; })) return;
+  context_.log.error(concat("NCCL has not aborted a communicator within ", format_seconds(kAbortLimit),
+                            ": a thread of it is left behind"));
 }
 
 void Communicator::finish(const Deadline& deadline) noexcept {
   try {
     {
-      const std::scoped_lock lock(mutex_);
-      if (communicator_ == nullptr) return;
-      check_locked(ncclCommFinalize(communicator_), "finishing");
+      const std::scoped_lock lock(handle_->mutex);
+      if (handle_->communicator == nullptr) return;
+      check_locked(ncclCommFinalize(handle_->communicator), "finishing");
     }
     settle(deadline);
-    const std::scoped_lock lock(mutex_);
-    check_locked(ncclCommDestroy(communicator_), "ending");
-    communicator_ = nullptr;
+    const std::scoped_lock lock(handle_->mutex);
+    check_locked(ncclCommDestroy(handle_->communicator), "ending");
+    handle_->communicator = nullptr;
   } catch (const std::exception& error) {
     context_.log.warning(concat("NCCL could not finish: ", error.what()));
     abort();

@@ -4,6 +4,7 @@
 #include <nccl.h>
 
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -55,7 +56,8 @@ class Communicator {
   /// abort().
   void throw_if_failed();
 
-  /// Ends what hangs in the streams; afterwards every call throws. From any thread, any number of times.
+  /// Ends what hangs in the streams; afterwards every call throws. From any thread, any number of times. Returns at
+  /// once: NCCL may take long to abort, so a thread of its own does it, for which the destructor waits a while.
   void abort() noexcept;
 
   /// Waits for what has been enqueued and lets go of the communicator; aborts it where that fails.
@@ -65,11 +67,12 @@ class Communicator {
   void settle(const Deadline& deadline);
   [[nodiscard]] ncclResult_t state_locked();
   void check_locked(ncclResult_t result, std::string_view doing) const;
+  void abort_and_wait() noexcept;
 
+  struct Handle;  // of NCCL's; outlives this object where NCCL does not return from aborting
   const comm::JobContext context_;
   const Device device_;
-  std::mutex mutex_;  // guards communicator_: null once it is gone
-  ncclComm_t communicator_ = nullptr;
+  std::shared_ptr<Handle> handle_;
 };
 
 }  // namespace lockstep::nccl

@@ -13,7 +13,7 @@
 
 #include "03_nccl/group/communicator.hpp"
 #include "base/error.hpp"
-#include "comm/control_plane.hpp"
+#include "comm/get_or_fail.hpp"
 #include "comm/versions.hpp"
 #include "device/cuda_check.hpp"
 #include "store/store.hpp"
@@ -23,7 +23,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kStoreSlice = 200ms;  // between looks at the control plane
 constexpr auto kFarewellLimit = 2s;
 
 // Equal for two ranks that have the same GPU, and only for them. Emulated devices belong to their process.
@@ -64,21 +63,6 @@ Entry own_entry(Device device) {
 
 std::string device_key(const std::string& prefix, int rank) { return concat(prefix, "device/", rank); }
 
-// What a rank has put under `key`, as soon as it has.
-std::string wait_for(const comm::JobContext& context, const std::string& key, int rank, const Deadline& deadline) {
-  const std::string task =
-      concat("rank ", context.global_rank(context.rank), ": comparing devices with rank ", context.global_rank(rank));
-  for (;;) {
-    try {  // first: a rank that has failed may have said what it had to say
-      return context.store->get(key, Deadline::after(kStoreSlice).earliest(deadline));
-    } catch (const TimeoutError&) {
-      const auto failure = context.control ? context.control->failure() : nullptr;
-      if (failure) std::rethrow_exception(comm::to_exception(*failure, task));
-      if (deadline.has_expired()) throw TimeoutError(concat(task, ": not within ", format_seconds(deadline.waited())));
-    }
-  }
-}
-
 std::vector<Entry> exchange(const comm::JobContext& context, const std::string& prefix, const Entry& own,
                             const Deadline& deadline) {
   if (context.world_size == 1) return {own};
@@ -86,7 +70,9 @@ std::vector<Entry> exchange(const comm::JobContext& context, const std::string& 
   context.store->set(device_key(prefix, context.rank), own.device);  // last: whoever sees it finds the versions too
   std::vector<Entry> all;
   for (int rank = 0; rank < context.world_size; ++rank) {
-    std::string device = wait_for(context, device_key(prefix, rank), rank, deadline);
+    const std::string task =
+        concat("rank ", context.global_rank(context.rank), ": comparing devices with rank ", context.global_rank(rank));
+    std::string device = comm::get_or_fail(context, device_key(prefix, rank), task, deadline);
     all.push_back({comm::read_versions(*context.store, prefix, rank, deadline), std::move(device)});
   }
   return all;
