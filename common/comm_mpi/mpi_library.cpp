@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <condition_variable>
 #include <cstdlib>
+#include <future>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "base/error.hpp"
 
@@ -38,18 +42,81 @@ void check_mpi(int code) {
   throw IoError(concat("MPI: ", std::string(text.data(), static_cast<std::size_t>(length))));
 }
 
-MpiLibrary& MpiLibrary::instance() {
+// Runs one call after the other. Shared with its thread, which may be stuck in one for the rest of the process.
+class MpiLibrary::MainThread : public std::enable_shared_from_this<MainThread> {
+ public:
+  void start() {
+    std::thread([self = shared_from_this()] { self->work(); }).detach();
+  }
+
+  std::future<void> run(std::function<void()> call) {
+    const std::scoped_lock lock(mutex_);
+    call_ = std::packaged_task<void()>(std::move(call));
+    changed_.notify_all();
+    return call_.get_future();
+  }
+
+ private:
+  [[noreturn]] void work() {
+    for (std::unique_lock lock(mutex_);;) {
+      changed_.wait(lock, [this] { return call_.valid(); });
+      std::packaged_task<void()> call = std::move(call_);
+      lock.unlock();
+      call();
+      lock.lock();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::packaged_task<void()> call_;
+};
+
+MpiLibrary& MpiLibrary::instance(const MpiWait& wait) {
   static MpiLibrary library;
+  library.initialize(wait);
   return library;
 }
 
-MpiLibrary::MpiLibrary() {
+MpiLibrary::MpiLibrary() : main_thread_(std::make_shared<MainThread>()) { main_thread_->start(); }
+
+void MpiLibrary::throw_if_given_up() const {
+  if (is_given_up_) throw IoError("MPI has been given up after a failure of this process");
+}
+
+// Under mutex_. The call may outlive this one: it must own, or share, whatever it uses.
+void MpiLibrary::run_on_main_thread(const std::string& task, const std::function<void()>& call, const MpiWait& wait) {
+  constexpr std::chrono::milliseconds kSlice{100};
+  std::future<void> result = main_thread_->run(call);
+  try {
+    while (result.wait_until(Deadline::after(kSlice).earliest(wait.deadline).when()) != std::future_status::ready) {
+      wait.check();
+      if (wait.deadline.has_expired()) {
+        throw TimeoutError(concat("MPI: ", task, " has not returned for ", format_seconds(wait.deadline.waited()),
+                                  "; have all processes of mpirun come so far?"));
+      }
+    }
+  } catch (...) {
+    is_given_up_ = true;
+    throw;
+  }
+  result.get();
+}
+
+void MpiLibrary::initialize(const MpiWait& wait) {
+  const std::scoped_lock lock(mutex_);
+  throw_if_given_up();
+  if (std::exchange(is_initialized_, true)) return;
   int is_initialized = 0, provided = MPI_THREAD_SINGLE;
   check_mpi(MPI_Initialized(&is_initialized));
   if (is_initialized != 0) {
     check_mpi(MPI_Query_thread(&provided));
   } else {
-    check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided));
+    const auto found = std::make_shared<int>(MPI_THREAD_SINGLE);
+    run_on_main_thread(
+        "MPI_Init_thread",
+        [found] { check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, found.get())); }, wait);
+    provided = *found;
     // Before what was registered earlier, so before the static objects that MPI may still use.
     if (std::atexit(&MpiLibrary::finalize) != 0) throw IoError("atexit refuses one more function");
   }
@@ -63,33 +130,39 @@ MpiLibrary::MpiLibrary() {
   check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &world_size_));
 }
 
-// MPI_Finalize waits for all processes without a limit. So they meet first in a barrier that can be left.
+// MPI_Finalize waits for all processes. They meet first in a barrier, which can be left while MPI is in order.
 void MpiLibrary::finalize() noexcept {
-  MpiLibrary& library = instance();
-  int is_finalized = 1;
-  if (MPI_Finalized(&is_finalized) != MPI_SUCCESS || is_finalized != 0) return;
   try {
-    library.run([](MPI_Request* request) { return MPI_Ibarrier(MPI_COMM_WORLD, request); },
-                Deadline::after(library.exit_limit_), [] { return false; });
-    MPI_Finalize();
+    const MpiWait no_wait{Deadline::after(std::chrono::seconds(0)), [] {}};
+    MpiLibrary& library = instance(no_wait);
+    int is_finalized = 1;
+    if (MPI_Finalized(&is_finalized) != MPI_SUCCESS || is_finalized != 0) return;
+    const auto deadline = Deadline::after(library.exit_limit_);
+    library.run([](MPI_Request* request) { return MPI_Ibarrier(MPI_COMM_WORLD, request); }, deadline,
+                [] { return false; });
+    const std::scoped_lock lock(library.mutex_);
+    library.run_on_main_thread("MPI_Finalize", [] { MPI_Finalize(); }, {deadline, [] {}});
   } catch (const std::exception&) {
     // The others are not coming: mpirun says that this process has ended without MPI_Finalize.
   }
 }
 
-MPI_Comm MpiLibrary::make_communicator(std::span<const int> ranks, int tag) {
+MPI_Comm MpiLibrary::make_communicator(std::span<const int> ranks, int tag, const MpiWait& wait) {
   const std::scoped_lock lock(mutex_);
-  if (is_given_up_) throw IoError("MPI has been given up after a failure of this process");
-  MPI_Group all = MPI_GROUP_NULL, some = MPI_GROUP_NULL;
-  MPI_Comm communicator = MPI_COMM_NULL;
-  check_mpi(MPI_Comm_group(MPI_COMM_WORLD, &all));
-  check_mpi(MPI_Group_incl(all, static_cast<int>(ranks.size()), ranks.data(), &some));
-  constexpr int kTags = 32768;  // every MPI has so many (MPI 4.0, section 9.1.2)
-  check_mpi(MPI_Comm_create_group(MPI_COMM_WORLD, some, tag % kTags, &communicator));
-  check_mpi(MPI_Comm_set_errhandler(communicator, MPI_ERRORS_RETURN));
-  MPI_Group_free(&some);
-  MPI_Group_free(&all);
-  return communicator;
+  throw_if_given_up();
+  const auto communicator = std::make_shared<MPI_Comm>(MPI_COMM_NULL);
+  const auto make = [communicator, tag, members = std::vector<int>(ranks.begin(), ranks.end())] {
+    MPI_Group all = MPI_GROUP_NULL, some = MPI_GROUP_NULL;
+    check_mpi(MPI_Comm_group(MPI_COMM_WORLD, &all));
+    check_mpi(MPI_Group_incl(all, static_cast<int>(members.size()), members.data(), &some));
+    constexpr int kTags = 32768;  // every MPI has so many (MPI 4.0, section 9.1.2)
+    check_mpi(MPI_Comm_create_group(MPI_COMM_WORLD, some, tag % kTags, communicator.get()));
+    check_mpi(MPI_Comm_set_errhandler(*communicator, MPI_ERRORS_RETURN));
+    MPI_Group_free(&some);
+    MPI_Group_free(&all);
+  };
+  run_on_main_thread("MPI_Comm_create_group", make, wait);
+  return *communicator;
 }
 
 void MpiLibrary::free_communicator(MPI_Comm communicator) noexcept {
@@ -99,7 +172,7 @@ void MpiLibrary::free_communicator(MPI_Comm communicator) noexcept {
 
 bool MpiLibrary::poll(MPI_Request& request) {
   const std::scoped_lock lock(mutex_);
-  if (is_given_up_) throw IoError("MPI has been given up after a failure of this process");
+  throw_if_given_up();
   int is_done = 0;
   check_mpi(MPI_Test(&request, &is_done, MPI_STATUS_IGNORE));
   return is_done != 0;
@@ -111,7 +184,7 @@ void MpiLibrary::run(const std::function<int(MPI_Request*)>& start, const Deadli
     MPI_Request request = MPI_REQUEST_NULL;
     {
       const std::scoped_lock lock(mutex_);
-      if (is_given_up_) throw IoError("MPI has been given up after a failure of this process");
+      throw_if_given_up();
       check_mpi(start(&request));
     }
     for (Backoff backoff; !poll(request); backoff.pause()) {

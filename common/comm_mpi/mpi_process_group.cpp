@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "comm/control_plane.hpp"
+#include "comm/get_or_fail.hpp"
 #include "comm/host_process_group.hpp"
 #include "comm/reduce.hpp"
 #include "comm/tcp_transport.hpp"
@@ -45,7 +45,11 @@ class MpiProcessGroup final : public comm::HostProcessGroup {
     return make_mpi_process_group(std::move(context), options_);
   }
 
-  [[nodiscard]] std::vector<int> exchange_mpi_ranks(const std::string& group) const;
+  void meet(const std::string& group, const Deadline& deadline) const;
+  [[nodiscard]] std::vector<int> exchange_mpi_ranks(const std::string& group, const Deadline& deadline) const;
+  // What each rank of the group says at this place in the store.
+  [[nodiscard]] std::vector<std::string> exchange(const std::string& place, const std::string& own,
+                                                  const Deadline& deadline) const;
 
   // Runs one non-blocking collective of MPI to its end.
   void run(const Call& call, const std::function<int(MPI_Request*)>& start);
@@ -68,8 +72,12 @@ MpiProcessGroup::MpiProcessGroup(comm::JobContext context, const MpiOptions& opt
   constexpr std::int64_t kSegmentBytes = 256 * 1024;
   const std::string group = concat("mpi/", group_id());
   if (world_size() > 1) {
-    mpi_ = &MpiLibrary::instance();
-    communicator_ = mpi_->make_communicator(exchange_mpi_ranks(group), group_id());
+    const std::string task = concat("rank ", this->context().global_rank(rank()), ": making a group of MPI");
+    const MpiWait wait{Deadline::after(this->context().limits.join),
+                       [&] { comm::throw_if_job_failed(this->context(), task); }};
+    meet(group, wait.deadline);
+    mpi_ = &MpiLibrary::instance(wait);
+    communicator_ = mpi_->make_communicator(exchange_mpi_ranks(group, wait.deadline), group_id(), wait);
     mpi_->wait_at_exit_for(this->context().limits.progress);
   }
   auto messages = std::make_unique<comm::TcpTransport>(this->context(), group, std::set<int>{},
@@ -87,9 +95,27 @@ MpiProcessGroup::~MpiProcessGroup() {
   mpi_->free_communicator(communicator_);
 }
 
+std::vector<std::string> MpiProcessGroup::exchange(const std::string& place, const std::string& own,
+                                                   const Deadline& deadline) const {
+  const std::string prefix = concat("generation/", context().generation, "/", place, "/");
+  context().store->set(concat(prefix, rank()), own);
+  std::vector<std::string> all;
+  for (int peer = 0; peer < world_size(); ++peer) {
+    const std::string task = concat("rank ", context().global_rank(rank()), ": waiting for rank ",
+                                    context().global_rank(peer), " to make its group of MPI");
+    all.push_back(comm::get_or_fail(context(), concat(prefix, peer), task, deadline));
+  }
+  return all;
+}
+
+// MPI does not name whom it waits for, so nobody begins to wait in it before all are there.
+void MpiProcessGroup::meet(const std::string& group, const Deadline& deadline) const {
+  (void)exchange(group + "/here", "yes", deadline);
+}
+
 // Which process of MPI each rank of the group is: the store tells, so that the job may count its ranks otherwise than
-// mpirun. Afterwards all are there, and MPI, which has no limit for making a communicator, need not wait long.
-std::vector<int> MpiProcessGroup::exchange_mpi_ranks(const std::string& group) const {
+// mpirun.
+std::vector<int> MpiProcessGroup::exchange_mpi_ranks(const std::string& group, const Deadline& deadline) const {
   if (mpi_->world_size() < world_size()) {
     throw UnavailableError(
         concat("rank ", context().global_rank(rank()), " of ", world_size(), ": MPI knows ", mpi_->world_size(),
@@ -97,22 +123,9 @@ std::vector<int> MpiProcessGroup::exchange_mpi_ranks(const std::string& group) c
                ": the ranks were started without mpirun, or by another one than this program's MPI; ",
                "start them with: mpirun -n ", world_size(), " PROGRAM ..."));
   }
-  const std::string prefix = concat("generation/", context().generation, "/", group, "/rank/");
-  context().store->set(concat(prefix, rank()), std::to_string(mpi_->rank()));
-  const auto deadline = Deadline::after(context().limits.join);
   std::vector<int> ranks;
-  for (int peer = 0; peer < world_size(); ++peer) {
-    std::optional<std::string> found;
-    while (!(found = context().store->try_get(concat(prefix, peer)))) {
-      const auto failure = context().control ? context().control->failure() : nullptr;
-      if (failure) std::rethrow_exception(to_exception(*failure, "while making a group of MPI"));
-      if (deadline.has_expired()) {
-        throw TimeoutError(concat("MPI: rank ", context().global_rank(peer), " has not made its group after ",
-                                  format_seconds(deadline.waited())));
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    }
-    ranks.push_back(std::stoi(*found));
+  for (const std::string& each : exchange(group + "/rank", std::to_string(mpi_->rank()), deadline)) {
+    ranks.push_back(std::stoi(each));
   }
   return ranks;
 }

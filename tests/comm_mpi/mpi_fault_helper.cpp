@@ -1,5 +1,7 @@
 // mpi_fault_helper kill|throw|deadline|mismatch FOLDER, started by mpirun: all ranks reduce again and again until rank
 // 1 is killed, throws, stays away or reduces something else. The others write what they are told to FOLDER/RANK.
+// Or `absent`: rank 1 makes no group. Or `outside`: the process of rank 1 is none of the job's, and calls no MPI at
+// all.
 #include <signal.h>
 
 #include <chrono>
@@ -11,7 +13,9 @@
 #include <vector>
 
 #include "base/command_line.hpp"
+#include "base/environment.hpp"
 #include "base/error.hpp"
+#include "comm/control_plane.hpp"
 #include "comm/rendezvous.hpp"
 #include "comm_mpi/mpi_process_group.hpp"
 
@@ -39,6 +43,25 @@ void reduce_until_it_fails(const comm::JobContext& job, const std::string& how) 
     if (job.rank == kCulprit && round == 20 && how == "mismatch") ++count;
     group->all_reduce(comm::host_buffer(std::span(values).first(count)), comm::ReduceOp::kMax, options).synchronize();
   }
+}
+
+comm::JobContext join(const std::string& how, int process) {
+  if (how != "outside") return comm::rendezvous("env://");
+  comm::RendezvousOptions options;  // processes 0 and 2 are a job of their own
+  options.world_size = options.local_world_size = 2;
+  options.rank = options.local_rank = process == 0 ? 0 : 1;
+  return comm::rendezvous("env://", options);
+}
+
+void run_process(const std::string& how, int process) {
+  constexpr auto kLongEnough = std::chrono::seconds(8);  // for the others to have had enough
+  if (process == kCulprit && how == "outside") return std::this_thread::sleep_for(kLongEnough);
+  const comm::JobContext job = join(how, process);
+  if (process == kCulprit && how == "absent") {
+    (void)job.control->wait_for_failure(Deadline::after(kLongEnough));
+    return;
+  }
+  reduce_until_it_fails(job, how);
 }
 
 std::string error_of(const std::function<void()>& body) {
@@ -71,14 +94,10 @@ void write_and_wait(const std::filesystem::path& folder, int rank, int world_siz
 }
 
 int run(const std::string& how, const std::filesystem::path& folder) {
-  int rank = 0, world_size = 0;
-  const std::string text = error_of([&] {
-    const comm::JobContext job = comm::rendezvous("env://");
-    rank = job.rank;
-    world_size = job.world_size;
-    reduce_until_it_fails(job, how);
-  });
-  write_and_wait(folder, rank, world_size, text);
+  const auto number = [](const char* name) { return static_cast<int>(environment::get_int(name, 0, 100).value_or(0)); };
+  const int process = number("OMPI_COMM_WORLD_RANK");
+  const std::string text = error_of([&] { run_process(how, process); });
+  write_and_wait(folder, process, number("OMPI_COMM_WORLD_SIZE"), text);
   return 1;
 }
 

@@ -2,6 +2,7 @@
 //
 // Promised is that no rank hangs, and that each that lives on has an error that names the culprit. Whether it lives on
 // is mpirun's choice: it ends all processes when one ends badly, unless told --enable-recovery, as here.
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -24,10 +25,10 @@ std::string text_of(const std::filesystem::path& path) {
 }
 
 // What ranks 0 and 2 of three are told when rank 1 fails like this.
-std::vector<std::string> errors_when_rank_1(const std::string& how) {
+std::vector<std::string> errors_when_rank_1(const std::string& how, const std::string& join_seconds = "60") {
   const test::TemporaryFolder folder;
   test::Subprocess job({LOCKSTEP_MPIRUN_SCRIPT, "3", test::built_program("mpi_fault_helper"), how, folder.path()},
-                       {{"LOCKSTEP_MPIRUN_OPTIONS", "--enable-recovery"}});
+                       {{"LOCKSTEP_MPIRUN_OPTIONS", "--enable-recovery"}, {"LOCKSTEP_JOIN_SECONDS", join_seconds}});
   (void)job.wait();
   return {text_of(folder.path() / "0"), text_of(folder.path() / "2")};
 }
@@ -57,6 +58,24 @@ TEST_CASE("ranks of MPI that disagree are told who did what", "[mpi][multirank]"
     CHECK_THAT(error, Catch::Matchers::StartsWith("MismatchError: ") &&
                           ContainsSubstring("rank 1 all_reduce #20 (max of 11 float32)"));
   }
+}
+
+TEST_CASE("a rank that makes no group of MPI is named by the others", "[mpi][multirank]") {
+  const std::vector<std::string> errors = errors_when_rank_1("absent", "2");
+  for (const std::string& error : errors) CHECK_THAT(error, ContainsSubstring("waiting for rank 1 to make its group"));
+  CHECK(std::ranges::any_of(errors, [](const auto& error) { return error.starts_with("TimeoutError: "); }));
+}
+
+TEST_CASE("a process of mpirun that never calls MPI keeps nobody waiting without a limit", "[mpi][multirank]") {
+  const std::vector<std::string> errors = errors_when_rank_1("outside", "2");
+  for (const std::string& error : errors) {  // the first to give up says why; the other is told that it has
+    CHECK_THAT(error,
+               Catch::Matchers::StartsWith("TimeoutError: ") || Catch::Matchers::StartsWith("PeerFailedError: "));
+  }
+  const auto names_call = [](const std::string& error) {
+    return error.find("MPI_Init_thread has not returned for ") != std::string::npos;
+  };
+  CHECK(std::ranges::any_of(errors, names_call));
 }
 
 TEST_CASE("ranks that mpirun has not started are told to start with it", "[mpi][multirank]") {
