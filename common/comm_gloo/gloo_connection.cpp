@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "comm/control_plane.hpp"
+#include "comm/get_or_fail.hpp"
 #include "store/prefix_store.hpp"
 
 namespace lockstep::gloo_backend {
@@ -167,27 +167,20 @@ class WatchedContext final : public ::gloo::rendezvous::Context {
 class AddressStore final : public ::gloo::rendezvous::Store {
  public:
   AddressStore(const comm::JobContext& context, const std::string& group, const Deadline& deadline)
-      : store_(concat("generation/", context.generation, "/", group), context.store),
-        control_(context.control),
-        deadline_(deadline) {}
-
-  void set(const std::string& key, const std::vector<char>& data) override {
-    store_.set(key, std::string(data.begin(), data.end()));
+      : context_(context), deadline_(deadline) {
+    context_.store =
+        std::make_shared<store::PrefixStore>(concat("generation/", context.generation, "/", group), context.store);
   }
 
-  // Looks again and again, so that a rank that dies meanwhile ends the wait.
+  void set(const std::string& key, const std::vector<char>& data) override {
+    context_.store->set(key, std::string(data.begin(), data.end()));
+  }
+
   std::vector<char> get(const std::string& key) override {
-    for (;;) {
-      if (const auto value = store_.try_get(key)) return {value->begin(), value->end()};
-      if (const auto failure = control_ ? control_->failure() : nullptr) {
-        std::rethrow_exception(to_exception(*failure, "while connecting a group with Gloo"));
-      }
-      if (deadline_.has_expired()) {
-        throw TimeoutError(concat("Gloo: rank ", key, " of the group has not come after ",
-                                  format_seconds(deadline_.waited()), "; does it make its group too?"));
-      }
-      std::this_thread::sleep_for(milliseconds(2));
-    }
+    const std::string task = concat("rank ", context_.global_rank(context_.rank),
+                                    ": connecting a group with Gloo, whose rank ", key, " has to make it too");
+    const std::string value = comm::get_or_fail(context_, key, task, deadline_);
+    return {value.begin(), value.end()};
   }
 
   void wait(const std::vector<std::string>& keys) override {
@@ -196,8 +189,7 @@ class AddressStore final : public ::gloo::rendezvous::Store {
   void wait(const std::vector<std::string>& keys, const milliseconds&) override { wait(keys); }
 
  private:
-  store::PrefixStore store_;
-  std::shared_ptr<comm::ControlPlane> control_;
+  comm::JobContext context_;  // its store: the group's part
   Deadline deadline_;
 };
 

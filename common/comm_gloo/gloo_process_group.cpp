@@ -132,7 +132,7 @@ void GlooProcessGroup::run(const Call& call, const std::function<void(const Cont
     if (call.deadline.has_expired())
       throw TimeoutError(concat("not complete after ", format_seconds(call.deadline.waited())));
     // Gloo names an address, not a rank.
-    throw IoError(concat("Gloo: ", what, " (the others are ", others(), ")"));
+    throw comm::LinkError(concat("Gloo: ", what, " (the others are ", others(), ")"));
   };
   try {
     const Context& context = connection_->begin(call.deadline);
