@@ -1,7 +1,14 @@
 #include "02_ring_all_reduce/ring_process_group.hpp"
 
-#include <algorithm>
+#include <cuda_runtime_api.h>
 
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "device/cuda_check.hpp"
 #include "support/catch.hpp"
 #include "support/collective_checks.hpp"
 #include "support/every_collective_checks.hpp"
@@ -169,6 +176,65 @@ TEST_CASE("memory from allocate is reduced where it is, beside private memory", 
     });
     for (const auto& sum : sums) CHECK(sum == std::vector<float>{1 + 8 + 64, 1 + 8 + 64, 3, 3});
   }
+}
+
+TEST_CASE("a ring whose rank 0 has failed before it said how is not waited for", "[ring][chapter][multirank]") {
+  const auto outcomes = test::run_ranks(3, [](JobContext context) {
+    if (context.rank == 0) throw Error("no ring today");
+    (void)ring::make_ring_process_group(std::move(context));
+  });
+  for (const int rank : {1, 2}) {
+    CHECK(outcomes[static_cast<std::size_t>(rank)].is<PeerFailedError>());
+    CHECK_THAT(outcomes[static_cast<std::size_t>(rank)].message(), ContainsSubstring("rank 0 failed"));
+  }
+}
+
+TEST_CASE("shared memory is not made between group_start and group_end", "[ring][chapter][multirank]") {
+  const auto outcomes = test::run_ranks(2, [](JobContext context) {
+    const auto group = kSharedDefaults(std::move(context));
+    group->group_start();
+    (void)group->allocate(100);
+  });
+  for (const auto& outcome : outcomes) {
+    CHECK(outcome.is<ContractError>());
+    CHECK_THAT(outcome.message(), ContainsSubstring("allocate would wait for data that cannot come"));
+  }
+}
+
+TEST_CASE("a kernel that does not end keeps a collective no longer than its deadline", "[ring][chapter][multirank]") {
+  const DeviceType type = accelerator_type();
+  if (Device::count(type) == 0) return;
+  std::atomic<bool> is_released = false;
+  const auto hang = [](void* released) {
+    for (const auto limit = Deadline::after(std::chrono::seconds(20));
+         !*static_cast<std::atomic<bool>*>(released) && !limit.has_expired();) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  };
+  std::array<bool, 2> was_in_time{};
+  const auto outcomes = test::run_ranks(2, [&](JobContext context) {
+    const int rank = context.rank;
+    const Device device{type, 0};
+    const auto group = kTcpDefaults(std::move(context));
+    const auto values = Storage::allocate(8 * sizeof(std::int64_t), device);
+    const Stream producer(device);
+    if (rank == 1) cuda_check(cudaLaunchHostFunc(producer.handle(), hang, &is_released), "hanging");
+    const comm::CollectiveOptions options{.stream = const_cast<Stream*>(&producer),
+                                          .deadline = Deadline::after(std::chrono::milliseconds(300))};
+    std::exception_ptr error;
+    try {
+      group->all_reduce({values->data(), 8, DType::kInt64, device, values}, comm::ReduceOp::kSum, options)
+          .synchronize();
+    } catch (...) {
+      error = std::current_exception();
+    }
+    was_in_time[static_cast<std::size_t>(rank)] = !is_released;
+    if (rank == 1) is_released = true;
+    if (error) std::rethrow_exception(error);
+  });
+  CHECK(was_in_time[1]);
+  for (const auto& outcome : outcomes) CHECK(outcome.is<TimeoutError>());
+  CHECK_THAT(outcomes[1].message(), ContainsSubstring("is a kernel still running?") || ContainsSubstring("rank 0"));
 }
 
 TEST_CASE("every rank of a ring sends 2(P-1)/P of the buffer where P divides the count", "[ring][chapter][multirank]") {
