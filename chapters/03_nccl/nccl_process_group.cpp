@@ -30,7 +30,9 @@ Device chosen_device(const NcclOptions& options, int local_rank) {
 }  // namespace
 
 NcclProcessGroup::NcclProcessGroup(comm::JobContext context, const NcclOptions& options)
-    : ProcessGroup(std::move(context)), options_(options), stream_(chosen_device(options, this->context().local_rank)) {
+    : ProcessGroupBackend(std::move(context)),
+      options_(options),
+      stream_(chosen_device(options, this->context().local_rank)) {
   const auto deadline = Deadline::after(this->context().limits.join);
   const std::string prefix = concat("generation/", this->context().generation, "/nccl/", group_id(), "/");
   const bool is_shared = take_census(this->context(), prefix, device(), options_.share_gpu, deadline);

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "03_nccl/group/communicator.hpp"
-#include "comm/process_group.hpp"
+#include "comm/process_group_backend.hpp"
 #include "device/stream.hpp"
 
 namespace lockstep::nccl {
@@ -34,7 +34,7 @@ struct NcclOptions {
 ///
 /// Lifetime, thread safety and order of calls: as comm::ProcessGroup.
 /// @cost  On the GPU as NCCL's algorithm has it; the host enqueues in some 10 us.
-class NcclProcessGroup final : public comm::ProcessGroup {
+class NcclProcessGroup final : public comm::ProcessGroupBackend {
  public:
   /// Compares devices, exchanges the unique id through the store and joins.
   /// @throws UnavailableError  There is no such device.

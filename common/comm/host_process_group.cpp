@@ -109,7 +109,7 @@ void HostProcessGroup::Worker::finish() noexcept {
 }
 
 HostProcessGroup::HostProcessGroup(JobContext context)
-    : ProcessGroup(std::move(context)), worker_(std::make_shared<Worker>(*this)) {}
+    : ProcessGroupBackend(std::move(context)), worker_(std::make_shared<Worker>(*this)) {}
 
 HostProcessGroup::~HostProcessGroup() { shutdown(); }
 

@@ -8,14 +8,14 @@
 #include <span>
 #include <vector>
 
-#include "comm/process_group.hpp"
+#include "comm/process_group_backend.hpp"
 #include "comm/transport.hpp"
 
 namespace lockstep::comm {
 
 struct StagingStreams;
 
-/// A ProcessGroup that works in host memory. A backend implements the blocking `run_*` calls over a Transport; this
+/// A backend that works in host memory. A backend implements the blocking `run_*` calls over a Transport; this
 /// class queues them on a worker thread, so that collectives overlap with the caller's computation. With an empty queue
 /// Work::synchronize() runs the collective on the caller's thread, without allocating once a few calls have been made.
 ///
@@ -24,14 +24,14 @@ struct StagingStreams;
 /// the control plane knows who died.
 ///
 /// A backend's destructor must call shutdown() first: afterwards no `run_*` is running or will be called.
-class HostProcessGroup : public ProcessGroup {
+class HostProcessGroup : public ProcessGroupBackend {
  public:
   ~HostProcessGroup() override;
 
   [[nodiscard]] Traffic traffic_sent() const override;
 
  protected:
-  /// @param context  Moved to ProcessGroup.
+  /// @param context  Moved to ProcessGroupBackend.
   explicit HostProcessGroup(JobContext context);
 
   /// Waits for issued work (or aborts it where the group has failed) and ends the worker thread. Idempotent.

@@ -1,320 +1,208 @@
+// What each public call checks before it is issued.
 #include "comm/process_group.hpp"
 
-#include <atomic>
-#include <mutex>
+#include <algorithm>
+#include <tuple>
 #include <utility>
 
+#include "base/error.hpp"
 #include "comm/control_plane.hpp"
-#include "comm/flight_recorder.hpp"
+#include "comm/process_group_backend.hpp"
 
 namespace lockstep::comm {
 namespace {
 
-// How long a rank whose connection broke waits for the control plane to say who died.
-constexpr std::chrono::milliseconds kVerdictLimit{900};
-
-std::string what_of(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const std::exception& exception) {
-    return exception.what();
-  } catch (...) {
-    return "unknown error";
-  }
+// Elements [part * count, (part + 1) * count) of `whole`.
+bool is_part(const Buffer& part, const Buffer& whole, int index) {
+  return part.data == static_cast<std::byte*>(whole.data) + index * part.bytes();
 }
 
-// The same error with `context` before its message.
-std::exception_ptr with_context(const std::exception_ptr& error, const std::string& context) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const TimeoutError& timeout) {
-    return std::make_exception_ptr(TimeoutError(concat(context, ": ", timeout.what())));
-  } catch (const MismatchError& mismatch) {
-    return std::make_exception_ptr(MismatchError(concat(context, ": ", mismatch.what())));
-  } catch (const IoError& io) {
-    return std::make_exception_ptr(IoError(concat(context, ": ", io.what())));
-  } catch (const FormatError& format) {
-    return std::make_exception_ptr(FormatError(concat(context, ": ", format.what())));
-  } catch (...) {
-    return error;
-  }
-}
-
-// What the others are told about an error of this rank.
-Failure to_failure(const std::exception_ptr& error, int rank) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const MismatchError& mismatch) {
-    return {FailureKind::kMismatch, -1, mismatch.what()};
-  } catch (const TimeoutError& timeout) {
-    return {FailureKind::kTimeout, -1, timeout.what()};
-  } catch (const LinkError& link) {  // as FormatError, what a peer has sent: neither end is known to be the culprit
-    return {FailureKind::kAborted, -1, link.what()};
-  } catch (const FormatError& damaged) {
-    return {FailureKind::kAborted, -1, damaged.what()};
-  } catch (...) {
-    return {FailureKind::kAborted, rank, what_of(error)};
-  }
-}
-
-bool is_io_error(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const IoError&) {
-    return true;
-  } catch (...) {
-    return false;
-  }
+bool overlap(const Buffer& a, const Buffer& b) {
+  const auto* a_begin = static_cast<const std::byte*>(a.data);
+  const auto* b_begin = static_cast<const std::byte*>(b.data);
+  return a.device == b.device && a_begin < b_begin + b.bytes() && b_begin < a_begin + a.bytes();
 }
 
 }  // namespace
 
-struct ProcessGroup::State {
-  std::mutex mutex;
-  std::exception_ptr failure;  // the first; later ones follow from it
-  std::atomic<bool> has_failed = false;
-  std::optional<int> subscription;
-};
-
-ProcessGroup::ProcessGroup(JobContext context)
-    : context_(std::move(context)),
-      next_send_(static_cast<std::size_t>(context_.world_size)),
-      next_recv_(static_cast<std::size_t>(context_.world_size)),
-      state_(std::make_unique<State>()) {
-  if (context_.group_id)
-    group_id_ = *context_.group_id;
-  else if (context_.control)
-    group_id_ = context_.control->next_group_id();
+Work ProcessGroup::all_reduce(Buffer values, ReduceOp op, const CollectiveOptions& options,
+                              std::source_location where) {
+  const std::int64_t count = values.count;
+  return issue({.collective = Collective::kAllReduce, .values = std::move(values), .op = op, .count = count}, options,
+               where);
 }
 
-ProcessGroup::~ProcessGroup() {
-  detach();
-  if (context_.control) context_.control->forget_group(group_id_);
-}
-
-void ProcessGroup::detach() noexcept {
-  if (state_->subscription) context_.control->unsubscribe(*state_->subscription);
-  state_->subscription.reset();
-}
-
-std::exception_ptr ProcessGroup::failure() const noexcept {
-  if (!state_->has_failed) return nullptr;  // the usual case, without the lock
-  const std::scoped_lock lock(state_->mutex);
-  return state_->failure;
-}
-
-void ProcessGroup::throw_if_failed() const {
-  if (const auto error = failure()) std::rethrow_exception(error);
-}
-
-void ProcessGroup::fail(std::exception_ptr error) noexcept {
-  {
-    const std::scoped_lock lock(state_->mutex);
-    if (state_->failure) return;
-    state_->failure = std::move(error);
-    state_->has_failed = true;
+Work ProcessGroup::all_reduce_coalesced(std::span<const Buffer> buffers, ReduceOp op, const CollectiveOptions& options,
+                                        std::source_location where) {
+  require(!buffers.empty(), "all_reduce_coalesced: no buffers");
+  Call call{.collective = Collective::kAllReduce, .op = op};
+  for (const Buffer& buffer : buffers) {
+    require(buffer.dtype == buffers[0].dtype, "all_reduce_coalesced: buffers of ", buffers[0].dtype, " and ",
+            buffer.dtype);
+    require(buffer.device == buffers[0].device, "all_reduce_coalesced: buffers on ", buffers[0].device.name(), " and ",
+            buffer.device.name());
+    require(buffer.count >= 0 && (buffer.count == 0 || buffer.data != nullptr),
+            "all_reduce_coalesced: a buffer with count ", buffer.count, " has no data");
+    call.count += buffer.count;
+    call.parts.push_back(buffer);
   }
-  do_abort();
+  const auto staging =
+      Storage::allocate(static_cast<std::size_t>(call.count) * bytes_of(buffers[0].dtype), buffers[0].device);
+  call.values = {staging->data(), call.count, buffers[0].dtype, buffers[0].device, staging};
+  return issue(std::move(call), options, where);
 }
 
-void ProcessGroup::abort(const std::string& reason) {
-  const int global_rank = context_.global_rank(rank());
-  const Failure told{FailureKind::kAborted, global_rank, concat("rank ", global_rank, " aborted: ", reason)};
-  if (context_.control) context_.control->abort(told);
-  fail(to_exception(told, concat("rank ", global_rank)));
+Work ProcessGroup::broadcast(Buffer values, int root, const CollectiveOptions& options, std::source_location where) {
+  const std::int64_t count = values.count;
+  return issue({.collective = Collective::kBroadcast, .values = std::move(values), .root = root, .count = count},
+               options, where);
 }
 
-void ProcessGroup::subscribe_to_failures() {
-  if (!context_.control || state_->subscription) return;
-  const std::string prefix = concat("rank ", context_.global_rank(rank()));
-  state_->subscription =
-      context_.control->subscribe([this, prefix](const Failure& failure) { fail(to_exception(failure, prefix)); });
+Work ProcessGroup::reduce(Buffer values, int root, ReduceOp op, const CollectiveOptions& options,
+                          std::source_location where) {
+  const std::int64_t count = values.count;
+  return issue({.collective = Collective::kReduce, .values = std::move(values), .op = op, .root = root, .count = count},
+               options, where);
 }
 
-Fingerprint ProcessGroup::Call::fingerprint() const noexcept {
-  const bool has_values = collective != Collective::kBarrier;
-  return {.sequence = sequence,
-          .collective = collective,
-          .op = op,
-          .dtype = has_values ? values.dtype : DType::kUInt8,
-          .root = root,
-          .count = count};
+Work ProcessGroup::all_gather(Buffer output, Buffer input, const CollectiveOptions& options,
+                              std::source_location where) {
+  require(output.count == input.count * world_size(), "all_gather: output has ", output.count, " elements; ",
+          world_size(), " ranks contribute ", input.count, " each");
+  require(output.dtype == input.dtype, "all_gather: output is ", output.dtype, ", input ", input.dtype);
+  require(is_part(input, output, rank()) || !overlap(input, output),
+          "all_gather: input overlaps output, but is not this rank's part of it");
+  const std::int64_t count = input.count;
+  return issue(
+      {.collective = Collective::kAllGather, .values = std::move(output), .input = std::move(input), .count = count},
+      options, where);
 }
 
-net::FrameHeader ProcessGroup::frame_header(const Call& call) const noexcept {
-  Fingerprint fingerprint = call.fingerprint();
-  if (call.collective == Collective::kRecv) {  // the message is the peer's send() to this rank
-    fingerprint.collective = Collective::kSend;
-    fingerprint.root = rank();
+Work ProcessGroup::reduce_scatter(Buffer output, Buffer input, ReduceOp op, const CollectiveOptions& options,
+                                  std::source_location where) {
+  require(input.count == output.count * world_size(), "reduce_scatter: input has ", input.count, " elements; ",
+          world_size(), " ranks get ", output.count, " each");
+  require(output.dtype == input.dtype, "reduce_scatter: output is ", output.dtype, ", input ", input.dtype);
+  require(is_part(output, input, rank()) || !overlap(input, output),
+          "reduce_scatter: output overlaps input, but is not this rank's part of it");
+  const std::int64_t count = output.count;
+  return issue({.collective = Collective::kReduceScatter,
+                .values = std::move(output),
+                .input = std::move(input),
+                .op = op,
+                .count = count},
+               options, where);
+}
+
+Work ProcessGroup::gather(Buffer output, Buffer input, int root, const CollectiveOptions& options,
+                          std::source_location where) {
+  if (rank() == root) {
+    require(output.count == input.count * world_size(), "gather: output has ", output.count, " elements; ",
+            world_size(), " ranks contribute ", input.count, " each");
+    require(output.dtype == input.dtype, "gather: output is ", output.dtype, ", input ", input.dtype);
+    require(is_part(input, output, rank()) || !overlap(input, output),
+            "gather: input overlaps output, but is not this rank's part of it");
+  } else {
+    output = {.data = nullptr, .count = 0, .dtype = input.dtype, .device = input.device, .keep_alive = nullptr};
   }
-  return {.type = net::FrameType::kCollective,
-          .generation = static_cast<std::uint32_t>(context_.generation),
-          .source_rank = rank(),
-          .sequence = call.sequence,
-          .tag = to_tag(fingerprint)};
+  const std::int64_t count = input.count;
+  return issue({.collective = Collective::kGather,
+                .values = std::move(output),
+                .input = std::move(input),
+                .root = root,
+                .count = count},
+               options, where);
 }
 
-void ProcessGroup::check(const Call& call) const {
-  const std::string_view name = name_of(call.collective);
-  for (const Buffer* buffer : {&call.values, &call.input}) {
-    require(supports(buffer->device), backend(), " does not move memory of ", buffer->device.name());
-    require(buffer->count >= 0, name, ": count is ", buffer->count);
-    require(buffer->count == 0 || buffer->data != nullptr, name, ": data is null");
+Work ProcessGroup::scatter(Buffer output, Buffer input, int root, const CollectiveOptions& options,
+                           std::source_location where) {
+  if (rank() == root) {
+    require(input.count == output.count * world_size(), "scatter: input has ", input.count, " elements; ", world_size(),
+            " ranks get ", output.count, " each");
+    require(output.dtype == input.dtype, "scatter: output is ", output.dtype, ", input ", input.dtype);
+    require(is_part(output, input, rank()) || !overlap(input, output),
+            "scatter: output overlaps input, but is not this rank's part of it");
+  } else {
+    input = {.data = nullptr, .count = 0, .dtype = output.dtype, .device = output.device, .keep_alive = nullptr};
   }
-  require(call.root >= 0 && call.root < world_size(), name, ": ",
-          is_point_to_point(call.collective) ? "peer " : "root ", call.root, " is not a rank of a group of ",
-          world_size());
+  const std::int64_t count = output.count;
+  return issue({.collective = Collective::kScatter,
+                .values = std::move(output),
+                .input = std::move(input),
+                .root = root,
+                .count = count},
+               options, where);
 }
 
-std::uint64_t ProcessGroup::next_number(const Call& call) {
-  const auto peer = static_cast<std::size_t>(call.root);
-  if (call.collective == Collective::kSend) return next_send_[peer]++;
-  if (call.collective == Collective::kRecv) return next_recv_[peer]++;
-  return next_sequence_++;
+Work ProcessGroup::all_to_all(Buffer output, Buffer input, const CollectiveOptions& options,
+                              std::source_location where) {
+  require(output.count == input.count, "all_to_all: output has ", output.count, " elements, input ", input.count);
+  require(input.count % world_size() == 0, "all_to_all: ", input.count, " elements do not divide among ", world_size(),
+          " ranks");
+  require(output.dtype == input.dtype, "all_to_all: output is ", output.dtype, ", input ", input.dtype);
+  require(!overlap(input, output), "all_to_all: input overlaps output");
+  const std::int64_t count = input.count / world_size();
+  return issue(
+      {.collective = Collective::kAllToAll, .values = std::move(output), .input = std::move(input), .count = count},
+      options, where);
 }
 
-// The calls between group_start() and group_end(); shared with their Works.
-struct ProcessGroup::CallGroup {
-  std::source_location where;  // of group_start()
-  std::vector<Call> calls;
-  std::string refused;  // what has been waited for too early
-  bool is_issued = false;
-  Work work;  // once issued
+Work ProcessGroup::send(Buffer values, int peer, const CollectiveOptions& options, std::source_location where) {
+  require(peer != rank(), "send: rank ", rank(), " cannot send to itself");
+  const std::int64_t count = values.count;
+  return issue({.collective = Collective::kSend, .values = std::move(values), .root = peer, .count = count}, options,
+               where);
+}
 
-  [[nodiscard]] std::string describe() const {
-    const std::string_view path = where.file_name();
-    return concat("the group of calls that begins at ", path.substr(path.rfind('/') + 1), ":", where.line());
+Work ProcessGroup::recv(Buffer values, int peer, const CollectiveOptions& options, std::source_location where) {
+  require(peer != rank(), "recv: rank ", rank(), " cannot receive from itself");
+  const std::int64_t count = values.count;
+  return issue({.collective = Collective::kRecv, .values = std::move(values), .root = peer, .count = count}, options,
+               where);
+}
+
+Work ProcessGroup::barrier(const CollectiveOptions& options, std::source_location where) {
+  return issue(Call{}, options, where);
+}
+
+void ProcessGroup::monitored_barrier(std::chrono::milliseconds timeout, std::source_location where) {
+  require_no_open_group("monitored_barrier");
+  barrier({.deadline = Deadline::after(timeout), .run_on = RunOn::kCaller}, where).synchronize();
+}
+
+std::shared_ptr<Storage> ProcessGroup::allocate(std::size_t bytes, Device device) {
+  return Storage::allocate(bytes, device);
+}
+
+std::unique_ptr<ProcessGroup> ProcessGroup::split(int color, int key) {
+  require_no_open_group("split");
+  require(color >= 0 || color == kNoColor, "split: color ", color, " is negative");
+  struct Choice {
+    std::int64_t color, key, rank, next_split;
+  };
+  constexpr auto kFields = static_cast<std::int64_t>(sizeof(Choice) / sizeof(std::int64_t));
+  Choice own{color, key, rank(), context_.control ? context_.control->next_split() : 0};
+  std::vector<Choice> choices(static_cast<std::size_t>(world_size()));
+  all_gather({choices.data(), kFields * world_size(), DType::kInt64, Device{}, nullptr},
+             {&own, kFields, DType::kInt64, Device{}, nullptr})
+      .synchronize();
+
+  std::ranges::sort(choices, {}, [](const Choice& choice) { return std::tuple(choice.key, choice.rank); });
+  JobContext context = context_;
+  context.global_ranks.clear();
+  for (const Choice& choice : choices) {
+    if (choice.color != color) continue;
+    if (choice.rank == rank()) context.rank = static_cast<int>(context.global_ranks.size());
+    context.global_ranks.push_back(context_.global_rank(static_cast<int>(choice.rank)));
   }
-};
-
-// One call of a group: waits for all of them.
-class ProcessGroup::GroupedWork final : public WorkState {
- public:
-  GroupedWork(std::shared_ptr<CallGroup> group, const Fingerprint& call) : group_(std::move(group)), call_(call) {}
-
-  void wait(Stream& stream) override { issued().wait(stream); }
-  void synchronize() override { issued().synchronize(); }
-  [[nodiscard]] bool is_completed() const override { return group_->is_issued && group_->work.is_completed(); }
-
- private:
-  Work& issued() {
-    if (group_->is_issued) return group_->work;
-    group_->calls.clear();
-    group_->refused = short_name(call_);
-    throw ContractError(concat(group_->refused, " cannot be waited for: ", group_->describe(),
-                               " is open, and none of its calls begins before group_end()"));
-  }
-
-  std::shared_ptr<CallGroup> group_;
-  Fingerprint call_;
-};
-
-Work ProcessGroup::issue(Call call, const CollectiveOptions& options, const std::source_location& where) {
-  subscribe_to_failures();
-  throw_if_failed();
-  check(call);
-  call.sequence = next_number(call);
-  call.stream = options.stream;
-  call.deadline = options.deadline.value_or(Deadline::after(context_.limits.progress));
-  const Fingerprint fingerprint = call.fingerprint();
-  if (context_.control && !is_point_to_point(call.collective)) context_.control->on_issued(group_id_, fingerprint);
-  if (context_.control && !compares_messages()) context_.control->post(group_id_, fingerprint);
-  if (context_.flight_recorder) call.record = context_.flight_recorder->add(group_id_, fingerprint, where);
-  if (!is_point_to_point(call.collective)) last_collective_ = fingerprint;
-  if (!open_group_) return do_issue({&call, 1}, options.run_on);
-  open_group_->calls.push_back(std::move(call));
-  return Work(std::make_shared<GroupedWork>(open_group_, fingerprint));
-}
-
-void ProcessGroup::require_no_open_group(std::string_view call) const {
-  if (!open_group_) return;
-  throw ContractError(concat(call, " would wait for data that cannot come: ", open_group_->describe(),
-                             " is open, and none of its calls begins before group_end()"));
-}
-
-void ProcessGroup::group_start(std::source_location where) {
-  if (open_group_) throw ContractError(concat("group_start: ", open_group_->describe(), " is open already"));
-  open_group_ = std::make_shared<CallGroup>();
-  open_group_->where = where;
-}
-
-Work ProcessGroup::group_end() {
-  require(open_group_ != nullptr, "group_end: no group of calls has been started");
-  const std::shared_ptr<CallGroup> group = std::exchange(open_group_, nullptr);
-  if (!group->refused.empty()) {
-    throw ContractError(concat("group_end: ", group->describe(), " has been dropped, because ", group->refused,
-                               " was waited for before its end"));
-  }
-  std::vector<Call> calls = std::exchange(group->calls, {});
-  if (!calls.empty()) group->work = do_issue(calls, RunOn::kWorker);
-  group->is_issued = true;
-  return group->work;
-}
-
-void ProcessGroup::begin(const Call& call) noexcept {
-  const Fingerprint fingerprint = call.fingerprint();
-  if (context_.control && is_point_to_point(call.collective))
-    context_.control->on_pair_started(group_id_, fingerprint);
-  else if (context_.control)
-    context_.control->on_started(group_id_, fingerprint);
-  if (context_.flight_recorder) context_.flight_recorder->update(call.record, FlightState::kRunning);
-}
-
-std::exception_ptr ProcessGroup::finish(const Call& call, std::exception_ptr error) noexcept {
-  std::exception_ptr seen;
-  if (error) {
-    seen = explain(call.fingerprint(), error);
-    fail(seen);
-  }
-  if (context_.control && is_point_to_point(call.collective))
-    context_.control->on_pair_ended(group_id_, call.fingerprint());
-  else if (context_.control)
-    context_.control->on_ended(group_id_);
-  if (context_.flight_recorder) {
-    context_.flight_recorder->update(call.record, error ? FlightState::kFailed : FlightState::kDone);
-  }
-  return seen;
-}
-
-void ProcessGroup::wait_until_agreed(const Call& call) const {
-  if (!context_.control || compares_messages()) return;
-  context_.control->wait_until_agreed(group_id_, call.fingerprint(), call.deadline);
-}
-
-void ProcessGroup::require_agreement() {
-  require_no_open_group("require_agreement");
-  if (last_collective_) require_agreement_on(*last_collective_, Deadline::after(context_.limits.progress));
-}
-
-void ProcessGroup::require_agreement_on(const Call& call) { require_agreement_on(call.fingerprint(), call.deadline); }
-
-void ProcessGroup::require_agreement_on(const Fingerprint& call, const Deadline& deadline) {
-  throw_if_failed();
-  if (!context_.control || compares_messages()) return;
-  try {
-    context_.control->wait_until_agreed(group_id_, call, deadline);
-  } catch (const Error&) {
-    const std::exception_ptr error = explain(call, std::current_exception());
-    fail(error);
-    std::rethrow_exception(error);
-  }
-}
-
-// A broken connection says who is at its other end, not who is to blame: the control plane knows.
-std::exception_ptr ProcessGroup::explain(const Fingerprint& call, const std::exception_ptr& error) const {
-  const std::string prefix = concat("rank ", context_.global_rank(rank()), ": ", short_name(call));
-  const std::exception_ptr own = with_context(error, prefix);
-  if (!context_.control) return own;
-  const auto deadline = Deadline::after(kVerdictLimit);
-  std::shared_ptr<const Failure> verdict = context_.control->failure();
-  if (!verdict && is_io_error(error)) verdict = context_.control->wait_for_failure(deadline);
-  if (!verdict) {
-    const Failure told = to_failure(error, context_.global_rank(rank()));
-    const bool names_ranks = told.kind == FailureKind::kMismatch;
-    context_.control->abort({told.kind, told.culprit, names_ranks ? told.message : concat(prefix, ": ", told.message)});
-    if (told.kind != FailureKind::kAborted) verdict = context_.control->wait_for_failure(deadline);
-  }
-  return verdict ? to_exception(*verdict, prefix) : own;
+  // Ranks that have taken part in different splits before go on from the largest number that any of them has reached.
+  const auto split = static_cast<int>(std::ranges::max(choices, {}, &Choice::next_split).next_split);
+  const int first_member = context.global_ranks.front();  // where this rank joins none: of those who join none
+  context.group_id = context_.control ? context_.control->take_part_in_split(split, first_member) : 0;
+  if (color == kNoColor) return nullptr;
+  context.world_size = static_cast<int>(context.global_ranks.size());
+  if (context_.control) context_.control->register_group(*context.group_id, context.global_ranks);
+  return do_split(std::move(context));
 }
 
 }  // namespace lockstep::comm

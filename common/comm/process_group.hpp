@@ -1,16 +1,16 @@
 #pragma once
 /// @file
 /// What every backend promises: a fixed set of ranks that call the same collectives in the same order. Star, ring,
-/// NCCL, Gloo and MPI differ only below this line.
+/// NCCL, Gloo and MPI differ only below this line; what they build on is in comm/process_group_backend.hpp.
 #include <chrono>
 #include <cstdint>
-#include <exception>
 #include <memory>
 #include <optional>
 #include <source_location>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/deadline.hpp"
@@ -29,8 +29,6 @@ class Recorder;
 
 namespace lockstep::comm {
 
-class DeviceStaging;
-
 /// Who runs a collective on the CPU.
 enum class RunOn {
   kWorker,  ///< The group's worker thread, from now on: the caller computes meanwhile.
@@ -47,10 +45,9 @@ struct CollectiveOptions {
 
 /// One rank's membership in a group.
 ///
-/// The public calls are the same for every backend: they validate, number, record and fingerprint the call, then hand
-/// it to the private virtual `do_*` of the backend. Lifetime: the group owns its connections and its worker thread;
-/// destroying it waits for issued work or, where a peer has failed, aborts. Thread safety: collectives come from one
-/// thread, in the same order on all ranks; abort() from any thread.
+/// The calls are the same for every backend. Lifetime: the group owns its connections and its worker thread; destroying
+/// it waits for issued work or, where a peer has failed, aborts. Thread safety: collectives come from one thread, in
+/// the same order on all ranks; abort() from any thread.
 ///
 /// What all calls share. A buffer may be empty; count and dtype are the same on all ranks; memory belongs to the
 /// backend's device. The returned Work keeps `keep_alive` of the buffers until done. Thrown at once: ContractError (a
@@ -63,7 +60,7 @@ class ProcessGroup {
  public:
   ProcessGroup(const ProcessGroup&) = delete;
   ProcessGroup& operator=(const ProcessGroup&) = delete;
-  virtual ~ProcessGroup();
+  virtual ~ProcessGroup() = default;
 
   [[nodiscard]] int rank() const noexcept { return context_.rank; }              ///< In [0, world_size()).
   [[nodiscard]] int world_size() const noexcept { return context_.world_size; }  ///< At least 1; never changes.
@@ -148,14 +145,14 @@ class ProcessGroup {
   /// then: split(), allocate() and the like before they do anything, and waiting for a Work of the group, which drops
   /// the group: its memory may be gone when the exception arrives.
   /// @throws ContractError  A group of calls is open already.
-  void group_start(std::source_location where = std::source_location::current());
+  void group_start(std::source_location where = std::source_location::current()) { open_group(where); }
   /// @return  The Work of the whole group; after it those of its calls may be waited for as well.
   /// @throws ContractError  Without group_start(), or where a call of the group has been waited for.
-  Work group_end();
+  virtual Work group_end() = 0;
 
   /// For functions that wait for a call before they make the next.
   /// @throws ContractError  A group of calls is open: names `call` and where the group begins.
-  void require_no_open_group(std::string_view call) const;
+  virtual void require_no_open_group(std::string_view call) const = 0;
 
   /// A new group of those ranks that pass the same `color`, ordered by (key, rank); all ranks call it.
   /// @param color  At least 0; or kNoColor: this rank joins none.
@@ -171,110 +168,34 @@ class ProcessGroup {
   /// they gave is used for good: the optimizer step waits for it, so that no parameter is updated from ranks that
   /// disagree. Returns at once where every message says which collective it belongs to (star, ring).
   /// @throws MismatchError, PeerFailedError, TimeoutError  They have not; names who called what.
-  void require_agreement();
+  virtual void require_agreement() = 0;
 
   /// Fails the group on every rank: pending and later calls throw PeerFailedError naming this rank and `reason`.
   /// May be called from any thread; returns at once.
-  void abort(const std::string& reason);
+  virtual void abort(const std::string& reason) = 0;
 
   /// From now on collectives appear as spans in the lane "communication" of `recorder`; null ends that.
   /// @pre  No collective is in flight.
-  void record_to(std::shared_ptr<trace::Recorder> recorder) noexcept { recorder_ = std::move(recorder); }
+  virtual void record_to(std::shared_ptr<trace::Recorder> recorder) noexcept = 0;
 
   /// What this rank has sent, counted since the group was made.
   [[nodiscard]] virtual Traffic traffic_sent() const = 0;
 
  protected:
-  /// One issued collective as the backend sees it.
-  struct Call {
-    std::uint64_t sequence = 0;                    ///< 0, 1, 2, ... in call order; equal on all ranks.
-    Collective collective = Collective::kBarrier;  ///< Which operation.
-    Buffer values{};                               ///< What changes: the output, or what is reduced in place, or sent.
-    Buffer input{};                                ///< Of collectives with an input apart from their output.
-    std::vector<Buffer> parts{};                   ///< Of a coalesced call: where `values` come from and go to.
-    ReduceOp op = ReduceOp::kSum;                  ///< For reductions.
-    int root = 0;                                  ///< Root, or peer.
-    std::int64_t count = 0;                        ///< Elements that one rank contributes or gets: the fingerprint's.
-    Stream* stream = nullptr;                      ///< Null for host memory.
-    std::shared_ptr<DeviceStaging> staging{};      ///< Where a host backend stages device memory; else null.
-    Deadline deadline = Deadline::never();         ///< For the whole call.
-    std::uint64_t record = 0;                      ///< Its entry in the flight recorder.
-
-    /// What ranks compare.
-    [[nodiscard]] Fingerprint fingerprint() const noexcept;
-  };
+  /// One issued collective, as the backend sees it: in comm/process_group_backend.hpp.
+  struct Call;
 
   /// @param context  Rank, size, control plane and limits; world size 1 has neither store nor control plane.
-  explicit ProcessGroup(JobContext context);
-
-  /// Number of this group among those of the job, equal on all ranks: part of its store keys and handshakes.
-  [[nodiscard]] int group_id() const noexcept { return group_id_; }
-
-  /// Where collectives are recorded, or null.
-  [[nodiscard]] trace::Recorder* recorder() const noexcept { return recorder_.get(); }
-
-  /// Called by a backend when a call begins to run, from whichever thread runs it.
-  void begin(const Call& call) noexcept;
-  /// Called by a backend when a call has ended, from the same thread. Tells the other ranks of an error.
-  /// @return  The error as this rank's caller shall see it: one that names the culprit, as the control plane knows it.
-  std::exception_ptr finish(const Call& call, std::exception_ptr error) noexcept;
-
-  /// The error that the group has failed with, or null.
-  [[nodiscard]] std::exception_ptr failure() const noexcept;
-  /// Throws failure(), if there is one.
-  void throw_if_failed() const;
-
-  /// After this no do_abort() runs or will be called. A backend's destructor calls it first.
-  void detach() noexcept;
-
-  /// Blocks until the ranks that take part in `call` are known to have issued it alike; nothing where
-  /// compares_messages(). For threads that run calls: what it throws is for finish().
-  /// @throws MismatchError, PeerFailedError, TimeoutError
-  void wait_until_agreed(const Call& call) const;
-  /// The same for the caller's thread, once the call has ended: an error fails the group, as finish() would.
-  void require_agreement_on(const Call& call);
-
-  /// The header of this rank's messages for `call`, with its fingerprint: what others must send too.
-  [[nodiscard]] net::FrameHeader frame_header(const Call& call) const noexcept;
+  explicit ProcessGroup(JobContext context) : context_(std::move(context)) {}
 
  private:
-  /// Runs `calls` in order; sends and recvs among them that follow each other, at the same time.
-  /// @param calls  At least one; may be moved from.
-  virtual Work do_issue(std::span<Call> calls, RunOn run_on) = 0;
+  /// Validates, numbers, records and issues a call (or keeps it for group_end()).
+  virtual Work issue(Call call, const CollectiveOptions& options, const std::source_location& where) = 0;
+  virtual void open_group(const std::source_location& where) = 0;
   /// A group of the same backend and options for a part of the ranks.
   [[nodiscard]] virtual std::unique_ptr<ProcessGroup> do_split(JobContext context) = 0;
 
-  /// Whether the backend moves memory of `device`: host memory unless overridden.
-  [[nodiscard]] virtual bool supports(Device device) const noexcept { return device.is_cpu(); }
-
-  /// Whether each message says which collective it belongs to, and is refused by one who is in another. Where not, what
-  /// ranks issue is compared through the control plane, beside the data.
-  [[nodiscard]] virtual bool compares_messages() const noexcept { return true; }
-
-  /// Wakes whatever the backend's threads wait in and makes it fail; called once, from any thread.
-  virtual void do_abort() noexcept = 0;
-
-  /// Validates, numbers, records and issues a call (or keeps it for group_end()).
-  Work issue(Call call, const CollectiveOptions& options, const std::source_location& where);
-  void check(const Call& call) const;
-  std::uint64_t next_number(const Call& call);
-  void subscribe_to_failures();
-  void fail(std::exception_ptr error) noexcept;
-  void require_agreement_on(const Fingerprint& call, const Deadline& deadline);
-  [[nodiscard]] std::exception_ptr explain(const Fingerprint& call, const std::exception_ptr& error) const;
-
-  struct CallGroup;
-  class GroupedWork;
-  struct State;  // what other threads touch
   JobContext context_;
-  int group_id_ = 0;
-  std::uint64_t next_sequence_ = 0;
-  std::vector<std::uint64_t> next_send_;        // by peer
-  std::vector<std::uint64_t> next_recv_;        // by peer
-  std::shared_ptr<CallGroup> open_group_;       // between group_start() and group_end()
-  std::optional<Fingerprint> last_collective_;  // issued by this rank
-  std::shared_ptr<trace::Recorder> recorder_;
-  std::unique_ptr<State> state_;
 };
 
 }  // namespace lockstep::comm
