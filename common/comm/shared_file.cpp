@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -34,20 +35,31 @@ std::size_t round_up(std::size_t bytes, std::size_t multiple) noexcept {
 std::size_t page_bytes() noexcept { return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)); }
 
 UniqueFd make_shared_file() {
-  UniqueFd file(::memfd_create("lockstep", MFD_CLOEXEC));
+  UniqueFd file(::memfd_create("lockstep", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!file.is_open()) throw IoError("memfd_create", errno);
+  if (::fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) != 0) throw IoError("sealing shared memory", errno);
   return file;
 }
 
+bool can_be_relied_on(int fd, std::size_t bytes) noexcept {
+  const int seals = ::fcntl(fd, F_GET_SEALS);
+  struct stat status {};
+  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || ::fstat(fd, &status) != 0) return false;
+  return static_cast<std::uint64_t>(status.st_size) >= bytes;
+}
+
 int extend_shared_file(int fd, std::uint64_t offset, std::size_t bytes) noexcept {
-  const off_t old_end = ::lseek(fd, 0, SEEK_END);
-  if (old_end < 0 || ::ftruncate(fd, static_cast<off_t>(offset + bytes)) != 0) return errno;
+  const off_t old_end = ::lseek(fd, 0, SEEK_END), new_end = static_cast<off_t>(offset + bytes);
+  if (old_end < 0 || (new_end > old_end && ::ftruncate(fd, new_end) != 0)) return errno;
   if (bytes >= kHugePageBytes) touch_with_huge_pages(fd, offset, bytes);
   int error = 0;
   do {
     error = ::posix_fallocate(fd, static_cast<off_t>(offset), static_cast<off_t>(bytes));
   } while (error == EINTR);
-  if (error != 0) (void)::ftruncate(fd, old_end);
+  if (error == 0) return 0;
+  // The file cannot become shorter again, but it can give its memory back.
+  (void)::fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
+                    static_cast<off_t>(bytes));
   return error;
 }
 

@@ -14,11 +14,15 @@ constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
 [[nodiscard]] std::size_t round_up(std::size_t bytes, std::size_t multiple) noexcept;
 [[nodiscard]] std::size_t page_bytes() noexcept;
 
-// An empty file without a name; throws IoError.
+// An empty file without a name; throws IoError. It is sealed: nobody who has its descriptor can make it shorter, which
+// would be SIGBUS for all who have it mapped. It can grow.
 [[nodiscard]] UniqueFd make_shared_file();
 
+// Whether a file that somebody has sent is sealed like that, and has at least `bytes`.
+[[nodiscard]] bool can_be_relied_on(int fd, std::size_t bytes) noexcept;
+
 // Makes the file reach to offset + bytes and reserves memory for the new part, so that no later access can fail for
-// want of it (which would be SIGBUS). Returns 0 or an errno, having changed nothing.
+// want of it (which would be SIGBUS). Returns 0, or an errno, and then the file has no more memory than before.
 [[nodiscard]] int extend_shared_file(int fd, std::uint64_t offset, std::size_t bytes) noexcept;
 
 // Maps a part of the file; null and errno where that fails.

@@ -140,7 +140,11 @@ class SharedMemoryExchange {
       net::StreamSocket socket = net::connect_local(address, deadline_);
       socket.set_peer(name_of(0));
       net::authenticate(socket, context_.token, identity_, deadline_);
-      open(net::receive_descriptor(socket, deadline_));
+      UniqueFd file = net::receive_descriptor(socket, deadline_);
+      if (!can_be_relied_on(file.get(), SharedMemory::control_page_bytes(context_.world_size))) {
+        throw Unavailable(concat("rank ", context_.rank, ": rank 0's file is too short, or could become so"));
+      }
+      open(std::move(file));
     } catch (const IoError& error) {
       throw Unavailable(concat(name_of(context_.rank), ": ", error.what()));
     }

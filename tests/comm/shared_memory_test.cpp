@@ -1,14 +1,22 @@
 #include "comm/shared_memory.hpp"
 
+#include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <set>
 #include <thread>
 
 #include "comm/registered_memory.hpp"
+#include "comm/shared_file.hpp"
+#include "net/guarded_listener.hpp"
+#include "net/local_socket.hpp"
 #include "shared_memory_ranks.hpp"
+#include "store/store.hpp"
 #include "support/catch.hpp"
 
 using namespace lockstep;
@@ -116,6 +124,33 @@ TEST_CASE("memory that cannot be had is an error on every rank, and less can sti
     return message;
   });
   for (const std::string& message : outcomes) CHECK_THAT(message, ContainsSubstring("268435456 bytes"));
+}
+
+TEST_CASE("the shared file cannot be made shorter, which would be SIGBUS for all who have it mapped", "[comm]") {
+  const UniqueFd file = comm::make_shared_file();
+  REQUIRE(comm::extend_shared_file(file.get(), 0, 8192) == 0);
+  CHECK(::ftruncate(file.get(), 4096) == -1);
+  CHECK(errno == EPERM);
+  CHECK(::fcntl(file.get(), F_ADD_SEALS, F_SEAL_GROW) == -1);  // nor kept from growing
+  CHECK(comm::extend_shared_file(file.get(), 8192, 4096) == 0);
+  CHECK(comm::can_be_relied_on(file.get(), 12288));
+  CHECK_FALSE(comm::can_be_relied_on(file.get(), 12289));
+}
+
+TEST_CASE("a rank that gets a file which could become shorter does not use it", "[comm][multirank]") {
+  const auto reasons = run_ranks_for<std::string>(2, [](const JobContext& context) -> std::string {
+    if (context.rank == 1) return comm::make_shared_memory(context, "test", soon()).reason;
+    const std::string prefix = "generation/0/test/shared_memory/";
+    net::GuardedListener listener(context.token, {net::Role::kCollective, 0, -1, 0}, net::listen_local());
+    context.store->set(prefix + "offer", listener.address().host);
+    net::AcceptedPeer peer = listener.accept(soon());
+    const UniqueFd file(::memfd_create("test", MFD_CLOEXEC));
+    if (::ftruncate(file.get(), 1 << 20) != 0) throw IoError("ftruncate", errno);
+    net::send_descriptor(peer.socket, file.get(), soon());
+    context.store->set(prefix + "verdict", context.store->get(prefix + "result/1", soon()));
+    return "";
+  });
+  CHECK_THAT(reasons[1], ContainsSubstring("rank 1: rank 0's file"));
 }
 
 TEST_CASE("ranks that ask for different sizes are told so", "[comm][multirank]") {
