@@ -133,6 +133,15 @@ void read_rank(Membership& member, const Address& address, const RendezvousOptio
   check_local_rank(member);
 }
 
+// The first that is set: the launchers count their restarts, so that ranks of an earlier one are refused. torchrun runs
+// inside a job of Slurm, not the other way round.
+int read_generation(const VariableLookup& lookup) {
+  for (const char* name : {"LOCKSTEP_GENERATION", "TORCHELASTIC_RESTART_COUNT", "SLURM_RESTART_COUNT"}) {
+    if (const auto count = number(lookup, name, 0, 1 << 30)) return *count;
+  }
+  return 0;
+}
+
 // What the environment does not have to say is not read, so that it cannot be wrong.
 EnvironmentPlace place_for(const Address& address, const RendezvousOptions& options, const VariableLookup& lookup) {
   const bool is_known = (options.rank || address.rank) && (options.world_size || address.world_size);
@@ -156,7 +165,7 @@ std::chrono::milliseconds limit(const VariableLookup& lookup, const char* name, 
 Membership read_membership(const std::string& init_method, const RendezvousOptions& options,
                            const VariableLookup& lookup) {
   Membership member;
-  member.generation = options.generation.value_or(number(lookup, "LOCKSTEP_GENERATION", 0, 1 << 30).value_or(0));
+  member.generation = options.generation ? *options.generation : read_generation(lookup);
   const Address address = parse_address(init_method);
   const bool is_env = address.scheme == "env://";
   const auto running = options.store || !is_env ? options.store : lookup("LOCKSTEP_STORE");

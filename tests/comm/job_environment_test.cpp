@@ -207,3 +207,17 @@ TEST_CASE("Slurm's compressed lists are read as it writes them", "[comm]") {
     CHECK_THROWS_AS(comm::tasks_of_node(wrong, 5), FormatError);
   }
 }
+
+TEST_CASE("the generation follows the launcher's count of restarts", "[comm]") {
+  const auto generation_of = [](const Variables& variables) {
+    return comm::read_membership("env://", {}, lookup_in(with_master(variables))).generation;
+  };
+  const Variables plain{{"RANK", "0"}, {"WORLD_SIZE", "2"}};
+  CHECK(generation_of(plain) == 0);
+  CHECK(generation_of(changed(plain, {{"TORCHELASTIC_RESTART_COUNT", "3"}})) == 3);
+  CHECK(generation_of(changed(kSlurm, {{"SLURM_RESTART_COUNT", "2"}})) == 2);
+  CHECK(generation_of(changed(plain, {{"TORCHELASTIC_RESTART_COUNT", "0"}, {"SLURM_RESTART_COUNT", "2"}})) == 0);
+  CHECK(generation_of(changed(plain, {{"TORCHELASTIC_RESTART_COUNT", "3"}, {"LOCKSTEP_GENERATION", "7"}})) == 7);
+  CHECK_THROWS_WITH(generation_of(changed(plain, {{"SLURM_RESTART_COUNT", "x"}})),
+                    ContainsSubstring("SLURM_RESTART_COUNT=x"));
+}
