@@ -22,8 +22,12 @@ namespace lockstep::kernels {
 void sgd_step(std::span<float> parameter, std::span<float> velocity, std::span<const float> gradient,
               const SgdOptions& options);
 
-/// The same for float32 tensors, [N] each. @param velocity  Undefined without momentum.
-void sgd_step(const Tensor& parameter, const Tensor& velocity, const Tensor& gradient, const SgdOptions& options);
+/// The same for float32 tensors, [N] each.
+/// @param velocity  Undefined without momentum.
+/// @param veto      int64, one element, where the others are: with another value than 0 nothing changes. The host need
+///                  not know it: on a device it is read when the step runs. Undefined: there is none.
+void sgd_step(const Tensor& parameter, const Tensor& velocity, const Tensor& gradient, const SgdOptions& options,
+              const Tensor& veto = {});
 
 /// One step of Adam or AdamW.
 ///
@@ -37,9 +41,9 @@ void sgd_step(const Tensor& parameter, const Tensor& velocity, const Tensor& gra
 void adam_step(std::span<float> parameter, std::span<float> first_moment, std::span<float> second_moment,
                std::span<const float> gradient, const AdamOptions& options);
 
-/// The same for float32 tensors, [N] each.
+/// The same for float32 tensors, [N] each. @param veto  As sgd_step()'s.
 void adam_step(const Tensor& parameter, const Tensor& first_moment, const Tensor& second_moment, const Tensor& gradient,
-               const AdamOptions& options);
+               const AdamOptions& options, const Tensor& veto = {});
 
 /// The sum of squares in double precision; does not depend on the number of threads.
 [[nodiscard]] double squared_norm(std::span<const float> values);
@@ -55,5 +59,13 @@ void scale(std::span<float> values, double factor);
 
 /// The same of a float32 tensor; blocks the host until it is known.
 [[nodiscard]] bool is_finite(const Tensor& values);
+
+/// Adds to `total` how many elements are NaN or infinite, and to by_part[k] how many of them part k has. On a device
+/// the host does not wait.
+/// @param total    int64, one element.
+/// @param by_part  int64 [K].
+/// @param values   float32 [N].
+/// @param ends     int64 [K], rising: part k is what lies before element ends[k] and in no part before it.
+void count_non_finite_by_part(const Tensor& total, const Tensor& by_part, const Tensor& values, const Tensor& ends);
 
 }  // namespace lockstep::kernels

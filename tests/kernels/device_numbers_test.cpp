@@ -39,6 +39,29 @@ TEST_CASE("a device counts what is NaN or infinite", "[kernels][gpu]") {
   CHECK(std::isnan(device.read(number)));
 }
 
+TEST_CASE("NaN and infinities are counted by the part in which they lie, wherever that is", "[kernels][gpu]") {
+  using Counts = std::vector<std::int64_t>;
+  const auto counts = [](const Counts& values) { return Tensor::from<std::int64_t>(values, {std::ssize(values)}); };
+  for (const Device device : {Device{}, test::accelerator()}) {
+    for (const std::int64_t skipped : {0, 1}) {  // a view that begins at an odd element, as parameters in buckets do
+      const Tensor x = random_tensor<float>({5001}, 1);
+      for (const std::size_t bad : {0, 69, 70, 71, 4095, 4096, 4990, 5000})
+        x.span<float>()[bad] = bad % 2 ? NAN : -INFINITY;
+      const Tensor there = x.to(device);
+      const Tensor values =
+          Tensor::view_of(there.storage(), static_cast<std::size_t>(4 * skipped), {5001 - skipped}, DType::kFloat32);
+      // Part 1 is empty, part 3 has one element; the last elements belong to no part.
+      const Tensor ends = counts({70 - skipped, 70 - skipped, 4096 - skipped, 4097 - skipped, 4995 - skipped});
+      const Tensor total = counts({100}).to(device), by_part = counts({0, 0, 5, 0, 0}).to(device);
+      count_non_finite_by_part(total, by_part, values, ends.to(device));
+      CHECK(total.to(Device{}).span<std::int64_t>()[0] == 108 - skipped);
+      const Tensor seen = by_part.to(Device{});
+      const std::span<const std::int64_t> found = seen.span<std::int64_t>();
+      CHECK(Counts(found.begin(), found.end()) == Counts{2 - skipped, 0, 8, 1, 1});
+    }
+  }
+}
+
 TEST_CASE("device squared errors and their gradient agree with float64", "[kernels][gpu]") {
   for (const std::int64_t count : {1, 31, 33, 5000}) {
     TestDevice device;

@@ -1,6 +1,7 @@
 // Sums of a whole array to one double in device memory: blocks of fixed size write partial sums, one block adds them.
 // Neither the device nor the order in which blocks run changes a bit.
 #include "kernels/cuda/launching.cuh"
+#include "kernels/cuda/map.cuh"
 #include "kernels/cuda/operations.hpp"
 #include "kernels/cuda/packs.cuh"
 #include "kernels/cuda/sums.cuh"
@@ -42,17 +43,53 @@ struct Squares {
 };
 
 /// A float is finite unless all bits of its exponent are set.
+__device__ bool is_non_finite(float value) {
+  constexpr unsigned int kExponentBits = 0x7F800000U;
+  return (__float_as_uint(value) & kExponentBits) == kExponentBits;
+}
+
 struct NonFinite {
   const float* from;
 
   template <int W>
   __device__ double add(std::int64_t i) const {
-    constexpr unsigned int kExponentBits = 0x7F800000U;
     const Floats<W> values = load<W>(from, i);
     int bad = 0;
 #pragma unroll
-    for (int k = 0; k < W; ++k) bad += (__float_as_uint(values.at[k]) & kExponentBits) == kExponentBits ? 1 : 0;
+    for (int k = 0; k < W; ++k) bad += is_non_finite(values.at[k]) ? 1 : 0;
     return bad;
+  }
+};
+
+/// Counts with atomics where there is something to count, which is next to never. Integers: the order does not matter.
+/// Traffic: reads the array once.
+struct NonFiniteByPart {
+  unsigned long long *total, *by_part;
+  const float* from;
+  const std::int64_t* ends;
+  std::int64_t parts;
+
+  template <int W>
+  __device__ void run(std::int64_t i) const {
+    const Floats<W> values = load<W>(from, i);
+#pragma unroll
+    for (int k = 0; k < W; ++k) {
+      if (is_non_finite(values.at[k])) count(i + k);
+    }
+  }
+
+  __device__ void count(std::int64_t i) const {
+    atomicAdd(total, 1ULL);
+    std::int64_t part = 0, behind = parts;  // the first part that ends behind i is in [part, behind]
+    while (part < behind) {
+      const std::int64_t middle = (part + behind) / 2;
+      if (ends[middle] <= i) {
+        part = middle + 1;
+      } else {
+        behind = middle;
+      }
+    }
+    if (part < parts) atomicAdd(by_part + part, 1ULL);
   }
 };
 
@@ -136,6 +173,13 @@ void squared_norm(double* result, Array values, Context context) {
 
 void count_non_finite(double* result, Array values, Context context) {
   total(result, NonFinite{values.as<float>()}, values.count(), are_aligned(values.data), context);
+}
+
+void count_non_finite_by_part(std::int64_t* total, std::int64_t* by_part, Array values, const std::int64_t* ends,
+                              std::int64_t parts, Context context) {
+  const NonFiniteByPart counting{reinterpret_cast<unsigned long long*>(total),
+                                 reinterpret_cast<unsigned long long*>(by_part), values.as<float>(), ends, parts};
+  map<float>(counting, values.count(), are_aligned(values.data), context.stream);
 }
 
 void squared_error(double* result, Array gradient, Array prediction, Array target, double gradient_factor,

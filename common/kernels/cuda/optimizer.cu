@@ -7,15 +7,19 @@ inline namespace LOCKSTEP_KERNEL_NAMESPACE {
 
 namespace {
 
+__device__ bool is_vetoed(const std::int64_t* veto) { return veto != nullptr && *veto != 0; }
+
 /// Traffic: reads 16 and writes 12 bytes an element.
 /// @source Kingma and Ba, ICLR 2015, algorithm 1; Loshchilov and Hutter, ICLR 2019, algorithm 2.
 struct AdamStep {
   float *parameter, *first_moment, *second_moment;
   const float* gradient;
   AdamConstants c;
+  const std::int64_t* veto;
 
   template <int W>
   __device__ void run(std::int64_t i) const {
+    if (is_vetoed(veto)) return;
     Floats<W> p = load<W>(parameter, i), m = load<W>(first_moment, i), v = load<W>(second_moment, i);
     const Floats<W> gradients = load<W>(gradient, i);
 #pragma unroll
@@ -38,9 +42,11 @@ struct SgdStep {
   const float* gradient;
   float rate, momentum, decay;
   bool is_nesterov;
+  const std::int64_t* veto;
 
   template <int W>
   __device__ void run(std::int64_t i) const {
+    if (is_vetoed(veto)) return;
     Floats<W> p = load<W>(parameter, i), g = load<W>(gradient, i);
 #pragma unroll
     for (int k = 0; k < W; ++k) g.at[k] += decay * p.at[k];
@@ -62,21 +68,23 @@ struct SgdStep {
 }  // namespace
 
 void adam_step(Array parameter, Array first_moment, Array second_moment, Array gradient, const AdamConstants& constants,
-               Context context) {
+               const std::int64_t* veto, Context context) {
   const AdamStep operation{parameter.as<float>(), first_moment.as<float>(), second_moment.as<float>(),
-                           gradient.as<float>(), constants};
+                           gradient.as<float>(), constants, veto};
   map<float>(operation, parameter.count(),
              are_aligned(parameter.data, first_moment.data, second_moment.data, gradient.data), context.stream);
 }
 
-void sgd_step(Array parameter, Array velocity, Array gradient, const SgdOptions& options, Context context) {
+void sgd_step(Array parameter, Array velocity, Array gradient, const SgdOptions& options, const std::int64_t* veto,
+              Context context) {
   const SgdStep operation{parameter.as<float>(),
                           velocity.as<float>(),
                           gradient.as<float>(),
                           static_cast<float>(options.learning_rate),
                           static_cast<float>(options.momentum),
                           static_cast<float>(options.weight_decay),
-                          options.is_nesterov};
+                          options.is_nesterov,
+                          veto};
   map<float>(operation, parameter.count(), are_aligned(parameter.data, velocity.data, gradient.data), context.stream);
 }
 
