@@ -56,7 +56,7 @@ inside() {
 #!/bin/sh
 while [ $# -gt 0 ]; do
   case $1 in
-    --tool | --error-exitcode | --kernel-name | --clock-control | --profile-from-start | --set) shift 2 ;;
+    --tool | --error-exitcode | --report-api-errors | --kernel-name | --clock-control | --profile-from-start | --set) shift 2 ;;
     --version) echo "a stand-in"; exit 0 ;;
     -*) echo "no such option: $1"; exit 2 ;;
     *) exec "$@" ;;
