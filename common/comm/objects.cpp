@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/json.hpp"
@@ -14,11 +15,9 @@ Buffer text_buffer(std::string& text) {
   return {text.data(), static_cast<std::int64_t>(text.size()), DType::kUInt8, Device{}, nullptr};
 }
 
-std::string to_text(const nlohmann::json& object, const char* collective) {
-  std::string text = dump_json(object);
+void require_sendable(const std::string& text, const char* collective) {
   require(static_cast<std::int64_t>(text.size()) <= kMaxObjectBytes, collective, ": the object is ", text.size(),
-          " bytes long as JSON; at most ", kMaxObjectBytes, " are sent. Send large data as a buffer");
-  return text;
+          " bytes long as text; at most ", kMaxObjectBytes, " are sent. Send large data as a buffer");
 }
 
 std::size_t checked_length(std::int64_t bytes, int rank) {
@@ -37,22 +36,29 @@ nlohmann::json parse(std::string_view text, int rank) {
 
 }  // namespace
 
-nlohmann::json broadcast_object(ProcessGroup& group, const nlohmann::json& object, int root,
-                                const CollectiveOptions& options) {
-  group.require_no_open_group("broadcast_object");
-  std::string text;
-  if (group.rank() == root) text = to_text(object, "broadcast_object");
+std::string broadcast_text(ProcessGroup& group, std::string text, int root, const CollectiveOptions& options) {
+  group.require_no_open_group("broadcast_text");
+  if (group.rank() == root) require_sendable(text, "broadcast_text");
   auto bytes = static_cast<std::int64_t>(text.size());
   group.broadcast(host_buffer(std::span(&bytes, 1)), root, options).synchronize();
   text.resize(checked_length(bytes, root));
   group.broadcast(text_buffer(text), root, options).synchronize();
-  return parse(text, root);
+  return text;
+}
+
+nlohmann::json broadcast_object(ProcessGroup& group, const nlohmann::json& object, int root,
+                                const CollectiveOptions& options) {
+  group.require_no_open_group("broadcast_object");
+  std::string text;
+  if (group.rank() == root) text = dump_json(object);
+  return parse(broadcast_text(group, std::move(text), root, options), root);
 }
 
 std::vector<nlohmann::json> all_gather_object(ProcessGroup& group, const nlohmann::json& object,
                                               const CollectiveOptions& options) {
   group.require_no_open_group("all_gather_object");
-  std::string text = to_text(object, "all_gather_object");
+  std::string text = dump_json(object);
+  require_sendable(text, "all_gather_object");
   auto own_bytes = static_cast<std::int64_t>(text.size());
   std::vector<std::int64_t> bytes(static_cast<std::size_t>(group.world_size()));
   group.all_gather(host_buffer(std::span(bytes)), host_buffer(std::span(&own_bytes, 1)), options).synchronize();

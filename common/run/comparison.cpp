@@ -21,9 +21,9 @@ constexpr std::size_t kWindows = 50;
 // "2026-11-21-tiny-2: batch 32, learning rate 0.8, warm-up 8"
 std::string name_of(const fs::path& run) {
   const TrainOptions options = options_from_json(parse_json(read_file(run / "options.json")));
-  const double rate = options.learning_rate * options.learning_rate_scale();
+  const double rate = options.learning_rate.highest * options.learning_rate_scale();
   return concat(run.filename().string(), ": batch ", options.batch_size, ", learning rate ", shortest(rate),
-                ", warm-up ", options.warmup_steps);
+                ", warm-up ", options.learning_rate.warmup_steps);
 }
 
 // Means over as many steps as make a fiftieth of the run; each stands at the tokens seen by its last step.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "comm/process_group.hpp"
 #include "data/text.hpp"
 #include "kernels/matmul.hpp"
 #include "kernels/threads.hpp"
@@ -12,6 +13,8 @@
 
 namespace lockstep::run {
 namespace {
+
+int world_size_of(const comm::ProcessGroup* group) { return group == nullptr ? 1 : group->world_size(); }
 
 std::string counted(std::int64_t count, const std::string& thing) {
   return grouped(count) + " " + thing + (count == 1 ? "" : "s");
@@ -25,30 +28,32 @@ std::string describe_model(const TrainOptions& options, std::int64_t parameters)
 }
 
 std::string describe_files(const TrainOptions& options) {
-  const bool is_course_text = options.data_path.empty();
-  const std::filesystem::path path = is_course_text ? data::find_course_text() : options.data_path;
+  const bool is_course_text = options.data.path.empty();
+  const std::filesystem::path path = is_course_text ? data::find_course_text() : options.data.path;
   const auto bytes = static_cast<std::int64_t>(std::filesystem::file_size(path));
   return concat(is_course_text ? "course text" : path.string(), ", ", short_bytes(bytes));
 }
 
 std::string describe_data(const TrainOptions& options, const RunSummary& facts) {
-  std::string text = options.data_path == data::kRandomData ? "random tokens" : describe_files(options);
+  std::string text = options.data.path == data::kRandomData ? "random tokens" : describe_files(options);
   if (facts.corpus.tokenizer) text += " as " + facts.corpus.tokenizer->description();
   return concat(text, ": ", grouped(facts.training_samples), " training and ", grouped(facts.validation_samples),
                 " validation samples of ", options.model_config().context_length, " tokens");
 }
 
-std::string describe_batch(const TrainOptions& options, const Team& team) {
+std::string describe_batch(const TrainOptions& options, int world_size) {
   const std::int64_t tokens = options.batch_size * options.model_config().context_length;
   std::string text = concat(counted(options.batch_size, "sample"), " a step (", grouped(tokens), " tokens)");
-  if (team.world_size > 1) text += concat(", ", options.batch_size / team.world_size, " on each rank");
+  if (world_size > 1) text += concat(", ", options.batch_size / world_size, " on each rank");
   if (options.accumulation_steps > 1) text += concat(", in ", options.accumulation_steps, " parts");
   return text;
 }
 
-std::string describe_ranks(const TrainOptions& options, const Team& team) {
-  return concat(team.world_size, team.backend.empty() ? "" : " (" + team.backend + ")", ", device ", options.device,
-                ", ", counted(kernels::thread_count(), "thread"), team.world_size > 1 ? " each" : "");
+std::string describe_ranks(const TrainOptions& options, const comm::ProcessGroup* group) {
+  const std::string backend = group == nullptr ? "" : concat(" (", group->backend(), ")");
+  const int world_size = world_size_of(group);
+  return concat(world_size, backend, ", device ", options.device.name, ", ", counted(kernels::thread_count(), "thread"),
+                world_size > 1 ? " each" : "");
 }
 
 std::string describe_steps(const TrainOptions& options, const RunSummary& facts) {
@@ -72,15 +77,15 @@ std::string printable(std::string text) {
 
 }  // namespace
 
-Facts describe(const TrainOptions& options, const RunSummary& facts, const Team& team) {
+Facts describe(const TrainOptions& options, const RunSummary& facts, const comm::ProcessGroup* group) {
   Facts all{{"model", describe_model(options, facts.parameters)},
             {"data", describe_data(options, facts)},
-            {"batch", describe_batch(options, team)},
-            {"ranks", describe_ranks(options, team)},
+            {"batch", describe_batch(options, world_size_of(group))},
+            {"ranks", describe_ranks(options, group)},
             {"steps", describe_steps(options, facts)},
             {"update", describe_optimization(options)}};
-  if (options.bf16) all.emplace_back("bf16", describe_precision());
-  if (options.activation_checkpointing)
+  if (options.model.bf16) all.emplace_back("bf16", describe_precision());
+  if (options.model.activation_checkpointing)
     all.emplace_back("memory", "activations of a block are computed again in backward");
   return all;
 }

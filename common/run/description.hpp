@@ -9,17 +9,30 @@
 #include <utility>
 #include <vector>
 
-#include "run/team.hpp"
+#include "data/corpus.hpp"
 #include "run/train_options.hpp"
 
+namespace lockstep::comm {
+class ProcessGroup;
+}
+
 namespace lockstep::run {
+
+/// What the banner and the report say beside the options.
+struct RunSummary {
+  std::int64_t parameters = 0;          ///< Elements of all parameters; a tied weight counts once.
+  std::int64_t training_samples = 0;    ///< In an epoch, over all ranks.
+  std::int64_t validation_samples = 0;  ///< In an evaluation, over all ranks.
+  data::Corpus corpus = {};             ///< Its tokenizer and fingerprint stay with the run; may be empty.
+};
 
 /// Names and values, in the order in which they are read.
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
 /// Model and parameter count, data and its size, batch per step and per rank, ranks with device and threads,
 /// optimization; precision and activation checkpointing where they are not the usual ones.
-[[nodiscard]] Facts describe(const TrainOptions& options, const RunSummary& facts, const Team& team);
+/// @param group  The ranks that train together; null: this process alone.
+[[nodiscard]] Facts describe(const TrainOptions& options, const RunSummary& facts, const comm::ProcessGroup* group);
 
 /// Two columns of plain text, a line per fact.
 [[nodiscard]] std::string banner(const Facts& facts);

@@ -4,6 +4,8 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "comm/objects.hpp"
+#include "comm/process_group.hpp"
 #include "data/sentence_piece.hpp"
 #include "data/sha256.hpp"
 #include "run/run_folder.hpp"
@@ -20,73 +22,77 @@ constexpr const char* kTokenizerFile = "tokenizer.model";
 
 data::CorpusOptions corpus_options(const TrainOptions& options) {
   const nn::GptConfig config = options.model_config();
-  return {.data = options.data_path,
-          .validation_data = options.validation_data,
+  return {.data = options.data.path,
+          .validation_data = options.data.validation_path,
           .context_length = config.context_length,
           .vocabulary_size = config.vocabulary_size,
           .seed = options.seed};
 }
 
-// The bytes of the tokenizer's model, for rank 0 to share.
+// The bytes of the tokenizer's model; of several ranks only rank 0 makes them.
 std::string make_model(const TrainOptions& options, const data::TokenizerSpec& spec) {
   if (options.resume) return read_file(*options.resume / kTokenizerFile);
   if (spec.kind == Kind::kFile) return read_file(spec.file);
-  const std::string name = options.data_path.empty() ? "the course text" : options.data_path.string();
+  const std::string name = options.data.path.empty() ? "the course text" : options.data.path.string();
   return data::train_sentence_piece(data::text_to_learn_from(corpus_options(options)), spec.vocabulary_size, name);
 }
 
-std::shared_ptr<const data::Tokenizer> make_tokenizer(const TrainOptions& options, const Team& team) {
-  const data::TokenizerSpec spec = data::parse_tokenizer_spec(options.tokenizer);
+std::shared_ptr<const data::Tokenizer> make_tokenizer(const TrainOptions& options, comm::ProcessGroup* group) {
+  const data::TokenizerSpec spec = data::parse_tokenizer_spec(options.data.tokenizer);
   if (spec.kind == Kind::kBytes) return data::byte_tokenizer();
   if (spec.kind == Kind::kNumbers) return data::number_tokenizer();
-  std::string model = team.rank == 0 ? make_model(options, spec) : "";
-  if (team.share) model = team.share(model);
-  if (!options.resume) return data::sentence_piece_tokenizer(std::move(model), options.tokenizer);
+  std::string model = group == nullptr || group->rank() == 0 ? make_model(options, spec) : "";
+  if (group != nullptr) model = comm::broadcast_text(*group, std::move(model), 0);
+  if (!options.resume) return data::sentence_piece_tokenizer(std::move(model), options.data.tokenizer);
   return data::sentence_piece_tokenizer(std::move(model), (*options.resume / kTokenizerFile).string(),
-                                        options.tokenizer_checksum);
+                                        options.data.tokenizer_checksum);
 }
 
-void require_same_data(const TrainOptions& options, const Team& team, const std::string& fingerprint) {
-  const std::string name = options.data_path.empty() ? "the course text" : options.data_path.string();
-  if (options.resume && options.data_fingerprint != fingerprint) {
+void require_same_data(const TrainOptions& options, comm::ProcessGroup* group, const std::string& fingerprint) {
+  const std::string name = options.data.path.empty() ? "the course text" : options.data.path.string();
+  if (options.resume && options.data.fingerprint != fingerprint) {
     throw UsageError(concat("--resume: ", options.resume->string(), " was trained on ", name,
                             ", whose content has changed since; restore it, or start a new run"));
   }
-  if (team.share && team.share(fingerprint) != fingerprint) {
-    throw MismatchError(concat("rank ", team.rank, " reads other data than rank 0: ", name,
+  if (group != nullptr && comm::broadcast_text(*group, fingerprint, 0) != fingerprint) {
+    throw MismatchError(concat("rank ", group->rank(), " reads other data than rank 0: ", name,
                                " must have the same content for every rank"));
   }
 }
 
 // Better now than at the end of the training.
 void require_usable_prompt(const TrainOptions& options, const data::Corpus& corpus) {
-  if (options.sample_tokens == 0) return;
-  for (const std::int32_t token : corpus.tokenizer->encode(options.prompt)) {
+  if (options.output.sample_tokens == 0) return;
+  for (const std::int32_t token : corpus.tokenizer->encode(options.output.prompt)) {
     if (token < corpus.vocabulary_size) continue;
     throw UsageError(concat("--prompt has the token ", token, ", but the model's vocabulary has ",
                             corpus.vocabulary_size, ": use a smaller one, or --sample-tokens 0"));
   }
 }
 
-}  // namespace
-
-data::Corpus load_corpus(const TrainOptions& options, const Team& team) {
+data::Corpus load(const TrainOptions& options, comm::ProcessGroup* group) {
   data::CorpusOptions wanted = corpus_options(options);
-  const std::shared_ptr<const data::Tokenizer> tokenizer = make_tokenizer(options, team);
-  const bool may_follow = options.vocabulary_size == 0;
+  const std::shared_ptr<const data::Tokenizer> tokenizer = make_tokenizer(options, group);
+  const bool may_follow = options.data.vocabulary_size == 0;
   if (may_follow) wanted.vocabulary_size = std::max<std::int64_t>(wanted.vocabulary_size, tokenizer->vocabulary_size());
   data::Corpus corpus = data::load_corpus(wanted, tokenizer);
   require_usable_prompt(options, corpus);
-  require_same_data(options, team, corpus.fingerprint);
+  require_same_data(options, group, corpus.fingerprint);
   return corpus;
 }
+
+}  // namespace
+
+data::Corpus load_corpus(const TrainOptions& options) { return load(options, nullptr); }
+
+data::Corpus load_corpus(const TrainOptions& options, comm::ProcessGroup& group) { return load(options, &group); }
 
 void save_tokenizer(const fs::path& run_folder, const data::Tokenizer& tokenizer) {
   if (!tokenizer.model().empty()) replace_file(run_folder / kTokenizerFile, std::string(tokenizer.model()));
 }
 
 std::shared_ptr<const data::Tokenizer> load_tokenizer(const fs::path& path, const TrainOptions& trained) {
-  const data::TokenizerSpec spec = data::parse_tokenizer_spec(trained.tokenizer);
+  const data::TokenizerSpec spec = data::parse_tokenizer_spec(trained.data.tokenizer);
   if (spec.kind == Kind::kBytes) return data::byte_tokenizer();
   if (spec.kind == Kind::kNumbers) return data::number_tokenizer();
   fs::path folder = fs::absolute(path).lexically_normal();
@@ -94,10 +100,10 @@ std::shared_ptr<const data::Tokenizer> load_tokenizer(const fs::path& path, cons
   for (int level = 0; level < 2 && !fs::exists(folder / kTokenizerFile); ++level) folder = folder.parent_path();
   if (!fs::exists(folder / kTokenizerFile)) {
     throw IoError(concat("no ", kTokenizerFile, " in ", path.string(), " or the two folders above: the model was ",
-                         "trained with the tokenizer ", trained.tokenizer, ", which its run folder holds"));
+                         "trained with the tokenizer ", trained.data.tokenizer, ", which its run folder holds"));
   }
   return data::sentence_piece_tokenizer(read_file(folder / kTokenizerFile), (folder / kTokenizerFile).string(),
-                                        trained.tokenizer_checksum);
+                                        trained.data.tokenizer_checksum);
 }
 
 }  // namespace lockstep::run

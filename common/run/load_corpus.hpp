@@ -5,19 +5,25 @@
 #include <memory>
 
 #include "data/corpus.hpp"
-#include "run/team.hpp"
 #include "run/train_options.hpp"
+
+namespace lockstep::comm {
+class ProcessGroup;
+}
 
 namespace lockstep::run {
 
-/// Reads what --data, --validation-data and --tokenizer name. Rank 0 learns the tokenizer, or reads the one of the run
-/// to resume, and shares its bytes: no rank waits for a file of another.
-/// @param team  All ranks call it.
+/// Reads what --data, --validation-data and --tokenizer name: learns the tokenizer, or reads the one of the run to
+/// resume.
 /// @throws IoError, FormatError  As data::load_corpus() and data::train_sentence_piece(); a prompt that the tokenizer
 ///                               cannot express.
 /// @throws UsageError            The data of the run to resume are not what they were.
-/// @throws MismatchError         This rank reads other data than rank 0.
-[[nodiscard]] data::Corpus load_corpus(const TrainOptions& options, const Team& team);
+[[nodiscard]] data::Corpus load_corpus(const TrainOptions& options);
+
+/// The same on every rank of `group`. Rank 0 alone learns or reads the tokenizer and sends its bytes to the others, so
+/// that no rank waits for another's file.
+/// @throws MismatchError  Beside the above: this rank's data differ from rank 0's.
+[[nodiscard]] data::Corpus load_corpus(const TrainOptions& options, comm::ProcessGroup& group);
 
 /// Writes the model of a tokenizer that has one as `tokenizer.model` into a run folder, atomically.
 /// @throws IoError  The disk failed.

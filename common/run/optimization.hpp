@@ -14,9 +14,6 @@ class CommandLine;
 
 namespace lockstep::run {
 
-/// Adds the options of this topic to a command line. @param options  Their values and defaults; outlives `app`.
-void bind_optimization_options(CommandLine& app, TrainOptions& options);
-
 /// @param app  After parsing.
 /// @throws UsageError  Options that have no meaning together.
 void require_sound_optimization(const CommandLine& app, const TrainOptions& options);

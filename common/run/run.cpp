@@ -8,6 +8,8 @@
 
 #include "base/error.hpp"
 #include "base/json.hpp"
+#include "comm/objects.hpp"
+#include "comm/process_group.hpp"
 #include "data/sha256.hpp"
 #include "nn/init.hpp"
 #include "run/description.hpp"
@@ -27,18 +29,15 @@ constexpr std::size_t kRecordedSpans = 20'000;
 
 // The samples of the global batch in the order that one process would have read: sample i of rank r is the
 // (i * world_size + r)-th.
-std::vector<std::int64_t> all_sample_ids(std::span<const std::int64_t> own, std::int64_t batch_size, const Team& team) {
-  std::vector<double> places(
-      static_cast<std::size_t>(batch_size));  // id + 1, which a double holds exactly; 0: nobody's
-  for (std::size_t i = 0; i < own.size(); ++i) {
-    places[i * static_cast<std::size_t>(team.world_size) + static_cast<std::size_t>(team.rank)] =
-        static_cast<double>(own[i] + 1);
-  }
-  team.sum(places);
-  std::erase(places, 0.0);
-  std::vector<std::int64_t> ids;
-  for (const double place : places) ids.push_back(static_cast<std::int64_t>(place) - 1);
-  return ids;
+std::vector<std::int64_t> all_sample_ids(std::span<const std::int64_t> own, std::int64_t batch_size,
+                                         comm::ProcessGroup& group) {
+  const auto rank = static_cast<std::size_t>(group.rank()), world_size = static_cast<std::size_t>(group.world_size());
+  std::vector<std::int64_t> places(static_cast<std::size_t>(batch_size));  // id + 1; 0: a place without a sample
+  for (std::size_t i = 0; i < own.size(); ++i) places[i * world_size + rank] = own[i] + 1;
+  group.all_reduce(comm::host_buffer(std::span(places))).synchronize();
+  std::erase(places, 0);
+  for (std::int64_t& id : places) --id;
+  return places;
 }
 
 // The rank that was the slowest one most often.
@@ -52,44 +51,51 @@ bool is_multiple(std::int64_t step, std::int64_t interval) { return interval > 0
 
 }  // namespace
 
-Run::Run(const TrainOptions& options, const RunSummary& facts, Team team)
+Run::Run(const TrainOptions& options, const RunSummary& facts) : Run(options, facts, nullptr) {}
+
+Run::Run(const TrainOptions& options, const RunSummary& facts, comm::ProcessGroup& group)
+    : Run(options, facts, &group) {}
+
+Run::Run(const TrainOptions& options, const RunSummary& facts, comm::ProcessGroup* group)
     : options_(options),
       facts_(facts),
-      team_(std::move(team)),
+      group_(group),
+      rank_(group == nullptr ? 0 : group->rank()),
+      world_size_(group == nullptr ? 1 : group->world_size()),
       last_step_(options.total_steps(facts.training_samples)),
-      recorder_(std::make_shared<trace::Recorder>(team_.rank, kRecordedSpans)),
+      recorder_(std::make_shared<trace::Recorder>(rank_, kRecordedSpans)),
       clock_(*recorder_),
       printer_(std::cout, detect_progress_style(), last_step_ / kPlainLines) {
-  options_.require_divisible_batch(team_.world_size);
+  options_.require_divisible_batch(world_size_);
   record_data();
   settle_folder();
-  if (team_.record_to) team_.record_to(recorder_);
-  if (team_.rank != 0) return;
+  if (group_ != nullptr) group_->record_to(recorder_);
+  if (rank_ != 0) return;
   if (facts_.corpus.tokenizer) save_tokenizer(folder_, *facts_.corpus.tokenizer);
   replace_file(folder_ / "options.json", dump_json(to_json(options_), 2) + "\n");
-  std::cout << banner(describe(options_, facts_, team_)) + "  run     " + folder_.string() + "\n\n" << std::flush;
+  std::cout << banner(describe(options_, facts_, group_)) + "  run     " + folder_.string() + "\n\n" << std::flush;
 }
 
 // What resuming and generating need to know of the data goes with the options.
 void Run::record_data() {
   const data::Corpus& corpus = facts_.corpus;
   if (!corpus.tokenizer) return;
-  options_.vocabulary_size = corpus.vocabulary_size;
-  options_.data_fingerprint = corpus.fingerprint;
+  options_.data.vocabulary_size = corpus.vocabulary_size;
+  options_.data.fingerprint = corpus.fingerprint;
   const std::string_view model = corpus.tokenizer->model();
-  options_.tokenizer_checksum = model.empty() ? "" : data::sha256_hex(model);
+  options_.data.tokenizer_checksum = model.empty() ? "" : data::sha256_hex(model);
 }
 
 void Run::settle_folder() {
   if (options_.resume)
     folder_ = *options_.resume;
-  else if (team_.rank == 0)
-    folder_ = make_run_folder(options_.out, options_.model);
-  if (!team_.share) return;
-  const std::filesystem::path of_rank_0 = team_.share(folder_.string());
+  else if (rank_ == 0)
+    folder_ = make_run_folder(options_.output.folder, options_.model.name);
+  if (group_ == nullptr) return;
+  const std::filesystem::path of_rank_0 = comm::broadcast_text(*group_, folder_.string(), 0);
   if (options_.resume && of_rank_0 != folder_) {
-    throw MismatchError(concat("rank ", team_.rank, " would resume ", folder_.string(), " but rank 0 ",
-                               of_rank_0.string(), ": another run has saved meanwhile; name the folder to --resume"));
+    throw MismatchError(concat("rank ", rank_, " would resume ", folder_.string(), " but rank 0 ", of_rank_0.string(),
+                               ": another run has saved meanwhile; name the folder to --resume"));
   }
   folder_ = of_rank_0;
 }
@@ -98,19 +104,19 @@ void Run::resume(nn::Module& model, optim::Optimizer& optimizer, data::Sampler& 
   if (options_.resume) step_ = load_training(checkpoints_of(folder_), model, optimizer, sampler);
   first_step_ = step_;
   begin_ = trace::Clock::now();
-  if (team_.rank != 0) return;
+  if (rank_ != 0) return;
   metrics_file_.emplace(folder_ / "metrics.jsonl", step_);
   saver_.emplace(checkpoints_of(folder_), options_, last_step_).prepare(model, optimizer);
   if (options_.resume)
     std::cout << "resumed at step " << step_ << "\n" << std::flush;
-  else if (!options_.export_initial.empty())
-    export_weights(options_.export_initial, model);
+  else if (!options_.output.export_initial.empty())
+    export_weights(options_.output.export_initial, model);
 }
 
 std::vector<MicroBatch> Run::begin_step(const data::Batch& batch, std::chrono::nanoseconds loader_waiting) {
   metrics_ = {};
   metrics_.tokens = batch.inputs.count();
-  if (options_.log_batches && batch.size() > 0) {
+  if (options_.output.log_batches && batch.size() > 0) {
     const auto sample_ids = batch.sample_ids.span<std::int64_t>();
     metrics_.sample_ids.assign(sample_ids.begin(), sample_ids.end());
   }
@@ -142,11 +148,11 @@ void Run::require_finite(double gradient_norm) const {
 }
 
 void Run::give_up(std::string_view what, double value) const {
-  const std::string message =
-      concat("rank ", team_.rank, ": the ", what, " is ", std::isnan(value) ? "not a number" : "infinite", " in step ",
-             step_ + 1, "; try a --learning-rate below ", shortest(options_.learning_rate), ", more than ",
-             options_.warmup_steps, " --warmup-steps", options_.clip > 0 ? "" : ", or --clip 1");
-  if (team_.abort) team_.abort(message);
+  const std::string message = concat(
+      "rank ", rank_, ": the ", what, " is ", std::isnan(value) ? "not a number" : "infinite", " in step ", step_ + 1,
+      "; try a --learning-rate below ", shortest(options_.learning_rate.highest), ", more than ",
+      options_.learning_rate.warmup_steps, " --warmup-steps", options_.optimizer.clip > 0 ? "" : ", or --clip 1");
+  if (group_ != nullptr) group_->abort(message);
   throw Error(message);
 }
 
@@ -158,26 +164,30 @@ void Run::end_step(const StepResult& result) {
   metrics_.loss = result.loss;
   metrics_.gradient_norm = result.gradient_norm;
   metrics_.learning_rate = result.learning_rate;
-  if (options_.log_batches && team_.sum) {
-    metrics_.sample_ids = all_sample_ids(metrics_.sample_ids, options_.batch_size, team_);
+  if (options_.output.log_batches && group_ != nullptr) {
+    metrics_.sample_ids = all_sample_ids(metrics_.sample_ids, options_.batch_size, *group_);
   }
   gather_step();
   history_.push_back(metrics_);
 }
 
+void Run::sum_over_ranks(std::span<double> values) const {
+  if (group_ != nullptr) group_->all_reduce(comm::host_buffer(values)).synchronize();
+}
+
 // What all ranks need to know of each other at the end of a step, in one message.
 void Run::gather_step() {
-  const auto own = static_cast<std::size_t>(team_.rank), ranks = static_cast<std::size_t>(team_.world_size);
+  const auto own = static_cast<std::size_t>(rank_), ranks = static_cast<std::size_t>(world_size_);
   std::vector<double> sums(2 + 2 * ranks);
   // A rank that stopped alone would leave the others waiting, so a wish of one is a decision of all.
   sums[0] = stop_signal_.was_received() || step_ == options_.stop_after ? 1 : 0;
   sums[1] = static_cast<double>(metrics_.tokens);
   sums[2 + own] = metrics_.own_time().count();
   sums[2 + ranks + own] = peak_memory_mib(nn::default_device());
-  if (team_.sum) team_.sum(sums);
+  sum_over_ranks(sums);
   is_stopping_ = sums[0] > 0;
   metrics_.tokens = static_cast<std::int64_t>(sums[1]);
-  const auto own_times = sums.begin() + 2, peaks = own_times + team_.world_size;
+  const auto own_times = sums.begin() + 2, peaks = own_times + world_size_;
   metrics_.slowest_rank = static_cast<int>(std::max_element(own_times, peaks) - own_times);
   metrics_.peak_memory_mib.assign(peaks, sums.end());
 }
@@ -186,7 +196,7 @@ void Run::set_exposed_communication(std::chrono::nanoseconds waited) { metrics_.
 
 bool Run::validation_is_due() {
   aside_begin_ = trace::Clock::now();
-  return is_multiple(step_, options_.validate_every) || step_ == last_step_;
+  return is_multiple(step_, options_.output.validate_every) || step_ == last_step_;
 }
 
 void Run::set_validation_loss(double loss) {
@@ -230,9 +240,11 @@ void Run::print_step() {
                 metrics_.validation_loss ? ProgressPrinter::Keep::kPermanent : ProgressPrinter::Keep::kTransient);
 }
 
-bool Run::replica_check_is_due() const { return is_multiple(step_, options_.check_replicas) || checkpoint_is_due(); }
+bool Run::replica_check_is_due() const {
+  return is_multiple(step_, options_.parallel.check_replicas) || checkpoint_is_due();
+}
 
-bool Run::checkpoint_is_due() const { return is_multiple(step_, options_.save_every) || is_finished(); }
+bool Run::checkpoint_is_due() const { return is_multiple(step_, options_.checkpoints.save_every) || is_finished(); }
 
 void Run::save(const nn::Module& model, const optim::Optimizer& optimizer, const data::Sampler& sampler) {
   const trace::Clock::time_point begin = trace::Clock::now();
@@ -242,7 +254,7 @@ void Run::save(const nn::Module& model, const optim::Optimizer& optimizer, const
   clock_.record_aside("save", trace::Category::kCheckpoint, begin);
 }
 
-bool Run::sample_is_due() const { return step_ == last_step_ && options_.sample_tokens > 0; }
+bool Run::sample_is_due() const { return step_ == last_step_ && options_.output.sample_tokens > 0; }
 
 void Run::set_sample(std::string generated) { sample_ = std::move(generated); }
 
@@ -250,11 +262,11 @@ int Run::finish() {
   printer_.end_line();
   if (saver_) saver_->finish();
   const std::vector<trace::RankTrace> own{recorder_->snapshot()};
-  trace::write_trace(folder_ / trace::trace_file_name(team_.rank), own);
-  write_summary(folder_, summarize(team_.rank, history_));
+  trace::write_trace(folder_ / trace::trace_file_name(rank_), own);
+  write_summary(folder_, summarize(rank_, history_));
   double arrived = 1;
-  if (team_.sum) team_.sum({&arrived, 1});  // from here on every rank's files are complete
-  if (team_.rank == 0) {
+  sum_over_ranks({&arrived, 1});  // from here on every rank's files are complete
+  if (rank_ == 0) {
     const Outcome outcome{.step = step_,
                           .last_step = last_step_,
                           .loss = metrics_.loss,
@@ -263,7 +275,7 @@ int Run::finish() {
                           .longest_save = longest_save_,
                           .generated = sample_};
     replace_file(folder_ / "report.html",
-                 report_page(folder_, describe(options_, facts_, team_), outcome, options_.compare));
+                 report_page(folder_, describe(options_, facts_, group_), outcome, options_.output.compare));
     std::cout << closing(folder_, outcome) << std::flush;
   }
   return stop_signal_.was_received() ? kInterruptedExitCode : 0;

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,35 +16,24 @@
 #include "data/sampler.hpp"
 #include "nn/module.hpp"
 #include "optim/optimizer.hpp"
+#include "run/description.hpp"
 #include "run/metrics.hpp"
 #include "run/progress_line.hpp"
+#include "run/step.hpp"
 #include "run/step_clock.hpp"
 #include "run/stop_signal.hpp"
-#include "run/team.hpp"
 #include "run/train_options.hpp"
 #include "run/training_state.hpp"
 #include "trace/recorder.hpp"
+
+namespace lockstep::comm {
+class ProcessGroup;
+}
 
 namespace lockstep::run {
 
 /// Exit status of a run that a signal stopped in good order: 128 + SIGINT, as shells count.
 inline constexpr int kInterruptedExitCode = 130;
-
-/// What a step came to.
-struct StepResult {
-  double loss = 0;           ///< Mean over the global batch.
-  double gradient_norm = 0;  ///< Before clipping.
-  double learning_rate = 0;  ///< That the step used.
-  std::int64_t epoch = 0;    ///< From 0 on.
-};
-
-/// What one backward pass takes of a step's batch.
-struct MicroBatch {
-  Tensor inputs;               ///< Rows of the batch's inputs.
-  Tensor targets;              ///< Rows of the batch's targets.
-  nn::ForwardContext context;  ///< What the model's forward pass needs; valid as long as the batch.
-  double weight = 1;           ///< Share of the batch: what this part's mean counts in the batch's mean.
-};
 
 /// One training run, on every rank that takes part. It decides nothing about training; it counts, times, records and
 /// saves. Printing, saving and writing metrics happen where they are called, so a program with several ranks calls
@@ -53,11 +43,15 @@ struct MicroBatch {
 /// end_step, then what is due; finish. Thread safety: none.
 class Run {
  public:
-  /// Makes the run folder and prints the banner (rank 0). Ctrl-C now ends the loop between two steps.
+  /// A run of this process alone. Makes the run folder and prints the banner. From here on Ctrl-C ends the loop between
+  /// two steps.
   /// @throws IoError        The run folder cannot be made.
-  /// @throws MismatchError  Ranks would resume different runs.
   /// @throws UsageError     The batch does not divide by the ranks, or the text is shorter than a batch.
-  Run(const TrainOptions& options, const RunSummary& facts, Team team = {});
+  Run(const TrainOptions& options, const RunSummary& facts);
+  /// A run of all ranks of `group`, where rank 0 makes the folder and prints. The group's collectives are recorded.
+  /// @param group  Outlives the run.
+  /// @throws MismatchError  Beside the above: ranks would resume different runs.
+  Run(const TrainOptions& options, const RunSummary& facts, comm::ProcessGroup& group);
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
@@ -65,9 +59,8 @@ class Run {
   /// @throws IoError, FormatError  No checkpoint, or it does not fit the model or the text.
   void resume(nn::Module& model, optim::Optimizer& optimizer, data::Sampler& sampler);
 
-  [[nodiscard]] std::int64_t step() const noexcept {
-    return step_;
-  }  ///< Updates done: inside a step, its index from 0.
+  /// Updates done: inside a step, its index from 0.
+  [[nodiscard]] std::int64_t step() const noexcept { return step_; }
   [[nodiscard]] std::int64_t last_step() const noexcept { return last_step_; }  ///< Updates of the whole training.
   /// All updates are done, or somebody wants the run to stop. The same on all ranks.
   [[nodiscard]] bool is_finished() const noexcept { return step_ >= last_step_ || is_stopping_; }
@@ -79,12 +72,12 @@ class Run {
   [[nodiscard]] std::vector<MicroBatch> begin_step(const data::Batch& batch, std::chrono::nanoseconds loader_waiting);
   /// Ends the running phase of the step and begins `phase`.
   void enter(Phase phase);
-  /// The loss as a number. @throws Error  Not finite: names rank and step, and what to try; on the team's other ranks
+  /// The loss as a number. @throws Error  Not finite: names rank and step, and what to try; on the other ranks
   /// the next collective throws the same.
   [[nodiscard]] double require_finite(const autograd::Variable& loss) const;
   /// @throws Error  Not finite: with such gradients the optimizer must not step.
   void require_finite(double gradient_norm) const;
-  /// Ends the step. With a team, all ranks agree here on whether to stop.
+  /// Ends the step. Several ranks agree here on whether to stop.
   void end_step(const StepResult& result);
   /// @param waited  How long this rank has waited for others in the running step.
   void set_exposed_communication(std::chrono::nanoseconds waited);
@@ -119,7 +112,10 @@ class Run {
   [[nodiscard]] trace::Recorder& recorder() noexcept { return *recorder_; }  ///< For spans of one's own.
 
  private:
+  Run(const TrainOptions& options, const RunSummary& facts, comm::ProcessGroup* group);
+
   void settle_folder();
+  void sum_over_ranks(std::span<double> values) const;
   void record_data();
   void gather_step();
   [[noreturn]] void give_up(std::string_view what, double value) const;
@@ -127,7 +123,8 @@ class Run {
 
   TrainOptions options_;
   RunSummary facts_;
-  Team team_;
+  comm::ProcessGroup* group_;  // null: this process alone
+  int rank_, world_size_;
   std::int64_t last_step_;
   std::int64_t step_ = 0;
   std::int64_t first_step_ = 0;  // where this process began

@@ -6,79 +6,42 @@
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
-#include <string>
-#include <vector>
 
 #include "device/device.hpp"
 #include "nn/gpt.hpp"
 #include "optim/schedule.hpp"
+#include "run/option_groups.hpp"
 
 namespace lockstep::run {
 
-/// What a training program was asked to do. The members' initial values are the defaults that --help shows.
+/// What a training program was asked to do. The members' initial values are the defaults that --help shows; what each
+/// member is called on the command line and in options.json is declared in option_list.cpp, once.
 struct TrainOptions {
-  std::filesystem::path data_path;  ///< Empty: the course text; data::kRandomData: random tokens.
-  std::string model = "tiny";       ///< Name of a configuration.
-  std::string device = "cpu";       ///< Where the model lives, as Device::parse() reads it.
-  bool share_gpu = false;           ///< Ranks may share a GPU.
-  std::int64_t batch_size = 0;      ///< Global: samples per step over all ranks. After parsing never 0.
-  std::int64_t steps = 1000;        ///< Updates in all.
-  std::int64_t epochs = 0;          ///< If not 0, decides the number of updates in place of `steps`.
-  std::uint64_t seed = 1;           ///< Of weights, order and dropout.
+  DataOptions data;                   ///< What is read.
+  ModelOptions model;                 ///< What is trained.
+  OptimizerOptions optimizer;         ///< How gradients become updates.
+  LearningRateOptions learning_rate;  ///< How large updates are.
+  DeviceOptions device;               ///< Where ranks compute.
+  ParallelOptions parallel;           ///< How ranks work together.
+  CheckpointOptions checkpoints;      ///< What is saved.
+  OutputOptions output;               ///< What is reported.
 
-  std::filesystem::path validation_data;  ///< Empty: the last tenth of the data.
-  std::string tokenizer;                  ///< As data::parse_tokenizer_spec() reads it. After parsing never empty.
-  std::int64_t vocabulary_size = 0;       ///< 0: the model's own, or more where the tokenizer has more.
-  int num_workers = 1;                    ///< Threads that prepare batches.
-  std::string tokenizer_checksum;         ///< Recorded by a run: SHA-256 of its tokenizer.model; empty: it has none.
-  std::string data_fingerprint;           ///< Recorded by a run: what its data were.
-
-  std::string optimizer = "adamw";               ///< "adamw", "adam" or "sgd".
-  double momentum = 0.9;                         ///< Of sgd.
-  bool nesterov = false;                         ///< Of sgd.
-  std::int64_t reference_batch_size = 0;         ///< For which `learning_rate` was found; 0: for whatever batch.
-  std::string learning_rate_scaling = "linear";  ///< "linear", "sqrt" or "none": from that batch to this one.
-  std::string schedule_name = "cosine";          ///< "cosine", "linear" or "constant", after the warm-up.
-
-  double learning_rate = 2e-3;      ///< The largest one, before scaling.
-  double min_learning_rate = 2e-4;  ///< At the end, before scaling.
-  std::int64_t warmup_steps = 50;   ///< In which it rises linearly from 0.
-  double weight_decay = 0.1;        ///< AdamW's, of matrices and embeddings.
-  double clip = 1.0;                ///< 0: no clipping.
-  double dropout = 0.0;             ///< Probability; 0: none.
-
-  bool bf16 = false;                      ///< Activations and matrix products in bfloat16.
-  bool activation_checkpointing = false;  ///< Blocks are computed again in backward instead of kept.
-
-  std::filesystem::path out = "runs";  ///< Where the run folder is made.
-  std::int64_t save_every = 200;       ///< 0: only at the end.
-  std::int64_t keep_last = 2;          ///< Checkpoints kept; older ones are removed.
-  bool async_save = true;              ///< The training waits for a copy of the tensors only, not for the disk.
-  std::int64_t validate_every = 100;   ///< 0: only at the end.
-  std::int64_t stop_after = 0;         ///< 0: never.
-  std::string prompt = "The ";         ///< What the generated text begins with.
-  std::int64_t sample_tokens = 300;    ///< Length of the generated text; 0: none.
-
-  std::vector<std::filesystem::path> compare;  ///< Run folders whose losses the report draws beside this run's.
-
-  std::int64_t accumulation_steps = 1;    ///< Micro-batches per step and rank.
-  bool uneven = false;                    ///< No sample repeated or left out: ranks may differ in their last batches.
-  bool no_sync = false;                   ///< Experiment: gradients are never averaged.
-  std::int64_t check_replicas = 100;      ///< Steps between comparisons of the replicas; 0: only at checkpoints.
-  bool bind_cores = false;                ///< Each rank stays on its share of the host's processors.
-  std::string backend;                    ///< How ranks communicate: "ring", "nccl", ...
-  std::string compress_gradients = "no";  ///< "no" or "bf16": how gradients travel.
-
-  std::filesystem::path export_initial;  ///< Empty: nothing is written.
-  bool log_batches = false;              ///< Adds each step's sample numbers to metrics.jsonl.
+  std::int64_t batch_size = 0;          ///< Global: samples per step over all ranks. After parsing never 0.
+  std::int64_t accumulation_steps = 1;  ///< Micro-batches per step and rank.
+  std::int64_t steps = 1000;            ///< Updates in all.
+  std::int64_t epochs = 0;              ///< If not 0, decides the number of updates in place of `steps`.
+  bool uneven = false;                  ///< No sample repeated or left out: ranks may differ in their last batches.
+  std::uint64_t seed = 1;               ///< Of weights, order and dropout.
+  std::int64_t stop_after = 0;          ///< The step after which this process stops; 0: it does not.
 
   std::optional<std::filesystem::path> resume;  ///< The run folder to continue.
 
-  /// Where the rank that is `local_rank` of its host computes: `device`, or of several such devices the rank's own.
-  /// @throws UnavailableError  There are fewer GPUs than ranks, and not `share_gpu`.
+  /// Where the rank that is `local_rank` of its host computes: the named device, or of several such devices the rank's
+  /// own.
+  /// @throws UnavailableError  There are fewer GPUs than ranks, and they may not share one.
   [[nodiscard]] Device device_of(int local_rank) const;
-  /// The model's sizes, with `dropout`.
-  /// @param vocabulary  0: vocabulary_size, or that of the named model.
+  /// The model's sizes, with dropout.
+  /// @param vocabulary  0: data.vocabulary_size, or that of the named model.
   [[nodiscard]] nn::GptConfig model_config(std::int64_t vocabulary = 0) const;
   /// What the learning rates are multiplied by; 1 without a reference batch.
   /// @source  Linear, for SGD: Goyal et al., "Accurate, Large Minibatch SGD: Training ImageNet in 1 Hour", 2017,
@@ -117,7 +80,7 @@ struct ParsedTrainOptions {
 [[nodiscard]] int run_training(int argc, const char* const* argv,
                                const std::function<int(const TrainOptions&)>& train) noexcept;
 
-/// For options.json: everything but program and resume.
+/// For options.json: everything that is not for one start of the program only.
 [[nodiscard]] nlohmann::json to_json(const TrainOptions& options);
 /// @throws FormatError  Not what to_json() writes.
 [[nodiscard]] TrainOptions options_from_json(const nlohmann::json& json);

@@ -33,8 +33,8 @@ void mark_changed(const nn::Module& model) {
 }
 
 checkpoint::SaveMode save_mode(const TrainOptions& options, std::int64_t last_step) {
-  const bool saves_on_the_way = options.save_every > 0 && options.save_every < last_step;
-  const bool is_background = options.async_save && saves_on_the_way;
+  const bool saves_on_the_way = options.checkpoints.save_every > 0 && options.checkpoints.save_every < last_step;
+  const bool is_background = options.checkpoints.async_save && saves_on_the_way;
   return is_background ? checkpoint::SaveMode::kBackground : checkpoint::SaveMode::kBlocking;
 }
 
@@ -53,7 +53,7 @@ TrainingSaver::TrainingSaver(const std::filesystem::path& checkpoints, const Tra
                              std::int64_t last_step)
     : checkpoints_(checkpoints),
       saver_(std::make_unique<checkpoint::Saver>(
-          checkpoints, checkpoint::FolderOptions{.keep_last = static_cast<int>(options.keep_last)},
+          checkpoints, checkpoint::FolderOptions{.keep_last = static_cast<int>(options.checkpoints.keep_last)},
           save_mode(options, last_step))),
       options_(to_json(options)) {}
 

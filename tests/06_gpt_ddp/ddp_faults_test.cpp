@@ -3,7 +3,6 @@
 #include <string>
 #include <vector>
 
-#include "06_gpt_ddp/ddp/team.hpp"
 #include "06_gpt_ddp/distributed_data_parallel.hpp"
 #include "branch_model.hpp"
 #include "support/catch.hpp"
@@ -133,21 +132,5 @@ TEST_CASE("a gradient that is not finite names rank, tensor and step on all rank
   });
   for (const std::string& message : messages) {
     CHECK_THAT(message, ContainsSubstring("step 42") && ContainsSubstring("2.bias on rank 2"));
-  }
-}
-
-TEST_CASE("what one rank gives up for is told to all ranks of its team", "[ddp][multirank]") {
-  const auto messages = messages_of(3, [](comm::JobContext context) {
-    const int rank = context.rank;
-    const Group group = make_group(std::move(context));
-    if (rank == 1) {
-      ddp::team_of(*group).abort("rank 1: the loss is not a number in step 7");
-      throw Error("rank 1: the loss is not a number in step 7");
-    }
-    double value = 1;
-    ddp::team_of(*group).sum({&value, 1});
-  });
-  for (const std::string& message : messages) {
-    CHECK_THAT(message, ContainsSubstring("rank 1") && ContainsSubstring("the loss is not a number in step 7"));
   }
 }

@@ -104,9 +104,9 @@ int main(int argc, char** argv) {
   if (argc != 6) return 2;
   return run_guarded("checkpoint_helper", [&] {
     run::TrainOptions options;
-    options.keep_last = std::stoi(argv[3]);
-    options.async_save = std::string(argv[4]) == "background";
-    options.save_every = 1;
+    options.checkpoints.keep_last = std::stoi(argv[3]);
+    options.checkpoints.async_save = std::string(argv[4]) == "background";
+    options.checkpoints.save_every = 1;
     return train(argv[1], std::stoi(argv[2]), options, argv[5]);
   });
 }

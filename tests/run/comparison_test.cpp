@@ -38,8 +38,8 @@ TEST_CASE("curves of runs stand beside each other, named by what differs", "[run
   run::TrainOptions small, large;
   small.batch_size = 4;
   large.batch_size = 16;
-  large.reference_batch_size = 4;
-  large.warmup_steps = 7;
+  large.learning_rate.reference_batch_size = 4;
+  large.learning_rate.warmup_steps = 7;
   const std::string html =
       run::comparison_chart({make_run(folder / "small", small, 100), make_run(folder / "large", large, 25)});
   CHECK_THAT(html, ContainsSubstring("small: batch 4, learning rate 0.002, warm-up 50"));

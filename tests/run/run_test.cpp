@@ -1,8 +1,10 @@
-// What a run makes of its steps, alone and in a team whose other ranks the test plays.
+// What a run makes of its steps, alone and as rank 0 of a group whose other ranks the test plays.
 #include "run/run.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iostream>
 #include <limits>
 #include <numeric>
@@ -10,11 +12,14 @@
 #include <string>
 #include <vector>
 
+#include "02_ring_all_reduce/ring_process_group.hpp"
+#include "comm/objects.hpp"
 #include "data/sampler.hpp"
 #include "optim/sgd.hpp"
 #include "run/metrics.hpp"
 #include "run/training_state.hpp"
 #include "support/catch.hpp"
+#include "support/run_ranks.hpp"
 #include "support/temporary_folder.hpp"
 
 using namespace lockstep;
@@ -24,8 +29,8 @@ namespace {
 run::TrainOptions small_options(const std::filesystem::path& folder) {
   std::ofstream(folder / "text.txt") << std::string(4000, 'a');
   run::TrainOptions options;
-  options.data_path = folder / "text.txt";
-  options.out = folder / "runs";
+  options.data.path = folder / "text.txt";
+  options.output.folder = folder / "runs";
   options.batch_size = 12;
   options.steps = 3;
   return options;
@@ -51,6 +56,32 @@ class CapturedOutput {
   std::ostringstream text_;
   std::streambuf* before_;
 };
+
+/// Runs `rank_0` with a run of two or more ranks, and `other_rank` on the others once they have heard of the run's
+/// folder.
+/// @return  What each rank has thrown; empty: nothing.
+std::vector<std::string> run_as_rank_0(const std::function<void(comm::ProcessGroup&)>& rank_0,
+                                       const std::function<void(comm::ProcessGroup&)>& other_rank, int world_size = 2) {
+  std::vector<std::string> messages;
+  for (const test::RankOutcome& outcome : test::run_ranks(world_size, [&](comm::JobContext context) {
+         const int rank = context.rank;
+         const auto group = ring::make_ring_process_group(std::move(context));
+         if (rank == 0) return rank_0(*group);
+         (void)comm::broadcast_text(*group, "", 0);
+         other_rank(*group);
+       }))
+    messages.push_back(outcome.message());
+  return messages;
+}
+
+// What rank 1 adds in each step: its wish to stop, its tokens, by rank the time without waiting (ms), by rank the
+// memory (MiB).
+void add_rank_1(comm::ProcessGroup& group, bool stops, int steps) {
+  for (int step = 0; step < steps; ++step) {
+    std::vector<double> values{stops ? 1.0 : 0.0, 20, 0, 1e9, 0, 5000};
+    group.all_reduce(comm::host_buffer(std::span(values))).synchronize();
+  }
+}
 
 const run::RunSummary kFacts{.parameters = 10, .training_samples = 100, .validation_samples = 10};
 
@@ -83,73 +114,110 @@ TEST_CASE("a batch is cut into parts as equal as can be, which weigh as much as 
 TEST_CASE("ranks tell each other at the end of a step who was slow, what each holds, and who wants to stop", "[run]") {
   const test::TemporaryFolder folder;
   const bool wants_to_stop = GENERATE(false, true);
-  // Of rank 1: its wish, its tokens, by rank the time without waiting (ms), by rank the memory (MiB).
-  const std::vector<double> of_rank_1{wants_to_stop ? 1.0 : 0.0, 20, 0, 1e9, 0, 5000};
-  run::Team team;
-  team.world_size = 2;
-  team.share = [](const std::string& text) { return text; };
-  team.sum = [&](std::span<double> values) {
-    if (values.size() != of_rank_1.size()) return;
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] += of_rank_1[i];
-  };
-  run::Run run(small_options(folder.path()), kFacts, team);
-  (void)run.begin_step(batch_of(6), {});
-  run.set_exposed_communication(std::chrono::milliseconds(1));
-  run.end_step({.loss = 1});
-  CHECK(run.is_finished() == wants_to_stop);
-  const run::StepMetrics step = run::parse_metrics_line(run::to_line(run.metrics()));
+  bool is_finished = false;
+  run::StepMetrics step;
+  bool has_recorded = false;
+  const auto messages = run_as_rank_0(
+      [&](comm::ProcessGroup& group) {
+        run::Run run(small_options(folder.path()), kFacts, group);
+        (void)run.begin_step(batch_of(6), {});
+        run.set_exposed_communication(std::chrono::milliseconds(1));
+        run.end_step({.loss = 1});
+        is_finished = run.is_finished();
+        step = run::parse_metrics_line(run::to_line(run.metrics()));
+        has_recorded = std::ranges::any_of(run.recorder().snapshot().spans, [](const trace::SpanRecord& span) {
+          return span.category == trace::Category::kCommunication;
+        });
+      },
+      [&](comm::ProcessGroup& group) { add_rank_1(group, wants_to_stop, 1); });
+  CHECK(messages == std::vector<std::string>(2));
+  CHECK(is_finished == wants_to_stop);
   CHECK(step.tokens == 6 * 4 + 20);
   CHECK(step.slowest_rank == 1);
   REQUIRE(step.peak_memory_mib.size() == 2);
   CHECK(step.peak_memory_mib[0] > 1);
   CHECK(step.peak_memory_mib[1] == 5000);
+  CHECK(has_recorded);
+}
+
+TEST_CASE("the samples of a step are logged in the order in which one process would have read them", "[run]") {
+  const test::TemporaryFolder folder;
+  std::vector<std::int64_t> ids;
+  const auto messages = run_as_rank_0(
+      [&](comm::ProcessGroup& group) {
+        run::TrainOptions options = small_options(folder.path());
+        options.output.log_batches = true;
+        run::Run run(options, kFacts, group);
+        (void)run.begin_step(batch_of(3), {});
+        run.end_step({.loss = 1});
+        ids = run.metrics().sample_ids;
+      },
+      [&](comm::ProcessGroup& group) {
+        std::vector<std::int64_t> places(12);  // of a batch of 12: this rank has samples 0 and 7, and no third one
+        places[1] = 0 + 1;
+        places[3] = 7 + 1;
+        group.all_reduce(comm::host_buffer(std::span(places))).synchronize();
+        add_rank_1(group, false, 1);
+      });
+  CHECK(messages == std::vector<std::string>(2));
+  CHECK(ids == std::vector<std::int64_t>{100, 0, 101, 7, 102});
 }
 
 TEST_CASE(
     "the progress line gives means of exposed communication and data wait, the slowest rank and the largest memory",
     "[run]") {
   const test::TemporaryFolder folder;
-  const std::vector<double> of_rank_1{0, 20, 0, 1e9, 0, 5000};  // as above
-  run::Team team;
-  team.world_size = 2;
-  team.share = [](const std::string& text) { return text; };
-  team.sum = [&](std::span<double> values) {
-    if (values.size() != of_rank_1.size()) return;
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] += of_rank_1[i];
-  };
-  run::Run run(small_options(folder.path()), kFacts, team);
+  std::vector<std::chrono::duration<double, std::milli>> data_wait;
   const CapturedOutput output;
-  for (const int milliseconds : {1, 3}) {
-    const std::chrono::milliseconds waited_in_all(milliseconds == 1 ? 10 : 40);
-    (void)run.begin_step(batch_of(6), waited_in_all);
-    run.set_exposed_communication(std::chrono::milliseconds(milliseconds));
-    run.end_step({.loss = 1});
-    CHECK(run.metrics().data_wait == std::chrono::milliseconds(10 * milliseconds));
-  }
-  run.print_step();
+  const auto messages = run_as_rank_0(
+      [&](comm::ProcessGroup& group) {
+        run::Run run(small_options(folder.path()), kFacts, group);
+        for (const int milliseconds : {1, 3}) {
+          const std::chrono::milliseconds waited_in_all(milliseconds == 1 ? 10 : 40);
+          (void)run.begin_step(batch_of(6), waited_in_all);
+          run.set_exposed_communication(std::chrono::milliseconds(milliseconds));
+          run.end_step({.loss = 1});
+          data_wait.push_back(run.metrics().data_wait);
+        }
+        run.print_step();
+      },
+      [&](comm::ProcessGroup& group) { add_rank_1(group, false, 2); });
+  CHECK(messages == std::vector<std::string>(2));
+  REQUIRE(data_wait.size() == 2);
+  CHECK(data_wait[0] == std::chrono::milliseconds(10));
+  CHECK(data_wait[1] == std::chrono::milliseconds(30));
   CHECK_THAT(output.text(), ContainsSubstring("exposed 2.0 ms") && ContainsSubstring("slowest rank 1") &&
                                 ContainsSubstring("data 20.0 ms") && ContainsSubstring("peak 5000 MiB"));
 }
 
-TEST_CASE("numbers that are not finite end the run with rank and step, and the team is told", "[run]") {
+TEST_CASE("numbers that are not finite end the run with rank and step", "[run]") {
   const test::TemporaryFolder folder;
-  std::string told;
-  run::Team team;
-  team.abort = [&told](const std::string& reason) { told = reason; };
-  const run::Run run(small_options(folder.path()), kFacts, team);
+  const run::Run run(small_options(folder.path()), kFacts);
   const auto nan = std::numeric_limits<float>::quiet_NaN();
   const autograd::Variable loss(Tensor::from(std::span<const float>(&nan, 1), {1}));
   CHECK_THROWS_WITH(run.require_finite(loss), ContainsSubstring("rank 0: the loss is not a number in step 1;"));
-  CHECK_THAT(told, ContainsSubstring("the loss is not a number"));
   CHECK_THROWS_WITH(run.require_finite(std::numeric_limits<double>::infinity()),
                     ContainsSubstring("the norm of the gradient is infinite in step 1;"));
   CHECK_NOTHROW(run.require_finite(1.5));
 }
 
+TEST_CASE("why one rank gives up is what every rank throws", "[run][multirank]") {
+  const test::TemporaryFolder folder;
+  const auto messages = run_as_rank_0(
+      [&](comm::ProcessGroup& group) {
+        const run::Run run(small_options(folder.path()), kFacts, group);
+        run.require_finite(std::numeric_limits<double>::quiet_NaN());
+      },
+      [&](comm::ProcessGroup& group) { add_rank_1(group, false, 1); }, 3);
+  for (const std::string& message : messages) {
+    CHECK_THAT(message, ContainsSubstring("rank 0: the norm of the gradient is not a number in step 1"));
+  }
+}
+
 TEST_CASE("replicas are compared every so many steps, and before a checkpoint", "[run]") {
   const test::TemporaryFolder folder;
   run::TrainOptions options = small_options(folder.path());
-  options.check_replicas = GENERATE(2, 0);
+  options.parallel.check_replicas = GENERATE(2, 0);
   run::Run run(options, kFacts);
   std::vector<bool> is_due;
   for (int step = 0; step < 3; ++step) {
@@ -157,7 +225,7 @@ TEST_CASE("replicas are compared every so many steps, and before a checkpoint", 
     run.end_step({});
     is_due.push_back(run.replica_check_is_due());
   }
-  CHECK(is_due == std::vector<bool>{false, options.check_replicas == 2, true});
+  CHECK(is_due == std::vector<bool>{false, options.parallel.check_replicas == 2, true});
 }
 
 TEST_CASE("a module's buffers carry their full names and are saved with its parameters", "[run]") {

@@ -3,12 +3,15 @@
 #include <cmath>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
+#include <variant>
 #include <vector>
 
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/json.hpp"
+#include "run/option_list.hpp"
 #include "run/run_folder.hpp"
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
@@ -55,7 +58,7 @@ TrainOptions options_of(const std::vector<std::string>& arguments) {
 
 /// A run folder with these options and something that looks like a checkpoint.
 fs::path make_run(const fs::path& out, const TrainOptions& options) {
-  const fs::path run = make_run_folder(out, options.model);
+  const fs::path run = make_run_folder(out, options.model.name);
   write_file(run / "options.json", dump_json(to_json(options)));
   fs::create_directories(checkpoints_of(run) / "step_00000005");
   return run;
@@ -65,10 +68,10 @@ fs::path make_run(const fs::path& out, const TrainOptions& options) {
 
 TEST_CASE("without options the tiny model is trained on the course text", "[run]") {
   const TrainOptions options = options_of({});
-  CHECK(options.model == "tiny");
-  CHECK(options.data_path.empty());
+  CHECK(options.model.name == "tiny");
+  CHECK(options.data.path.empty());
   CHECK(options.batch_size == nn::GptConfig::named("tiny").batch_size);
-  CHECK(options.out == "runs");
+  CHECK(options.output.folder == "runs");
   CHECK_FALSE(options.resume.has_value());
 }
 
@@ -85,8 +88,8 @@ TEST_CASE("options arrive where they belong", "[run]") {
   CHECK(options.batch_size == 12);
   CHECK(options.seed == 5);
   CHECK(std::isinf(options.max_gradient_norm()));
-  CHECK(options.out == "some where");
-  CHECK(options.data_path == text);
+  CHECK(options.output.folder == "some where");
+  CHECK(options.data.path == text);
   CHECK(options.schedule(3).at(2) == Approx(1e-3));  // a warm-up of 50 steps becomes one of 3
 }
 
@@ -193,6 +196,9 @@ TEST_CASE("a resumed run cannot change what has formed its weights", "[run]") {
   const Answer answer = parse({"--resume", run.string(), "--seed", "8"});
   CHECK(answer.parsed.exit_code == 99);
   CHECK_THAT(answer.err, ContainsSubstring("was trained with --seed 7"));
+  const std::string text = (folder / "text.txt").string();
+  write_file(text, "any text");
+  CHECK_THAT(parse({"--resume", run.string(), "--data", text}).err, ContainsSubstring("was trained without --data;"));
   CHECK_THAT(parse({"--resume", "--out", (folder.path() / "empty").string()}).err,
              ContainsSubstring("no run with a checkpoint"));
 }
@@ -204,19 +210,19 @@ TEST_CASE("runs to compare with are named one after the other, and must be runs"
     write_file(folder / name / "metrics.jsonl", "");
   }
   const std::string a = (folder / "a").string(), b = (folder / "b").string();
-  CHECK(options_of({"--compare", a, "--compare", b, "--steps", "3"}).compare == std::vector<fs::path>{a, b});
-  CHECK(options_of({"--compare", a, b, "--steps", "3"}).compare == std::vector<fs::path>{a, b});
+  CHECK(options_of({"--compare", a, "--compare", b, "--steps", "3"}).output.compare == std::vector<fs::path>{a, b});
+  CHECK(options_of({"--compare", a, b, "--steps", "3"}).output.compare == std::vector<fs::path>{a, b});
   const std::string nothing = (folder / "nothing").string();
   CHECK_THAT(parse({"--compare", nothing}).err, ContainsSubstring("it has no metrics.jsonl"));
   const fs::path run = make_run(folder / "runs", options_of({}));
-  CHECK(options_of({"--compare", (folder / "runs").string()}).compare == std::vector<fs::path>{run});
+  CHECK(options_of({"--compare", (folder / "runs").string()}).output.compare == std::vector<fs::path>{run});
 }
 
 TEST_CASE("a resumed run keeps its optimizer", "[run]") {
   const test::TemporaryFolder folder;
   const fs::path run = make_run(folder.path(), options_of({"--optimizer", "sgd", "--momentum", "0.5"}));
-  CHECK(options_of({"--resume", run.string()}).optimizer == "sgd");
-  CHECK(options_of({"--resume", run.string(), "--momentum", "0.5"}).momentum == 0.5);
+  CHECK(options_of({"--resume", run.string()}).optimizer.name == "sgd");
+  CHECK(options_of({"--resume", run.string(), "--momentum", "0.5"}).optimizer.momentum == 0.5);
   CHECK_THAT(parse({"--resume", run.string(), "--optimizer", "adam"}).err,
              ContainsSubstring("was trained with --optimizer sgd"));
   CHECK_THAT(parse({"--resume", run.string(), "--momentum", "0.9"}).err,
@@ -224,14 +230,14 @@ TEST_CASE("a resumed run keeps its optimizer", "[run]") {
 }
 
 TEST_CASE("precision and memory are float32 and everything kept, unless asked for", "[run]") {
-  CHECK_FALSE(options_of({}).bf16);
+  CHECK_FALSE(options_of({}).model.bf16);
   CHECK_FALSE(options_of({}).model_config().activation_checkpointing);
   const TrainOptions options = options_of({"--bf16", "--activation-checkpointing"});
-  CHECK(options.bf16);
+  CHECK(options.model.bf16);
   CHECK(options.model_config().activation_checkpointing);
   const TrainOptions read = options_from_json(to_json(options));
-  CHECK(read.bf16);
-  CHECK(read.activation_checkpointing);
+  CHECK(read.model.bf16);
+  CHECK(read.model.activation_checkpointing);
 }
 
 TEST_CASE("options survive options.json", "[run]") {
@@ -240,6 +246,36 @@ TEST_CASE("options survive options.json", "[run]") {
                   "--schedule", "linear", "--keep-last", "7", "--no-async-save"});
   CHECK(to_json(options_from_json(to_json(options))) == to_json(options));
   CHECK_THROWS_AS(options_from_json(nlohmann::json::object()), FormatError);
+}
+
+TEST_CASE("each option is declared once", "[run]") {
+  TrainOptions options;
+  std::set<std::string> names;
+  std::set<const void*> fields;
+  for (const OptionDeclaration& declared : list_options(options)) {
+    CHECK(names.insert(declared.json_name()).second);
+    CHECK(std::visit([&](const auto* field) { return fields.insert(field).second; }, declared.field));
+    CHECK(declared.help.empty() != declared.is_on_command_line());
+  }
+}
+
+TEST_CASE("the options of a run of November 2026 are still read, each into its own field", "[run]") {
+  const auto saved =
+      parse_json(R"({"accumulation_steps": 2, "activation_checkpointing": true, "async_save": false, "backend": "star",
+  "batch_size": 6, "bf16": true, "bind_cores": true, "check_replicas": 13, "clip": 0.5,
+  "compress_gradients": "bf16", "data": "/data/text.txt", "data_fingerprint": "4e96", "device": "cuda:1",
+  "dropout": 0.1, "epochs": 1, "keep_last": 3, "learning_rate": 0.01, "learning_rate_scaling": "sqrt",
+  "log_batches": true, "min_learning_rate": 0.001, "model": "small", "momentum": 0.5, "nesterov": true,
+  "no_sync": true, "num_workers": 2, "optimizer": "sgd", "out": "outs", "prompt": "A", "reference_batch_size": 3,
+  "sample_tokens": 0, "save_every": 11, "schedule": "linear", "seed": 9, "steps": 77,
+  "tokenizer": "sentencepiece:300", "tokenizer_checksum": "5e2d", "uneven": true, "validate_every": 12,
+  "validation_data": "/data/other.txt", "vocabulary_size": 300, "warmup_steps": 7, "weight_decay": 0.2})");
+  CHECK(to_json(options_from_json(saved)) == saved);
+  const nlohmann::json defaults = to_json(TrainOptions());
+  for (const auto& [name, value] : saved.items()) {
+    INFO(name);
+    CHECK(defaults.at(name) != value);  // else it could be lost unnoticed
+  }
 }
 
 TEST_CASE("epochs decide the number of steps, whole batches only", "[run]") {

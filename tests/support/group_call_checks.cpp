@@ -199,11 +199,16 @@ void check_objects(const GroupFactory& make_group) {
     check_on_all_ranks(make_group, world_size, [&](ProcessGroup& group) -> std::string {
       for (int root = 0; root < world_size; ++root) {
         if (comm::broadcast_object(group, object_of(group.rank()), root) != object_of(root)) return "broadcast_object";
+        // No UTF-8, a zero byte, of another length on each rank.
+        const std::string text = "\xff" + std::string(static_cast<std::size_t>(root), '\0') + "\n";
+        const std::string own = group.rank() == root ? text : std::string("ignored");
+        if (comm::broadcast_text(group, own, root) != text) return "broadcast_text";
       }
       const std::vector<nlohmann::json> all = comm::all_gather_object(group, object_of(group.rank()));
       for (int rank = 0; rank < world_size; ++rank) {
         if (all.at(static_cast<std::size_t>(rank)) != object_of(rank)) return "all_gather_object";
       }
+      if (!comm::broadcast_text(group, group.rank() == 0 ? "" : "ignored", 0).empty()) return "an empty text";
       return comm::all_gather_object(group, nlohmann::json()).back().is_null() ? "" : "a null object";
     });
   }

@@ -29,7 +29,7 @@ int generate(const std::string& folder, const std::optional<std::string>& prompt
   nn::Gpt model(trained.model_config(), trained.seed);
   run::load_model(path, model);
   const auto tokenizer = run::load_tokenizer(path, trained);
-  std::cout << gpt::generate_text(model, *tokenizer, prompt.value_or(trained.prompt), options) << '\n';
+  std::cout << gpt::generate_text(model, *tokenizer, prompt.value_or(trained.output.prompt), options) << '\n';
   return 0;
 }
 

@@ -50,9 +50,8 @@ double accumulate_gradients(run::Run& run, nn::Gpt& model, auto&& parts) {
 }
 
 int train(const run::TrainOptions& options) {
-  const run::Team team;  // one process alone
   // The data: two parts of a text, each cut into samples of one context.
-  const data::Corpus corpus = run::load_corpus(options, team);
+  const data::Corpus corpus = run::load_corpus(options);
   const data::Dataset& training = *corpus.training;
   const data::Dataset& validation = *corpus.validation;
   const auto config = options.model_config(corpus.vocabulary_size);
@@ -63,14 +62,14 @@ int train(const run::TrainOptions& options) {
       training, sampler,
       {.batch_size = batch_size,
        .drop_last = !options.uneven,
-       .num_workers = options.num_workers});
+       .num_workers = options.data.num_workers});
   data::DataLoader validation_loader(
       validation, validation_sampler,
       {.batch_size = batch_size / options.accumulation_steps,
        .drop_last = false});
 
   // The model, and what moves its weights.
-  const autograd::Autocast autocast(options.bf16);
+  const autograd::Autocast autocast(options.model.bf16);
   nn::Gpt model(config, options.seed);
   const auto chosen = run::make_optimizer(options, model);
   optim::Optimizer& optimizer = *chosen;
@@ -78,7 +77,7 @@ int train(const run::TrainOptions& options) {
                               .training_samples = training.size(),
                               .validation_samples = validation.size(),
                               .corpus = corpus};
-  run::Run run(options, facts, team);
+  run::Run run(options, facts);
   const optim::Schedule schedule = options.schedule(run.last_step());
   run.resume(model, optimizer, sampler);
 
@@ -111,8 +110,8 @@ int train(const run::TrainOptions& options) {
 
   if (run.sample_is_due())
     run.set_sample(gpt::generate_text(
-        model, *corpus.tokenizer, options.prompt,
-        {.token_count = options.sample_tokens, .seed = options.seed}));
+        model, *corpus.tokenizer, options.output.prompt,
+        {.token_count = options.output.sample_tokens, .seed = options.seed}));
   return run.finish();
 }
 

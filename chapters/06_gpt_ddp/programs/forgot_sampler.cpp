@@ -8,7 +8,7 @@
 #include <array>
 
 #include "05_gpt_single_device/text_generator.hpp"
-#include "06_gpt_ddp/ddp/team.hpp"
+#include "06_gpt_ddp/ddp/setup.hpp"
 #include "06_gpt_ddp/distributed_data_parallel.hpp"
 #include "06_gpt_ddp/distributed_sampler.hpp"
 #include "06_gpt_ddp/replica_check.hpp"
@@ -62,9 +62,8 @@ int train(const run::TrainOptions& options) {
   ddp::use_device(options, job.local_rank, job.local_world_size);
   const auto group = ddp::make_group(options, job);
   const int rank = group->rank(), world_size = group->world_size();
-  const run::Team team = ddp::team_of(*group);
   // The data: two parts of a text, each cut into samples of one context.
-  const data::Corpus corpus = run::load_corpus(options, team);
+  const data::Corpus corpus = run::load_corpus(options, *group);
   const data::Dataset& training = *corpus.training;
   const data::Dataset& validation = *corpus.validation;
   const auto config = options.model_config(corpus.vocabulary_size);
@@ -76,14 +75,14 @@ int train(const run::TrainOptions& options) {
       training, sampler,
       {.batch_size = batch_size,
        .drop_last = !options.uneven,
-       .num_workers = options.num_workers});
+       .num_workers = options.data.num_workers});
   data::DataLoader validation_loader(
       validation, validation_sampler,
       {.batch_size = batch_size / options.accumulation_steps,
        .drop_last = false});
 
   // The model, equal on all ranks: backward() averages its gradients.
-  const autograd::Autocast autocast(options.bf16);
+  const autograd::Autocast autocast(options.model.bf16);
   nn::Gpt model(config, options.seed);
   ddp::DistributedDataParallel ddp(model, *group, ddp::ddp_options(options));
   const auto chosen = run::make_optimizer(options, model);
@@ -92,7 +91,7 @@ int train(const run::TrainOptions& options) {
                               .training_samples = training.size(),
                               .validation_samples = validation.size(),
                               .corpus = corpus};
-  run::Run run(options, facts, team);
+  run::Run run(options, facts, *group);
   const optim::Schedule schedule = options.schedule(run.last_step());
   run.resume(model, optimizer, sampler);
 
@@ -132,8 +131,8 @@ int train(const run::TrainOptions& options) {
   if (run.sample_is_due())
     if (rank == 0)
       run.set_sample(gpt::generate_text(
-          model, *corpus.tokenizer, options.prompt,
-          {.token_count = options.sample_tokens, .seed = options.seed}));
+          model, *corpus.tokenizer, options.output.prompt,
+          {.token_count = options.output.sample_tokens, .seed = options.seed}));
   return run.finish();
 }
 

@@ -1,18 +1,14 @@
 #pragma once
 /// @file
-/// What `run`, which knows nothing of process groups, needs from one, and what its options mean here.
+/// What the options of a training run mean for its ranks: their devices, their group, their samples, their gradients.
 #include <memory>
 
 #include "06_gpt_ddp/distributed_data_parallel.hpp"
 #include "06_gpt_ddp/distributed_sampler.hpp"
 #include "comm/process_group.hpp"
-#include "run/team.hpp"
 #include "run/train_options.hpp"
 
 namespace lockstep::ddp {
-
-/// The ranks of `group` as a run sees them. @param group  Must outlive the run.
-[[nodiscard]] run::Team team_of(comm::ProcessGroup& group);
 
 /// The group of all ranks of `job`: of the backend that --backend names, for the device of use_device().
 /// @pre  use_device() has been called.

@@ -1,0 +1,32 @@
+#include "06_gpt_ddp/ddp/setup.hpp"
+
+#include <memory>
+#include <utility>
+
+#include "03_nccl/choose_backend.hpp"
+#include "base/affinity.hpp"
+#include "launch/cores.hpp"
+#include "nn/init.hpp"
+
+namespace lockstep::ddp {
+
+std::unique_ptr<comm::ProcessGroup> make_group(const run::TrainOptions& options, comm::JobContext job) {
+  return backend::make_process_group(options.parallel.backend, std::move(job),
+                                     {.device = nn::default_device(), .share_gpu = options.device.share_gpu});
+}
+
+DistributedSamplerOptions sampler_options(const run::TrainOptions& options) {
+  return {.seed = options.seed, .remainder = options.uneven ? Remainder::kKeep : Remainder::kDrop};
+}
+
+DdpOptions ddp_options(const run::TrainOptions& options) {
+  return {.average_gradients = !options.parallel.no_sync,
+          .comm_hook = options.parallel.compress_gradients == "bf16" ? bf16_compress_hook() : all_reduce_hook};
+}
+
+void use_device(const run::TrainOptions& options, int local_rank, int local_world_size) {
+  nn::set_default_device(options.device_of(local_rank));
+  if (options.device.bind_cores) restrict_to_cpus(launch::share_of_cpus(local_rank, local_world_size));
+}
+
+}  // namespace lockstep::ddp

@@ -1,0 +1,82 @@
+#pragma once
+/// @file
+/// The options of a training program by topic; TrainOptions puts them together.
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace lockstep::run {
+
+/// Which model, and how it computes.
+struct ModelOptions {
+  std::string name = "tiny";              ///< Of a configuration: one of nn::GptConfig::names().
+  double dropout = 0.0;                   ///< Probability; 0: none.
+  bool bf16 = false;                      ///< Activations and matrix products in bfloat16.
+  bool activation_checkpointing = false;  ///< Blocks are computed again in backward instead of kept.
+};
+
+/// What is read, and how it becomes tokens.
+struct DataOptions {
+  std::filesystem::path path;             ///< Empty: the course text; data::kRandomData: random tokens.
+  std::filesystem::path validation_path;  ///< Empty: the last tenth of the data.
+  std::string tokenizer;                  ///< As data::parse_tokenizer_spec() reads it. After parsing never empty.
+  std::int64_t vocabulary_size = 0;       ///< 0: the model's own, or more where the tokenizer has more.
+  int num_workers = 1;                    ///< Threads that prepare batches.
+  std::string tokenizer_checksum;         ///< Recorded by a run: SHA-256 of its tokenizer.model; empty: it has none.
+  std::string fingerprint;                ///< Recorded by a run: what its data were.
+};
+
+/// How gradients become updates.
+struct OptimizerOptions {
+  std::string name = "adamw";  ///< "adamw", "adam" or "sgd".
+  double momentum = 0.9;       ///< Of sgd.
+  bool nesterov = false;       ///< Of sgd.
+  double weight_decay = 0.1;   ///< AdamW's, of matrices and embeddings.
+  double clip = 1.0;           ///< The largest gradient norm; 0: no clipping.
+};
+
+/// How large the updates are, and when.
+struct LearningRateOptions {
+  double highest = 2e-3;                  ///< After the warm-up, before scaling.
+  double lowest = 2e-4;                   ///< At the end, before scaling.
+  std::int64_t warmup_steps = 50;         ///< In which it rises linearly from 0.
+  std::string schedule = "cosine";        ///< "cosine", "linear" or "constant", after the warm-up.
+  std::int64_t reference_batch_size = 0;  ///< For which `highest` was found; 0: for whatever batch.
+  std::string scaling = "linear";         ///< "linear", "sqrt" or "none": from that batch to this one.
+};
+
+/// Where ranks compute.
+struct DeviceOptions {
+  std::string name = "cpu";  ///< As Device::parse() reads it.
+  bool share_gpu = false;    ///< Ranks may share a GPU.
+  bool bind_cores = false;   ///< Each rank stays on its share of the host's processors.
+};
+
+/// How ranks work together. Of no consequence to one process alone.
+struct ParallelOptions {
+  std::string backend;                    ///< How they communicate: "ring", "nccl", ... After parsing never empty.
+  std::string compress_gradients = "no";  ///< "no" or "bf16": how gradients travel.
+  std::int64_t check_replicas = 100;      ///< Steps between comparisons of the replicas; 0: only at checkpoints.
+  bool no_sync = false;                   ///< Experiment: gradients are never averaged.
+};
+
+/// Which checkpoints are written, and how.
+struct CheckpointOptions {
+  std::int64_t save_every = 200;  ///< Steps; 0: only at the end.
+  std::int64_t keep_last = 2;     ///< Checkpoints kept; older ones are removed.
+  bool async_save = true;         ///< The training waits for a copy of the tensors only, not for the disk.
+};
+
+/// What a run leaves behind and reports.
+struct OutputOptions {
+  std::filesystem::path folder = "runs";       ///< Where the run folder is made.
+  std::int64_t validate_every = 100;           ///< Steps; 0: only at the end.
+  std::string prompt = "The ";                 ///< What the generated text begins with.
+  std::int64_t sample_tokens = 300;            ///< Length of the generated text; 0: none.
+  std::vector<std::filesystem::path> compare;  ///< Run folders whose losses the report draws beside this run's.
+  std::filesystem::path export_initial;        ///< Where the initial weights are written. Empty: nowhere.
+  bool log_batches = false;                    ///< Adds each step's sample numbers to metrics.jsonl.
+};
+
+}  // namespace lockstep::run

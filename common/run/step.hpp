@@ -1,0 +1,27 @@
+#pragma once
+/// @file
+/// What goes into a training step, and what comes out of it.
+#include <cstdint>
+
+#include "nn/module.hpp"
+#include "tensor/tensor.hpp"
+
+namespace lockstep::run {
+
+/// What a step came to.
+struct StepResult {
+  double loss = 0;           ///< Mean over the global batch.
+  double gradient_norm = 0;  ///< Before clipping.
+  double learning_rate = 0;  ///< That the step used.
+  std::int64_t epoch = 0;    ///< From 0 on.
+};
+
+/// What one backward pass takes of a step's batch.
+struct MicroBatch {
+  Tensor inputs;               ///< Rows of the batch's inputs.
+  Tensor targets;              ///< Rows of the batch's targets.
+  nn::ForwardContext context;  ///< What the model's forward pass needs; valid as long as the batch.
+  double weight = 1;           ///< Share of the batch: what this part's mean counts in the batch's mean.
+};
+
+}  // namespace lockstep::run
