@@ -1,11 +1,13 @@
 #include "launch/job_folder.hpp"
 
-#include <signal.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <fstream>
 #include <string>
 
@@ -17,8 +19,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// "job-<pid of its launcher>-<random>".
 constexpr const char* kJobPrefix = "job-";
+constexpr const char* kLockFile = "lock";
+// From making a folder to locking it, at most; also a folder without a lock file belongs to a job that begins.
+constexpr std::chrono::minutes kLongestStart{1};
+constexpr int kAttempts = 10;
 constexpr const char* kLastFailure = "last-failure";
 constexpr const char* kFirstFailure = "first-failure";
 
@@ -33,16 +38,32 @@ void make_private_folder(const fs::path& path) {
   }
 }
 
-bool is_running(pid_t pid) { return kill(pid, 0) == 0 || errno == EPERM; }
+// Locks the file in a job's folder; nothing, and errno, where another process holds it or it cannot be locked.
+UniqueFd lock_folder(const fs::path& folder, int flags) {
+  UniqueFd lock(open((folder / kLockFile).c_str(), O_RDWR | O_CLOEXEC | flags, 0600));
+  if (!lock.is_open() || flock(lock.get(), LOCK_EX | LOCK_NB) == 0) return lock;
+  const int error = errno;
+  lock.reset();
+  errno = error;
+  return lock;
+}
+
+// The lock is held until all is removed: a launcher that is about to take this folder for its own then sees that.
+void remove_if_stale(const fs::path& folder) {
+  std::error_code ignored;  // another launcher may be removing the same one
+  const UniqueFd lock = lock_folder(folder, 0);
+  const bool has_no_lock = !lock.is_open() && errno == ENOENT;
+  const auto written = fs::last_write_time(folder, ignored);
+  const bool is_old = !ignored && fs::file_time_type::clock::now() - written > kLongestStart;
+  if (lock.is_open() || (has_no_lock && is_old)) fs::remove_all(folder, ignored);
+}
 
 void remove_stale_jobs(const fs::path& root) {
-  std::error_code ignored;  // another launcher may be removing the same ones
+  std::error_code ignored;
   const fs::path kept = fs::read_symlink(root / kLastFailure, ignored);
   for (fs::directory_iterator entry(root, ignored), end; entry != end; entry.increment(ignored)) {
     const std::string name = entry->path().filename().string();
-    if (name.rfind(kJobPrefix, 0) != 0 || name == kept) continue;
-    const pid_t launcher = static_cast<pid_t>(std::strtol(name.c_str() + std::string(kJobPrefix).size(), nullptr, 10));
-    if (launcher <= 0 || !is_running(launcher)) fs::remove_all(entry->path(), ignored);
+    if (name.rfind(kJobPrefix, 0) == 0 && name != kept) remove_if_stale(entry->path());
   }
 }
 
@@ -64,9 +85,22 @@ JobFolder::JobFolder() {
   const fs::path root = state_folder();
   make_private_folder(root);
   remove_stale_jobs(root);
-  std::string path = (root / (kJobPrefix + std::to_string(getpid()) + "-XXXXXX")).string();
-  if (mkdtemp(path.data()) == nullptr) throw IoError(concat("cannot make the folder ", path), errno);
-  path_ = path;
+  // Another launcher may take the lock file for a killed one's in the moment before it is locked, and remove it.
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    std::string path = (root / (std::string(kJobPrefix) + "XXXXXX")).string();
+    if (mkdtemp(path.data()) == nullptr) throw IoError(concat("cannot make the folder ", path), errno);
+    path_ = path;
+    lock_ = lock_folder(path_, O_CREAT);
+    const int error = errno;
+    struct stat status {};
+    if (lock_.is_open() && fstat(lock_.get(), &status) == 0 && status.st_nlink > 0) return;
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+    if (!lock_.is_open() && error != EWOULDBLOCK && error != ENOENT)
+      throw IoError(concat("cannot lock a file in ", path_.string(), "; set LOCKSTEP_STATE_DIR to a local folder"),
+                    error);
+  }
+  throw IoError(concat("cannot make a folder for the job in ", root.string(), ": it is removed again and again"));
 }
 
 JobFolder::~JobFolder() {

@@ -5,10 +5,16 @@
 #include <optional>
 #include <string>
 
+#include "base/unique_fd.hpp"
+
 namespace lockstep::launch {
 
 /// The folder of one job below state_folder(). It is removed when the job ends well, and kept as the last failure
 /// where keep() was called; older ones, also those of killed launchers, are removed when a new one is made.
+///
+/// A lock on a file in it says that the job runs. The kernel releases it with the launcher, however that ends, and
+/// shows it to every process that sees the folder: in another container, too, where the launcher has another number or
+/// none.
 class JobFolder {
  public:
   /// @throws IoError  The folder cannot be made, or belongs to another user.
@@ -28,6 +34,7 @@ class JobFolder {
 
  private:
   std::filesystem::path path_;
+  UniqueFd lock_;
   bool is_kept_ = false;
 };
 

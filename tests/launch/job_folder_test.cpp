@@ -2,6 +2,12 @@
 
 #include <stdlib.h>
 
+#include <atomic>
+#include <chrono>
+#include <fstream>
+#include <thread>
+#include <vector>
+
 #include "base/error.hpp"
 #include "support/catch.hpp"
 
@@ -54,10 +60,45 @@ TEST_CASE("folders of killed launchers are removed by the next job, the last fai
     JobFolder job;
     job.keep();
   }
-  fs::create_directory(state.path / "job-4194304999-abcdef");  // no process can have this number
+  fs::create_directory(state.path / "job-abcdef");
+  std::ofstream(state.path / "job-abcdef/lock") << "";  // and nobody holds it
   const JobFolder job;
-  CHECK_FALSE(fs::exists(state.path / "job-4194304999-abcdef"));
+  CHECK_FALSE(fs::exists(state.path / "job-abcdef"));
   CHECK(last_failure().has_value());
+}
+
+TEST_CASE("the folder of a job that runs stays, though its launcher's number means nothing here", "[launch]") {
+  const StateFolder state;
+  const JobFolder other;
+  // As seen from another container. No process can have this number.
+  fs::rename(other.path(), state.path / "job-4194304999-abcdef");
+  const JobFolder job;
+  CHECK(fs::exists(state.path / "job-4194304999-abcdef"));
+}
+
+TEST_CASE("a folder that is just being made stays, one that was left without a lock goes", "[launch]") {
+  const StateFolder state;
+  for (const char* name : {"job-fresh", "job-stale"}) fs::create_directory(state.path / name);
+  fs::last_write_time(state.path / "job-stale", fs::file_time_type::clock::now() - std::chrono::hours(1));
+  const JobFolder job;
+  CHECK(fs::exists(state.path / "job-fresh"));
+  CHECK_FALSE(fs::exists(state.path / "job-stale"));
+}
+
+TEST_CASE("jobs that start at the same time do not remove each other's folders", "[launch]") {
+  const StateFolder state;
+  std::atomic<int> missing = 0;
+  std::vector<std::thread> starters;
+  for (int i = 0; i < 4; ++i) {
+    starters.emplace_back([&missing] {
+      for (int j = 0; j < 50; ++j) {
+        const JobFolder job;
+        if (!fs::exists(job.path() / "lock")) ++missing;
+      }
+    });
+  }
+  for (std::thread& starter : starters) starter.join();
+  CHECK(missing == 0);
 }
 
 TEST_CASE("a state folder that is a link is refused", "[launch]") {
