@@ -9,17 +9,30 @@
 
 namespace lockstep::checkpoint {
 
-// The folder itself is locked, so that no further file lies in it; the kernel lets go when its holder ends, however.
+// A file of its own, because NFS grants an exclusive lock only to a descriptor that can write, and no folder has one.
+// The file is never removed: a writer that has just opened it would lock what the next one cannot find. The kernel lets
+// go when the lock's holder ends, however.
 WriterLock::WriterLock(const std::filesystem::path& root) {
   std::error_code error;
   std::filesystem::create_directories(root, error);
   if (error) throw IoError(concat("cannot make the folder ", root.string(), " for checkpoints"), error.value());
-  folder_ = UniqueFd(::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!folder_.is_open()) throw IoError(concat("cannot open ", root.string()), errno);
-  if (::flock(folder_.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
-  throw IoError(concat("cannot save in ", root.string(),
-                       ": another process saves its checkpoints there. A run has one "
-                       "writer: of several ranks only one may save, and a run may be resumed only once at a time"));
+  const std::filesystem::path path = root / ".writer_lock";
+  file_ = UniqueFd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+  if (!file_.is_open()) throw IoError(concat("cannot open ", path.string()), errno);
+  int result = -1;
+  do {
+    result = ::flock(file_.get(), LOCK_EX | LOCK_NB);
+  } while (result != 0 && errno == EINTR);
+  if (result == 0) return;
+  if (errno == EWOULDBLOCK)
+    throw IoError(concat("cannot save in ", root.string(),
+                         ": another process saves its checkpoints there. A run has one "
+                         "writer: of several ranks only one may save, and a run may be resumed only once at a time"));
+  throw IoError(
+      concat("cannot lock ", path.string(),
+             ", which keeps a second process from saving there; choose a folder (--out) on a file system with "
+             "locks, or have its locks turned on (Lustre: mount option flock; NFS: the lock service)"),
+      errno);
 }
 
 }  // namespace lockstep::checkpoint

@@ -10,15 +10,16 @@ namespace lockstep::checkpoint {
 /// Keeps other processes from writing checkpoints into a folder for as long as it lives, or its process does. Two
 /// writers would take each other's unfinished files for leftovers and remove them. Readers are not affected.
 ///
-/// Where the file system has no locks, it keeps nobody out: a folder is then as safe as its users are careful.
+/// The lock is held on the file `.writer_lock` in the folder, which stays there. It works between the hosts of a
+/// network file system, too, as far as that file system has locks (NFS has, where its lock service runs).
 class WriterLock {
  public:
   /// @param root  The folder of checkpoints; made if it does not exist.
-  /// @throws IoError  Another process holds it, or it cannot be made; names it.
+  /// @throws IoError  Another process holds it, or it cannot be made, or the file system has no locks; names it.
   explicit WriterLock(const std::filesystem::path& root);
 
  private:
-  UniqueFd folder_;
+  UniqueFd file_;
 };
 
 }  // namespace lockstep::checkpoint
