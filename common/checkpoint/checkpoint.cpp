@@ -104,26 +104,42 @@ void remove_old(const fs::path& root, int keep_last, const Order& just_saved) {
     if (*order > just_saved || ++kept > keep_last) remove_checkpoint(root, *order);
 }
 
+FileEntry write_text(const fs::path& path, std::string_view text) {
+  FileWriter file(path);
+  file.write(text);
+  return file.finish();
+}
+
 // Fills a folder; `announce` hears of each step before it is taken.
 void write_checkpoint(const fs::path& folder, std::int64_t step, const Contents& contents, const json& state,
                       const std::function<void(std::string_view)>& announce) {
+  Manifest manifest{.step = step, .files = {}};
   announce("create");
   fs::create_directory(folder);
   announce("model");
-  write_safetensors(folder / kModelFile, contents.model, {{"format", "pt"}});  // transformers insists on the entry
+  manifest.files.push_back(
+      write_safetensors(folder / kModelFile, contents.model, {{"format", "pt"}}));  // transformers insists on the entry
   announce("optimizer");
-  write_safetensors(folder / kOptimizerFile, contents.optimizer);
+  manifest.files.push_back(write_safetensors(folder / kOptimizerFile, contents.optimizer));
   announce("state");
-  write_file(folder / kStateFile, dump_json(state, 2) + "\n");
+  manifest.files.push_back(write_text(folder / kStateFile, dump_json(state, 2) + "\n"));
   announce("manifest");
-  Manifest manifest{.step = step, .files = {}};
-  for (const char* name : {kModelFile, kOptimizerFile, kStateFile})
-    manifest.files.push_back(describe_file(folder / name));
-  write_file(folder / kManifestFile, to_text(manifest));
+  write_text(folder / kManifestFile, to_text(manifest));
   announce("sync");
   sync_to_disk(folder);
   announce("verify");
   verify(folder);
+}
+
+// Where that does not succeed, the disk may be full: what was written goes, or it would stay so.
+void write_or_remove(const fs::path& folder, const std::function<void()>& write) {
+  try {
+    write();
+  } catch (...) {
+    std::error_code ignored;  // the error above says more
+    fs::remove_all(folder, ignored);
+    throw;
+  }
 }
 
 }  // namespace
@@ -146,9 +162,11 @@ fs::path CheckpointFolder::save(std::int64_t step, const Contents& contents, con
     while (fs::exists(root_ / folder_name(order))) ++order.attempt;
     const fs::path incomplete = root_ / concat(kIncompletePrefix, folder_name(order));
     const fs::path complete = root_ / folder_name(order);
-    write_checkpoint(incomplete, step, contents, state, announce);
-    announce("rename");
-    fs::rename(incomplete, complete);
+    write_or_remove(incomplete, [&] {
+      write_checkpoint(incomplete, step, contents, state, announce);
+      announce("rename");
+      fs::rename(incomplete, complete);
+    });
     announce("sync_root");
     sync_to_disk(root_);
     announce("prune");

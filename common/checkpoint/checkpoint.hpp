@@ -4,8 +4,8 @@
 ///
 /// A checkpoint is a folder `step_00000500` with model.safetensors, optimizer.safetensors, state.json and
 /// manifest.json (size and XXH3 checksum of each of the others). It is written under a name that begins with a dot,
-/// fsynced, verified by reading it back, and renamed; only then are older ones removed. At every moment a kill leaves
-/// the newest complete checkpoint readable.
+/// fsynced, compared with what was to be written by reading it back from the disk, and renamed; only then are older
+/// ones removed. At every moment a kill leaves the newest complete checkpoint readable.
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -45,7 +45,8 @@ class CheckpointFolder {
   /// @param contents  Host tensors.
   /// @param state     Everything else that resuming needs: step, epoch, sampler, seed, schedule, options.
   /// @return          The checkpoint's folder.
-  /// @throws IoError      The disk failed or is full. Earlier checkpoints are untouched.
+  /// @throws IoError      The disk failed or is full. Earlier checkpoints are untouched, and what was written is
+  /// removed.
   /// @throws FormatError  What was read back is not what was written.
   std::filesystem::path save(std::int64_t step, const Contents& contents, const nlohmann::json& state);
 

@@ -1,12 +1,15 @@
 #include "checkpoint/manifest.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <iomanip>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/file.hpp"
@@ -56,18 +59,45 @@ json parse_json(std::string_view text, const fs::path& path) {
   }
 }
 
-FileEntry describe_file(const fs::path& path) {
-  const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> hash(XXH3_createState(), &XXH3_freeState);
-  if (hash == nullptr) throw Error("out of memory for a checksum");
-  XXH3_64bits_reset(hash.get());
-  std::uint64_t bytes = 0;
-  read_in_pieces(path, [&](std::string_view piece) {
-    XXH3_64bits_update(hash.get(), piece.data(), piece.size());
-    bytes += piece.size();
-  });
+void Checksum::Free::operator()(XXH3_state_s* state) const noexcept { XXH3_freeState(state); }
+
+Checksum::Checksum() : state_(XXH3_createState()) {
+  if (state_ == nullptr) throw Error("out of memory for a checksum");
+  XXH3_64bits_reset(state_.get());
+}
+
+void Checksum::add(std::string_view bytes) {
+  XXH3_64bits_update(state_.get(), bytes.data(), bytes.size());
+  bytes_ += bytes.size();
+}
+
+std::string Checksum::text() const {
   std::ostringstream hex;
-  hex << std::hex << std::setfill('0') << std::setw(kHashDigits) << XXH3_64bits_digest(hash.get());
-  return {.name = path.filename().string(), .bytes = bytes, .xxh3 = std::move(hex).str()};
+  hex << std::hex << std::setfill('0') << std::setw(kHashDigits) << XXH3_64bits_digest(state_.get());
+  return std::move(hex).str();
+}
+
+FileWriter::FileWriter(fs::path path)
+    : path_(std::move(path)), fd_(::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) {
+  if (!fd_.is_open()) throw IoError("creating " + path_.string(), errno);
+}
+
+void FileWriter::write(std::string_view bytes) {
+  checksum_.add(bytes);
+  write_all(fd_.get(), bytes, path_);
+}
+
+FileEntry FileWriter::finish() {
+  if (::fsync(fd_.get()) != 0) throw IoError("fsync of " + path_.string(), errno);
+  ::posix_fadvise(fd_.get(), 0, 0, POSIX_FADV_DONTNEED);  // a file system that lives in memory has nothing else
+  fd_.reset();
+  return {.name = path_.filename().string(), .bytes = checksum_.bytes(), .xxh3 = checksum_.text()};
+}
+
+FileEntry describe_file(const fs::path& path) {
+  Checksum checksum;
+  read_in_pieces(path, [&checksum](std::string_view piece) { checksum.add(piece); });
+  return {.name = path.filename().string(), .bytes = checksum.bytes(), .xxh3 = checksum.text()};
 }
 
 std::string to_text(const Manifest& manifest) {

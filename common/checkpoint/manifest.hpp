@@ -3,10 +3,15 @@
 /// The list of a checkpoint's files with their sizes and checksums, and reading JSON that may be damaged.
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "base/unique_fd.hpp"
+
+struct XXH3_state_s;
 
 namespace lockstep::checkpoint {
 
@@ -39,6 +44,43 @@ struct Manifest {
   std::vector<FileEntry> files;  ///< Names distinct and rising; model, optimizer and state among them.
 
   bool operator==(const Manifest&) const = default;
+};
+
+/// The checksum of bytes that come piece by piece.
+class Checksum {
+ public:
+  Checksum();
+  /// Adds bytes.
+  void add(std::string_view bytes);
+  /// Of all bytes so far, as FileEntry::xxh3.
+  [[nodiscard]] std::string text() const;
+  /// How many there were.
+  [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
+
+ private:
+  struct Free {
+    void operator()(XXH3_state_s* state) const noexcept;
+  };
+  std::unique_ptr<XXH3_state_s, Free> state_;
+  std::uint64_t bytes_ = 0;
+};
+
+/// Writes a file, and knows what should then be in it: the checksum is that of the bytes on their way to the disk, not
+/// of what the disk, or the system's memory of it, gives back.
+class FileWriter {
+ public:
+  /// Makes the file, or empties it. @throws IoError  It cannot be made.
+  explicit FileWriter(std::filesystem::path path);
+  /// Appends. @throws IoError  The disk is full, for example.
+  void write(std::string_view bytes);
+  /// Waits until the file is on disk (fsync), and has the system forget its pages, so that whoever reads it next reads
+  /// the disk. Called last. @throws IoError  The disk failed.
+  FileEntry finish();
+
+ private:
+  std::filesystem::path path_;
+  UniqueFd fd_;
+  Checksum checksum_;
 };
 
 /// Size and checksum of a file as it is on disk. @throws IoError  It cannot be read.

@@ -1,20 +1,14 @@
 #include "checkpoint/safetensors.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/error.hpp"
-#include "base/file.hpp"
 #include "base/json.hpp"
-#include "base/unique_fd.hpp"
 
 namespace lockstep::checkpoint {
 
@@ -176,20 +170,19 @@ std::string make_header(std::span<const NamedTensor> tensors, const Metadata& me
 
 }  // namespace
 
-void write_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
-                       const Metadata& metadata) {
+FileEntry write_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
+                            const Metadata& metadata) {
   const std::string header = make_header(tensors, metadata);
   require(header.size() <= kMaxHeaderBytes, "saving ", path.string(), ": a header of ", header.size(), " bytes");
-  const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  if (!fd.is_open()) throw IoError("creating " + path.string(), errno);
+  FileWriter file(path);
   const std::uint64_t header_bytes = header.size();
-  write_all(fd.get(), as_text(std::as_bytes(std::span(&header_bytes, 1))), path);
-  write_all(fd.get(), header, path);
+  file.write(as_text(std::as_bytes(std::span(&header_bytes, 1))));
+  file.write(header);
   for (const auto& [name, tensor] : tensors) {
     const Tensor on_host = tensor.to(Device{});
-    write_all(fd.get(), {static_cast<const char*>(on_host.data()), static_cast<std::size_t>(on_host.bytes())}, path);
+    file.write({static_cast<const char*>(on_host.data()), static_cast<std::size_t>(on_host.bytes())});
   }
-  if (::fsync(fd.get()) != 0) throw IoError("fsync of " + path.string(), errno);
+  return file.finish();
 }
 
 SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path) {

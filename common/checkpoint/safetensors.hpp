@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "checkpoint/manifest.hpp"
 #include "checkpoint/mapped_file.hpp"
 #include "tensor/tensor.hpp"
 
@@ -30,10 +31,11 @@ inline constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
 
 /// Writes a file, replacing one of that name, and fsyncs it.
 /// @param tensors  On the host, names distinct; elements are stored little-endian in the order given.
+/// @return         What the file should hold: size and checksum of the bytes as they were written.
 /// @throws IoError        The file cannot be written.
 /// @throws ContractError  A name twice, the name "__metadata__", or a tensor that is undefined or not on the host.
-void write_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
-                       const Metadata& metadata = {});
+FileEntry write_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
+                            const Metadata& metadata = {});
 
 /// One tensor's place in a file.
 struct TensorEntry {

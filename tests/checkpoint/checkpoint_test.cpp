@@ -247,10 +247,25 @@ TEST_CASE("an error in the middle of a save keeps the earlier checkpoint and the
     failing_step = step;
     CHECK_THROWS_AS(save_value(folder, 2, 2), IoError);
     CHECK(load_value(*folder.latest()) == 1);
+    CHECK(names_in(root.path()) == std::vector<std::string>{"step_00000001"});  // nothing fills the full disk
   }
   failing_step.clear();
   save_value(folder, 3, 3);
   CHECK(names_in(root.path()) == std::vector<std::string>{"step_00000003"});
+}
+
+TEST_CASE("what changes on its way to the disk is noticed, though it changes before the manifest is written",
+          "[checkpoint]") {
+  const std::string file = GENERATE("model.safetensors", "optimizer.safetensors", "state.json");
+  const test::TemporaryFolder root;
+  bool is_damaging = false;
+  CheckpointFolder folder(root.path(), {.on_save_step = [&](std::string_view step) {
+                            if (is_damaging && step == "manifest") damage(root / ".incomplete_step_00000002" / file);
+                          }});
+  save_value(folder, 1, 1);
+  is_damaging = true;
+  CHECK_THROWS_WITH(save_value(folder, 2, 2), ContainsSubstring(file + " is damaged"));
+  CHECK(load_value(*folder.latest()) == 1);
 }
 
 TEST_CASE("what cannot be written is an IoError, not a crash", "[checkpoint]") {
