@@ -1,8 +1,10 @@
 #include "checkpoint/saver.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <future>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "base/error.hpp"
 #include "support/captured_stderr.hpp"
@@ -125,6 +127,33 @@ TEST_CASE("an error in the last save comes out of finish, or is logged where nob
     forgotten.save(8, make_contents(1), state_of(1));
   }
   CHECK_THAT(log.text(), ContainsSubstring("the checkpoint of step 8") && ContainsSubstring("the disk is gone"));
+}
+
+TEST_CASE("a disk that does not answer is an error after a while, and the thread that waits for it does no harm",
+          "[checkpoint]") {
+  const test::TemporaryFolder root;
+  std::promise<void> gate;
+  const std::shared_future<void> answered = gate.get_future().share();
+  std::atomic<bool> is_hanging = true;
+  Saver saver(root.path(),
+              {.on_save_step =
+                   [answered, &is_hanging](std::string_view step) {
+                     if (is_hanging && step == "optimizer") answered.wait_for(kLimit);
+                   }},
+              SaveMode::kBackground, std::chrono::milliseconds(20));
+  saver.save(1, make_contents(1), state_of(1));
+  CHECK_THROWS_WITH(saver.finish(),
+                    ContainsSubstring("the checkpoint of step 1") && ContainsSubstring("is not on disk"));
+  is_hanging = false;
+  gate.set_value();
+  const auto begin = std::chrono::steady_clock::now();
+  const fs::path left = root / ".incomplete_step_00000001";
+  while (fs::exists(left) && std::chrono::steady_clock::now() - begin < kLimit) std::this_thread::yield();
+  CHECK(fs::is_empty(root.path()));  // the thread has noticed that nobody waits, and has removed what it wrote
+  Saver next(root.path(), {}, SaveMode::kBackground);
+  next.save(2, make_contents(2), state_of(2));
+  next.finish();
+  CHECK(newest_value(root.path()) == 2);
 }
 
 TEST_CASE("a blocking save is on disk when it returns, and throws its own error", "[checkpoint]") {
