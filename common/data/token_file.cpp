@@ -146,8 +146,14 @@ void write_token_file(const fs::path& path, std::span<const std::int32_t> ids) {
     bytes += static_cast<char>(id >> 8);
   }
   const fs::path temporary = path.string() + "." + std::to_string(::getpid());
-  write_file(temporary, bytes);
-  fs::rename(temporary, path);
+  try {
+    write_file(temporary, bytes);
+    fs::rename(temporary, path);
+  } catch (...) {  // a full disk would stay full
+    std::error_code ignored;
+    fs::remove(temporary, ignored);
+    throw;
+  }
 }
 
 std::string file_fingerprint(const fs::path& path) {

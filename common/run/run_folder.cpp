@@ -55,8 +55,14 @@ std::optional<fs::path> latest_run(const fs::path& out) {
 
 void replace_file(const fs::path& path, const std::string& text) {
   const fs::path temporary = path.string() + "." + std::to_string(getpid());
-  write_file(temporary, text);
-  fs::rename(temporary, path);
+  try {
+    write_file(temporary, text);
+    fs::rename(temporary, path);
+  } catch (...) {  // a full disk would stay full
+    std::error_code ignored;
+    fs::remove(temporary, ignored);
+    throw;
+  }
 }
 
 }  // namespace lockstep::run

@@ -55,6 +55,14 @@ TEST_CASE("a token file has llm.c's bytes", "[data][tokens]") {
   CHECK_FALSE(fs::exists(folder / "b.bin"));
 }
 
+TEST_CASE("a token file that cannot be put in its place leaves nothing beside it", "[data][tokens]") {
+  const test::TemporaryFolder folder;
+  std::filesystem::create_directories(folder / "a.bin/in_the_way");
+  CHECK_THROWS_AS(write_token_file(folder / "a.bin", counting(10)), std::filesystem::filesystem_error);
+  using Entries = std::filesystem::directory_iterator;
+  CHECK(std::distance(Entries(folder.path()), Entries()) == 1);
+}
+
 TEST_CASE("windows of a token file are those of the same tokens in memory", "[data][tokens]") {
   const test::TemporaryFolder folder;
   write_token_file(folder / "a.bin", counting(1000));

@@ -1,5 +1,6 @@
 #include "run/run_folder.hpp"
 
+#include <iterator>
 #include <set>
 #include <thread>
 #include <vector>
@@ -33,6 +34,13 @@ TEST_CASE("a run folder is named after day, model and number", "[run]") {
   CHECK(make_run_folder(out.path(), "tiny", noon).filename() == "2026-01-01-tiny-1");
   CHECK(make_run_folder(out.path(), "tiny", noon).filename() == "2026-01-01-tiny-2");
   CHECK(make_run_folder(out.path(), "small", noon).filename() == "2026-01-01-small-1");
+}
+
+TEST_CASE("what cannot replace a file leaves nothing beside it", "[run]") {
+  const test::TemporaryFolder out;
+  fs::create_directories(out.path() / "report.html/in_the_way");
+  CHECK_THROWS_AS(replace_file(out.path() / "report.html", "text"), fs::filesystem_error);
+  CHECK(std::distance(fs::directory_iterator(out.path()), fs::directory_iterator()) == 1);
 }
 
 TEST_CASE("a folder that cannot be made is named", "[run]") {
