@@ -16,6 +16,8 @@ void require_rows(std::string_view operation, const Tensor& losses, const Tensor
   require_count(operation, "targets", targets, rows_of(logits), DType::kInt32);
 }
 
+std::int64_t divide_up(std::int64_t count, std::int64_t by) { return (count + by - 1) / by; }
+
 /// A view of rows [begin, end) of `tensor` seen as a matrix.
 Tensor matrix_rows(const Tensor& tensor, std::int64_t begin, std::int64_t end) {
   return tensor.reshape({rows_of(tensor), columns_of(tensor)}).rows(begin, end);
@@ -56,9 +58,10 @@ void linear_cross_entropy(const Tensor& losses, const Tensor& input_gradient, co
   const std::int64_t row_bytes =
       std::max<std::int64_t>(1, vocabulary) * static_cast<std::int64_t>(bytes_of(input.dtype()));
   // Chunks of one size, as few as the scratch allows: a short one at the end would cost its products their speed.
-  const std::int64_t most_rows = std::max(kRowMultiple, kScratchBytes / row_bytes);
-  const std::int64_t chunk_count = std::max<std::int64_t>(1, (rows + most_rows - 1) / most_rows);
-  const std::int64_t chunk = (rows / chunk_count + kRowMultiple) / kRowMultiple * kRowMultiple;
+  // The most rows are a multiple too, so that rounding up stays within them.
+  const std::int64_t most_rows = std::max(kRowMultiple, kScratchBytes / row_bytes / kRowMultiple * kRowMultiple);
+  const std::int64_t chunk_count = std::max<std::int64_t>(1, divide_up(rows, most_rows));
+  const std::int64_t chunk = divide_up(divide_up(rows, chunk_count), kRowMultiple) * kRowMultiple;
   const Tensor scratch = Tensor::empty({std::min(rows, chunk), vocabulary}, input.dtype(), input.device());
   for (std::int64_t begin = 0; begin < rows; begin += chunk) {
     const std::int64_t end = std::min(rows, begin + chunk);
@@ -96,7 +99,7 @@ double mean_squared_error(const Tensor& prediction_gradient, const Tensor& predi
   if (prediction_gradient.is_defined()) {
     require_like("mean_squared_error", "gradient", prediction_gradient, prediction);
   }
-  const auto count = static_cast<double>(prediction.count());
+  const auto count = static_cast<double>(std::max<std::int64_t>(1, prediction.count()));  // nothing: 0
   DeviceCall call("mean_squared_error", prediction);
   call.ops().squared_error(call.results(1), array_of(prediction_gradient), array_of(prediction), array_of(target),
                            2.0 * gradient_scale / count, call.context());

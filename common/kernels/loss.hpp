@@ -35,7 +35,7 @@ void cross_entropy_loss(const Tensor& losses, const Tensor& logits, const Tensor
 /// @param weight           [V, C]: the token table of a tied head.
 /// @param targets          [R] int32, as in softmax_cross_entropy.
 /// @param gradient_scale   As in softmax_cross_entropy.
-/// @cost 6 R V C flops with gradients, 2 R V C without; at most 128 MiB of scratch.
+/// @cost 6 R V C flops with gradients, 2 R V C without; scratch for at most 128 MiB of logits, or for 64 rows.
 void linear_cross_entropy(const Tensor& losses, const Tensor& input_gradient, const Tensor& weight_gradient,
                           Write weight_write, const Tensor& input, const Tensor& weight, const Tensor& targets,
                           double gradient_scale);
@@ -43,7 +43,7 @@ void linear_cross_entropy(const Tensor& losses, const Tensor& input_gradient, co
 /// The sum of all elements in double precision; does not depend on the number of threads.
 [[nodiscard]] double sum(const Tensor& values);
 
-/// The mean of (prediction - target)^2 over all elements, and its gradient.
+/// The mean of (prediction - target)^2 over all elements, 0 where there are none, and its gradient.
 ///
 /// @param prediction_gradient  As `prediction`: gradient_scale * 2 (prediction - target) / count; undefined for none.
 /// @param prediction           Any shape.

@@ -1,6 +1,7 @@
 #include "kernels/loss.hpp"
 
 #include "base/error.hpp"
+#include "device/storage.hpp"
 #include "kernels/matmul.hpp"
 #include "kernels/testing.hpp"
 #include "support/catch.hpp"
@@ -128,6 +129,20 @@ TEST_CASE("head and loss in one go through several chunks of rows", "[kernels]")
         64 * kRoundoff<float>);  // sums of 150 terms below 1, mostly tiny
 }
 
+TEST_CASE("head and loss in one take no more scratch than they say, in chunks of one size", "[kernels]") {
+  // 667 rows of 50257 float32 fill 128 MiB; 640 is the largest multiple of 64 below.
+  const std::int64_t R = GENERATE(640, 641, 1280, 1300), C = 1, V = 50257;
+  const Tensor input = random_tensor<float>({R, C}, 1), weight = random_tensor<float>({V, C}, 2),
+               targets = Tensor::zeros({R}, DType::kInt32), losses = Tensor::empty({R});
+  reset_peak();
+  const std::size_t before = allocator_statistics().bytes_in_use;
+  linear_cross_entropy(losses, {}, {}, Write::kOverwrite, input, weight, targets, 1.0);
+  const std::size_t scratch = allocator_statistics().peak_bytes_in_use - before;
+  CHECK(scratch <= std::size_t{128} << 20);
+  const std::int64_t expected_rows = R <= 640 ? 640 : R == 641 ? 384 : R == 1280 ? 640 : 448;
+  CHECK(static_cast<double>(scratch) == Approx(static_cast<double>(expected_rows * V * 4)).epsilon(0.01));
+}
+
 TEST_CASE("a target outside the vocabulary is named", "[kernels]") {
   const Tensor targets = Tensor::from<std::int32_t>(std::vector<std::int32_t>{0, 10}, {2}), losses = Tensor::empty({2});
   CHECK_THROWS_WITH(cross_entropy_loss(losses, Tensor::zeros({2, 10}), targets),
@@ -142,6 +157,7 @@ TEST_CASE("mean squared error and its gradient agree with finite differences", "
   double by_hand = 0;
   for (std::size_t i = 0; i < 8; ++i) by_hand += std::pow(values_of(y)[i] - values_of(target)[i], 2) / 8;
   CHECK(std::abs(loss - by_hand) < 1e-14);
+  CHECK(mean_squared_error({}, Tensor::empty({0, 2}), Tensor::empty({0, 2})) == 0);
 }
 
 TEST_CASE("sum adds all elements in double precision", "[kernels]") {

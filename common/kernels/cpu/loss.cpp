@@ -132,7 +132,7 @@ double mean_squared_error(const Tensor& prediction_gradient, const Tensor& predi
     const T factor = static_cast<T>(2.0 * gradient_scale / static_cast<double>(count));
     for (std::int64_t i = 0; i < count; ++i) gradient[i] = factor * (y[i] - wanted[i]);
   });
-  return total / static_cast<double>(prediction.count());
+  return total / static_cast<double>(std::max<std::int64_t>(1, prediction.count()));  // nothing: 0
 }
 
 }  // namespace lockstep::kernels::cpu
