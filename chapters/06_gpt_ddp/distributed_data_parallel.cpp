@@ -73,7 +73,6 @@ void DistributedDataParallel::broadcast_parameters() {
     works.push_back(group_.broadcast(as_buffer(named.parameter.value()), kRoot));
   }
   for (comm::Work& work : works) work.synchronize();
-  for (const nn::NamedParameter& named : parameters_) named.parameter.value_changed();
 }
 
 void DistributedDataParallel::broadcast_buffers() {

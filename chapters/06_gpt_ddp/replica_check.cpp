@@ -23,7 +23,7 @@ std::vector<std::int64_t> hashes_of(std::span<const nn::NamedParameter> paramete
   std::vector<std::int64_t> hashes;
   for (const nn::NamedParameter& named : parameters) {
     const Tensor value = named.parameter.value().to(Device{});
-    hashes.push_back(hash_of(value.data(), static_cast<std::size_t>(value.bytes())));
+    hashes.push_back(hash_of(value.const_data(), static_cast<std::size_t>(value.bytes())));
   }
   return hashes;
 }

@@ -31,13 +31,14 @@ Tensor weight_for_product(const Variable& weight, DType dtype) {
   if (dtype != DType::kBFloat16 || value.dtype() == DType::kBFloat16) return value;
   if (!weight.requires_grad() || !weight.node()->is_parameter) return converted(value, dtype);
   Variable::Node& node = *weight.node();
-  if (node.is_rounded_current) return node.rounded;
+  const Storage& storage = *value.storage();
+  if (node.rounded_at == storage.write_accesses()) return node.rounded;
   // A graph that has not run backward yet keeps the copy it was recorded with.
   if (!node.rounded.is_defined() || !is_exclusive(node.rounded)) {
     node.rounded = Tensor::empty(value.shape(), dtype, value.device());
   }
   kernels::cast(node.rounded, value);
-  node.is_rounded_current = true;
+  node.rounded_at = storage.write_accesses();
   return node.rounded;
 }
 

@@ -68,12 +68,16 @@ struct ResidualNorm {
 /// Mean squared error over all elements. @param prediction, target  Same shape. @return  One element.
 [[nodiscard]] Variable mse_loss(const Variable& prediction, const Tensor& target);
 
-/// Mean of -log softmax(logits)[target] over all rows.
-/// @param logits   [..., V]. While a graph is recorded their memory is overwritten with their gradient, so nobody may
-///                 read this variable's value afterwards.
-/// @param targets  [...] int32, one per row. @throws ContractError  A target is not in [0, V).
+/// How many of `targets` a mean loss is a mean over: int32 targets without those that are ignored (-100), else all
+/// elements. Means over parts of a batch make the batch's mean if each weighs this much.
+[[nodiscard]] std::int64_t target_count(const Tensor& targets);
+
+/// Mean of -log softmax(logits)[target] over the rows whose target is not -100 (PyTorch's ignore_index); 0 where there
+/// is none, so that such a part of a batch adds nothing (PyTorch gives NaN).
+/// @param logits   [..., V].
+/// @param targets  [...] int32, one per row. @throws ContractError  A target is neither in [0, V) nor -100.
 /// @return         One element.
-[[nodiscard]] Variable cross_entropy(const Variable& logits, const Tensor& targets);
+[[nodiscard]] Variable cross_entropy(Variable logits, const Tensor& targets);
 
 /// cross_entropy(linear(hidden, table), targets). Logits of more than 128 MiB are never all in memory: they are made,
 /// used and forgotten some rows at a time, which means that forward computes the gradients too.

@@ -34,16 +34,13 @@ void multiply_by(const Tensor& gradient, const Tensor& d_loss) {
 struct RowLosses {
   Tensor losses;   // [R]
   Tensor targets;  // [R], where the logits are
-  double scale;    // 1 / number of rows with a target
+  double scale;    // 1 / number of rows with a target; 0 where there is none
 
   RowLosses(const Tensor& given, const Tensor& logits)
       : losses(Tensor::empty({given.count()}, kernels::accumulation_dtype(logits.dtype()), logits.device())),
         targets(given.to(logits.device())) {
-    const Tensor on_host = given.to(Device{});
-    const auto ids = on_host.span<std::int32_t>();
-    const auto counted =
-        static_cast<std::int64_t>(ids.size()) - std::count(ids.begin(), ids.end(), kernels::kIgnoredTarget);
-    scale = 1.0 / static_cast<double>(counted);
+    const std::int64_t counted = target_count(given);
+    scale = counted == 0 ? 0.0 : 1.0 / static_cast<double>(counted);
   }
   [[nodiscard]] Tensor mean() const { return make_scalar(kernels::sum(losses) * scale, losses.dtype()); }
 };
@@ -108,13 +105,22 @@ Variable mse_loss(const Variable& given, const Tensor& target) {
                 });
 }
 
-Variable cross_entropy(const Variable& logits, const Tensor& targets) {
+std::int64_t target_count(const Tensor& targets) {
+  if (targets.count() == 0 || targets.dtype() != DType::kInt32) return targets.count();
+  const Tensor on_host = targets.to(Device{});
+  const auto ids = on_host.span<std::int32_t>();
+  return targets.count() - std::count(ids.begin(), ids.end(), kernels::kIgnoredTarget);
+}
+
+Variable cross_entropy(Variable logits, const Tensor& targets) {
   const RowLosses rows(targets, logits.value());
   if (!will_record({logits})) {
     kernels::cross_entropy_loss(rows.losses, logits.value(), rows.targets);
     return Variable(rows.mean());
   }
-  Tensor gradient = logits.node()->is_parameter ? logits.value().clone() : logits.value();  // [..., V]
+  // The gradient takes the place of the logits where nobody else holds them.
+  const bool is_ours = !logits.node()->is_parameter && is_exclusive(logits.value());
+  Tensor gradient = is_ours ? logits.value() : logits.value().clone();  // [..., V]
   kernels::softmax_cross_entropy(rows.losses, gradient, rows.targets, rows.scale);
   return record(rows.mean(), {logits}, [logits = logits.without_value(), gradient](const Tensor& d_loss) mutable {
     multiply_by(gradient, d_loss);

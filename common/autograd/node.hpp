@@ -36,6 +36,15 @@ struct GradientLoan {
 
 /// A parameter, or the result of one recorded operation.
 struct Variable::Node {
+  static constexpr std::uint64_t kNever = UINT64_MAX;  ///< For rounded_at: the copy must be made again.
+
+  /// Whether a parameter has been seen by those who train. What nobody has listed no optimizer updates.
+  enum class Listing : std::uint8_t {
+    kNotAwaited,  ///< Made by hand.
+    kAwaited,     ///< A module's; no list of parameters has had it yet.
+    kDone,        ///< A module's, and in a list.
+  };
+
   Shape shape;                    ///< Of the value.
   DType dtype = DType::kFloat32;  ///< Of value and gradient.
   Device device;                  ///< Where both live.
@@ -43,11 +52,12 @@ struct Variable::Node {
   bool has_gradient = false;      ///< Something has been written since zero_grad().
 
   // A parameter.
-  bool is_parameter = false;             ///< True: the fields below hold; false: those of an operation.
-  std::string name;                      ///< Full name, for messages and checkpoints.
+  bool is_parameter = false;  ///< True: the fields below hold; false: those of an operation.
+  std::string name;           ///< Full name, for messages and checkpoints.
+  Listing listing = Listing::kNotAwaited;
   Tensor value;                          ///< The elements; rebound by rebind_value().
   Tensor rounded;                        ///< The bfloat16 copy that autocast multiplies with; undefined if never used.
-  bool is_rounded_current = false;       ///< Whether `rounded` is made from the present value.
+  std::uint64_t rounded_at = kNever;     ///< write_accesses() of the value's storage when `rounded` was made.
   GradientObserver* observer = nullptr;  ///< Told when the gradient is final; may be null.
   std::weak_ptr<GradientLoan> loan;      ///< Who prepares a gradient in `gradient` while nothing is written to it.
 

@@ -7,6 +7,7 @@
 #include "autograd/node.hpp"
 #include "autograd/variable.hpp"
 #include "base/error.hpp"
+#include "base/text.hpp"
 
 namespace lockstep::autograd {
 namespace {
@@ -32,7 +33,7 @@ class Walk {
     for (const std::shared_ptr<Node>& parameter : parameters_) parameter->pending_uses = 0;
   }
 
-  // Finds what `root` depends on and counts the uses of each node.
+  // Finds what `root` depends on and counts the uses of each node. Throws where a parameter has been forgotten.
   void collect(const std::shared_ptr<Node>& root) { collect(std::span(&root, 1)); }
 
   void collect(std::span<const std::shared_ptr<Node>> roots) {
@@ -43,6 +44,7 @@ class Walk {
     }
     std::sort(operations_.begin(), operations_.end(),
               [](const auto& a, const auto& b) { return a->sequence < b->sequence; });
+    require_all_listed();
   }
 
   void run() {
@@ -57,6 +59,20 @@ class Walk {
   }
 
  private:
+  // Where some parameters of a loss have been listed and some have not, a layer was forgotten; where none has, somebody
+  // only looks at gradients.
+  void require_all_listed() const {
+    const auto find = [this](Node::Listing listing) {
+      return std::ranges::find(parameters_, listing, [](const auto& parameter) { return parameter->listing; });
+    };
+    const auto forgotten = find(Node::Listing::kAwaited);
+    if (forgotten == parameters_.end() || find(Node::Listing::kDone) == parameters_.end()) return;
+    throw ContractError(concat(
+        "autograd: the loss depends on parameter ", (*forgotten)->name, " ", (*forgotten)->shape,
+        ", which is not in the list of parameters of the module that is trained, so that no optimizer would update it; "
+        "make its layer with child<...>(name, ...), or use NoGradGuard where it is not to be trained"));
+  }
+
   void visit(const std::shared_ptr<Node>& node) {
     if (node->pending_uses++ > 0) return;
     if (node->is_parameter) {

@@ -66,7 +66,12 @@ const Tensor& Variable::gradient() const {
   return node.gradient;
 }
 
-void Variable::zero_grad() const { require_node(node_, "zero_grad()").has_gradient = false; }
+void Variable::zero_grad() const {
+  Node& node = require_node(node_, "zero_grad()");
+  node.has_gradient = false;
+  if (!node.is_parameter) node.gradient = Tensor();  // its memory may be another variable's too
+  node.rounded_at = Node::kNever;  // a step begins; the last one may have written through an address from long before
+}
 
 std::pair<Tensor, GradientWrite> Variable::begin_gradient_write() const {
   Node& node = require_node(node_, "begin_gradient_write()");
@@ -105,10 +110,8 @@ void Variable::rebind_value(Tensor storage_view) const {
   require_same_layout(parameter, storage_view, "rebind_value()");
   storage_view.copy_from(parameter.value);
   parameter.value = std::move(storage_view);
-  value_changed();
+  parameter.rounded_at = Node::kNever;  // another storage counts its write accesses from 0
 }
-
-void Variable::value_changed() const { require_parameter(node_, "value_changed()").is_rounded_current = false; }
 
 void Variable::rebind_gradient(Tensor storage_view) const {
   Node& parameter = require_parameter(node_, "rebind_gradient()");

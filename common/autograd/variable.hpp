@@ -83,10 +83,6 @@ class Variable {
   /// gradient's address across calls, so this is legal whenever no backward is running.
   void rebind_gradient(Tensor storage_view) const;
 
-  /// To be called by whoever has written to a parameter's elements (optimizers, loading, broadcasting): drops what has
-  /// been derived from them, which is autocast's bfloat16 copy.
-  void value_changed() const;
-
   /// At most one observer per parameter; null removes it. The observer must outlive its registration.
   void set_observer(GradientObserver* observer) const;
   /// Null: nobody watches.

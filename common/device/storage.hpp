@@ -1,7 +1,9 @@
 #pragma once
 /// @file
 /// Reference-counted memory on one device, from a caching allocator.
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <utility>
 
@@ -38,8 +40,18 @@ class Storage {
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
 
-  /// First byte; on whatever device it lives.
-  [[nodiscard]] std::byte* data() const noexcept { return data_; }
+  /// First byte, for reading and writing; on whatever device it lives.
+  [[nodiscard]] std::byte* data() const noexcept {
+    write_accesses_.fetch_add(1, std::memory_order_relaxed);
+    return data_;
+  }
+  /// First byte, for reading only.
+  [[nodiscard]] const std::byte* const_data() const noexcept { return data_; }
+  /// How often data() has been called. What was computed from these bytes is still right where the number is the same,
+  /// as long as nobody writes through an address from before.
+  [[nodiscard]] std::uint64_t write_accesses() const noexcept {
+    return write_accesses_.load(std::memory_order_relaxed);
+  }
   /// As allocated or wrapped.
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
   /// Where the memory lives.
@@ -56,6 +68,7 @@ class Storage {
   Device device_;
   std::shared_ptr<void> owner_;  // gives the block back, or keeps wrapped memory alive
   DeviceAllocator* allocator_;   // of device or pinned memory; null for other
+  mutable std::atomic<std::uint64_t> write_accesses_{0};
 };
 
 /// What the caching allocator of one device holds, in bytes.

@@ -81,6 +81,11 @@ DeviceArray array_of(const Tensor& tensor) {
   return {tensor.data(), rows_of(tensor), columns_of(tensor), tensor.dtype()};
 }
 
+DeviceArray array_to_read(const Tensor& tensor) {
+  if (!tensor.is_defined()) return {};
+  return {const_cast<void*>(tensor.const_data()), rows_of(tensor), columns_of(tensor), tensor.dtype()};
+}
+
 DeviceCall::DeviceCall(std::string_view operation, const Tensor& tensor)
     : operation_(operation), device_(tensor.device()), ops_(&ops_of(device_)) {
   require(tensor.dtype() != DType::kFloat64, operation, ": float64 is computed on the CPU only, not on ",

@@ -60,5 +60,7 @@ class DeviceCall final : private DeviceScratch {
 
 /// A tensor as a device's operations see it.
 [[nodiscard]] DeviceArray array_of(const Tensor& tensor);
+/// The same for an operation that only reads it: what has been derived from the elements stays valid.
+[[nodiscard]] DeviceArray array_to_read(const Tensor& tensor);
 
 }  // namespace lockstep::kernels

@@ -27,8 +27,8 @@ void embedding_forward(const Tensor& out, const Tensor& tokens, const Tensor& to
                rows_of(position_table) >= columns_of(tokens)),
           "embedding_forward: position table ", position_table.shape(), " does not fit ", out.shape());
   const DeviceCall call("embedding_forward", out);
-  call.ops().embedding_forward(array_of(out), array_of(tokens), array_of(token_table), array_of(position_table),
-                               call.context());
+  call.ops().embedding_forward(array_of(out), array_of(tokens), array_to_read(token_table),
+                               array_to_read(position_table), call.context());
 }
 
 void embedding_token_gradient(const Tensor& token_gradient, Write write, const Tensor& out_gradient,

@@ -93,18 +93,12 @@ class GptBlock : public Module {
   GptBlock(const GptConfig& config, std::int64_t layer, const InitScope& scope)
       : layer_(static_cast<std::uint64_t>(layer)),
         head_count_(config.head_count),
-        ln_1_(config.channels, scope.child("ln_1")),
-        attn_c_attn_(config.channels, 3 * config.channels, scope.child("attn.c_attn")),
-        attn_c_proj_(config.channels, config.channels, scope.child("attn.c_proj"), projection_deviation(config)),
-        ln_2_(config.channels, scope.child("ln_2")),
-        mlp_c_fc_(config.channels, 4 * config.channels, scope.child("mlp.c_fc")),
-        mlp_c_proj_(4 * config.channels, config.channels, scope.child("mlp.c_proj"), projection_deviation(config)) {
-    register_module("ln_1", ln_1_);
-    register_module("attn.c_attn", attn_c_attn_);
-    register_module("attn.c_proj", attn_c_proj_);
-    register_module("ln_2", ln_2_);
-    register_module("mlp.c_fc", mlp_c_fc_);
-    register_module("mlp.c_proj", mlp_c_proj_);
+        ln_1_(child<LayerNorm>("ln_1", config.channels, scope)),
+        attn_c_attn_(child<Conv1D>("attn.c_attn", config.channels, 3 * config.channels, scope)),
+        attn_c_proj_(child<Conv1D>("attn.c_proj", config.channels, config.channels, scope, small_deviation(config))),
+        ln_2_(child<LayerNorm>("ln_2", config.channels, scope)),
+        mlp_c_fc_(child<Conv1D>("mlp.c_fc", config.channels, 4 * config.channels, scope)),
+        mlp_c_proj_(child<Conv1D>("mlp.c_proj", 4 * config.channels, config.channels, scope, small_deviation(config))) {
   }
 
   [[nodiscard]] const LayerNorm& ln_1() const noexcept { return ln_1_; }
@@ -125,34 +119,32 @@ class GptBlock : public Module {
 
  private:
   // 2 * layers branches add to the residual stream; this keeps the variance of their sum independent of the depth.
-  static double projection_deviation(const GptConfig& config) {
+  static double small_deviation(const GptConfig& config) {
     return 0.02 / std::sqrt(2.0 * static_cast<double>(config.layer_count));
   }
 
   std::uint64_t layer_;
   std::int64_t head_count_;
-  LayerNorm ln_1_;
-  Conv1D attn_c_attn_, attn_c_proj_;
-  LayerNorm ln_2_;
-  Conv1D mlp_c_fc_, mlp_c_proj_;
+  LayerNorm& ln_1_;
+  Conv1D &attn_c_attn_, &attn_c_proj_;
+  LayerNorm& ln_2_;
+  Conv1D &mlp_c_fc_, &mlp_c_proj_;
 };
 
 Gpt::Gpt(GptConfig config, std::uint64_t seed, DType dtype)
     : config_(require_valid(std::move(config))),
-      wte_(config_.vocabulary_size, config_.channels, InitScope(seed, dtype).child("wte")),
-      wpe_(config_.context_length, config_.channels, InitScope(seed, dtype).child("wpe")),
-      ln_f_(config_.channels, InitScope(seed, dtype).child("ln_f")) {
-  register_module("wte", wte_);
-  register_module("wpe", wpe_);
-  for (std::int64_t layer = 0; layer < config_.layer_count; ++layer) {
-    const std::string name = concat("h.", layer);
-    blocks_.push_back(std::make_unique<GptBlock>(config_, layer, InitScope(seed, dtype).child(name)));
-    register_module(name, *blocks_.back());
-  }
-  register_module("ln_f", ln_f_);
-}
+      wte_(child<Embedding>("wte", config_.vocabulary_size, config_.channels, InitScope(seed, dtype))),
+      wpe_(child<Embedding>("wpe", config_.context_length, config_.channels, InitScope(seed, dtype))),
+      blocks_(make_blocks(InitScope(seed, dtype))),
+      ln_f_(child<LayerNorm>("ln_f", config_.channels, InitScope(seed, dtype))) {}
 
-Gpt::~Gpt() = default;
+std::vector<GptBlock*> Gpt::make_blocks(const InitScope& scope) {
+  std::vector<GptBlock*> blocks;
+  for (std::int64_t layer = 0; layer < config_.layer_count; ++layer) {
+    blocks.push_back(&child<GptBlock>(concat("h.", layer), config_, layer, scope));
+  }
+  return blocks;
+}
 
 Variable Gpt::loss(const Tensor& inputs, const Tensor& targets, const ForwardContext& context) const {
   require(targets.shape() == inputs.shape(), "nn: Gpt::loss() needs as many targets as inputs, not ", targets.shape(),
@@ -178,7 +170,7 @@ Variable Gpt::hidden(const Tensor& inputs, const ForwardContext& context) const 
   for (std::size_t layer = 0; layer < blocks_.size(); ++layer) {
     const bool is_last = layer + 1 == blocks_.size();
     const LayerNorm& next_norm = is_last ? ln_f_ : blocks_[layer + 1]->ln_1();
-    const auto run = [block = blocks_[layer].get(), &next_norm, dropouts](std::span<const Variable> given) {
+    const auto run = [block = blocks_[layer], &next_norm, dropouts](std::span<const Variable> given) {
       ResidualNorm result = block->forward({given[0], given[1]}, next_norm, *dropouts);
       return std::vector{std::move(result.sum), std::move(result.normalized)};
     };

@@ -4,7 +4,6 @@
 /// @source Radford et al., "Language Models are Unsupervised Multitask Learners", 2019; names and layout of the
 /// parameters are those of Hugging Face's GPT2LMHeadModel.
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,7 +41,6 @@ class Gpt : public Module {
   /// @param dtype  float32; float64 for gradient checks.
   /// @throws ContractError  A size is not positive, or channels is no multiple of head_count.
   Gpt(GptConfig config, std::uint64_t seed, DType dtype = DType::kFloat32);
-  ~Gpt() override;
 
   /// As given to the constructor.
   [[nodiscard]] const GptConfig& config() const noexcept { return config_; }
@@ -65,10 +63,12 @@ class Gpt : public Module {
  private:
   [[nodiscard]] autograd::Variable hidden(const Tensor& inputs, const ForwardContext& context) const;
 
+  [[nodiscard]] std::vector<GptBlock*> make_blocks(const InitScope& scope);
+
   GptConfig config_;
-  Embedding wte_, wpe_;
-  std::vector<std::unique_ptr<GptBlock>> blocks_;
-  LayerNorm ln_f_;
+  Embedding &wte_, &wpe_;
+  std::vector<GptBlock*> blocks_;
+  LayerNorm& ln_f_;
 };
 
 }  // namespace lockstep::nn

@@ -49,10 +49,7 @@ autograd::ResidualNorm LayerNorm::add_forward(const autograd::Variable& input, a
 }
 
 Mlp::Mlp(std::int64_t inputs, std::int64_t hidden, std::int64_t outputs, const InitScope& scope)
-    : fc1_(inputs, hidden, scope.child("fc1")), fc2_(hidden, outputs, scope.child("fc2")) {
-  register_module("fc1", fc1_);
-  register_module("fc2", fc2_);
-}
+    : fc1_(child<Linear>("fc1", inputs, hidden, scope)), fc2_(child<Linear>("fc2", hidden, outputs, scope)) {}
 
 autograd::Variable Mlp::forward(const autograd::Variable& input) const {
   return fc2_.forward(autograd::relu(fc1_.forward(input)));

@@ -79,7 +79,7 @@ class Mlp : public Module {
   [[nodiscard]] autograd::Variable forward(const autograd::Variable& input) const;
 
  private:
-  Linear fc1_, fc2_;
+  Linear &fc1_, &fc2_;
 };
 
 }  // namespace lockstep::nn

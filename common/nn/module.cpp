@@ -11,6 +11,7 @@ namespace lockstep::nn {
 std::vector<NamedParameter> Module::named_parameters() const {
   std::vector<NamedParameter> all;
   append_to(all, "");
+  for (const NamedParameter& named : all) named.parameter.node()->listing = autograd::Variable::Node::Listing::kDone;
   return all;
 }
 
@@ -38,6 +39,7 @@ void Module::zero_grad() {
 
 autograd::Variable Module::register_parameter(std::string name, Tensor value) {
   autograd::Variable parameter = autograd::Variable::parameter(std::move(value), name);
+  parameter.node()->listing = autograd::Variable::Node::Listing::kAwaited;
   add({std::move(name), parameter, nullptr});
   return parameter;
 }
@@ -54,7 +56,14 @@ Tensor Module::register_buffer(std::string name, Tensor value) {
 
 void Module::register_module(std::string name, Module& child) {
   add({std::move(name), {}, &child});
-  for (const NamedParameter& named : named_parameters()) named.parameter.node()->name = named.name;
+  std::vector<NamedParameter> all;
+  append_to(all, "");
+  for (const NamedParameter& named : all) named.parameter.node()->name = named.name;
+}
+
+void Module::adopt(std::string name, std::unique_ptr<Module> child) {
+  register_module(std::move(name), *child);
+  entries_.back().owned = std::move(child);
 }
 
 void Module::add(Entry entry) {

@@ -1,12 +1,18 @@
 #pragma once
 /// @file
 /// The base of every layer and model.
+#include <concepts>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "autograd/variable.hpp"
+#include "nn/init.hpp"
 
 namespace lockstep::nn {
 
@@ -33,6 +39,15 @@ struct ForwardContext {
 };
 
 /// A layer or model: parameters by name, children by prefix. Not copyable. Thread safety: none.
+/// ```cpp
+/// class Mlp : public nn::Module {
+///  public:
+///   explicit Mlp(const nn::InitScope& scope)
+///       : fc1_(child<nn::Linear>("fc1", 784, 256, scope)), fc2_(child<nn::Linear>("fc2", 256, 10, scope)) {}
+///  private:
+///   nn::Linear &fc1_, &fc2_;
+/// };
+/// ```
 class Module {
  public:
   Module() = default;
@@ -40,7 +55,8 @@ class Module {
   Module& operator=(const Module&) = delete;
   virtual ~Module() = default;
 
-  /// All parameters with full names, in registration order; a tied parameter once, under its first name.
+  /// All parameters with full names, in registration order; a tied parameter once, under its first name. Whoever
+  /// trains the model asks for them before the first backward().
   [[nodiscard]] std::vector<NamedParameter> named_parameters() const;
   /// As named_parameters(), without names.
   [[nodiscard]] std::vector<autograd::Variable> parameters() const;
@@ -61,8 +77,25 @@ class Module {
   /// Registers a tensor that is saved and broadcast with the model but has no gradient, and returns it.
   /// @throws ContractError  The name is taken.
   Tensor register_buffer(std::string name, Tensor value);
-  /// Registers a child under `name`; its parameters appear as "name.<theirs>", and carry that name in messages. The
-  /// child is a member of this module (or of a container that is), and has registered what it owns.
+  /// Makes a child, which this module owns, and registers it: `child<Linear>("fc1", inputs, hidden, scope)`. Its
+  /// parameters appear as "fc1.<theirs>", in messages too.
+  ///
+  /// A layer that is made in any other way has to be registered with register_module(). One that is not is in no list
+  /// of parameters, and backward() refuses a loss that depends on it.
+  /// @param name       Unlike those of the other children.
+  /// @param arguments  Of T's constructor, with this module's InitScope in the place of the child's.
+  /// @return           Lives as long as this module.
+  /// @throws ContractError  The name is taken.
+  template <std::derived_from<Module> T, typename... Arguments>
+  T& child(std::string name, Arguments&&... arguments) {
+    auto made = std::make_unique<T>(for_child(name, std::forward<Arguments>(arguments))...);
+    T& result = *made;
+    adopt(std::move(name), std::move(made));
+    return result;
+  }
+  /// Registers a module that lives elsewhere as the child called `name`.
+  /// @param child  Has registered what it owns, and outlives this module.
+  /// @throws ContractError  The name is taken.
   void register_module(std::string name, Module& child);
 
  private:
@@ -71,7 +104,18 @@ class Module {
     autograd::Variable parameter;  // undefined for a child and for a buffer
     Module* child = nullptr;
     Tensor buffer = {};
+    std::unique_ptr<Module> owned = nullptr;  // the child, if this module has made it
   };
+  // A scope becomes that of the child; all else stays as it is.
+  template <typename Argument>
+  static decltype(auto) for_child(std::string_view name, Argument&& argument) {
+    if constexpr (std::same_as<std::remove_cvref_t<Argument>, InitScope>) {
+      return argument.child(name);
+    } else {
+      return std::forward<Argument>(argument);
+    }
+  }
+  void adopt(std::string name, std::unique_ptr<Module> child);
   void add(Entry entry);
   void append_to(std::vector<NamedParameter>& all, const std::string& prefix) const;
   void append_to(std::vector<NamedBuffer>& all, const std::string& prefix) const;

@@ -33,7 +33,7 @@ void Adam::update(const Update& update) {
                       .epsilon = options_.epsilon,
                       .weight_decay = update.weight_decay,
                       .decay_kind = is_decoupled ? kernels::WeightDecay::kDecoupled : kernels::WeightDecay::kInGradient,
-                      .step = step_count()});
+                      .step = update.number});
 }
 
 }  // namespace lockstep::optim

@@ -4,19 +4,52 @@
 
 namespace lockstep::optim {
 
+Optimizer::Optimizer(std::vector<nn::ParameterGroup> groups) : groups_(std::move(groups)) {
+  for (const nn::ParameterGroup& group : groups_) updates_.resize(updates_.size() + group.parameters.size());
+  require(!updates_.empty(), "optim: no parameter to update; a module's layers are made with child<...>(name, ...)");
+}
+
 void Optimizer::step(double learning_rate) {
-  ++step_count_;
-  std::size_t index = 0;
+  auto updates = updates_.begin();
   for (const nn::ParameterGroup& group : groups_) {
     for (const nn::NamedParameter& named : group.parameters) {
       const autograd::Variable& parameter = named.parameter;
+      const auto index = static_cast<std::size_t>(updates - updates_.begin());
       if (parameter.has_gradient()) {
-        update({parameter.value(), parameter.gradient(), index, learning_rate, group.weight_decay});
-        parameter.value_changed();
+        update({parameter.value(), parameter.gradient(), index, ++*updates, learning_rate, group.weight_decay});
       }
-      ++index;
+      ++updates;
     }
   }
+  ++steps_;
+}
+
+StepCounts Optimizer::step_counts() const {
+  StepCounts counts{.steps = steps_};
+  auto updates = updates_.begin();
+  for (const nn::ParameterGroup& group : groups_) {
+    for (const nn::NamedParameter& named : group.parameters) {
+      if (*updates < steps_) counts.fewer[named.name] = *updates;
+      ++updates;
+    }
+  }
+  return counts;
+}
+
+void Optimizer::set_step_counts(const StepCounts& counts) {
+  std::vector<std::int64_t> updates;
+  std::size_t found = 0;
+  for (const nn::ParameterGroup& group : groups_) {
+    for (const nn::NamedParameter& named : group.parameters) {
+      const auto fewer = counts.fewer.find(named.name);
+      updates.push_back(fewer == counts.fewer.end() ? counts.steps : fewer->second);
+      found += fewer == counts.fewer.end() ? 0 : 1;
+    }
+  }
+  require(found >= counts.fewer.size(), "optim: step counts of ", counts.fewer.size(), " parameters, of which this ",
+          "optimizer has ", found);
+  updates_ = std::move(updates);
+  steps_ = counts.steps;
 }
 
 void Optimizer::zero_grad() {

@@ -2,6 +2,7 @@
 /// @file
 /// What every optimizer does: walks parameter groups, counts steps, exposes its state by name.
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -17,12 +18,19 @@ struct NamedTensor {
   Tensor tensor;     ///< A view: copying into it loads.
 };
 
+/// How often step() has been called, and which parameters it has updated less often, because they had no gradient.
+struct StepCounts {
+  std::int64_t steps = 0;                       ///< Calls of step().
+  std::map<std::string, std::int64_t> fewer{};  ///< By name, updates of the parameters that were left out of some.
+};
+
 /// Updates parameters from their gradients. Reads values and gradients where they live at the time of the step, so
 /// both may be rebound between steps. Thread safety: none.
 class Optimizer {
  public:
   /// @param groups  Parameters and their weight decay.
-  explicit Optimizer(std::vector<nn::ParameterGroup> groups) : groups_(std::move(groups)) {}
+  /// @throws ContractError  There is no parameter in them.
+  explicit Optimizer(std::vector<nn::ParameterGroup> groups);
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
   virtual ~Optimizer() = default;
@@ -37,10 +45,10 @@ class Optimizer {
   /// As given to the constructor.
   [[nodiscard]] const std::vector<nn::ParameterGroup>& groups() const noexcept { return groups_; }
 
-  /// Number of step() calls; Adam's bias correction depends on it, so a checkpoint saves and restores it.
-  [[nodiscard]] std::int64_t step_count() const noexcept { return step_count_; }
-  /// @param step_count  From a checkpoint.
-  void set_step_count(std::int64_t step_count) noexcept { step_count_ = step_count; }
+  /// How many steps have been taken. Adam's bias correction depends on it, so a checkpoint saves and restores it.
+  [[nodiscard]] StepCounts step_counts() const;
+  /// @param counts  From a checkpoint. @throws ContractError  A name is no parameter's.
+  void set_step_counts(const StepCounts& counts);
 
   /// The state, one entry per parameter and moment, names as PyTorch's; none for plain SGD.
   [[nodiscard]] virtual std::vector<NamedTensor> state() const = 0;
@@ -51,6 +59,7 @@ class Optimizer {
     Tensor value;          ///< Overwritten.
     Tensor gradient;       ///< Read only.
     std::size_t index;     ///< Position over all groups, for looking state up.
+    std::int64_t number;   ///< Of this update among the parameter's own, from 1.
     double learning_rate;  ///< Of this step.
     double weight_decay;   ///< Of the parameter's group.
   };
@@ -64,7 +73,8 @@ class Optimizer {
 
  private:
   std::vector<nn::ParameterGroup> groups_;
-  std::int64_t step_count_ = 0;
+  std::int64_t steps_ = 0;
+  std::vector<std::int64_t> updates_;  // of each parameter, over all groups
 };
 
 }  // namespace lockstep::optim

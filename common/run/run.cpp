@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "autograd/functions.hpp"
 #include "base/error.hpp"
 #include "base/json.hpp"
 #include "comm/objects.hpp"
@@ -123,14 +124,16 @@ std::vector<MicroBatch> Run::begin_step(const data::Batch& batch, std::chrono::n
   clock_.begin(step_ + 1, loader_waiting);
   std::vector<MicroBatch> parts;
   const std::int64_t part_count = std::min(options_.accumulation_steps, batch.size());
+  const auto all_targets = static_cast<double>(std::max<std::int64_t>(1, autograd::target_count(batch.targets)));
   for (std::int64_t part = 0; part < part_count; ++part) {
     const std::int64_t begin = part * batch.size() / part_count, end = (part + 1) * batch.size() / part_count;
+    const Tensor targets = batch.targets.rows(begin, end);
     const nn::ForwardContext context{.is_training = true,
                                      .seed = options_.seed,
                                      .step = step_,
                                      .sample_ids = batch.sample_ids.rows(begin, end).span<std::int64_t>()};
-    parts.push_back({batch.inputs.rows(begin, end), batch.targets.rows(begin, end), context,
-                     static_cast<double>(end - begin) / static_cast<double>(batch.size())});
+    parts.push_back({batch.inputs.rows(begin, end), targets, context,
+                     static_cast<double>(autograd::target_count(targets)) / all_targets});
   }
   return parts;
 }

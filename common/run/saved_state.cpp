@@ -41,24 +41,43 @@ class Reader {
   const std::filesystem::path& path_;
 };
 
+// There only where parameters have been left out of steps, as in all files of before it existed.
+constexpr const char* kFewerSteps = "fewer_optimizer_steps";
+
+optim::StepCounts optimizer_steps_from(const nlohmann::json& json, const std::filesystem::path& path) {
+  optim::StepCounts counts{.steps = Reader(json, path).count("optimizer_steps")};
+  if (!json.contains(kFewerSteps)) return counts;
+  const Reader fewer(json[kFewerSteps], path);
+  for (const auto& entry : json[kFewerSteps].items()) {
+    const std::int64_t count = fewer.count(entry.key().c_str());
+    if (count > counts.steps)
+      throw FormatError(
+          concat(path.string(), ": ", entry.key(), " has ", count, " updates in ", counts.steps, " steps"));
+    counts.fewer[entry.key()] = count;
+  }
+  return counts;
+}
+
 }  // namespace
 
 nlohmann::json to_json(const SavedState& state) {
-  return {{"step", state.step},
-          {"optimizer_steps", state.optimizer_steps},
-          {"sampler",
-           {{"seed", state.sampler.seed},
-            {"epoch", state.sampler.epoch},
-            {"consumed", state.sampler.consumed},
-            {"dataset_size", state.sampler.dataset_size}}},
-          {"options", state.options}};
+  nlohmann::json json{{"step", state.step},
+                      {"optimizer_steps", state.optimizer_steps.steps},
+                      {"sampler",
+                       {{"seed", state.sampler.seed},
+                        {"epoch", state.sampler.epoch},
+                        {"consumed", state.sampler.consumed},
+                        {"dataset_size", state.sampler.dataset_size}}},
+                      {"options", state.options}};
+  if (!state.optimizer_steps.fewer.empty()) json[kFewerSteps] = state.optimizer_steps.fewer;
+  return json;
 }
 
 SavedState saved_state_from(const nlohmann::json& json, const std::filesystem::path& path) {
   const Reader reader(json, path);
   const Reader sampler(reader.at("sampler"), path);
   return {.step = reader.count("step"),
-          .optimizer_steps = reader.count("optimizer_steps"),
+          .optimizer_steps = optimizer_steps_from(json, path),
           .sampler = {.seed = sampler.number("seed"),
                       .epoch = sampler.count("epoch"),
                       .consumed = sampler.count("consumed"),

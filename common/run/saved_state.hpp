@@ -6,15 +6,16 @@
 #include <nlohmann/json.hpp>
 
 #include "data/sampler.hpp"
+#include "optim/optimizer.hpp"
 
 namespace lockstep::run {
 
 /// Where a training stands.
 struct SavedState {
-  std::int64_t step = 0;             ///< Updates done.
-  std::int64_t optimizer_steps = 0;  ///< For Adam's bias correction.
-  data::SamplerState sampler;        ///< Which samples come next. Does not depend on the number of ranks.
-  nlohmann::json options;            ///< As to_json(TrainOptions) gives them.
+  std::int64_t step = 0;              ///< Updates done.
+  optim::StepCounts optimizer_steps;  ///< For Adam's bias correction.
+  data::SamplerState sampler;         ///< Which samples come next. Does not depend on the number of ranks.
+  nlohmann::json options;             ///< As to_json(TrainOptions) gives them.
 };
 
 /// For state.json.

@@ -21,7 +21,7 @@ struct MicroBatch {
   Tensor inputs;               ///< Rows of the batch's inputs.
   Tensor targets;              ///< Rows of the batch's targets.
   nn::ForwardContext context;  ///< What the model's forward pass needs; valid as long as the batch.
-  double weight = 1;           ///< Share of the batch: what this part's mean counts in the batch's mean.
+  double weight = 1;           ///< Share of the batch's targets: what this part's mean counts in the batch's mean.
 };
 
 }  // namespace lockstep::run

@@ -28,10 +28,6 @@ std::vector<checkpoint::NamedTensor> tensors_of(const optim::Optimizer& optimize
   return tensors;
 }
 
-void mark_changed(const nn::Module& model) {
-  for (const autograd::Variable& parameter : model.parameters()) parameter.value_changed();
-}
-
 checkpoint::SaveMode save_mode(const TrainOptions& options, std::int64_t last_step) {
   const bool saves_on_the_way = options.checkpoints.save_every > 0 && options.checkpoints.save_every < last_step;
   const bool is_background = options.checkpoints.async_save && saves_on_the_way;
@@ -68,7 +64,7 @@ void TrainingSaver::save(std::int64_t step, const nn::Module& model, const optim
                          const data::Sampler& sampler) {
   if (!lock_) lock_ = std::make_unique<checkpoint::WriterLock>(checkpoints_);
   const SavedState state{
-      .step = step, .optimizer_steps = optimizer.step_count(), .sampler = sampler.state(), .options = options_};
+      .step = step, .optimizer_steps = optimizer.step_counts(), .sampler = sampler.state(), .options = options_};
   saver_->save(step, {.model = tensors_of(model), .optimizer = tensors_of(optimizer)}, to_json(state));
 }
 
@@ -83,15 +79,13 @@ std::int64_t load_training(const std::filesystem::path& checkpoints, nn::Module&
   // The state is read first: nothing is changed where it is not what it should be.
   const SavedState state = saved_state_from(checkpoint::load_state(newest), newest / checkpoint::kStateFile);
   (void)checkpoint::load(newest, {.model = tensors_of(model), .optimizer = tensors_of(optimizer)});
-  mark_changed(model);
-  optimizer.set_step_count(state.optimizer_steps);
+  optimizer.set_step_counts(state.optimizer_steps);
   sampler.load_state(state.sampler);
   return state.step;
 }
 
 void load_model(const std::filesystem::path& path, nn::Module& model) {
   (void)checkpoint::load(newest_checkpoint(path), {.model = tensors_of(model), .optimizer = {}});
-  mark_changed(model);
 }
 
 nlohmann::json load_options(const std::filesystem::path& path) {

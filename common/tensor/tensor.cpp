@@ -12,6 +12,7 @@ namespace lockstep {
 namespace {
 
 Place place_of(const Tensor& tensor) { return {tensor.data(), tensor.device()}; }
+Place place_to_read(const Tensor& tensor) { return {const_cast<void*>(tensor.const_data()), tensor.device()}; }
 
 }  // namespace
 
@@ -102,7 +103,7 @@ Tensor Tensor::to(Device device) const {
 void Tensor::copy_from(const Tensor& source) const {
   require(shape_ == source.shape_ && dtype_ == source.dtype_, "cannot copy ", source.dtype_, " ", source.shape_,
           " into ", dtype_, " ", shape_);
-  copy_memory(place_of(*this), place_of(source), static_cast<std::size_t>(bytes()));
+  copy_memory(place_of(*this), place_to_read(source), static_cast<std::size_t>(bytes()));
 }
 
 void Tensor::fill_zero() const {

@@ -48,8 +48,12 @@ class Tensor {
   /// Of the first element in storage().
   [[nodiscard]] std::size_t byte_offset() const noexcept { return byte_offset_; }
 
-  /// Address of the first element, on whatever device it lives.
+  /// Address of the first element, on whatever device it lives, for reading and writing.
   [[nodiscard]] void* data() const noexcept { return storage_ ? storage_->data() + byte_offset_ : nullptr; }
+  /// The same for reading only: what has been derived from the elements stays valid (Storage::write_accesses()).
+  [[nodiscard]] const void* const_data() const noexcept {
+    return storage_ ? storage_->const_data() + byte_offset_ : nullptr;
+  }
 
   /// The elements as host memory, [count].
   /// @throws ContractError  Not on the CPU, or T is not the element type.

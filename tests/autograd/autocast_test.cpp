@@ -74,15 +74,49 @@ TEST_CASE("a weight is rounded once and again only after it has changed", "[auto
   const Variable one(Tensor::from<float>(std::array{1.0F}, {1, 1}));
   const Variable w = Variable::parameter(Tensor::from<float>(std::array{2.0F}, {1, 1}), "w");
   const auto product = [&] { return to_float(linear(one, w, {}).value().span<BFloat16>()[0]); };
+  float& element = w.value().span<float>()[0];
   CHECK(product() == 2.0F);
-  w.value().span<float>()[0] = 3.0F;  // behind its back: the copy that is kept shows
+  element = 3.0F;  // through an address from before, so that the copy that is kept shows
   CHECK(product() == 2.0F);
-  w.value_changed();
+  w.zero_grad();
   CHECK(product() == 3.0F);
 
   w.value().span<float>()[0] = 4.0F;
   w.rebind_value(Tensor::empty({1, 1}));
   CHECK(product() == 4.0F);
+}
+
+TEST_CASE("whoever writes to a weight need not say so", "[autograd][bf16]") {
+  const Autocast autocast(true);
+  const Variable one(Tensor::from<float>(std::array{1.0F}, {1, 1}));
+  const Tensor own_place = Tensor::from<float>(std::array{0.0F, 2.0F}, {2, 1});
+  const Variable w = Variable::parameter(own_place.rows(1, 2), "w");
+  const auto product = [&] { return to_float(linear(one, w, {}).value().span<BFloat16>()[0]); };
+  CHECK(product() == 2.0F);
+  w.value().span<float>()[0] = 3.0F;
+  CHECK(product() == 3.0F);
+  *static_cast<float*>(w.value().data()) = 4.0F;
+  CHECK(product() == 4.0F);
+  w.value().copy_from(Tensor::from<float>(std::array{5.0F}, {1, 1}));
+  CHECK(product() == 5.0F);
+  own_place.span<float>()[1] = 6.0F;  // another view of the same memory
+  CHECK(product() == 6.0F);
+  w.value().fill_zero();
+  CHECK(product() == 0.0F);
+}
+
+TEST_CASE("an embedding that a tied head multiplies with is read without being rounded again", "[autograd][bf16]") {
+  const Autocast autocast(true);
+  const Variable table = float_parameter({7, 8}, 1, "table");
+  const void* const rounded = weight_for_product(table, DType::kBFloat16).const_data();
+  float& element = table.value().span<float>()[0];
+  (void)weight_for_product(table, DType::kBFloat16);
+  element = 1000;  // not to be seen: nothing has asked for a writable address since
+  (void)embedding(random_tokens({2, 5}, 7, 1), table, {});
+  (void)table.value().clone();
+  const Tensor again = weight_for_product(table, DType::kBFloat16);
+  CHECK(again.const_data() == rounded);
+  CHECK(to_float(again.span<BFloat16>()[0]) != 1000);
 }
 
 TEST_CASE("a graph keeps the rounded weights it was recorded with", "[autograd][bf16]") {
@@ -91,7 +125,6 @@ TEST_CASE("a graph keeps the rounded weights it was recorded with", "[autograd][
   const Variable w = Variable::parameter(Tensor::from<float>(std::array{2.0F}, {1, 1}), "w");
   const Variable early = mse_loss(linear(x, w, {}), Tensor::zeros({1, 1}));
   w.value().span<float>()[0] = 16.0F;
-  w.value_changed();
   const Variable late = linear(x, w, {});
   early.backward();  // d (2 x)^2 / dx at 1
   CHECK(x.gradient().span<float>()[0] == 8.0F);

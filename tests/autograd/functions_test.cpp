@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "autograd/gradient_check.hpp"
 #include "autograd/node.hpp"
 #include "device/storage.hpp"
+#include "kernels/loss.hpp"
 #include "kernels/types.hpp"
 #include "support/catch.hpp"
 
@@ -194,6 +196,48 @@ TEST_CASE("head_cross_entropy equals linear, then cross_entropy", "[autograd]") 
   CHECK(gradient_mismatch({x, table}, [&] { return head_cross_entropy(x, table, targets); }).empty());
 }
 
+TEST_CASE("a part of a batch without targets adds nothing, neither to loss nor to gradients", "[autograd]") {
+  const Variable x = random_parameter({2, 3, 4}, 1, "x"), table = random_parameter({7, 4}, 2, "table");
+  const auto of_parts = [&](const Tensor& targets, const auto& loss_of) {
+    double mean = 0;
+    for (std::int64_t part = 0; part < 2; ++part) {
+      const Tensor own = targets.rows(part, part + 1);
+      const double weight = static_cast<double>(target_count(own)) / static_cast<double>(target_count(targets));
+      const Variable input = embedding(Tensor::from<std::int32_t>(std::array{0, 1, 2}, {1, 3}), table, {});
+      const Variable loss = loss_of(add(input, Variable(x.value().rows(part, part + 1))), own);
+      mean += weight * loss.value().item();
+      loss.backward(weight);
+    }
+    return mean;
+  };
+  const auto separate = [&](const Variable& hidden, const Tensor& targets) {
+    return cross_entropy(linear(hidden, table, {}), targets);
+  };
+  const auto fused = [&](const Variable& hidden, const Tensor& targets) {
+    return head_cross_entropy(hidden, table, targets);
+  };
+  const Tensor targets = Tensor::from<std::int32_t>(std::array{-100, 4, 2, -100, -100, -100}, {2, 3});
+  CHECK(target_count(targets) == 2);
+  CHECK(target_count(x.value()) == 24);
+  CHECK(target_count(Tensor()) == 0);
+  for (const auto& loss_of : {std::function<Variable(const Variable&, const Tensor&)>(separate),
+                              std::function<Variable(const Variable&, const Tensor&)>(fused)}) {
+    table.zero_grad();
+    const double mean = of_parts(targets, loss_of);
+    const Tensor gradient = table.gradient().clone();
+    table.zero_grad();
+    const Variable input = embedding(Tensor::from<std::int32_t>(std::array{0, 1, 2}, {1, 3}), table, {});
+    const Variable whole = loss_of(add(input, Variable(x.value().rows(0, 1))), targets.rows(0, 1));
+    whole.backward();
+    CHECK(mean == Approx(whole.value().item()).epsilon(1e-14));
+    for (std::size_t i = 0; i < 28; ++i) {
+      CHECK(gradient.span<double>()[i] == Approx(table.gradient().span<double>()[i]).margin(1e-14));
+    }
+    const NoGradGuard no_grad;
+    CHECK(loss_of(Variable(x.value().rows(1, 2)), targets.rows(1, 2)).value().item() == 0);
+  }
+}
+
 namespace {
 
 // 1100 rows of 16000 float64 logits are 134 MiB: more than head_cross_entropy keeps.
@@ -239,6 +283,12 @@ TEST_CASE("a head too wide for all logits at once gives the same loss and gradie
   CHECK(head.error(1) < 1e-14);
   CHECK(head.table.gradient().data() == storage);
   head.loss().backward(1.0);  // adds
+  CHECK(head.error(3) < 1e-14);
+
+  for (std::int32_t& target : head.targets.span<std::int32_t>()) target = kernels::kIgnoredTarget;
+  const Variable nothing = head.loss();
+  CHECK(nothing.value().item() == 0);
+  nothing.backward();
   CHECK(head.error(3) < 1e-14);
 }
 

@@ -210,3 +210,15 @@ TEST_CASE("an operation moved its input in reuses the memory, and leaves held va
   CHECK(moved.value().data() == memory);
   CHECK(elements(moved.value()) == elements(copied.value()));
 }
+
+TEST_CASE("cross_entropy leaves logits alone that somebody holds, and reuses those that nobody does", "[autograd]") {
+  Chain chain;
+  const Tensor targets = test::random_tokens({3}, 4, 1);
+  Variable logits = linear(chain.x, chain.first, {});
+  const std::vector<double> held = elements(logits.value());
+  (void)cross_entropy(logits, targets);
+  CHECK(elements(logits.value()) == held);
+  const std::size_t before = allocator_statistics().bytes_in_use;
+  const Variable loss = cross_entropy(std::move(logits), targets);
+  CHECK(allocator_statistics().bytes_in_use < before + 3 * 4 * sizeof(double));
+}

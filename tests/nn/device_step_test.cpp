@@ -138,3 +138,21 @@ TEST_CASE("a token out of range on a device is an error of the loss that it reac
   CHECK_THROWS_WITH((void)model.loss(tokens(good), tokens(bad)), ContainsSubstring("target 8 at 2"));
   CHECK(std::isfinite(model.loss(tokens(good), tokens(good)).value().item()));
 }
+
+TEST_CASE("a part of a batch without targets adds nothing, on a device as on the CPU", "[nn][gpu]") {
+  const Device device = GENERATE(Device{}, test::accelerator());
+  const bool is_bfloat16 = GENERATE(false, true);
+  nn::set_default_device(device);
+  nn::Gpt model({.vocabulary_size = 8, .channels = 8, .head_count = 1, .layer_count = 1, .context_length = 4}, 1);
+  nn::set_default_device(Device{});
+  const autograd::Autocast autocast(is_bfloat16);
+  const std::vector<std::int32_t> ids{1, 2, 3, 7}, none(4, -100);
+  const Tensor tokens = Tensor::from(std::span<const std::int32_t>(ids), {1, 4});
+  const autograd::Variable loss = model.loss(tokens, Tensor::from(std::span<const std::int32_t>(none), {1, 4}));
+  CHECK(loss.value().item() == 0);
+  loss.backward();
+  for (const nn::NamedParameter& named : model.named_parameters()) {
+    INFO(named.name);
+    CHECK(largest(named.parameter.gradient().to(Device{})) == 0);
+  }
+}

@@ -190,6 +190,57 @@ TEST_CASE("a tied parameter is listed once, under its first name, and a name is 
   CHECK_THROWS_AS(module.register_again(), ContractError);
 }
 
+namespace {
+
+// Two layers, the second of which is not registered.
+class Forgetful : public nn::Module {
+ public:
+  Forgetful() : first_(child<nn::Linear>("first", 4, 4, nn::InitScope(1))) {}
+  [[nodiscard]] Variable loss() const {
+    const Variable x(random_tensor({2, 4}, 1, DType::kFloat32));
+    return autograd::mse_loss(second_.forward(first_.forward(x)), Tensor::zeros({2, 4}));
+  }
+  void remember() { register_module("second", second_); }
+
+ private:
+  nn::Linear& first_;
+  nn::Linear second_{4, 4, 2};
+};
+
+}  // namespace
+
+TEST_CASE("a layer that was not registered does not go untrained in silence", "[nn]") {
+  Forgetful model;
+  CHECK_NOTHROW(model.loss().backward());  // somebody may look at gradients of modules that are not trained
+  const auto trained = nn::all_parameters(model);
+  CHECK_THROWS_WITH(model.loss().backward(), ContainsSubstring("depends on parameter weight [4, 4]"));
+  {
+    const autograd::NoGradGuard no_grad;
+    CHECK_NOTHROW(model.loss());
+  }
+  model.remember();
+  CHECK_THROWS_AS(model.loss().backward(), ContractError);  // the list is from before
+  CHECK(nn::all_parameters(model).parameters.size() == 4);
+  CHECK_NOTHROW(model.loss().backward());
+}
+
+TEST_CASE("a child that a module makes has its name, its initial values and its parent's life", "[nn]") {
+  class Parent : public nn::Module {
+   public:
+    explicit Parent(const nn::InitScope& scope) : layer(child<nn::Linear>("layer", 3, 2, scope)) {
+      child<nn::LayerNorm>("norm", 2, scope, 1e-3);
+    }
+    void again() { child<nn::Linear>("layer", 3, 2, 1); }
+    nn::Linear& layer;
+  };
+  Parent parent(7);
+  CHECK(names_of(parent) == std::vector<std::string>{"layer.weight", "layer.bias", "norm.weight", "norm.bias"});
+  CHECK(parent.layer.parameters()[0].name() == "layer.weight");
+  CHECK(values_of(parent.layer) == values_of(nn::Linear(3, 2, nn::InitScope(7).child("layer"))));
+  CHECK_THROWS_AS(parent.again(), ContractError);
+  CHECK(names_of(parent).size() == 4);
+}
+
 TEST_CASE("a training step frees what it took, and takes it from the cache", "[nn]") {
   const nn::Gpt model(small_config(), 1);
   const Tensor inputs = random_tokens({3, 6}, 13, 1), targets = random_tokens({3, 6}, 13, 2);

@@ -2,6 +2,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -87,7 +88,7 @@ void check_optimizer(const std::string& name, const Make& make) {
     CHECK(difference(parameters.matrix.value(), expected.at("matrix")) < 3e-7);
     CHECK(difference(parameters.bias.value(), expected.at("bias")) < 3e-7);
   }
-  CHECK(optimizer->step_count() == 3);
+  CHECK(optimizer->step_counts().steps == 3);
 }
 
 }  // namespace
@@ -124,7 +125,7 @@ TEST_CASE("an optimizer whose state is restored goes on as if it had never stopp
   CHECK(from[0].name == "matrix.exp_avg");
   CHECK(from[3].name == "bias.exp_avg_sq");
   for (std::size_t i = 0; i < from.size(); ++i) to[i].tensor.copy_from(from[i].tensor);
-  second.set_step_count(first.step_count());
+  second.set_step_counts(first.step_counts());
   for (int step = 2; step < 4; ++step) {
     resumed.set_gradients(step);
     second.step(kLearningRate);
@@ -151,6 +152,65 @@ TEST_CASE("a parameter without a gradient stays as it is; zero_grad takes gradie
   const Tensor before = parameters.matrix.value().clone();
   optimizer.step(kLearningRate);
   for (std::size_t i = 0; i < 12; ++i) CHECK(before.span<float>()[i] == parameters.matrix.value().span<float>()[i]);
+}
+
+namespace {
+
+// algorithm 1 of Kingma and Ba in double precision, for one element
+struct ScalarAdam {
+  double value, m = 0, v = 0;
+  int updates = 0;
+
+  void step(double gradient) {
+    ++updates;
+    m = 0.9 * m + 0.1 * gradient;
+    v = 0.999 * v + 0.001 * gradient * gradient;
+    const double mean = m / (1 - std::pow(0.9, updates)), square = v / (1 - std::pow(0.999, updates));
+    value -= kLearningRate * mean / (std::sqrt(square) + 1e-8);
+  }
+};
+
+void set_gradient(const Variable& parameter, float value) {
+  parameter.begin_gradient_write().first.copy_from(Tensor::from<float>(std::array{value}, {1}));
+}
+
+// Steps [from, to) of an optimizer over two parameters of one element; `rare` has a gradient in steps 100 and 103 only.
+void take_steps(optim::Optimizer& optimizer, const Variable& usual, const Variable& rare, int from, int to) {
+  for (int step = from; step < to; ++step) {
+    optimizer.zero_grad();
+    set_gradient(usual, 0.5F);
+    if (step == 100 || step == 103) set_gradient(rare, 0.25F * static_cast<float>(step - 99));
+    optimizer.step(kLearningRate);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("Adam counts the updates of each parameter, also after its counts are restored", "[optim]") {
+  const Variable usual = Variable::parameter(Tensor::from<float>(std::array{1.0F}, {1}), "usual");
+  const Variable rare = Variable::parameter(Tensor::from<float>(std::array{1.0F}, {1}), "rare");
+  const std::vector<nn::ParameterGroup> groups{{{{"usual", usual}, {"rare", rare}}, 0}};
+  const int restart = GENERATE(0, 50, 102);
+  optim::Adam first(groups), second(groups);
+  take_steps(first, usual, rare, 0, restart);
+  const auto from = first.state(), to = second.state();
+  for (std::size_t i = 0; i < from.size(); ++i) to[i].tensor.copy_from(from[i].tensor);
+  second.set_step_counts(first.step_counts());
+  take_steps(second, usual, rare, restart, 104);
+  CHECK(second.step_counts().steps == 104);
+  CHECK(second.step_counts().fewer == std::map<std::string, std::int64_t>{{"rare", 2}});
+
+  ScalarAdam expected{1};
+  expected.step(0.25);
+  expected.step(1.0);
+  // Each update of 0.05 rounds to float32 a few times; with the first one counted as the 101st it would be 0.48.
+  CHECK(rare.value().item() == Approx(expected.value).margin(1e-6));
+  CHECK_THROWS_WITH(first.set_step_counts({.steps = 3, .fewer = {{"unknown", 1}}}), ContainsSubstring("has 0"));
+}
+
+TEST_CASE("optimizers refuse modules without parameters, such as one that has registered no layer", "[optim]") {
+  class Empty : public nn::Module {};
+  CHECK_THROWS_WITH(optim::Sgd(Empty()), ContainsSubstring("no parameter"));
 }
 
 TEST_CASE("optimizers refuse float64 parameters", "[optim]") {

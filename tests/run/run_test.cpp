@@ -111,6 +111,25 @@ TEST_CASE("a batch is cut into parts as equal as can be, which weigh as much as 
   CHECK(run.begin_step({}, {}).empty());
 }
 
+TEST_CASE("parts weigh as many targets as count in the loss", "[run]") {
+  const test::TemporaryFolder folder;
+  run::TrainOptions options = small_options(folder.path());
+  options.accumulation_steps = 2;
+  run::Run run(options, kFacts);
+  const data::Batch batch = batch_of(4);
+  const std::span<std::int32_t> targets = batch.targets.span<std::int32_t>();
+  const auto weights = [&] {
+    const auto parts = run.begin_step(batch, {});
+    return std::vector{parts.at(0).weight, parts.at(1).weight};
+  };
+  std::fill(targets.begin() + 2, targets.begin() + 8, -100);  // 2 are left in the first part, 8 in the second
+  CHECK(weights() == std::vector{0.2, 0.8});
+  std::fill(targets.begin(), targets.begin() + 2, -100);
+  CHECK(weights() == std::vector{0.0, 1.0});
+  std::ranges::fill(targets, -100);
+  CHECK(weights() == std::vector{0.0, 0.0});
+}
+
 TEST_CASE("ranks tell each other at the end of a step who was slow, what each holds, and who wants to stop", "[run]") {
   const test::TemporaryFolder folder;
   const bool wants_to_stop = GENERATE(false, true);

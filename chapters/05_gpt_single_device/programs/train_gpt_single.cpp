@@ -7,6 +7,7 @@
 
 #include "05_gpt_single_device/text_generator.hpp"
 #include "autograd/autocast.hpp"
+#include "autograd/functions.hpp"
 #include "autograd/variable.hpp"
 #include "data/data_loader.hpp"
 #include "data/sampler.hpp"
@@ -25,9 +26,10 @@ namespace {
 // Mean loss over all samples of the loader, without dropout and gradients.
 double evaluate(nn::Gpt& model, data::DataLoader& loader) {
   const autograd::NoGradGuard no_grad;
-  std::array<double, 2> total{};  // sum of losses, number of samples
+  std::array<double, 2> total{};  // sum of losses, number of targets
   for (const data::Batch& batch : loader) {
-    const auto count = static_cast<double>(batch.size());
+    const auto targets = autograd::target_count(batch.targets);
+    const auto count = static_cast<double>(targets);
     total[0] += model.loss(batch.inputs, batch.targets).value().item() * count;
     total[1] += count;
   }

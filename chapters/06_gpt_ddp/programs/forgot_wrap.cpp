@@ -13,6 +13,7 @@
 #include "06_gpt_ddp/distributed_sampler.hpp"
 #include "06_gpt_ddp/replica_check.hpp"
 #include "autograd/autocast.hpp"
+#include "autograd/functions.hpp"
 #include "autograd/variable.hpp"
 #include "comm/rendezvous.hpp"
 #include "data/data_loader.hpp"
@@ -32,9 +33,10 @@ namespace {
 // Mean loss over all samples of the loader, without dropout and gradients.
 double evaluate(nn::Gpt& model, data::DataLoader& loader, comm::ProcessGroup& group) {
   const autograd::NoGradGuard no_grad;
-  std::array<double, 2> total{};  // sum of losses, number of samples
+  std::array<double, 2> total{};  // sum of losses, number of targets
   for (const data::Batch& batch : loader) {
-    const auto count = static_cast<double>(batch.size());
+    const auto targets = autograd::target_count(batch.targets);
+    const auto count = static_cast<double>(targets);
     total[0] += model.loss(batch.inputs, batch.targets).value().item() * count;
     total[1] += count;
   }

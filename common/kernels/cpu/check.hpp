@@ -2,15 +2,21 @@
 /// @file
 /// How an operation on the CPU finds its element type. Private to the module.
 #include <string_view>
+#include <type_traits>
 
 #include "kernels/check.hpp"
 #include "tensor/tensor.hpp"
 
 namespace lockstep::kernels {
 
+/// The elements; with a const T only to be read.
 template <typename T>
 [[nodiscard]] T* data_of(const Tensor& tensor) noexcept {
-  return static_cast<T*>(tensor.data());
+  if constexpr (std::is_const_v<T>) {
+    return static_cast<T*>(tensor.const_data());
+  } else {
+    return static_cast<T*>(tensor.data());
+  }
 }
 
 /// Calls body(float{}) or body(double{}) as `tensor` says.

@@ -41,7 +41,7 @@ void embedding_forward(const Tensor& out, const Tensor& tokens, const Tensor& to
                                          columns_of(position_table) == channels && rows_of(position_table) >= length),
         "embedding_forward: position table ", position_table.shape(), " does not fit ", out.shape());
     S* const to = data_of<S>(out);
-    const T *const table = data_of<T>(token_table), *const positions = data_of<T>(position_table);
+    const T *const table = data_of<const T>(token_table), *const positions = data_of<const T>(position_table);
     const std::int32_t* const ids = data_of<std::int32_t>(tokens);
     parallel_blocks(rows, 16, out.count(), [=](std::int64_t begin, std::int64_t end) {
       for (std::int64_t row = begin; row < end; ++row) {
