@@ -26,8 +26,6 @@ bool is_finite(const Tensor& tensor) {
   return std::ranges::all_of(tensor.span<double>(), [](double value) { return std::isfinite(value); });
 }
 
-void scale(const Tensor& tensor, double factor) { kernels::scale(tensor, factor); }
-
 void write_zeros(const autograd::Variable& parameter) { parameter.begin_gradient_write().first.fill_zero(); }
 
 }  // namespace
@@ -43,20 +41,26 @@ DistributedDataParallel::DistributedDataParallel(nn::Module& module, comm::Proce
       is_used_(parameters_.size()),
       is_filled_(parameters_.size()),
       no_sync_depth_(options.average_gradients ? 0 : 1) {
+  require_free_parameters();
   require_equal_layout(module_, group_);
   broadcast_parameters();
   broadcast_buffers();
-  buckets_ = lay_out_buckets(parameters_, reverse_order(parameters_.size()), options_.bucket_limits);
-  index_buckets();
-  allocate_buckets(buckets_, parameters_, group_);
+  fill_buckets(reverse_order(parameters_.size()));
   register_module("module", module_);
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const nn::NamedParameter& named = parameters_[i];
     named.parameter.node()->name = named.name;  // in messages parameters keep the names that the model gave them
+    index_of_[named.parameter.node().get()] = i;
+  }
+  // Last, when nothing can fail any more: a constructor that throws runs no destructor.
+  for (const nn::NamedParameter& named : parameters_) named.parameter.set_observer(this);
+}
+
+void DistributedDataParallel::require_free_parameters() const {
+  require(!parameters_.empty(), "ddp: the module has no parameters, so that there is nothing to average");
+  for (const nn::NamedParameter& named : parameters_) {
     require(named.parameter.observer() == nullptr, "parameter ", named.name,
             " is already watched: a module can be wrapped once");
-    named.parameter.set_observer(this);
-    index_of_[named.parameter.node().get()] = i;
   }
 }
 
@@ -82,16 +86,18 @@ void DistributedDataParallel::broadcast_buffers() {
   for (comm::Work& work : works) work.synchronize();
 }
 
-void DistributedDataParallel::index_buckets() {
+void DistributedDataParallel::fill_buckets(std::span<const std::size_t> order) {
+  buckets_ = lay_out_buckets(parameters_, order, options_.bucket_limits);
   bucket_of_.resize(parameters_.size());
   for (const Bucket& bucket : buckets_) {
     for (const std::size_t i : bucket.parameters) bucket_of_[i] = bucket.index;
   }
+  allocate_buckets(buckets_, parameters_, group_);
 }
 
 // Buckets fill in the order in which rank 0's gradients became ready, which every rank must share even where its own
 // was another; unused parameters come last. The first step's gradients are all there and none has left: they move into
-// the new buckets and leave from these. So a run that is resumed here adds up in the order of the run that went on.
+// the new buckets and leave from these, so that the first step adds up in the order of all later ones.
 void DistributedDataParallel::rebuild_buckets() {
   is_rebuilt_ = true;
   std::vector<std::int64_t> order(ready_order_.begin(), ready_order_.end());
@@ -99,10 +105,17 @@ void DistributedDataParallel::rebuild_buckets() {
     if (std::ranges::find(ready_order_, i) == ready_order_.end()) order.push_back(static_cast<std::int64_t>(i));
   }
   group_.broadcast(comm::host_buffer(std::span(order)), kRoot).synchronize();
-  const std::vector<std::size_t> indices(order.begin(), order.end());
-  buckets_ = lay_out_buckets(parameters_, indices, options_.bucket_limits);
-  index_buckets();
-  allocate_buckets(buckets_, parameters_, group_);
+  fill_buckets(std::vector<std::size_t>(order.begin(), order.end()));
+}
+
+std::vector<std::string> DistributedDataParallel::bucket_order() const {
+  return is_rebuilt_ ? names_in_order(buckets_, parameters_) : std::vector<std::string>();
+}
+
+void DistributedDataParallel::set_bucket_order(std::span<const std::string> names) {
+  if (names.empty()) return;
+  fill_buckets(indices_of(names, parameters_));
+  is_rebuilt_ = true;
 }
 
 void DistributedDataParallel::on_gradient_ready(autograd::Variable& parameter) {
@@ -136,7 +149,7 @@ void DistributedDataParallel::launch_next_bucket() {
 }
 
 // What is not written yet becomes zeros; what is not finite is found before the average spreads it over all ranks; and
-// the mean over ranks becomes one over tokens where ranks have unequal numbers of them.
+// the mean over ranks becomes one over targets where ranks have unequal numbers of them.
 void DistributedDataParallel::prepare(const Bucket& bucket) {
   for (const std::size_t i : bucket.parameters) {
     if (parameters_[i].parameter.has_gradient()) continue;
@@ -144,7 +157,7 @@ void DistributedDataParallel::prepare(const Bucket& bucket) {
     is_filled_[i] = true;
   }
   if (!is_finite(bucket.gradients)) mark_non_finite(bucket);
-  if (const double own_weight = weight(); own_weight != 1) scale(bucket.gradients, own_weight);
+  if (const double own_weight = weight(); own_weight != 1) kernels::scale(bucket.gradients, own_weight);
 }
 
 void DistributedDataParallel::mark_non_finite(const Bucket& bucket) {

@@ -6,10 +6,12 @@
 /// Vocabulary. A *bucket* is one contiguous block of gradient memory shared by several parameters; each of these
 /// parameters' gradients is a *view* into it. A bucket *leaves* (its all-reduce is issued) when the gradients of all
 /// its parameters are final. Communication is *exposed* when the rank has nothing left to compute and waits for it.
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -19,6 +21,7 @@
 #include "06_gpt_ddp/ddp/join.hpp"
 #include "autograd/variable.hpp"
 #include "comm/process_group.hpp"
+#include "data/dataset.hpp"
 #include "nn/module.hpp"
 
 namespace lockstep::ddp {
@@ -53,7 +56,7 @@ class DistributedDataParallel final : public nn::Module, private autograd::Gradi
  public:
   /// Copies rank 0's parameters and buffers to every rank, lays out the buckets and starts to watch the gradients.
   /// @throws MismatchError  Ranks hold different parameters or buffers (number, names, shapes or dtypes).
-  /// @throws ContractError  A parameter is watched already.
+  /// @throws ContractError  A parameter is watched already, or there is none.
   /// @cost   One broadcast of all parameters; gradient memory is allocated by the group.
   DistributedDataParallel(nn::Module& module, comm::ProcessGroup& group, const DdpOptions& options = {});
   ~DistributedDataParallel() override;
@@ -69,6 +72,14 @@ class DistributedDataParallel final : public nn::Module, private autograd::Gradi
 
   /// In bucket order: the first to leave comes first.
   [[nodiscard]] const std::vector<Bucket>& buckets() const noexcept { return buckets_; }
+
+  /// The order in which the buckets take the parameters, by name, once a step has settled it; empty before. It decides
+  /// in which order gradients are added up, so it is saved with a training that is to be continued bit for bit.
+  [[nodiscard]] std::vector<std::string> bucket_order() const;
+  /// Takes over the order of an earlier training in place of that of the first step. Empty: changes nothing.
+  /// @param names  From bucket_order(), at any number of ranks; the same on all of them. @pre  No step has begun.
+  /// @throws FormatError  Not the module's parameters, each once.
+  void set_bucket_order(std::span<const std::string> names);
 
   /// Time that the last backward() spent waiting for communication after its last computation.
   [[nodiscard]] std::chrono::nanoseconds exposed_communication() const noexcept { return exposed_communication_; }
@@ -99,12 +110,14 @@ class DistributedDataParallel final : public nn::Module, private autograd::Gradi
   void accumulate(std::vector<Part>&& parts) = delete;  // a temporary would be gone before the first part
 
   /// Loops over a loader's batches where ranks may have different numbers of them: all ranks take part in every step
-  /// until none has data, and each token (not each rank) counts alike in gradients and average().
-  /// @param enable  False: the plain loop, for loaders of equal length.
-  /// @cost  An all-reduce of 8 bytes per step, while forward runs; a step with unequal shares scales its gradients.
+  /// until none has data, and each target (not each rank) counts alike in gradients and average(). Those that the loss
+  /// ignores do not count (autograd::target_count()).
+  /// @param enable  False: the plain loop, for loaders of equal length without ignored targets.
+  /// @cost  An all-reduce of 16 bytes per step, while forward runs; a step with unequal shares scales its gradients.
   [[nodiscard]] JoinedBatches join(data::DataLoader& loader, bool enable = true) { return {*this, loader, enable}; }
 
-  /// The mean of `value`, itself a mean over this rank's batch, over the batches of all ranks; the same on all of them.
+  /// The mean of `value`, itself a mean over this rank's targets, over the targets of all ranks; the same on all of
+  /// them.
   [[nodiscard]] double average(double value);
 
   /// Takes part in a step without a batch, in place of backward(): zeros in every bucket. accumulate() calls it.
@@ -121,9 +134,10 @@ class DistributedDataParallel final : public nn::Module, private autograd::Gradi
   void on_gradient_ready(autograd::Variable& parameter) override;
   void on_backward_end() override;
 
+  void require_free_parameters() const;
   void broadcast_parameters();
   void rebuild_buckets();
-  void index_buckets();
+  void fill_buckets(std::span<const std::size_t> order);
   [[nodiscard]] bool is_awaited(std::size_t index) const;
   void launch_ready_buckets();
   void launch_next_bucket();
@@ -137,9 +151,10 @@ class DistributedDataParallel final : public nn::Module, private autograd::Gradi
   void forget_step();
 
   [[nodiscard]] bool is_syncing() const noexcept { return no_sync_depth_ == 0 && !is_last_part_to_come_; }
-  void begin_counted_step(std::int64_t tokens);
-  void end_counting() noexcept { all_tokens_ = nullptr; }
-  [[nodiscard]] std::int64_t tokens_of_all_ranks();
+  void begin_counted_step(const data::Batch& batch);
+  void end_counting() noexcept { counts_ = nullptr; }
+  [[nodiscard]] std::int64_t targets_of_all_ranks();
+  [[nodiscard]] std::int64_t samples_of_all_ranks();
   [[nodiscard]] double weight();
 
   nn::Module& module_;
@@ -160,9 +175,9 @@ class DistributedDataParallel final : public nn::Module, private autograd::Gradi
   std::size_t next_to_launch_ = 0;
   std::int64_t step_ = 1;
   int no_sync_depth_ = 0;
-  bool is_last_part_to_come_ = false;         // within accumulate()
-  std::shared_ptr<std::int64_t> all_tokens_;  // null: nobody counts
-  std::int64_t own_tokens_ = 0;
+  bool is_last_part_to_come_ = false;                    // within accumulate()
+  std::shared_ptr<std::array<std::int64_t, 2>> counts_;  // targets and samples of all ranks; null: nobody counts
+  std::int64_t own_targets_ = 0;
   comm::Work counting_;
   Tensor census_;  // int64: faults on all ranks; then, if asked for, by parameter how many ranks use it
 

@@ -181,3 +181,75 @@ TEST_CASE("metrics are averaged over the ranks", "[ddp][multirank]") {
   });
   CHECK(averages == std::vector<double>(4, 2.5));
 }
+
+TEST_CASE("a module that cannot be wrapped is left as it was", "[ddp]") {
+  class Listener : public autograd::GradientObserver {
+   public:
+    void on_gradient_ready(Variable& /*parameter*/) override {}
+    void on_backward_end() override {}
+  };
+  Listener listener;
+  BranchModel model;
+  model.parameters().at(1).set_observer(&listener);
+  const std::vector<std::string> messages = messages_of(1, [&](comm::JobContext context) {
+    const Group group = make_group(std::move(context));
+    const ddp::DistributedDataParallel ddp(model, *group);
+  });
+  CHECK_THAT(messages.at(0), ContainsSubstring("parameter b is already watched"));
+  for (const nn::NamedParameter& named : model.named_parameters()) {
+    CHECK(named.parameter.observer() == (named.name == "b" ? &listener : nullptr));
+    CHECK(named.parameter.name() == named.name);
+  }
+  CHECK_NOTHROW(model.loss({0, 1, 2}).backward());  // calls no observer that has gone
+}
+
+TEST_CASE("a wrapper that is given an old one's order of buckets adds up as that one, whatever its first step uses",
+          "[ddp][multirank]") {
+  // Three ranks round a ring: what is added to what first depends on where in a bucket an element lies.
+  std::vector<std::vector<float>> old(3), restored(3), fresh(3);
+  std::vector<std::vector<std::string>> order(3);
+  run_all(3, [&](comm::JobContext context) {
+    const auto rank = static_cast<std::size_t>(context.rank);
+    const Group group = std::make_unique<ring::RingProcessGroup>(std::move(context), ring::kPlainRing);
+    BranchModel model(0.1F);
+    const auto step = [&](const std::vector<std::size_t>& branches) {
+      const auto own = static_cast<float>(rank);
+      model.zero_grad();
+      model.loss(branches, {0.3F + own, 1.7F - own * 0.9F}).backward();
+      return all_gradients(model);
+    };
+    {
+      const ddp::DistributedDataParallel ddp(model, *group);
+      (void)step({2, 0, 1});
+      order[rank] = ddp.bucket_order();
+      old[rank] = step({0, 1, 2});
+    }
+    {
+      ddp::DistributedDataParallel ddp(model, *group);
+      ddp.set_bucket_order(order[rank]);
+      restored[rank] = step({0, 1, 2});
+    }
+    const ddp::DistributedDataParallel ddp(model, *group);
+    fresh[rank] = step({0, 1, 2});
+  });
+  CHECK(order[1] == std::vector<std::string>{"b", "a", "c"});
+  CHECK(restored == old);
+  CHECK(fresh != old);  // as it would be without
+}
+
+TEST_CASE("an order of buckets that is not the model's is refused, an empty one changes nothing", "[ddp]") {
+  BranchModel model;
+  const auto message_of = [&](const std::vector<std::string>& names) {
+    return messages_of(1, [&](comm::JobContext context) {
+      const Group group = make_group(std::move(context));
+      ddp::DistributedDataParallel ddp(model, *group);
+      ddp.set_bucket_order(names);
+      if (!ddp.bucket_order().empty()) throw Error("has an order");
+    })[0];
+  };
+  CHECK(message_of({}) == "");
+  CHECK(message_of({"c", "a", "b"}) == "has an order");
+  CHECK_THAT(message_of({"c", "a", "d"}), ContainsSubstring("has d, the model not"));
+  CHECK_THAT(message_of({"c", "a", "a"}), ContainsSubstring("3 names, 2 of them different"));
+  CHECK_THAT(message_of({"c", "a"}), ContainsSubstring("2 names"));
+}

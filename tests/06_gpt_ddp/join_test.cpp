@@ -1,4 +1,5 @@
 // Ranks with unequal numbers of samples take the steps that one process takes on all of them.
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <string>
@@ -7,6 +8,7 @@
 #include "06_gpt_ddp/distributed_sampler.hpp"
 #include "branch_model.hpp"
 #include "data/data_loader.hpp"
+#include "nn/layers.hpp"
 #include "support/catch.hpp"
 
 using namespace lockstep;
@@ -174,4 +176,86 @@ TEST_CASE("where join() is switched off, a rank that runs out of data ends the o
   CHECK(std::chrono::steady_clock::now() - begin < test_limits().progress);
   CHECK_THAT(messages[0], ContainsSubstring("rank 1"));
   if (goes_on) CHECK_THAT(messages[1], ContainsSubstring("rank 0"));
+}
+
+namespace {
+
+/// The recorded features, and classes to predict; those of `ignored` samples count for nothing.
+class LabelledDataset final : public data::Dataset {
+ public:
+  [[nodiscard]] std::int64_t size() const noexcept override { return 10; }
+  [[nodiscard]] data::Batch batch(std::span<const std::int64_t> indices) const override {
+    // Batches of four, dealt to two ranks: rank 1 has no target in the first, nobody has one in the second, rank 0 has
+    // none in the last.
+    static const std::vector<std::int64_t> kIgnored{1, 3, 4, 5, 6, 7, 8};
+    data::Batch batch = RecordedDataset(size()).batch(indices);
+    batch.targets = Tensor::empty({batch.size()}, DType::kInt32);
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+      const bool is_ignored = std::ranges::find(kIgnored, indices[i]) != kIgnored.end();
+      batch.targets.span<std::int32_t>()[i] = is_ignored ? -100 : static_cast<std::int32_t>(indices[i] % 4);
+    }
+    return batch;
+  }
+};
+
+std::vector<Part> counted_rows(const data::Batch& batch) {
+  std::vector<Part> parts;
+  const auto all = static_cast<double>(std::max<std::int64_t>(1, autograd::target_count(batch.targets)));
+  for (std::int64_t row = 0; row < batch.size(); ++row) {
+    const Tensor targets = batch.targets.rows(row, row + 1);
+    const double weight = static_cast<double>(autograd::target_count(targets)) / all;
+    parts.push_back({batch.inputs.rows(row, row + 1), targets, {}, weight});
+  }
+  return parts;
+}
+
+}  // namespace
+
+TEST_CASE("ranks count the targets that the loss counts, and go on where a step has none", "[ddp][multirank]") {
+  const LabelledDataset dataset;
+  Trained alone;
+  {
+    data::SequentialSampler sampler(dataset.size());
+    data::DataLoader loader(dataset, sampler, {.batch_size = 4, .drop_last = false});
+    nn::Linear layer(3, 4, 1);
+    for (const data::Batch& batch : loader) {
+      layer.zero_grad();
+      const Variable loss = autograd::cross_entropy(layer.forward(Variable(batch.inputs)), batch.targets);
+      loss.backward();
+      descend(layer);
+      alone.losses.push_back(loss.value().item());
+    }
+    alone.values = all_values(layer);
+  }
+  CHECK(alone.losses.at(1) == 0);
+  const auto ranks = run_ranks_for<Trained>(2, [&](comm::JobContext context) {
+    const int rank = context.rank;
+    const Group group = make_group(std::move(context));
+    ddp::DistributedSampler sampler(dataset.size(), rank, 2,
+                                    {.shuffle = ddp::Shuffle::kNo, .remainder = ddp::Remainder::kKeep});
+    data::DataLoader loader(dataset, sampler, {.batch_size = 2, .drop_last = false});
+    nn::Linear layer(3, 4, 1);
+    ddp::DistributedDataParallel ddp(layer, *group);
+    Trained trained;
+    for (const data::Batch& batch : ddp.join(loader)) {
+      layer.zero_grad();
+      double mean_loss = 0;
+      const std::vector<Part> parts = counted_rows(batch);
+      for (const Part& part : ddp.accumulate(parts)) {
+        const Variable loss = autograd::cross_entropy(layer.forward(Variable(part.features)), part.targets);
+        mean_loss += part.weight * loss.value().item();
+        loss.backward(part.weight);
+      }
+      descend(layer);
+      trained.losses.push_back(ddp.average(mean_loss));
+    }
+    trained.values = all_values(layer);
+    return trained;
+  });
+  for (const Trained& own : ranks) {
+    REQUIRE(own.losses.size() == 3);
+    // A few roundings of float32 in losses around 1 and values below 1.
+    for (std::size_t i = 0; i < 3; ++i) CHECK(std::abs(own.losses[i] - alone.losses[i]) < 1e-6);
+    for (std::size_t i = 0; i < own.values.size(); ++i) CHECK(std::abs(own.values[i] - alone.values[i]) < 1e-6F);
+  }
 }

@@ -1,5 +1,11 @@
 #include "06_gpt_ddp/ddp/bucket_layout.hpp"
 
+#include <algorithm>
+#include <set>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+
 namespace lockstep::ddp {
 namespace {
 
@@ -47,6 +53,29 @@ std::vector<Bucket> lay_out_buckets(std::span<const nn::NamedParameter> paramete
 void allocate_buckets(std::vector<Bucket>& buckets, std::span<const nn::NamedParameter> parameters,
                       comm::ProcessGroup& group) {
   for (Bucket& bucket : buckets) allocate(bucket, parameters, group);
+}
+
+std::vector<std::string> names_in_order(std::span<const Bucket> buckets,
+                                        std::span<const nn::NamedParameter> parameters) {
+  std::vector<std::string> names;
+  for (const Bucket& bucket : buckets) {
+    for (const std::size_t i : bucket.parameters) names.push_back(parameters[i].name);
+  }
+  return names;
+}
+
+std::vector<std::size_t> indices_of(std::span<const std::string> names,
+                                    std::span<const nn::NamedParameter> parameters) {
+  std::vector<std::size_t> order;
+  for (const std::string& name : names) {
+    const auto found = std::ranges::find(parameters, name, &nn::NamedParameter::name);
+    if (found == parameters.end()) throw FormatError(concat("a saved order of buckets has ", name, ", the model not"));
+    order.push_back(static_cast<std::size_t>(found - parameters.begin()));
+  }
+  const std::set<std::size_t> different(order.begin(), order.end());
+  if (order.size() == parameters.size() && different.size() == order.size()) return order;
+  throw FormatError(concat("a saved order of buckets has ", order.size(), " names, ", different.size(),
+                           " of them different, for a model with ", parameters.size(), " parameters"));
 }
 
 comm::Buffer as_buffer(const Tensor& tensor) {

@@ -3,6 +3,7 @@
 /// Which parameters share a bucket, and where in it each one's gradient lies.
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "comm/process_group.hpp"
@@ -34,6 +35,15 @@ struct BucketLimits {
 /// Collective where the group's allocate() is: all ranks pass the same layout.
 void allocate_buckets(std::vector<Bucket>& buckets, std::span<const nn::NamedParameter> parameters,
                       comm::ProcessGroup& group);
+
+/// The parameters' names as they lie in the buckets.
+[[nodiscard]] std::vector<std::string> names_in_order(std::span<const Bucket> buckets,
+                                                      std::span<const nn::NamedParameter> parameters);
+
+/// The other way round: an order for lay_out_buckets().
+/// @throws FormatError  Not the names of all parameters, each once.
+[[nodiscard]] std::vector<std::size_t> indices_of(std::span<const std::string> names,
+                                                  std::span<const nn::NamedParameter> parameters);
 
 /// Where tensors and collectives meet: the tensor as a buffer that keeps its storage alive.
 [[nodiscard]] comm::Buffer as_buffer(const Tensor& tensor);

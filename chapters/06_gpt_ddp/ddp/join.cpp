@@ -19,8 +19,8 @@ void JoinedBatches::advance() {
 
 // A rank with data knows that the sum is not 0 and computes on; only a rank without any has to wait for it.
 void JoinedBatches::begin_step() {
-  if (is_enabled_) ddp_.begin_counted_step(current().inputs.count());
-  is_over_ = !has_data() && (!is_enabled_ || ddp_.tokens_of_all_ranks() == 0);
+  if (is_enabled_) ddp_.begin_counted_step(current());
+  is_over_ = !has_data() && (!is_enabled_ || ddp_.samples_of_all_ranks() == 0);
 }
 
 }  // namespace lockstep::ddp

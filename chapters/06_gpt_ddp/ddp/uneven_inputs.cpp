@@ -1,28 +1,37 @@
-// How ranks with unequal numbers of tokens count in a step: each by its tokens.
+// How ranks with unequal numbers of targets count in a step: each by its targets.
 #include <memory>
 
 #include "06_gpt_ddp/distributed_data_parallel.hpp"
 #include "06_gpt_ddp/replica_check.hpp"
+#include "autograd/functions.hpp"
 #include "comm/buffer.hpp"
 
 namespace lockstep::ddp {
 
-void DistributedDataParallel::begin_counted_step(std::int64_t tokens) {
-  own_tokens_ = tokens;
-  all_tokens_ = std::make_shared<std::int64_t>(tokens);
-  comm::Buffer count = comm::host_buffer(std::span(all_tokens_.get(), 1));
-  count.keep_alive = all_tokens_;
-  counting_ = group_.all_reduce(count);
+void DistributedDataParallel::begin_counted_step(const data::Batch& batch) {
+  own_targets_ = autograd::target_count(batch.targets);
+  counts_ = std::make_shared<std::array<std::int64_t, 2>>(std::array{own_targets_, batch.size()});
+  comm::Buffer counts = comm::host_buffer(std::span(*counts_));
+  counts.keep_alive = counts_;
+  counting_ = group_.all_reduce(counts);
 }
 
-std::int64_t DistributedDataParallel::tokens_of_all_ranks() {
+std::int64_t DistributedDataParallel::targets_of_all_ranks() {
   counting_.synchronize();
-  return *all_tokens_;
+  return counts_->at(0);
+}
+
+// Not the targets, which a step may have none of although there is data.
+std::int64_t DistributedDataParallel::samples_of_all_ranks() {
+  counting_.synchronize();
+  return counts_->at(1);
 }
 
 double DistributedDataParallel::weight() {
-  if (!all_tokens_) return 1;
-  return static_cast<double>(own_tokens_ * group_.world_size()) / static_cast<double>(tokens_of_all_ranks());
+  if (!counts_) return 1;
+  const std::int64_t all_targets = targets_of_all_ranks();
+  if (all_targets == 0) return 0;  // a step of samples whose targets are all ignored
+  return static_cast<double>(own_targets_ * group_.world_size()) / static_cast<double>(all_targets);
 }
 
 double DistributedDataParallel::average(double value) { return average_over_ranks(group_, value * weight()); }
