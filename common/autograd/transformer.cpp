@@ -39,7 +39,8 @@ Variable record_layer_norm(const Variable& input, const Variable& weight, const 
       kernels::layer_norm_backward(d_input, d_output, statistics, input.value(), weight.value(), d_weight, d_bias,
                                    write, skip);
     };
-    if (input.has_gradient()) {  // the residual stream: what went past the norm is there, and is added in the kernel
+    const bool is_apart = !input.is_same(weight) && !input.is_same(bias);  // else its gradient is written by the kernel
+    if (is_apart && input.has_gradient()) {  // the residual stream: what went past the norm is there, and is added here
       const Tensor d_input = input.begin_gradient_write().first;
       run(d_input, d_input);
     } else {
