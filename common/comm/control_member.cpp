@@ -21,7 +21,6 @@ using namespace std::chrono_literals;
 constexpr auto kGoodbyeLimit = 1s;
 constexpr auto kVerdictLimit = 1s;                // for rank 0's word on who has not joined
 constexpr std::size_t kReportedCollectives = 10;  // on SIGUSR1
-constexpr std::size_t kMostPostedCalls = 1000;    // in one message, far below what it may hold
 
 JobContext without_shared_parts(JobContext context) {
   context.store.reset();
@@ -37,7 +36,8 @@ net::StreamSocket connect_to_hub(const JobContext& context, const net::SocketAdd
 
 }  // namespace
 
-ControlPlane::Member::Member(const JobContext& context, const net::SocketAddress& hub, const Deadline& deadline)
+ControlPlane::Member::Member(const JobContext& context, const net::SocketAddress& hub, const Deadline& deadline,
+                             Shared& shared)
     : context_(without_shared_parts(context)),
       flight_recorder_(context.flight_recorder),
       stream_(connect_to_hub(context, hub, deadline),
@@ -46,7 +46,8 @@ ControlPlane::Member::Member(const JobContext& context, const net::SocketAddress
       last_sent_(last_heard_),
       last_step_(last_heard_),
       reports_given_(reports_asked()),
-      wake_up_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+      wake_up_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      shared_(shared) {
   if (!wake_up_.is_open()) throw IoError("eventfd", errno);
   watch_report_signal();
   thread_ = std::thread([this] { run(); });
@@ -56,149 +57,38 @@ ControlPlane::Member::~Member() { leave(); }
 
 void ControlPlane::Member::wake() noexcept { ::eventfd_write(wake_up_.get(), 1); }
 
-// Multiples of P + 1 are groups of all ranks, the P numbers between them the groups of a split by their first member.
-int ControlPlane::Member::next_group_id() noexcept {
-  const std::scoped_lock lock(mutex_);
-  return group_count_++ * (context_.world_size + 1);
-}
-
-int ControlPlane::Member::next_split() const noexcept {
-  const std::scoped_lock lock(mutex_);
-  return next_split_;
-}
-
-int ControlPlane::Member::take_part_in_split(int split, int first_member) noexcept {
-  const std::scoped_lock lock(mutex_);
-  next_split_ = split + 1;
-  return split * (context_.world_size + 1) + 1 + first_member;
-}
-
-void ControlPlane::Member::register_group(int group, std::vector<int> members) {
-  for (const int member : members) {
-    require(member >= 0 && member < context_.world_size, "register_group: ", member, " is no rank of this job of ",
-            context_.world_size);
-    require(std::ranges::count(members, member) == 1, "register_group: rank ", member, " is named more than once");
-  }
-  const std::scoped_lock lock(mutex_);
-  outbox_.push_back({.type = ControlType::kGroup, .status = {}, .failure = {}, .group = group, .members = members});
-  activity_.register_group(group, std::move(members));
-}
-
-void ControlPlane::Member::forget_group(int group) noexcept {
-  const std::scoped_lock lock(mutex_);
-  outbox_.push_back(
-      {.type = ControlType::kForget, .status = activity_.forget_group(group), .failure = {}, .group = group});
-}
-
-void ControlPlane::Member::on_issued(int group, const Fingerprint& fingerprint) noexcept {
-  const std::scoped_lock lock(mutex_);
-  activity_.on_issued(group, fingerprint);
-}
-
-void ControlPlane::Member::on_started(int group, const Fingerprint& fingerprint) noexcept {
-  const std::scoped_lock lock(mutex_);
-  activity_.on_started(group, fingerprint);
-}
-
-void ControlPlane::Member::on_ended(int group) noexcept {
-  const std::scoped_lock lock(mutex_);
-  activity_.on_ended(group);
-}
-
-void ControlPlane::Member::on_pair_started(int group, const Fingerprint& operation) noexcept {
-  const std::scoped_lock lock(mutex_);
-  activity_.on_pair_started(group, operation);
-}
-
-void ControlPlane::Member::on_pair_ended(int group, const Fingerprint& operation) noexcept {
-  const std::scoped_lock lock(mutex_);
-  activity_.on_pair_ended(group, operation);
-}
-
-void ControlPlane::Member::post(int group, const Fingerprint& call) {
-  {
-    const std::scoped_lock lock(mutex_);
-    const bool continues = !outbox_.empty() && outbox_.back().type == ControlType::kPosted &&
-                           outbox_.back().group == group && outbox_.back().calls.size() < kMostPostedCalls;
-    if (!continues) outbox_.push_back({.type = ControlType::kPosted, .status = {}, .failure = {}, .group = group});
-    outbox_.back().calls.push_back(call);
-  }
-  wake();
-}
-
-void ControlPlane::Member::wait_until_agreed(int group, const Fingerprint& call, const Deadline& deadline) const {
-  std::unique_lock lock(mutex_);
-  const auto is_agreed = [&] { return activity_.is_agreed(group, call); };
-  changed_.wait_until(lock, deadline.when(), [&] { return is_agreed() || failure_ || has_hub_left_; });
-  if (is_agreed()) return;
-  if (failure_) std::rethrow_exception(to_exception(*failure_, ""));
-  if (has_hub_left_) return;
-  throw TimeoutError(concat("not all ranks have called it within ", format_seconds(deadline.waited())));
-}
-
-void ControlPlane::Member::abort(const Failure& failure) noexcept {
-  {
-    const std::scoped_lock lock(mutex_);
-    outbox_.push_back({.type = ControlType::kAbort, .status = activity_.status(), .failure = failure});
-  }
-  wake();
-}
-
-std::shared_ptr<const Failure> ControlPlane::Member::failure() const noexcept {
-  const std::scoped_lock lock(mutex_);
-  return failure_;
-}
-
-std::shared_ptr<const Failure> ControlPlane::Member::wait_for_failure(const Deadline& deadline) const {
-  std::unique_lock lock(mutex_);
-  changed_.wait_until(lock, deadline.when(), [this] { return failure_ != nullptr || has_ended_; });
-  return failure_;
-}
-
 void ControlPlane::Member::wait_until_ready(const Deadline& deadline) {
-  std::unique_lock lock(mutex_);
-  const auto is_decided = [this] { return is_ready_ || failure_ != nullptr; };
+  std::unique_lock lock(shared_.mutex);
+  const auto is_decided = [this] { return shared_.is_ready || shared_.failure != nullptr; };
   // At the deadline rank 0 says who is missing; it may have begun to wait a little later.
-  if (!changed_.wait_until(lock, deadline.when(), is_decided) && !changed_.wait_for(lock, kVerdictLimit, is_decided)) {
+  if (!shared_.changed.wait_until(lock, deadline.when(), is_decided) &&
+      !shared_.changed.wait_for(lock, kVerdictLimit, is_decided)) {
     throw TimeoutError(concat("rank ", context_.rank, ": not all ranks connected to the control plane within ",
                               format_seconds(deadline.waited())));
   }
-  if (!is_ready_) std::rethrow_exception(to_exception(*failure_, concat("rank ", context_.rank, ": joining")));
-}
-
-int ControlPlane::Member::subscribe(FailureCallback on_failure) {
-  const std::scoped_lock callback_lock(callback_mutex_);
-  if (const auto known = failure())
-    on_failure(*known);
-  else
-    callbacks_[next_subscription_] = std::move(on_failure);
-  return next_subscription_++;
-}
-
-void ControlPlane::Member::unsubscribe(int subscription) noexcept {
-  const std::scoped_lock lock(callback_mutex_);
-  callbacks_.erase(subscription);
+  if (!shared_.is_ready)
+    std::rethrow_exception(to_exception(*shared_.failure, concat("rank ", context_.rank, ": joining")));
 }
 
 void ControlPlane::Member::learn(const Failure& failure) {
-  const std::scoped_lock callback_lock(callback_mutex_);
+  const std::scoped_lock callback_lock(shared_.callback_mutex);
   {
-    const std::scoped_lock lock(mutex_);
-    if (failure_) return;
-    failure_ = std::make_shared<const Failure>(failure);
+    const std::scoped_lock lock(shared_.mutex);
+    if (shared_.failure) return;
+    shared_.failure = std::make_shared<const Failure>(failure);
   }
   if (flight_recorder_) flight_recorder_->note_failure(failure.culprit, failure.message);
-  changed_.notify_all();
-  for (const auto& [subscription, on_failure] : callbacks_) on_failure(failure);
-  callbacks_.clear();
+  shared_.changed.notify_all();
+  for (const auto& [subscription, on_failure] : shared_.callbacks) on_failure(failure);
+  shared_.callbacks.clear();
 }
 
 void ControlPlane::Member::run() noexcept {
   for (;;) {
     try {
       {
-        const std::scoped_lock lock(mutex_);
-        if (is_leaving_) break;
+        const std::scoped_lock lock(shared_.mutex);
+        if (shared_.is_leaving) break;
       }
       step();
     } catch (const IoError&) {  // the hub's end closed: rank 0's process is gone
@@ -213,9 +103,9 @@ void ControlPlane::Member::run() noexcept {
     say_goodbye();
   } catch (const std::exception&) {  // the hub is gone: nobody is left to say goodbye to
   }
-  const std::scoped_lock lock(mutex_);
-  has_ended_ = true;
-  changed_.notify_all();
+  const std::scoped_lock lock(shared_.mutex);
+  shared_.has_ended = true;
+  shared_.changed.notify_all();
 }
 
 void ControlPlane::Member::step() {
@@ -243,15 +133,16 @@ void ControlPlane::Member::receive() {
 void ControlPlane::Member::handle(const ControlMessage& message) {
   switch (message.type) {
     case ControlType::kReady: {
-      const std::scoped_lock lock(mutex_);
-      is_ready_ = true;
-      changed_.notify_all();
+      const std::scoped_lock lock(shared_.mutex);
+      shared_.is_ready = true;
+      shared_.changed.notify_all();
       break;
     }
     case ControlType::kQuery: {
-      const std::scoped_lock lock(mutex_);
+      const std::scoped_lock lock(shared_.mutex);
       send_outbox_locked();  // what it says about groups comes before what is said of their collectives
-      send_control(stream_, context_, {.type = ControlType::kStatus, .status = activity_.status(), .failure = {}});
+      send_control(stream_, context_,
+                   {.type = ControlType::kStatus, .status = shared_.activity.status(), .failure = {}});
       break;
     }
     case ControlType::kFailure:
@@ -261,15 +152,15 @@ void ControlPlane::Member::handle(const ControlMessage& message) {
       is_hub_gone_ = true;
       left_behind_ = message.status;
       {
-        const std::scoped_lock lock(mutex_);
-        has_hub_left_ = true;
-        changed_.notify_all();
+        const std::scoped_lock lock(shared_.mutex);
+        shared_.has_hub_left = true;
+        shared_.changed.notify_all();
       }
       break;
     case ControlType::kPosted: {
-      const std::scoped_lock lock(mutex_);
-      for (const Fingerprint& call : message.calls) activity_.on_agreed(message.group, call);
-      changed_.notify_all();
+      const std::scoped_lock lock(shared_.mutex);
+      for (const Fingerprint& call : message.calls) shared_.activity.on_agreed(message.group, call);
+      shared_.changed.notify_all();
       break;
     }
     default:
@@ -278,17 +169,18 @@ void ControlPlane::Member::handle(const ControlMessage& message) {
 }
 
 void ControlPlane::Member::send_outbox_locked() {
-  for (const ControlMessage& message : std::exchange(outbox_, {})) send_control(stream_, context_, message);
+  for (const ControlMessage& message : std::exchange(shared_.outbox, {})) send_control(stream_, context_, message);
 }
 
 // A heartbeat when it is due, and at once where something that runs is to be looked at.
 void ControlPlane::Member::send_due() {
   const auto now = Clock::now();
-  const std::scoped_lock lock(mutex_);
-  const bool is_due = activity_.take_due_report(context_.limits) || now - last_sent_ >= heartbeat_of(context_.limits);
+  const std::scoped_lock lock(shared_.mutex);
+  const bool is_due =
+      shared_.activity.take_due_report(context_.limits) || now - last_sent_ >= heartbeat_of(context_.limits);
   send_outbox_locked();
   if (is_due) {
-    send_control(stream_, context_, {.type = ControlType::kStatus, .status = activity_.status(), .failure = {}});
+    send_control(stream_, context_, {.type = ControlType::kStatus, .status = shared_.activity.status(), .failure = {}});
     last_sent_ = now;
   }
   stream_.flush();
@@ -304,8 +196,8 @@ void ControlPlane::Member::check_hub() {
   if (left_behind_.empty() && !is_hub_gone_) return;
   std::string waiting;
   {
-    const std::scoped_lock lock(mutex_);
-    waiting = activity_.missing_from_rank_0(left_behind_, context_.rank);
+    const std::scoped_lock lock(shared_.mutex);
+    waiting = shared_.activity.missing_from_rank_0(left_behind_, context_.rank);
   }
   if (!waiting.empty()) learn({FailureKind::kLeft, 0, waiting});
 }
@@ -319,8 +211,8 @@ void ControlPlane::Member::report_if_asked() {
 std::string ControlPlane::Member::describe_self() const {
   std::string text = "SIGUSR1: ";
   {
-    const std::scoped_lock lock(mutex_);
-    text += activity_.to_text();
+    const std::scoped_lock lock(shared_.mutex);
+    text += shared_.activity.to_text();
   }
   if (!flight_recorder_) return text;
   return concat(text, "; last collectives:\n", format_flight_record(flight_recorder_->record(), kReportedCollectives));
@@ -331,7 +223,7 @@ void ControlPlane::Member::say_goodbye() {
   if (is_hub_gone_) return;
   const auto deadline = Deadline::after(kGoodbyeLimit);
   {
-    const std::scoped_lock lock(mutex_);
+    const std::scoped_lock lock(shared_.mutex);
     send_outbox_locked();
   }
   stream_.flush_until(deadline);
@@ -343,15 +235,15 @@ void ControlPlane::Member::say_goodbye() {
 void ControlPlane::Member::leave() noexcept {
   if (!thread_.joinable()) return;
   {
-    const std::scoped_lock lock(mutex_);
-    if (std::uncaught_exceptions() > 0 && !failure_) {
+    const std::scoped_lock lock(shared_.mutex);
+    if (std::uncaught_exceptions() > 0 && !shared_.failure) {
       const std::string message = concat("rank ", context_.rank, " failed: it left while handling an exception");
-      outbox_.push_back({.type = ControlType::kAbort,
-                         .status = activity_.status(),
-                         .failure = {FailureKind::kAborted, context_.rank, message}});
+      shared_.outbox.push_back({.type = ControlType::kAbort,
+                                .status = shared_.activity.status(),
+                                .failure = {FailureKind::kAborted, context_.rank, message}});
     }
-    outbox_.push_back({.type = ControlType::kGoodbye, .status = activity_.status(), .failure = {}});
-    is_leaving_ = true;
+    shared_.outbox.push_back({.type = ControlType::kGoodbye, .status = shared_.activity.status(), .failure = {}});
+    shared_.is_leaving = true;
   }
   wake();
   thread_.join();

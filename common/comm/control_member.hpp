@@ -1,5 +1,5 @@
 #pragma once
-// One rank's end of the control plane; not for others.
+// One rank's end of the control plane: its connection to the hub, and the thread that keeps it; not for others.
 #include <condition_variable>
 #include <map>
 #include <mutex>
@@ -13,30 +13,33 @@
 
 namespace lockstep::comm {
 
+// What the thread shares with the callers of ControlPlane.
+struct ControlPlane::Shared {
+  std::mutex mutex;  // guards what follows, up to callback_mutex
+  std::condition_variable changed;
+  GroupActivity activity;
+  std::vector<ControlMessage> outbox;
+  std::shared_ptr<const Failure> failure;
+  bool is_ready = false;
+  bool is_leaving = false;
+  bool has_ended = false;
+  bool has_hub_left = false;  // with a goodbye
+  int group_count = 0;        // of all ranks
+  int next_split = 0;
+
+  std::mutex callback_mutex;  // held while callbacks run
+  std::map<int, FailureCallback> callbacks;
+  int next_subscription = 0;
+};
+
 class ControlPlane::Member {
  public:
-  Member(const JobContext& context, const net::SocketAddress& hub, const Deadline& deadline);
+  Member(const JobContext& context, const net::SocketAddress& hub, const Deadline& deadline, Shared& shared);
   ~Member();
 
-  [[nodiscard]] int next_group_id() noexcept;
-  [[nodiscard]] int next_split() const noexcept;
-  [[nodiscard]] int take_part_in_split(int split, int first_member) noexcept;
-  void register_group(int group, std::vector<int> members);
-  void forget_group(int group) noexcept;
-  void on_issued(int group, const Fingerprint& fingerprint) noexcept;
-  void on_started(int group, const Fingerprint& fingerprint) noexcept;
-  void on_ended(int group) noexcept;
-  void on_pair_started(int group, const Fingerprint& operation) noexcept;
-  void on_pair_ended(int group, const Fingerprint& operation) noexcept;
-  void post(int group, const Fingerprint& call);
-  void wait_until_agreed(int group, const Fingerprint& call, const Deadline& deadline) const;
-  void abort(const Failure& failure) noexcept;
-  [[nodiscard]] std::shared_ptr<const Failure> failure() const noexcept;
-  [[nodiscard]] std::shared_ptr<const Failure> wait_for_failure(const Deadline& deadline) const;
-  [[nodiscard]] int subscribe(FailureCallback on_failure);
-  void unsubscribe(int subscription) noexcept;
   void wait_until_ready(const Deadline& deadline);
-
+  /// Something is in the outbox that must not wait for the next tick.
+  void wake() noexcept;
   /// Tells the hub that this rank is done (or, while an exception unwinds, that it failed) and ends the thread.
   void leave() noexcept;
 
@@ -52,7 +55,6 @@ class ControlPlane::Member {
   void report_if_asked();
   [[nodiscard]] std::string describe_self() const;
   void say_goodbye();
-  void wake() noexcept;
   void learn(const Failure& failure);
 
   const JobContext context_;                               // without store and control plane
@@ -66,21 +68,7 @@ class ControlPlane::Member {
   unsigned reports_given_ = 0;
 
   UniqueFd wake_up_;
-  mutable std::mutex mutex_;  // guards what follows, up to callback_mutex_
-  mutable std::condition_variable changed_;
-  GroupActivity activity_;
-  std::vector<ControlMessage> outbox_;
-  std::shared_ptr<const Failure> failure_;
-  bool is_ready_ = false;
-  bool is_leaving_ = false;
-  bool has_ended_ = false;
-  bool has_hub_left_ = false;  // with a goodbye
-  int group_count_ = 0;        // of all ranks
-  int next_split_ = 0;
-
-  std::mutex callback_mutex_;  // held while callbacks run
-  std::map<int, FailureCallback> callbacks_;
-  int next_subscription_ = 0;
+  Shared& shared_;
   std::thread thread_;
 };
 

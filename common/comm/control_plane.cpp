@@ -1,5 +1,6 @@
 #include "comm/control_plane.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.hpp"
@@ -13,6 +14,7 @@ namespace {
 
 // How long rank 0 stays for ranks that finish later.
 constexpr std::chrono::seconds kStayLimit{2};
+constexpr std::size_t kMostPostedCalls = 1000;  // in one message, far below what it may hold
 
 }  // namespace
 
@@ -23,7 +25,8 @@ std::exception_ptr to_exception(const Failure& failure, const std::string& conte
   return std::make_exception_ptr(PeerFailedError(message, failure.culprit));
 }
 
-ControlPlane::ControlPlane(const JobContext& context, const Deadline& deadline) {
+ControlPlane::ControlPlane(const JobContext& context, const Deadline& deadline)
+    : world_size_(context.world_size), shared_(std::make_unique<Shared>()) {
   const std::string key = concat("generation/", context.generation, "/control/address");
   if (context.rank == 0) {
     hub_ = std::make_unique<Hub>(context, deadline);
@@ -31,7 +34,7 @@ ControlPlane::ControlPlane(const JobContext& context, const Deadline& deadline) 
   }
   const std::string task = concat("rank ", context.rank, ": waiting for the control plane of rank 0");
   const auto address = net::SocketAddress::parse(get_or_fail(context, key, task, deadline));
-  member_ = std::make_unique<Member>(context, address, deadline);
+  member_ = std::make_unique<Member>(context, address, deadline, *shared_);
   try {
     member_->wait_until_ready(deadline);
   } catch (const Error&) {  // ranks that come later shall be told why, too
@@ -47,38 +50,102 @@ ControlPlane::~ControlPlane() {
   if (hub_) hub_->leave(Deadline::after(has_failed ? std::chrono::seconds{0} : kStayLimit));
 }
 
-int ControlPlane::next_group_id() noexcept { return member_->next_group_id(); }
-int ControlPlane::next_split() const noexcept { return member_->next_split(); }
+// Multiples of P + 1 are groups of all ranks, the P numbers between them the groups of a split by their first member.
+int ControlPlane::next_group_id() noexcept {
+  const std::scoped_lock lock(shared_->mutex);
+  return shared_->group_count++ * (world_size_ + 1);
+}
+
+int ControlPlane::next_split() const noexcept {
+  const std::scoped_lock lock(shared_->mutex);
+  return shared_->next_split;
+}
+
 int ControlPlane::take_part_in_split(int split, int first_member) noexcept {
-  return member_->take_part_in_split(split, first_member);
+  const std::scoped_lock lock(shared_->mutex);
+  shared_->next_split = split + 1;
+  return split * (world_size_ + 1) + 1 + first_member;
 }
+
 void ControlPlane::register_group(int group, std::vector<int> members) {
-  member_->register_group(group, std::move(members));
+  for (const int member : members) {
+    require(member >= 0 && member < world_size_, "register_group: ", member, " is no rank of this job of ",
+            world_size_);
+    require(std::ranges::count(members, member) == 1, "register_group: rank ", member, " is named more than once");
+  }
+  const std::scoped_lock lock(shared_->mutex);
+  shared_->outbox.push_back(
+      {.type = ControlType::kGroup, .status = {}, .failure = {}, .group = group, .members = members});
+  shared_->activity.register_group(group, std::move(members));
 }
-void ControlPlane::forget_group(int group) noexcept { member_->forget_group(group); }
-void ControlPlane::on_issued(int group, const Fingerprint& fingerprint) noexcept {
-  member_->on_issued(group, fingerprint);
+
+void ControlPlane::forget_group(int group) noexcept {
+  const std::scoped_lock lock(shared_->mutex);
+  shared_->outbox.push_back(
+      {.type = ControlType::kForget, .status = shared_->activity.forget_group(group), .failure = {}, .group = group});
 }
-void ControlPlane::on_started(int group, const Fingerprint& fingerprint) noexcept {
-  member_->on_started(group, fingerprint);
+
+void ControlPlane::note(int group, const Fingerprint& call, CallStep step) noexcept {
+  const std::scoped_lock lock(shared_->mutex);
+  shared_->activity.note(group, call, step);
 }
-void ControlPlane::on_ended(int group) noexcept { member_->on_ended(group); }
-void ControlPlane::on_pair_started(int group, const Fingerprint& operation) noexcept {
-  member_->on_pair_started(group, operation);
+
+void ControlPlane::post(int group, const Fingerprint& call) {
+  {
+    const std::scoped_lock lock(shared_->mutex);
+    const bool continues = !shared_->outbox.empty() && shared_->outbox.back().type == ControlType::kPosted &&
+                           shared_->outbox.back().group == group &&
+                           shared_->outbox.back().calls.size() < kMostPostedCalls;
+    if (!continues)
+      shared_->outbox.push_back({.type = ControlType::kPosted, .status = {}, .failure = {}, .group = group});
+    shared_->outbox.back().calls.push_back(call);
+  }
+  member_->wake();
 }
-void ControlPlane::on_pair_ended(int group, const Fingerprint& operation) noexcept {
-  member_->on_pair_ended(group, operation);
-}
-void ControlPlane::post(int group, const Fingerprint& call) { member_->post(group, call); }
+
 void ControlPlane::wait_until_agreed(int group, const Fingerprint& call, const Deadline& deadline) const {
-  member_->wait_until_agreed(group, call, deadline);
+  std::unique_lock lock(shared_->mutex);
+  const auto is_agreed = [&] { return shared_->activity.is_agreed(group, call); };
+  shared_->changed.wait_until(lock, deadline.when(),
+                              [&] { return is_agreed() || shared_->failure || shared_->has_hub_left; });
+  if (is_agreed()) return;
+  if (shared_->failure) std::rethrow_exception(to_exception(*shared_->failure, ""));
+  if (shared_->has_hub_left) return;
+  throw TimeoutError(concat("not all ranks have called it within ", format_seconds(deadline.waited())));
 }
-void ControlPlane::abort(const Failure& failure) noexcept { member_->abort(failure); }
-std::shared_ptr<const Failure> ControlPlane::failure() const noexcept { return member_->failure(); }
+
+void ControlPlane::abort(const Failure& failure) noexcept {
+  {
+    const std::scoped_lock lock(shared_->mutex);
+    shared_->outbox.push_back({.type = ControlType::kAbort, .status = shared_->activity.status(), .failure = failure});
+  }
+  member_->wake();
+}
+
+std::shared_ptr<const Failure> ControlPlane::failure() const noexcept {
+  const std::scoped_lock lock(shared_->mutex);
+  return shared_->failure;
+}
+
 std::shared_ptr<const Failure> ControlPlane::wait_for_failure(const Deadline& deadline) const {
-  return member_->wait_for_failure(deadline);
+  std::unique_lock lock(shared_->mutex);
+  shared_->changed.wait_until(lock, deadline.when(),
+                              [this] { return shared_->failure != nullptr || shared_->has_ended; });
+  return shared_->failure;
 }
-int ControlPlane::subscribe(FailureCallback on_failure) { return member_->subscribe(std::move(on_failure)); }
-void ControlPlane::unsubscribe(int subscription) noexcept { member_->unsubscribe(subscription); }
+
+int ControlPlane::subscribe(FailureCallback on_failure) {
+  const std::scoped_lock callback_lock(shared_->callback_mutex);
+  if (const auto known = failure())
+    on_failure(*known);
+  else
+    shared_->callbacks[shared_->next_subscription] = std::move(on_failure);
+  return shared_->next_subscription++;
+}
+
+void ControlPlane::unsubscribe(int subscription) noexcept {
+  const std::scoped_lock lock(shared_->callback_mutex);
+  shared_->callbacks.erase(subscription);
+}
 
 }  // namespace lockstep::comm

@@ -24,6 +24,13 @@ enum class FailureKind : std::uint8_t {
   kLeft = 5,      ///< A rank finished while others wait for it, in a collective, a send or a recv.
 };
 
+/// How far a call has come.
+enum class CallStep {
+  kIssued,   ///< By this rank's caller.
+  kStarted,  ///< It runs, on the worker thread or the caller's.
+  kEnded,    ///< Well or not.
+};
+
 /// What all ranks are told when the job fails.
 struct Failure {
   FailureKind kind = FailureKind::kAborted;  ///< What happened.
@@ -77,26 +84,15 @@ class ControlPlane {
   /// has never entered is told so. Once all members have destroyed the group, nobody remembers it.
   void forget_group(int group) noexcept;
 
-  /// This rank's caller has issued a collective.
-  void on_issued(int group, const Fingerprint& fingerprint) noexcept;
-  /// The collective begins to run (on the worker thread or the caller's).
-  void on_started(int group, const Fingerprint& fingerprint) noexcept;
-  /// It has ended, well or not.
-  void on_ended(int group) noexcept;
-
-  /// A send or recv begins to run, in place of the three calls above. Several may at once, and beside a collective.
-  /// @param operation  kSend or kRecv. Its root is the peer (rank in the group); its sequence counts, from 0 and
-  /// without
-  ///                   gaps, the sends (recvs) of this rank to (from) that peer in this group.
-  void on_pair_started(int group, const Fingerprint& operation) noexcept;
-  /// It has ended, well or not.
-  void on_pair_ended(int group, const Fingerprint& operation) noexcept;
+  /// A call of this rank has come to the next step. Several sends and recvs may run at once, and beside a collective.
+  /// @param call  Of a send or recv its root is the peer (rank in the group); its sequence counts, from 0 and without
+  ///              gaps, the sends (recvs) of this rank to (from) that peer in this group.
+  void note(int group, const Fingerprint& call, CallStep step) noexcept;
 
   /// Tells the hub what this rank has issued, for backends whose messages do not say which call they belong to. Where a
   /// rank of the group posts another call of the same number, the job fails with a mismatch that names both. Returns at
   /// once.
-  /// @param call  A collective, or a send or recv, numbered as for on_started() and on_pair_started(); all of a group
-  ///              are posted, or none.
+  /// @param call  A collective, or a send or recv, numbered as for note(); all of a group are posted, or none.
   void post(int group, const Fingerprint& call);
   /// Blocks until all who take part in `call`, which this rank has posted, are known to have posted the same. Once rank
   /// 0 has left, nobody compares any more: then it returns.
@@ -121,7 +117,10 @@ class ControlPlane {
  private:
   class Hub;
   class Member;
-  std::unique_ptr<Hub> hub_;  // at rank 0
+  struct Shared;
+  const int world_size_;
+  std::unique_ptr<Hub> hub_;        // at rank 0
+  std::unique_ptr<Shared> shared_;  // with the member's thread
   std::unique_ptr<Member> member_;
 };
 

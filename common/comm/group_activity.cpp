@@ -22,29 +22,34 @@ bool is_report_due(int& report_count, std::chrono::steady_clock::duration age, c
 
 }  // namespace
 
-void GroupActivity::on_started(int group, const Fingerprint& call) {
+void GroupActivity::note(int group, const Fingerprint& call, CallStep step) {
   Group& entry = groups_[group];
-  entry.running = call;
-  entry.running_since = Clock::now();
-  entry.report_count = 0;
+  if (is_point_to_point(call.collective)) return note_pair(entry, call, step);
+  switch (step) {
+    case CallStep::kIssued:
+      entry.issued = call;
+      break;
+    case CallStep::kStarted:
+      entry.running = call;
+      entry.running_since = Clock::now();
+      entry.report_count = 0;
+      break;
+    case CallStep::kEnded:
+      if (entry.running) entry.ended[entry.ended_count++ % kKeptCollectives] = *entry.running;
+      entry.running.reset();
+      break;
+  }
 }
 
-void GroupActivity::on_ended(int group) {
-  Group& entry = groups_[group];
-  if (entry.running) entry.ended[entry.ended_count++ % kKeptCollectives] = *entry.running;
-  entry.running.reset();
-}
-
-void GroupActivity::on_pair_started(int group, const Fingerprint& operation) {
-  Group& entry = groups_[group];
-  entry.begun[{operation.collective, operation.root}] = operation.sequence + 1;  // numbers count from 0
-  entry.pairs.push_back({operation, Clock::now()});
-}
-
-void GroupActivity::on_pair_ended(int group, const Fingerprint& operation) {
-  auto& pairs = groups_[group].pairs;
-  const auto found = std::ranges::find(pairs, operation, &PairOperation::operation);
-  if (found != pairs.end()) pairs.erase(found);
+// What has been issued and does not run concerns nobody: messages are counted when they begin.
+void GroupActivity::note_pair(Group& group, const Fingerprint& operation, CallStep step) {
+  if (step == CallStep::kStarted) {
+    group.begun[{operation.collective, operation.root}] = operation.sequence + 1;  // numbers count from 0
+    group.pairs.push_back({operation, Clock::now()});
+  }
+  if (step != CallStep::kEnded) return;
+  const auto found = std::ranges::find(group.pairs, operation, &PairOperation::operation);
+  if (found != group.pairs.end()) group.pairs.erase(found);
 }
 
 void GroupActivity::on_agreed(int group, const Fingerprint& call) {

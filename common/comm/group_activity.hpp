@@ -22,11 +22,8 @@ class GroupActivity {
   // Says where this rank was in the group, and forgets it; nothing where it has never entered anything.
   RankStatus forget_group(int group);
 
-  void on_issued(int group, const Fingerprint& call) { groups_[group].issued = call; }
-  void on_started(int group, const Fingerprint& call);
-  void on_ended(int group);
-  void on_pair_started(int group, const Fingerprint& operation);
-  void on_pair_ended(int group, const Fingerprint& operation);
+  // As ControlPlane::note().
+  void note(int group, const Fingerprint& call, CallStep step);
 
   // All ranks that take part in `call` have posted it alike.
   void on_agreed(int group, const Fingerprint& call);
@@ -62,6 +59,7 @@ class GroupActivity {
     std::map<PairEnd, std::uint64_t> agreed;  // calls on which all ranks agree; collectives under one key
   };
 
+  static void note_pair(Group& group, const Fingerprint& operation, CallStep step);
   [[nodiscard]] static GroupStatus status_of(const Group& group);
   [[nodiscard]] int rank_in(int group, int rank) const;
   [[nodiscard]] int rank_of_job(int group, int peer) const;

@@ -217,7 +217,7 @@ Work ProcessGroupBackend::issue(Call call, const CollectiveOptions& options, con
   call.stream = options.stream;
   call.deadline = options.deadline.value_or(Deadline::after(context().limits.progress));
   const Fingerprint fingerprint = call.fingerprint();
-  if (context().control && !is_point_to_point(call.collective)) context().control->on_issued(group_id_, fingerprint);
+  if (context().control) context().control->note(group_id_, fingerprint, CallStep::kIssued);
   if (context().control && !compares_messages()) context().control->post(group_id_, fingerprint);
   if (context().flight_recorder) call.record = context().flight_recorder->add(group_id_, fingerprint, where);
   if (!is_point_to_point(call.collective)) last_collective_ = fingerprint;
@@ -252,11 +252,7 @@ Work ProcessGroupBackend::group_end() {
 }
 
 void ProcessGroupBackend::begin(const Call& call) noexcept {
-  const Fingerprint fingerprint = call.fingerprint();
-  if (context().control && is_point_to_point(call.collective))
-    context().control->on_pair_started(group_id_, fingerprint);
-  else if (context().control)
-    context().control->on_started(group_id_, fingerprint);
+  if (context().control) context().control->note(group_id_, call.fingerprint(), CallStep::kStarted);
   if (context().flight_recorder) context().flight_recorder->update(call.record, FlightState::kRunning);
 }
 
@@ -266,10 +262,7 @@ std::exception_ptr ProcessGroupBackend::finish(const Call& call, std::exception_
     seen = explain(call.fingerprint(), error);
     fail(seen);
   }
-  if (context().control && is_point_to_point(call.collective))
-    context().control->on_pair_ended(group_id_, call.fingerprint());
-  else if (context().control)
-    context().control->on_ended(group_id_);
+  if (context().control) context().control->note(group_id_, call.fingerprint(), CallStep::kEnded);
   if (context().flight_recorder) {
     context().flight_recorder->update(call.record, error ? FlightState::kFailed : FlightState::kDone);
   }

@@ -40,8 +40,8 @@ Fingerprint message(Collective direction, std::uint64_t sequence, int peer) {
 }
 
 void enter(const JobContext& context, int group, const Fingerprint& fingerprint) {
-  context.control->on_issued(group, fingerprint);
-  context.control->on_started(group, fingerprint);
+  context.control->note(group, fingerprint, comm::CallStep::kIssued);
+  context.control->note(group, fingerprint, comm::CallStep::kStarted);
 }
 
 Failure verdict(const JobContext& context) {
@@ -82,7 +82,7 @@ TEST_CASE("groups of other ranks with the same number are never compared", "[com
 TEST_CASE("different collectives in a group of some ranks are a mismatch", "[comm][multirank]") {
   const auto failures = run_ranks_for<Failure>(5, [](JobContext context) {
     enter(context, 0, all_reduce(0));
-    context.control->on_ended(0);
+    context.control->note(0, all_reduce(0), comm::CallStep::kEnded);
     if (context.rank >= 2) {
       context.control->register_group(7, {4, 2, 3});
       enter(context, 7, all_reduce(0, context.rank == 3 ? 5 : 4));
@@ -168,7 +168,7 @@ TEST_CASE("a peer that leaves while this rank waits for its message is named on 
   const int leaving = GENERATE(0, 2);
   const auto failures = run_ranks_for<Failure>(3, [&](JobContext context) {
     if (context.rank == leaving) return Failure{FailureKind::kLeft, leaving, ""};
-    if (context.rank == 1) context.control->on_pair_started(0, message(direction, 0, leaving));
+    if (context.rank == 1) context.control->note(0, message(direction, 0, leaving), comm::CallStep::kStarted);
     return verdict(context);
   });
   const Failure& seen = failures[1];
@@ -188,14 +188,14 @@ TEST_CASE("a peer that has done its part may leave before this rank is through",
     comm::ControlPlane& control = *context.control;
     if (context.rank == 2) {  // has sent number 0 and 1 to rank 1
       for (const std::uint64_t sequence : {0, 1}) {
-        control.on_pair_started(0, message(Collective::kSend, sequence, 1));
-        control.on_pair_ended(0, message(Collective::kSend, sequence, 1));
+        control.note(0, message(Collective::kSend, sequence, 1), comm::CallStep::kStarted);
+        control.note(0, message(Collective::kSend, sequence, 1), comm::CallStep::kEnded);
       }
       return std::string();
     }
-    if (context.rank == 1) control.on_pair_started(0, message(Collective::kRecv, 1, 2));
+    if (context.rank == 1) control.note(0, message(Collective::kRecv, 1, 2), comm::CallStep::kStarted);
     const auto failure = control.wait_for_failure(Deadline::after(kLongEnough));
-    control.on_pair_ended(0, message(Collective::kRecv, 1, 2));
+    control.note(0, message(Collective::kRecv, 1, 2), comm::CallStep::kEnded);
     return failure ? failure->message : "";
   });
   CHECK(messages == std::vector<std::string>(3));
@@ -207,7 +207,8 @@ TEST_CASE("peers of a message are ranks of the group, and are named as ranks of 
     if (context.rank == 3) enter(context, 0, all_reduce(5));
     meet(context, "entered");
     if (context.rank == 1) {
-      context.control->on_pair_started(5, message(Collective::kRecv, 2, 0));  // rank 0 of the group is rank 3
+      context.control->note(5, message(Collective::kRecv, 2, 0),
+                            comm::CallStep::kStarted);  // rank 0 of the group is rank 3
       context.control->abort({FailureKind::kTimeout, -1, "rank 1: past its deadline"});
     }
     return verdict(context);
@@ -226,11 +227,11 @@ TEST_CASE("a message that takes long is reported with what the peer is doing, on
     (void)run_ranks_for<int>(
         3,
         [](JobContext context) {
-          if (context.rank == 1) context.control->on_pair_started(0, message(Collective::kSend, 4, 2));
+          if (context.rank == 1) context.control->note(0, message(Collective::kSend, 4, 2), comm::CallStep::kStarted);
           if (context.rank == 2) enter(context, 0, all_reduce(3));
           (void)context.control->wait_for_failure(Deadline::after(900ms));
-          context.control->on_pair_ended(0, message(Collective::kSend, 4, 2));
-          context.control->on_ended(0);
+          context.control->note(0, message(Collective::kSend, 4, 2), comm::CallStep::kEnded);
+          context.control->note(0, all_reduce(0), comm::CallStep::kEnded);
           meet(context, "end");
           return 0;
         },
@@ -316,8 +317,8 @@ TEST_CASE("SIGUSR1 makes each rank say what it is in, and what came before", "[c
       context.generation = 1;  // a control plane of its own, which knows the recorder
       comm::ControlPlane control(context, kSoon());
       recorder.update(recorder.add(0, all_reduce(6), std::source_location::current()), comm::FlightState::kDone);
-      control.on_issued(0, all_reduce(7));
-      control.on_started(0, all_reduce(7));
+      control.note(0, all_reduce(7), comm::CallStep::kIssued);
+      control.note(0, all_reduce(7), comm::CallStep::kStarted);
       meet(context, "ready");
       if (context.rank == 0) ::kill(::getpid(), SIGUSR1);
       std::this_thread::sleep_for(kLongEnough);

@@ -213,8 +213,8 @@ TEST_CASE("a mismatch that no frame shows is found by the hub", "[comm][multiran
                                 .dtype = DType::kFloat32,
                                 .root = context.rank,
                                 .count = 7};
-    context.control->on_issued(0, own);
-    context.control->on_started(0, own);
+    context.control->note(0, own, comm::CallStep::kIssued);
+    context.control->note(0, own, comm::CallStep::kStarted);
     const auto failure = context.control->wait_for_failure(Deadline::after(limits.progress));
     if (failure) std::rethrow_exception(to_exception(*failure, ""));
   });
