@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "emulator/cuda/lockstep_emulator/runtime_types.h"
+#include "emulator/engine/settings.hpp"
 #include "emulator/runtime/api_call.hpp"
 #include "emulator/runtime/scheduler.hpp"
-#include "emulator/runtime/settings.hpp"
 
 namespace lockstep::emulator {
 namespace {
