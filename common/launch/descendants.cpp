@@ -1,5 +1,7 @@
 #include "launch/descendants.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
@@ -27,21 +29,28 @@ ProcessLine read_stat(const std::filesystem::path& folder) {
   return line;
 }
 
-}  // namespace
-
-std::vector<pid_t> descendants_of(pid_t ancestor) {
-  std::multimap<pid_t, pid_t> children;
-  std::map<pid_t, char> states;
+// Calls `visit` with the number and the folder of each process.
+template <typename Visit>
+void for_each_process(const Visit& visit) {
   std::error_code ignored;  // processes end while the folder is read
   for (std::filesystem::directory_iterator entry("/proc", ignored), end; entry != end; entry.increment(ignored)) {
     const std::string name = entry->path().filename().string();
     pid_t pid = 0;
     const auto [rest, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
-    if (error != std::errc() || rest != name.data() + name.size()) continue;
-    const ProcessLine line = read_stat(entry->path());
+    if (error == std::errc() && rest == name.data() + name.size()) visit(pid, entry->path());
+  }
+}
+
+}  // namespace
+
+std::vector<pid_t> descendants_of(pid_t ancestor) {
+  std::multimap<pid_t, pid_t> children;
+  std::map<pid_t, char> states;
+  for_each_process([&](pid_t pid, const std::filesystem::path& folder) {
+    const ProcessLine line = read_stat(folder);
     children.emplace(line.parent, pid);
     states[pid] = line.state;
-  }
+  });
   std::vector<pid_t> found = {ancestor};
   for (std::size_t next = 0; next < found.size(); ++next) {  // breadth first; `found` grows while it is walked
     const auto [first, last] = children.equal_range(found[next]);
@@ -50,6 +59,25 @@ std::vector<pid_t> descendants_of(pid_t ancestor) {
   found.erase(found.begin());
   std::erase_if(found, [&](pid_t pid) { return states[pid] == 'Z'; });
   return found;
+}
+
+std::vector<pid_t> processes_with(const std::string& variable) {
+  std::vector<pid_t> found;
+  for_each_process([&](pid_t pid, const std::filesystem::path& folder) {
+    if (pid == getpid()) return;
+    std::ifstream file(folder / "environ", std::ios::binary);  // empty for an ended process, closed to other users
+    for (std::string text; std::getline(file, text, '\0');) {
+      if (text == variable) return found.push_back(pid);
+    }
+  });
+  return found;
+}
+
+std::string name_of_process(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/comm");
+  std::string name;
+  std::getline(file, name);
+  return name;
 }
 
 }  // namespace lockstep::launch

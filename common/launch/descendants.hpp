@@ -1,8 +1,9 @@
 #pragma once
 /// @file
-/// The processes below a process.
+/// The processes of a job, as /proc shows them.
 #include <sys/types.h>
 
+#include <string>
 #include <vector>
 
 namespace lockstep::launch {
@@ -11,5 +12,13 @@ namespace lockstep::launch {
 /// waited for are left out. A process whose parent has ended counts below whichever process inherited it.
 /// @cost  One pass over /proc.
 [[nodiscard]] std::vector<pid_t> descendants_of(pid_t ancestor);
+
+/// Processes of this user that have `variable` ("NAME=value") in the environment they were started with; this process
+/// and ended ones are left out.
+/// @cost  One pass over /proc.
+[[nodiscard]] std::vector<pid_t> processes_with(const std::string& variable);
+
+/// Name of a process as `ps` shows it, at most 15 characters; empty where it has ended.
+[[nodiscard]] std::string name_of_process(pid_t pid);
 
 }  // namespace lockstep::launch

@@ -1,121 +1,84 @@
 #include "launch/launcher.hpp"
 
-#include <limits.h>
 #include <poll.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/signalfd.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <cerrno>
-#include <cstdlib>
+#include <thread>
+#include <utility>
 
 #include "base/deadline.hpp"
 #include "base/error.hpp"
+#include "launch/descendants.hpp"
 #include "launch/flight_summary.hpp"
+#include "launch/grace.hpp"
 #include "launch/job_folder.hpp"
+#include "launch/job_output.hpp"
 #include "launch/reaper_process.hpp"
+#include "launch/signal_queue.hpp"
+#include "launch/wait_status.hpp"
 #include "store/tcp_store.hpp"
 
 namespace lockstep::launch {
 namespace {
 
 constexpr std::chrono::seconds kKillLimit{5};
+// Until Ctrl-C gives up on what SIGKILL has not ended yet. Sooner it is one press of several.
+constexpr std::chrono::seconds kPatience{1};
+constexpr std::chrono::milliseconds kSweepPause{10};
+constexpr std::string_view kReaperName = "lockstep_reaper";
 constexpr std::size_t kShownCollectives = 2;
 // What run_guarded() (base/command_line.hpp) ends a program with that cannot begin: its collectives tell nothing.
 constexpr int kUsageExit = 2, kUnavailableExit = 77;
 constexpr std::size_t kReportedCollectives = 10;  // on SIGUSR1
-constexpr std::chrono::milliseconds kStuckOutputLimit{200};
+// For a reader that takes nothing, once the job has failed: a healthy job's output is waited for.
+constexpr std::chrono::seconds kStuckOutputLimit{2};
 
-/// While it lives, SIGINT, SIGTERM, SIGHUP and SIGUSR1 arrive through a descriptor, and SIGPIPE is an error of write().
+/// While it lives, signals to this process arrive through a descriptor, and SIGPIPE is an error of write().
 class SignalScope {
  public:
   SignalScope() {
-    sigemptyset(&watched_);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) sigaddset(&watched_, signal);
-    pthread_sigmask(SIG_BLOCK, &watched_, &original_);
-    fd_.reset(signalfd(-1, &watched_, SFD_CLOEXEC | SFD_NONBLOCK));
     struct sigaction ignore {};
     ignore.sa_handler = SIG_IGN;
     sigaction(SIGPIPE, &ignore, &original_pipe_);
   }
   SignalScope(const SignalScope&) = delete;
   SignalScope& operator=(const SignalScope&) = delete;
-  ~SignalScope() {
-    sigaction(SIGPIPE, &original_pipe_, nullptr);
-    pthread_sigmask(SIG_SETMASK, &original_, nullptr);
-  }
+  ~SignalScope() { sigaction(SIGPIPE, &original_pipe_, nullptr); }
 
-  [[nodiscard]] int fd() const noexcept { return fd_.get(); }
-  [[nodiscard]] const sigset_t& original() const noexcept { return original_; }
-
-  /// The next signal, or 0.
-  [[nodiscard]] int take() const {
-    signalfd_siginfo info{};
-    return read(fd_.get(), &info, sizeof(info)) == sizeof(info) ? static_cast<int>(info.ssi_signo) : 0;
-  }
+  [[nodiscard]] int fd() const noexcept { return queue_.fd(); }
+  [[nodiscard]] int take() const noexcept { return queue_.take(); }
+  [[nodiscard]] const InheritedSignals& inherited() const noexcept { return inherited_; }
 
  private:
-  sigset_t watched_{};
-  sigset_t original_{};
+  InheritedSignals inherited_ = inheritable_signals();
+  SignalQueue queue_{SIGINT, SIGTERM, SIGHUP, SIGUSR1};
   struct sigaction original_pipe_ {};
-  UniqueFd fd_;
 };
-
-std::string signal_name(int signal) {
-  const char* name = sigabbrev_np(signal);
-  return name == nullptr ? concat("signal ", signal) : concat("SIG", name);
-}
-
-std::string describe_end(int status) {
-  if (!WIFSIGNALED(status)) return concat("exited with code ", WEXITSTATUS(status));
-  const int signal = WTERMSIG(status);
-  std::string text = concat("was killed by ", signal_name(signal));
-  if (signal == SIGKILL) return text + " (from outside; the kernel does so when memory runs out)";
-  const char* meaning = sigdescr_np(signal);
-  return meaning == nullptr ? text : concat(text, " (", meaning, ")");
-}
-
-// SIGKILL never follows from what another rank did; SIGABRT may.
-bool was_killed_from_outside(int status) { return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL; }
-
-int exit_code_of(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
-
-OutputStyle fitting(OutputStyle wanted) {
-  return wanted == OutputStyle::kFirstLive && isatty(STDOUT_FILENO) == 0 ? OutputStyle::kFirstPlain : wanted;
-}
-
-// Rank 0 writes to a pipe; without these it could not know that its output reaches a terminal, and how wide that is.
-Variables terminal_variables() {
-  winsize size{};
-  const bool is_known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  Variables variables = {{"LOCKSTEP_PROGRESS", "terminal"}};
-  if (is_known) variables.emplace_back("COLUMNS", std::to_string(size.ws_col));
-  return variables;
-}
 
 /// One run of run_job().
 class Job {
  public:
   explicit Job(const JobOptions& options)
       : options_(options),
-        merger_(options.world_size, fitting(options.style),
-                [this](OutputStream stream, std::string_view text) { write_out(stream, text); }),
-        reaper_(options.command, options.world_size, merged_environment(variables()), signals_.original()) {}
+        output_(options.world_size, options.style),
+        reaper_(options.command, options.world_size, merged_environment(variables()), signals_.inherited()) {}
 
   JobResult run() {
-    while (!reaper_.has_ended()) {
+    while (!reaper_.has_ended() && !is_abandoned_) {
       wait();
+      // Before what the ranks did: a signal to all processes of the job must not pass for a failure of one.
+      while (const int signal = signals_.take()) take_signal(signal);
       take_output();
       while (const auto event = reaper_.receive()) take_event(*event);
-      while (const int signal = signals_.take()) take_signal(signal);
+      write_output();
       if (deadline_.has_expired()) advance();
     }
+    if (reaper_.has_ended() && phase_ != Phase::kKilling) lose_watchers();
+    if (reaper_.has_ended() && ended_ < options_.world_size) sweep();
     take_output();  // what the last rank wrote before it ended
     close_output();
     summarize();
+    drain();
     return result_;
   }
 
@@ -134,7 +97,7 @@ class Job {
       variables.insert(variables.end(), more.begin(), more.end());
     };
     add(thread_variables(options_.world_size, usable_cores()));
-    if (fitting(options_.style) == OutputStyle::kFirstLive) add(terminal_variables());
+    add(output_.variables());
     add(options_.variables);
     return variables;
   }
@@ -143,9 +106,10 @@ class Job {
 
   void wait() {
     std::vector<pollfd> watched = {{reaper_.control_fd(), POLLIN, 0}, {signals_.fd(), POLLIN, 0}};
-    for_each_output([&](int, OutputStream, const UniqueFd& fd) {
-      if (fd.is_open()) watched.push_back({fd.get(), POLLIN, 0});
+    for_each_output([&](int, OutputStream stream, const UniqueFd& fd) {
+      if (fd.is_open() && !output_.is_full(stream)) watched.push_back({fd.get(), POLLIN, 0});
     });
+    output_.watch(watched);
     poll(watched.data(), watched.size(), deadline_.poll_timeout_ms());
   }
 
@@ -159,43 +123,42 @@ class Job {
   }
 
   void take_output() {
-    for_each_output([this](int rank, OutputStream stream, UniqueFd& fd) { take_output_of(rank, stream, fd); });
-  }
-
-  // A rank that writes without pause must not keep the launcher from its other work: a bounded number of reads.
-  void take_output_of(int rank, OutputStream stream, UniqueFd& fd) {
-    char buffer[16 * 1024];
-    for (int reads = 0; fd.is_open() && reads < 8; ++reads) {
-      const ssize_t bytes = read(fd.get(), buffer, sizeof(buffer));
-      if (bytes > 0) {
-        merger_.add(rank, stream, std::string_view(buffer, static_cast<std::size_t>(bytes)));
-      } else if (bytes == 0) {
-        merger_.close(rank, stream);
-        fd.reset();
-      } else if (errno != EINTR) {
-        return;  // nothing there now
-      }
-    }
+    for_each_output([this](int rank, OutputStream stream, UniqueFd& fd) {
+      if (!output_.is_full(stream)) output_.take(rank, stream, fd);
+    });
   }
 
   void close_output() {
-    for_each_output([this](int rank, OutputStream stream, UniqueFd&) { merger_.close(rank, stream); });
+    for_each_output([this](int rank, OutputStream stream, UniqueFd&) { output_.close(rank, stream); });
   }
 
   void take_event(const ReaperEvent& event) {
     const int rank = event.local_rank;
-    if (event.kind == ReaperEvent::Kind::kStartFailed) {
-      fail(rank, concat("could not be started: ", options_.command.front(), ": ", strerror(event.detail)), 127);
-      enter(Phase::kKilling, kKillLimit);
-    } else if (event.kind == ReaperEvent::Kind::kEnded) {
-      ++ended_;
-      // All it wrote is in the pipes: shown before the line that says how it ended.
-      for (const OutputStream stream : {OutputStream::kOut, OutputStream::kErr}) {
-        take_output_of(rank, stream, reaper_.output(rank, stream));
-      }
-      if (exit_code_of(event.detail) != 0) fail(rank, describe_end(event.detail), exit_code_of(event.detail));
-      if (was_killed_from_outside(event.detail)) blame(rank, describe_end(event.detail), exit_code_of(event.detail));
+    switch (event.kind) {
+      case ReaperEvent::Kind::kStarted:
+        return;
+      case ReaperEvent::Kind::kStartFailed:
+        fail(rank, concat("could not be started: ", options_.command.front(), ": ", strerror(event.detail)), 127);
+        return kill();
+      case ReaperEvent::Kind::kEnded:
+        return take_end(rank, event.detail);
+      case ReaperEvent::Kind::kSignalled:
+        return stop(event.detail, concat(signal_name(event.detail), " to lockstep_reaper"));
+      case ReaperEvent::Kind::kWatcherEnded:
+        if (phase_ != Phase::kKilling) lose_watchers();
+        return;
     }
+  }
+
+  void take_end(int rank, int status) {
+    ++ended_;
+    // All it wrote is in the pipes: shown before the line that says how it ended.
+    for (const OutputStream stream : {OutputStream::kOut, OutputStream::kErr}) {
+      output_.take(rank, stream, reaper_.output(rank, stream));
+    }
+    if (exit_code_of(status) != 0) fail(rank, describe_end(status), exit_code_of(status));
+    if (was_killed_from_outside(status)) blame(rank, describe_end(status), exit_code_of(status));
+    if (ended_ == options_.world_size) kill();  // what the ranks have left running
   }
 
   // Nobody has sent a signal yet, so this rank's end is no consequence. The kernel takes a killed process apart before
@@ -227,91 +190,135 @@ class Job {
     const std::string collectives = flight_summary(folder_.path(), kReportedCollectives);
     say(collectives.empty() ? "SIGUSR1: no rank has entered a collective yet" : "SIGUSR1: where the ranks are:");
     if (!collectives.empty())
-      merger_.announce(collectives.substr(0, collectives.size() - 1));  // without the last line end
+      output_.announce(collectives.substr(0, collectives.size() - 1));  // without the last line end
   }
 
+  // To this process. Only Ctrl-C means more when it comes twice: `timeout`, for one, sends SIGTERM to its child and
+  // then to its whole group.
   void take_signal(int signal) {
     if (signal == SIGUSR1) return report();
-    if (is_stopped_by_signal_) {
+    const bool is_repeated = std::exchange(was_signalled_, true);
+    if (!is_repeated || signal != SIGINT) return stop(signal, signal_name(signal));
+    if (phase_ != Phase::kKilling) {
       say("killing all ranks");
-      enter(Phase::kKilling, kKillLimit);
-      return;
+      kill();
+    } else if (deadline_.waited() > kPatience) {
+      abandon();
     }
-    is_stopped_by_signal_ = true;
+  }
+
+  void stop(int signal, const std::string& what) {
+    if (std::exchange(is_stopped_by_signal_, true)) return;
     if (phase_ != Phase::kRunning && phase_ != Phase::kSettling) return;
+    // A rank that this signal has ended already, because it was sent to all processes, has not failed.
+    if (result_.exit_code == 128 + signal) result_.failure.reset();
     if (!result_.failure) result_.exit_code = 128 + signal;
-    say(concat(signal_name(signal), ": ending all ranks (once more kills them at once)"));
-    enter(Phase::kTerminating, options_.grace);
+    say(concat(what, ": ending all ranks, which get ", format_seconds(grace_), " (Ctrl-C ",
+               signal == SIGINT ? "once more " : "", "kills them at once)"));
+    terminate();
   }
 
   // A phase has lasted its time.
   void advance() {
-    if (phase_ == Phase::kSettling) {
-      enter(Phase::kTerminating, options_.grace);
-    } else if (phase_ == Phase::kTerminating) {
-      enter(Phase::kKilling, kKillLimit);
-    } else {
-      throw IoError(concat("the ranks did not end within ", format_seconds(kKillLimit),
-                           " of SIGKILL; they may wait in the kernel for a disk or a device"));
-    }
+    if (phase_ == Phase::kSettling)
+      terminate();
+    else if (phase_ == Phase::kTerminating)
+      kill();
+    else
+      abandon();
   }
 
   void enter(Phase phase, std::chrono::milliseconds limit) {
     phase_ = phase;
     deadline_ = Deadline::after(limit);
-    if (phase == Phase::kTerminating) reaper_.send(ReaperCommand::kTerminate);
-    if (phase == Phase::kKilling) reaper_.send(ReaperCommand::kKill);
+  }
+
+  void terminate() {
+    enter(Phase::kTerminating, grace_);
+    reaper_.terminate();
+  }
+
+  void kill() {
+    enter(Phase::kKilling, kKillLimit);
+    reaper_.kill();
+  }
+
+  // Nobody can do more than to send SIGKILL, and the reaper goes on doing that.
+  void abandon() {
+    is_abandoned_ = true;
+    reaper_.abandon();
+    if (result_.exit_code == 0) result_.exit_code = 1;
+    report_left(descendants_of(reaper_.pid()));
+  }
+
+  void report_left(const std::vector<pid_t>& pids) {
+    std::string left;
+    for (const pid_t pid : pids) {
+      const std::string name = name_of_process(pid);
+      if (name != kReaperName) left += concat(left.empty() ? "" : ", ", name, " (process ", pid, ")");
+    }
+    if (left.empty()) left = kReaperName;
+    say(concat("not everything has ended ", format_seconds(deadline_.waited()), " after SIGKILL: ", left,
+               "; it may wait in the kernel for a disk or a device, or belong to another user"));
+  }
+
+  // Whichever of reaper and guardian is left kills everything.
+  void lose_watchers() {
+    if (phase_ == Phase::kRunning) result_.exit_code = 1;
+    say("the process that watches the ranks (lockstep_reaper) was killed, and the ranks with it");
+    kill();
+  }
+
+  // Where both were killed, the ranks died with the reaper, but not what they had started: that still has the job's
+  // token in its environment.
+  void sweep() {
+    const Deadline deadline = Deadline::after(kKillLimit);
+    std::vector<pid_t> left;
+    while (!(left = processes_with("LOCKSTEP_TOKEN=" + token_)).empty()) {
+      if (deadline.has_expired()) return report_left(left);
+      for (const pid_t pid : left) ::kill(pid, SIGKILL);
+      std::this_thread::sleep_for(kSweepPause);
+    }
   }
 
   void summarize() {
-    if (phase_ == Phase::kRunning && ended_ < options_.world_size) {
-      result_.exit_code = 1;
-      say("the process that watches the ranks (lockstep_reaper) was killed, and the ranks with it");
-    }
     if (!result_.failure) return;
     RankFailure& failure = *result_.failure;
-    failure.last_lines = merger_.last_lines(failure.rank);
+    failure.last_lines = output_.last_lines(failure.rank);
     say(concat("first failure: rank ", failure.rank, " ", failure.what,
                failure.last_lines.empty() ? "; it printed nothing" : "; its last lines:"));
-    for (const std::string& line : failure.last_lines) merger_.announce("  | " + line);
+    for (const std::string& line : failure.last_lines) output_.announce("  | " + line);
     if (result_.exit_code == kUsageExit || result_.exit_code == kUnavailableExit) return;
     const std::string collectives = flight_summary(folder_.path(), kShownCollectives);
     if (collectives.empty()) return;
     say("the last collectives of each rank (lockstep trace --last-failure shows more):");
-    merger_.announce(collectives.substr(0, collectives.size() - 1));
+    output_.announce(collectives.substr(0, collectives.size() - 1));
   }
 
-  void say(const std::string& text) { merger_.announce(options_.name + ": " + text); }
+  void say(const std::string& text) { output_.announce(options_.name + ": " + text); }
 
-  // Waits while the reader of our output does not read, but neither past a signal nor for long once the job ends.
-  void write_out(OutputStream stream, std::string_view text) {
-    const int fd = stream == OutputStream::kOut ? STDOUT_FILENO : STDERR_FILENO;
-    bool& is_lost = is_output_lost_[static_cast<std::size_t>(stream)];
-    while (!text.empty() && !is_lost) {
-      pollfd watched[] = {{fd, POLLOUT, 0}, {signals_.fd(), POLLIN, 0}};
-      const int limit_ms = phase_ == Phase::kRunning ? -1 : static_cast<int>(kStuckOutputLimit.count());
-      const int ready = poll(watched, 2, limit_ms);
-      if (ready < 0 && errno == EINTR) continue;
-      if (watched[0].revents == 0) {
-        is_lost = phase_ != Phase::kRunning;
-        return;
-      }
-      // A pipe that can be written takes PIPE_BUF bytes without blocking, more perhaps not.
-      const ssize_t bytes = write(fd, text.data(), std::min<std::size_t>(text.size(), PIPE_BUF));
-      if (bytes > 0) text.remove_prefix(static_cast<std::size_t>(bytes));
-      if (bytes < 0 && errno != EINTR && errno != EAGAIN) lose(stream);
+  void write_output() {
+    output_.flush();
+    if (output_.is_lost() && phase_ == Phase::kRunning) {
+      result_.exit_code = 128 + SIGPIPE;  // the reader has gone (`| head`): nobody wants the job's output any more
+      terminate();
     }
   }
 
-  // The reader has gone (`| head`): nobody wants the job's output any more.
-  void lose(OutputStream stream) {
-    is_output_lost_[static_cast<std::size_t>(stream)] = true;
-    if (stream != OutputStream::kOut || phase_ != Phase::kRunning) return;
-    result_.exit_code = 128 + SIGPIPE;
-    enter(Phase::kTerminating, options_.grace);
+  // The job is over; its reader may take its time, unless the job has failed or somebody sends a signal.
+  void drain() {
+    const Deadline deadline = result_.exit_code == 0 ? Deadline::never() : Deadline::after(kStuckOutputLimit);
+    while (output_.drain(deadline, signals_.fd())) {
+      const int signal = signals_.take();
+      if (signal == SIGUSR1) continue;
+      if (result_.exit_code == 0) result_.exit_code = 128 + signal;
+      return;
+    }
+    if (output_.is_lost() && result_.exit_code == 0) result_.exit_code = 128 + SIGPIPE;
   }
 
   const JobOptions& options_;
+  const std::chrono::milliseconds grace_ = options_.grace ? *options_.grace : default_grace();
   SignalScope signals_;  // before the store's thread, which inherits the blocked signals
   ReservedPort port_;
   std::string token_ = make_token();
@@ -322,9 +329,10 @@ class Job {
   Deadline started_ = Deadline::never();
   Deadline deadline_ = Deadline::never();
   int ended_ = 0;
-  bool is_stopped_by_signal_ = false;
-  bool is_output_lost_[2] = {false, false};
-  OutputMerger merger_;
+  bool was_signalled_ = false;         // this process
+  bool is_stopped_by_signal_ = false;  // the job, by a signal to this process or to the reaper
+  bool is_abandoned_ = false;
+  JobOutput output_;
   ReaperProcess reaper_;
 };
 

@@ -21,8 +21,8 @@ struct JobOptions {
   std::string name = "lockstep";  ///< Begins the launcher's own lines.
   /// After a failure, before SIGTERM: lets the other ranks notice by themselves and say what they saw.
   std::chrono::milliseconds settle{1000};
-  /// From SIGTERM to SIGKILL.
-  std::chrono::milliseconds grace{4000};
+  /// From SIGTERM to SIGKILL: time for a checkpoint. Empty: default_grace() (grace.hpp).
+  std::optional<std::chrono::milliseconds> grace;
 };
 
 /// The rank that failed first.
@@ -49,18 +49,30 @@ struct JobResult {
 /// LOCKSTEP_PROGRESS=terminal and COLUMNS, since the ranks' own output is a pipe.
 /// Its standard input is empty.
 ///
-/// Standard output and standard error of the ranks go to those of this process. When a rank ends with anything but 0,
-/// a line on standard error names it at once; the others get `settle`, then SIGTERM, then after `grace` SIGKILL. A rank
-/// that turns out within `settle` to have been killed by SIGKILL takes its place as the first failure. SIGINT, SIGTERM
-/// or SIGHUP to this process ends all ranks with SIGTERM, and after `grace` or at a second signal with SIGKILL. SIGUSR1
-/// to this process prints the last collectives of all ranks. When this process is killed, the reaper kills every
-/// process below it, whatever it is.
+/// Standard output and standard error of the ranks go to those of this process; a reader that does not read (Ctrl-S)
+/// holds nothing up before OutputQueue::kMostBytes wait. When a rank ends with anything but 0, a line on standard error
+/// names it at once; the others get `settle`, then SIGTERM, then after `grace` SIGKILL. A rank that turns out within
+/// `settle` to have been killed by SIGKILL takes its place as the first failure.
+///
+/// SIGINT, SIGTERM or SIGHUP to this process or to the reaper ends all ranks with one SIGTERM each, and after `grace`,
+/// or at Ctrl-C (SIGINT) after an earlier signal to this process, with SIGKILL. Signals that were ignored when this
+/// process was started stay ignored, here and in the ranks (SIGTERM alone has its default action in the ranks). SIGUSR1
+/// to this process prints the last collectives of all ranks.
+///
+/// Two processes watch, the reaper and its guardian. When this process, one of the watchers, or this process and one of
+/// them are killed, what is left of the three kills every process of the job, whatever it is and whatever it did to its
+/// session or environment. When both watchers are killed, this process kills what still has LOCKSTEP_TOKEN of the job
+/// in its environment. Only when all three are killed at once, what ranks have started may stay.
+///
+/// What does not end within 5 s of SIGKILL, because it waits in the kernel or belongs to another user, is named on
+/// standard error, and run_job() returns; the reaper stays until it has ended.
 ///
 /// @throws ContractError  No command, or world_size < 1.
+/// @throws FormatError    `grace` is empty, and LOCKSTEP_GRACE_SECONDS is no number of seconds.
 /// @throws IoError        The reaper, a pipe or a port is not to be had. A rank that cannot be started is no
 ///                        exception: it is the job's failure.
 /// @pre  SIGINT, SIGTERM, SIGHUP and SIGUSR1 are not handled by other threads of this process.
-/// @post No process of the job is left.
+/// @post No process of the job is left, but for what was named.
 [[nodiscard]] JobResult run_job(const JobOptions& options);
 
 }  // namespace lockstep::launch

@@ -1,14 +1,17 @@
 #include "launch/reaper_process.hpp"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <thread>
 #include <utility>
 
+#include "base/deadline.hpp"
 #include "base/error.hpp"
 
 namespace lockstep::launch {
@@ -66,7 +69,7 @@ fs::path find_reaper() {
 }
 
 ReaperProcess::ReaperProcess(const std::vector<std::string>& command, int world_size,
-                             const std::vector<std::string>& environment, const sigset_t& mask)
+                             const std::vector<std::string>& environment, const InheritedSignals& signals)
     : world_size_(world_size) {
   const int lowest = output_fd(world_size);
   int pair[2];
@@ -82,12 +85,12 @@ ReaperProcess::ReaperProcess(const std::vector<std::string>& command, int world_
     fcntl(read.get(), F_SETFL, O_NONBLOCK);
     pipes.push_back({std::move(read), moved_above(UniqueFd(ends[1]), lowest)});
   }
-  spawn(command, environment, mask, reaper_control.get(), pipes);
+  spawn(command, environment, signals, reaper_control.get(), pipes);
   for (Pipe& pipe : pipes) outputs_.push_back(std::move(pipe.read));
 }
 
 void ReaperProcess::spawn(const std::vector<std::string>& command, const std::vector<std::string>& environment,
-                          const sigset_t& mask, int reaper_control, const std::vector<Pipe>& pipes) {
+                          const InheritedSignals& signals, int reaper_control, const std::vector<Pipe>& pipes) {
   SpawnPlan plan;
   posix_spawn_file_actions_addopen(plan.actions(), STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_addopen(plan.actions(), STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
@@ -96,10 +99,13 @@ void ReaperProcess::spawn(const std::vector<std::string>& command, const std::ve
     posix_spawn_file_actions_adddup2(plan.actions(), pipes[i].write.get(), output_fd(0) + static_cast<int>(i));
   }
   posix_spawn_file_actions_addclosefrom_np(plan.actions(), output_fd(world_size_));
-  sigset_t every_signal;
-  sigfillset(&every_signal);
-  posix_spawnattr_setsigdefault(plan.attributes(), &every_signal);
-  posix_spawnattr_setsigmask(plan.attributes(), &mask);
+  sigset_t defaults;
+  sigfillset(&defaults);
+  for (int signal = 1; signal < NSIG; ++signal) {
+    if (sigismember(&signals.ignored, signal) == 1) sigdelset(&defaults, signal);
+  }
+  posix_spawnattr_setsigdefault(plan.attributes(), &defaults);
+  posix_spawnattr_setsigmask(plan.attributes(), &signals.blocked);
   posix_spawnattr_setpgroup(plan.attributes(), 0);  // so that Ctrl-C reaches the launcher alone, which then decides
   posix_spawnattr_setflags(plan.attributes(), POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
 
@@ -113,8 +119,12 @@ void ReaperProcess::spawn(const std::vector<std::string>& command, const std::ve
 }
 
 ReaperProcess::~ReaperProcess() {
+  resume();
   control_.reset();  // the reaper now kills what still runs, and ends
-  while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) continue;
+  const Deadline deadline = Deadline::after(end_limit_);
+  while (waitpid(pid_, nullptr, WNOHANG) == 0 && !deadline.has_expired()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
 }
 
 UniqueFd& ReaperProcess::output(int rank, OutputStream stream) {
@@ -130,8 +140,19 @@ std::optional<ReaperEvent> ReaperProcess::receive() {
   return std::nullopt;
 }
 
-void ReaperProcess::send(ReaperCommand command) noexcept {
-  if (!has_ended_) ::send(control_.get(), &command, sizeof(command), MSG_NOSIGNAL);
+void ReaperProcess::terminate() noexcept {
+  constexpr ReaperCommand kCommand = ReaperCommand::kTerminate;
+  resume();
+  if (!has_ended_) send(control_.get(), &kCommand, sizeof(kCommand), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
+
+// Not a packet, which only the reaper would read: its guardian sees this as well.
+void ReaperProcess::kill() noexcept {
+  resume();
+  shutdown(control_.get(), SHUT_WR);
+}
+
+// A stopped process would do nothing of what it is told. The guardian does the same for the reaper.
+void ReaperProcess::resume() const noexcept { ::kill(pid_, SIGCONT); }
 
 }  // namespace lockstep::launch

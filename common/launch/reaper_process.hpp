@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/types.h>
 
+#include <chrono>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -12,6 +13,7 @@
 #include "base/unique_fd.hpp"
 #include "launch/output_merger.hpp"
 #include "launch/reaper_protocol.hpp"
+#include "launch/signal_queue.hpp"
 
 namespace lockstep::launch {
 
@@ -20,15 +22,20 @@ namespace lockstep::launch {
 class ReaperProcess {
  public:
   /// Starts `world_size` ranks of `command`. Their environment is `environment` ("NAME=value") plus RANK and
-  /// LOCAL_RANK, their signal mask `mask`.
+  /// LOCAL_RANK.
   /// @throws IoError  The reaper's program, a process or a pipe is not to be had.
   ReaperProcess(const std::vector<std::string>& command, int world_size, const std::vector<std::string>& environment,
-                const sigset_t& mask);
+                const InheritedSignals& signals);
   ReaperProcess(const ReaperProcess&) = delete;
   ReaperProcess& operator=(const ReaperProcess&) = delete;
+  /// Has everything killed, and waits for that, but not for long: what the kernel does not let go of yet is killed by
+  /// the reaper when it does, whether this process still runs or not.
   ~ReaperProcess();
 
-  /// Readable when receive() has something to tell; closed descriptors stand for ended streams.
+  /// Of the outermost of the reaper's processes: all processes of the job are below it.
+  [[nodiscard]] pid_t pid() const noexcept { return pid_; }
+
+  /// Readable when receive() has something to tell.
   [[nodiscard]] int control_fd() const noexcept { return control_.get(); }
 
   /// Reading end of a rank's stream, non-blocking.
@@ -37,11 +44,17 @@ class ReaperProcess {
   /// The next event, if one is there. Never blocks.
   [[nodiscard]] std::optional<ReaperEvent> receive();
 
-  /// True once receive() has met the end of the connection: the reaper and all below it have ended.
+  /// True once receive() has met the end of the connection: the reaper's processes have ended.
   [[nodiscard]] bool has_ended() const noexcept { return has_ended_; }
 
-  /// Tells the reaper; does nothing where it has ended.
-  void send(ReaperCommand command) noexcept;
+  /// SIGTERM to all ranks; without effect from the second time on.
+  void terminate() noexcept;
+
+  /// SIGKILL to every process of the job. Comes back at once; has_ended() tells when it is done.
+  void kill() noexcept;
+
+  /// Do not wait in the destructor.
+  void abandon() noexcept { end_limit_ = std::chrono::milliseconds(0); }
 
  private:
   struct Pipe {
@@ -49,14 +62,16 @@ class ReaperProcess {
     UniqueFd write;
   };
 
-  void spawn(const std::vector<std::string>& command, const std::vector<std::string>& environment, const sigset_t& mask,
-             int reaper_control, const std::vector<Pipe>& pipes);
+  void spawn(const std::vector<std::string>& command, const std::vector<std::string>& environment,
+             const InheritedSignals& signals, int reaper_control, const std::vector<Pipe>& pipes);
+  void resume() const noexcept;
 
   int world_size_;
   UniqueFd control_;
   std::vector<UniqueFd> outputs_;  // 2 * rank + stream
   pid_t pid_ = -1;
   bool has_ended_ = false;
+  std::chrono::milliseconds end_limit_{5000};
 };
 
 /// The program `lockstep_reaper`: beside the running program, in the build folder's bin/, or where it was built.

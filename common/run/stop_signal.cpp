@@ -15,16 +15,20 @@ void receive_stop(int /*signal*/) { stop_was_received = true; }
 
 StopSignal::StopSignal() {
   stop_was_received = false;
-  struct sigaction action {};
-  action.sa_handler = receive_stop;
-  action.sa_flags = SA_RESTART | static_cast<int>(SA_RESETHAND);  // the second one takes the default action: it ends us
-  sigaction(SIGINT, &action, &previous_interrupt_);
-  sigaction(SIGTERM, &action, &previous_terminate_);
+  for (std::size_t i = 0; i < kSignals.size(); ++i) {
+    sigaction(kSignals[i], nullptr, &previous_[i]);
+    if (previous_[i].sa_handler == SIG_IGN) continue;  // nohup, or a job in the background of a script
+    struct sigaction action {};
+    action.sa_handler = receive_stop;
+    // The second Ctrl-C takes the default action: it ends us. The others come twice without anybody's impatience, from
+    // the launcher and from whoever signals all processes of a service.
+    action.sa_flags = SA_RESTART | (kSignals[i] == SIGINT ? static_cast<int>(SA_RESETHAND) : 0);
+    sigaction(kSignals[i], &action, nullptr);
+  }
 }
 
 StopSignal::~StopSignal() {
-  sigaction(SIGINT, &previous_interrupt_, nullptr);
-  sigaction(SIGTERM, &previous_terminate_, nullptr);
+  for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &previous_[i], nullptr);
 }
 
 bool StopSignal::was_received() const noexcept { return stop_was_received; }

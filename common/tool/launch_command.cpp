@@ -3,6 +3,7 @@
 
 #include "base/command_line.hpp"
 #include "base/error.hpp"
+#include "launch/grace.hpp"
 #include "launch/launcher.hpp"
 #include "tool/command.hpp"
 #include "tool/project.hpp"
@@ -37,7 +38,7 @@ int launch_command(const Arguments& arguments) {
   const std::size_t begin = program_begin(arguments);
   std::string ranks = "auto";
   int hosts = 1;
-  double grace_s = 4.0;
+  double grace_s = std::chrono::duration<double>(launch::default_grace()).count();
   CommandLine app(
       "Runs a program as several ranks on this machine, with the variables that torchrun sets:\n"
       "  ./lockstep launch [OPTIONS] -- program [arguments]",
@@ -49,8 +50,10 @@ int launch_command(const Arguments& arguments) {
   app.add_flag("--no-prefix", has_no_prefix, "Pass the ranks' lines on as they are, without [rank N]");
   bool is_standalone = false;
   app.add_flag("--standalone", is_standalone, "Accepted as torchrun does: a job of one machine");
-  app.add_option("--grace", grace_s, "Seconds from SIGTERM to SIGKILL when the ranks are ended")
-      .check(real_number(0, 3600));
+  app.add_option("--grace", grace_s,
+                 "Seconds from SIGTERM to SIGKILL when the ranks are ended (LOCKSTEP_GRACE_SECONDS): time for a "
+                 "checkpoint, and no more than what ends the job leaves (Slurm's KillWait, a preemption's notice)")
+      .check(real_number(0, static_cast<double>(launch::kLongestGrace.count())));
   const Arguments own(arguments.begin(), arguments.begin() + static_cast<std::ptrdiff_t>(begin));
   if (const auto done = app.parse(own)) return *done;
   if (hosts != 1) throw UsageError("--nnodes: jobs over several machines are not there yet");

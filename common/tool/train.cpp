@@ -1,7 +1,11 @@
 #include <algorithm>
+#include <chrono>
 #include <iostream>
+#include <optional>
 
+#include "base/deadline.hpp"
 #include "base/error.hpp"
+#include "launch/grace.hpp"
 #include "launch/launcher.hpp"
 #include "tool/command.hpp"
 #include "tool/project.hpp"
@@ -11,21 +15,28 @@ namespace {
 
 constexpr const char* kProgram = "train_gpt_ddp";
 
-// Takes `--nproc N` or `--nproc=N` out of the arguments; the others are the program's.
-std::string take_rank_count(Arguments& arguments) {
-  std::string count = "auto";
+// Takes `--nproc N` or `--nproc=N` out of the arguments; the others are the program's. The last one counts.
+std::optional<std::string> take_option(Arguments& arguments, const std::string& name) {
+  std::optional<std::string> value;
   for (std::size_t i = 0; i < arguments.size();) {
-    const bool is_joined = arguments[i].rfind("--nproc=", 0) == 0;
-    if (!is_joined && arguments[i] != "--nproc") {
+    const bool is_joined = arguments[i].rfind(name + "=", 0) == 0;
+    if (!is_joined && arguments[i] != name) {
       ++i;
       continue;
     }
-    if (!is_joined && i + 1 == arguments.size()) throw UsageError("--nproc needs a number of ranks, or auto");
-    count = is_joined ? arguments[i].substr(8) : arguments[i + 1];
+    if (!is_joined && i + 1 == arguments.size()) throw UsageError(name + " needs a value");
+    value = is_joined ? arguments[i].substr(name.size() + 1) : arguments[i + 1];
     const auto first = arguments.begin() + static_cast<std::ptrdiff_t>(i);
     arguments.erase(first, first + (is_joined ? 1 : 2));
   }
-  return count;
+  return value;
+}
+
+std::chrono::milliseconds grace_from(const std::optional<std::string>& text) {
+  if (!text) return launch::default_grace();
+  if (const auto grace = launch::parse_grace(*text)) return *grace;
+  throw UsageError(
+      concat("--grace ", *text, ": must be seconds from 0 to ", launch::kLongestGrace.count(), ", for example 30"));
 }
 
 bool asks_for_help(const Arguments& arguments) {
@@ -38,13 +49,18 @@ bool asks_for_help(const Arguments& arguments) {
 int train(const Arguments& arguments) {
   launch::JobOptions job;
   Arguments program_arguments = arguments;
-  const std::string rank_count = take_rank_count(program_arguments);
+  const std::string rank_count = take_option(program_arguments, "--nproc").value_or("auto");
+  job.grace = grace_from(take_option(program_arguments, "--grace"));
   job.command = {find_program(find_project(), kProgram).string()};
   job.command.insert(job.command.end(), program_arguments.begin(), program_arguments.end());
   if (asks_for_help(arguments)) {
     std::cout << "Trains a GPT with data parallelism: " << kProgram << " as several ranks on this machine.\n\n"
               << "  --nproc N|auto              Ranks; auto, here " << suitable_rank_count()
-              << ", is what suits the machine\n\nand all options of " << kProgram << ":\n\n"
+              << ", is what suits the machine\n"
+              << "  --grace SECONDS             From SIGTERM to SIGKILL when the training is stopped, here "
+              << format_seconds(launch::default_grace()) << ": time\n"
+              << "                              for a checkpoint, and no more than what ends the job leaves\n"
+              << "\nand all options of " << kProgram << ":\n\n"
               << std::flush;
     become(job.command);
   }

@@ -84,7 +84,7 @@ Outcome run_trial(const Trial& trial) {
   const std::vector<pid_t> family = launch::descendants_of(job.pid());
   std::this_thread::sleep_for(trial.delay);
   const auto before = std::chrono::steady_clock::now().time_since_epoch();
-  kill(pid, trial.signal);
+  test::signal_process(pid, trial.signal);
   const Finished finished = job.wait();
 
   Outcome outcome;

@@ -56,7 +56,7 @@ TEST_CASE("a rank killed in the middle is named by every other rank and by the l
   const pid_t pid = wait_until_ready(job, 3, victim);
   REQUIRE(pid > 0);
   const std::vector<pid_t> family = launch::descendants_of(job.pid());
-  kill(pid, SIGKILL);
+  test::signal_process(pid, SIGKILL);
   const Finished finished = job.wait();
   CHECK(finished.exit_code == 128 + SIGKILL);
   CHECK_THAT(finished.err, ContainsSubstring("rank_helper: rank " + std::to_string(victim) + " was killed by SIGKILL"));
@@ -73,7 +73,7 @@ TEST_CASE("a rank that falls silent is named by the others", "[integration][mult
   const pid_t pid = wait_until_ready(job, 3, 1);
   REQUIRE(pid > 0);
   const std::vector<pid_t> family = launch::descendants_of(job.pid());
-  kill(pid, SIGSTOP);
+  test::signal_process(pid, SIGSTOP);
   const Finished finished = job.wait();
   CHECK(finished.exit_code != 0);
   CHECK_THAT(error_of_rank(finished.err, 0), ContainsSubstring("rank 1"));
@@ -130,9 +130,9 @@ TEST_CASE("under LOCKSTEP_DEBUGGER=1 a stopped rank is waited for", "[integratio
       {{"LOCKSTEP_DEBUGGER", "1"}, {"LOCKSTEP_LIVENESS_SECONDS", "0.2"}, {"LOCKSTEP_PROGRESS_SECONDS", "0.2"}});
   const pid_t pid = wait_until_ready(job, 2, 1);
   REQUIRE(pid > 0);
-  kill(pid, SIGSTOP);
+  test::signal_process(pid, SIGSTOP);
   std::this_thread::sleep_for(std::chrono::seconds(1));
-  kill(pid, SIGCONT);
+  test::signal_process(pid, SIGCONT);
   const Finished finished = job.wait();
   CHECK(finished.exit_code == 0);
   CHECK_THAT(finished.out, ContainsSubstring("[rank 0] finished") && ContainsSubstring("[rank 1] finished"));
@@ -142,9 +142,9 @@ TEST_CASE("SIGUSR1 shows where one rank is, or all of them, and ends nothing", "
   Subprocess job(job_of(2, "kill", -1));
   const pid_t pid = wait_until_ready(job, 2, 1);
   REQUIRE(pid > 0);
-  kill(pid, SIGUSR1);
+  test::signal_process(pid, SIGUSR1);
   CHECK(job.wait_for_output("[rank 1] rank 1: SIGUSR1: all_reduce #"));
-  kill(job.pid(), SIGUSR1);
+  test::signal_process(job.pid(), SIGUSR1);
   CHECK(job.wait_for_output("rank_helper: SIGUSR1: where the ranks are:"));
   job.send_signal(SIGTERM);
   const Finished finished = job.wait();
@@ -159,7 +159,7 @@ TEST_CASE("trace --last-failure shows the culprit first", "[integration][multira
   Subprocess job(job_of(3, "kill", 1), {{"LOCKSTEP_STATE_DIR", state.path().string()}});
   const pid_t pid = wait_until_ready(job, 3, 1);
   REQUIRE(pid > 0);
-  kill(pid, SIGKILL);
+  test::signal_process(pid, SIGKILL);
   (void)job.wait();
   const Finished shown = test::run_program({test::built_program("lockstep"), "trace", "--last-failure", "--count", "3"},
                                            {{"LOCKSTEP_STATE_DIR", state.path().string()}});

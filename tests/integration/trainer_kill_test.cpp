@@ -225,7 +225,7 @@ void run_trial(Chain& chain, const Training& training, const Reference& referenc
     wait_for_moment(job, durable, random);
     family = launch::descendants_of(job.pid());
     durable = newest_step(training);
-    ::kill(victim == kLauncher ? job.pid() : process_of(job, victim), SIGKILL);
+    test::signal_process(victim == kLauncher ? job.pid() : process_of(job, victim), SIGKILL);
   }
   const test::Finished finished = job.wait(kLimit);
   if (!test::wait_until_gone(family).empty()) chain.problem += "processes are left; ";

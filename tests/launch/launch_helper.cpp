@@ -88,9 +88,55 @@ int family(const Arguments& arguments) {
   return arguments.empty() ? sleep_for_ever() : 0;
 }
 
+// "shell": a script with a process of its own, and one that nobody but the script's subshell knows.
+int shell(const Arguments&) {
+  execlp("sh", "sh", "-c", "sleep 1000 & (setsid sleep 1000 &); echo ready; wait", nullptr);
+  return 127;
+}
+
+// "execute PROGRAM ARGUMENTS...": becomes that program.
+int execute(const Arguments& arguments) {
+  std::vector<char*> argv;
+  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+  argv.push_back(nullptr);
+  execvp(argv[0], argv.data());
+  return 127;
+}
+
+// "unkillable": in a file of root's with the set-user-id bit, a process that its starter may not signal.
+int unkillable(const Arguments&) {
+  if (setresuid(0, 0, 0) != 0) return 1;
+  std::cout << "ready" << std::endl;
+  return sleep_for_ever();
+}
+
+volatile std::sig_atomic_t terminations = 0;
+
+// "orderly MILLISECONDS [nohup]": takes that long to end well after the first SIGTERM, and says how many came.
+int orderly(const Arguments& arguments) {
+  if (arguments.size() > 1) std::signal(SIGHUP, SIG_IGN);
+  std::signal(SIGTERM, [](int) { terminations = terminations + 1; });
+  std::cout << "ready" << std::endl;
+  while (terminations == 0) usleep(1000);
+  for (int waited = 0; waited < std::stoi(arguments.at(0)); ++waited) usleep(1000);
+  std::cout << "ended after SIGTERM x " << terminations << std::endl;
+  return 0;
+}
+
+// "chatter KIBIBYTES": rank 0 writes that much to standard output and says so on standard error.
+int chatter(const Arguments& arguments) {
+  if (rank() != 0) return sleep_for_ever();
+  const std::string line(1023, '.');
+  for (int i = 0; i < std::stoi(arguments.at(0)); ++i) std::cout << line << "\n";
+  std::cout << std::flush;
+  std::cerr << "wrote all" << std::endl;
+  return sleep_for_ever();
+}
+
 const std::map<std::string, int (*)(const Arguments&)> kTasks = {
     {"end", end_one},         {"raise", raise_one},   {"late", killed_late}, {"print", print},
-    {"variables", variables}, {"stubborn", stubborn}, {"family", family},
+    {"variables", variables}, {"stubborn", stubborn}, {"family", family},    {"shell", shell},
+    {"execute", execute},     {"orderly", orderly},   {"chatter", chatter},  {"unkillable", unkillable},
 };
 
 }  // namespace

@@ -1,13 +1,19 @@
 #include "launch/launcher.hpp"
 
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/stat.h>
 
+#include <cstdlib>
 #include <thread>
 
 #include "base/error.hpp"
+#include "base/unique_fd.hpp"
 #include "launch/descendants.hpp"
+#include "launch/grace.hpp"
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
+#include "support/temporary_folder.hpp"
 
 using namespace lockstep;
 using namespace std::chrono_literals;
@@ -114,7 +120,7 @@ TEST_CASE("Ctrl-C ends all ranks", "[launch][multirank]") {
 }
 
 TEST_CASE("a rank that ignores SIGTERM is killed, at once when Ctrl-C comes twice", "[launch][multirank]") {
-  Subprocess job(helper({"2", "stubborn"}));
+  Subprocess job(helper({"2", "stubborn"}), {{"LOCKSTEP_GRACE_SECONDS", "1.5"}});
   REQUIRE(job.wait_for_output("[rank 0] ready"));
   REQUIRE(job.wait_for_output("[rank 1] ready"));
   const std::vector<pid_t> family = launch::descendants_of(job.pid());
@@ -163,14 +169,30 @@ TEST_CASE("a rank that was stopped is ended as well", "[launch][multirank]") {
   CHECK(test::wait_until_gone(family).empty());
 }
 
-TEST_CASE("when the reaper is killed, the ranks go with it", "[launch][multirank]") {
-  Subprocess job(helper({"2", "stubborn"}));
-  REQUIRE(job.wait_for_output("[rank 0] ready"));
-  REQUIRE(job.wait_for_output("[rank 1] ready"));
-  const std::vector<pid_t> family = launch::descendants_of(job.pid());
-  kill(family.front(), SIGKILL);  // breadth first: the reaper is the launcher's only child
-  const Finished finished = job.wait(10s);
-  CHECK(finished.exit_code != 0);
-  CHECK_THAT(finished.err, ContainsSubstring("lockstep_reaper"));
-  CHECK(test::wait_until_gone(family).empty());
+TEST_CASE("a reader that does not read holds up neither the ranks nor the launcher", "[launch][multirank]") {
+  const test::TemporaryFolder folder;
+  const std::string pipe = (folder / "pipe").string();
+  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  const UniqueFd reader(open(pipe.c_str(), O_RDWR | O_CLOEXEC));
+  std::vector<std::string> command = {"sh", "-c", "exec \"$@\" > " + pipe, "sh"};
+  const std::vector<std::string> chatter = helper({"2", "chatter", "1024"});
+  command.insert(command.end(), chatter.begin(), chatter.end());
+  Subprocess job(command);
+  CHECK(job.wait_for_output("[rank 0] wrote all"));
+  job.send_signal(SIGUSR1);
+  CHECK(job.wait_for_output("SIGUSR1: no rank has entered a collective yet"));
+  job.send_signal(SIGINT);
+  CHECK(job.wait(10s).exit_code == 128 + SIGINT);
+}
+
+TEST_CASE("the time from SIGTERM to SIGKILL comes from the environment, and is long enough for a checkpoint",
+          "[launch]") {
+  unsetenv("LOCKSTEP_GRACE_SECONDS");
+  CHECK(launch::default_grace() == 30s);
+  setenv("LOCKSTEP_GRACE_SECONDS", "0.25", 1);
+  CHECK(launch::default_grace() == 250ms);
+  setenv("LOCKSTEP_GRACE_SECONDS", "soon", 1);
+  CHECK_THROWS_AS(launch::default_grace(), FormatError);
+  unsetenv("LOCKSTEP_GRACE_SECONDS");
+  for (const char* wrong : {"", "-1", "1e9", "nan", "1 s"}) CHECK_FALSE(launch::parse_grace(wrong).has_value());
 }

@@ -2,6 +2,7 @@
 #include "run/run.hpp"
 
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -17,6 +18,7 @@
 #include "data/sampler.hpp"
 #include "optim/sgd.hpp"
 #include "run/metrics.hpp"
+#include "run/stop_signal.hpp"
 #include "run/training_state.hpp"
 #include "support/catch.hpp"
 #include "support/run_ranks.hpp"
@@ -86,6 +88,23 @@ void add_rank_1(comm::ProcessGroup& group, bool stops, int steps) {
 const run::RunSummary kFacts{.parameters = 10, .training_samples = 100, .validation_samples = 10};
 
 }  // namespace
+
+TEST_CASE("signals ask a run to stop, however often they come, and an ignored one stays ignored", "[run]") {
+  for (const int signal : {SIGTERM, SIGHUP}) {
+    const run::StopSignal stop;
+    CHECK_FALSE(stop.was_received());
+    std::raise(signal);
+    std::raise(signal);  // from the launcher, and from what signals all processes of a service
+    CHECK(stop.was_received());
+  }
+  const auto before = std::signal(SIGHUP, SIG_IGN);  // nohup
+  {
+    const run::StopSignal stop;
+    std::raise(SIGHUP);
+    CHECK_FALSE(stop.was_received());
+  }
+  CHECK(std::signal(SIGHUP, before) == SIG_IGN);
+}
 
 TEST_CASE("a batch is cut into parts as equal as can be, which weigh as much as they hold", "[run]") {
   const test::TemporaryFolder folder;

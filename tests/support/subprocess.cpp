@@ -87,7 +87,9 @@ void Subprocess::kill_it() noexcept {
   pid_ = -1;
 }
 
-void Subprocess::send_signal(int signal) const { kill(pid_, signal); }
+void Subprocess::send_signal(int signal) const {
+  if (pid_ > 0) kill(pid_, signal);
+}
 
 bool Subprocess::read_some(int timeout_ms) {
   pollfd watched[] = {{out_.get(), POLLIN, 0}, {err_.get(), POLLIN, 0}};  // a closed one is -1: poll ignores it
@@ -125,6 +127,11 @@ Finished Subprocess::wait(std::chrono::milliseconds limit) {
   pid_ = -1;
   finished_.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
   return finished_;
+}
+
+void signal_process(pid_t pid, int signal) {
+  require(pid > 1, "signal ", signal, " for process ", pid);
+  kill(pid, signal);
 }
 
 Finished run_program(std::vector<std::string> command,

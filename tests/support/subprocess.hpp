@@ -32,6 +32,7 @@ class Subprocess {
   ~Subprocess();
 
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
+  /// Does nothing after wait().
   void send_signal(int signal) const;
 
   /// Standard output as far as it has been read.
@@ -58,6 +59,11 @@ class Subprocess {
   UniqueFd err_;
   Finished finished_;
 };
+
+/// kill(2) for one process. A number that is none, such as the -1 of a process that was not found, is an error here; to
+/// kill(2) it means a group of processes, or every process of the machine.
+/// @throws ContractError  `pid` is below 2.
+void signal_process(pid_t pid, int signal);
 
 /// Runs a program to its end.
 [[nodiscard]] Finished run_program(std::vector<std::string> command,

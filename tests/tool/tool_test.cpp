@@ -51,6 +51,8 @@ TEST_CASE("a wrong command, option or value is answered with what was meant, and
       {{"launch", "--nproc", "two", "--", "true"}, "--nproc is two; it must be a number of ranks from 1 to 1024"},
       {{"launch", "--nproc", "0", "--", "true"}, "--nproc is 0"},
       {{"launch", "--nproc", "2"}, "no program to run"},
+      {{"launch", "--grace", "soon", "--", "true"}, "--grace"},
+      {{"train", "--grace", "soon"}, "--grace soon: must be seconds from 0 to 86400"},
       {{"run", "02", "ring_step"}, "chapter 02 has no program ring_step; did you mean ring_steps?"},
       {{"run", "47"}, "there is no chapter 47"},
       {{"run", "06", "--no-snyc"}, "lockstep train: unknown option --no-snyc; did you mean --no-sync?"},
@@ -99,6 +101,16 @@ TEST_CASE("launch ends with the exit code of the rank that failed", "[tool][mult
   const Finished finished = tool({"launch", "--nproc", "2", "--", "sh", "-c", "exit $((RANK * 5))"});
   CHECK(finished.exit_code == 5);
   CHECK_THAT(finished.err, ContainsSubstring("lockstep: rank 1 exited with code 5"));
+}
+
+TEST_CASE("launch --grace is the time from SIGTERM to SIGKILL", "[tool][multirank]") {
+  Subprocess job({built_program("lockstep"), "launch", "--nproc", "1", "--grace", "0.2", "--", "sh", "-c",
+                  "trap '' TERM; echo ready; while true; do sleep 0.05; done"});
+  REQUIRE(job.wait_for_output("[rank 0] ready"));
+  job.send_signal(SIGTERM);
+  const Finished finished = job.wait(std::chrono::seconds(10));
+  CHECK(finished.exit_code == 128 + SIGTERM);
+  CHECK_THAT(finished.err, ContainsSubstring("SIGTERM: ending all ranks, which get 0.2 s"));
 }
 
 TEST_CASE("two jobs at once have ports, tokens and stores of their own", "[tool][multirank]") {

@@ -1,0 +1,65 @@
+#include "launch/job_output.hpp"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace lockstep::launch {
+namespace {
+
+OutputStyle fitting(OutputStyle wanted) {
+  return wanted == OutputStyle::kFirstLive && isatty(STDOUT_FILENO) == 0 ? OutputStyle::kFirstPlain : wanted;
+}
+
+}  // namespace
+
+JobOutput::JobOutput(int world_size, OutputStyle style)
+    : style_(fitting(style)),
+      queue_(STDOUT_FILENO, STDERR_FILENO),
+      merger_(world_size, style_, [this](OutputStream stream, std::string_view text) { queue_.add(stream, text); }) {}
+
+Variables JobOutput::variables() const {
+  if (style_ != OutputStyle::kFirstLive) return {};
+  Variables variables = {{"LOCKSTEP_PROGRESS", "terminal"}};
+  winsize size{};
+  const bool is_known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  if (is_known) variables.emplace_back("COLUMNS", std::to_string(size.ws_col));
+  return variables;
+}
+
+// A rank that writes without pause must not keep the launcher from its other work: a bounded number of reads.
+void JobOutput::take(int rank, OutputStream stream, UniqueFd& fd) {
+  char buffer[16 * 1024];
+  for (int reads = 0; fd.is_open() && reads < 8; ++reads) {
+    const ssize_t bytes = read(fd.get(), buffer, sizeof(buffer));
+    if (bytes > 0) {
+      merger_.add(rank, stream, std::string_view(buffer, static_cast<std::size_t>(bytes)));
+    } else if (bytes == 0) {
+      merger_.close(rank, stream);
+      fd.reset();
+    } else if (errno != EINTR) {
+      return;  // nothing there now
+    }
+  }
+}
+
+void JobOutput::watch(std::vector<pollfd>& watched) const {
+  for (const OutputStream stream : {OutputStream::kOut, OutputStream::kErr}) {
+    watched.push_back({queue_.waiting_fd(stream), POLLOUT, 0});
+  }
+}
+
+bool JobOutput::drain(const Deadline& deadline, int interrupt) {
+  queue_.flush();
+  while (!queue_.is_empty() && !deadline.has_expired()) {
+    std::vector<pollfd> watched = {{interrupt, POLLIN, 0}};
+    watch(watched);
+    poll(watched.data(), watched.size(), deadline.poll_timeout_ms());
+    queue_.flush();
+    if (watched.front().revents != 0) return true;
+  }
+  return false;
+}
+
+}  // namespace lockstep::launch
