@@ -36,7 +36,7 @@ function(lockstep_emulated_objects target kind)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "SOURCES;DEPENDS;OPTIONS")
   add_library(${target} STATIC ${arg_SOURCES})
   set_source_files_properties(${arg_SOURCES} PROPERTIES LANGUAGE CXX)
-  target_link_libraries(${target} PRIVATE lockstep::plain_options PUBLIC lockstep::emulator ${arg_DEPENDS})
+  target_link_libraries(${target} PRIVATE lockstep::plain_options PUBLIC lockstep::cuda_runtime ${arg_DEPENDS})
   target_compile_definitions(${target} PRIVATE LOCKSTEP_KERNEL_NAMESPACE=${kind})
   # `.cu` says nothing to g++; unknown pragmas are nvcc's (#pragma unroll).
   target_compile_options(${target} PRIVATE "SHELL:-x c++" -Wno-unknown-pragmas ${arg_OPTIONS})
@@ -58,7 +58,8 @@ function(lockstep_translated_sources result)
     add_custom_command(OUTPUT "${output}"
       COMMAND cuda_to_host "${path}" "${output}" --depfile "${output}.d" --name "${shown}"
       DEPENDS "${path}" cuda_to_host DEPFILE "${output}.d" COMMENT "Translating ${shown}" VERBATIM)
-    list(APPEND outputs "${output}")
+    set_source_files_properties("${source}" PROPERTIES HEADER_FILE_ONLY ON)  # the target's, but not to be compiled
+    list(APPEND outputs "${output}" "${source}")
   endforeach()
   set(${result} "${outputs}" PARENT_SCOPE)
 endfunction()

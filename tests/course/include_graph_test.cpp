@@ -3,7 +3,8 @@
 #include <map>
 #include <string>
 
-#include "cmake_targets.hpp"
+#include "base/error.hpp"
+#include "module_picture.hpp"
 #include "support/catch.hpp"
 #include "temporary_tree.hpp"
 
@@ -14,35 +15,57 @@ namespace {
 /// base <- net <- chapter 01 <- chapter 02, one test; all in order.
 Files sound() {
   return {
-      {"common/base/CMakeLists.txt", "lockstep_module(base HEADERS error.hpp SOURCES error.cpp) # \"quoted\" (comment"},
       {"common/base/error.hpp", "#include <string>\n"},
       {"common/base/error.cpp", "#include \"base/error.hpp\"\n"},
-      {"common/net/CMakeLists.txt",
-       "lockstep_module(net HEADERS a.hpp SOURCES a.cpp\n  DEPENDS lockstep::base PRIVATE_DEPENDS OpenSSL::Crypto)"},
       {"common/net/a.hpp", "#include \"base/error.hpp\"\n"},
       {"common/net/a.cpp", "#include <openssl/hmac.h>\n#include \"net/a.hpp\"\n#include \"net/hidden.hpp\"\n"},
-      {"common/net/hidden.hpp", ""},
-      {"chapters/01_one/CMakeLists.txt",
-       "lockstep_chapter(one HEADERS one.hpp DEPENDS lockstep::net PROGRAMS go PROGRAM_DEPENDS CLI11::CLI11)"},
+      {"common/net/hidden.hpp", "#include \"net/list.inc\"\n"},
+      {"common/net/list.inc", "#include \"base/error.hpp\"\n"},
       {"chapters/01_one/one.hpp", "#include \"net/a.hpp\"\n"},
       {"chapters/01_one/programs/go.cpp", "#include <CLI/CLI.hpp>\n#include \"01_one/one.hpp\"\n"},
-      {"chapters/02_two/CMakeLists.txt", "lockstep_chapter(two HEADERS two.hpp DEPENDS lockstep::one)"},
       {"chapters/02_two/two.hpp", "#include \"01_one/one.hpp\"\n#include \"base/error.hpp\"\n"},
-      {"tests/support/CMakeLists.txt",
-       "add_library(lockstep_test_support STATIC main.cpp)\n"
-       "target_link_libraries(lockstep_test_support PUBLIC Catch2::Catch2)\n"},
       {"tests/support/main.cpp", "#include \"support/catch.hpp\"\n"},
       {"tests/support/catch.hpp", "#include <catch2/catch.hpp>\n"},
-      {"tests/net/CMakeLists.txt", "lockstep_test(net_test SOURCES a_test.cpp DEPENDS lockstep::net)"},
       {"tests/net/a_test.cpp", "#include \"support/catch.hpp\"\n#include \"net/a.hpp\"\n#include \"near.hpp\"\n"},
       {"tests/net/near.hpp", "#include \"base/error.hpp\"\n"},
+      {"common/README.md",
+       "```\nbase -> net   (a remark)\n```\n| who | modules | share |\n| all | `base`, `net` | 100 % |\n"},
   };
 }
 
-Problems with(const Files& changes) {
+TargetGraph graph_of(const std::vector<Target>& targets) {
+  TargetGraph graph;
+  for (const Target& target : targets) graph.targets[target.name] = target;
+  return graph;
+}
+
+TargetGraph sound_graph() {
+  const std::string base = "lockstep::base", net = "lockstep::net", one = "lockstep::one", two = "lockstep::two",
+                    support = "lockstep::test_support";
+  return graph_of({{base, "common/base", {"common/base/error.hpp"}, {"common/base/error.cpp"}, {}, {}},
+                   {net,
+                    "common/net",
+                    {"common/net/a.hpp"},
+                    {"common/net/a.cpp", "common/net/hidden.hpp"},
+                    {base},
+                    {"OpenSSL::Crypto"}},
+                   {one, "chapters/01_one", {"chapters/01_one/one.hpp"}, {}, {net}, {}},
+                   {"go", "chapters/01_one", {}, {"chapters/01_one/programs/go.cpp"}, {}, {one, "CLI11::CLI11"}},
+                   {two, "chapters/02_two", {"chapters/02_two/two.hpp"}, {}, {one}, {}},
+                   {support, "tests/support", {}, {"tests/support/main.cpp"}, {"Catch2::Catch2"}, {}},
+                   {"net_test", "tests/net", {}, {"tests/net/a_test.cpp"}, {}, {net, support}}});
+}
+
+Problems with(const Files& changes, const TargetGraph& graph = sound_graph()) {
   Files files = sound();
   for (const auto& [path, content] : changes) files[path] = content;
-  return check_include_graph(TemporaryTree(files).root());
+  return check_include_graph(TemporaryTree(files).root(), graph);
+}
+
+Problems picture_with(const std::string& readme, const TargetGraph& graph = sound_graph()) {
+  Files files = sound();
+  files["common/README.md"] = readme;
+  return check_module_picture(TemporaryTree(files).root(), graph);
 }
 
 }  // namespace
@@ -72,52 +95,93 @@ TEST_CASE("A private header of another target is rejected, an unknown file too",
 }
 
 TEST_CASE("A chapter that uses a later one is rejected", "[course]") {
-  CHECK(with({{"chapters/01_one/CMakeLists.txt",
-               "lockstep_chapter(one HEADERS one.hpp DEPENDS lockstep::net lockstep::zero\n"
-               " PROGRAMS go PROGRAM_DEPENDS CLI11::CLI11)"},
-              {"chapters/03_zero/CMakeLists.txt", "lockstep_chapter(zero HEADERS zero.hpp)"},
-              {"chapters/03_zero/zero.hpp", ""}}) ==
+  TargetGraph graph = sound_graph();
+  graph.targets["lockstep::zero"] = {"lockstep::zero", "chapters/03_zero", {}, {}, {}, {}};
+  graph.targets["lockstep::one"].private_depends = {"lockstep::zero"};
+  CHECK(with({}, graph) ==
         Problems{"chapters/01_one/CMakeLists.txt: lockstep::one depends on lockstep::zero of a later chapter"});
 }
 
 TEST_CASE("Common never uses chapters", "[course]") {
-  const Problems problems =
-      with({{"common/top/CMakeLists.txt", "lockstep_module(top HEADERS top.hpp DEPENDS lockstep::one)"},
-            {"common/top/top.hpp", "#include \"01_one/one.hpp\"\n"}});
-  CHECK(problems ==
+  TargetGraph graph = sound_graph();
+  graph.targets["lockstep::top"] = {"lockstep::top", "common/top", {"common/top/top.hpp"}, {}, {"lockstep::one"}, {}};
+  CHECK(with({{"common/top/top.hpp", "#include \"01_one/one.hpp\"\n"}}, graph) ==
         Problems{"common/top/CMakeLists.txt: lockstep::top depends on lockstep::one: common never uses chapters"});
 }
 
-TEST_CASE("A cycle is reported once, by its path", "[course]") {
-  CHECK(with({{"common/base/CMakeLists.txt",
-               "lockstep_module(base HEADERS error.hpp SOURCES error.cpp PRIVATE_DEPENDS lockstep::net)"}}) ==
-        Problems{"cycle: lockstep::base -> lockstep::net -> lockstep::base"});
+TEST_CASE("A cycle is reported once, by its path, also one through what stands for a backend", "[course]") {
+  TargetGraph graph = sound_graph();
+  graph.targets["lockstep::base"].private_depends = {"lockstep::net"};
+  CHECK(with({}, graph) == Problems{"cycle: lockstep::base -> lockstep::net -> lockstep::base"});
+  graph.targets["lockstep::cuda_runtime"] = {"lockstep::cuda_runtime", "", {}, {}, {"lockstep::net"}, {}};
+  graph.targets["lockstep::base"].private_depends = {"lockstep::cuda_runtime"};
+  CHECK(with({}, graph) ==
+        Problems{"cycle: lockstep::base -> lockstep::cuda_runtime -> lockstep::net -> lockstep::base"});
 }
 
-TEST_CASE("A dependency that does not exist and a file that nobody lists are reported", "[course]") {
-  CHECK(with({{"tests/net/CMakeLists.txt",
-               "lockstep_test(net_test SOURCES a_test.cpp DEPENDS lockstep::net lockstep::nett)"}}) ==
-        Problems{"tests/net/CMakeLists.txt: net_test depends on lockstep::nett, which does not exist"});
-  CHECK(with({{"common/net/forgotten.cpp", ""}}) ==
-        Problems{"common/net/forgotten.cpp is listed in no CMakeLists.txt"});
+TEST_CASE("Who uses CUDA does not see what stands behind it", "[course]") {
+  TargetGraph graph = sound_graph();
+  graph.targets["lockstep::cuda_runtime"] = {"lockstep::cuda_runtime", "", {}, {}, {"lockstep::net"}, {}};
+  graph.targets["lockstep::two"].public_depends = {"lockstep::cuda_runtime"};
+  CHECK(with({{"chapters/02_two/two.hpp", "#include \"net/a.hpp\"\n"}}, graph) ==
+        Problems{"chapters/02_two/two.hpp:1 includes \"net/a.hpp\", but lockstep::two does not list lockstep::net in "
+                 "DEPENDS"});
+}
+
+TEST_CASE("A file of no target is reported, unless it is left out", "[course]") {
+  const Files forgotten = {{"common/net/old/forgotten.cpp", ""}};
+  CHECK(with(forgotten) ==
+        Problems{"common/net/old/forgotten.cpp belongs to no target, and no lockstep_leave_out() says why"});
+  TargetGraph graph = sound_graph();
+  graph.left_out["common/net/ol"] = "another folder";
+  CHECK(with(forgotten, graph).size() == 1);
+  graph.left_out["common/net/old"] = "of yesterday";
+  CHECK(with(forgotten, graph).empty());
 }
 
 TEST_CASE("Modules that must not know one another are kept apart", "[course]") {
-  CHECK(with({{"common/tensor/CMakeLists.txt", "lockstep_module(tensor HEADERS t.hpp)"},
-              {"common/tensor/t.hpp", ""},
-              {"common/comm/CMakeLists.txt", "lockstep_module(comm HEADERS c.hpp DEPENDS lockstep::tensor)"},
-              {"common/comm/c.hpp", ""}}) ==
-        Problems{"common/comm/CMakeLists.txt: lockstep::comm must not know lockstep::tensor"});
+  TargetGraph graph = sound_graph();
+  graph.targets["lockstep::tensor"] = {"lockstep::tensor", "common/tensor", {}, {}, {}, {}};
+  graph.targets["lockstep::comm"] = {"lockstep::comm", "common/comm", {}, {}, {"lockstep::tensor"}, {}};
+  CHECK(with({}, graph) == Problems{"common/comm/CMakeLists.txt: lockstep::comm must not know lockstep::tensor"});
+}
+
+TEST_CASE("The picture of the modules shows what they use, and no more", "[course]") {
+  const std::string table = "| all | `base`, `net` | 100 % |\n";
+  CHECK(picture_with("```\nbase -> net\n```\n" + table).empty());
+  CHECK(picture_with("```\nbase  net\n```\n" + table) == Problems{"common/README.md does not show that net uses base"});
+  CHECK(picture_with("```\nnet -> base -> nett\n```\n" + table) ==
+        Problems{"common/README.md shows that base uses net, but it does not",
+                 "common/README.md shows nett, which is no module",
+                 "common/README.md does not show that net uses base"});
+  CHECK(picture_with("```\nbase\n```\n" + table) == Problems{"common/README.md does not show net"});
+}
+
+TEST_CASE("An arrow that follows from others need not be drawn, and a program is its folder", "[course]") {
+  TargetGraph graph = sound_graph();
+  graph.targets["lockstep"] = {"lockstep", "common/tool", {}, {}, {}, {"lockstep::net", "lockstep::base"}};
+  graph.left_out["common/gloo"] = "not installed";
+  CHECK(picture_with("```\nbase -> net -> tool, gloo\n```\n| all | `base`, `net` | 100 % |\n", graph).empty());
+}
+
+TEST_CASE("The table of the modules has each once, and the right shares", "[course]") {
+  const std::string picture = "```\nbase -> net\n```\n";
+  CHECK(picture_with(picture + "| one | `base` | 29 % |\n| two | `net` | 71 % |\n").empty());
+  CHECK(picture_with(picture + "| one | `base`, `net` | 90 % |\n") ==
+        Problems{"common/README.md:4 says 90 %, but its modules are 100 %"});
+  CHECK(picture_with(picture + "| one | `base`, `cuda`, `base` | 29 % |\n") ==
+        Problems{"common/README.md:4 names base once more", "common/README.md does not say who needs common/net",
+                 "common/README.md:4 names cuda, which is no module"});
+}
+
+TEST_CASE("A file that does not describe targets is refused", "[course]") {
+  const TemporaryTree tree(Files{{"targets.json", "{\"targets\": [{\"name\": 3}]}"}});
+  CHECK_THROWS_AS(read_target_graph(tree.root() / "targets.json"), lockstep::FormatError);
 }
 
 TEST_CASE("The project's own dependencies are sound", "[course][repository]") {
-  for (const std::string& problem : check_include_graph(LOCKSTEP_SOURCE_DIR)) FAIL_CHECK(problem);
-}
-
-TEST_CASE("CMake commands are read with comments, quotes and nested parentheses", "[course]") {
-  const auto commands = parse_cmake("# a(b)\nset(x \"1 2\" 3)\nif((a) AND b)\nendif()");
-  REQUIRE(commands.size() == 3);
-  CHECK(commands[0].arguments == std::vector<std::string>{"x", "1 2", "3"});
-  CHECK(commands[1].name == "if");
-  CHECK(commands[2].arguments.empty());
+  const TargetGraph graph = read_target_graph(LOCKSTEP_TARGET_GRAPH);
+  for (const std::string& problem : check_include_graph(LOCKSTEP_SOURCE_DIR, graph)) FAIL_CHECK(problem);
+  if (graph.is_left_out("common/emulator/nccl")) return;  // the picture is that of a build without CUDA
+  for (const std::string& problem : check_module_picture(LOCKSTEP_SOURCE_DIR, graph)) FAIL_CHECK(problem);
 }

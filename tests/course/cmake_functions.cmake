@@ -1,9 +1,18 @@
-# cmake -DFIXTURE=folder -DSCRATCH=folder -DMODULES=common/cmake -P headers_alone.cmake
-# `cmake --build ... --target all_verify_interface_header_sets` compiles every public header on its own. A small project
-# whose header does not compile alone must fail there, and by that header.
+# cmake -DFIXTURE=folder -DSCRATCH=folder -DMODULES=common/cmake -P cmake_functions.cmake
 file(REMOVE_RECURSE "${SCRATCH}")
 execute_process(COMMAND "${CMAKE_COMMAND}" -G Ninja -S "${FIXTURE}" -B "${SCRATCH}" "-DCMAKE_MODULE_PATH=${MODULES}"
                 OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+
+# The graph tells what CMake knows of the targets.
+file(READ "${SCRATCH}/targets.json" written)
+file(READ "${FIXTURE}/expected_targets.json" expected)
+string(JSON is_equal EQUAL "${written}" "${expected}")
+if(NOT is_equal)
+  message(FATAL_ERROR "targets.json is not as expected:\n${written}")
+endif()
+
+# `cmake --build ... --target all_verify_interface_header_sets` compiles every public header on its own. The header that
+# does not compile alone must fail there, and by its name.
 execute_process(COMMAND "${CMAKE_COMMAND}" --build "${SCRATCH}" --target all_verify_interface_header_sets
                 RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
 if(status EQUAL 0 OR NOT output MATCHES "needs_string.hpp:3:[0-9]+: error")
