@@ -22,6 +22,13 @@ TEST_CASE("Checked mode ends a program that reads pinned memory before its copy 
   CHECK(right.exit_code == 0);
 }
 
+TEST_CASE("In checked mode a kernel may use what the copy before it has written, though the host may not yet",
+          "[emulator]") {
+  const auto finished = run("add_behind_copy");
+  INFO(finished.err);
+  CHECK(finished.exit_code == 0);
+}
+
 TEST_CASE("Checked mode ends a program whose host code reads device memory", "[emulator]") {
   const auto wrong = run("read_device_memory");
   CHECK(wrong.exit_code == 86);

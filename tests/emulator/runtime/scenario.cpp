@@ -89,6 +89,18 @@ int read_pinned(bool waits) {
   return is_filled(result, 5.0F) ? 0 : 1;
 }
 
+// A kernel uses pinned memory that is closed to the host: the copy before it in its stream has not been waited for.
+int add_behind_copy() {
+  auto* x = device_memory<float>();
+  auto* result = pinned_memory<float>();
+  const cudaStream_t stream = new_stream();
+  check(fill(x, 5.0F, kCount, stream));
+  check(cudaMemcpyAsync(result, x, kBytes, cudaMemcpyDeviceToHost, stream));
+  check(add(result, 1.0F, kCount, 1, stream));
+  check(cudaStreamSynchronize(stream));
+  return is_filled(result, 6.0F) ? 0 : 1;
+}
+
 int read_device_memory() {
   auto* x = device_memory<float>();
   check(cudaMemset(x, 0, kBytes));
@@ -165,6 +177,7 @@ int main(int argc, char** argv) {
       {"forgotten_wait_event", [] { return produce_and_consume(false); }},
       {"read_pinned", [] { return read_pinned(true); }},
       {"read_pinned_too_early", [] { return read_pinned(false); }},
+      {"add_behind_copy", add_behind_copy},
       {"read_device_memory", read_device_memory},
       {"set_in_order", [] { return set_twice(true); }},
       {"set_without_order", [] { return set_twice(false); }},
