@@ -1,14 +1,19 @@
 #include "launch/descendants.hpp"
 
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <sstream>
 #include <string>
+#include <thread>
+
+#include "base/error.hpp"
 
 namespace lockstep::launch {
 namespace {
@@ -71,6 +76,22 @@ std::vector<pid_t> processes_with(const std::string& variable) {
     }
   });
   return found;
+}
+
+std::vector<pid_t> kill_processes_with(const std::string& variable, const Deadline& deadline) {
+  constexpr std::chrono::milliseconds kPause{10};
+  std::vector<pid_t> left;
+  while (!(left = processes_with(variable)).empty() && !deadline.has_expired()) {
+    for (const pid_t pid : left) kill(pid, SIGKILL);
+    std::this_thread::sleep_for(kPause);
+  }
+  return left;
+}
+
+std::string describe_processes(const std::vector<pid_t>& pids) {
+  std::string text;
+  for (const pid_t pid : pids) text += concat(text.empty() ? "" : ", ", name_of_process(pid), " (process ", pid, ")");
+  return text;
 }
 
 std::string name_of_process(pid_t pid) {

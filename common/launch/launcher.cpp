@@ -3,7 +3,6 @@
 #include <poll.h>
 #include <string.h>
 
-#include <thread>
 #include <utility>
 
 #include "base/deadline.hpp"
@@ -24,8 +23,6 @@ namespace {
 constexpr std::chrono::seconds kKillLimit{5};
 // Until Ctrl-C gives up on what SIGKILL has not ended yet. Sooner it is one press of several.
 constexpr std::chrono::seconds kPatience{1};
-constexpr std::chrono::milliseconds kSweepPause{10};
-constexpr std::string_view kReaperName = "lockstep_reaper";
 constexpr std::size_t kShownCollectives = 2;
 // What run_guarded() (base/command_line.hpp) ends a program with that cannot begin: its collectives tell nothing.
 constexpr int kUsageExit = 2, kUnavailableExit = 77;
@@ -252,13 +249,8 @@ class Job {
   }
 
   void report_left(const std::vector<pid_t>& pids) {
-    std::string left;
-    for (const pid_t pid : pids) {
-      const std::string name = name_of_process(pid);
-      if (name != kReaperName) left += concat(left.empty() ? "" : ", ", name, " (process ", pid, ")");
-    }
-    if (left.empty()) left = kReaperName;
-    say(concat("not everything has ended ", format_seconds(deadline_.waited()), " after SIGKILL: ", left,
+    say(concat("not everything has ended ", format_seconds(deadline_.waited()),
+               " after SIGKILL: ", describe_processes(pids),
                "; it may wait in the kernel for a disk or a device, or belong to another user"));
   }
 
@@ -272,13 +264,8 @@ class Job {
   // Where both were killed, the ranks died with the reaper, but not what they had started: that still has the job's
   // token in its environment.
   void sweep() {
-    const Deadline deadline = Deadline::after(kKillLimit);
-    std::vector<pid_t> left;
-    while (!(left = processes_with("LOCKSTEP_TOKEN=" + token_)).empty()) {
-      if (deadline.has_expired()) return report_left(left);
-      for (const pid_t pid : left) ::kill(pid, SIGKILL);
-      std::this_thread::sleep_for(kSweepPause);
-    }
+    const std::vector<pid_t> left = kill_processes_with("LOCKSTEP_TOKEN=" + token_, Deadline::after(kKillLimit));
+    if (!left.empty()) report_left(left);
   }
 
   void summarize() {
