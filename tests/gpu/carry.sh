@@ -41,6 +41,8 @@ trap 'rm -rf "$new"' EXIT
 mkdir -p "$pack"/{bin,tests,lib,data,include/device}
 while read -r program; do
   case $program in */tests/*) folder=tests ;; *) folder=bin ;; esac
+  # shellcheck disable=SC2016  # the loader expands it
+  readelf -d "$program" | grep -q 'RPATH.*\[$ORIGIN/../lib\]' || die "$program does not look for libraries in ../lib"
   strip -o "$pack/$folder/$(basename "$program")" "$program"
 done <"$build/carried_programs.txt"
 
@@ -65,7 +67,7 @@ cp common/data/course_text_v1.txt common/data/course_text_v1.txt.sha256 "$pack/d
 cp "$build/gpu_tests.txt" "$pack/"
 changes=$(git status --porcelain 2>/dev/null | head -n 1)
 echo "commit $(git rev-parse --short HEAD 2>/dev/null || echo unknown)${changes:+ with changes}, built $(date -u +%Y-%m-%dT%H:%MZ) for sm_90 and x86-64-v3" >"$pack/CARRIED"
-tar -C "$pack" --sort=name --owner=0 --group=0 -cf - . | xz -T1 --lzma2=preset=6,dict=192MiB >"$new/programs.tar.xz"
+tar -C "$pack" --sort=name --owner=0 --group=0 -cf - . | xz -T1 --lzma2=preset=1,dict=192MiB >"$new/programs.tar.xz"
 rm -rf "$pack"
 
 mib=$(du -sm --apparent-size "$new" | cut -f 1)

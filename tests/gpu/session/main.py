@@ -13,7 +13,7 @@ import time
 
 import libraries
 import phases
-from results import Results
+import results
 from runner import Runner
 
 PLANNED_SECONDS = 570  # of a phase
@@ -69,7 +69,7 @@ def unpacked(here):
         new = pathlib.Path(tempfile.mkdtemp(prefix="lockstep_gpu_"))
         try:
             with tarfile.open(archive) as packed:
-                packed.extractall(new)
+                results.extract(packed, new)
         except tarfile.ReadError:  # a Python without lzma
             subprocess.run(["tar", "-xJf", archive, "-C", new], check=True)
         shutil.rmtree(folder, ignore_errors=True)
@@ -98,14 +98,14 @@ def main():
     for name in only:
         if name not in names:
             parser.error(f"phase {options.phase} has no step {name}; it has {', '.join(names)}")
-    results = Results(options.out, options.phase, keep=not options.again)
+    found_out = results.Results(options.out, options.phase, keep=not options.again)
     share = 1.0 if only else min(1.0, options.budget / PLANNED_SECONDS)
-    runner = Runner(carried, results, found, begin + options.budget, options.rehearse, share)
+    runner = Runner(carried, found_out, found, begin + options.budget, options.rehearse, share)
     for step in steps:
         if not only or step.name in only:
             runner.run(step)
-    print(results.summary(), flush=True)
-    return 0 if results.has_passed(only or names) else 1
+    print(found_out.summary(), flush=True)
+    return 0 if found_out.has_passed(only or names) else 1
 
 
 if __name__ == "__main__":

@@ -8,6 +8,11 @@ import tempfile
 LOG_LIMIT = 1 << 20  # of each log the beginning and the end, half each
 
 
+def extract(archive, folder):
+    """All of an archive of our own. Newer Pythons ask to be told that names in it are trusted."""
+    archive.extractall(folder, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
+
+
 class Results:
     def __init__(self, folder, phase, keep):
         """@param keep  Whether steps that have passed in an earlier run stay."""
@@ -18,7 +23,7 @@ class Results:
         self.data = {"phase": phase, "machine": {}, "steps": []}
         if keep and self.archive.exists():
             with tarfile.open(self.archive) as archive:
-                archive.extractall(self.scratch)
+                extract(archive, self.scratch)
             self.data = json.loads((self.scratch / "results.json").read_text(encoding="utf-8"))
 
     def step(self, name):
