@@ -27,7 +27,7 @@ function(lockstep_target_name result target)
   set(${result} "${target}" PARENT_SCOPE)
 endfunction()
 
-# The targets among link items. Libraries that are no targets (dl) are nobody's dependency here.
+# The names of the targets among link items. Libraries that are no targets (dl) are nobody's dependency here.
 function(lockstep_targets_in result owner)
   set(names)
   foreach(item IN LISTS ARGN)
