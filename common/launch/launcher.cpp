@@ -23,6 +23,8 @@ namespace {
 constexpr std::chrono::seconds kKillLimit{5};
 // Until Ctrl-C gives up on what SIGKILL has not ended yet. Sooner it is one press of several.
 constexpr std::chrono::seconds kPatience{1};
+// From a signal's arrival at the first of many processes to that at the last.
+constexpr std::chrono::milliseconds kSignalDelay{200};
 constexpr std::size_t kShownCollectives = 2;
 // What run_guarded() (base/command_line.hpp) ends a program with that cannot begin: its collectives tell nothing.
 constexpr int kUsageExit = 2, kUnavailableExit = 77;
@@ -72,6 +74,7 @@ class Job {
     }
     if (reaper_.has_ended() && phase_ != Phase::kKilling) lose_watchers();
     if (reaper_.has_ended() && ended_ < options_.world_size) sweep();
+    if (was_asked_to_end() && !is_stopped_by_signal_) wait_for_own_signal();
     take_output();  // what the last rank wrote before it ended
     close_output();
     summarize();
@@ -206,13 +209,28 @@ class Job {
 
   void stop(int signal, const std::string& what) {
     if (std::exchange(is_stopped_by_signal_, true)) return;
+    if (was_asked_to_end()) {
+      result_.failure.reset();
+      result_.exit_code = 128 + signal;
+    }
     if (phase_ != Phase::kRunning && phase_ != Phase::kSettling) return;
-    // A rank that this signal has ended already, because it was sent to all processes, has not failed.
-    if (result_.exit_code == 128 + signal) result_.failure.reset();
     if (!result_.failure) result_.exit_code = 128 + signal;
     say(concat(what, ": ending all ranks, which get ", format_seconds(grace_), " (Ctrl-C ",
                signal == SIGINT ? "once more " : "", "kills them at once)"));
     terminate();
+  }
+
+  // Whether what looks like a rank's failure is a signal that was sent to all processes, and that the rank got first.
+  [[nodiscard]] bool was_asked_to_end() const {
+    const int signal = result_.exit_code - 128;
+    return result_.failure && (signal == SIGTERM || signal == SIGHUP || signal == SIGINT);
+  }
+
+  // All ranks may have ended by such a signal before it has come here.
+  void wait_for_own_signal() {
+    pollfd watched{signals_.fd(), POLLIN, 0};
+    if (poll(&watched, 1, static_cast<int>(kSignalDelay.count())) <= 0) return;
+    while (const int signal = signals_.take()) take_signal(signal);
   }
 
   // A phase has lasted its time.
