@@ -83,9 +83,9 @@ AllReduceCost all_reduce_cost(Algorithm algorithm, int world_size, double bytes)
   require(world_size >= 1, "a job has at least 1 rank, not ", world_size);
   const int others = world_size - 1;
   switch (algorithm) {
-    case Algorithm::kStar:  // the centre's port: everybody's buffer in, then the sum out to everybody
+    case Algorithm::kStar:  // the centre's port: all other buffers in, then the sum out to all
       return {2 * others, bytes, others * bytes};
-    case Algorithm::kMesh:  // every port: the own buffer out to everybody while everybody's comes in
+    case Algorithm::kMesh:  // every port: its own buffer out to all others, while theirs come in
       return {others, bytes, others * bytes};
     case Algorithm::kRing:  // every port: a chunk out and a chunk in, in each step of both phases
       return {2 * others, bytes / world_size, 2 * others * bytes / world_size};

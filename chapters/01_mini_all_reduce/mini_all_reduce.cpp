@@ -58,13 +58,13 @@ std::vector<float> MiniServer::run() {
                                 "; start what is missing, or give more time with --timeout"));
     }
     wait(deadline);
-    // First who left, then who came: a client may take the rank of one that died.
+    // First drop those that have left, then admit new ones: a client may take the rank of one that died.
     for (Client& client : clients_) read(client);
     clients_.remove_if([](const Client& client) { return client.is_gone; });
     for (net::AcceptedPeer& peer : listener_.advance()) admit(std::move(peer));
     report_strangers();
   }
-  // In the order of ranks, whoever came first: floating-point sums depend on the order, and runs shall repeat.
+  // In the order of ranks, not of arrival: floating-point sums depend on the order, and runs must repeat.
   clients_.sort([](const Client& a, const Client& b) { return a.rank < b.rank; });
   std::vector<float> sum(static_cast<std::size_t>(options_.count));
   for (const Client& client : clients_) {

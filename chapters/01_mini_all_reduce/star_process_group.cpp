@@ -47,7 +47,7 @@ void StarProcessGroup::reduce_to(int centre, const Call& call, std::span<std::by
   const std::size_t element_bytes = bytes_of(call.values.dtype);
   for (std::size_t i = 0; i < segments_in(values); ++i) {
     const std::span<std::byte> own = segment_of(values, i);
-    // The lowest rank first: the order is fixed, so runs repeat bit for bit; whoever is late is waited for.
+    // The lowest rank first, even if it is late: the order is fixed, so runs repeat bit for bit.
     for (int peer = 0; peer < world_size(); ++peer) {
       if (peer == centre) continue;
       const std::span<std::byte> theirs = arrived(own.size());
