@@ -145,6 +145,7 @@ void ControlPlane::Hub::handle(int number, const ControlMessage& message) {
       break;
     case ControlType::kAbort:
       rank.status = message.status;
+      if (inquiry_ && inquiry_->reporter == number) break;  // it leaves, and has said why
       if (message.failure.kind == FailureKind::kAborted)
         tell(message.failure);
       else

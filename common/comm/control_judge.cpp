@@ -205,7 +205,9 @@ Failure ControlPlane::Hub::explained(Failure failure, int reporter) const {
     for (int number = 0; number < context_.world_size; ++number) {
       if (explain_timeout(failure, number)) return failure;
     }
-    failure.message += concat("; all have entered it [", describe_all(), "]");
+    const auto waits = [](const auto& of_group) { return of_group.second.running || !of_group.second.pairs.empty(); };
+    const bool is_in_call = std::ranges::any_of(ranks_[reporter].status, waits);  // or it waits for a rank to join it
+    failure.message += concat(is_in_call ? "; all have entered it [" : " [", describe_all(), "]");
   }
   return failure;
 }

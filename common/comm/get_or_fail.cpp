@@ -1,6 +1,5 @@
 #include "comm/get_or_fail.hpp"
 
-#include "base/error.hpp"
 #include "comm/control_plane.hpp"
 #include "store/store.hpp"
 
@@ -17,6 +16,10 @@ void throw_if_job_failed(const JobContext& context, std::string_view task) {
   if (failure) std::rethrow_exception(to_exception(*failure, std::string(task)));
 }
 
+void tell_job_of(const JobContext& context, const TimeoutError& error) noexcept {
+  if (context.control) context.control->abort({FailureKind::kTimeout, -1, error.what()});
+}
+
 std::string get_or_fail(const JobContext& context, const std::string& key, std::string_view task,
                         const Deadline& deadline) {
   for (;;) {
@@ -24,7 +27,10 @@ std::string get_or_fail(const JobContext& context, const std::string& key, std::
       return context.store->get(key, Deadline::after(kJobWaitSlice).earliest(deadline));
     } catch (const TimeoutError&) {
       throw_if_job_failed(context, task);
-      if (deadline.has_expired()) throw TimeoutError(concat(task, ": not within ", format_seconds(deadline.waited())));
+      if (!deadline.has_expired()) continue;
+      const TimeoutError error(concat(task, ": not within ", format_seconds(deadline.waited())));
+      tell_job_of(context, error);
+      throw error;
     } catch (const IoError& error) {  // the store goes with the rank that serves it
       if (context.control) (void)context.control->wait_for_failure(Deadline::after(kVerdictLimit));
       throw_if_job_failed(context, task);

@@ -125,9 +125,10 @@ class SharedMemoryExchange {
         }
         const std::string task = waiting_for(concat(name_of(*awaited.begin()), " to fetch the file"));
         throw_if_job_failed(context_, task);
-        if (deadline_.has_expired()) {
-          throw TimeoutError(concat(task, ": not within ", format_seconds(deadline_.waited())));
-        }
+        if (!deadline_.has_expired()) continue;
+        const TimeoutError error(concat(task, ": not within ", format_seconds(deadline_.waited())));
+        tell_job_of(context_, error);
+        throw error;
       }
     }
   }

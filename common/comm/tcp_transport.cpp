@@ -45,7 +45,12 @@ TcpTransport::TcpTransport(const JobContext& context, const std::string& group, 
   listener_ =
       std::make_unique<net::GuardedListener>(net::SocketAddress{context_.bind_address, 0}, context_.token, identity_);
   context_.store->set(concat(address_prefix_, context_.rank), listener_->address().text());
-  for (const int peer : peers) connected(peer, deadline);
+  try {
+    for (const int peer : peers) connected(peer, deadline);
+  } catch (const TimeoutError& error) {
+    tell_job_of(context_, error);
+    throw;
+  }
 }
 
 std::string TcpTransport::name_of(int peer) const { return concat("rank ", context_.global_rank(peer)); }

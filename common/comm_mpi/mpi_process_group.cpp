@@ -75,9 +75,14 @@ MpiProcessGroup::MpiProcessGroup(comm::JobContext context, const MpiOptions& opt
     const std::string task = concat("rank ", this->context().global_rank(rank()), ": making a group of MPI");
     const MpiWait wait{Deadline::after(this->context().limits.join),
                        [&] { comm::throw_if_job_failed(this->context(), task); }};
-    meet(group, wait.deadline);
-    mpi_ = &MpiLibrary::instance(wait);
-    communicator_ = mpi_->make_communicator(exchange_mpi_ranks(group, wait.deadline), group_id(), wait);
+    try {
+      meet(group, wait.deadline);
+      mpi_ = &MpiLibrary::instance(wait);
+      communicator_ = mpi_->make_communicator(exchange_mpi_ranks(group, wait.deadline), group_id(), wait);
+    } catch (const TimeoutError& error) {
+      comm::tell_job_of(this->context(), error);
+      throw;
+    }
     mpi_->wait_at_exit_for(this->context().limits.progress);
   }
   auto messages = std::make_unique<comm::TcpTransport>(this->context(), group, std::set<int>{},

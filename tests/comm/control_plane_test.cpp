@@ -217,6 +217,19 @@ TEST_CASE("waiting for a rank's word ends with its failure, or names what was wa
   CHECK(outcomes[1].is<PeerFailedError>());
   CHECK(outcomes[1].message() == "rank 1: waiting for a word of rank 0: rank 0 has other plans");
 
+  const auto in_vain = test::run_ranks(3, [](JobContext context) {
+    if (context.rank == 2) return (void)context.control->wait_for_failure(kSoon());  // alive, and makes no group
+    context.limits.join = 300ms;
+    const test::LineProcessGroup group(context);  // rank 0 waits for rank 2, rank 1 only for rank 0
+    if (const auto failure = context.control->wait_for_failure(kSoon())) {
+      std::rethrow_exception(to_exception(*failure, ""));
+    }
+  });
+  for (const int rank : {0, 1}) {
+    CHECK(in_vain[static_cast<std::size_t>(rank)].is<TimeoutError>());
+    CHECK_THAT(in_vain[static_cast<std::size_t>(rank)].message(), ContainsSubstring("rank 2"));
+  }
+
   const auto late = test::run_ranks(2, [](const JobContext& context) {
     if (context.rank == 0) return context.store->set("a word", "late");
     if (comm::get_or_fail(context, "a word", "rank 1: waiting for a word of rank 0", kSoon()) != "late")
