@@ -1,7 +1,6 @@
 #include "01_mini_all_reduce/attack_harness.hpp"
 
 #include <poll.h>
-#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -63,10 +62,8 @@ AttackHarness::AttackHarness(const StageOptions& options, std::ostream& transcri
         transcript_ << text << std::flush;
         lines_.emplace_back(text.substr(0, text.find('\n')));
       }) {
-  sigset_t mask;
-  pthread_sigmask(SIG_SETMASK, nullptr, &mask);
-  server_ = std::make_unique<launch::ReaperProcess>(command_of(options), 1,
-                                                    launch::merged_environment({{"LOCKSTEP_TOKEN", token_}}), mask);
+  server_ = std::make_unique<launch::ReaperProcess>(
+      command_of(options), 1, launch::merged_environment({{"LOCKSTEP_TOKEN", token_}}), launch::inheritable_signals());
   if (!hear(kListeningLine)) throw IoError(concat("the server ", command_of(options).front(), " does not listen"));
   address_ = {"127.0.0.1", port_in(lines_[heard_ - 1])};
 }
