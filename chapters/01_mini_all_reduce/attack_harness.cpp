@@ -211,7 +211,8 @@ std::string AttackHarness::answer_of(net::StreamSocket& socket, Outcome& outcome
       outcome.refusals[rank] = net::to_text(frame.payload);
       return concat("is told: ", outcome.refusals[rank]);
     }
-    std::memcpy(bytes.data(), frame.payload.data(), std::min(bytes.size(), frame.payload.size()));
+    if (frame.payload.size() != bytes.size()) throw FormatError(concat("a sum of ", frame.payload.size(), " bytes"));
+    std::memcpy(bytes.data(), frame.payload.data(), bytes.size());
   }
   return concat("receives the sum ", to_text(sum));
 }

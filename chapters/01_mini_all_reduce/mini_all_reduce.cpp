@@ -16,9 +16,14 @@ net::FrameHeader header_of(net::FrameType type, int rank) { return {.type = type
 
 std::uint64_t bytes_of_count(std::int64_t count) { return static_cast<std::uint64_t>(count) * sizeof(float); }
 
-std::vector<float> to_values(std::span<const std::byte> bytes) {
-  std::vector<float> values(bytes.size() / sizeof(float));
-  std::memcpy(values.data(), bytes.data(), bytes.size());
+// The `count` values in a message. Its length is the sender's word, so it is looked at before a byte is copied.
+std::vector<float> to_values(const net::Frame& frame, std::int64_t count, const std::string& sender) {
+  if (frame.header.type != net::FrameType::kCollective) throw FormatError(sender + " sent no values");
+  if (frame.payload.size() != bytes_of_count(count)) {
+    throw FormatError(concat(sender, " sent ", frame.payload.size(), " bytes, expected ", bytes_of_count(count)));
+  }
+  std::vector<float> values(static_cast<std::size_t>(count));
+  std::memcpy(values.data(), frame.payload.data(), frame.payload.size());
   return values;
 }
 
@@ -111,11 +116,7 @@ void MiniServer::read(Client& client) {
     const std::optional<net::Frame> frame = client.stream.receive();
     if (!frame) return;
     if (client.has_contributed) return drop(client, "it has sent its values already");
-    if (frame->payload.size() != bytes_of_count(options_.count)) {
-      return drop(client,
-                  concat("it sent ", frame->payload.size(), " bytes, expected ", bytes_of_count(options_.count)));
-    }
-    client.values = to_values(frame->payload);
+    client.values = to_values(*frame, options_.count, "it");
     client.has_contributed = true;
     transcript_ << concat("server: received ", to_text(client.values), " from client ", client.rank, "\n")
                 << std::flush;
@@ -174,7 +175,7 @@ std::vector<float> contribute(int rank, std::span<const float> values, const Min
   if (frame.header.type == net::FrameType::kControl) {
     throw Error(concat("the server refused client ", rank, ": ", net::to_text(frame.payload)));
   }
-  const std::vector<float> sum = to_values(frame.payload);
+  const std::vector<float> sum = to_values(frame, std::ssize(values), server.peer());
   transcript << concat("client ", rank, ": received the sum ", to_text(sum), "\n") << std::flush;
   return sum;
 }

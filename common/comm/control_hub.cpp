@@ -4,6 +4,7 @@
 #include <sys/eventfd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <utility>
 
@@ -24,6 +25,27 @@ JobContext without_shared_parts(JobContext context) {
   return context;
 }
 
+// What the decoder cannot know, and everything after it takes for granted: ranks are ranks of this job.
+void check_sent_by_rank(const ControlMessage& message, int world_size) {
+  constexpr std::array kOfTheHub = {ControlType::kReady, ControlType::kHeartbeat, ControlType::kQuery,
+                                    ControlType::kFailure};
+  if (std::ranges::find(kOfTheHub, message.type) != kOfTheHub.end()) {
+    throw FormatError(concat("control message ", static_cast<int>(message.type), " is the hub's"));
+  }
+  if (message.failure.culprit < -1 || message.failure.culprit >= world_size) {
+    throw FormatError(concat("a failure of rank ", message.failure.culprit, ", of ", world_size));
+  }
+  std::vector<bool> is_member(static_cast<std::size_t>(world_size));
+  for (const int member : message.members) {
+    const bool is_rank = member >= 0 && member < world_size;
+    if (!is_rank || is_member[static_cast<std::size_t>(member)]) {
+      throw FormatError(
+          concat("a group with member ", member, is_rank ? " twice" : concat(", of ", world_size, " ranks")));
+    }
+    is_member[static_cast<std::size_t>(member)] = true;
+  }
+}
+
 }  // namespace
 
 ControlPlane::Hub::Hub(const JobContext& context, const Deadline& deadline)
@@ -37,6 +59,9 @@ ControlPlane::Hub::Hub(const JobContext& context, const Deadline& deadline)
       last_step_(Clock::now()),
       last_heartbeat_(last_step_) {
   if (!wake_up_.is_open()) throw IoError("eventfd", errno);
+}
+
+void ControlPlane::Hub::start() {
   thread_ = std::thread([this] { run(); });
 }
 
@@ -63,7 +88,7 @@ void ControlPlane::Hub::run() noexcept {
       step();
     } catch (const std::exception& error) {
       context_.log.error(concat("control plane: ", error.what()));
-      std::this_thread::sleep_for(50ms);  // for example out of descriptors
+      std::this_thread::sleep_for(50ms);  // it may come again at once
     }
   }
   // A rank that reads this knows that rank 0 is done, not dead.
@@ -81,15 +106,20 @@ void ControlPlane::Hub::step() {
   }
   const int tick_ms = static_cast<int>(tick_of(context_.limits).count());
   if (::poll(entries.data(), entries.size(), tick_ms) < 0 && errno != EINTR) throw IoError("poll", errno);
+  serve_members();
   for (net::AcceptedPeer& peer : listener_.advance()) admit(std::move(peer));
-  for (int rank = 0; rank < context_.world_size; ++rank) serve(rank);
-  send_heartbeats();
-  judge();
   const bool are_all_gone =
       std::ranges::all_of(ranks_, [](const Rank& rank) { return rank.has_joined && !rank.stream; });
   const std::scoped_lock lock(mutex_);
   are_all_gone_ = are_all_gone;
   if (are_all_gone) changed_.notify_all();
+}
+
+// Before anybody who connects is looked at: whatever strangers do to the listener, ranks get their heartbeats.
+void ControlPlane::Hub::serve_members() {
+  for (int rank = 0; rank < context_.world_size; ++rank) serve(rank);
+  send_heartbeats();
+  judge();
 }
 
 void ControlPlane::Hub::admit(net::AcceptedPeer peer) {
@@ -117,7 +147,9 @@ void ControlPlane::Hub::serve(int number) {
     rank.stream->flush();
     while (const auto frame = rank.stream->receive()) {
       rank.last_heard = Clock::now();
-      handle(number, decode_control(frame->payload));
+      const ControlMessage message = decode_control(frame->payload);
+      check_sent_by_rank(message, context_.world_size);
+      handle(number, message);
       if (!rank.stream) return;
     }
   } catch (const IoError&) {

@@ -25,12 +25,16 @@ class ControlPlane::Hub {
   Hub(const JobContext& context, const Deadline& deadline);
   ~Hub();
 
+  /// Serves the ranks, from a thread of its own.
+  void start();
+
   [[nodiscard]] const net::SocketAddress& address() const noexcept { return address_; }
 
   /// Waits until all ranks have said goodbye or are gone, then ends.
   void leave(const Deadline& deadline) noexcept;
 
  private:
+  friend class HubHarness;  // the fuzzer's, which plays the ranks and takes the steps itself
   using Clock = std::chrono::steady_clock;
   struct Rank {
     std::unique_ptr<net::FrameStream> stream;  // null: not connected, left or dead
@@ -52,6 +56,7 @@ class ControlPlane::Hub {
   void run() noexcept;
   void step();
   void admit(net::AcceptedPeer peer);
+  void serve_members();
   void serve(int rank);
   void handle(int rank, const ControlMessage& message);
   void forget_group(int rank, int group, const RankStatus& last);

@@ -30,6 +30,7 @@ ControlPlane::ControlPlane(const JobContext& context, const Deadline& deadline)
   const std::string key = concat("generation/", context.generation, "/control/address");
   if (context.rank == 0) {
     hub_ = std::make_unique<Hub>(context, deadline);
+    hub_->start();
     context.store->set(key, hub_->address().text());
   }
   const std::string task = concat("rank ", context.rank, ": waiting for the control plane of rank 0");

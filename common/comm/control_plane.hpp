@@ -115,6 +115,7 @@ class ControlPlane {
   void unsubscribe(int subscription) noexcept;
 
  private:
+  friend class HubHarness;  // of the fuzzers
   class Hub;
   class Member;
   struct Shared;

@@ -57,6 +57,14 @@ void put(net::ByteWriter& writer, const GroupStatus& status) {
   }
 }
 
+// For how long something runs: bounded, because it is counted in nanoseconds later, where more would overflow.
+std::chrono::milliseconds get_duration(net::ByteReader& reader) {
+  constexpr std::int64_t kLongest = 1'000'000'000'000;  // about 32 years
+  const auto count = reader.get<std::int64_t>();
+  if (count < 0 || count > kLongest) throw FormatError(concat("control message: a wait of ", count, " ms"));
+  return std::chrono::milliseconds(count);
+}
+
 Collective get_direction(net::ByteReader& reader) {
   const auto direction = static_cast<Collective>(reader.get<std::uint8_t>());
   if (!is_point_to_point(direction)) throw FormatError("control message: neither send nor recv");
@@ -70,12 +78,12 @@ GroupStatus get_group_status(net::ByteReader& reader) {
   const auto ended_count = reader.get<std::uint8_t>();
   if (ended_count > kKeptCollectives) throw FormatError("control message: too many collectives that have ended");
   for (int i = 0; i < ended_count; ++i) status.ended.push_back(get_fingerprint(reader));
-  status.running_for = std::chrono::milliseconds(reader.get<std::int64_t>());
+  status.running_for = get_duration(reader);
   for (auto left = reader.get<std::uint32_t>(); left > 0; --left) {
     PairStatus& pair = status.pairs.emplace_back();
     pair.operation = get_fingerprint(reader);
     if (!is_point_to_point(pair.operation.collective)) throw FormatError("control message: neither send nor recv");
-    pair.running_for = std::chrono::milliseconds(reader.get<std::int64_t>());
+    pair.running_for = get_duration(reader);
   }
   for (auto left = reader.get<std::uint32_t>(); left > 0; --left) {
     const Collective direction = get_direction(reader);

@@ -3,6 +3,9 @@
 #include <unistd.h>
 
 #include <array>
+#include <functional>
+#include <mutex>
+#include <set>
 
 #include "base/environment.hpp"
 #include "base/error.hpp"
@@ -161,8 +164,8 @@ void open_tcp_store(JobContext& context, const Membership& member, const Rendezv
 void open_file_store(JobContext& context, const Membership& member, const RendezvousOptions& options,
                      const Deadline& deadline) {
   context.store = std::make_shared<store::FileStore>(member.store_file, deadline);
-  const auto given = options.token ? options.token : environment::get("LOCKSTEP_TOKEN");
-  context.token = given ? net::check_token(*given) : context.store->compare_set("token", "", net::make_token());
+  const auto given = options.token ? options.token : net::given_token();
+  context.token = given ? *given : context.store->compare_set("token", "", net::make_token());
   context.bind_address = environment::get("LOCKSTEP_BIND_ADDRESS").value_or("127.0.0.1");
 }
 
@@ -216,6 +219,19 @@ JobContext rendezvous(const std::string& init_method, const RendezvousOptions& o
   }
   context.control = std::make_shared<ControlPlane>(context, deadline);
   return context;
+}
+
+void warn_unauthenticated(const JobContext& context, std::string_view backend) {
+  static std::mutex mutex;
+  static std::set<std::string, std::less<>> warned;
+  const bool is_first = context.world_size > 1 && context.global_rank(context.rank) == 0;
+  if (!is_first || net::is_loopback(context.bind_address)) return;
+  const std::scoped_lock lock(mutex);
+  if (!warned.emplace(backend).second) return;
+  context.log.warning(concat(backend, " does not authenticate its connections: anybody who reaches ",
+                             context.bind_address,
+                             " can read and change the data of the job; use it on a network of the job's own only, ",
+                             "or use the ring, whose ranks prove the job's token"));
 }
 
 }  // namespace lockstep::comm

@@ -3,6 +3,7 @@
 /// How a process becomes a rank: finds the others, checks that they fit together, and starts the control plane.
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "comm/job_context.hpp"
 
@@ -14,8 +15,8 @@ struct RendezvousOptions {
   std::optional<int> world_size;        ///< Instead of WORLD_SIZE.
   std::optional<int> local_rank;        ///< Instead of LOCAL_RANK.
   std::optional<int> local_world_size;  ///< Instead of LOCAL_WORLD_SIZE.
-  std::optional<int> generation;        ///< Instead of LOCKSTEP_GENERATION.
-  std::optional<std::string> token;     ///< Instead of LOCKSTEP_TOKEN (tests; never from a command line).
+  std::optional<int> generation;        ///< Instead of LOCKSTEP_GENERATION and the launchers' restart counts.
+  std::optional<std::string> token;     ///< Instead of LOCKSTEP_TOKEN, and not checked (tests; no command line's).
   std::optional<std::string> store;     ///< host:port of a store that runs already, instead of LOCKSTEP_STORE.
   std::optional<JobLimits> limits;      ///< Instead of limits_from_environment().
 };
@@ -23,15 +24,17 @@ struct RendezvousOptions {
 /// Joins the job and returns once all ranks have.
 ///
 /// `env://` reads RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT as torchrun sets them, and
-/// LOCKSTEP_TOKEN, LOCKSTEP_GENERATION, LOCKSTEP_FLIGHT_DIR, LOCKSTEP_STORE, LOCKSTEP_PORT. Without RANK it reads what
-/// Open MPI, PMI or Slurm say instead (comm/job_environment.hpp has the names and their order).
+/// LOCKSTEP_TOKEN or LOCKSTEP_TOKEN_FILE, LOCKSTEP_GENERATION, LOCKSTEP_FLIGHT_DIR, LOCKSTEP_STORE, LOCKSTEP_PORT.
+/// Without RANK it reads what Open MPI, PMI or Slurm say instead (comm/job_environment.hpp has the names and their
+/// order). Without LOCKSTEP_GENERATION it counts as torchrun does (TORCHELASTIC_RESTART_COUNT), else as Slurm does
+/// (SLURM_RESTART_COUNT).
 /// `tcp://host:port` and `file:///path` take rank and world size from the options, else from `?rank=1&world_size=4`,
 /// else from the environment.
 ///
 /// The store: LOCKSTEP_STORE names one that runs already (the launcher's). Otherwise rank 0 serves it at MASTER_ADDR
 /// on LOCKSTEP_PORT, or MASTER_PORT, or, where torchrun's own store has that one (TORCHELASTIC_RUN_ID is set), the
 /// port after it. With `file://` it is the file, which must be reachable by all ranks, is private to this user, holds
-/// the job's token where LOCKSTEP_TOKEN is not set, and goes with the last rank; what a crashed run has left in it is
+/// the job's token where none is given, and goes with the last rank; what a crashed run has left in it is
 /// not seen. Ranks then listen on LOCKSTEP_BIND_ADDRESS, 127.0.0.1 unless it is set. World size 1 needs no network.
 ///
 /// @throws FormatError   A variable or the address is missing or malformed, or a rank is out of range; names it.
@@ -44,5 +47,9 @@ struct RendezvousOptions {
 /// LOCKSTEP_PROGRESS_SECONDS (fractions allowed). LOCKSTEP_DEBUGGER=1 switches liveness and progress off.
 /// @throws FormatError  A value is no positive number.
 [[nodiscard]] JobLimits limits_from_environment();
+
+/// At rank 0 of a job that other hosts can reach: says once that a backend's own connections prove nothing.
+/// @param backend  "gloo".
+void warn_unauthenticated(const JobContext& context, std::string_view backend);
 
 }  // namespace lockstep::comm

@@ -124,6 +124,8 @@ void TcpTransport::accept_waiting() {
 void TcpTransport::adopt(int peer, net::StreamSocket socket) {
   Peer& entry = peers_[static_cast<std::size_t>(peer)];
   if (!entry.socket.is_open()) --unconnected_;
+  context_.log.debug(
+      concat("connected to ", socket.peer(), "; frames have a ", socket.frame_mac() == nullptr ? "checksum" : "MAC"));
   const std::scoped_lock lock(sockets_mutex_);
   entry.socket = std::move(socket);
   if (is_interrupted_) entry.socket.shutdown();
@@ -137,7 +139,7 @@ void TcpTransport::send(int peer, const net::FrameHeader& header, std::span<cons
     entry.first_unsent = 0;
   }
   ++queued_;
-  entry.queue.push_back({net::seal(header, bytes), bytes});
+  entry.queue.push_back({net::seal(header, bytes, entry.socket.frame_mac()), bytes});
   payload_bytes_sent_.fetch_add(bytes.size(), std::memory_order_relaxed);
   messages_sent_.fetch_add(1, std::memory_order_relaxed);
   send_queued(peer);
@@ -217,14 +219,15 @@ void TcpTransport::receive(int peer, const net::FrameHeader& expected, std::span
     else if (!idling.pause(peer, deadline))
       throw TimeoutError(concat("no data from ", socket.peer(), " for ", format_seconds(deadline.waited()), amounts()));
   }
-  net::check_payload(net::open_header(encoded, {kMaxPayloadBytes, identity_.generation}, socket.peer()), bytes,
-                     socket.peer());
+  net::check_payload(encoded, bytes, socket.peer(), socket.frame_mac());
 }
 
 void TcpTransport::check_header(int peer, const net::EncodedHeader& encoded, const net::FrameHeader& expected,
                                 std::size_t payload_bytes) const {
-  const std::string& sender = peers_[static_cast<std::size_t>(peer)].socket.peer();
-  const net::FrameHeader header = net::open_header(encoded, {kMaxPayloadBytes, identity_.generation}, sender);
+  const net::StreamSocket& socket = peers_[static_cast<std::size_t>(peer)].socket;
+  const std::string& sender = socket.peer();
+  const net::FrameHeader header =
+      net::open_header(encoded, {kMaxPayloadBytes, identity_.generation}, sender, socket.frame_mac());
   check_same_collective(expected, name_of(context_.rank), header, name_of(peer));
   if (header.payload_bytes == payload_bytes) return;
   throw FormatError(concat(sender, " sent ", header.payload_bytes, " bytes where ", payload_bytes, " were expected"));

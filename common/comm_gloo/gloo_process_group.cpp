@@ -20,6 +20,7 @@
 #include "base/error.hpp"
 #include "comm/host_process_group.hpp"
 #include "comm/reduce.hpp"
+#include "comm/rendezvous.hpp"
 #include "comm/tcp_transport.hpp"
 #include "comm_gloo/gloo_connection.hpp"
 #include "net/frame.hpp"
@@ -95,6 +96,7 @@ class GlooProcessGroup final : public comm::HostProcessGroup {
 GlooProcessGroup::GlooProcessGroup(comm::JobContext context) : HostProcessGroup(std::move(context)) {
   constexpr std::int64_t kSegmentBytes = 256 * 1024;
   const std::string group = concat("gloo/", group_id());
+  comm::warn_unauthenticated(this->context(), "gloo");
   if (world_size() > 1) connection_ = std::make_unique<Connection>(this->context(), group + "/mesh");
   auto messages = std::make_unique<comm::TcpTransport>(this->context(), group, std::set<int>{},
                                                        Deadline::after(this->context().limits.join));

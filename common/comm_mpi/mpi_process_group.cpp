@@ -13,6 +13,7 @@
 #include "comm/get_or_fail.hpp"
 #include "comm/host_process_group.hpp"
 #include "comm/reduce.hpp"
+#include "comm/rendezvous.hpp"
 #include "comm/tcp_transport.hpp"
 #include "comm_mpi/mpi_library.hpp"
 #include "comm_mpi/mpi_types.hpp"
@@ -71,6 +72,7 @@ MpiProcessGroup::MpiProcessGroup(comm::JobContext context, const MpiOptions& opt
   require(options_.most_elements >= 1, "most_elements is ", options_.most_elements, ", not at least 1");
   constexpr std::int64_t kSegmentBytes = 256 * 1024;
   const std::string group = concat("mpi/", group_id());
+  comm::warn_unauthenticated(this->context(), "mpi");
   if (world_size() > 1) {
     const std::string task = concat("rank ", this->context().global_rank(rank()), ": making a group of MPI");
     const MpiWait wait{Deadline::after(this->context().limits.join),

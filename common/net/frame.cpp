@@ -11,6 +11,7 @@ namespace {
 constexpr std::uint32_t kMagic = 0x504B434C;  // "LCKP" in the order of the wire
 constexpr std::uint16_t kVersion = 1;
 constexpr std::size_t kChecksumOffset = kFrameHeaderBytes - sizeof(std::uint64_t);  // the header's own checksum is last
+constexpr std::size_t kTagOffset = 48;  // of the MAC: in place of both checksums
 
 template <std::integral T>
 void put_at(EncodedHeader& bytes, std::size_t offset, T value) noexcept {
@@ -33,7 +34,7 @@ FrameHeader decode(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-EncodedHeader seal(FrameHeader header, std::span<const std::byte> payload) noexcept {
+EncodedHeader seal(const FrameHeader& header, std::span<const std::byte> payload, FrameMac* mac) {
   EncodedHeader bytes{};
   put_at(bytes, 0, kMagic);
   put_at(bytes, 4, kVersion);
@@ -43,13 +44,17 @@ EncodedHeader seal(FrameHeader header, std::span<const std::byte> payload) noexc
   put_at(bytes, 16, header.sequence);
   put_at(bytes, 24, static_cast<std::uint64_t>(payload.size()));
   std::ranges::copy(header.tag, bytes.begin() + 32);
-  put_at(bytes, 48, checksum(payload));
+  if (mac != nullptr) {
+    std::ranges::copy(mac->next_sent(std::span(bytes).first(kTagOffset), payload), bytes.begin() + kTagOffset);
+    return bytes;
+  }
+  put_at(bytes, kTagOffset, checksum(payload));
   put_at(bytes, kChecksumOffset, checksum(std::span(bytes).first(kChecksumOffset)));
   return bytes;
 }
 
 FrameHeader open_header(std::span<const std::byte, kFrameHeaderBytes> bytes, const FrameLimits& limits,
-                        const std::string& peer) {
+                        const std::string& peer, const FrameMac* mac) {
   ByteReader start(bytes);
   if (start.get<std::uint32_t>() != kMagic) {
     throw FormatError(concat(peer, " sent \"", printable(bytes), "\", which is no Lockstep frame"));
@@ -57,10 +62,11 @@ FrameHeader open_header(std::span<const std::byte, kFrameHeaderBytes> bytes, con
   if (const auto version = start.get<std::uint16_t>(); version != kVersion) {
     throw FormatError(concat(peer, " speaks version ", version, " of the wire format, this program ", kVersion));
   }
-  if (ByteReader(bytes.last(8)).get<std::uint64_t>() != checksum(bytes.first(kChecksumOffset))) {
+  if (mac == nullptr && ByteReader(bytes.last(8)).get<std::uint64_t>() != checksum(bytes.first(kChecksumOffset))) {
     throw FormatError(concat(peer, " sent a damaged frame header (wrong checksum)"));
   }
-  const FrameHeader header = decode(bytes);
+  FrameHeader header = decode(bytes);
+  if (mac != nullptr) header.payload_checksum = 0;
   if (header.generation != limits.generation) {
     throw FormatError(
         concat(peer, " belongs to generation ", header.generation, " of the job, this rank to ", limits.generation));
@@ -72,34 +78,31 @@ FrameHeader open_header(std::span<const std::byte, kFrameHeaderBytes> bytes, con
   return header;
 }
 
-void check_payload(const FrameHeader& header, std::span<const std::byte> payload, const std::string& peer) {
-  if (checksum(payload) == header.payload_checksum) return;
+void check_payload(std::span<const std::byte, kFrameHeaderBytes> header, std::span<const std::byte> payload,
+                   const std::string& peer, FrameMac* mac) {
+  const auto sealed = header.last<kFrameHeaderBytes - kTagOffset>();
+  if (mac != nullptr) {
+    if (mac->is_next_received(header.first(kTagOffset), payload, sealed)) return;
+    throw FormatError(concat(peer, ": a frame of ", payload.size(),
+                             " bytes of payload was changed, repeated or forged ",
+                             "on the way (wrong authentication code)"));
+  }
+  if (ByteReader(sealed).get<std::uint64_t>() == checksum(payload)) return;
   throw FormatError(concat(peer, " sent a damaged payload of ", payload.size(), " bytes (wrong checksum)"));
 }
 
 void send_frame(StreamSocket& socket, const FrameHeader& header, std::span<const std::byte> payload,
                 const Deadline& deadline) {
-  socket.send_all(seal(header, payload), payload, deadline);
-}
-
-FrameHeader receive_header(StreamSocket& socket, const FrameLimits& limits, const Deadline& deadline) {
-  EncodedHeader bytes;
-  socket.receive_exactly(bytes, deadline);
-  return open_header(bytes, limits, socket.peer());
-}
-
-void receive_payload(StreamSocket& socket, const FrameHeader& header, std::span<std::byte> payload,
-                     const Deadline& deadline) {
-  require(payload.size() == header.payload_bytes, "receive_payload: room for ", payload.size(), " bytes, frame has ",
-          header.payload_bytes);
-  socket.receive_exactly(payload, deadline);
-  check_payload(header, payload, socket.peer());
+  socket.send_all(seal(header, payload, socket.frame_mac()), payload, deadline);
 }
 
 Frame receive_frame(StreamSocket& socket, const FrameLimits& limits, const Deadline& deadline) {
-  Frame frame{receive_header(socket, limits, deadline), {}};
+  EncodedHeader bytes;
+  socket.receive_exactly(bytes, deadline);
+  Frame frame{open_header(bytes, limits, socket.peer(), socket.frame_mac()), {}};
   frame.payload.resize(frame.header.payload_bytes);
-  receive_payload(socket, frame.header, frame.payload, deadline);
+  socket.receive_exactly(frame.payload, deadline);
+  check_payload(bytes, frame.payload, socket.peer(), socket.frame_mac());
   return frame;
 }
 

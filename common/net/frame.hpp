@@ -28,7 +28,7 @@ struct FrameHeader {
   std::uint64_t sequence = 0;               ///< Sender's choice: the collective's number, the request's number.
   std::uint64_t payload_bytes = 0;          ///< Set by seal().
   FrameTag tag{};                           ///< The user's own.
-  std::uint64_t payload_checksum = 0;       ///< Set by seal(): XXH3-64 of the payload.
+  std::uint64_t payload_checksum = 0;       ///< Set by seal(): XXH3-64 of the payload; none beside a MAC.
 };
 
 /// Size of every header.
@@ -51,30 +51,29 @@ struct Frame {
 /// XXH3-64.
 [[nodiscard]] std::uint64_t checksum(std::span<const std::byte> bytes) noexcept;
 
-/// Fills in the payload's length and checksum and writes the header as bytes.
+/// Fills in the payload's length and writes the header as bytes: with the checksums of payload and header, or with the
+/// tag of both in their place.
+/// @param mac  The connection's; null: checksums. Its frames must be sent in the order in which they were sealed.
 /// @cost  One pass over the payload.
-[[nodiscard]] EncodedHeader seal(FrameHeader header, std::span<const std::byte> payload) noexcept;
+[[nodiscard]] EncodedHeader seal(const FrameHeader& header, std::span<const std::byte> payload,
+                                 FrameMac* mac = nullptr);
 
-/// Reads a header that arrived from `peer`.
+/// Reads a header that arrived from `peer`. Where frames have a MAC, it is checked with the payload: until then the
+/// header is what somebody says.
 /// @throws FormatError  No frame of this project (shows the first bytes), another version, a damaged header, another
 ///                      generation or too long a payload; each says which, and names the peer.
 [[nodiscard]] FrameHeader open_header(std::span<const std::byte, kFrameHeaderBytes> bytes, const FrameLimits& limits,
-                                      const std::string& peer);
+                                      const std::string& peer, const FrameMac* mac = nullptr);
 
-/// @throws FormatError  The payload is not the one the header was made for.
-void check_payload(const FrameHeader& header, std::span<const std::byte> payload, const std::string& peer);
+/// Once for every frame, in the order of arrival.
+/// @throws FormatError  `header` was not made for this payload, or (with a MAC) not by the peer as its next frame.
+void check_payload(std::span<const std::byte, kFrameHeaderBytes> header, std::span<const std::byte> payload,
+                   const std::string& peer, FrameMac* mac = nullptr);
 
 /// Sends header and payload with one system call where the kernel takes both.
 /// @throws IoError, TimeoutError  As StreamSocket::send_all.
 void send_frame(StreamSocket& socket, const FrameHeader& header, std::span<const std::byte> payload,
                 const Deadline& deadline);
-
-/// Receives the header of the next frame; receive_payload must follow where payload_bytes > 0.
-[[nodiscard]] FrameHeader receive_header(StreamSocket& socket, const FrameLimits& limits, const Deadline& deadline);
-
-/// Receives and checks the payload that `header` announced. @pre payload.size() == header.payload_bytes
-void receive_payload(StreamSocket& socket, const FrameHeader& header, std::span<std::byte> payload,
-                     const Deadline& deadline);
 
 /// Receives a whole frame into memory of its own.
 /// @throws FormatError, IoError, TimeoutError

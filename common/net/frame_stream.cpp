@@ -14,7 +14,7 @@ std::optional<Frame> FrameStream::receive() {
     if (count == 0) return std::nullopt;
     header_received_ += count;
     if (header_received_ < kFrameHeaderBytes) continue;
-    partial_ = Frame{open_header(header_bytes_, limits_, socket_.peer()), {}};
+    partial_ = Frame{open_header(header_bytes_, limits_, socket_.peer(), socket_.frame_mac()), {}};
     partial_->payload.resize(partial_->header.payload_bytes);
     payload_received_ = 0;
   }
@@ -23,13 +23,13 @@ std::optional<Frame> FrameStream::receive() {
     if (count == 0) return std::nullopt;
     payload_received_ += count;
   }
-  check_payload(partial_->header, partial_->payload, socket_.peer());
+  check_payload(header_bytes_, partial_->payload, socket_.peer(), socket_.frame_mac());
   header_received_ = 0;
   return std::exchange(partial_, std::nullopt);
 }
 
 void FrameStream::send(const FrameHeader& header, std::span<const std::byte> payload) {
-  const EncodedHeader sealed = seal(header, payload);
+  const EncodedHeader sealed = seal(header, payload, socket_.frame_mac());
   std::vector<std::byte> bytes(sealed.begin(), sealed.end());
   bytes.insert(bytes.end(), payload.begin(), payload.end());
   queued_bytes_ += bytes.size();

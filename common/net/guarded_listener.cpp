@@ -2,10 +2,18 @@
 
 #include <cerrno>
 #include <iterator>
+#include <utility>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
 
 namespace lockstep::net {
+namespace {
+
+// What this process or machine lacks, and may have again in a moment.
+bool is_shortage(int error) { return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM; }
+
+}  // namespace
 
 GuardedListener::GuardedListener(const SocketAddress& address, std::string token, const Identity& expected)
     : GuardedListener(std::move(token), expected, TcpListener(address)) {}
@@ -14,12 +22,13 @@ GuardedListener::GuardedListener(std::string token, const Identity& expected, Tc
     : listener_(std::move(listener)), token_(std::move(token)), expected_(expected) {}
 
 void GuardedListener::append_poll_entries(std::vector<pollfd>& entries) const {
-  entries.push_back({listener_.fd(), POLLIN, 0});
+  if (!pause_) entries.push_back({listener_.fd(), POLLIN, 0});  // else poll would return at once, again and again
   for (const HandshakeServer& stranger : unauthenticated_) entries.push_back({stranger.fd(), POLLIN, 0});
 }
 
 Deadline GuardedListener::next_deadline() const noexcept {
-  return unauthenticated_.empty() ? Deadline::never() : unauthenticated_.front().deadline();
+  const Deadline next = unauthenticated_.empty() ? Deadline::never() : unauthenticated_.front().deadline();
+  return pause_ ? next.earliest(*pause_) : next;
 }
 
 void GuardedListener::refuse(std::list<HandshakeServer>::iterator stranger, const std::string& reason) {
@@ -29,20 +38,32 @@ void GuardedListener::refuse(std::list<HandshakeServer>::iterator stranger, cons
 }
 
 void GuardedListener::accept_waiting() {
-  for (;;) {
+  if (pause_ && !pause_->has_expired()) return;
+  pause_.reset();
+  for (std::size_t count = 0; count < kMaxAcceptsPerTurn; ++count) {
     try {
       auto socket = listener_.try_accept();
       if (!socket) return;
-      unauthenticated_.emplace_back(std::move(*socket), token_, expected_, Deadline::after(kStrangerLimit));
+      accept_one(std::move(*socket));
     } catch (const IoError& error) {
-      const bool is_out_of_descriptors = error.error_number() == EMFILE || error.error_number() == ENFILE;
-      if (!is_out_of_descriptors || unauthenticated_.empty()) throw;
-      refuse(unauthenticated_.begin(), error.what());
-    }
-    if (unauthenticated_.size() > kMaxStrangers) {
-      refuse(unauthenticated_.begin(), concat(unauthenticated_.front().peer(), " was dropped to make room for others"));
+      if (!is_shortage(error.error_number())) throw;
+      if (unauthenticated_.empty()) return pause(error.what());
+      refuse(unauthenticated_.begin(), error.what());  // a descriptor for the next one, who may be honest
     }
   }
+}
+
+void GuardedListener::accept_one(StreamSocket socket) {
+  pause_reason_.clear();
+  unauthenticated_.emplace_back(std::move(socket), token_, expected_, Deadline::after(kStrangerLimit));
+  if (unauthenticated_.size() <= kMaxStrangers) return;
+  refuse(unauthenticated_.begin(), concat(unauthenticated_.front().peer(), " was dropped to make room for others"));
+}
+
+void GuardedListener::pause(const std::string& reason) {
+  pause_ = Deadline::after(kPause);
+  if (!std::exchange(pause_reason_, reason).empty()) return;  // it has been said
+  Logger().warning(concat(reason, "; new connections wait"));
 }
 
 std::vector<AcceptedPeer> GuardedListener::advance() {
@@ -83,6 +104,7 @@ AcceptedPeer GuardedListener::accept(const Deadline& deadline) {
     std::string message =
         concat("no rank of the job connected to ", address().text(), " for ", format_seconds(deadline.waited()));
     if (refused_count_ > 0) message += concat("; refused ", refused_count_, " strangers, last: ", last_refusal_);
+    if (!pause_reason_.empty()) message += concat("; ", pause_reason_);
     throw TimeoutError(message);
   }
 }

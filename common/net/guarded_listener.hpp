@@ -3,8 +3,10 @@
 /// A listener that lets in only those who prove the job's token.
 #include <poll.h>
 
+#include <chrono>
 #include <cstdint>
 #include <list>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,7 +22,8 @@ struct AcceptedPeer {
 };
 
 /// Runs the handshakes of all who connect at the same time, so that silent strangers delay nobody. A stranger gets
-/// kStrangerLimit, and only kMaxStrangers are kept; beyond that the oldest is dropped (honest ranks come again).
+/// kStrangerLimit, and only kMaxStrangers are kept; beyond that the oldest is dropped (honest ranks come again). While
+/// the process is out of descriptors or memory, new connections wait in the kernel's queue.
 /// Thread safety: one thread.
 class GuardedListener {
  public:
@@ -28,6 +31,10 @@ class GuardedListener {
   static constexpr std::chrono::seconds kStrangerLimit{3};
   /// Unproved connections held at once; the oldest goes first.
   static constexpr std::size_t kMaxStrangers = 64;
+  /// Taken from the queue by one advance(): those who are let in already are served in between.
+  static constexpr std::size_t kMaxAcceptsPerTurn = 16;
+  /// How long none are taken after descriptors or memory were lacking.
+  static constexpr std::chrono::milliseconds kPause{100};
 
   /// Binds and listens. @param expected  Role and generation that are let in. @throws IoError  As TcpListener.
   GuardedListener(const SocketAddress& address, std::string token, const Identity& expected);
@@ -48,7 +55,7 @@ class GuardedListener {
   void append_poll_entries(std::vector<pollfd>& entries) const;
   /// When advance() is due even if nothing arrives.
   [[nodiscard]] Deadline next_deadline() const noexcept;
-  /// Accepts, reads and judges what has come. @return  Peers that have proved the token.
+  /// Accepts, reads and judges what has come; a bounded amount of it. @return  Peers that have proved the token.
   [[nodiscard]] std::vector<AcceptedPeer> advance();
 
   /// Strangers sent away so far.
@@ -58,6 +65,8 @@ class GuardedListener {
 
  private:
   void accept_waiting();
+  void accept_one(StreamSocket socket);
+  void pause(const std::string& reason);
   void refuse(std::list<HandshakeServer>::iterator stranger, const std::string& reason);
 
   TcpListener listener_;
@@ -67,6 +76,8 @@ class GuardedListener {
   std::vector<AcceptedPeer> ready_;             // accepted and not yet handed out by accept()
   std::uint64_t refused_count_ = 0;
   std::string last_refusal_;
+  std::optional<Deadline> pause_;  // no connection is taken before
+  std::string pause_reason_;       // empty: the last attempt to take one was fine
 };
 
 }  // namespace lockstep::net

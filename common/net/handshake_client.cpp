@@ -15,21 +15,34 @@ using namespace std::chrono_literals;
 // Reads an answer of the listener. Its first bytes are looked at alone: another program's answer may be shorter.
 template <std::size_t kBytes>
 std::array<std::byte, kBytes> receive_answer(StreamSocket& socket, const Deadline& deadline) {
-  constexpr std::size_t kStartBytes = 6;  // magic and version
   std::array<std::byte, kBytes> answer{};
-  const auto start = std::span(answer).template first<kStartBytes>();
+  const auto start = std::span(answer).template first<kVersionBytes>();
   socket.receive_exactly(start, deadline);
   ByteReader reader{std::span<const std::byte>(start)};
   if (reader.get<std::uint32_t>() != kHandshakeMagic) {
     throw FormatError(concat(socket.peer(), " answered \"", printable(start), "\", which is no Lockstep handshake; ",
                              "another program listens there (is the port right?)"));
   }
-  if (const auto version = reader.get<std::uint16_t>(); version != kHandshakeVersion) {
-    throw FormatError(
-        concat(socket.peer(), " speaks version ", version, " of the handshake, this program ", kHandshakeVersion));
-  }
-  socket.receive_exactly(std::span(answer).template subspan<kStartBytes>(), deadline);
+  check_version(reader.get<std::uint16_t>(), socket.peer());
+  socket.receive_exactly(std::span(answer).template subspan<kVersionBytes>(), deadline);
   return answer;
+}
+
+std::string_view name_of(Role role) noexcept {
+  switch (role) {
+    case Role::kStore:
+      return "the store";
+    case Role::kControl:
+      return "the control plane";
+    case Role::kCollective:
+      return "a process group";
+  }
+  return "an unknown service";
+}
+
+[[noreturn]] void fail_token(const std::string& peer, const char* what) {
+  throw Error(
+      concat(peer, what, "; LOCKSTEP_TOKEN or the content of LOCKSTEP_TOKEN_FILE must be the same on all ranks"));
 }
 
 [[noreturn]] void refuse(HandshakeVerdict verdict, std::uint32_t generation, const Identity& identity,
@@ -41,29 +54,37 @@ std::array<std::byte, kBytes> receive_answer(StreamSocket& socket, const Deadlin
   if (verdict == HandshakeVerdict::kWrongRole) {
     throw Error(concat(peer, " belongs to this job but is not ", name_of(identity.role), ": wrong port"));
   }
-  throw Error(concat(peer, " refused this rank's job token; LOCKSTEP_TOKEN must be the same on all ranks"));
+  throw Error(concat(peer, " gave a verdict that this program does not know"));
 }
 
 }  // namespace
 
 // One run of the client's end over a fresh connection.
 void authenticate(StreamSocket& socket, const std::string& token, const Identity& identity, const Deadline& deadline) {
-  const Nonce nonce = make_nonce();
-  socket.send_all(encode_hello(identity, nonce), deadline);
+  HandshakeTerms terms{.client = identity, .wanted = wanted_protection(socket), .client_nonce = make_nonce()};
+  socket.send_all(encode_hello(terms), deadline);
 
   const auto challenge = receive_answer<kChallengeBytes>(socket, deadline);
-  Nonce server_nonce{};
-  std::ranges::copy(std::span(challenge).subspan(8, kNonceBytes), server_nonce.begin());  // past magic, version, zeros
-  const Proof expected = prove(token, Side::kServer, identity, nonce, server_nonce);
-  const bool is_trusted = is_equal(std::span(challenge).last(kProofBytes), expected);
-  // A listener with another token still gets a proof: it is worthless to it, and its verdict makes it log our address.
-  socket.send_all(prove(token, Side::kClient, identity, nonce, server_nonce), deadline);
-  if (!is_trusted) refuse(HandshakeVerdict::kWrongToken, 0, identity, socket.peer());
+  ByteReader reader(std::span<const std::byte>(challenge).subspan(kVersionBytes));
+  const auto agreed = reader.get<std::uint8_t>();
+  // The stronger of both ends' wishes: less than asked for is not what a listener of the job answers.
+  if (agreed < static_cast<int>(terms.wanted) || agreed > static_cast<int>(FrameProtection::kMac)) {
+    throw FormatError(concat(socket.peer(), " answers with another protection of frames than was asked for"));
+  }
+  terms.agreed = static_cast<FrameProtection>(agreed);
+  std::ranges::copy(std::span(challenge).last(kNonceBytes), terms.server_nonce.begin());
+  socket.send_all(prove_client(token, terms), deadline);
 
   const auto answer = receive_answer<kVerdictBytes>(socket, deadline);
-  ByteReader reader(std::span<const std::byte>(answer).subspan(6));  // past magic and version
+  reader = ByteReader(std::span<const std::byte>(answer).subspan(kVersionBytes));
   const auto verdict = static_cast<HandshakeVerdict>(reader.get<std::uint16_t>());
-  if (verdict != HandshakeVerdict::kAccepted) refuse(verdict, reader.get<std::uint32_t>(), identity, socket.peer());
+  if (verdict == HandshakeVerdict::kWrongToken) fail_token(socket.peer(), " refused this rank's job token");
+  const auto generation = reader.get<std::uint32_t>();
+  if (!is_equal(reader.rest(), prove_server(token, terms, verdict, generation))) {
+    fail_token(socket.peer(), " did not prove this job's token");
+  }
+  if (verdict != HandshakeVerdict::kAccepted) refuse(verdict, generation, identity, socket.peer());
+  socket.set_frame_mac(make_frame_mac(token, terms, Side::kClient));
 }
 
 StreamSocket connect_authenticated(const SocketAddress& address, const std::string& token, const Identity& identity,
@@ -76,7 +97,10 @@ StreamSocket connect_authenticated(const SocketAddress& address, const std::stri
       return socket;
     } catch (const IoError& error) {
       // A listener swamped by strangers drops whoever is not through yet; honest ranks come again.
-      if (deadline.remaining() < 50ms) throw;
+      if (deadline.remaining() < 50ms) {
+        throw IoError(concat(error.what(), "; it closed the connection before the handshake was over, at every ",
+                             "attempt (is it another version of Lockstep, or busy with strangers?)"));
+      }
       if (connect_by.has_expired()) throw TimeoutError(error.what());
       std::this_thread::sleep_for(20ms);
     } catch (const TimeoutError& error) {

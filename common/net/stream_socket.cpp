@@ -11,17 +11,13 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <optional>
 #include <string_view>
-#include <thread>
 
 #include "base/error.hpp"
 #include "net/resolve.hpp"
 
 namespace lockstep::net {
 namespace {
-
-using namespace std::chrono_literals;
 
 bool wait_for(int fd, short events, const Deadline& deadline) {
   pollfd entry{fd, events, 0};
@@ -33,100 +29,36 @@ bool wait_for(int fd, short events, const Deadline& deadline) {
   }
 }
 
-// Both ends of a connection.
-struct Ends {
-  SocketAddress local, remote;
-};
-
-std::optional<Ends> ends_of(int fd) {
-  sockaddr_storage local{}, remote{};
-  socklen_t local_bytes = sizeof local, remote_bytes = sizeof remote;
-  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&local), &local_bytes) != 0) return std::nullopt;
-  if (::getpeername(fd, reinterpret_cast<sockaddr*>(&remote), &remote_bytes) != 0) return std::nullopt;
-  return Ends{to_address(local, local_bytes), to_address(remote, remote_bytes)};
-}
-
-// Connecting to a free port of one's own ephemeral range can, by TCP's simultaneous open, connect a socket to itself.
-bool is_connected_to_itself(int fd) {
+// Whether no network lies between the ends. Equal addresses are the test: each of two hosts or network namespaces has
+// its own.
+bool are_within_host(int fd) {
   const auto ends = ends_of(fd);
-  return ends && ends->local == ends->remote;
+  return ends &&
+         (ends->local.host == ends->remote.host || (is_loopback(ends->local.host) && is_loopback(ends->remote.host)));
 }
 
 // Within one host there is no network that could be congested, yet congestion control still costs: BBR, the default of
 // some hosts, sends by a timer, which interrupts for about every 128 KiB and costs half of the bandwidth. Reno
-// sends at once; every kernel has it, and every user may choose it. Where the kernel refuses, nothing changes. Equal
-// addresses are the test: each of two hosts or network namespaces has its own.
-void do_not_pace_within_host(int fd) {
-  const auto ends = ends_of(fd);
-  if (!ends || ends->local.host != ends->remote.host) return;
+// sends at once; every kernel has it, and every user may choose it. Where the kernel refuses, nothing changes.
+void do_not_pace(int fd) {
   constexpr std::string_view kReno = "reno";
   ::setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, kReno.data(), kReno.size());
 }
 
-// One attempt at one address: 0 and an open descriptor, or an errno.
-int connect_once(const addrinfo& candidate, const Deadline& deadline, UniqueFd& fd) {
-  fd.reset(::socket(candidate.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!fd.is_open()) return errno;
-  if (::connect(fd.get(), candidate.ai_addr, candidate.ai_addrlen) != 0) {
-    if (errno != EINPROGRESS && errno != EINTR) return errno;
-    if (!wait_for(fd.get(), POLLOUT, deadline)) return ETIMEDOUT;
-    int error = 0;
-    socklen_t error_bytes = sizeof error;
-    ::getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &error_bytes);
-    if (error != 0) return error;
-  }
-  return is_connected_to_itself(fd.get()) ? ECONNREFUSED : 0;
-}
-
 }  // namespace
-
-AddressList resolve(const SocketAddress& address) {
-  addrinfo hints{};
-  hints.ai_family = AF_UNSPEC;
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_NUMERICSERV;
-  addrinfo* found = nullptr;
-  const std::string port = std::to_string(address.port);
-  const int status = ::getaddrinfo(address.host.c_str(), port.c_str(), &hints, &found);
-  if (status != 0) throw IoError(concat("host '", address.host, "' is unknown: ", ::gai_strerror(status)));
-  return {found, &::freeaddrinfo};
-}
-
-SocketAddress to_address(const sockaddr_storage& raw, socklen_t raw_bytes) {
-  if (raw.ss_family == AF_UNIX) return {"a process of this host", 0};
-  std::array<char, NI_MAXHOST> host{};
-  std::array<char, NI_MAXSERV> port{};
-  const int status = ::getnameinfo(reinterpret_cast<const sockaddr*>(&raw), raw_bytes, host.data(), host.size(),
-                                   port.data(), port.size(), NI_NUMERICHOST | NI_NUMERICSERV);
-  if (status != 0) return {"unknown", 0};
-  return {host.data(), std::stoi(port.data())};
-}
 
 StreamSocket::StreamSocket(UniqueFd fd, std::string peer) : fd_(std::move(fd)), peer_(std::move(peer)) {
   const int flags = ::fcntl(fd_.get(), F_GETFL);
   if (flags < 0 || ::fcntl(fd_.get(), F_SETFL, flags | O_NONBLOCK) != 0) throw IoError(peer_, errno);
   const int on = 1;  // frames are written whole, so waiting for more bytes to send only adds latency
   ::setsockopt(fd_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  do_not_pace_within_host(fd_.get());
+  is_within_host_ = are_within_host(fd_.get());
+  if (is_within_host_) do_not_pace(fd_.get());
 }
 
 StreamSocket StreamSocket::connect(const SocketAddress& address, const Deadline& deadline) {
-  const AddressList candidates = resolve(address);
-  std::chrono::nanoseconds pause = 5ms;
-  for (;;) {
-    int error = ETIMEDOUT;
-    for (const addrinfo* candidate = candidates.get(); candidate != nullptr; candidate = candidate->ai_next) {
-      UniqueFd fd;
-      error = connect_once(*candidate, deadline, fd);
-      if (error == 0) return StreamSocket(std::move(fd), address.text());
-    }
-    if (deadline.has_expired()) {
-      throw TimeoutError(concat("cannot connect to ", address.text(), ", tried for ", format_seconds(deadline.waited()),
-                                ": ", std::strerror(error)));
-    }
-    std::this_thread::sleep_for(std::min(pause, deadline.remaining()));
-    pause = std::min<std::chrono::nanoseconds>(pause * 2, 200ms);
-  }
+  const AddressList candidates = resolve(address, deadline);
+  return {connect_to_any(*candidates, address.text(), deadline), address.text()};
 }
 
 SocketAddress StreamSocket::local_address() const {

@@ -2,13 +2,14 @@
 /// @file
 /// One TCP connection whose every wait is bounded.
 #include <cstddef>
-#include <initializer_list>
+#include <memory>
 #include <span>
 #include <string>
 
 #include "base/deadline.hpp"
 #include "base/unique_fd.hpp"
 #include "net/address.hpp"
+#include "net/frame_mac.hpp"
 
 namespace lockstep::net {
 
@@ -27,7 +28,9 @@ class StreamSocket {
   StreamSocket(UniqueFd fd, std::string peer);
 
   /// Connects, and tries again while nobody listens there yet.
-  /// @throws TimeoutError  Not connected by `deadline`; says what the last attempt failed with.
+  /// A name may have several addresses: each is tried, and one that does not answer does not use up the others' time.
+  /// @throws TimeoutError  Not connected by `deadline`; says what the last attempt failed with. Or no name server has
+  ///                       answered by then.
   /// @throws IoError       The host name is unknown.
   [[nodiscard]] static StreamSocket connect(const SocketAddress& address, const Deadline& deadline);
 
@@ -41,6 +44,13 @@ class StreamSocket {
   void set_peer(std::string peer) { peer_ = std::move(peer); }
   /// This end's address: what peers of the same network reach this host by.
   [[nodiscard]] SocketAddress local_address() const;
+  /// Whether both ends are on this host, so that nobody else can touch what travels between them.
+  [[nodiscard]] bool is_within_host() const noexcept { return is_within_host_; }
+
+  /// What the handshake agreed on for the frames of this connection; null: checksums.
+  [[nodiscard]] FrameMac* frame_mac() const noexcept { return frame_mac_.get(); }
+  /// For the two ends of the handshake.
+  void set_frame_mac(std::unique_ptr<FrameMac> mac) noexcept { frame_mac_ = std::move(mac); }
 
   /// Sends every byte of every part in order, with as few system calls as the kernel allows.
   /// @throws IoError       The connection broke, or shutdown() was called.
@@ -74,6 +84,8 @@ class StreamSocket {
  private:
   UniqueFd fd_;
   std::string peer_ = "(not connected)";
+  std::unique_ptr<FrameMac> frame_mac_;
+  bool is_within_host_ = false;
 };
 
 }  // namespace lockstep::net

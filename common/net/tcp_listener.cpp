@@ -3,6 +3,8 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 
 #include "base/error.hpp"
@@ -11,7 +13,10 @@
 namespace lockstep::net {
 namespace {
 
-constexpr int kBacklog = 1024;  // a burst of strangers must not fill the queue that honest ranks wait in
+// For a name to be looked up: this machine's own, so it is slow only where something is wrong.
+constexpr std::chrono::seconds kLookupLimit{10};
+constexpr int kMostLostAtOnce = 16;  // then the caller looks after others first
+constexpr int kBacklog = 1024;       // a burst of strangers must not fill the queue that honest ranks wait in
 
 UniqueFd bind_and_listen(const addrinfo& candidate, const SocketAddress& address) {
   UniqueFd fd(::socket(candidate.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
@@ -24,11 +29,25 @@ UniqueFd bind_and_listen(const addrinfo& candidate, const SocketAddress& address
   return fd;
 }
 
+// accept(2) reports what has happened to a connection while it was in the queue: the listener is as good as before, and
+// the next connection may be an honest rank's.
+bool is_of_one_connection(int error) {
+  constexpr std::array kErrors = {EINTR,  ECONNABORTED, EPROTO,     ENETDOWN,    ENOPROTOOPT, EHOSTDOWN,
+                                  ENONET, EHOSTUNREACH, EOPNOTSUPP, ENETUNREACH, ETIMEDOUT,   EPERM};
+  return std::ranges::find(kErrors, error) != kErrors.end();
+}
+
 }  // namespace
 
 TcpListener::TcpListener(const SocketAddress& address) {
-  const AddressList candidates = resolve(address);
-  fd_ = bind_and_listen(*candidates, address);
+  const AddressList candidates = resolve(address, Deadline::after(kLookupLimit));
+  for (const addrinfo* candidate = candidates.get(); !fd_.is_open(); candidate = candidate->ai_next) {
+    try {
+      fd_ = bind_and_listen(*candidate, address);
+    } catch (const IoError&) {
+      if (candidate->ai_next == nullptr) throw;  // a name may have an address of a protocol that is switched off here
+    }
+  }
   sockaddr_storage raw{};
   socklen_t raw_bytes = sizeof raw;
   if (::getsockname(fd_.get(), reinterpret_cast<sockaddr*>(&raw), &raw_bytes) != 0) {
@@ -49,15 +68,15 @@ StreamSocket TcpListener::accept(const Deadline& deadline) {
 }
 
 std::optional<StreamSocket> TcpListener::try_accept() {
-  for (;;) {
+  for (int lost = 0; lost < kMostLostAtOnce; ++lost) {
     sockaddr_storage raw{};
     socklen_t raw_bytes = sizeof raw;
     UniqueFd fd(::accept4(fd_.get(), reinterpret_cast<sockaddr*>(&raw), &raw_bytes, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (fd.is_open()) return StreamSocket(std::move(fd), to_address(raw, raw_bytes).text());
     if (errno == EAGAIN || errno == EWOULDBLOCK) return std::nullopt;
-    // ECONNABORTED: the stranger left while still in the queue; the next one may be honest.
-    if (errno != EINTR && errno != ECONNABORTED) throw IoError(concat("accepting on ", address_.text()), errno);
+    if (!is_of_one_connection(errno)) throw IoError(concat("accepting on ", address_.text()), errno);
   }
+  return std::nullopt;
 }
 
 }  // namespace lockstep::net

@@ -32,7 +32,8 @@ class TcpListener {
   /// Waits for the next connection. @throws TimeoutError  None by `deadline`.
   [[nodiscard]] StreamSocket accept(const Deadline& deadline);
 
-  /// The next connection where one is waiting; nothing otherwise. @throws IoError  Also: out of descriptors (EMFILE).
+  /// The next connection where one is waiting; nothing otherwise. Connections that broke in the queue are passed over.
+  /// @throws IoError  Out of descriptors or memory (EMFILE, ENFILE, ENOBUFS, ENOMEM), or no listener any more.
   [[nodiscard]] std::optional<StreamSocket> try_accept();
 
  private:

@@ -5,8 +5,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
+#include <iomanip>
+#include <set>
+#include <sstream>
 
 #include "base/environment.hpp"
 #include "base/error.hpp"
@@ -16,15 +21,21 @@ namespace lockstep::net {
 namespace {
 
 constexpr std::size_t kTokenBytes = 32;
-constexpr std::size_t kMinTokenCharacters = 16;
+constexpr std::size_t kMinTokenDigits = 32;  // 128 bits
+constexpr std::size_t kMaxTokenDigits = 128;
+constexpr std::size_t kMinDifferentDigits = 8;  // fewer in 32 random ones: once in 20 million tokens
 
-// A folder or file in a place that others can write to is trusted only if it is ours and closed to them.
-void check_owner(const std::string& path, const struct stat& status) {
-  if (status.st_uid != ::geteuid() || (status.st_mode & 0077) != 0) {
-    throw Error(concat(path, " is not this user's alone, so the job token in it proves nothing; remove it, or set ",
-                       "LOCKSTEP_TOKEN on every rank"));
-  }
+// A folder or file is trusted only if nobody but this user (and root) can read or change it.
+void check_owner(const std::string& path, const struct stat& status, const std::string& advice) {
+  const bool is_ours = status.st_uid == ::geteuid() || status.st_uid == 0;
+  if (is_ours && (status.st_mode & 0077) == 0) return;
+  std::ostringstream mode;
+  mode << std::oct << std::setw(4) << std::setfill('0') << (status.st_mode & 07777);
+  throw Error(concat(path, " is not this user's alone (owner ", status.st_uid, ", mode ", mode.str(),
+                     "), so the job token in it proves nothing; ", advice));
 }
+
+constexpr const char* kRemoveIt = "remove it, or set LOCKSTEP_TOKEN on every rank";
 
 std::string private_folder() {
   const std::string folder = concat(environment::get("XDG_RUNTIME_DIR").value_or("/tmp"), "/lockstep-", ::geteuid());
@@ -32,17 +43,19 @@ std::string private_folder() {
   struct stat status {};
   if (::lstat(folder.c_str(), &status) != 0) throw IoError(folder, errno);
   if (!S_ISDIR(status.st_mode)) throw Error(concat(folder, " is not a folder; remove it"));
-  check_owner(folder, status);
+  check_owner(folder, status, kRemoveIt);
   return folder;
 }
 
-std::string read_token_file(const std::string& path) {
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  if (!fd.is_open()) throw IoError(concat("opening ", path), errno);
+std::string read_token_file(const std::string& path, int flags, const std::string& advice) {
+  // O_NONBLOCK: opening a pipe must not wait for somebody to write into it.
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | flags));
+  if (!fd.is_open()) throw IoError(concat("opening the token file ", path), errno);
   struct stat status {};
   if (::fstat(fd.get(), &status) != 0) throw IoError(path, errno);
-  check_owner(path, status);
-  std::array<char, 2 * kTokenBytes + 2> content{};  // an end of line, and room to notice what is too long
+  if (!S_ISREG(status.st_mode)) throw Error(concat(path, " is no regular file; ", advice));
+  check_owner(path, status, advice);
+  std::array<char, kMaxTokenDigits + 2> content{};  // an end of line, and room to notice what is too long
   const ssize_t bytes = ::read(fd.get(), content.data(), content.size());
   if (bytes < 0) throw IoError(concat("reading ", path), errno);
   return parse_token({content.data(), static_cast<std::size_t>(bytes)}, path);
@@ -73,29 +86,39 @@ std::string make_token() {
   return token;
 }
 
-std::string check_token(const std::string& token) {
-  if (token.size() >= kMinTokenCharacters) return token;
-  throw FormatError(concat("LOCKSTEP_TOKEN has ", token.size(), " characters; a job token needs at least ",
-                           kMinTokenCharacters, " (make one with: openssl rand -hex 32)"));
+std::string check_token(const std::string& token, const std::string& source) {
+  const bool is_of_digits = std::ranges::all_of(token, [](unsigned char digit) { return std::isxdigit(digit) != 0; });
+  const bool is_long_enough = token.size() >= kMinTokenDigits && token.size() <= kMaxTokenDigits;
+  const bool is_varied = std::set<char>(token.begin(), token.end()).size() >= kMinDifferentDigits;
+  if (is_of_digits && is_long_enough && is_varied) return token;
+  throw FormatError(concat(source, " (", token.size(), " characters) is no job token: a token is ", kMinTokenDigits,
+                           " to ", kMaxTokenDigits, " random hexadecimal digits; make one with: openssl rand -hex 32"));
 }
 
 std::string parse_token(std::string_view content, const std::string& path) {
   if (content.ends_with('\n')) content.remove_suffix(1);
-  const bool is_token =
-      content.size() == 2 * kTokenBytes && content.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-  if (!is_token) throw FormatError(concat(path, " holds no job token; remove it"));
-  return std::string(content);
+  return check_token(std::string(content), concat("the content of ", path));
+}
+
+std::optional<std::string> given_token() {
+  if (const auto token = environment::get("LOCKSTEP_TOKEN")) return check_token(*token, "LOCKSTEP_TOKEN");
+  const auto path = environment::get("LOCKSTEP_TOKEN_FILE");
+  if (!path) return std::nullopt;
+  return read_token_file(
+      *path, 0,
+      concat("LOCKSTEP_TOKEN_FILE must name a file of user ", ::geteuid(), " with mode 0600: chmod 600 ", *path));
 }
 
 std::string find_token(const SocketAddress& meeting_point) {
-  if (const auto token = environment::get("LOCKSTEP_TOKEN")) return check_token(*token);
+  if (const auto token = given_token()) return *token;
   if (!is_loopback(meeting_point.host)) {
     throw Error(concat("ranks meet at ", meeting_point.text(), ", which other machines can reach, and LOCKSTEP_TOKEN ",
-                       "is not set; give every rank the same secret: export LOCKSTEP_TOKEN=$(openssl rand -hex 32)"));
+                       "is not set; give every rank the same secret: export LOCKSTEP_TOKEN=$(openssl rand -hex 32), ",
+                       "or name a file that holds it in LOCKSTEP_TOKEN_FILE"));
   }
   const std::string path = concat(private_folder(), "/", meeting_point.host, "-", meeting_point.port, ".token");
   if (::access(path.c_str(), F_OK) != 0) make_token_file(path);
-  return read_token_file(path);
+  return read_token_file(path, O_NOFOLLOW, kRemoveIt);
 }
 
 }  // namespace lockstep::net

@@ -64,7 +64,7 @@ struct TcpStoreServer::Server {
         step();
       } catch (const std::exception& error) {
         Logger("store").error(error.what());
-        std::this_thread::sleep_for(std::chrono::milliseconds{50});  // for example out of descriptors
+        std::this_thread::sleep_for(std::chrono::milliseconds{50});  // it may come again at once
       }
     }
   }
@@ -80,11 +80,12 @@ struct TcpStoreServer::Server {
     if (::poll(entries.data(), entries.size(), next.poll_timeout_ms()) < 0 && errno != EINTR) {
       throw IoError("poll", errno);
     }
+    // Those who are in come first: whatever strangers do to the listener, the job's own requests are answered.
+    serve_clients();
     for (net::AcceptedPeer& peer : listener.advance()) {
       peer.socket.set_peer(concat("rank ", peer.identity.rank, " (", peer.socket.peer(), ")"));
       clients.push_back({net::FrameStream(std::move(peer.socket), {kMaxMessageBytes, generation}), std::nullopt});
     }
-    serve_clients();
     const std::scoped_lock lock(mutex);
     client_count = clients.size();
     changed.notify_all();

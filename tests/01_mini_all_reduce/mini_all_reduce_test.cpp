@@ -8,6 +8,8 @@
 
 #include "base/error.hpp"
 #include "net/bytes.hpp"
+#include "net/frame.hpp"
+#include "net/guarded_listener.hpp"
 #include "net/handshake.hpp"
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
@@ -19,7 +21,7 @@ using star::MiniOptions;
 
 namespace {
 
-const std::string kToken(64, 'a');
+const std::string kToken = "00112233445566778899aabbccddeeff";
 const std::vector<float> kSum{10, 20, 30};
 
 struct Outcome {
@@ -148,6 +150,25 @@ TEST_CASE("wrong counts, surplus ranks and taken ranks are refused with the reas
   CHECK_THAT(second.get().error, ContainsSubstring("this rank is connected already"));
   for (const Outcome& client : job.run_clients({1, 2, 3})) CHECK(client.sum == kSum);
   CHECK(first.get().sum == kSum);
+}
+
+TEST_CASE("a sum of another length than was sent is no sum", "[star][chapter][multirank]") {
+  ::setenv("LOCKSTEP_TOKEN", kToken.c_str(), 1);
+  for (const std::size_t bytes : {13, 8, 16, 0}) {  // 12 are right
+    net::GuardedListener server({}, kToken, {.role = net::Role::kCollective});
+    auto client = std::async(std::launch::async, [&]() -> std::string {
+      std::ostringstream transcript;
+      try {
+        return star::to_text(contribute(0, kSum, {.address = server.address(), .timeout = 5s}, transcript));
+      } catch (const FormatError& error) {
+        return error.what();
+      }
+    });
+    net::StreamSocket socket = server.accept(Deadline::after(5s)).socket;
+    const std::vector<std::byte> payload(bytes);
+    net::send_frame(socket, {}, payload, Deadline::after(5s));
+    CHECK_THAT(client.get(), ContainsSubstring(concat("sent ", bytes, " bytes, expected 12")));
+  }
 }
 
 TEST_CASE("a server without its clients ends, and names them", "[star][chapter][multirank]") {

@@ -1,16 +1,14 @@
 #include "comm/control_plane.hpp"
 
-#include <algorithm>
+#include <thread>
 
 #include "base/error.hpp"
 #include "comm/control_wire.hpp"
 #include "comm/get_or_fail.hpp"
-#include "comm/line_process_group.hpp"
 #include "net/handshake.hpp"
 #include "store/tcp_store.hpp"
 #include "support/catch.hpp"
 #include "support/run_ranks.hpp"
-#include "support/strangers.hpp"
 
 using namespace lockstep;
 using namespace std::chrono_literals;
@@ -80,6 +78,32 @@ TEST_CASE("a rank that sends nonsense is a failure by name, not a crash", "[comm
   CHECK(job.control->failure()->culprit == 1);
 }
 
+TEST_CASE("a message about ranks that do not exist, or that only the hub sends, is nonsense too", "[comm]") {
+  using comm::ControlType;
+  const auto failure_after = [](const ControlMessage& message) {
+    HalfPlayedJob job;
+    job.send(message);
+    ControlMessage status{.type = ControlType::kStatus, .status = {}, .failure = {}};  // makes the hub use the list
+    status.status[7].running = Fingerprint{.sequence = 1};
+    try {
+      job.send(status);
+    } catch (const IoError&) {  // it has closed the connection
+    }
+    return job.failure_message();
+  };
+  for (const std::vector<int>& members : {std::vector{1, 2}, {1, -1}, {1 << 30, 1}, {1, 0, 1}}) {
+    const ControlMessage group{
+        .type = ControlType::kGroup, .status = {}, .failure = {}, .group = 7, .members = members};
+    CHECK_THAT(failure_after(group), ContainsSubstring("rank 1 sent nonsense") && ContainsSubstring("with member"));
+  }
+  ControlMessage abort{.type = ControlType::kAbort, .status = {}, .failure = {}};
+  abort.failure = {comm::FailureKind::kAborted, 2, "it was rank 2"};
+  CHECK_THAT(failure_after(abort), ContainsSubstring("rank 1 sent nonsense") && ContainsSubstring("of rank 2"));
+  for (const ControlType type : {ControlType::kReady, ControlType::kHeartbeat, ControlType::kFailure}) {
+    CHECK_THAT(failure_after({.type = type, .status = {}, .failure = {}}), ContainsSubstring("rank 1 sent nonsense"));
+  }
+}
+
 TEST_CASE("callbacks are called once, and not after they are taken back", "[comm]") {
   HalfPlayedJob job;
   std::atomic<int> kept = 0, removed = 0;
@@ -127,32 +151,6 @@ TEST_CASE("a fingerprint survives its sixteen bytes and says what it is", "[comm
   net::FrameTag garbage{};
   garbage[0] = std::byte{99};
   CHECK_THROWS_AS(comm::from_tag(0, garbage), FormatError);
-}
-
-TEST_CASE("strangers of every kind, and a thousand of them, leave the hub and the job alone", "[comm][multirank]") {
-  const auto outcomes = test::run_ranks(3, [](JobContext context) {
-    const int rank = context.rank;
-    const auto store = context.store;
-    const auto control = context.control;
-    const auto hub = net::SocketAddress::parse(store->get("generation/0/control/address", kSoon()));
-    test::LineProcessGroup group(std::move(context));
-    std::vector<std::int64_t> values(1000);
-    const auto reduce = [&] {
-      std::ranges::fill(values, std::int64_t{1} << (3 * rank));  // 8^rank: the sum says who was counted
-      group.all_reduce(comm::host_buffer(std::span(values)), comm::ReduceOp::kSum).synchronize();
-      if (std::ranges::count(values, 0111) != 1000) throw Error("a wrong sum");
-    };
-    reduce();
-    std::vector<net::StreamSocket> strangers;
-    if (rank == 1) strangers = test::send_strangers(hub, 3);
-    for (int i = 0; i < 1000 && rank == 2; ++i) {
-      strangers.push_back(net::StreamSocket::connect(hub, kSoon()));
-      if (strangers.size() > 200) strangers.erase(strangers.begin(), strangers.begin() + 100);
-    }
-    reduce();
-    if (control->failure()) throw Error(control->failure()->message);
-  });
-  for (const auto& outcome : outcomes) CHECK(outcome.message().empty());
 }
 
 namespace {
@@ -238,37 +236,4 @@ TEST_CASE("waiting for a rank's word ends with its failure, or names what was wa
   });
   CHECK(late[1].is<TimeoutError>());
   CHECK_THAT(late[1].message(), ContainsSubstring("rank 1: waiting for another: not within 0."));
-}
-
-TEST_CASE("ranks join while strangers sit at the hub and at the store", "[comm][multirank]") {
-  const std::string token = net::make_token();
-  store::TcpStoreServer server({}, token);
-  const auto at_store = test::send_strangers(server.address(), 5);
-  std::vector<std::string> errors(3);
-  {
-    std::vector<std::jthread> ranks;
-    for (int rank = 0; rank < 3; ++rank) {
-      ranks.emplace_back([&, rank] {
-        try {
-          JobContext context;
-          context.rank = rank;
-          context.world_size = 3;
-          context.token = token;
-          context.limits = test::test_limits();
-          context.store = std::make_shared<store::TcpStore>(server.address(), token, 0, rank, kSoon());
-          std::vector<net::StreamSocket> at_hub;
-          if (rank == 1) {  // between the hub's start and the other ranks' coming
-            at_hub = test::send_strangers(
-                net::SocketAddress::parse(context.store->get("generation/0/control/address", kSoon())), 5);
-            context.store->set("strangers are there", "");
-          }
-          if (rank == 2) (void)context.store->get("strangers are there", kSoon());
-          const ControlPlane control(context, kSoon());
-        } catch (const std::exception& error) {
-          errors[rank] = error.what();
-        }
-      });
-    }
-  }
-  CHECK(errors == std::vector<std::string>(3));
 }

@@ -33,7 +33,7 @@ class Environment {
     for (const char* name :
          {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "LOCKSTEP_TOKEN",
           "LOCKSTEP_GENERATION", "LOCKSTEP_STORE", "LOCKSTEP_PORT", "LOCKSTEP_FLIGHT_DIR", "LOCKSTEP_BIND_ADDRESS",
-          "TORCHELASTIC_RUN_ID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}) {
+          "LOCKSTEP_TOKEN_FILE", "TORCHELASTIC_RUN_ID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}) {
       ::unsetenv(name);
     }
     for (const auto& [name, value] : values) ::setenv(name.c_str(), value.c_str(), 1);
@@ -212,6 +212,23 @@ TEST_CASE("limits come from the environment, and a debugger has all the time it 
   }
   const Environment environment(Variables{{"LOCKSTEP_JOIN_SECONDS", "soon"}});
   CHECK_THROWS_WITH(comm::limits_from_environment(), ContainsSubstring("LOCKSTEP_JOIN_SECONDS=soon"));
+}
+
+TEST_CASE("rank 0 warns once of a backend that strangers can talk to", "[comm]") {
+  comm::JobContext context;
+  context.world_size = 2;
+  context.bind_address = "10.0.0.1";
+  const test::CapturedStderr captured;
+  comm::JobContext within_host = context, other = context, alone = context;
+  within_host.bind_address = "127.0.0.1";
+  other.rank = 1;
+  alone.world_size = 1;
+  for (const comm::JobContext& quiet : {within_host, other, alone}) comm::warn_unauthenticated(quiet, "gloo");
+  CHECK(captured.text().empty());
+  for (int i = 0; i < 3; ++i) comm::warn_unauthenticated(context, "gloo");
+  const std::string text = captured.text();
+  CHECK_THAT(text, ContainsSubstring("gloo does not authenticate") && ContainsSubstring("10.0.0.1"));
+  CHECK(text.find("gloo") == text.rfind("gloo"));
 }
 
 TEST_CASE("rank 0 warns once of what is not the same on all ranks", "[comm][multirank]") {

@@ -1,5 +1,6 @@
 #include "comm/tcp_transport.hpp"
 
+#include <cstdlib>
 #include <thread>
 
 #include "comm/transport_checks.hpp"
@@ -177,4 +178,87 @@ TEST_CASE("a rank of another group is refused, and the right one still comes", "
     return exchange_all(transport, 1, 2);
   });
   for (const std::string& problem : problems) CHECK(problem == "");
+}
+
+namespace {
+
+constexpr std::size_t kPayloadBytes = 1000;
+
+void forward(net::StreamSocket& from, net::StreamSocket& to, std::size_t bytes) {
+  std::vector<std::byte> buffer(bytes);
+  from.receive_exactly(buffer, soon());
+  to.send_all(buffer, soon());
+}
+
+// Somebody on the way between rank 0 and rank 1: lets the handshake pass, and changes the first message. Somebody
+// who can do that can make checksums, too.
+void change_first_message(net::TcpListener& listener, const net::SocketAddress& rank_1) {
+  net::StreamSocket client = listener.accept(soon());
+  net::StreamSocket server = net::StreamSocket::connect(rank_1, soon());
+  forward(client, server, net::kHelloBytes);
+  forward(server, client, net::kChallengeBytes);
+  forward(client, server, net::kProofBytes);
+  forward(server, client, net::kVerdictBytes);
+  net::EncodedHeader header;
+  std::vector<std::byte> payload(kPayloadBytes);
+  client.receive_exactly(header, soon());
+  client.receive_exactly(payload, soon());
+  payload[10] ^= std::byte{1};
+  const net::FrameMac any({}, {});  // keeps open_header() from looking at a checksum that may be none
+  server.send_all(net::seal(net::open_header(header, {1 << 20, 0}, "rank 0", &any), payload), payload, soon());
+}
+
+// What rank 1 says to a message that was changed on its way: an error, or "accepted".
+std::string answer_to_changed_message(const char* frame_mac) {
+  ::setenv("LOCKSTEP_FRAME_MAC", frame_mac, 1);
+  const auto outcomes = run_ranks(2, [](const JobContext& context) {
+    const std::vector<std::byte> bytes(kPayloadBytes);
+    const std::string key = "generation/0/test/address/1";
+    if (context.rank == 0) {
+      (void)context.store->get("somebody is on the way", soon());
+      TcpTransport transport(context, "test", {}, soon());
+      transport.send(1, header_of(0), bytes, soon());
+      transport.flush(soon());
+      (void)context.store->get("done", soon());
+      return;
+    }
+    TcpTransport transport(context, "test", {}, soon());
+    net::TcpListener listener;
+    std::jthread somebody([&, rank_1 = net::SocketAddress::parse(context.store->get(key, soon()))] {
+      change_first_message(listener, rank_1);
+    });
+    context.store->set(key, listener.address().text());
+    context.store->set("somebody is on the way", "");
+    std::vector<std::byte> received(kPayloadBytes);
+    try {
+      transport.receive(0, header_of(0), received, soon());
+    } catch (...) {
+      context.store->set("done", "");
+      throw;
+    }
+    context.store->set("done", "");
+    if (received == bytes) throw Error("nothing was changed");
+  });
+  ::unsetenv("LOCKSTEP_FRAME_MAC");
+  return outcomes[1].ok() ? "accepted" : outcomes[1].message();
+}
+
+}  // namespace
+
+TEST_CASE("with a MAC the data of a collective cannot be changed on the way; a checksum does not help",
+          "[comm][multirank]") {
+  CHECK(answer_to_changed_message("0") == "accepted");
+  CHECK_THAT(answer_to_changed_message("1"), ContainsSubstring("rank 0") && ContainsSubstring("changed, repeated"));
+}
+
+TEST_CASE("messages with a MAC arrive whole and in order, all ranks sending at once", "[comm][multirank]") {
+  ::setenv("LOCKSTEP_FRAME_MAC", "1", 1);
+  for (const int world_size : {2, 3, 5}) {
+    const auto problems = run_ranks_for<std::string>(world_size, [&](const JobContext& context) {
+      TcpTransport transport(context, "test", {}, soon());
+      return exchange_all(transport, context.rank, world_size);
+    });
+    for (const std::string& problem : problems) CHECK(problem == "");
+  }
+  ::unsetenv("LOCKSTEP_FRAME_MAC");
 }

@@ -1,15 +1,70 @@
 #include "fuzz/comm_targets.hpp"
 
+#include <sys/socket.h>
+
 #include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
 #include <map>
 #include <optional>
 #include <sstream>
 
 #include "base/error.hpp"
+#include "comm/control_hub.hpp"
 #include "comm/control_wire.hpp"
 #include "comm/fingerprint.hpp"
 #include "comm/init_method.hpp"
 #include "net/bytes.hpp"
+
+namespace lockstep::comm {
+
+// The ranks of a job of three, played at a hub that takes a step whenever one of them has sent something.
+class HubHarness {
+ public:
+  HubHarness() : hub_(context(), Deadline::never()) {
+    for (int rank = 0; rank < kWorldSize; ++rank) {
+      std::array<int, 2> ends{};
+      if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) throw IoError("socketpair", errno);
+      hub_.admit({net::StreamSocket(UniqueFd(ends[0]), "stranger"), {net::Role::kControl, 0, rank, 0}});
+      ranks_.emplace_back(net::StreamSocket(UniqueFd(ends[1]), "hub"), net::FrameLimits{kMaxControlBytes, 0});
+    }
+  }
+
+  void send(int rank, std::span<const std::byte> bytes) {
+    if (rank < 0 || rank >= kWorldSize || !hub_.ranks_[static_cast<std::size_t>(rank)].stream) return;
+    ranks_[static_cast<std::size_t>(rank)].send({.type = net::FrameType::kControl, .source_rank = rank}, bytes);
+    hub_.step();
+  }
+
+  // What the hub has said to all ranks. Throws FormatError for what no member could read.
+  std::vector<ControlMessage> replies() {
+    std::vector<ControlMessage> messages;
+    for (net::FrameStream& rank : ranks_) {
+      try {
+        while (const auto frame = rank.receive()) messages.push_back(decode_control(frame->payload));
+      } catch (const IoError&) {  // the hub has closed the connection
+      }
+    }
+    return messages;
+  }
+
+  static constexpr int kWorldSize = 3;
+
+ private:
+  static JobContext context() {
+    ::setenv("LOCKSTEP_LOG", "error", 1);  // it may say a lot
+    JobContext context;
+    context.world_size = kWorldSize;
+    context.limits.progress_report = std::chrono::milliseconds(1000);
+    return context;
+  }
+
+  ControlPlane::Hub hub_;
+  std::vector<net::FrameStream> ranks_;
+};
+
+}  // namespace lockstep::comm
 
 namespace lockstep::fuzz {
 namespace {
@@ -90,6 +145,74 @@ Seeds control_wire_seeds() {
   const comm::ControlMessage group{
       .type = ControlType::kGroup, .status = {}, .failure = {}, .group = 4, .members = {3, 1}};
   return {comm::encode(status), comm::encode(abort), comm::encode(group), comm::encode(comm::ControlMessage{})};
+}
+
+// Input: messages, each a rank u8, a length u16 and the bytes of a control message.
+void run_control_hub(Input input) {
+  comm::HubHarness harness;
+  try {
+    for (net::ByteReader reader(input); !reader.rest().empty();) {
+      const int rank = reader.get<std::uint8_t>();
+      harness.send(rank, reader.get_bytes(reader.get<std::uint16_t>()));
+    }
+  } catch (const FormatError&) {  // of this input's own frame around the messages
+  }
+  for (const comm::ControlMessage& reply : harness.replies()) {
+    const int culprit = reply.failure.culprit;
+    finding_unless(culprit >= -1 && culprit < comm::HubHarness::kWorldSize, "a rank is blamed that does not exist");
+  }
+}
+
+Seeds control_hub_seeds() {
+  using comm::ControlType;
+  const auto played = [](const std::vector<std::pair<int, comm::ControlMessage>>& messages) {
+    net::ByteWriter writer;
+    for (const auto& [rank, message] : messages) {
+      const auto bytes = comm::encode(message);
+      writer.put(static_cast<std::uint8_t>(rank)).put(static_cast<std::uint16_t>(bytes.size())).put_bytes(bytes);
+    }
+    return writer.take();
+  };
+  const auto of_type = [](ControlType type) { return comm::ControlMessage{.type = type, .status = {}, .failure = {}}; };
+  const auto group = [&](std::vector<int> members) {
+    comm::ControlMessage message = of_type(ControlType::kGroup);
+    message.group = 4;
+    message.members = std::move(members);
+    return message;
+  };
+  const auto in_call = [&](comm::Collective collective) {
+    comm::ControlMessage message = of_type(ControlType::kStatus);
+    message.status[4].issued = message.status[4].running = comm::Fingerprint{.sequence = 8, .collective = collective};
+    message.status[4].running_for = std::chrono::milliseconds(5000);
+    return message;
+  };
+  comm::ControlMessage receiving = of_type(ControlType::kStatus);
+  const comm::Fingerprint receive{.sequence = 1, .collective = comm::Collective::kRecv, .root = 1, .count = 9};
+  receiving.status[4].pairs = {{receive, std::chrono::milliseconds(5000)}};
+  comm::ControlMessage posting = of_type(ControlType::kPosted);
+  posting.group = 4;
+  posting.calls = {{.sequence = 0, .collective = comm::Collective::kBarrier},
+                   {.sequence = 0, .collective = comm::Collective::kSend, .root = 1, .count = 3}};
+  comm::ControlMessage giving_up = in_call(comm::Collective::kBarrier);
+  giving_up.type = ControlType::kAbort;
+  giving_up.failure = {comm::FailureKind::kTimeout, -1, "why"};
+  comm::ControlMessage forgetting = in_call(comm::Collective::kBarrier);
+  forgetting.type = ControlType::kForget;
+  forgetting.group = 4;
+  const auto pair = group({2, 0});
+  return {played({{0, pair}, {2, pair}, {0, in_call(comm::Collective::kBarrier)}, {2, receiving}}),
+          played({{0, pair},
+                  {2, pair},
+                  {0, in_call(comm::Collective::kBarrier)},
+                  {2, in_call(comm::Collective::kAllReduce)},
+                  {0, in_call(comm::Collective::kBarrier)}}),
+          played({{0, pair}, {0, posting}, {2, pair}, {2, posting}, {1, of_type(ControlType::kGoodbye)}}),
+          played({{1, giving_up},
+                  {0, in_call(comm::Collective::kBarrier)},
+                  {2, of_type(ControlType::kStatus)},
+                  {1, of_type(ControlType::kStatus)}}),
+          played({{0, receiving}, {1, of_type(ControlType::kGoodbye)}, {2, of_type(ControlType::kHeartbeat)}}),
+          played({{0, pair}, {2, pair}, {0, forgetting}, {2, in_call(comm::Collective::kBarrier)}, {2, forgetting}})};
 }
 
 void run_init_method(Input input) {

@@ -20,7 +20,7 @@ namespace {
 constexpr net::FrameLimits kLimits{4096, 3};
 constexpr std::size_t kChecksumOffset = net::kFrameHeaderBytes - 8;  // the header's own checksum is its last field
 constexpr std::size_t kPayloadChecksumOffset = kChecksumOffset - 8;
-const std::string kToken(64, 'a');
+const std::string kToken = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
 // Two connected ends that need no network.
 struct Pair {
@@ -83,7 +83,7 @@ void run_frame(Input input) {
     const net::FrameHeader header = net::open_header(head, kLimits, "stranger");
     finding_unless(header.payload_bytes <= kLimits.max_payload_bytes, "a payload beyond the limit was accepted");
     finding_unless(header.generation == kLimits.generation, "another generation was accepted");
-    net::check_payload(header, payload, "stranger");
+    net::check_payload(head, payload, "stranger");
     if (header.payload_bytes != payload.size()) return;  // the receiver reads as many as the header says, not these
     finding_unless(std::ranges::equal(net::seal(header, payload), head), "a header reads as what it is not");
   } catch (const FormatError&) {
@@ -136,13 +136,13 @@ void run_handshake(Input input) {
     const Input hello = bytes.first(std::min(bytes.size(), net::kHelloBytes));
     feed(pair, hello, read);
     if (knows_token && hello.size() == net::kHelloBytes) {
-      const auto [client, nonce] = net::decode_hello(hello, "stranger");
+      net::HandshakeTerms terms = net::decode_hello(hello, "stranger");
       std::array<std::byte, net::kChallengeBytes> challenge{};
       pair.far.receive_exactly(challenge, Deadline::never());
-      net::Nonce server_nonce{};
-      std::ranges::copy(std::span(challenge).subspan(8, net::kNonceBytes),
-                        server_nonce.begin());  // past magic, version
-      feed(pair, net::prove(kToken, net::Side::kClient, client, nonce, server_nonce), read);
+      terms.agreed = static_cast<net::FrameProtection>(challenge[net::kVersionBytes]);
+      finding_unless(terms.agreed >= terms.wanted, "less protection than was asked for");
+      std::ranges::copy(std::span(challenge).last(net::kNonceBytes), terms.server_nonce.begin());
+      feed(pair, net::prove_client(kToken, terms), read);
     } else {
       feed(pair, bytes.subspan(hello.size()), read);
       finding_unless(!identity, "somebody was let in without the token");
@@ -159,8 +159,10 @@ Seeds handshake_seeds() {
   Seeds seeds;
   for (const net::Role role : {net::Role::kStore, net::Role::kControl}) {
     for (const auto choice : {std::uint8_t{0}, std::uint8_t{1}}) {
+      net::HandshakeTerms terms{.client = {role, 3, 2, 77}};
+      if (choice == 1) terms.wanted = net::FrameProtection::kMac;
       net::ByteWriter writer;
-      writer.put(choice).put_bytes(net::encode_hello({role, 3, 2, 77}, net::Nonce{})).put_bytes(net::Proof{});
+      writer.put(choice).put_bytes(net::encode_hello(terms)).put_bytes(net::Proof{});
       seeds.push_back(writer.take());
     }
   }
@@ -170,8 +172,8 @@ Seeds handshake_seeds() {
 void run_token(Input input) {
   try {
     const std::string token = net::parse_token(net::to_text(input), "a token file");
-    finding_unless(token.size() == 64, "a token of another length was accepted");
-    finding_unless(token.find_first_not_of("0123456789abcdef") == std::string::npos, "a token is not of digits");
+    finding_unless(token.size() >= 32 && token.size() <= 128, "a token of another length was accepted");
+    finding_unless(token.find_first_not_of("0123456789abcdefABCDEF") == std::string::npos, "a token is not of digits");
   } catch (const FormatError&) {
   }
 }

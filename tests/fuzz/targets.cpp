@@ -24,6 +24,7 @@ std::span<const Target> targets() {
       Target{"file_log", run_file_log, file_log_seeds},
       Target{"fingerprint", run_fingerprint, fingerprint_seeds},
       Target{"control_wire", run_control_wire, control_wire_seeds},
+      Target{"control_hub", run_control_hub, control_hub_seeds},
       Target{"init_method", run_init_method, init_method_seeds},
       Target{"token_file", run_token_file, token_file_seeds},
       Target{"tokenizer_model", run_tokenizer_model, tokenizer_model_seeds},

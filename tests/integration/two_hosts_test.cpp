@@ -39,6 +39,7 @@ std::unique_ptr<Subprocess> start_rank(const TwoHosts& hosts, int rank, const st
                                                        {"MASTER_ADDR", TwoHosts::address(0)},
                                                        {"MASTER_PORT", "29517"},
                                                        {"LOCKSTEP_TOKEN", token},
+                                                       {"LOCKSTEP_LOG", "debug"},
                                                        {"LOCKSTEP_LIVENESS_SECONDS", "2"}});
 }
 
@@ -60,6 +61,8 @@ TEST_CASE("ranks on two hosts reduce over a slow network that loses packets", "[
     CAPTURE(rank, finished.out, finished.err);
     CHECK(finished.exit_code == 0);
     CHECK_THAT(finished.out, ContainsSubstring("-> [6, 12, 18, ...]"));  // 1 + 2 + 3 times 1, 2, 3
+    CHECK_THAT(finished.err, ContainsSubstring("frames have a MAC"));    // with the rank on the other host
+    if (rank == 2) CHECK_THAT(finished.err, !ContainsSubstring("frames have a checksum"));
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "net/bytes.hpp"
+#include "net/frame_mac.hpp"
 #include "net/frame_stream.hpp"
 #include "net/loopback_pair.hpp"
 #include "support/catch.hpp"
@@ -75,9 +76,79 @@ TEST_CASE("every damaged bit of a header and any of the payload is noticed", "[n
     damaged[position] ^= std::byte{0x10};
     CHECK_THROWS_AS(net::open_header(damaged, kLimits, "peer"), FormatError);
   }
-  const FrameHeader header = net::open_header(sealed, kLimits, "peer");
-  CHECK_NOTHROW(net::check_payload(header, as_bytes("payload"), "peer"));
-  CHECK_THROWS_WITH(net::check_payload(header, as_bytes("pay1oad"), "peer"), ContainsSubstring("damaged payload"));
+  CHECK_NOTHROW(net::check_payload(sealed, as_bytes("payload"), "peer"));
+  CHECK_THROWS_WITH(net::check_payload(sealed, as_bytes("pay1oad"), "peer"), ContainsSubstring("damaged payload"));
+}
+
+namespace {
+
+net::FrameMac::Key key_of(std::uint8_t filling) {
+  net::FrameMac::Key key{};
+  key.fill(std::byte{filling});
+  return key;
+}
+
+// Both ends of a connection with authenticated frames.
+struct MacPair {
+  net::FrameMac left{key_of(1), key_of(2)};
+  net::FrameMac right{key_of(2), key_of(1)};
+};
+
+// Whether the right end accepts what it gets as its next frame.
+bool is_accepted(MacPair& macs, const net::EncodedHeader& header, std::string_view payload) {
+  try {
+    (void)net::open_header(header, kLimits, "peer", &macs.right);
+    net::check_payload(header, as_bytes(payload), "peer", &macs.right);
+  } catch (const FormatError&) {
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("with a MAC every changed bit of header and payload is noticed, checksums put right or not", "[net]") {
+  for (std::size_t position = 0; position < net::kFrameHeaderBytes; ++position) {
+    MacPair macs;
+    auto damaged = net::seal(sample_header(), as_bytes("payload"), &macs.left);
+    damaged[position] ^= std::byte{0x10};
+    CHECK_FALSE(is_accepted(macs, damaged, "payload"));
+  }
+  MacPair macs;
+  CHECK_FALSE(is_accepted(macs, net::seal(sample_header(), as_bytes("payload"), &macs.left), "pay1oad"));
+  MacPair others;
+  CHECK_FALSE(is_accepted(others, net::seal(sample_header(), as_bytes("payload")), "payload"));  // checksums only
+}
+
+TEST_CASE("with a MAC a frame that is repeated, left out, swapped or sent back is refused", "[net]") {
+  const auto header = sample_header();
+  MacPair macs;
+  const auto first = net::seal(header, as_bytes("first"), &macs.left);
+  const auto second = net::seal(header, as_bytes("second"), &macs.left);
+  CHECK(is_accepted(macs, first, "first"));
+  CHECK(is_accepted(macs, second, "second"));
+  MacPair repeated;
+  CHECK(is_accepted(repeated, first, "first"));
+  CHECK_FALSE(is_accepted(repeated, first, "first"));
+  MacPair swapped;
+  CHECK_FALSE(is_accepted(swapped, second, "second"));
+  MacPair reflected;
+  CHECK_FALSE(is_accepted(reflected, net::seal(header, as_bytes("first"), &reflected.right), "first"));
+}
+
+TEST_CASE("a MAC is AES-256-GCM's tag, whatever the payload's length", "[net]") {
+  // Test case 13 of McGrew and Viega's "The Galois/Counter Mode of Operation" (2005), appendix B: a key and an IV of
+  // zeros, and neither text nor data.
+  net::FrameMac mac(net::FrameMac::Key{}, net::FrameMac::Key{});
+  const net::FrameMac::Tag tag = mac.next_sent({}, {});
+  CHECK(tag[0] == std::byte{0x53});
+  CHECK(tag[1] == std::byte{0x0f});
+  CHECK(tag[15] == std::byte{0x8b});
+  MacPair macs;
+  for (const std::size_t bytes : {0, 1, 15, 16, 17, 1000}) {
+    const std::string payload(bytes, 'x');
+    CHECK(is_accepted(macs, net::seal(sample_header(), as_bytes(payload), &macs.left), payload));
+  }
 }
 
 TEST_CASE("a frame of another generation is refused with both numbers", "[net]") {

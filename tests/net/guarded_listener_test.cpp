@@ -1,15 +1,16 @@
 #include "net/guarded_listener.hpp"
 
-#include <sys/stat.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
-#include <cstdlib>
-#include <filesystem>
+#include <array>
+#include <cerrno>
 #include <future>
 #include <thread>
 
 #include "base/error.hpp"
 #include "net/bytes.hpp"
-#include "net/token.hpp"
 #include "support/catch.hpp"
 
 using namespace lockstep;
@@ -115,49 +116,63 @@ TEST_CASE("a client notices that another program listens, also a silent one", "[
   CHECK_THROWS_WITH(connect(5000ms), ContainsSubstring("HTTP/1") && ContainsSubstring("is the port right?"));
 }
 
-TEST_CASE("a listener that only replays what it hears cannot prove the token", "[net]") {
-  net::TcpListener fake;
-  std::jthread replaying([&] {
-    auto client = fake.accept(kSoon());
-    std::array<std::byte, net::kHelloBytes> hello{};
-    client.receive_exactly(hello, kSoon());
-    net::ByteWriter challenge;
-    challenge.put_bytes(std::span(hello).first(6)).put(std::uint16_t{0});
-    challenge.put_bytes(std::span(hello).last(net::kNonceBytes)).put_bytes(std::vector<std::byte>(net::kProofBytes));
-    client.send_all(challenge.bytes(), kSoon());
-    std::array<std::byte, net::kProofBytes> proof{};
-    client.receive_exactly(proof, kSoon());
-  });
-  CHECK_THROWS_WITH(net::connect_authenticated(fake.address(), kToken, kRank2, "rank 0", kSoon()),
-                    ContainsSubstring("LOCKSTEP_TOKEN"));
+TEST_CASE("a turn takes a bounded number of connections, however many wait", "[net]") {
+  GuardedListener listener({}, kToken, kExpected);
+  std::vector<StreamSocket> strangers;
+  for (int i = 0; i < 100; ++i) strangers.push_back(StreamSocket::connect(listener.address(), kSoon()));
+  (void)listener.advance();
+  std::vector<pollfd> entries;
+  listener.append_poll_entries(entries);
+  CHECK(entries.size() <= GuardedListener::kMaxAcceptsPerTurn + 1);  // and the listening descriptor
+  CHECK(honest_rank_gets_in(listener));
 }
 
-TEST_CASE("the token of a loopback job lies in a file of this user alone; elsewhere it must be given", "[net]") {
-  ::unsetenv("LOCKSTEP_TOKEN");
-  const auto folder = std::filesystem::temp_directory_path() / ("lockstep_token_test_" + net::make_token());
-  std::filesystem::create_directory(folder);
-  ::setenv("XDG_RUNTIME_DIR", folder.c_str(), 1);
-  const std::string token = net::find_token({"127.0.0.1", 29500});
-  CHECK(token.size() == 64);
-  CHECK(net::find_token({"127.0.0.1", 29500}) == token);
-  CHECK(net::find_token({"127.0.0.1", 29501}) != token);
-  CHECK_THROWS_WITH(net::find_token({"10.0.0.1", 29500}), ContainsSubstring("openssl rand -hex 32"));
+namespace {
 
-  std::filesystem::path file;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
-    if (entry.path().filename() == "127.0.0.1-29500.token") file = entry.path();
+// What accept4() does next in place of its work, and how often it was called; below.
+std::vector<int> accept_errors;
+int accept_calls = 0;
+
+}  // namespace
+
+// In place of the C library's, for the whole program.
+extern "C" int accept4(int fd, sockaddr* address, socklen_t* address_bytes, int flags) {
+  ++accept_calls;
+  if (accept_errors.empty()) {
+    return static_cast<int>(::syscall(SYS_accept4, fd, address, address_bytes, flags));
   }
-  struct stat status {};
-  REQUIRE(::stat(file.c_str(), &status) == 0);
-  CHECK((status.st_mode & 0777) == 0600);
-  ::chmod(file.c_str(), 0644);
-  CHECK_THROWS_WITH(net::find_token({"127.0.0.1", 29500}), ContainsSubstring("not this user's alone"));
-  std::filesystem::remove_all(folder);
-  ::unsetenv("XDG_RUNTIME_DIR");
+  errno = accept_errors.back();
+  accept_errors.pop_back();
+  return -1;
+}
 
-  ::setenv("LOCKSTEP_TOKEN", "short", 1);
-  CHECK_THROWS_AS(net::find_token({"10.0.0.1", 29500}), FormatError);
-  ::setenv("LOCKSTEP_TOKEN", kToken.c_str(), 1);
-  CHECK(net::find_token({"10.0.0.1", 29500}) == kToken);
-  ::unsetenv("LOCKSTEP_TOKEN");
+TEST_CASE("a connection that breaks in the queue does not end the listener, whatever its error is", "[net]") {
+  GuardedListener listener({}, kToken, kExpected);
+  for (const int error : {ECONNABORTED, EPROTO, ENETDOWN, ENOPROTOOPT, EHOSTDOWN, ENONET, EHOSTUNREACH, EOPNOTSUPP,
+                          ENETUNREACH, ETIMEDOUT, EPERM, EINTR}) {
+    CAPTURE(error);
+    accept_errors = {error};
+    CHECK(honest_rank_gets_in(listener));
+  }
+  accept_errors.assign(1000, ECONNABORTED);
+  (void)listener.advance();
+  CHECK(accept_errors.size() > 900);  // the turn has ended nevertheless
+  accept_errors.clear();
+}
+
+TEST_CASE("a listener without descriptors or memory waits a while, and then goes on", "[net]") {
+  for (const int error : {EMFILE, ENFILE, ENOBUFS, ENOMEM}) {
+    CAPTURE(error);
+    GuardedListener listener({}, kToken, kExpected);
+    accept_errors = {error};
+    CHECK(listener.advance().empty());
+    std::vector<pollfd> entries;
+    listener.append_poll_entries(entries);
+    CHECK(entries.empty());  // a listener in it would wake poll at once, all the time
+    CHECK(listener.next_deadline().remaining() <= GuardedListener::kPause);
+    const int calls_before = accept_calls;
+    for (int i = 0; i < 100; ++i) CHECK(listener.advance().empty());
+    CHECK(accept_calls <= calls_before + 1);
+    CHECK(honest_rank_gets_in(listener));
+  }
 }
