@@ -28,7 +28,7 @@ std::size_t program_begin(const Arguments& arguments) {
 
 // A bare name means a program of the chapters where there is one, else one that PATH finds.
 std::string resolve(const std::string& name) {
-  const std::filesystem::path own = find_project().programs / name;
+  const std::filesystem::path own = program_folder() / name;
   return name.find('/') == std::string::npos && std::filesystem::is_regular_file(own) ? own.string() : name;
 }
 

@@ -43,10 +43,15 @@ std::vector<char*> pointers_to(std::vector<std::string>& strings) {
 
 }  // namespace
 
+fs::path program_folder() {
+  std::error_code ignored;
+  return fs::read_symlink("/proc/self/exe", ignored).parent_path();
+}
+
 Project find_project() {
   std::error_code error;
   Project project;
-  project.programs = fs::read_symlink("/proc/self/exe", error).parent_path();
+  project.programs = program_folder();
   project.build = project.programs.parent_path();
   project.root = environment::get("LOCKSTEP_ROOT").value_or(project.build.parent_path().parent_path().string());
   if (!fs::exists(project.root / "CMakePresets.json", error)) {

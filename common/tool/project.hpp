@@ -16,6 +16,9 @@ struct Project {
   std::filesystem::path programs;  ///< build/<preset>/bin
 };
 
+/// Where the programs beside this one are, wherever that is.
+[[nodiscard]] std::filesystem::path program_folder();
+
 /// @throws UsageError  The tool has been moved out of its build folder and LOCKSTEP_ROOT is not set.
 [[nodiscard]] Project find_project();
 

@@ -71,7 +71,7 @@ TOOL
   for phase in "$@"; do
     chroot . /usr/bin/env -i HOME=/root LANG=C.UTF-8 \
       PATH=/usr/local/sbin:/usr/local/bin:/usr/local/cuda/bin:/usr/sbin:/usr/bin:/sbin:/bin \
-      /carried/session.sh "$phase" --rehearse --again --out /results || status=1
+      /carried/session.sh "$phase" --rehearse --again --budget 3000 --out /results || status=1
   done
   return "$status"
 }

@@ -81,6 +81,14 @@ TEST_CASE("diff shows a chapter's step from the chapter before, and variants by 
   CHECK_THAT(wrong.err, ContainsSubstring("did you mean forgot_wrap?"));
 }
 
+TEST_CASE("launch needs its programs, not the project that they were built from", "[tool][multirank]") {
+  const Finished finished = lockstep::test::run_program(
+      {built_program("lockstep"), "launch", "--nproc", "1", "--", "echo", "started"}, {{"LOCKSTEP_ROOT", "/nowhere"}});
+  INFO(finished.err);
+  CHECK(finished.exit_code == 0);
+  CHECK_THAT(finished.out, ContainsSubstring("started"));
+}
+
 TEST_CASE("launch takes torchrun's names, with and without the divider", "[tool][multirank]") {
   for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
            {"launch", "--nproc", "2", "--", "sh", "-c", "echo rank $RANK of $WORLD_SIZE"},

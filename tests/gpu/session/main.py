@@ -99,7 +99,8 @@ def main():
         if name not in names:
             parser.error(f"phase {options.phase} has no step {name}; it has {', '.join(names)}")
     found_out = results.Results(options.out, options.phase, keep=not options.again)
-    share = 1.0 if only else min(1.0, options.budget / PLANNED_SECONDS)
+    # A machine to rehearse on may be slow; one step alone may take what there is.
+    share = 10.0 if only or options.rehearse else min(1.0, options.budget / PLANNED_SECONDS)
     runner = Runner(carried, found_out, found, begin + options.budget, options.rehearse, share)
     for step in steps:
         if not only or step.name in only:

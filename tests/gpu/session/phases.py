@@ -238,6 +238,17 @@ def phase_b(_carried, _gpus):
 # --- NCCL
 
 
+def json_step(program, seconds, options, **variables):
+    """A program that writes what it measures into the file of its option --json."""
+
+    def body(job):
+        path = job.runner.results.scratch / f"{program}.json"
+        job.check([job.program(program), *options, "--json", path], **variables)
+        job.emit(json.loads(path.read_text(encoding="utf-8")))
+
+    return Step(program, seconds, body)
+
+
 def nccl_all_reduce(ranks):
     def body(job):
         count = 100003
@@ -276,22 +287,15 @@ def phase_d(_carried, gpus):
         Step("mismatch", 90, nccl_mismatch),
         Step("train_ddp", 90, train_ddp),
         Step("bus_bandwidth_test", 150, lambda job: run_tests(job, "bus_bandwidth_test", **SHARED_GPU)),
-        Step("nccl_bench", 60, lambda job: job.emit(json.loads(read_json(job, [job.program("nccl_bench")])))),
+        json_step("nccl_bench", 60, [], **SHARED_GPU),
         Step("collective_faults_test", 250,
              lambda job: run_tests(job, "collective_faults_test", LOCKSTEP_FAULT_BACKEND="nccl",
                                    LOCKSTEP_TEST_SHARE_GPU=1, **SHARED_GPU)),
     ]
     if gpus > 1:  # one GPU has no link to measure
-        steps.insert(0, Step("bus_bandwidth", 120, lambda job: job.emit(json.loads(read_json(
-            job, [job.program("bus_bandwidth"), "--backends", "nccl", "--device", "cuda", "--world-size", gpus])))))
+        options = ["--backends", "nccl", "--device", "cuda", "--world-size", gpus]
+        steps.insert(0, json_step("bus_bandwidth", 120, options))
     return steps
-
-
-def read_json(job, command):
-    """What a program writes into the file of its option --json."""
-    path = job.runner.results.scratch / f"{job.record['name']}.json"
-    job.check([*command, "--json", path])
-    return path.read_text(encoding="utf-8")
 
 
 PHASES = {"A": phase_a, "B": phase_b, "C": lambda carried, gpus: training.beside_pytorch(),
