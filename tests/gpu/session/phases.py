@@ -168,15 +168,22 @@ def phase_a(carried, gpus):
 # --- speed
 
 
+def emit_rungs(job):
+    """For on_line: rung, ms, GB/s, TFLOP/s, of the bound, of the library."""
+    pattern = re.compile(r"(\w+) +([\d.]+) +([\d.]+) +([\d.]+) +([\d.]+ %|-) +([\d.]+ %|-)")
+
+    def emit(line):
+        if match := pattern.match(line):
+            percent = [None if text == "-" else float(text.split()[0]) for text in match.groups()[4:]]
+            job.emit({"rung": match[1], "ms": float(match[2]), "gb_s": float(match[3]), "tflop_s": float(match[4]),
+                      "percent_of_bound": percent[0], "percent_of_library": percent[1]})
+
+    return emit
+
+
 def ladder(name):
     def body(job):
-        output = job.check([job.program("ladder"), name])
-        for line in output.splitlines():
-            # rung, ms, GB/s, TFLOP/s, of the bound, of the library
-            if match := re.match(r"(\w+) +([\d.]+) +([\d.]+) +([\d.]+) +([\d.]+ %|-) +([\d.]+ %|-)", line):
-                percent = [None if text == "-" else float(text.split()[0]) for text in match.groups()[4:]]
-                job.emit({"rung": match[1], "ms": float(match[2]), "gb_s": float(match[3]), "tflop_s": float(match[4]),
-                          "percent_of_bound": percent[0], "percent_of_library": percent[1]})
+        job.check([job.program("ladder"), name], on_line=emit_rungs(job))  # fails where a rung is wrong, after the others
         if not job.record["rows"]:
             raise StepFailed("the table of times was not found in the output")
 
