@@ -212,6 +212,8 @@ void verify(const fs::path& checkpoint) {
   for (const FileEntry& file : read_manifest(checkpoint).files) verify_file(checkpoint, file);
 }
 
+std::string fingerprint(const fs::path& checkpoint) { return describe_file(checkpoint / kManifestFile).xxh3; }
+
 json load_state(const fs::path& checkpoint) {
   const Manifest manifest = read_manifest(checkpoint);
   verify_file(checkpoint, *std::ranges::find(manifest.files, kStateFile, &FileEntry::name));

@@ -11,6 +11,7 @@
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -72,6 +73,10 @@ class CheckpointFolder {
 /// @throws IoError      A file is missing or cannot be read.
 /// @throws FormatError  A size or checksum differs; names the file, expected and found.
 void verify(const std::filesystem::path& checkpoint);
+
+/// A short text that checkpoints with the same files share and others do not: the checksum of the manifest, which has
+/// those of all files. @throws IoError  There is no manifest.
+[[nodiscard]] std::string fingerprint(const std::filesystem::path& checkpoint);
 
 /// Verifies a checkpoint, then fills the tensors of `destinations`.
 /// @param checkpoint    A folder, as returned by CheckpointFolder::latest().

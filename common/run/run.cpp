@@ -102,7 +102,7 @@ void Run::settle_folder() {
 }
 
 void Run::resume(nn::Module& model, optim::Optimizer& optimizer, data::Sampler& sampler) {
-  if (options_.resume) step_ = load_training(checkpoints_of(folder_), model, optimizer, sampler);
+  if (options_.resume) step_ = load_training(checkpoints_of(folder_), model, optimizer, sampler, group_, kept_);
   first_step_ = step_;
   begin_ = trace::Clock::now();
   if (rank_ != 0) return;
@@ -252,7 +252,7 @@ bool Run::checkpoint_is_due() const { return is_multiple(step_, options_.checkpo
 void Run::save(const nn::Module& model, const optim::Optimizer& optimizer, const data::Sampler& sampler) {
   const trace::Clock::time_point begin = trace::Clock::now();
   if (!saver_) saver_.emplace(checkpoints_of(folder_), options_, last_step_);
-  saver_->save(step_, model, optimizer, sampler);
+  saver_->save(step_, model, optimizer, sampler, kept_);
   longest_save_ = std::max<std::chrono::duration<double>>(longest_save_, trace::Clock::now() - begin);
   clock_.record_aside("save", trace::Category::kCheckpoint, begin);
 }

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "autograd/variable.hpp"
@@ -55,8 +56,11 @@ class Run {
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
+  /// Saves something more with every checkpoint, and gives it back in resume(). @pre  Before resume(); on all ranks.
+  void keep(KeptState state) { kept_.push_back(std::move(state)); }
+
   /// With --resume, continues exactly where the run's newest checkpoint was saved; else only does --export-initial.
-  /// @throws IoError, FormatError  No checkpoint, or it does not fit the model or the text.
+  /// @throws IoError, FormatError, MismatchError  As load_training().
   void resume(nn::Module& model, optim::Optimizer& optimizer, data::Sampler& sampler);
 
   /// Updates done: inside a step, its index from 0.
@@ -139,6 +143,7 @@ class Run {
   std::vector<StepMetrics> history_;         // of this process
   std::optional<double> validation_loss_;    // the last one measured
   std::optional<TrainingSaver> saver_;       // rank 0 only
+  std::vector<KeptState> kept_;
   std::chrono::duration<double> longest_save_{};
   std::string sample_;
   trace::Clock::time_point begin_ = trace::Clock::now();

@@ -41,7 +41,8 @@ class Reader {
   const std::filesystem::path& path_;
 };
 
-// There only where parameters have been left out of steps, as in all files of before it existed.
+// Written only where there is something to say; files of earlier versions never have them.
+constexpr const char* kKept = "kept";
 constexpr const char* kFewerSteps = "fewer_optimizer_steps";
 
 optim::StepCounts optimizer_steps_from(const nlohmann::json& json, const std::filesystem::path& path) {
@@ -70,6 +71,7 @@ nlohmann::json to_json(const SavedState& state) {
                         {"dataset_size", state.sampler.dataset_size}}},
                       {"options", state.options}};
   if (!state.optimizer_steps.fewer.empty()) json[kFewerSteps] = state.optimizer_steps.fewer;
+  if (!state.kept.is_null()) json[kKept] = state.kept;
   return json;
 }
 
@@ -82,6 +84,7 @@ SavedState saved_state_from(const nlohmann::json& json, const std::filesystem::p
                       .epoch = sampler.count("epoch"),
                       .consumed = sampler.count("consumed"),
                       .dataset_size = sampler.count("dataset_size")},
+          .kept = json.value(kKept, nlohmann::json()),
           .options = reader.at("options")};
 }
 

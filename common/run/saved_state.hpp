@@ -15,6 +15,7 @@ struct SavedState {
   std::int64_t step = 0;              ///< Updates done.
   optim::StepCounts optimizer_steps;  ///< For Adam's bias correction.
   data::SamplerState sampler;         ///< Which samples come next. Does not depend on the number of ranks.
+  nlohmann::json kept = nullptr;      ///< What the program keeps beside (Run::keep()), by name; null: nothing.
   nlohmann::json options;             ///< As to_json(TrainOptions) gives them.
 };
 

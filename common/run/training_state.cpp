@@ -1,12 +1,14 @@
 #include "run/training_state.hpp"
 
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "base/error.hpp"
 #include "checkpoint/checkpoint.hpp"
 #include "checkpoint/manifest.hpp"
 #include "checkpoint/saver.hpp"
 #include "checkpoint/writer_lock.hpp"
+#include "comm/objects.hpp"
 #include "run/run_folder.hpp"
 #include "run/saved_state.hpp"
 
@@ -43,6 +45,62 @@ std::filesystem::path newest_checkpoint(const std::filesystem::path& path) {
   return *latest;
 }
 
+// What is wrong with this rank's copy of rank 0's choice; empty: nothing.
+std::string problem_with(const std::filesystem::path& checkpoint, const std::string& fingerprint) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(checkpoint, ignored)) return "has none of that name";
+  try {
+    if (checkpoint::fingerprint(checkpoint) != fingerprint) return "has another one of that name";
+    checkpoint::verify(checkpoint);
+    return "";
+  } catch (const Error& error) {
+    return concat("cannot use its copy: ", error.what());
+  }
+}
+
+// Rank 0's choice as {"checkpoint", "fingerprint"}, or {"error"}: all ranks end alike.
+nlohmann::json choose_checkpoint(const std::filesystem::path& checkpoints) {
+  try {
+    const std::filesystem::path newest = newest_checkpoint(checkpoints);
+    return {{"checkpoint", newest.string()}, {"fingerprint", checkpoint::fingerprint(newest)}};
+  } catch (const Error& error) {
+    return {{"error", error.what()}};
+  }
+}
+
+// A rank that left at once would end the exchange in which the others still learn of what it has found.
+void wait_until_all_know(comm::ProcessGroup& group) noexcept {
+  try {
+    group.barrier().synchronize();
+  } catch (const Error&) {
+    // Somebody knows already and has left; so does this rank know.
+  }
+}
+
+// Ranks that each took the newest they find would go on at different steps: disks of their own, a network file system
+// that shows files late, or one that has been damaged.
+std::filesystem::path agree_on_checkpoint(const std::filesystem::path& checkpoints, comm::ProcessGroup& group) {
+  nlohmann::json choice;
+  if (group.rank() == 0) choice = choose_checkpoint(checkpoints);
+  choice = comm::broadcast_object(group, choice, 0);
+  std::string problems;
+  if (!choice.contains("error")) {
+    const std::filesystem::path own =
+        checkpoints / std::filesystem::path(choice.at("checkpoint").get<std::string>()).filename();
+    const auto found =
+        comm::all_gather_object(group, group.rank() == 0 ? "" : problem_with(own, choice.at("fingerprint")));
+    for (std::size_t rank = 0; rank < found.size(); ++rank) {
+      if (found[rank] != "")
+        problems += concat(problems.empty() ? "" : "; ", "rank ", rank, " ", found[rank].get<std::string>());
+    }
+    if (problems.empty()) return own;
+  }
+  wait_until_all_know(group);
+  if (choice.contains("error")) throw IoError(concat("rank 0: ", choice.at("error").get<std::string>()));
+  throw MismatchError(concat("rank 0 resumes from ", choice.at("checkpoint").get<std::string>(), ", but ", problems,
+                             "; copy rank 0's there, or keep runs in a folder that all ranks share"));
+}
+
 }  // namespace
 
 TrainingSaver::TrainingSaver(const std::filesystem::path& checkpoints, const TrainOptions& options,
@@ -61,10 +119,11 @@ void TrainingSaver::prepare(const nn::Module& model, const optim::Optimizer& opt
 }
 
 void TrainingSaver::save(std::int64_t step, const nn::Module& model, const optim::Optimizer& optimizer,
-                         const data::Sampler& sampler) {
+                         const data::Sampler& sampler, std::span<const KeptState> kept) {
   if (!lock_) lock_ = std::make_unique<checkpoint::WriterLock>(checkpoints_);
-  const SavedState state{
+  SavedState state{
       .step = step, .optimizer_steps = optimizer.step_counts(), .sampler = sampler.state(), .options = options_};
+  for (const KeptState& own : kept) state.kept[own.name] = own.save();
   saver_->save(step, {.model = tensors_of(model), .optimizer = tensors_of(optimizer)}, to_json(state));
 }
 
@@ -74,11 +133,15 @@ void TrainingSaver::finish() {
 }
 
 std::int64_t load_training(const std::filesystem::path& checkpoints, nn::Module& model, optim::Optimizer& optimizer,
-                           data::Sampler& sampler) {
-  const std::filesystem::path newest = newest_checkpoint(checkpoints);
+                           data::Sampler& sampler, comm::ProcessGroup* group, std::span<const KeptState> kept) {
+  const std::filesystem::path newest =
+      group == nullptr ? newest_checkpoint(checkpoints) : agree_on_checkpoint(checkpoints, *group);
   // The state is read first: nothing is changed where it is not what it should be.
   const SavedState state = saved_state_from(checkpoint::load_state(newest), newest / checkpoint::kStateFile);
   (void)checkpoint::load(newest, {.model = tensors_of(model), .optimizer = tensors_of(optimizer)});
+  for (const KeptState& own : kept) {
+    if (state.kept.contains(own.name)) own.load(state.kept.at(own.name));
+  }
   optimizer.set_step_counts(state.optimizer_steps);
   sampler.load_state(state.sampler);
   return state.step;

@@ -3,8 +3,11 @@
 /// A training run as a checkpoint: weights, optimizer, sampler, step.
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <span>
+#include <string>
 
 #include "data/sampler.hpp"
 #include "nn/module.hpp"
@@ -15,8 +18,18 @@ namespace lockstep::checkpoint {
 class Saver;
 class WriterLock;
 }  // namespace lockstep::checkpoint
+namespace lockstep::comm {
+class ProcessGroup;
+}
 
 namespace lockstep::run {
+
+/// Something beside model, optimizer and sampler that a training needs to be continued as if it had never stopped.
+struct KeptState {
+  std::string name;                                 ///< Unlike those of others; in state.json.
+  std::function<nlohmann::json()> save;             ///< Called by each save, on the rank that saves.
+  std::function<void(const nlohmann::json&)> load;  ///< Called on all ranks where a checkpoint has it.
+};
 
 /// Saves the checkpoints of a training; see checkpoint::Saver for what that means in the background.
 /// Order of calls: save..., finish. Thread safety: one thread at a time.
@@ -37,8 +50,8 @@ class TrainingSaver {
   /// Saves a checkpoint of step `step`, atomically. Everything may change as soon as it has returned.
   /// @throws IoError  The disk failed (in the background: in the save before), or another process saves there; earlier
   ///                  checkpoints are untouched.
-  void save(std::int64_t step, const nn::Module& model, const optim::Optimizer& optimizer,
-            const data::Sampler& sampler);
+  void save(std::int64_t step, const nn::Module& model, const optim::Optimizer& optimizer, const data::Sampler& sampler,
+            std::span<const KeptState> kept = {});
 
   /// Waits until the last checkpoint is on disk, and removes what a killed writer of this run has left.
   /// @throws IoError  It failed, or another process saves there.
@@ -51,11 +64,18 @@ class TrainingSaver {
   nlohmann::json options_;
 };
 
-/// Fills model, optimizer and sampler from the newest checkpoint that verifies.
-/// @return  Its step.
+/// Fills model, optimizer, sampler and what is kept beside from the newest checkpoint that verifies: of several ranks,
+/// on rank 0, whose choice all others follow.
+/// @param checkpoints  The folder of checkpoints, which each rank may have on a disk of its own.
+/// @param group        Null: this process alone. Called on all ranks.
+/// @return             The checkpoint's step, the same on all ranks.
 /// @throws IoError, FormatError  There is none, or it does not fit the model or the text.
+/// @throws MismatchError         On all ranks alike: names those that lack rank 0's checkpoint, or whose copy differs
+/// or
+///                               is damaged.
 [[nodiscard]] std::int64_t load_training(const std::filesystem::path& checkpoints, nn::Module& model,
-                                         optim::Optimizer& optimizer, data::Sampler& sampler);
+                                         optim::Optimizer& optimizer, data::Sampler& sampler,
+                                         comm::ProcessGroup* group = nullptr, std::span<const KeptState> kept = {});
 
 /// Fills the model alone.
 /// @param path  A checkpoint, or a run folder (then its newest checkpoint).

@@ -1,7 +1,10 @@
 #include "06_gpt_ddp/ddp/setup.hpp"
 
 #include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "03_nccl/choose_backend.hpp"
 #include "base/affinity.hpp"
@@ -22,6 +25,13 @@ DistributedSamplerOptions sampler_options(const run::TrainOptions& options) {
 DdpOptions ddp_options(const run::TrainOptions& options) {
   return {.average_gradients = !options.parallel.no_sync,
           .comm_hook = options.parallel.compress_gradients == "bf16" ? bf16_compress_hook() : all_reduce_hook};
+}
+
+void keep_bucket_order(run::Run& run, DistributedDataParallel& ddp) {
+  run.keep(
+      {.name = "bucket_order",
+       .save = [&ddp] { return nlohmann::json(ddp.bucket_order()); },
+       .load = [&ddp](const nlohmann::json& names) { ddp.set_bucket_order(names.get<std::vector<std::string>>()); }});
 }
 
 void use_device(const run::TrainOptions& options, int local_rank, int local_world_size) {

@@ -6,6 +6,7 @@
 #include "06_gpt_ddp/distributed_data_parallel.hpp"
 #include "06_gpt_ddp/distributed_sampler.hpp"
 #include "comm/process_group.hpp"
+#include "run/run.hpp"
 #include "run/train_options.hpp"
 
 namespace lockstep::ddp {
@@ -20,6 +21,10 @@ namespace lockstep::ddp {
 
 /// What --no-sync and --compress-gradients ask of the wrapper.
 [[nodiscard]] DdpOptions ddp_options(const run::TrainOptions& options);
+
+/// Has the order of `ddp`'s buckets saved with the run's checkpoints and taken over when it is resumed, so that
+/// gradients are added up as they would have been. @param run  Not resumed yet. @param ddp  Outlives the run.
+void keep_bucket_order(run::Run& run, DistributedDataParallel& ddp);
 
 /// Takes this rank's device, as a program for GPUs would take GPU `local_rank`: with --bind-cores, the `local_rank`-th
 /// share of the host's processors. Otherwise the ranks leave it to the kernel who runs where.

@@ -94,6 +94,7 @@ int train(const run::TrainOptions& options) {
                               .validation_samples = validation.size(),
                               .corpus = corpus};
   run::Run run(options, facts, *group);
+  ddp::keep_bucket_order(run, ddp);
   const optim::Schedule schedule = options.schedule(run.last_step());
   run.resume(model, optimizer, sampler);
 

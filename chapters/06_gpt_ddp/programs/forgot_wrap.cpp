@@ -1,4 +1,4 @@
-// DERIVES FROM chapters/06_gpt_ddp/programs/train_gpt_ddp.cpp new<=1 changed<=6
+// DERIVES FROM chapters/06_gpt_ddp/programs/train_gpt_ddp.cpp new<=1 changed<=7
 // Trains a GPT on a text with data parallelism: one process per device.
 // One thing is forgotten here on purpose: "Find what was forgotten" in README.md.  // NEW
 //
@@ -94,6 +94,7 @@ int train(const run::TrainOptions& options) {
                               .validation_samples = validation.size(),
                               .corpus = corpus};
   run::Run run(options, facts, *group);
+  // GONE: ddp::keep_bucket_order(run, ddp);
   const optim::Schedule schedule = options.schedule(run.last_step());
   run.resume(model, optimizer, sampler);
 

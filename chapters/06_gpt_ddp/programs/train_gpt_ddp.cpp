@@ -1,4 +1,4 @@
-// DERIVES FROM chapters/05_gpt_single_device/programs/train_gpt_single.cpp new<=20 changed<=11
+// DERIVES FROM chapters/05_gpt_single_device/programs/train_gpt_single.cpp new<=21 changed<=11
 // Trains a GPT on a text with data parallelism: one process per device.  // CHANGED
 //
 // Cut a text into samples and build a model; then, step by step: predict every
@@ -94,6 +94,7 @@ int train(const run::TrainOptions& options) {
                               .validation_samples = validation.size(),
                               .corpus = corpus};
   run::Run run(options, facts, *group);  // CHANGED
+  ddp::keep_bucket_order(run, ddp);  // NEW
   const optim::Schedule schedule = options.schedule(run.last_step());
   run.resume(model, optimizer, sampler);
 

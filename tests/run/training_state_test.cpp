@@ -1,0 +1,151 @@
+// Which checkpoint ranks with disks of their own resume from, and what a program keeps with it.
+#include "run/training_state.hpp"
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "02_ring_all_reduce/ring_process_group.hpp"
+#include "base/file.hpp"
+#include "data/sampler.hpp"
+#include "nn/layers.hpp"
+#include "optim/adamw.hpp"
+#include "support/catch.hpp"
+#include "support/run_ranks.hpp"
+#include "support/temporary_folder.hpp"
+
+using namespace lockstep;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// What a training consists of. Its weights are all `value`.
+struct Training {
+  nn::Linear model{2, 2, 1};
+  optim::AdamW optimizer{{nn::all_parameters(model)}};
+  data::SequentialSampler sampler{5};
+
+  explicit Training(float value) {
+    for (const autograd::Variable& parameter : model.parameters())
+      for (float& element : parameter.value().span<float>()) element = value;
+  }
+  [[nodiscard]] float value() const { return model.parameters()[0].value().span<float>()[3]; }
+};
+
+void save(const fs::path& disk, std::int64_t step, float value, const std::vector<run::KeptState>& kept = {}) {
+  Training training(value);
+  run::TrainingSaver saver(disk, {}, 1);
+  saver.save(step, training.model, training.optimizer, training.sampler, kept);
+  saver.finish();
+}
+
+void damage(const fs::path& file) {
+  std::string bytes = read_file(file);
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);
+  write_file(file, bytes);
+}
+
+/// Two ranks with a disk each, on which rank 0 has saved steps 1 and 2.
+class Disks {
+ public:
+  Disks() {
+    save(of(0), 1, 1);
+    save(of(0), 2, 2);
+    fs::copy(of(0), of(1), fs::copy_options::recursive);
+  }
+  [[nodiscard]] fs::path of(int rank) const { return folder_ / ("disk_" + std::to_string(rank)); }
+  [[nodiscard]] fs::path newest_of(int rank) const { return of(rank) / "step_00000002"; }
+
+  struct Ended {
+    std::int64_t step = 0;
+    float value = 0;
+    std::string message;
+    bool operator==(const Ended&) const = default;
+  };
+  /// How each rank's load_training() ends.
+  [[nodiscard]] std::vector<Ended> resume() const {
+    std::vector<Ended> ends(2);
+    const auto outcomes = test::run_ranks(2, [&](comm::JobContext context) {
+      const int rank = context.rank;
+      const auto group = ring::make_ring_process_group(std::move(context));
+      Training training(0);
+      Ended& end = ends[static_cast<std::size_t>(rank)];
+      end.step = run::load_training(of(rank), training.model, training.optimizer, training.sampler, group.get());
+      end.value = training.value();
+    });
+    for (std::size_t rank = 0; rank < 2; ++rank) ends[rank].message = outcomes[rank].message();
+    return ends;
+  }
+
+ private:
+  test::TemporaryFolder folder_;
+};
+
+}  // namespace
+
+TEST_CASE("ranks resume from the checkpoint that rank 0 chooses, whatever else they find", "[run][multirank]") {
+  const Disks disks;
+  CHECK(disks.resume() == std::vector<Disks::Ended>(2, {2, 2, ""}));
+  fs::remove_all(disks.newest_of(0));
+  CHECK(disks.resume() == std::vector<Disks::Ended>(2, {1, 1, ""}));
+}
+
+TEST_CASE("a newest checkpoint that rank 0 cannot read is passed over by all ranks", "[run][multirank]") {
+  const Disks disks;
+  damage(disks.newest_of(0) / "model.safetensors");
+  CHECK(disks.resume() == std::vector<Disks::Ended>(2, {1, 1, ""}));
+}
+
+TEST_CASE("all ranks say which of them lacks rank 0's checkpoint, or has another or a damaged one",
+          "[run][multirank]") {
+  const Disks disks;
+  const auto message = [&] {
+    const auto ends = disks.resume();
+    CHECK(ends[0].message == ends[1].message);
+    CHECK((ends[0].value == 0 && ends[1].value == 0));  // nothing was loaded
+    return ends[1].message;
+  };
+  SECTION("none") {
+    fs::remove_all(disks.newest_of(1));
+    CHECK_THAT(message(), ContainsSubstring("rank 0 resumes from " + disks.newest_of(0).string() +
+                                            ", but rank 1 has none of that name; copy rank 0's there"));
+  }
+  SECTION("another") {
+    fs::remove_all(disks.of(1));
+    save(disks.of(1), 2, 3);
+    CHECK_THAT(message(), ContainsSubstring("but rank 1 has another one of that name"));
+  }
+  SECTION("damaged") {
+    damage(disks.newest_of(1) / "model.safetensors");
+    CHECK_THAT(message(), ContainsSubstring("but rank 1 cannot use its copy") && ContainsSubstring("is damaged"));
+  }
+  SECTION("none on rank 0") {
+    fs::remove_all(disks.of(0));
+    CHECK_THAT(message(), ContainsSubstring("rank 0: no checkpoint in "));
+  }
+}
+
+TEST_CASE("what a program keeps comes back with the checkpoint, and is not asked for where none has it", "[run]") {
+  const test::TemporaryFolder folder;
+  nlohmann::json found;
+  const auto keep = [&found](const std::string& name) {
+    return run::KeptState{.name = name,
+                          .save =
+                              [name] {
+                                return nlohmann::json{name, "b"};
+                              },
+                          .load = [&found, name](const nlohmann::json& value) { found[name] = value; }};
+  };
+  save(folder.path(), 1, 1, {keep("order")});
+  Training training(0);
+  const std::vector<run::KeptState> kept{keep("other"), keep("order")};
+  CHECK(run::load_training(folder.path(), training.model, training.optimizer, training.sampler, nullptr, kept) == 1);
+  CHECK(found == nlohmann::json{{"order", {"order", "b"}}});
+
+  found = nullptr;
+  save(folder.path(), 2, 1);  // as earlier versions did
+  CHECK(run::load_training(folder.path(), training.model, training.optimizer, training.sampler, nullptr, kept) == 2);
+  CHECK(found.is_null());
+}
