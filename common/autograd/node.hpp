@@ -52,10 +52,10 @@ struct Variable::Node {
   bool has_gradient = false;      ///< Something has been written since zero_grad().
 
   // A parameter.
-  bool is_parameter = false;  ///< True: the fields below hold; false: those of an operation.
-  std::string name;           ///< Full name, for messages and checkpoints.
-  Listing listing = Listing::kNotAwaited;
-  Tensor value;                          ///< The elements; rebound by rebind_value().
+  bool is_parameter = false;               ///< True: the fields below hold; false: those of an operation.
+  std::string name;                        ///< Full name, for messages and checkpoints.
+  Listing listing = Listing::kNotAwaited;  ///< Whether a list of parameters has had it, or should have.
+  Tensor value;                            ///< The elements; rebound by rebind_value().
   Tensor rounded;                        ///< The bfloat16 copy that autocast multiplies with; undefined if never used.
   std::uint64_t rounded_at = kNever;     ///< write_accesses() of the value's storage when `rounded` was made.
   GradientObserver* observer = nullptr;  ///< Told when the gradient is final; may be null.
