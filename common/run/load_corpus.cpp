@@ -55,7 +55,7 @@ void require_same_data(const TrainOptions& options, comm::ProcessGroup* group, c
                             ", whose content has changed since; restore it, or start a new run"));
   }
   if (group != nullptr && comm::broadcast_text(*group, fingerprint, 0) != fingerprint) {
-    throw MismatchError(concat("rank ", group->rank(), " reads other data than rank 0: ", name,
+    throw MismatchError(concat("rank ", group->rank(), " reads different data than rank 0: ", name,
                                " must have the same content for every rank"));
   }
 }

@@ -44,12 +44,12 @@ void require_sound_optimization(const CommandLine& app, const TrainOptions& opti
   const bool is_sgd = options.optimizer.name == "sgd";
   for (const char* option : {"--momentum", "--nesterov"}) {
     if (!app.is_given(option) || is_sgd) continue;
-    throw UsageError(concat(option, " is for --optimizer sgd; ", options.optimizer.name, " has betas of its own"));
+    throw UsageError(concat(option, " is for --optimizer sgd; ", options.optimizer.name, " has betas instead"));
   }
   if (is_sgd && options.optimizer.nesterov && options.optimizer.momentum == 0)
     throw UsageError("--nesterov looks ahead by --momentum, which is 0: give one, for example 0.9");
   if (app.is_given("--learning-rate-scaling") && options.learning_rate.reference_batch_size == 0)
-    throw UsageError("--learning-rate-scaling scales from a batch that --reference-batch-size names: give that too");
+    throw UsageError("--learning-rate-scaling needs the batch size to scale from: give --reference-batch-size too");
 }
 
 double TrainOptions::learning_rate_scale() const noexcept {

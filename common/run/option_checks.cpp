@@ -22,7 +22,7 @@ OptionCheck device_name() {
 OptionCheck readable_file_or(std::string word) {
   return [word = std::move(word)](const std::string& text) -> std::string {
     const std::string problem = text == word ? "" : readable_file()(text);
-    return problem.empty() ? "" : concat(problem, " (and the only data without a file are called ", word, ")");
+    return problem.empty() ? "" : concat(problem, " (the only data without a file are called ", word, ")");
   };
 }
 

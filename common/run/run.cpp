@@ -96,7 +96,7 @@ void Run::settle_folder() {
   const std::filesystem::path of_rank_0 = comm::broadcast_text(*group_, folder_.string(), 0);
   if (options_.resume && of_rank_0 != folder_) {
     throw MismatchError(concat("rank ", rank_, " would resume ", folder_.string(), " but rank 0 ", of_rank_0.string(),
-                               ": another run has saved meanwhile; name the folder to --resume"));
+                               ": another run has saved a checkpoint in the meantime; give --resume the folder"));
   }
   folder_ = of_rank_0;
 }

@@ -111,7 +111,7 @@ void bind(CommandLine& app, DataOptions& options) {
   app.add_option("task", options.task, "tinyshakespeare, tokenizer or tokens").required();
   app.add_option("text", options.text, "Text to read").check(readable_file());
   app.add_option("--out", options.out,
-                 "File to write, for tokens a folder (below data/ in the project's folder if left out)");
+                 "File to write, or a folder for tokens (below data/ in the project's folder if left out)");
   app.add_option("--tokenizer", options.tokenizer,
                  "For tokens: bytes, sentencepiece, sentencepiece:PIECES, FILE.model");
   app.add_option("--pieces", options.pieces, "For tokenizer: how many pieces to learn")
@@ -129,7 +129,7 @@ int data(const Arguments& arguments) {
   if (options.task == "tokens") return write_tokens(options);
   if (options.task == kTasks.front()) return fetch_text(options);
   throw UsageError(concat("no text or task called ", options.task, did_you_mean(options.task, kTasks),
-                          " (tinyshakespeare, tokenizer, tokens; any file of your own goes by ",
+                          " (there are tinyshakespeare, tokenizer and tokens; for a file of your own use ",
                           "./lockstep train --data FILE)"));
 }
 

@@ -62,7 +62,7 @@ int diff(const Arguments& arguments) {
                                  isatty(STDOUT_FILENO) == 1 ? course::ColourMode::kAnsi : course::ColourMode::kPlain};
   CommandLine app("Shows the distributed programs of a chapter beside the baselines they derive from", "lockstep diff");
   app.add_option("chapter", chapter, "Its number, such as 06").required();
-  app.add_option("program", program, "One of its programs; without it, those that derive from another chapter's");
+  app.add_option("program", program, "One of its programs (those that derive from another chapter's if left out)");
   app.add_option("--width", listing.width, "Columns (the terminal's if left out)")
       .check(whole_number(60, 1000))
       .without_default();

@@ -83,7 +83,7 @@ int doctor(const Arguments& arguments) {
   std::cout << "programs\n";
   print_program("cmake", "needed to build");
   print_program("ninja", "needed to build");
-  print_program("ccache", "makes the second build quick");
+  print_program("ccache", "makes later builds faster");
   print_program("clang-format", "needed only to format changed code");
   print_program("curl", "needed only for ./lockstep data");
   print_program("nvcc", "needed only for NVIDIA devices");

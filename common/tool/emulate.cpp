@@ -41,10 +41,10 @@ int emulate(const Arguments& arguments) {
       "  ./lockstep emulate [OPTIONS] my_kernel.cu [-- arguments of its main()]",
       "lockstep emulate");
   app.add_option("file", options.source, "A CUDA source").required();
-  app.add_flag("--check", options.is_checked, "Look at every access, and report what is wrong (exit code 86)");
+  app.add_flag("--check", options.is_checked, "Examine every memory access, and report faults (exit status 86)");
   app.add_flag("--metrics", options.has_metrics,
                "Count memory sectors, bank conflicts, barriers and atomics per source line (checks, too)");
-  app.add_option("--seed", options.seed, "Order in which threads run: 0 by rank, 1 backwards, others shuffled")
+  app.add_option("--seed", options.seed, "Order in which threads run: 0 by number, 1 backwards, others shuffled")
       .check(whole_number(0));
   app.add_option("--devices", options.devices, "How many GPUs to emulate (1 if left out)")
       .check(whole_number(1, 8))
@@ -53,7 +53,7 @@ int emulate(const Arguments& arguments) {
 
   const bool is_instrumented = options.is_checked || options.has_metrics;
   if (is_instrumented && !LOCKSTEP_HAS_CHECKER) {
-    throw UnavailableError("--check and --metrics are not in builds with sanitizers; use the preset cpu");
+    throw UnavailableError("--check and --metrics do not exist in builds with sanitizers; use the preset cpu");
   }
   const auto program =
       build_emulated(find_project(), options.source, is_instrumented ? EmulatedCode::kChecked : EmulatedCode::kPlain);

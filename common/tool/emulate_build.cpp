@@ -118,8 +118,7 @@ void compile(const fs::path& folder, const fs::path& translated, const std::vect
   command.insert(command.end(), options.begin(), options.end());
   command.insert(command.end(), {"-c", translated.string(), "-o", object});
   if (run_and_wait(command) != 0) {
-    throw Error(
-        concat("the compiler refused ", source.string(), "; what it says is above, with this file's own lines"));
+    throw Error(concat("the compiler refused ", source.string(), "; its messages above name lines of this file"));
   }
   const fs::path library = LOCKSTEP_EMULATOR_LIBRARY;
   if (!fs::exists(library)) throw Error(concat("the emulator is not built: ", library.string(), " is missing"));

@@ -44,19 +44,19 @@ int launch_command(const Arguments& arguments) {
       "  ./lockstep launch [OPTIONS] -- program [arguments]",
       "lockstep launch");
   app.add_option("--nproc,--nproc-per-node,--nproc_per_node", ranks,
-                 "Ranks: a number, or auto for what suits the machine");
-  app.add_option("--nnodes", hosts, "Machines; 1 is what there is so far").check(whole_number(1, INT32_MAX));
+                 "Number of ranks, or auto for as many as suit the machine");
+  app.add_option("--nnodes", hosts, "Number of machines; only 1 is supported so far").check(whole_number(1, INT32_MAX));
   bool has_no_prefix = false;
-  app.add_flag("--no-prefix", has_no_prefix, "Pass the ranks' lines on as they are, without [rank N]");
+  app.add_flag("--no-prefix", has_no_prefix, "Print the ranks' lines unchanged, without [rank N]");
   bool is_standalone = false;
-  app.add_flag("--standalone", is_standalone, "Accepted as torchrun does: a job of one machine");
+  app.add_flag("--standalone", is_standalone, "Accepted for compatibility with torchrun: a job on one machine");
   app.add_option("--grace", grace_s,
                  "Seconds from SIGTERM to SIGKILL when the ranks are ended (LOCKSTEP_GRACE_SECONDS): time for a "
                  "checkpoint, and no more than what ends the job leaves (Slurm's KillWait, a preemption's notice)")
       .check(real_number(0, static_cast<double>(launch::kLongestGrace.count())));
   const Arguments own(arguments.begin(), arguments.begin() + static_cast<std::ptrdiff_t>(begin));
   if (const auto done = app.parse(own)) return *done;
-  if (hosts != 1) throw UsageError("--nnodes: jobs over several machines are not there yet");
+  if (hosts != 1) throw UsageError("--nnodes: jobs on several machines are not supported yet");
 
   launch::JobOptions job;
   job.command.assign(arguments.begin() + static_cast<std::ptrdiff_t>(begin), arguments.end());

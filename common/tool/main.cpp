@@ -15,7 +15,7 @@ namespace lockstep::tool {
 namespace {
 
 constexpr std::array kCommands = {
-    Command{"train", "run", "[options]", "train a GPT over the ranks that suit this machine", train},
+    Command{"train", "run", "[options]", "train a GPT on as many ranks as suit this machine", train},
     Command{"run", "run", "NN [program] [--nproc N] [-- args]", "run a program of chapter NN", run_chapter},
     Command{"launch", "run", "--nproc N -- program args", "run a program as N ranks, with torchrun's variables",
             launch_command},
@@ -25,7 +25,8 @@ constexpr std::array kCommands = {
     Command{"diff", "learn", "NN [program]", "show chapter NN's distributed program beside its single-device baseline",
             diff},
     Command{"test", "know", "[module] [-- ctest options]", "run the tests", test},
-    Command{"bench", "know", "train|all_reduce|kernels", "measure this machine against the peers", bench},
+    Command{"bench", "know", "train|all_reduce|kernels", "measure Lockstep beside other libraries on this machine",
+            bench},
     Command{"trace", "know", "--last-failure", "show the last collectives of each rank of the job that failed last",
             trace},
     Command{"data", "know", "tinyshakespeare|tokenizer|tokens", "fetch a text, learn a tokenizer, write tokens", data},
@@ -34,8 +35,8 @@ constexpr std::array kCommands = {
 
 void print_what_next() {
   std::cout << "Lockstep: multi-GPU training from a TCP socket to a GPT. What next?\n\n"
-               "  ./lockstep train               train a GPT over several ranks and see it write\n"
-               "  ./lockstep run 01              chapter 01: the first all-reduce; README.md maps the chapters\n"
+               "  ./lockstep train               train a GPT on several ranks, and see text that it writes\n"
+               "  ./lockstep run 01              chapter 01: the first all-reduce; README.md lists the chapters\n"
                "  ./lockstep test                run all tests\n"
                "  ./lockstep --help              list all commands\n";
 }

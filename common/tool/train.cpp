@@ -55,8 +55,8 @@ int train(const Arguments& arguments) {
   job.command.insert(job.command.end(), program_arguments.begin(), program_arguments.end());
   if (asks_for_help(arguments)) {
     std::cout << "Trains a GPT with data parallelism: " << kProgram << " as several ranks on this machine.\n\n"
-              << "  --nproc N|auto              Ranks; auto, here " << suitable_rank_count()
-              << ", is what suits the machine\n"
+              << "  --nproc N|auto              Number of ranks; auto, here " << suitable_rank_count()
+              << ", suits the machine\n"
               << "  --grace SECONDS             From SIGTERM to SIGKILL when the training is stopped, here "
               << format_seconds(launch::default_grace()) << ": time\n"
               << "                              for a checkpoint, and no more than what ends the job leaves\n"

@@ -69,9 +69,9 @@ void throw_gradient_faults(comm::ProcessGroup& group, std::span<const nn::NamedP
                                "; every parameter must take part in the loss on every rank, unless "
                                "find_unused_parameters allows it"));
   }
-  throw ContractError(concat(
-      "step ", table.step(), ": static_graph promises that the same parameters are used in ",
-      "every step, but another set than in the first step was: ", list(table, GradientFault::kUnexpected, parameters)));
+  throw ContractError(concat("step ", table.step(), ": static_graph promises that the same parameters are used in ",
+                             "every step, but this step used a different set than the first one: ",
+                             list(table, GradientFault::kUnexpected, parameters)));
 }
 
 }  // namespace lockstep::ddp

@@ -112,7 +112,7 @@ int main(int argc, char** argv) {
   app.add_option("--world-size", options.world_size, "Ranks").check(whole_number(1, 64));
   app.add_option("--epochs", options.epochs, "Passes over the data").check(whole_number(1, 20));
   app.add_option("--seed", options.seed, "Of the order");
-  app.add_flag("--no-shuffle", options.is_unshuffled, "Deal in the dataset's own order");
-  app.add_flag("--drop-last", options.shall_drop, "Leave out what does not deal out evenly, in place of repeating");
+  app.add_flag("--no-shuffle", options.is_unshuffled, "Deal the samples in the dataset's own order");
+  app.add_flag("--drop-last", options.shall_drop, "Leave out samples that cannot be dealt evenly, instead of repeating some");
   return run_main(app, argc, argv, [&] { return run(options); });
 }
