@@ -45,6 +45,7 @@ DistributedDataParallel::DistributedDataParallel(nn::Module& module, comm::Proce
   require_equal_layout(module_, group_);
   broadcast_parameters();
   broadcast_buffers();
+  if (const Device device = parameters_.front().parameter.value().device(); !device.is_cpu()) verdict_.emplace(device);
   fill_buckets(reverse_order(parameters_.size()));
   register_module("module", module_);
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
@@ -65,6 +66,7 @@ void DistributedDataParallel::require_free_parameters() const {
 }
 
 DistributedDataParallel::~DistributedDataParallel() {
+  if (verdict_) verdict_->warn_of_unread(group_.context().log);
   for (nn::NamedParameter& named : parameters_) {
     if (named.parameter.observer() == this) named.parameter.set_observer(nullptr);
   }
@@ -93,6 +95,7 @@ void DistributedDataParallel::fill_buckets(std::span<const std::size_t> order) {
     for (const std::size_t i : bucket.parameters) bucket_of_[i] = bucket.index;
   }
   allocate_buckets(buckets_, parameters_, group_);
+  if (verdict_) verdict_->lay_out(buckets_);
 }
 
 // Buckets fill in the order in which rank 0's gradients became ready, which every rank must share even where its own
@@ -156,7 +159,11 @@ void DistributedDataParallel::prepare(const Bucket& bucket) {
     write_zeros(parameters_[i].parameter);
     is_filled_[i] = true;
   }
-  if (!is_finite(bucket.gradients)) mark_non_finite(bucket);
+  if (verdict_) {
+    verdict_->count(bucket);
+  } else if (!is_finite(bucket.gradients)) {
+    mark_non_finite(bucket);
+  }
   if (const double own_weight = weight(); own_weight != 1) kernels::scale(bucket.gradients, own_weight);
 }
 
@@ -191,47 +198,6 @@ void DistributedDataParallel::find_unused() {
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const bool is_new = !is_unused_everywhere_.empty() && is_unused_everywhere_[i] && is_used_[i];
     if (is_new || is_used_[i] != is_used_first_[i]) faults_[i] = GradientFault::kUnexpected;
-  }
-}
-
-// All ranks come here once per step. What is left leaves, zeros included; then the ranks tell each other how many
-// faults they have found, because an error must end the step on all of them.
-void DistributedDataParallel::finish_step() {
-  const auto begin = std::chrono::steady_clock::now();
-  if (!is_rebuilt_) rebuild_buckets();
-  while (next_to_launch_ < buckets_.size()) launch_next_bucket();
-  in_flight_.push_back(reduce_fault_counts());
-  for (comm::Work& work : in_flight_) work.synchronize();
-  exposed_communication_ = std::chrono::steady_clock::now() - begin;
-  evaluate_census();
-  const bool has_faults = census_.span<std::int64_t>().front() > 0;
-  const std::vector<GradientFault> faults = std::exchange(faults_, std::vector<GradientFault>(parameters_.size()));
-  forget_step();
-  if (has_faults) throw_gradient_faults(group_, parameters_, faults, step_);
-  ++step_;
-}
-
-bool DistributedDataParallel::is_asking_for_use() const noexcept {
-  return options_.static_graph ? is_unused_everywhere_.empty() : options_.find_unused_parameters;
-}
-
-comm::Work DistributedDataParallel::reduce_fault_counts() {
-  std::vector<std::int64_t> row{
-      std::ranges::count_if(faults_, [](GradientFault fault) { return fault != GradientFault::kNone; })};
-  if (is_asking_for_use()) row.insert(row.end(), is_used_.begin(), is_used_.end());
-  census_ = Tensor::from(std::span<const std::int64_t>(row), {static_cast<std::int64_t>(row.size())});
-  return group_.all_reduce(as_buffer(census_));  // the tensor's storage outlives a collective that fails
-}
-
-// A parameter that no rank has used stays without a gradient, as it would in a single process.
-void DistributedDataParallel::evaluate_census() {
-  if (is_asking_for_use()) {
-    const auto users = census_.span<std::int64_t>().subspan(1);
-    is_unused_everywhere_.resize(parameters_.size());
-    for (std::size_t i = 0; i < parameters_.size(); ++i) is_unused_everywhere_[i] = users[i] == 0;
-  }
-  for (std::size_t i = 0; i < is_unused_everywhere_.size(); ++i) {
-    if (is_unused_everywhere_[i]) parameters_[i].parameter.zero_grad();
   }
 }
 

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -17,6 +18,7 @@
 
 #include "06_gpt_ddp/ddp/bucket_layout.hpp"
 #include "06_gpt_ddp/ddp/comm_hook.hpp"
+#include "06_gpt_ddp/ddp/device_verdict.hpp"
 #include "06_gpt_ddp/ddp/gradient_faults.hpp"
 #include "06_gpt_ddp/ddp/join.hpp"
 #include "autograd/variable.hpp"
@@ -46,11 +48,12 @@ class Accumulation;
 ///
 /// Order of calls, every step on every rank: zero_grad, forward, backward, optimizer step. When backward() returns, the
 /// gradients are the averages and identical on all ranks bit for bit (on star and ring). Where a rank finds something
-/// wrong with its gradients (none for a parameter, NaN), backward() throws the same message on all ranks.
+/// wrong with its gradients (none for a parameter, NaN), backward() throws the same message on all ranks. On a device
+/// the host does not wait to know: there optim::clip_grad_norm(), average(), require_sound_gradients() or the next
+/// backward() throws it, whichever comes first, and until then optimizers change nothing.
 /// Lifetime: module and group must outlive this object, which rebinds the parameters' gradients to its buckets; at the
 /// end of the first step's backward once more, so that buckets fill in the order in which rank 0's gradients became
-/// ready. In that step nothing leaves before.
-/// Thread safety: none; one thread.
+/// ready. In that step nothing leaves before. Thread safety: none; one thread.
 /// @source Li et al., "PyTorch Distributed: Experiences on Accelerating Data Parallel Training", VLDB 13(12), 2020.
 class DistributedDataParallel final : public nn::Module, private autograd::GradientObserver {
  public:
@@ -81,7 +84,7 @@ class DistributedDataParallel final : public nn::Module, private autograd::Gradi
   /// @throws FormatError  Not the module's parameters, each once.
   void set_bucket_order(std::span<const std::string> names);
 
-  /// Time that the last backward() spent waiting for communication after its last computation.
+  /// Time that the last backward() whose end is known waited, on a device that one, with nothing left to compute.
   [[nodiscard]] std::chrono::nanoseconds exposed_communication() const noexcept { return exposed_communication_; }
 
   /// While it lives, backward() accumulates locally and nothing is sent: for all micro-batches of a step but the last.
@@ -120,6 +123,10 @@ class DistributedDataParallel final : public nn::Module, private autograd::Gradi
   /// them.
   [[nodiscard]] double average(double value);
 
+  /// On a device, throws what the last backward() has not waited for: for loops that neither clip nor average, before
+  /// they keep the parameters. On all ranks. @throws ContractError, Error  A rank's gradients are wrong; names them.
+  void require_sound_gradients() override;
+
   /// Takes part in a step without a batch, in place of backward(): zeros in every bucket. accumulate() calls it.
   void contribute_nothing();
 
@@ -133,7 +140,7 @@ class DistributedDataParallel final : public nn::Module, private autograd::Gradi
 
   void on_gradient_ready(autograd::Variable& parameter) override;
   void on_backward_end() override;
-
+  [[nodiscard]] Tensor veto() const override { return verdict_ ? verdict_->veto() : Tensor(); }
   void require_free_parameters() const;
   void broadcast_parameters();
   void rebuild_buckets();
@@ -145,11 +152,11 @@ class DistributedDataParallel final : public nn::Module, private autograd::Gradi
   void mark_non_finite(const Bucket& bucket);
   void find_unused();
   void finish_step();
+  void finish_step_on_device();
   [[nodiscard]] bool is_asking_for_use() const noexcept;
   [[nodiscard]] comm::Work reduce_fault_counts();
   void evaluate_census();
   void forget_step();
-
   [[nodiscard]] bool is_syncing() const noexcept { return no_sync_depth_ == 0 && !is_last_part_to_come_; }
   void begin_counted_step(const data::Batch& batch);
   void end_counting() noexcept { counts_ = nullptr; }
@@ -179,6 +186,7 @@ class DistributedDataParallel final : public nn::Module, private autograd::Gradi
   std::shared_ptr<std::array<std::int64_t, 2>> counts_;  // targets and samples of all ranks; null: nobody counts
   std::int64_t own_targets_ = 0;
   comm::Work counting_;
+  std::optional<DeviceVerdict> verdict_;  // empty on the CPU, where the host knows at once
   Tensor census_;  // int64: faults on all ranks; then, if asked for, by parameter how many ranks use it
 
   // Of all steps.

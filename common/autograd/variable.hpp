@@ -25,6 +25,14 @@ class GradientObserver {
 
   /// Once per backward that reached one of the observer's parameters, after every parameter of that backward is ready.
   virtual void on_backward_end() = 0;
+
+  /// Throws where the last backward's gradients are found to be wrong, which on a device may come out later than its
+  /// end. Called once the host has waited for a number that all of them went into (their norm): then it need not wait.
+  virtual void require_sound_gradients() {}
+
+  /// What forbids updates with the gradients of the last backward: one int64 on their device, 0 where nothing does
+  /// (kernels/optimizer.hpp). Undefined: nothing ever does.
+  [[nodiscard]] virtual Tensor veto() const { return {}; }
 };
 
 /// Whether a kernel that produces a gradient replaces what is there or adds to it.

@@ -22,7 +22,7 @@ const std::int64_t* veto_of(std::string_view operation, const Tensor& veto) {
   if (!veto.is_defined()) return nullptr;
   require(veto.dtype() == DType::kInt64 && veto.count() == 1, operation, ": a veto is one int64, not ", veto.dtype(),
           " ", veto.shape());
-  return static_cast<const std::int64_t*>(veto.data());
+  return static_cast<const std::int64_t*>(veto.const_data());
 }
 
 bool is_vetoed(const std::int64_t* veto) { return veto != nullptr && *veto != 0; }

@@ -33,7 +33,8 @@ void Adam::update(const Update& update) {
                       .epsilon = options_.epsilon,
                       .weight_decay = update.weight_decay,
                       .decay_kind = is_decoupled ? kernels::WeightDecay::kDecoupled : kernels::WeightDecay::kInGradient,
-                      .step = update.number});
+                      .step = update.number},
+                     update.veto);
 }
 
 }  // namespace lockstep::optim

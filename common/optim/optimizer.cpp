@@ -16,7 +16,8 @@ void Optimizer::step(double learning_rate) {
       const autograd::Variable& parameter = named.parameter;
       const auto index = static_cast<std::size_t>(updates - updates_.begin());
       if (parameter.has_gradient()) {
-        update({parameter.value(), parameter.gradient(), index, ++*updates, learning_rate, group.weight_decay});
+        const Tensor veto = parameter.observer() == nullptr ? Tensor() : parameter.observer()->veto();
+        update({parameter.value(), parameter.gradient(), index, ++*updates, learning_rate, group.weight_decay, veto});
       }
       ++updates;
     }

@@ -35,7 +35,8 @@ class Optimizer {
   Optimizer& operator=(const Optimizer&) = delete;
   virtual ~Optimizer() = default;
 
-  /// Updates every parameter that has a gradient, in one pass each; the others stay as they are.
+  /// Updates every parameter that has a gradient, in one pass each; the others stay as they are, and so does one whose
+  /// observer has a veto (autograd::GradientObserver::veto()), which the host need not know of yet.
   /// @param learning_rate  Of this step; schedules live outside (optim/schedule.hpp).
   void step(double learning_rate);
 
@@ -62,6 +63,7 @@ class Optimizer {
     std::int64_t number;   ///< Of this update among the parameter's own, from 1.
     double learning_rate;  ///< Of this step.
     double weight_decay;   ///< Of the parameter's group.
+    Tensor veto;           ///< For the kernel: not 0 forbids the update. May be undefined.
   };
   /// Updates one parameter; the subclass's own rule.
   virtual void update(const Update& update) = 0;

@@ -24,7 +24,8 @@ void Sgd::update(const Update& update) {
                     {.learning_rate = update.learning_rate,
                      .momentum = options_.momentum,
                      .weight_decay = update.weight_decay,
-                     .is_nesterov = options_.is_nesterov});
+                     .is_nesterov = options_.is_nesterov},
+                    update.veto);
 }
 
 }  // namespace lockstep::optim

@@ -22,10 +22,12 @@ void allocate(Bucket& bucket, std::span<const nn::NamedParameter> parameters, co
   bucket.gradients = Tensor::view_of(storage, 0, {bytes / element_bytes}, first.dtype());
   bucket.gradients.fill_zero();  // the gaps between views are sent too: they must hold numbers
   std::size_t offset = 0;
+  bucket.ends.clear();
   for (const std::size_t i : bucket.parameters) {
     const Tensor& value = parameters[i].parameter.value();
     parameters[i].parameter.rebind_gradient(Tensor::view_of(storage, offset, value.shape(), value.dtype()));
     offset += static_cast<std::size_t>(round_up(value.bytes()));
+    bucket.ends.push_back(static_cast<std::int64_t>(offset) / element_bytes);
   }
 }
 

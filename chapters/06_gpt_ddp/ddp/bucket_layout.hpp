@@ -16,6 +16,7 @@ struct Bucket {
   std::size_t index = 0;                  ///< Position among the buckets: the order in which they leave.
   std::vector<std::size_t> parameters{};  ///< Indices into named_parameters(), as they lie in `gradients`.
   Tensor gradients{};                     ///< [count], one dtype; views start at multiples of 64 bytes.
+  std::vector<std::int64_t> ends{};       ///< Element of `gradients` behind each parameter and the gap that follows it.
   std::size_t ready_count = 0;            ///< Parameters whose gradient is final in the running backward.
 };
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/bfloat16.hpp"
+#include "device/stream.hpp"
 #include "kernels/elementwise.hpp"
 
 namespace lockstep::ddp {
@@ -20,10 +21,22 @@ class CompressedWork final : public comm::WorkState {
         gradients_(std::move(gradients)),
         scale_(1.0F / static_cast<float>(world_size)) {}
 
-  void wait(Stream& /*stream*/) override { synchronize(); }
+  void wait(Stream& stream) override {
+    if (gradients_.device().is_cpu()) return synchronize();
+    sum_.wait(stream);
+    const StreamGuard guard(stream);
+    expand();
+  }
 
   void synchronize() override {
     sum_.synchronize();
+    expand();
+  }
+
+  [[nodiscard]] bool is_completed() const override { return sum_.is_completed(); }
+
+ private:
+  void expand() {
     if (std::exchange(is_expanded_, true)) return;
     if (!gradients_.device().is_cpu()) {
       kernels::cast(gradients_, compressed_);
@@ -33,9 +46,6 @@ class CompressedWork final : public comm::WorkState {
                            [scale = scale_](BFloat16 value) { return to_float(value) * scale; });
   }
 
-  [[nodiscard]] bool is_completed() const override { return sum_.is_completed(); }
-
- private:
   comm::Work sum_;
   Tensor compressed_, gradients_;
   float scale_;

@@ -34,6 +34,10 @@ double DistributedDataParallel::weight() {
   return static_cast<double>(own_targets_ * group_.world_size()) / static_cast<double>(all_targets);
 }
 
-double DistributedDataParallel::average(double value) { return average_over_ranks(group_, value * weight()); }
+double DistributedDataParallel::average(double value) {
+  const double mean = average_over_ranks(group_, value * weight());
+  require_sound_gradients();  // the host has waited for the other ranks' devices
+  return mean;
+}
 
 }  // namespace lockstep::ddp
