@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "comm/control_wire.hpp"
 #include "comm/get_or_fail.hpp"
+#include "comm/line_process_group.hpp"
 #include "net/handshake.hpp"
 #include "store/tcp_store.hpp"
 #include "support/catch.hpp"

@@ -119,19 +119,24 @@ void run_saved_state(Input input) {
   try {
     const nlohmann::json json = checkpoint::parse_json(net::to_text(input), "state.json");
     const run::SavedState state = run::saved_state_from(json, "state.json");
-    finding_unless(state.step >= 0 && state.optimizer_steps >= 0 && state.sampler.epoch >= 0, "a negative count");
+    finding_unless(state.step >= 0 && state.optimizer_steps.steps >= 0 && state.sampler.epoch >= 0, "a negative count");
+    for (const auto& [name, updates] : state.optimizer_steps.fewer) {
+      finding_unless(updates >= 0 && updates <= state.optimizer_steps.steps, "more updates than steps");
+    }
     const run::SavedState again = run::saved_state_from(run::to_json(state), "state.json");
-    finding_unless(again.sampler == state.sampler && again.step == state.step && again.options == state.options,
+    finding_unless(again.sampler == state.sampler && again.step == state.step && again.options == state.options &&
+                       again.optimizer_steps.fewer == state.optimizer_steps.fewer,
                    "reading again reads otherwise");
   } catch (const FormatError&) {
   }
 }
 
 Seeds saved_state_seeds() {
-  const run::SavedState state{.step = 7,
-                              .optimizer_steps = 7,
-                              .sampler = {.seed = 1ULL << 63, .epoch = 2, .consumed = 30, .dataset_size = 59},
-                              .options = {{"model", "tiny"}, {"learning_rate", 2e-3}}};
+  run::SavedState state;
+  state.step = 7;
+  state.optimizer_steps = {.steps = 7, .fewer = {{"head", 3}}};
+  state.sampler = {.seed = 1ULL << 63, .epoch = 2, .consumed = 30, .dataset_size = 59};
+  state.options = {{"model", "tiny"}, {"learning_rate", 2e-3}};
   return {bytes_of_text(dump_json(run::to_json(state))), bytes_of_text(dump_json(run::to_json(state), 2)),
           bytes_of_text(R"({"step": -1, "optimizer_steps": 1e300, "sampler": [], "options": null})")};
 }
