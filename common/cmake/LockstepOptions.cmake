@@ -3,9 +3,10 @@
 option(LOCKSTEP_BUILD_TESTS "Build the tests" ON)
 option(LOCKSTEP_NATIVE "Compile for the processor of this machine (-march=native)" ON)
 option(LOCKSTEP_CARRIED "Build for another machine than this (preset carry)" OFF)
-option(LOCKSTEP_WARNINGS_AS_ERRORS "Treat warnings as errors (the presets set it)" OFF)
+option(LOCKSTEP_WARNINGS_AS_ERRORS "Treat warnings as errors (contributors' presets set it)" OFF)
 option(LOCKSTEP_USE_OPENMP "Run kernels on several threads with OpenMP" ON)
 option(LOCKSTEP_USE_ONEDNN "Use oneDNN for matrix products where it is installed (else Eigen)" ON)
+option(LOCKSTEP_UNITY "Compile sources that change seldom several at a time (half of a build's time)" ON)
 option(LOCKSTEP_FUZZ "Build the fuzzers of tests/fuzz with clang's libFuzzer (preset fuzz)" OFF)
 set(LOCKSTEP_SANITIZE "" CACHE STRING "Sanitizers to build with: empty, 'address,undefined' or 'thread'")
 

@@ -3,6 +3,17 @@
 
 include("${CMAKE_CURRENT_LIST_DIR}/LockstepPrecompile.cmake")
 
+# Sources that change seldom are compiled several at a time: what they include is read, and what they all instantiate is
+# generated, once for a batch. Not what a learner edits (chapters), and nothing in the preset dev, where each source
+# compiles alone, so that a change costs one source and a missing #include is found.
+function(lockstep_compile_in_batches target sources_in_batch)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${LOCKSTEP_UNITY} UNITY_BUILD_BATCH_SIZE ${sources_in_batch})
+  if(LOCKSTEP_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # A type of one source that holds another of its anonymous namespace: in a batch g++ takes the source for a header.
+    target_compile_options(${target} PRIVATE "$<${LOCKSTEP_IS_CXX}:-Wno-subobject-linkage>")
+  endif()
+endfunction()
+
 function(lockstep_reject_unknown caller)
   if(ARGN)
     message(FATAL_ERROR "${caller}: unknown arguments: ${ARGN}")
@@ -38,6 +49,7 @@ function(lockstep_module name)
     HEADERS ${arg_HEADERS} SOURCES ${arg_SOURCES} DEPENDS ${arg_DEPENDS} PRIVATE_DEPENDS ${arg_PRIVATE_DEPENDS})
   if(arg_SOURCES AND NOT arg_OWN_OPTIONS)
     lockstep_use_precompiled(lockstep_${name} ordinary)
+    lockstep_compile_in_batches(lockstep_${name} 8)
   endif()
 endfunction()
 
@@ -82,19 +94,22 @@ endfunction()
 
 # lockstep_test(net_test SOURCES socket_test.cpp DEPENDS lockstep::net LABELS net TIMEOUT 60)
 # Each Catch2 test case becomes one CTest test with a timeout (seconds, 60 unless told).
+# ALONE lists sources that are in no batch: they have helpers of the same names as others.
 function(lockstep_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL;OWN_OPTIONS" "TIMEOUT" "SOURCES;DEPENDS;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL;OWN_OPTIONS" "TIMEOUT" "SOURCES;ALONE;DEPENDS;LABELS")
   lockstep_reject_unknown("lockstep_test(${name})" ${arg_UNPARSED_ARGUMENTS})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 60)
   endif()
-  add_executable(${name} ${arg_SOURCES})
+  add_executable(${name} ${arg_SOURCES} ${arg_ALONE})
   target_link_libraries(${name} PRIVATE lockstep::options lockstep::test_support ${arg_DEPENDS})
   if(arg_OWN_OPTIONS)
     target_compile_options(${name} PRIVATE ${LOCKSTEP_TEST_OPTIONS})
   else()
     lockstep_compile_as_test(${name})
   endif()
+  lockstep_compile_in_batches(${name} 6)
+  set_source_files_properties(${arg_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
   set(properties TIMEOUT ${arg_TIMEOUT} SKIP_RETURN_CODE 77)
   if(arg_LABELS)

@@ -18,13 +18,6 @@ using namespace std::chrono_literals;
 // How long ranks have to say where they are before a mismatch or timeout is told to all.
 constexpr auto kInquiryLimit = 300ms;
 
-JobContext without_shared_parts(JobContext context) {
-  context.store.reset();
-  context.control.reset();
-  context.flight_recorder.reset();
-  return context;
-}
-
 // What the decoder cannot know, and everything after it takes for granted: ranks are ranks of this job.
 void check_sent_by_rank(const ControlMessage& message, int world_size) {
   constexpr std::array kOfTheHub = {ControlType::kReady, ControlType::kHeartbeat, ControlType::kQuery,
@@ -49,7 +42,7 @@ void check_sent_by_rank(const ControlMessage& message, int world_size) {
 }  // namespace
 
 ControlPlane::Hub::Hub(const JobContext& context, const Deadline& deadline)
-    : context_(without_shared_parts(context)),
+    : context_(context.without_shared_parts()),
       listener_({context.bind_address, 0}, context.token,
                 {net::Role::kControl, static_cast<std::uint32_t>(context.generation), -1, 0}),
       address_(listener_.address()),

@@ -22,13 +22,6 @@ constexpr auto kGoodbyeLimit = 1s;
 constexpr auto kVerdictLimit = 1s;                // for rank 0's word on who has not joined
 constexpr std::size_t kReportedCollectives = 10;  // on SIGUSR1
 
-JobContext without_shared_parts(JobContext context) {
-  context.store.reset();
-  context.control.reset();
-  context.flight_recorder.reset();
-  return context;
-}
-
 net::StreamSocket connect_to_hub(const JobContext& context, const net::SocketAddress& hub, const Deadline& deadline) {
   const net::Identity identity{net::Role::kControl, static_cast<std::uint32_t>(context.generation), context.rank, 0};
   return net::connect_authenticated(hub, context.token, identity, "rank 0's control plane", deadline);
@@ -38,7 +31,7 @@ net::StreamSocket connect_to_hub(const JobContext& context, const net::SocketAdd
 
 ControlPlane::Member::Member(const JobContext& context, const net::SocketAddress& hub, const Deadline& deadline,
                              Shared& shared)
-    : context_(without_shared_parts(context)),
+    : context_(context.without_shared_parts()),
       flight_recorder_(context.flight_recorder),
       stream_(connect_to_hub(context, hub, deadline),
               {kMaxControlBytes, static_cast<std::uint32_t>(context.generation)}),

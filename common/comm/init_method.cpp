@@ -56,13 +56,6 @@ Address parse_address(const std::string& init_method) {
   throw FormatError(concat("init method '", init_method, "' is neither env:// nor tcp://host:port nor file:///path"));
 }
 
-std::optional<int> number(const VariableLookup& lookup, const std::string& name, std::int64_t minimum,
-                          std::int64_t maximum) {
-  const auto text = lookup(name);
-  if (!text) return std::nullopt;
-  return static_cast<int>(environment::parse_int(name, *text, minimum, maximum));
-}
-
 [[noreturn]] void fail_unset(const Address& address, const char* variable, const char* key) {
   if (address.scheme != "env://") {
     throw FormatError(concat(address.scheme, address.place, ": ", key, " is not given; add ?rank=R&world_size=N, or ",
@@ -96,8 +89,8 @@ void check_local_rank(const Membership& member) {
 
 // torchrun keeps a store of its own on MASTER_PORT.
 int store_port(const VariableLookup& lookup, const EnvironmentPlace& place, const Address& address) {
-  if (const auto port = number(lookup, "LOCKSTEP_PORT", 1, 65535)) return *port;
-  const auto master_port = number(lookup, "MASTER_PORT", 1, 65535);
+  if (const auto port = read_int(lookup, "LOCKSTEP_PORT", 1, 65535)) return *port;
+  const auto master_port = read_int(lookup, "MASTER_PORT", 1, 65535);
   if (master_port && lookup("TORCHELASTIC_RUN_ID")) {
     if (*master_port == 65535)
       throw FormatError("MASTER_PORT=65535 leaves no port after torchrun's; set LOCKSTEP_PORT");
@@ -137,7 +130,7 @@ void read_rank(Membership& member, const Address& address, const RendezvousOptio
 // inside a job of Slurm, not the other way round.
 int read_generation(const VariableLookup& lookup) {
   for (const char* name : {"LOCKSTEP_GENERATION", "TORCHELASTIC_RESTART_COUNT", "SLURM_RESTART_COUNT"}) {
-    if (const auto count = number(lookup, name, 0, 1 << 30)) return *count;
+    if (const auto count = read_int(lookup, name, 0, 1 << 30)) return *count;
   }
   return 0;
 }

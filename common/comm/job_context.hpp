@@ -48,6 +48,15 @@ struct JobContext {
   std::shared_ptr<store::Store> store;              ///< Null where world_size is 1.
   std::shared_ptr<ControlPlane> control;            ///< Null where world_size is 1.
   std::shared_ptr<FlightRecorder> flight_recorder;  ///< Null: nothing is recorded.
+
+  /// A copy without what copies share: for threads that store and control plane own.
+  [[nodiscard]] JobContext without_shared_parts() const {
+    JobContext context = *this;
+    context.store.reset();
+    context.control.reset();
+    context.flight_recorder.reset();
+    return context;
+  }
 };
 
 }  // namespace lockstep::comm

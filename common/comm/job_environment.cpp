@@ -26,20 +26,13 @@ constexpr Names kOpenMpi{"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SI
 constexpr Names kPmi{"PMI", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"};
 constexpr Names kSlurm{"Slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", ""};
 
-std::optional<int> number(const VariableLookup& lookup, const std::string& name, std::int64_t minimum,
-                          std::int64_t maximum) {
-  const auto text = name.empty() ? std::nullopt : lookup(name);
-  if (!text) return std::nullopt;
-  return static_cast<int>(environment::parse_int(name, *text, minimum, maximum));
-}
-
 EnvironmentPlace read_names(const VariableLookup& lookup, const Names& names) {
   EnvironmentPlace place;
   place.launcher = names.launcher;
-  place.rank = number(lookup, names.rank, 0, kMaxWorldSize - 1);
-  place.world_size = number(lookup, names.world_size, 1, kMaxWorldSize);
-  place.local_rank = number(lookup, names.local_rank, 0, kMaxWorldSize - 1);
-  place.local_world_size = number(lookup, names.local_world_size, 1, kMaxWorldSize);
+  place.rank = read_int(lookup, names.rank, 0, kMaxWorldSize - 1);
+  place.world_size = read_int(lookup, names.world_size, 1, kMaxWorldSize);
+  place.local_rank = read_int(lookup, names.local_rank, 0, kMaxWorldSize - 1);
+  place.local_world_size = read_int(lookup, names.local_world_size, 1, kMaxWorldSize);
   return place;
 }
 
@@ -85,7 +78,7 @@ std::uint64_t number_of_text(std::string_view text) {
 
 void complete_from_slurm(const VariableLookup& lookup, EnvironmentPlace& place) {
   const auto tasks = lookup("SLURM_STEP_TASKS_PER_NODE");
-  const auto node = number(lookup, "SLURM_NODEID", 0, kMaxWorldSize - 1);
+  const auto node = read_int(lookup, "SLURM_NODEID", 0, kMaxWorldSize - 1);
   if (tasks && node) place.local_world_size = tasks_of_node(*tasks, *node);
 }
 
@@ -98,8 +91,8 @@ void find_meeting_point(const VariableLookup& lookup, EnvironmentPlace& place) {
     place.host = "127.0.0.1";
   else if (nodes)
     place.host = first_host_of(*nodes);
-  if (const auto job = number(lookup, "SLURM_JOB_ID", 0, INT32_MAX)) {
-    const auto step = number(lookup, "SLURM_STEP_ID", 0, INT32_MAX).value_or(0);
+  if (const auto job = read_int(lookup, "SLURM_JOB_ID", 0, INT32_MAX)) {
+    const auto step = read_int(lookup, "SLURM_STEP_ID", 0, INT32_MAX).value_or(0);
     place.port = port_of(static_cast<std::uint64_t>(*job) * 31 + static_cast<std::uint64_t>(step));  // steps differ
     return;
   }
@@ -112,6 +105,13 @@ void find_meeting_point(const VariableLookup& lookup, EnvironmentPlace& place) {
 }
 
 }  // namespace
+
+std::optional<int> read_int(const VariableLookup& lookup, const std::string& name, std::int64_t minimum,
+                            std::int64_t maximum) {
+  const auto text = name.empty() ? std::nullopt : lookup(name);
+  if (!text) return std::nullopt;
+  return static_cast<int>(environment::parse_int(name, *text, minimum, maximum));
+}
 
 EnvironmentPlace read_place(const VariableLookup& lookup) {
   EnvironmentPlace plain = read_names(lookup, kPlain);

@@ -1,6 +1,7 @@
 #pragma once
 /// @file
 /// Which rank of which job the environment says this process is, whoever started it.
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -9,6 +10,13 @@ namespace lockstep::comm {
 
 /// The value of a variable, or nothing where it is unset or empty.
 using VariableLookup = std::function<std::optional<std::string>(const std::string& name)>;
+
+/// The whole number that a variable holds.
+/// @param name  Empty: no variable.
+/// @return      Nothing where it is unset or empty.
+/// @throws FormatError  It is no whole number in [minimum, maximum]; names the variable.
+[[nodiscard]] std::optional<int> read_int(const VariableLookup& lookup, const std::string& name, std::int64_t minimum,
+                                          std::int64_t maximum);
 
 /// A process's place as a launcher tells it. What the launcher does not say is empty.
 struct EnvironmentPlace {

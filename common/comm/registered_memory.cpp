@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "base/error.hpp"
+#include "base/round_up.hpp"
 #include "comm/shared_file.hpp"
 
 namespace lockstep::comm {

@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "base/error.hpp"
+#include "base/round_up.hpp"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23  // Linux 5.14; glibc 2.35 has it
@@ -27,10 +28,6 @@ void touch_with_huge_pages(int fd, std::uint64_t offset, std::size_t bytes) noex
 }
 
 }  // namespace
-
-std::size_t round_up(std::size_t bytes, std::size_t multiple) noexcept {
-  return (bytes + multiple - 1) / multiple * multiple;
-}
 
 std::size_t page_bytes() noexcept { return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)); }
 

@@ -11,7 +11,6 @@ namespace lockstep::comm {
 // huge pages.
 constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
 
-[[nodiscard]] std::size_t round_up(std::size_t bytes, std::size_t multiple) noexcept;
 [[nodiscard]] std::size_t page_bytes() noexcept;
 
 // An empty file without a name; throws IoError. It is sealed: nobody who has its descriptor can make it shorter, which

@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "base/error.hpp"
+#include "base/round_up.hpp"
 #include "comm/control_plane.hpp"
 #include "comm/shared_file.hpp"
 #include "comm/transport.hpp"
@@ -13,7 +14,7 @@ namespace lockstep::comm {
 namespace {
 
 // How long a rank that waits in vain waits for the control plane to say why.
-constexpr std::chrono::milliseconds kVerdictLimit{500};
+constexpr std::chrono::milliseconds kFailureLimit{500};
 
 }  // namespace
 
@@ -150,7 +151,7 @@ bool SharedMemory::has_left(int peer) const noexcept {
 
 void SharedMemory::throw_left(int peer) const {
   // If it left because something failed, the control plane says so in a moment.
-  if (const auto job = job_.lock()) (void)job->wait_for_failure(Deadline::after(kVerdictLimit));
+  if (const auto job = job_.lock()) (void)job->wait_for_failure(Deadline::after(kFailureLimit));
   check_running();
   throw LinkError(concat("shared memory: ", name_of(peer), " has left the group of ", name_of(rank())));
 }

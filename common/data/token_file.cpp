@@ -22,8 +22,6 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "token files are little-endian and read as they are");
 
-constexpr std::int64_t kTokenBytes = 2;
-
 std::int64_t offset_of(std::int64_t token) { return kTokenFileHeaderBytes + token * kTokenBytes; }
 
 UniqueFd open_file(const fs::path& path) {

@@ -5,7 +5,6 @@
 namespace lockstep::data {
 namespace {
 
-constexpr std::int64_t kTokenBytes = 2;
 constexpr std::int32_t kLargeTokenMagic = 20240801;  // llm.c's files for Llama 3: tokens of four bytes
 
 // The index-th little-endian int32.

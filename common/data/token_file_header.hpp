@@ -12,6 +12,7 @@ namespace lockstep::data {
 inline constexpr std::int32_t kTokenFileMagic = 20240520;     ///< The header's first number.
 inline constexpr std::int32_t kTokenFileVersion = 1;          ///< Its second: tokens of two bytes.
 inline constexpr std::int64_t kTokenFileHeaderBytes = 1024;   ///< Before the tokens.
+inline constexpr std::int64_t kTokenBytes = 2;                ///< Of one token.
 inline constexpr std::int64_t kMostTokensOfFile = INT32_MAX;  ///< The count is a signed number of four bytes.
 
 /// Reads a header.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/round_up.hpp"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
@@ -17,10 +18,6 @@
 namespace lockstep {
 
 namespace {
-
-constexpr std::size_t round_up(std::size_t value, std::size_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
 
 // AddressSanitizer sees a use after free although the pages stay mapped.
 void mark_free([[maybe_unused]] std::byte* block, [[maybe_unused]] std::size_t bytes) {

@@ -6,15 +6,12 @@
 
 #include "base/environment.hpp"
 #include "base/error.hpp"
+#include "base/round_up.hpp"
 #include "device/cuda_check.hpp"
 
 namespace lockstep {
 
 namespace {
-
-constexpr std::size_t round_up(std::size_t value, std::size_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
 
 bool is_set(const char* name) { return environment::get(name).value_or("0") != "0"; }
 

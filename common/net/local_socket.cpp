@@ -16,7 +16,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int kBacklog = 1024;    // as for TCP: a burst of strangers must not fill the queue that honest ranks wait in
 constexpr std::byte kMark{0x4C};  // a descriptor cannot travel without a byte
 
 // Abstract addresses begin with a zero byte, which is written '@'; unix(7).

@@ -16,7 +16,6 @@ namespace {
 // For a name to be looked up: this machine's own, so it is slow only where something is wrong.
 constexpr std::chrono::seconds kLookupLimit{10};
 constexpr int kMostLostAtOnce = 16;  // then the caller looks after others first
-constexpr int kBacklog = 1024;       // a burst of strangers must not fill the queue that honest ranks wait in
 
 UniqueFd bind_and_listen(const addrinfo& candidate, const SocketAddress& address) {
   UniqueFd fd(::socket(candidate.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));

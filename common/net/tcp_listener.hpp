@@ -11,6 +11,9 @@
 
 namespace lockstep::net {
 
+/// Connections that a listener lets wait: a burst of strangers must not fill the queue that honest ranks wait in.
+inline constexpr int kBacklog = 1024;
+
 /// Listens from construction on, so that the port is taken before anybody is told about it. Move-only.
 /// Whoever connects is a stranger: GuardedListener lets in only those who prove the job's token.
 class TcpListener {

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "base/round_up.hpp"
 #include "base/text.hpp"
 
 namespace lockstep::ddp {
@@ -11,12 +12,11 @@ namespace {
 
 constexpr std::int64_t kViewAlignment = 64;  // bytes: one cache line, one AVX-512 register
 
-std::int64_t round_up(std::int64_t bytes) { return (bytes + kViewAlignment - 1) / kViewAlignment * kViewAlignment; }
-
 void allocate(Bucket& bucket, std::span<const nn::NamedParameter> parameters, comm::ProcessGroup& group) {
   const Tensor& first = parameters[bucket.parameters.front()].parameter.value();
   std::int64_t bytes = 0;
-  for (const std::size_t i : bucket.parameters) bytes += round_up(parameters[i].parameter.value().bytes());
+  for (const std::size_t i : bucket.parameters)
+    bytes += round_up(parameters[i].parameter.value().bytes(), kViewAlignment);
   const auto storage = group.allocate(static_cast<std::size_t>(bytes), first.device());
   const auto element_bytes = static_cast<std::int64_t>(bytes_of(first.dtype()));
   bucket.gradients = Tensor::view_of(storage, 0, {bytes / element_bytes}, first.dtype());
@@ -26,7 +26,7 @@ void allocate(Bucket& bucket, std::span<const nn::NamedParameter> parameters, co
   for (const std::size_t i : bucket.parameters) {
     const Tensor& value = parameters[i].parameter.value();
     parameters[i].parameter.rebind_gradient(Tensor::view_of(storage, offset, value.shape(), value.dtype()));
-    offset += static_cast<std::size_t>(round_up(value.bytes()));
+    offset += static_cast<std::size_t>(round_up(value.bytes(), kViewAlignment));
     bucket.ends.push_back(static_cast<std::int64_t>(offset) / element_bytes);
   }
 }
@@ -47,7 +47,7 @@ std::vector<Bucket> lay_out_buckets(std::span<const nn::NamedParameter> paramete
       dtype_of_last = value.dtype();
     }
     buckets.back().parameters.push_back(i);
-    bytes_in_last += round_up(value.bytes());
+    bytes_in_last += round_up(value.bytes(), kViewAlignment);
   }
   return buckets;
 }

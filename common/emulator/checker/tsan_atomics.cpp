@@ -149,3 +149,5 @@ LOCKSTEP_HOOK(void) __tsan_atomic_thread_fence(int order) {
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 LOCKSTEP_HOOK(void) __tsan_atomic_signal_fence(int) { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
+
+#undef LOCKSTEP_HOOK

@@ -72,3 +72,5 @@ extern "C" LOCKSTEP_EMULATOR_API void* __tsan_memset(void* to, int value, std::s
   access(to, bytes, kWrite | kAnyAlignment, LOCKSTEP_CALLER);
   return std::memset(to, value, bytes);
 }
+
+#undef LOCKSTEP_HOOK

@@ -74,3 +74,5 @@ LOCKSTEP_HOOK __ubsan_handle_type_mismatch_v1(const TypeMismatch* data, std::uin
 LOCKSTEP_HOOK __ubsan_handle_type_mismatch_v1_abort(const TypeMismatch* data, std::uintptr_t address) {
   type_mismatch(*data, address);
 }
+
+#undef LOCKSTEP_HOOK

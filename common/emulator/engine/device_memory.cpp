@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/round_up.hpp"
 #include "emulator/engine/settings.hpp"
 
 namespace lockstep::emulator {
@@ -14,10 +15,8 @@ constexpr std::size_t kArenaBytes = std::size_t{64} << 30;
 constexpr int kFillByte = 0xFF;
 constexpr std::size_t kFilledBytes = std::size_t{1} << 20;
 
-std::size_t round_up(std::size_t bytes) { return (bytes + kDeviceAlignment - 1) / kDeviceAlignment * kDeviceAlignment; }
-
 // A block, and behind it a gap that belongs to nobody.
-std::size_t extent_bytes(std::size_t bytes) { return round_up(bytes) + kDeviceAlignment; }
+std::size_t extent_bytes(std::size_t bytes) { return round_up(bytes, kDeviceAlignment) + kDeviceAlignment; }
 
 }  // namespace
 
@@ -111,7 +110,7 @@ const Allocation* DeviceMemory::allocate_managed(std::size_t bytes, int device, 
 const Allocation* DeviceMemory::allocate_in(const AllocationRequest& request) {
   const std::lock_guard lock(mutex_);
   Region& region = request.is_managed ? regions_.back() : regions_[static_cast<std::size_t>(request.device)];
-  const std::size_t rounded = round_up(request.bytes);
+  const std::size_t rounded = round_up(request.bytes, kDeviceAlignment);
   if (rounded < request.bytes || rounded > device_bytes_ - std::min(device_bytes_, region.used_bytes)) return nullptr;
   const std::size_t offset = take_extent(region, extent_bytes(request.bytes));
   if (offset == 0) return nullptr;
@@ -138,8 +137,8 @@ void DeviceMemory::release(Allocation& block) {
   const auto offset = static_cast<std::size_t>(block.begin - arena_begin());
   std::size_t bytes = extent_bytes(block.bytes);
   block.is_freed = true;
-  mapping_.discard(offset, round_up(block.bytes));
-  region.used_bytes -= round_up(block.bytes);
+  mapping_.discard(offset, round_up(block.bytes, kDeviceAlignment));
+  region.used_bytes -= round_up(block.bytes, kDeviceAlignment);
   auto next = region.extents.upper_bound(offset);
   if (next != region.extents.end() && next->first == offset + bytes) {
     bytes += next->second;

@@ -1,5 +1,5 @@
-// check_planted SOURCE PROGRAM: runs the program in checked mode with three orders of threads, and compares what it
-// reports with the markers of its source:
+// check_planted SOURCE PROGRAM: `PROGRAM name` runs what SOURCE (name.cu) became, in checked mode with three orders of
+// threads; compares what it reports with the markers of its source:
 //   `// BUG: class`   a finding of this class must name this line
 //   `// ALSO: class`  such a finding may come as well, as a consequence (`// BUG: race, ALSO: class` is both)
 // Any other finding is an error, but for one without a place: the fault that follows a reported access. A source
@@ -98,10 +98,11 @@ std::string disagreement(const std::vector<Marker>& markers, const std::vector<R
 
 int check(const std::string& source, const std::string& program) {
   const std::vector<Marker> markers = read_markers(lockstep::read_file(source));
-  const std::string name = std::filesystem::path(source).filename().string();
+  const std::filesystem::path path = source;
+  const std::string name = path.filename().string();
   for (const std::string seed : {"0", "1", "7"}) {
-    const auto finished =
-        lockstep::test::run_program({program}, {{"LOCKSTEP_EMULATOR_CHECK", "1"}, {"LOCKSTEP_EMULATOR_SEED", seed}});
+    const auto finished = lockstep::test::run_program(
+        {program, path.stem().string()}, {{"LOCKSTEP_EMULATOR_CHECK", "1"}, {"LOCKSTEP_EMULATOR_SEED", seed}});
     std::string problem = disagreement(markers, read_reports(finished.err, name));
     const bool is_right = finished.exit_code == 0 && finished.err.empty();
     if (problem.empty() && markers.empty() && !is_right) problem = "a correct program is not silent";
