@@ -7,8 +7,11 @@ include("${CMAKE_CURRENT_LIST_DIR}/LockstepPrecompile.cmake")
 # generated, once for a batch. Not what a learner edits (chapters), and nothing in the preset dev, where each source
 # compiles alone, so that a change costs one source and a missing #include is found.
 function(lockstep_compile_in_batches target sources_in_batch)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${LOCKSTEP_UNITY} UNITY_BUILD_BATCH_SIZE ${sources_in_batch})
-  if(LOCKSTEP_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  if(NOT LOCKSTEP_UNITY)
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${sources_in_batch})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # A type of one source that holds another of its anonymous namespace: in a batch g++ takes the source for a header.
     target_compile_options(${target} PRIVATE "$<${LOCKSTEP_IS_CXX}:-Wno-subobject-linkage>")
   endif()

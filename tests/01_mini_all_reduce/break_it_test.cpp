@@ -83,7 +83,7 @@ TEST_CASE("break_it leaves no server behind, even when it is killed", "[star][ch
   test::Subprocess attack({test::built_program("break_it"), "silent"});
   CHECK(attack.wait_for_output("client 3: says nothing"));
   const std::vector<pid_t> children = launch::descendants_of(attack.pid());
-  CHECK(children.size() == 2);  // the reaper and, below it, naive_server
+  CHECK(children.size() == 3);  // guardian, reaper and, below them, naive_server
   attack.send_signal(SIGKILL);
   CHECK(attack.wait().exit_code == 128 + SIGKILL);
   CHECK(test::wait_until_gone(children).empty());

@@ -128,8 +128,10 @@ struct Progress {
 // What a killed writer leaves; the next save, or the end of the training, removes it.
 std::string leftovers_in(const fs::path& root) {
   std::string names;
-  for (const auto& entry : fs::directory_iterator(root))
-    if (entry.path().filename().string().starts_with(".")) names += entry.path().filename().string() + "; ";
+  for (const auto& entry : fs::directory_iterator(root)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(".") && name != ".writer_lock") names += name + "; ";  // the lock's file stays
+  }
   return names;
 }
 

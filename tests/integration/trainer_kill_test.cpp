@@ -74,8 +74,10 @@ class Training {
     std::string names;
     const auto latest = run::latest_run(out());
     if (!latest) return names;
-    for (const auto& entry : fs::directory_iterator(run::checkpoints_of(*latest)))
-      if (entry.path().filename().string().starts_with(".")) names += entry.path().filename().string() + "; ";
+    for (const auto& entry : fs::directory_iterator(run::checkpoints_of(*latest))) {
+      const std::string name = entry.path().filename().string();
+      if (name.starts_with(".") && name != ".writer_lock") names += name + "; ";  // the lock's file stays
+    }
     return names;
   }
 

@@ -2,19 +2,10 @@
 #include <cstdio>
 #include <cstring>
 
-namespace {
-
-struct Program {
-  const char* name;
-  int (*run)();
-};
-
-}  // namespace
-
-#include "planted_programs.inc"  // declares each program's main and lists them in kPrograms
+#include "emulator/planted/planted_programs.hpp"
 
 int main(int argc, char** argv) {
-  for (const Program& program : kPrograms) {
+  for (const PlantedProgram& program : planted_programs()) {
     if (argc == 2 && std::strcmp(argv[1], program.name) == 0) return program.run();
   }
   std::fprintf(stderr, "planted: give the name of one of its programs, without .cu\n");
