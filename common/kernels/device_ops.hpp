@@ -21,9 +21,11 @@ struct DeviceOps {
   using Array = DeviceArray;             ///< For short.
   using Context = const DeviceContext&;  ///< For short.
 
+/// @cond
 #define OPERATION(name, parameters) void(*name) parameters;
 #include "kernels/device_operations.inc"
 #undef OPERATION
+  /// @endcond
 };
 
 }  // namespace lockstep::kernels

@@ -42,8 +42,8 @@ class SignalQueue {
 /// What a program that this process starts takes over of its signals. All that are not ignored get their default
 /// action.
 struct InheritedSignals {
-  sigset_t blocked{};
-  sigset_t ignored{};
+  sigset_t blocked{};  ///< Its mask.
+  sigset_t ignored{};  ///< These keep SIG_IGN.
 };
 
 /// What this process blocks and ignores itself, but SIGCHLD, which whoever starts processes needs, and SIGTERM, which

@@ -79,8 +79,8 @@ float median_ms(const std::function<void()>& work) {
 void measure_copy() {
   const std::size_t bytes = std::size_t{1} << 30;
   const RandomArray<float> from(bytes / sizeof(float)), to(bytes / sizeof(float));
-  const float ms = median_ms(
-      [&] { check(cudaMemcpyAsync(to.get(), from.get(), bytes, cudaMemcpyDeviceToDevice), "copy"); });
+  const float ms =
+      median_ms([&] { check(cudaMemcpyAsync(to.get(), from.get(), bytes, cudaMemcpyDeviceToDevice), "copy"); });
   // Read once and written once.
   std::printf("{\"ceiling\": \"copy\", \"bytes\": %zu, \"ms\": %.4f, \"gb_s\": %.1f}\n", bytes, ms,
               2e-6 * static_cast<double>(bytes) / ms);
@@ -95,8 +95,8 @@ void measure_product(cublasHandle_t handle, cudaDataType type, const char* name,
     check(cublasGemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, n, n, n, &one, a.get(), type, n, b.get(), type, n, &zero,
                        c.get(), type, n, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
   });
-  std::printf("{\"ceiling\": \"product\", \"dtype\": \"%s\", \"n\": %d, \"ms\": %.4f, \"tflop_s\": %.1f}\n", name, n, ms,
-              2e-9 * n * n * n / ms);
+  std::printf("{\"ceiling\": \"product\", \"dtype\": \"%s\", \"n\": %d, \"ms\": %.4f, \"tflop_s\": %.1f}\n", name, n,
+              ms, 2e-9 * n * n * n / ms);
 }
 
 }  // namespace

@@ -69,8 +69,12 @@ struct SgdStep {
 
 void adam_step(Array parameter, Array first_moment, Array second_moment, Array gradient, const AdamConstants& constants,
                const std::int64_t* veto, Context context) {
-  const AdamStep operation{parameter.as<float>(), first_moment.as<float>(), second_moment.as<float>(),
-                           gradient.as<float>(), constants, veto};
+  const AdamStep operation{parameter.as<float>(),
+                           first_moment.as<float>(),
+                           second_moment.as<float>(),
+                           gradient.as<float>(),
+                           constants,
+                           veto};
   map<float>(operation, parameter.count(),
              are_aligned(parameter.data, first_moment.data, second_moment.data, gradient.data), context.stream);
 }
