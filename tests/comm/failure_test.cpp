@@ -155,7 +155,8 @@ TEST_CASE("a data connection that breaks between two live ranks is blamed on nei
   CHECK(outcomes[2].is<PeerFailedError>());
 }
 
-TEST_CASE("a message that arrives damaged from a live rank names both, and blames neither", "[comm][multirank]") {
+TEST_CASE("a message that arrives damaged from a live rank names both, and blames neither",
+          "[comm][multirank][deliberate_race]") {
   std::array<std::shared_ptr<const comm::Failure>, 2> failures;
   std::atomic<bool> is_damaged = false;
   const auto outcomes = run_ranks(2, [&](JobContext context) {

@@ -14,6 +14,18 @@ namespace {
 
 constexpr int kThreads = 4, kOperations = 200;
 
+// The scheduler for one test, whose threads end with it.
+struct FreshScheduler {
+  FreshScheduler() = default;
+  FreshScheduler(const FreshScheduler&) = delete;
+  FreshScheduler& operator=(const FreshScheduler&) = delete;
+  ~FreshScheduler() {
+    for (const int device : {0, 1, 2}) scheduler.reset(device);
+  }
+
+  Scheduler& scheduler = Scheduler::instance();
+};
+
 Operation counting(std::vector<int>& seen, int number) {
   Operation operation;
   operation.name = "test";
@@ -31,7 +43,8 @@ std::vector<int> first_numbers(int count) {
 }
 
 TEST_CASE("streams filled by several threads keep their order", "[emulator]") {
-  Scheduler& scheduler = Scheduler::instance();
+  const FreshScheduler fresh;
+  Scheduler& scheduler = fresh.scheduler;
   std::vector<std::vector<int>> seen(kThreads);
   {
     std::vector<std::jthread> threads;
@@ -48,7 +61,8 @@ TEST_CASE("streams filled by several threads keep their order", "[emulator]") {
 }
 
 TEST_CASE("two streams that wait for each other's points take turns", "[emulator]") {
-  Scheduler& scheduler = Scheduler::instance();
+  const FreshScheduler fresh;
+  Scheduler& scheduler = fresh.scheduler;
   const auto left = scheduler.open(0, StreamKind::kNonBlocking, 0),
              right = scheduler.open(1, StreamKind::kNonBlocking, 0);
   std::vector<int> seen;
@@ -66,7 +80,8 @@ TEST_CASE("two streams that wait for each other's points take turns", "[emulator
 }
 
 TEST_CASE("a host function may wait for what another stream does later", "[emulator]") {
-  Scheduler& scheduler = Scheduler::instance();
+  const FreshScheduler fresh;
+  Scheduler& scheduler = fresh.scheduler;
   const auto waiting = scheduler.open(0, StreamKind::kNonBlocking, 0),
              other = scheduler.open(0, StreamKind::kNonBlocking, 0);
   std::atomic<bool> is_set{false};
@@ -91,7 +106,8 @@ TEST_CASE("a host function may wait for what another stream does later", "[emula
 }
 
 TEST_CASE("a device is reset while other threads ask about its streams", "[emulator]") {
-  Scheduler& scheduler = Scheduler::instance();
+  const FreshScheduler fresh;
+  Scheduler& scheduler = fresh.scheduler;
   std::vector<int> seen;
   const auto queue = scheduler.open(2, StreamKind::kBlocking, 0);
   for (int i = 0; i < kOperations; ++i) scheduler.enqueue(queue, counting(seen, i));
