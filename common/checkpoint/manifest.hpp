@@ -73,7 +73,7 @@ class FileWriter {
   explicit FileWriter(std::filesystem::path path);
   /// Appends. @throws IoError  The disk is full, for example.
   void write(std::string_view bytes);
-  /// Waits until the file is on disk (fsync), and has the system forget its pages, so that whoever reads it next reads
+  /// Waits until the file is on disk (fsync), and has the system forget its pages, so that the next reader reads
   /// the disk. Called last. @throws IoError  The disk failed.
   FileEntry finish();
 

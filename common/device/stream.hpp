@@ -38,7 +38,7 @@ class Stream {
   /// For calls of CUDA's runtime; null on the CPU and for a device's own queue.
   [[nodiscard]] CUstream_st* handle() const noexcept { return handle_; }
   /// kDefaultId for a device's own queue and on the CPU; else a number that no other stream of this process ever has.
-  /// Whoever remembers a stream keeps this, not the handle, which CUDA gives to the next stream.
+  /// To remember a stream, keep this and not the handle, which CUDA gives to the next stream.
   [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
   static constexpr std::uint64_t kDefaultId = 0;  ///< See id().
 

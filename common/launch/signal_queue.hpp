@@ -46,7 +46,7 @@ struct InheritedSignals {
   sigset_t ignored{};  ///< These keep SIG_IGN.
 };
 
-/// What this process blocks and ignores itself, but SIGCHLD, which whoever starts processes needs, and SIGTERM, which
+/// What this process blocks and ignores itself, but SIGCHLD, which a parent of processes needs, and SIGTERM, which
 /// ends ranks.
 [[nodiscard]] InheritedSignals inheritable_signals() noexcept;
 
