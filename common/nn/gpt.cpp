@@ -131,12 +131,12 @@ class GptBlock : public Module {
   Conv1D &mlp_c_fc_, &mlp_c_proj_;
 };
 
-Gpt::Gpt(GptConfig config, std::uint64_t seed, DType dtype)
+Gpt::Gpt(GptConfig config, const InitScope& scope)
     : config_(require_valid(std::move(config))),
-      wte_(child<Embedding>("wte", config_.vocabulary_size, config_.channels, InitScope(seed, dtype))),
-      wpe_(child<Embedding>("wpe", config_.context_length, config_.channels, InitScope(seed, dtype))),
-      blocks_(make_blocks(InitScope(seed, dtype))),
-      ln_f_(child<LayerNorm>("ln_f", config_.channels, InitScope(seed, dtype))) {}
+      wte_(child<Embedding>("wte", config_.vocabulary_size, config_.channels, scope)),
+      wpe_(child<Embedding>("wpe", config_.context_length, config_.channels, scope)),
+      blocks_(make_blocks(scope)),
+      ln_f_(child<LayerNorm>("ln_f", config_.channels, scope)) {}
 
 std::vector<GptBlock*> Gpt::make_blocks(const InitScope& scope) {
   std::vector<GptBlock*> blocks;

@@ -38,9 +38,9 @@ class GptBlock;
 /// 0.02/sqrt(2*layers), biases 0.
 class Gpt : public Module {
  public:
-  /// @param dtype  float32; float64 for gradient checks.
+  /// @param scope  A seed, or `{seed, device}`; float64 for gradient checks.
   /// @throws ContractError  A size is not positive, or channels is no multiple of head_count.
-  Gpt(GptConfig config, std::uint64_t seed, DType dtype = DType::kFloat32);
+  Gpt(GptConfig config, const InitScope& scope);
 
   /// As given to the constructor.
   [[nodiscard]] const GptConfig& config() const noexcept { return config_; }

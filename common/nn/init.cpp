@@ -9,8 +9,6 @@
 namespace lockstep::nn {
 namespace {
 
-thread_local Device device_of_models;
-
 // FNV-1a, 64 bits (Fowler, Noll, Vo, 1991): names become keys the same way in every build.
 std::uint64_t hash(std::string_view text) {
   std::uint64_t value = 0xcbf29ce484222325;
@@ -29,24 +27,17 @@ void fill_blocks(std::span<T> values, const Generate& generate) {
 }
 
 template <typename Generate>
-Tensor generate_tensor(const Shape& shape, DType dtype, const Generate& generate) {
+Tensor generate_tensor(const Shape& shape, DType dtype, Device device, const Generate& generate) {
   Tensor tensor = Tensor::empty(shape, dtype);
   if (dtype == DType::kFloat64) {
     fill_blocks(tensor.span<double>(), generate);
   } else {
     fill_blocks(tensor.span<float>(), generate);
   }
-  return tensor.to(device_of_models);
+  return tensor.to(device);
 }
 
 }  // namespace
-
-Device default_device() noexcept { return device_of_models; }
-
-void set_default_device(Device device) {
-  device.require_available();
-  device_of_models = device;
-}
 
 InitScope InitScope::child(std::string_view name) const {
   InitScope scope = *this;
@@ -58,7 +49,7 @@ std::uint64_t InitScope::key(std::string_view name) const { return mix64(seed_, 
 
 Tensor InitScope::normal(std::string_view name, const Shape& shape, double deviation) const {
   const auto scale = static_cast<float>(deviation);
-  return generate_tensor(shape, dtype_, [scale, stream = key(name)](std::uint64_t block) {
+  return generate_tensor(shape, dtype_, device_, [scale, stream = key(name)](std::uint64_t block) {
     const PhiloxWords words = philox4x32(stream, 0, block);
     const auto low = normal_floats(words[0], words[1]), high = normal_floats(words[2], words[3]);
     return std::array{scale * low[0], scale * low[1], scale * high[0], scale * high[1]};
@@ -67,7 +58,7 @@ Tensor InitScope::normal(std::string_view name, const Shape& shape, double devia
 
 Tensor InitScope::uniform(std::string_view name, const Shape& shape, double bound) const {
   const auto scale = static_cast<float>(bound);
-  return generate_tensor(shape, dtype_, [scale, stream = key(name)](std::uint64_t block) {
+  return generate_tensor(shape, dtype_, device_, [scale, stream = key(name)](std::uint64_t block) {
     std::array<float, 4> four{};
     const PhiloxWords words = philox4x32(stream, 0, block);
     for (std::size_t i = 0; i < 4; ++i) four[i] = scale * (2 * uniform_float(words[i]) - 1);
@@ -81,7 +72,7 @@ Tensor InitScope::constant(const Shape& shape, double value) const {
     values.fill(static_cast<float>(value));
     return values;
   }();
-  return generate_tensor(shape, dtype_, [&](std::uint64_t) { return four; });
+  return generate_tensor(shape, dtype_, device_, [&](std::uint64_t) { return four; });
 }
 
 }  // namespace lockstep::nn

@@ -10,20 +10,18 @@
 
 namespace lockstep::nn {
 
-/// Where this thread makes parameters: the CPU until set_default_device().
-[[nodiscard]] Device default_device() noexcept;
-/// As torch.set_default_device, for parameters: models made after it live there. Values are made on the host and
-/// copied, so they do not depend on the device.
-/// @param device  Of models to come. @throws UnavailableError  There is none such.
-void set_default_device(Device device);
-
-/// Where in a model a layer stands while it is constructed: the seed, and the prefix of its parameters' names.
-/// A plain seed is the scope of a whole model: `nn::Linear layer(10, 2, /*seed=*/1)`.
+/// How and where the parameters of a model are made: seed, dtype, device, and while a layer is constructed the prefix
+/// of its parameters' names. A plain seed is the scope of a whole model: `nn::Linear layer(10, 2, /*seed=*/1)`; on a
+/// device, `nn::Linear layer(10, 2, {/*seed=*/1, device})`. Values are made on the host and copied, so they do not
+/// depend on the device.
 class InitScope {
  public:
   // NOLINTNEXTLINE(google-explicit-constructor): a seed is a scope
-  /// @param seed  Of the job. @param dtype  Of all parameters.
-  InitScope(std::uint64_t seed, DType dtype = DType::kFloat32) : seed_(seed), dtype_(dtype) {}
+  /// @param seed  Of the job. @param dtype, device  Of all parameters.
+  InitScope(std::uint64_t seed, DType dtype = DType::kFloat32, Device device = {})
+      : seed_(seed), dtype_(dtype), device_(device) {}
+  /// float32 parameters. @param seed  Of the job. @param device  Of all parameters.
+  InitScope(std::uint64_t seed, Device device) : InitScope(seed, DType::kFloat32, device) {}
 
   /// The scope of the child called `name`.
   [[nodiscard]] InitScope child(std::string_view name) const;
@@ -33,7 +31,11 @@ class InitScope {
   /// Of the job.
   [[nodiscard]] std::uint64_t seed() const noexcept { return seed_; }
 
+  /// Of all parameters.
+  [[nodiscard]] Device device() const noexcept { return device_; }
+
   /// Normal with mean 0 and standard deviation `deviation`; float64 parameters get the float32 values.
+  /// @throws UnavailableError  The device is not there. The next two throw it too.
   [[nodiscard]] Tensor normal(std::string_view name, const Shape& shape, double deviation) const;
   /// Uniform in [-bound, bound).
   [[nodiscard]] Tensor uniform(std::string_view name, const Shape& shape, double bound) const;
@@ -45,6 +47,7 @@ class InitScope {
 
   std::uint64_t seed_;
   DType dtype_;
+  Device device_;
   std::string prefix_;  // empty, or ends in '.'
 };
 

@@ -12,7 +12,6 @@
 #include "comm/objects.hpp"
 #include "comm/process_group.hpp"
 #include "data/sha256.hpp"
-#include "nn/init.hpp"
 #include "run/description.hpp"
 #include "run/load_corpus.hpp"
 #include "run/rank_summary.hpp"
@@ -104,6 +103,7 @@ void Run::settle_folder() {
 void Run::resume(nn::Module& model, optim::Optimizer& optimizer, data::Sampler& sampler) {
   if (options_.resume) step_ = load_training(checkpoints_of(folder_), model, optimizer, sampler, group_, kept_);
   first_step_ = step_;
+  device_ = model.parameters().front().value().device();
   begin_ = trace::Clock::now();
   if (rank_ != 0) return;
   metrics_file_.emplace(folder_ / "metrics.jsonl", step_);
@@ -186,7 +186,7 @@ void Run::gather_step() {
   sums[0] = stop_signal_.was_received() || step_ == options_.stop_after ? 1 : 0;
   sums[1] = static_cast<double>(metrics_.tokens);
   sums[2 + own] = metrics_.own_time().count();
-  sums[2 + ranks + own] = peak_memory_mib(nn::default_device());
+  sums[2 + ranks + own] = peak_memory_mib(device_);
   sum_over_ranks(sums);
   is_stopping_ = sums[0] > 0;
   metrics_.tokens = static_cast<std::int64_t>(sums[1]);

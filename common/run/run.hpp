@@ -15,6 +15,7 @@
 #include "autograd/variable.hpp"
 #include "data/data_loader.hpp"
 #include "data/sampler.hpp"
+#include "device/device.hpp"
 #include "nn/module.hpp"
 #include "optim/optimizer.hpp"
 #include "run/description.hpp"
@@ -129,6 +130,7 @@ class Run {
   RunSummary facts_;
   comm::ProcessGroup* group_;  // null: this process alone
   int rank_, world_size_;
+  Device device_;  // the model's, known from resume() on
   std::int64_t last_step_;
   std::int64_t step_ = 0;
   std::int64_t first_step_ = 0;  // where this process began

@@ -13,7 +13,6 @@
 #include "base/file.hpp"
 #include "base/json.hpp"
 #include "data/corpus.hpp"
-#include "nn/init.hpp"
 #include "run/optimization.hpp"
 #include "run/option_list.hpp"
 #include "run/run_folder.hpp"
@@ -184,10 +183,7 @@ int run_training(int argc, const char* const* argv, const std::function<int(cons
     give_large_buffers_back();
     const ParsedTrainOptions parsed = parse_train_options(argc, argv);
     if (parsed.exit_code) return *parsed.exit_code;
-    if (!environment::get("LOCKSTEP_CHECK_OPTIONS")) {
-      nn::set_default_device(parsed.options.device_of(0));
-      return train(parsed.options);
-    }
+    if (!environment::get("LOCKSTEP_CHECK_OPTIONS")) return train(parsed.options);
     parsed.options.require_divisible_batch(environment::get_int("WORLD_SIZE", 1, INT32_MAX).value_or(1));
     return 0;
   });

@@ -6,6 +6,7 @@
 
 #include "base/environment.hpp"
 #include "device/copy.hpp"
+#include "device/device.hpp"
 #include "device/storage.hpp"
 #include "device/stream.hpp"
 #include "support/accelerator.hpp"
@@ -71,8 +72,6 @@ TEST_CASE("what an ended stream works on goes to another stream only when it is 
       freed_before = Storage::allocate(bytes, device)->data();
     }
     test::StreamGate gate(*first);
-    Event end(device);
-    end.record(*first);
     first.reset();
     freed_after = in_use->data();
     in_use.reset();
@@ -86,7 +85,7 @@ TEST_CASE("what an ended stream works on goes to another stream only when it is 
     CHECK_FALSE(is_old(early));
     CHECK_FALSE(is_old(early_too));
     gate.open();
-    end.synchronize();
+    synchronize(device);  // waits for the event too that the stream's end left behind its work
     const auto late = Storage::allocate(bytes, device), late_too = Storage::allocate(bytes, device);
     CHECK(is_old(late));
     CHECK(is_old(late_too));
@@ -114,7 +113,7 @@ TEST_CASE("memory of an ended stream that others still use waits for them too", 
   const auto early = Storage::allocate(kBytes, device);
   CHECK(early->data() != data);
   gate.open();
-  next.synchronize();
+  synchronize(device);
   CHECK(Storage::allocate(kBytes, device)->data() == data);
 }
 

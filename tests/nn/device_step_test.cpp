@@ -37,7 +37,6 @@ struct Step {
 };
 
 Step take_step(Device device, bool is_bfloat16, bool is_checkpointing = false) {
-  nn::set_default_device(device);
   const autograd::Autocast autocast(is_bfloat16);
   const nn::GptConfig config{.vocabulary_size = kVocabulary,
                              .channels = 24,
@@ -46,8 +45,7 @@ Step take_step(Device device, bool is_bfloat16, bool is_checkpointing = false) {
                              .context_length = 12,
                              .dropout = 0.1,
                              .activation_checkpointing = is_checkpointing};
-  nn::Gpt model(config, 5);
-  nn::set_default_device(Device{});
+  nn::Gpt model(config, {5, device});
   optim::AdamW optimizer(nn::weight_decay_groups(model, 0.1), {.epsilon = kEpsilon});
   const std::vector<std::int64_t> ids{11, 3, 1000};
   const nn::ForwardContext context{.is_training = true, .seed = 9, .step = 4, .sample_ids = ids};
@@ -127,9 +125,8 @@ TEST_CASE("a step on a device repeats bit for bit, with checkpointed activations
 }
 
 TEST_CASE("a token out of range on a device is an error of the loss that it reaches", "[nn][gpu]") {
-  nn::set_default_device(test::accelerator());
-  nn::Gpt model({.vocabulary_size = 8, .channels = 8, .head_count = 1, .layer_count = 1, .context_length = 4}, 1);
-  nn::set_default_device(Device{});
+  nn::Gpt model({.vocabulary_size = 8, .channels = 8, .head_count = 1, .layer_count = 1, .context_length = 4},
+                {1, test::accelerator()});
   const std::vector<std::int32_t> good{1, 2, 3, 7}, bad{1, 2, 8, 3};
   const auto tokens = [](const std::vector<std::int32_t>& ids) {
     return Tensor::from(std::span<const std::int32_t>(ids), {1, 4});
@@ -142,9 +139,8 @@ TEST_CASE("a token out of range on a device is an error of the loss that it reac
 TEST_CASE("a part of a batch without targets adds nothing, on a device as on the CPU", "[nn][gpu]") {
   const Device device = GENERATE(Device{}, test::accelerator());
   const bool is_bfloat16 = GENERATE(false, true);
-  nn::set_default_device(device);
-  nn::Gpt model({.vocabulary_size = 8, .channels = 8, .head_count = 1, .layer_count = 1, .context_length = 4}, 1);
-  nn::set_default_device(Device{});
+  nn::Gpt model({.vocabulary_size = 8, .channels = 8, .head_count = 1, .layer_count = 1, .context_length = 4},
+                {1, device});
   const autograd::Autocast autocast(is_bfloat16);
   const std::vector<std::int32_t> ids{1, 2, 3, 7}, none(4, -100);
   const Tensor tokens = Tensor::from(std::span<const std::int32_t>(ids), {1, 4});

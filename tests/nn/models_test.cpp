@@ -118,7 +118,7 @@ TEST_CASE("Linear starts within PyTorch's bounds and fills them", "[nn]") {
 }
 
 TEST_CASE("the whole GPT's gradients are its slopes, dropout included", "[nn]") {
-  const nn::Gpt model(small_config(0.2), 3, DType::kFloat64);
+  const nn::Gpt model(small_config(0.2), {3, DType::kFloat64});
   const Tensor inputs = random_tokens({3, 6}, 13, 1), targets = random_tokens({3, 6}, 13, 2);
   const std::array<std::int64_t, 3> samples{5, 17, 2};
   CHECK(gradient_mismatch(
@@ -129,7 +129,7 @@ TEST_CASE("the whole GPT's gradients are its slopes, dropout included", "[nn]") 
 }
 
 TEST_CASE("the whole MLP's gradients are its slopes", "[nn]") {
-  const nn::Mlp model(7, 5, 3, nn::InitScope(1, DType::kFloat64));
+  const nn::Mlp model(7, 5, 3, {1, DType::kFloat64});
   const Variable inputs(random_tensor({4, 7}, 1));
   const Tensor targets = random_tokens({4}, 3, 2);
   CHECK(gradient_mismatch(model.parameters(),

@@ -62,7 +62,7 @@ std::vector<double> losses_of_training(bool is_bfloat16, int steps) {
 
 TEST_CASE("a GPT's gradients in bfloat16 are those of float64 up to the roundings on the way", "[nn][bf16]") {
   const Batch batch;
-  const nn::Gpt model(config(0.2), 3), reference(config(0.2), 3, DType::kFloat64);
+  const nn::Gpt model(config(0.2), 3), reference(config(0.2), {3, DType::kFloat64});
   const autograd::Variable exact = reference.loss(batch.inputs, batch.targets, batch.context);
   exact.backward();
   autograd::Variable loss;

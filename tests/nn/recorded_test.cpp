@@ -71,7 +71,7 @@ void check_gradients(const nn::Module& module, const json& gradients, double tol
 // Ten digits are recorded, so float64 agrees to 1e-9; float32 to some hundred roundings of 6e-8.
 TEMPLATE_TEST_CASE("a small GPT's loss, logits and gradients are PyTorch's", "[nn]", double, float) {
   const double tolerance = std::is_same_v<TestType, double> ? 1e-9 : 1e-5;
-  nn::Gpt model({"recorded", 11, 8, 2, 2, 5}, 1, dtype_of<TestType>);
+  nn::Gpt model({"recorded", 11, 8, 2, 2, 5}, {1, dtype_of<TestType>});
   set_parameters(model);
   const Tensor inputs = from_formula<std::int32_t>({2, 5}, [](std::int64_t i) { return (3 * i * i + i) % 11; });
   const Tensor targets = from_formula<std::int32_t>({2, 5}, [](std::int64_t i) { return (5 * i + 2) % 11; });
@@ -90,7 +90,7 @@ TEMPLATE_TEST_CASE("a small GPT's loss, logits and gradients are PyTorch's", "[n
 
 TEMPLATE_TEST_CASE("a small MLP's loss and gradients are PyTorch's", "[nn]", double, float) {
   const double tolerance = std::is_same_v<TestType, double> ? 1e-9 : 1e-5;
-  nn::Mlp model(4, 5, 3, nn::InitScope(1, dtype_of<TestType>));
+  nn::Mlp model(4, 5, 3, {1, dtype_of<TestType>});
   set_parameters(model);
   const autograd::Variable inputs(
       from_formula<TestType>({3, 4}, [](std::int64_t i) { return std::cos(0.4 * static_cast<double>(i)); }));

@@ -10,7 +10,6 @@
 #include "comm/rendezvous.hpp"  // NEW
 #include "device/device.hpp"
 #include "launch/spawn.hpp"  // NEW
-#include "nn/init.hpp"
 #include "nn/layers.hpp"
 #include "optim/adamw.hpp"
 
@@ -72,9 +71,8 @@ void train(const Options& options) {
   const std::int64_t share = options.batch_size / group->world_size();  // NEW
   require(share * group->world_size() == options.batch_size, "--batch-size ",  // NEW
           options.batch_size, " is not divisible by ", group->world_size(), " ranks");  // NEW
-  nn::set_default_device(device);
   const Data data = make_data(options.steps * options.batch_size, options.seed);
-  nn::Mlp model(kPixels, kHidden, kClasses, options.seed);
+  nn::Mlp model(kPixels, kHidden, kClasses, {options.seed, device});
   optim::Adam optimizer(model);
   // NEW: 2. Start from equal weights: those of rank 0.
   for (const autograd::Variable& parameter : model.parameters())  // NEW

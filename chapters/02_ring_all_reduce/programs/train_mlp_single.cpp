@@ -6,7 +6,6 @@
 #include "base/command_line.hpp"
 #include "base/philox.hpp"
 #include "device/device.hpp"
-#include "nn/init.hpp"
 #include "nn/layers.hpp"
 #include "optim/adamw.hpp"
 
@@ -58,9 +57,8 @@ Data make_data(std::int64_t count, std::uint64_t seed) {
 
 void train(const Options& options) {
   const Device device = Device::parse(options.device);
-  nn::set_default_device(device);
   const Data data = make_data(options.steps * options.batch_size, options.seed);
-  nn::Mlp model(kPixels, kHidden, kClasses, options.seed);
+  nn::Mlp model(kPixels, kHidden, kClasses, {options.seed, device});
   optim::Adam optimizer(model);
 
   for (std::int64_t step = 0; step < options.steps; ++step) {

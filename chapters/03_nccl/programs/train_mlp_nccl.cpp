@@ -10,7 +10,6 @@
 #include "comm/rendezvous.hpp"
 #include "device/device.hpp"
 #include "launch/spawn.hpp"
-#include "nn/init.hpp"
 #include "nn/layers.hpp"
 #include "optim/adamw.hpp"
 
@@ -71,9 +70,8 @@ void train(const Options& options) {
   const std::int64_t share = options.batch_size / group->world_size();
   require(share * group->world_size() == options.batch_size, "--batch-size ",
           options.batch_size, " is not divisible by ", group->world_size(), " ranks");
-  nn::set_default_device(device);
   const Data data = make_data(options.steps * options.batch_size, options.seed);
-  nn::Mlp model(kPixels, kHidden, kClasses, options.seed);
+  nn::Mlp model(kPixels, kHidden, kClasses, {options.seed, device});
   optim::Adam optimizer(model);
   for (const autograd::Variable& parameter : model.parameters())
     group->broadcast(comm::buffer_of(parameter.value()), 0).synchronize();

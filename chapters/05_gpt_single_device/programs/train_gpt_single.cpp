@@ -11,6 +11,7 @@
 #include "autograd/variable.hpp"
 #include "data/data_loader.hpp"
 #include "data/sampler.hpp"
+#include "device/device.hpp"
 #include "nn/gpt.hpp"
 #include "optim/clip.hpp"
 #include "optim/schedule.hpp"
@@ -52,6 +53,7 @@ double accumulate_gradients(run::Run& run, nn::Gpt& model, auto&& parts) {
 }
 
 int train(const run::TrainOptions& options) {
+  const Device device = options.device_of(0);
   // The data: two parts of a text, each cut into samples of one context.
   const data::Corpus corpus = run::load_corpus(options);
   const data::Dataset& training = *corpus.training;
@@ -72,7 +74,7 @@ int train(const run::TrainOptions& options) {
 
   // The model, and what moves its weights.
   const autograd::Autocast autocast(options.model.bf16);
-  nn::Gpt model(config, options.seed);
+  nn::Gpt model(config, {options.seed, device});
   const auto chosen = run::make_optimizer(options, model);
   optim::Optimizer& optimizer = *chosen;
   const run::RunSummary facts{.parameters = model.parameter_count(),

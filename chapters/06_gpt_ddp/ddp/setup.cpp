@@ -9,13 +9,12 @@
 #include "03_nccl/choose_backend.hpp"
 #include "base/affinity.hpp"
 #include "launch/cores.hpp"
-#include "nn/init.hpp"
 
 namespace lockstep::ddp {
 
-std::unique_ptr<comm::ProcessGroup> make_group(const run::TrainOptions& options, comm::JobContext job) {
+std::unique_ptr<comm::ProcessGroup> make_group(const run::TrainOptions& options, comm::JobContext job, Device device) {
   return backend::make_process_group(options.parallel.backend, std::move(job),
-                                     {.device = nn::default_device(), .share_gpu = options.device.share_gpu});
+                                     {.device = device, .share_gpu = options.device.share_gpu});
 }
 
 DistributedSamplerOptions sampler_options(const run::TrainOptions& options) {
@@ -34,9 +33,9 @@ void keep_bucket_order(run::Run& run, DistributedDataParallel& ddp) {
        .load = [&ddp](const nlohmann::json& names) { ddp.set_bucket_order(names.get<std::vector<std::string>>()); }});
 }
 
-void use_device(const run::TrainOptions& options, int local_rank, int local_world_size) {
-  nn::set_default_device(options.device_of(local_rank));
+Device use_device(const run::TrainOptions& options, int local_rank, int local_world_size) {
   if (options.device.bind_cores) restrict_to_cpus(launch::share_of_cpus(local_rank, local_world_size));
+  return options.device_of(local_rank);
 }
 
 }  // namespace lockstep::ddp

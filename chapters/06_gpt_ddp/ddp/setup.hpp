@@ -11,10 +11,10 @@
 
 namespace lockstep::ddp {
 
-/// The group of all ranks of `job`: of the backend that --backend names, for the device of use_device().
-/// @pre  use_device() has been called.
+/// The group of all ranks of `job`: of the backend that --backend names, for buffers on `device`.
 /// @throws  As backend::make_process_group().
-[[nodiscard]] std::unique_ptr<comm::ProcessGroup> make_group(const run::TrainOptions& options, comm::JobContext job);
+[[nodiscard]] std::unique_ptr<comm::ProcessGroup> make_group(const run::TrainOptions& options, comm::JobContext job,
+                                                             Device device);
 
 /// How --seed and --uneven deal the samples.
 [[nodiscard]] DistributedSamplerOptions sampler_options(const run::TrainOptions& options);
@@ -26,9 +26,10 @@ namespace lockstep::ddp {
 /// gradients are added up as they would have been. @param run  Not resumed yet. @param ddp  Outlives the run.
 void keep_bucket_order(run::Run& run, DistributedDataParallel& ddp);
 
-/// Takes this rank's device, as a program for GPUs would take GPU `local_rank`: with --bind-cores, the `local_rank`-th
-/// share of the host's processors. Otherwise the ranks leave it to the kernel who runs where.
+/// This rank's device: with --device cuda, GPU `local_rank`. With --bind-cores the rank also keeps to the
+/// `local_rank`-th share of the host's processors; otherwise it leaves to the kernel where it runs.
 /// @param local_rank, local_world_size  This rank among the ranks of its host, and their number.
-void use_device(const run::TrainOptions& options, int local_rank, int local_world_size);
+/// @throws  As run::TrainOptions::device_of().
+[[nodiscard]] Device use_device(const run::TrainOptions& options, int local_rank, int local_world_size);
 
 }  // namespace lockstep::ddp

@@ -18,6 +18,7 @@
 #include "comm/rendezvous.hpp"
 #include "data/data_loader.hpp"
 #include "data/sampler.hpp"
+#include "device/device.hpp"
 #include "nn/gpt.hpp"
 #include "optim/clip.hpp"
 #include "optim/schedule.hpp"
@@ -61,8 +62,8 @@ double accumulate_gradients(run::Run& run, nn::Gpt& model, auto&& parts) {
 
 int train(const run::TrainOptions& options) {
   const auto job = comm::rendezvous("env://");
-  ddp::use_device(options, job.local_rank, job.local_world_size);
-  const auto group = ddp::make_group(options, job);
+  const Device device = ddp::use_device(options, job.local_rank, job.local_world_size);
+  const auto group = ddp::make_group(options, job, device);
   const int rank = group->rank(), world_size = group->world_size();
   // The data: two parts of a text, each cut into samples of one context.
   const data::Corpus corpus = run::load_corpus(options, *group);
@@ -85,7 +86,7 @@ int train(const run::TrainOptions& options) {
 
   // The model, equal on all ranks: backward() averages its gradients.
   const autograd::Autocast autocast(options.model.bf16);
-  nn::Gpt model(config, options.seed);
+  nn::Gpt model(config, {options.seed, device});
   ddp::DistributedDataParallel ddp(model, *group, ddp::ddp_options(options));
   const auto chosen = run::make_optimizer(options, model);
   optim::Optimizer& optimizer = *chosen;

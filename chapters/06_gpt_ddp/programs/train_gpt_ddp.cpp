@@ -1,4 +1,4 @@
-// DERIVES FROM chapters/05_gpt_single_device/programs/train_gpt_single.cpp new<=21 changed<=11
+// DERIVES FROM chapters/05_gpt_single_device/programs/train_gpt_single.cpp new<=20 changed<=13
 // Trains a GPT on a text with data parallelism: one process per device.  // CHANGED
 //
 // Cut a text into samples and build a model; then, step by step: predict every
@@ -17,6 +17,7 @@
 #include "comm/rendezvous.hpp"  // NEW
 #include "data/data_loader.hpp"
 #include "data/sampler.hpp"
+#include "device/device.hpp"
 #include "nn/gpt.hpp"
 #include "optim/clip.hpp"
 #include "optim/schedule.hpp"
@@ -61,8 +62,8 @@ double accumulate_gradients(run::Run& run, nn::Gpt& model, auto&& parts) {
 int train(const run::TrainOptions& options) {
   // NEW: who am I, and who else is there? Every rank runs this program.
   const auto job = comm::rendezvous("env://");  // NEW
-  ddp::use_device(options, job.local_rank, job.local_world_size);  // NEW
-  const auto group = ddp::make_group(options, job);  // NEW
+  const Device device = ddp::use_device(options, job.local_rank, job.local_world_size);  // CHANGED
+  const auto group = ddp::make_group(options, job, device);  // NEW
   const int rank = group->rank(), world_size = group->world_size();  // NEW
   // The data: two parts of a text, each cut into samples of one context.
   const data::Corpus corpus = run::load_corpus(options, *group);  // CHANGED
@@ -85,7 +86,7 @@ int train(const run::TrainOptions& options) {
 
   // The model, equal on all ranks: backward() averages its gradients.  // CHANGED
   const autograd::Autocast autocast(options.model.bf16);
-  nn::Gpt model(config, options.seed);
+  nn::Gpt model(config, {options.seed, device});
   ddp::DistributedDataParallel ddp(model, *group, ddp::ddp_options(options));  // NEW
   const auto chosen = run::make_optimizer(options, model);
   optim::Optimizer& optimizer = *chosen;
