@@ -1,4 +1,4 @@
-// DERIVES FROM chapters/05_gpt_single_device/programs/train_gpt_single.cpp new<=20 changed<=13
+// DERIVES FROM chapters/05_gpt_single_device/programs/train_gpt_single.cpp new<=20 changed<=12
 // Trains a GPT on a text with data parallelism: one process per device.  // CHANGED
 //
 // Cut a text into samples and build a model; then, step by step: predict every
