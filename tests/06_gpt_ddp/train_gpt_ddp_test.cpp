@@ -251,7 +251,7 @@ TEST_CASE("a rank killed in training ends the job, and the message names it", "[
   REQUIRE(job.wait_for_output("step "));
   const std::vector<pid_t> ranks = processes_of_rank(1, folder.path());
   REQUIRE_FALSE(ranks.empty());
-  for (const pid_t pid : ranks) ::kill(pid, SIGKILL);
+  for (const pid_t pid : ranks) test::signal_process(pid, SIGKILL);
   const test::Finished finished = job.wait();
   CHECK(finished.exit_code == 128 + SIGKILL);
   CHECK_THAT(finished.err, ContainsSubstring("rank 1") && ContainsSubstring("SIGKILL"));
