@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/philox.hpp"
+#include "random_words.hpp"
 #include "run/metrics.hpp"
 #include "run/run_folder.hpp"
 #include "support/catch.hpp"
@@ -21,16 +21,8 @@ namespace {
 
 using test::TemporaryFolder;
 
-// Words in random order: a text that a model can learn something from within a few steps.
-void write_text(const fs::path& path) {
-  const std::vector<std::string> words{"ring ", "rank ", "chunk ", "bucket ", "step ", "lock ", "all ", "reduce "};
-  PhiloxSequence random(17);
-  std::ofstream file(path);
-  for (int i = 0; i < 4000; ++i) file << words[random.next_below(words.size())];
-}
-
 std::vector<std::string> training_options(const fs::path& folder, const std::string& seed) {
-  write_text(folder / "text.txt");
+  test::write_words(folder / "text.txt", 4000);
   return {"--data",
           (folder / "text.txt").string(),
           "--steps",
