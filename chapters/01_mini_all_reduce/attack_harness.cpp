@@ -64,7 +64,7 @@ AttackHarness::AttackHarness(const StageOptions& options, std::ostream& transcri
       }) {
   server_ = std::make_unique<launch::ReaperProcess>(
       command_of(options), 1, launch::merged_environment({{"LOCKSTEP_TOKEN", token_}}), launch::inheritable_signals());
-  if (!hear(kListeningLine)) throw IoError(concat("the server ", command_of(options).front(), " does not listen"));
+  if (!hear(kListeningLine)) throw IoError(concat("the server ", command_of(options).front(), " is not listening"));
   address_ = {"127.0.0.1", port_in(lines_[heard_ - 1])};
 }
 

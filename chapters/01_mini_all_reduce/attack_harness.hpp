@@ -29,7 +29,7 @@ enum class ServerKind {
 
 /// What a harness is set up with.
 struct StageOptions {
-  ServerKind kind = ServerKind::kNaive;              ///< Who is attacked.
+  ServerKind kind = ServerKind::kNaive;              ///< The server to attack.
   std::int64_t count = 3;                            ///< Values of each client.
   std::chrono::milliseconds server_timeout{10'000};  ///< What `server` is told; naive_server knows no such thing.
 };

@@ -30,7 +30,7 @@ void contribute_all(AttackHarness& harness, int end) {
 // What the checked server has made room for: a client with the right values. The naive one has nothing to offer.
 void send_another(AttackHarness& harness, int rank) {
   if (!harness.is_checked()) return;
-  harness.say("another", concat("takes the place of client ", rank));
+  harness.say("another client", concat("takes the place of client ", rank));
   harness.join(rank);
   harness.contribute(rank);
 }
@@ -47,7 +47,7 @@ Outcome short_read(AttackHarness& harness) {
   try {
     harness.send_bytes(3, std::span(message).subspan(first_bytes));
   } catch (const IoError&) {
-    harness.say(client(3), "cannot: the server has gone");
+    harness.say(client(3), "fails: the server has gone");
   }
   return harness.finish();
 }
@@ -138,19 +138,19 @@ Outcome dies(AttackHarness& harness) {
 }
 
 constexpr std::array<Attack, 8> kAttacks = {{
-    {"short-read", "a message arrives in two pieces", "messages have a length, and are read until it is reached",
+    {"short-read", "a message arrives in two pieces", "a message states its length, and is read to its end",
      "common/net/frame_stream.hpp", short_read},
-    {"megabyte", "messages of 1 MB: recv() returns what is there", "read until all has arrived, not once",
-     "common/net/stream_socket.hpp", megabyte, 262'144},
+    {"megabyte", "messages of 1 MB: recv() returns what has arrived so far",
+     "read until everything has arrived, not just once", "common/net/stream_socket.hpp", megabyte, 262'144},
     {"silent", "a client connects and says nothing", "one deadline, made once and passed down to every wait",
      "common/base/deadline.hpp", silent, 3, true},
-    {"garbage", "a web browser connects", "both ends begin with a handshake that nothing else speaks",
+    {"garbage", "a web browser connects", "both ends begin with a handshake that no other program speaks",
      "common/net/handshake.hpp", garbage},
-    {"open-port", "somebody else sends three numbers", "nobody is let in who does not prove the job's token",
+    {"open-port", "somebody else sends three numbers", "only a client that proves the job's token is let in",
      "common/net/guarded_listener.hpp", open_port},
     {"wrong-size", "a client sends two values, not three", "the header says how long the message is",
      "common/net/frame.hpp", wrong_size},
-    {"fifth", "five clients come to a sum of four", "a client says which rank it is, and is answered",
+    {"fifth", "a fifth client joins a sum of four", "a client says which rank it is, and gets an answer",
      "common/net/handshake.hpp", fifth},
     {"dies", "a client dies before it has sent its values", "the end of a connection is an error, not zero bytes",
      "common/net/stream_socket.hpp", dies},
@@ -164,7 +164,7 @@ std::string list_of(const std::vector<int>& ranks) {
 
 Verdict judge(const Outcome& outcome) {
   if (outcome.sum.empty() && !outcome.has_server_ended) {
-    return {false, concat("after ", format_seconds(kSilence), " there is no sum, and no end of waiting in sight")};
+    return {false, concat("after ", format_seconds(kSilence), " there is no sum, and the server is still waiting")};
   }
   if (outcome.sum.empty()) {
     const bool names_client = outcome.servers_error.find("client(s) 3") != std::string::npos;
@@ -172,14 +172,14 @@ Verdict judge(const Outcome& outcome) {
                                  names_client ? "says who is missing" : "does not say who is missing")};
   }
   if (outcome.sum != outcome.expected) {
-    return {false, concat("the sum is ", outcome.sum, " and should be ", outcome.expected, "; nobody is told")};
+    return {false, concat("the sum is ", outcome.sum, " but should be ", outcome.expected, "; nobody is told")};
   }
   if (!outcome.without_answer.empty()) {
-    return {false,
-            concat("client ", list_of(outcome.without_answer), " has connected and sent, and is never answered")};
+    return {false, concat("client ", list_of(outcome.without_answer),
+                          " connected and sent its values, but never gets an answer")};
   }
   return {true, concat("the sum is right, ", outcome.expected,
-                       outcome.refusals.empty() ? "" : ", and who has no place is told why")};
+                       outcome.refusals.empty() ? "" : ", and the client without a place is told why")};
 }
 
 }  // namespace
@@ -191,7 +191,7 @@ const Attack& attack_named(std::string_view name) {
   if (found != kAttacks.end()) return *found;
   std::string names;
   for (const Attack& attack : kAttacks) names += concat(names.empty() ? "" : ", ", attack.name);
-  throw UsageError(concat("there is no attack \"", name, "\"; there are: ", names));
+  throw UsageError(concat("there is no attack \"", name, "\"; the attacks are: ", names));
 }
 
 Verdict play(const Attack& attack, ServerKind kind, std::ostream& transcript) {

@@ -60,7 +60,7 @@ std::vector<float> MiniServer::run() {
     if (deadline.has_expired()) {
       throw TimeoutError(concat("no values from client(s) ", missing_ranks(), " within ",
                                 format_seconds(options_.timeout),
-                                "; start what is missing, or give more time with --timeout"));
+                                "; start the missing ones, or allow more time with --timeout"));
     }
     wait(deadline);
     // First drop those that have left, then admit new ones: a client may take the rank of one that died.
@@ -96,9 +96,9 @@ void MiniServer::admit(net::AcceptedPeer peer) {
       Client{rank, net::FrameStream(std::move(peer.socket), {.max_payload_bytes = kLongestMessage}), {}});
   const auto is_same = [&](const Client& other) { return &other != &client && other.rank == rank; };
   if (rank < 0 || rank >= options_.world_size) {
-    drop(client, concat("there is no place for it: clients are 0 to ", options_.world_size - 1));
+    drop(client, concat("no such rank: clients are 0 to ", options_.world_size - 1));
   } else if (std::any_of(clients_.begin(), clients_.end(), is_same)) {
-    drop(client, "this rank is connected already");
+    drop(client, "this rank is already connected");
   } else {
     transcript_ << concat("server: client ", rank, " connected\n") << std::flush;
   }
@@ -115,7 +115,7 @@ void MiniServer::read(Client& client) {
   try {
     const std::optional<net::Frame> frame = client.stream.receive();
     if (!frame) return;
-    if (client.has_contributed) return drop(client, "it has sent its values already");
+    if (client.has_contributed) return drop(client, "it has already sent its values");
     client.values = to_values(*frame, options_.count, "it");
     client.has_contributed = true;
     transcript_ << concat("server: received ", to_text(client.values), " from client ", client.rank, "\n")

@@ -23,7 +23,7 @@ TransportChoice transport_from_environment() {
   if (text == "auto") return TransportChoice::kAuto;
   if (text == "tcp") return TransportChoice::kTcp;
   if (text == "shared_memory") return TransportChoice::kSharedMemory;
-  throw FormatError(concat("LOCKSTEP_TRANSPORT=", text, " is none of auto, tcp and shared_memory"));
+  throw FormatError(concat("LOCKSTEP_TRANSPORT=", text, " is unknown; use auto, tcp or shared_memory"));
 }
 
 RingOptions agree(const comm::JobContext& context, const std::string& group, RingOptions own) {
@@ -39,7 +39,7 @@ RingOptions agree(const comm::JobContext& context, const std::string& group, Rin
     return own;
   }
   const std::string task = concat("rank ", context.global_rank(context.rank),
-                                  ": waiting for the ring's options of rank ", context.global_rank(0));
+                                  ": waiting for the ring's options from rank ", context.global_rank(0));
   const auto json = parse_json(comm::get_or_fail(context, key, task, Deadline::after(context.limits.join)));
   return {.segment_bytes = json.at("segment_bytes"),
           .small_bytes = json.at("small_bytes"),

@@ -107,7 +107,7 @@ void SharedMemoryMeeting::ring_all() noexcept {
 }
 
 void SharedMemoryMeeting::give_up(int peer, const Deadline& deadline) const {
-  throw TimeoutError(concat(memory_->name_of(peer), " did not come to the all-reduce through shared memory for ",
+  throw TimeoutError(concat(memory_->name_of(peer), " did not join the shared-memory all-reduce within ",
                             format_seconds(deadline.waited())));
 }
 

@@ -106,7 +106,7 @@ std::unique_ptr<comm::ProcessGroup> make_process_group(const std::string& backen
                                                        const BackendOptions& options) {
   const auto found = std::ranges::find(backends(), backend, [](const Backend& each) { return each.info.name; });
   if (found == backends().end()) {
-    throw UsageError(concat("there is no backend '", backend, "'; there are ", names_of_all()));
+    throw UsageError(concat("there is no backend '", backend, "'; the backends are ", names_of_all()));
   }
   if (!found->make) throw UnavailableError(concat("this build has no backend ", backend, ": ", found->info.how_to));
   return found->make(std::move(context), options);

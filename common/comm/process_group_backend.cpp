@@ -4,6 +4,7 @@
 #include <mutex>
 #include <utility>
 
+#include "comm/call_error.hpp"
 #include "comm/control_plane.hpp"
 #include "comm/flight_recorder.hpp"
 
@@ -12,60 +13,6 @@ namespace {
 
 // How long a rank whose connection broke waits for the control plane to say who died.
 constexpr std::chrono::milliseconds kVerdictLimit{900};
-
-std::string what_of(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const std::exception& exception) {
-    return exception.what();
-  } catch (...) {
-    return "unknown error";
-  }
-}
-
-// The same error with `context` before its message.
-std::exception_ptr with_context(const std::exception_ptr& error, const std::string& context) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const TimeoutError& timeout) {
-    return std::make_exception_ptr(TimeoutError(concat(context, ": ", timeout.what())));
-  } catch (const MismatchError& mismatch) {
-    return std::make_exception_ptr(MismatchError(concat(context, ": ", mismatch.what())));
-  } catch (const IoError& io) {
-    return std::make_exception_ptr(IoError(concat(context, ": ", io.what())));
-  } catch (const FormatError& format) {
-    return std::make_exception_ptr(FormatError(concat(context, ": ", format.what())));
-  } catch (...) {
-    return error;
-  }
-}
-
-// What the others are told about an error of this rank.
-Failure to_failure(const std::exception_ptr& error, int rank) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const MismatchError& mismatch) {
-    return {FailureKind::kMismatch, -1, mismatch.what()};
-  } catch (const TimeoutError& timeout) {
-    return {FailureKind::kTimeout, -1, timeout.what()};
-  } catch (const LinkError& link) {  // as FormatError, what a peer has sent: neither end is known to be the culprit
-    return {FailureKind::kAborted, -1, link.what()};
-  } catch (const FormatError& damaged) {
-    return {FailureKind::kAborted, -1, damaged.what()};
-  } catch (...) {
-    return {FailureKind::kAborted, rank, what_of(error)};
-  }
-}
-
-bool is_io_error(const std::exception_ptr& error) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const IoError&) {
-    return true;
-  } catch (...) {
-    return false;
-  }
-}
 
 }  // namespace
 

@@ -12,10 +12,13 @@ OutputStyle fitting(OutputStyle wanted) {
   return wanted == OutputStyle::kFirstLive && isatty(STDOUT_FILENO) == 0 ? OutputStyle::kFirstPlain : wanted;
 }
 
+constexpr OutputStream kStreams[] = {OutputStream::kOut, OutputStream::kErr};
+
 }  // namespace
 
 JobOutput::JobOutput(int world_size, OutputStyle style)
-    : style_(fitting(style)),
+    : world_size_(world_size),
+      style_(fitting(style)),
       queue_(STDOUT_FILENO, STDERR_FILENO),
       merger_(world_size, style_, [this](OutputStream stream, std::string_view text) { queue_.add(stream, text); }) {}
 
@@ -28,8 +31,26 @@ Variables JobOutput::variables() const {
   return variables;
 }
 
+void JobOutput::take(ReaperProcess& ranks) {
+  for (int rank = 0; rank < world_size_; ++rank) {
+    for (const OutputStream stream : kStreams) {
+      if (!queue_.is_full(stream)) take_stream(rank, stream, ranks.output(rank, stream));
+    }
+  }
+}
+
+void JobOutput::take_rest(int rank, ReaperProcess& ranks) {
+  for (const OutputStream stream : kStreams) take_stream(rank, stream, ranks.output(rank, stream));
+}
+
+void JobOutput::close() {
+  for (int rank = 0; rank < world_size_; ++rank) {
+    for (const OutputStream stream : kStreams) merger_.close(rank, stream);
+  }
+}
+
 // A rank that writes without pause must not keep the launcher from its other work: a bounded number of reads.
-void JobOutput::take(int rank, OutputStream stream, UniqueFd& fd) {
+void JobOutput::take_stream(int rank, OutputStream stream, UniqueFd& fd) {
   char buffer[16 * 1024];
   for (int reads = 0; fd.is_open() && reads < 8; ++reads) {
     const ssize_t bytes = read(fd.get(), buffer, sizeof(buffer));
@@ -44,17 +65,25 @@ void JobOutput::take(int rank, OutputStream stream, UniqueFd& fd) {
   }
 }
 
-void JobOutput::watch(std::vector<pollfd>& watched) const {
-  for (const OutputStream stream : {OutputStream::kOut, OutputStream::kErr}) {
-    watched.push_back({queue_.waiting_fd(stream), POLLOUT, 0});
+void JobOutput::watch(std::vector<pollfd>& watched, ReaperProcess& ranks) const {
+  for (int rank = 0; rank < world_size_; ++rank) {
+    for (const OutputStream stream : kStreams) {
+      const UniqueFd& fd = ranks.output(rank, stream);
+      if (fd.is_open() && !queue_.is_full(stream)) watched.push_back({fd.get(), POLLIN, 0});
+    }
   }
+  watch_queue(watched);
+}
+
+void JobOutput::watch_queue(std::vector<pollfd>& watched) const {
+  for (const OutputStream stream : kStreams) watched.push_back({queue_.waiting_fd(stream), POLLOUT, 0});
 }
 
 bool JobOutput::drain(const Deadline& deadline, int interrupt) {
   queue_.flush();
   while (!queue_.is_empty() && !deadline.has_expired()) {
     std::vector<pollfd> watched = {{interrupt, POLLIN, 0}};
-    watch(watched);
+    watch_queue(watched);
     poll(watched.data(), watched.size(), deadline.poll_timeout_ms());
     queue_.flush();
     if (watched.front().revents != 0) return true;

@@ -12,6 +12,7 @@
 #include "launch/output_merger.hpp"
 #include "launch/output_queue.hpp"
 #include "launch/rank_environment.hpp"
+#include "launch/reaper_process.hpp"
 
 namespace lockstep::launch {
 
@@ -27,12 +28,13 @@ class JobOutput {
   /// What ranks should know of where their output goes: they themselves write to pipes.
   [[nodiscard]] Variables variables() const;
 
-  /// Takes what is there of a rank's stream, not more than a pipe holds; closes `fd` at its end.
-  void take(int rank, OutputStream stream, UniqueFd& fd);
-  /// The rank will write no more to this stream.
-  void close(int rank, OutputStream stream) { merger_.close(rank, stream); }
-  /// Whether the ranks should wait with this stream, because nobody reads it.
-  [[nodiscard]] bool is_full(OutputStream stream) const noexcept { return queue_.is_full(stream); }
+  /// Takes what the ranks have written, not more of a stream than a pipe holds. Where nobody reads this process's
+  /// stream, the ranks have to wait with theirs.
+  void take(ReaperProcess& ranks);
+  /// Takes all that is left of a rank that has ended.
+  void take_rest(int rank, ReaperProcess& ranks);
+  /// No rank will write any more.
+  void close();
 
   /// Writes a line of the launcher's own to standard error, between the lines of the ranks.
   void announce(const std::string& line) { merger_.announce(line); }
@@ -41,8 +43,8 @@ class JobOutput {
 
   /// Writes what can be written without waiting.
   void flush() { queue_.flush(); }
-  /// Adds what poll() should watch so that flush() can go on.
-  void watch(std::vector<pollfd>& watched) const;
+  /// Adds what poll() should watch so that take() and flush() can go on.
+  void watch(std::vector<pollfd>& watched, ReaperProcess& ranks) const;
   /// Whether the reader of standard output has gone (`| head`).
   [[nodiscard]] bool is_lost() const noexcept { return queue_.is_lost(OutputStream::kOut); }
 
@@ -51,6 +53,10 @@ class JobOutput {
   bool drain(const Deadline& deadline, int interrupt);
 
  private:
+  void take_stream(int rank, OutputStream stream, UniqueFd& fd);
+  void watch_queue(std::vector<pollfd>& watched) const;
+
+  int world_size_;
   OutputStyle style_;
   OutputQueue queue_;
   OutputMerger merger_;

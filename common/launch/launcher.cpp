@@ -1,6 +1,7 @@
 #include "launch/launcher.hpp"
 
 #include <poll.h>
+#include <signal.h>
 #include <string.h>
 
 #include <utility>
@@ -13,7 +14,7 @@
 #include "launch/job_folder.hpp"
 #include "launch/job_output.hpp"
 #include "launch/reaper_process.hpp"
-#include "launch/signal_queue.hpp"
+#include "launch/signal_scope.hpp"
 #include "launch/wait_status.hpp"
 #include "store/tcp_store.hpp"
 
@@ -32,28 +33,6 @@ constexpr std::size_t kReportedCollectives = 10;  // on SIGUSR1
 // For a reader that takes nothing, once the job has failed: a healthy job's output is waited for.
 constexpr std::chrono::seconds kStuckOutputLimit{2};
 
-/// While it lives, signals to this process arrive through a descriptor, and SIGPIPE is an error of write().
-class SignalScope {
- public:
-  SignalScope() {
-    struct sigaction ignore {};
-    ignore.sa_handler = SIG_IGN;
-    sigaction(SIGPIPE, &ignore, &original_pipe_);
-  }
-  SignalScope(const SignalScope&) = delete;
-  SignalScope& operator=(const SignalScope&) = delete;
-  ~SignalScope() { sigaction(SIGPIPE, &original_pipe_, nullptr); }
-
-  [[nodiscard]] int fd() const noexcept { return queue_.fd(); }
-  [[nodiscard]] int take() const noexcept { return queue_.take(); }
-  [[nodiscard]] const InheritedSignals& inherited() const noexcept { return inherited_; }
-
- private:
-  InheritedSignals inherited_ = inheritable_signals();
-  SignalQueue queue_{SIGINT, SIGTERM, SIGHUP, SIGUSR1};
-  struct sigaction original_pipe_ {};
-};
-
 /// One run of run_job().
 class Job {
  public:
@@ -67,7 +46,7 @@ class Job {
       wait();
       // Before what the ranks did: a signal to all processes of the job must not pass for a failure of one.
       while (const int signal = signals_.take()) take_signal(signal);
-      take_output();
+      output_.take(reaper_);
       while (const auto event = reaper_.receive()) take_event(*event);
       write_output();
       if (deadline_.has_expired()) advance();
@@ -75,8 +54,8 @@ class Job {
     if (reaper_.has_ended() && phase_ != Phase::kKilling) lose_watchers();
     if (reaper_.has_ended() && ended_ < options_.world_size) sweep();
     if (was_asked_to_end() && !is_stopped_by_signal_) wait_for_own_signal();
-    take_output();  // what the last rank wrote before it ended
-    close_output();
+    output_.take(reaper_);  // what the last rank wrote before it ended
+    output_.close();
     summarize();
     drain();
     return result_;
@@ -84,15 +63,8 @@ class Job {
 
  private:
   [[nodiscard]] Variables variables() const {
-    const std::string ranks = std::to_string(options_.world_size);
-    Variables variables = {{"WORLD_SIZE", ranks},
-                           {"LOCAL_WORLD_SIZE", ranks},
-                           {"MASTER_ADDR", "127.0.0.1"},
-                           {"MASTER_PORT", std::to_string(port_.number())},
-                           {"LOCKSTEP_STORE", store_.address().text()},
-                           {"LOCKSTEP_TOKEN", token_},
-                           {"LOCKSTEP_GENERATION", "0"},
-                           {"LOCKSTEP_FLIGHT_DIR", folder_.path().string()}};
+    Variables variables = meeting_variables(options_.world_size, port_, store_.address().text(), token_);
+    variables.emplace_back("LOCKSTEP_FLIGHT_DIR", folder_.path().string());
     const auto add = [&variables](const Variables& more) {
       variables.insert(variables.end(), more.begin(), more.end());
     };
@@ -106,30 +78,8 @@ class Job {
 
   void wait() {
     std::vector<pollfd> watched = {{reaper_.control_fd(), POLLIN, 0}, {signals_.fd(), POLLIN, 0}};
-    for_each_output([&](int, OutputStream stream, const UniqueFd& fd) {
-      if (fd.is_open() && !output_.is_full(stream)) watched.push_back({fd.get(), POLLIN, 0});
-    });
-    output_.watch(watched);
+    output_.watch(watched, reaper_);
     poll(watched.data(), watched.size(), deadline_.poll_timeout_ms());
-  }
-
-  template <typename Visit>
-  void for_each_output(const Visit& visit) {
-    for (int rank = 0; rank < options_.world_size; ++rank) {
-      for (const OutputStream stream : {OutputStream::kOut, OutputStream::kErr}) {
-        visit(rank, stream, reaper_.output(rank, stream));
-      }
-    }
-  }
-
-  void take_output() {
-    for_each_output([this](int rank, OutputStream stream, UniqueFd& fd) {
-      if (!output_.is_full(stream)) output_.take(rank, stream, fd);
-    });
-  }
-
-  void close_output() {
-    for_each_output([this](int rank, OutputStream stream, UniqueFd&) { output_.close(rank, stream); });
   }
 
   void take_event(const ReaperEvent& event) {
@@ -152,10 +102,7 @@ class Job {
 
   void take_end(int rank, int status) {
     ++ended_;
-    // All it wrote is in the pipes: shown before the line that says how it ended.
-    for (const OutputStream stream : {OutputStream::kOut, OutputStream::kErr}) {
-      output_.take(rank, stream, reaper_.output(rank, stream));
-    }
+    output_.take_rest(rank, reaper_);  // shown before the line that says how it ended
     if (exit_code_of(status) != 0) fail(rank, describe_end(status), exit_code_of(status));
     if (was_killed_from_outside(status)) blame(rank, describe_end(status), exit_code_of(status));
     if (ended_ == options_.world_size) kill();  // what the ranks have left running

@@ -44,6 +44,15 @@ std::string make_token() {
   return token;
 }
 
+Variables meeting_variables(int world_size, const ReservedPort& port, const std::string& store,
+                            const std::string& token) {
+  const std::string ranks = std::to_string(world_size);
+  return {{"WORLD_SIZE", ranks},        {"LOCAL_WORLD_SIZE", ranks},
+          {"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", std::to_string(port.number())},
+          {"LOCKSTEP_STORE", store},    {"LOCKSTEP_TOKEN", token},
+          {"LOCKSTEP_GENERATION", "0"}};
+}
+
 Variables thread_variables(int local_world_size, const Cores& cores) {
   Variables variables;
   std::int64_t threads = std::max(1, cores.physical / local_world_size);

@@ -32,6 +32,11 @@ class ReservedPort {
 /// Variables as (name, value); a later one replaces an earlier one of the same name.
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
+/// How the ranks of a job on this host find each other: torchrun's variables, the address of the job's store, its
+/// token.
+[[nodiscard]] Variables meeting_variables(int world_size, const ReservedPort& port, const std::string& store,
+                                          const std::string& token);
+
 /// OMP_NUM_THREADS (usable cores over ranks, at least 1) unless the user has set it; where ranks times threads exceed
 /// the cores, also a wait policy that sleeps instead of spinning, unless the user has set one.
 [[nodiscard]] Variables thread_variables(int local_world_size, const Cores& cores);

@@ -19,19 +19,19 @@ struct Case {
 const std::string kHolds = "HOLDS: the sum is right, [10, 20, 30]";
 
 const std::vector<Case> kCases = {
-    {"short-read", "BREAKS: the sum is [10, 12, 18] and should be [10, 20, 30]", kHolds, "net/frame_stream.hpp"},
-    {"megabyte", "and should be [10, 20, 30, ..., 2.62144e+06]; nobody is told",
+    {"short-read", "BREAKS: the sum is [10, 12, 18] but should be [10, 20, 30]", kHolds, "net/frame_stream.hpp"},
+    {"megabyte", "but should be [10, 20, 30, ..., 2.62144e+06]; nobody is told",
      "HOLDS: the sum is right, [10, 20, 30, ..., 2.62144e+06]", "net/stream_socket.hpp"},
     {"silent", "BREAKS: after 1.0 s there is no sum", "HOLDS: there is no sum; the server ends and says who is missing",
      "base/deadline.hpp"},
     // "GET ", "/ HT" and "TP/1" as float32: 1.8e-19, 3.4e12 and 2.6e-9, beside 6, 12 and 18 of the other three.
-    {"garbage", "BREAKS: the sum is [6, 3.43813e+12, 18] and should be [10, 20, 30]", kHolds, "net/handshake.hpp"},
-    {"open-port", "BREAKS: the sum is [1006, 1012, 1018] and should be [10, 20, 30]", kHolds,
+    {"garbage", "BREAKS: the sum is [6, 3.43813e+12, 18] but should be [10, 20, 30]", kHolds, "net/handshake.hpp"},
+    {"open-port", "BREAKS: the sum is [1006, 1012, 1018] but should be [10, 20, 30]", kHolds,
      "net/guarded_listener.hpp"},
-    {"wrong-size", "BREAKS: the sum is [10, 20, 18] and should be [10, 20, 30]", kHolds, "net/frame.hpp"},
-    {"fifth", "BREAKS: client 4 has connected and sent, and is never answered",
-     kHolds + ", and who has no place is told why", "net/handshake.hpp"},
-    {"dies", "BREAKS: the sum is [6, 12, 18] and should be [10, 20, 30]", kHolds, "net/stream_socket.hpp"},
+    {"wrong-size", "BREAKS: the sum is [10, 20, 18] but should be [10, 20, 30]", kHolds, "net/frame.hpp"},
+    {"fifth", "BREAKS: client 4 connected and sent its values, but never gets an answer",
+     kHolds + ", and the client without a place is told why", "net/handshake.hpp"},
+    {"dies", "BREAKS: the sum is [6, 12, 18] but should be [10, 20, 30]", kHolds, "net/stream_socket.hpp"},
 };
 
 test::Finished break_it(std::vector<std::string> arguments) {
@@ -75,7 +75,7 @@ TEST_CASE("break_it lists its attacks and refuses others", "[star][chapter]") {
   for (const Case& attack : kCases) CHECK_THAT(listed.out, ContainsSubstring(attack.attack));
   const test::Finished unknown = break_it({"flood"});
   CHECK(unknown.exit_code == 2);
-  CHECK_THAT(unknown.err, ContainsSubstring("there is no attack \"flood\"; there are: short-read, megabyte"));
+  CHECK_THAT(unknown.err, ContainsSubstring("there is no attack \"flood\"; the attacks are: short-read, megabyte"));
   CHECK(break_it({}).exit_code == 2);
 }
 

@@ -147,7 +147,7 @@ TEST_CASE("wrong counts, surplus ranks and taken ranks are refused with the reas
   while (!is_done(first) && !is_done(second) && !deadline.has_expired()) {
   }
   if (!is_done(second)) std::swap(first, second);
-  CHECK_THAT(second.get().error, ContainsSubstring("this rank is connected already"));
+  CHECK_THAT(second.get().error, ContainsSubstring("this rank is already connected"));
   for (const Outcome& client : job.run_clients({1, 2, 3})) CHECK(client.sum == kSum);
   CHECK(first.get().sum == kSum);
 }

@@ -69,9 +69,9 @@ TEST_CASE("race predicts where ring and star cross", "[ring][chapter]") {
   const test::Finished finished = run({"race", "--predict", "--alpha-us", "20", "--beta-gb-s", "2"});
   CHECK(finished.exit_code == 0);
   CHECK(finished.out ==
-        "model, 2 ranks: the ring is faster than the star from 0 bytes on\n"
-        "model, 4 ranks: the ring is faster than the star from 35556 bytes on\n"
-        "model, 8 ranks: the ring is faster than the star from 39184 bytes on\n");
+        "model, 2 ranks: the ring is faster than the star from 0 bytes up\n"
+        "model, 4 ranks: the ring is faster than the star from 35556 bytes up\n"
+        "model, 8 ranks: the ring is faster than the star from 39184 bytes up\n");
   CHECK(run({"race", "--predict"}).exit_code == 2);
 }
 

@@ -272,6 +272,6 @@ TEST_CASE("a rank that stays away is named at the deadline, and interrupt() ends
     }
   });
   CHECK(outcomes[0].is<TimeoutError>());
-  CHECK_THAT(outcomes[0].message(), ContainsSubstring("rank 2 did not come"));
+  CHECK_THAT(outcomes[0].message(), ContainsSubstring("rank 2 did not join"));
   CHECK(outcomes[1].is<IoError>());
 }

@@ -25,7 +25,7 @@ std::string sample_text() {
 }
 
 /// A folder with data files, and what the trainer says on them.
-class Trainer {
+class TrainerOnFiles {
  public:
   [[nodiscard]] fs::path path(const std::string& name) const { return folder_ / name; }
   [[nodiscard]] fs::path latest() const { return run::latest_run(folder_ / "runs").value(); }
@@ -56,7 +56,7 @@ class Trainer {
 }  // namespace
 
 TEST_CASE("a text and its bytes in a token file train the same model, and any number of workers does", "[05][data]") {
-  const Trainer text, tokens, workers;
+  const TrainerOnFiles text, tokens, workers;
   write_file(text.path("text"), sample_text());
   REQUIRE(text.train(text.path("text"), {}).exit_code == 0);
   data::write_token_file(tokens.path("t.bin"), data::encode_bytes(sample_text()));
@@ -69,7 +69,7 @@ TEST_CASE("a text and its bytes in a token file train the same model, and any nu
 }
 
 TEST_CASE("the model's vocabulary follows the tokenizer, and generate writes text with it", "[05][data]") {
-  const Trainer trainer;
+  const TrainerOnFiles trainer;
   write_file(trainer.path("text"), sample_text());
   const test::Finished run = trainer.train(trainer.path("text"), {"--tokenizer", "sentencepiece:300"});
   INFO(run.err);
@@ -95,7 +95,7 @@ TEST_CASE("the model's vocabulary follows the tokenizer, and generate writes tex
 }
 
 TEST_CASE("token files without a tokenizer, and random tokens, train and write numbers", "[05][data]") {
-  const Trainer trainer;
+  const TrainerOnFiles trainer;
   std::vector<std::int32_t> ids;
   for (int i = 0; i < 4000; ++i) ids.push_back(i * i % 2000);
   data::write_token_file(trainer.path("t.bin"), ids);
@@ -111,7 +111,7 @@ TEST_CASE("token files without a tokenizer, and random tokens, train and write n
 }
 
 TEST_CASE("data, tokenizer and model that do not fit are answered with both numbers and what to do", "[05][data]") {
-  const Trainer trainer;
+  const TrainerOnFiles trainer;
   write_file(trainer.path("text"), sample_text());
   std::vector<std::int32_t> ids(3000, 999);
   data::write_token_file(trainer.path("t.bin"), ids);
@@ -135,7 +135,7 @@ TEST_CASE("data, tokenizer and model that do not fit are answered with both numb
 }
 
 TEST_CASE("a token file cut short in training ends it with the reason, and no crash", "[05][data]") {
-  const Trainer trainer;
+  const TrainerOnFiles trainer;
   data::write_token_file(trainer.path("t.bin"), data::encode_bytes(sample_text()));
   test::Subprocess process({test::built_program("train_gpt_single"), "--out", trainer.path("runs").string(), "--data",
                             trainer.path("t.bin").string(), "--tokenizer", "bytes", "--batch-size", "2", "--steps",
@@ -149,7 +149,7 @@ TEST_CASE("a token file cut short in training ends it with the reason, and no cr
 }
 
 TEST_CASE("a resumed run keeps its tokenizer and data, and refuses others", "[05][data]") {
-  const Trainer trainer;
+  const TrainerOnFiles trainer;
   write_file(trainer.path("text"), sample_text());
   REQUIRE(trainer.train(trainer.path("text"), {"--tokenizer", "sentencepiece:300", "--stop-after", "2"}).exit_code ==
           0);

@@ -1,7 +1,6 @@
 // The forgot_* programs: each one's symptom is there in what a run leaves behind, and is not there in train_gpt_ddp's.
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -12,8 +11,8 @@
 #include "base/affinity.hpp"
 #include "base/file.hpp"
 #include "base/json.hpp"
-#include "base/philox.hpp"
 #include "checkpoint/checkpoint.hpp"
+#include "random_words.hpp"
 #include "run/metrics.hpp"
 #include "run/run_folder.hpp"
 #include "support/catch.hpp"
@@ -35,18 +34,10 @@ struct Trained {
   std::vector<run::StepMetrics> metrics;
 };
 
-// About 27 samples to train on: with batches of 8, three a step and three steps an epoch.
-void write_text(const fs::path& path) {
-  const std::vector<std::string> words{"ring ", "rank ", "chunk ", "bucket ", "step ", "lock ", "all ", "reduce "};
-  PhiloxSequence random(17);
-  std::ofstream file(path);
-  for (int i = 0; i < 700; ++i) file << words[random.next_below(words.size())];
-}
-
 // Options given twice count as in `more`. world_size 0: without a launcher.
 void train(Trained& trained, const std::string& program, int world_size, const Arguments& more) {
   const fs::path text = trained.place / "text.txt", out = trained.place / "runs";
-  write_text(text);
+  test::write_words(text, 700);  // about 27 samples: with batches of 8, three a step and three steps an epoch
   Arguments command;
   if (world_size > 0)
     command = {test::built_program("lockstep"), "launch", "--nproc", std::to_string(world_size), "--"};

@@ -10,7 +10,7 @@ using namespace lockstep;
 
 namespace {
 
-test::Finished run(std::vector<std::string> command) {
+test::Finished run_lesson(std::vector<std::string> command) {
   command.front() = test::built_program(command.front());
   return test::run_program(command, {{"OMP_NUM_THREADS", "1"}});
 }
@@ -32,7 +32,8 @@ std::vector<std::vector<std::string>> dealt(const std::string& output, const std
 }  // namespace
 
 TEST_CASE("sampler_table deals every sample once per epoch and marks what is repeated", "[ddp][chapter]") {
-  const test::Finished finished = run({"sampler_table", "--samples", "10", "--world-size", "4", "--epochs", "3"});
+  const test::Finished finished =
+      run_lesson({"sampler_table", "--samples", "10", "--world-size", "4", "--epochs", "3"});
   REQUIRE(finished.exit_code == 0);
   const auto with = dealt(finished.out, "set_epoch(epoch) before every epoch");
   const auto without = dealt(finished.out, "set_epoch forgotten");
@@ -64,16 +65,17 @@ TEST_CASE("sampler_table deals every sample once per epoch and marks what is rep
 }
 
 TEST_CASE("sampler_table says what is left out, and when nothing is left", "[ddp][chapter]") {
-  const test::Finished finished = run({"sampler_table", "--samples", "10", "--world-size", "3", "--drop-last"});
+  const test::Finished finished = run_lesson({"sampler_table", "--samples", "10", "--world-size", "3", "--drop-last"});
   CHECK_THAT(finished.out, ContainsSubstring("each rank is dealt 3 an epoch; 1 is left out"));
-  const test::Finished none = run({"sampler_table", "--samples", "2", "--world-size", "3", "--drop-last"});
+  const test::Finished none = run_lesson({"sampler_table", "--samples", "2", "--world-size", "3", "--drop-last"});
   CHECK(none.exit_code == 1);
   CHECK_THAT(none.err, ContainsSubstring("leave none for each of 3 ranks"));
 }
 
 TEST_CASE("data_parallel_threads counts what passes device 0 and trains as the processes do",
           "[ddp][chapter][multirank]") {
-  const test::Finished finished = run({"data_parallel_threads", "--nproc", "4", "--steps", "2", "--batch-size", "4"});
+  const test::Finished finished =
+      run_lesson({"data_parallel_threads", "--nproc", "4", "--steps", "2", "--batch-size", "4"});
   INFO(finished.out << finished.err);
   REQUIRE(finished.exit_code == 0);
   std::map<std::string, std::vector<double>> rows;  // bytes, of the model, ms, speed, loss
@@ -99,7 +101,7 @@ TEST_CASE("data_parallel_threads counts what passes device 0 and trains as the p
 }
 
 TEST_CASE("data_parallel_threads refuses a batch that does not divide", "[ddp][chapter]") {
-  const test::Finished finished = run({"data_parallel_threads", "--nproc", "3"});
+  const test::Finished finished = run_lesson({"data_parallel_threads", "--nproc", "3"});
   CHECK(finished.exit_code == 2);
   CHECK_THAT(finished.err, ContainsSubstring("--batch-size 16 cannot be divided evenly among 3 replicas"));
 }

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/philox.hpp"
+#include "random_words.hpp"
 #include "run/metrics.hpp"
 #include "run/run_folder.hpp"
 #include "support/catch.hpp"
@@ -21,16 +21,8 @@ namespace {
 
 using test::TemporaryFolder;
 
-// Words in random order: a text that a model can learn something from within a few steps.
-void write_text(const fs::path& path) {
-  const std::vector<std::string> words{"ring ", "rank ", "chunk ", "bucket ", "step ", "lock ", "all ", "reduce "};
-  PhiloxSequence random(17);
-  std::ofstream file(path);
-  for (int i = 0; i < 4000; ++i) file << words[random.next_below(words.size())];
-}
-
 std::vector<std::string> training_options(const fs::path& folder, const std::string& seed) {
-  write_text(folder / "text.txt");
+  test::write_words(folder / "text.txt", 4000);
   return {"--data",
           (folder / "text.txt").string(),
           "--steps",
@@ -251,7 +243,7 @@ TEST_CASE("a rank killed in training ends the job, and the message names it", "[
   REQUIRE(job.wait_for_output("step "));
   const std::vector<pid_t> ranks = processes_of_rank(1, folder.path());
   REQUIRE_FALSE(ranks.empty());
-  for (const pid_t pid : ranks) ::kill(pid, SIGKILL);
+  for (const pid_t pid : ranks) test::signal_process(pid, SIGKILL);
   const test::Finished finished = job.wait();
   CHECK(finished.exit_code == 128 + SIGKILL);
   CHECK_THAT(finished.err, ContainsSubstring("rank 1") && ContainsSubstring("SIGKILL"));

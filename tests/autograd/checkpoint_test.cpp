@@ -20,7 +20,7 @@ using lockstep::test::random_tensor;
 
 namespace {
 
-class Recorder : public GradientObserver {
+class OrderRecorder : public GradientObserver {
  public:
   void on_gradient_ready(Variable& parameter) override { events.push_back(parameter.name()); }
   void on_backward_end() override { events.emplace_back("end"); }
@@ -31,7 +31,7 @@ class Recorder : public GradientObserver {
 // input -> inside (two layers, two outputs) -> outside; `tied` is used inside and outside.
 struct Model {
   Variable input, first, second, tied;
-  Recorder recorder;
+  OrderRecorder recorder;
 
   explicit Model(DType dtype = DType::kFloat32)
       : input(Variable::parameter(random_tensor({6, 16}, 1, dtype), "input")),
@@ -106,7 +106,7 @@ TEST_CASE("checkpoints can be nested", "[autograd][checkpoint]") {
   const auto outer = [&](std::span<const Variable> in) {
     return std::vector{linear(checkpoint(inner, {in[0]})[0], v, {})};
   };
-  Recorder recorder;
+  OrderRecorder recorder;
   w.set_observer(&recorder);
   CHECK(test::gradient_mismatch({x, w, v}, [&] {
           return mse_loss(checkpoint(outer, {gelu(x)})[0], random_tensor({3, 4}, 4));
@@ -131,7 +131,7 @@ TEST_CASE("an output that nothing uses, and a failing function, leave no trace",
     return std::vector{gelu(in[0]), linear(in[0], w, {})};
   };
   const auto loss = [&] { return mse_loss(checkpoint(both, {gelu(x)})[0], random_tensor({2, 4}, 3)); };
-  Recorder recorder;
+  OrderRecorder recorder;
   w.set_observer(&recorder);
   loss().backward();
   CHECK(x.has_gradient());

@@ -19,7 +19,7 @@ nlohmann::json valid_manifest() {
 }
 
 // The message with which a manifest is refused; empty where it is accepted.
-std::string refusal(const nlohmann::json& manifest) {
+std::string refusal_of_manifest(const nlohmann::json& manifest) {
   try {
     (void)parse_manifest(dump_json(manifest), "manifest.json");
     return "";
@@ -59,7 +59,7 @@ TEST_CASE("a manifest is refused for what is wrong with it", "[checkpoint]") {
     nlohmann::json manifest = valid_manifest();
     manifest[Pointer(wrong.place)] = wrong.value;
     CAPTURE(wrong.place);
-    CHECK_THAT(refusal(manifest), ContainsSubstring(wrong.message));
+    CHECK_THAT(refusal_of_manifest(manifest), ContainsSubstring(wrong.message));
   }
 }
 

@@ -21,7 +21,7 @@ std::string make_file(const std::string& header, std::size_t data_bytes) {
 }
 
 // The message with which a file is refused; empty where it is accepted.
-std::string refusal(const std::string& bytes) {
+std::string refusal_of_file(const std::string& bytes) {
   const test::TemporaryFolder folder;
   write_file(folder / "x.safetensors", bytes);
   try {
@@ -76,31 +76,34 @@ TEST_CASE("the bytes of a file are those of the format's description", "[checkpo
 
 TEST_CASE("a file of another writer is read: any order, unaligned data, spaces", "[checkpoint]") {
   const std::string header = "{" + tensor("b", "F32", "[1]", 1, 5) + ", " + tensor("a", "U8", "[1]", 0, 1) + "}  ";
-  CHECK(refusal(make_file(header, 5)).empty());
-  CHECK(refusal(make_file("{}", 0)).empty());
-  CHECK(refusal(make_file(R"({"__metadata__":{"k":"v"}})", 0)).empty());
-  CHECK(refusal(make_file("{" + tensor("a", "F32", "[0]", 0, 0) + "," + tensor("b", "F32", "[]", 0, 4) + "}", 4))
-            .empty());
+  CHECK(refusal_of_file(make_file(header, 5)).empty());
+  CHECK(refusal_of_file(make_file("{}", 0)).empty());
+  CHECK(refusal_of_file(make_file(R"({"__metadata__":{"k":"v"}})", 0)).empty());
+  CHECK(
+      refusal_of_file(make_file("{" + tensor("a", "F32", "[0]", 0, 0) + "," + tensor("b", "F32", "[]", 0, 4) + "}", 4))
+          .empty());
 }
 
 TEST_CASE("a file that is no safetensors file is refused with the reason", "[checkpoint]") {
-  CHECK_THAT(refusal(""), ContainsSubstring("has 0 bytes"));
-  CHECK_THAT(refusal("1234567"), ContainsSubstring("has 7 bytes"));
-  CHECK_THAT(refusal(make_file("{}", 0).replace(0, 1, "\x03")),
+  CHECK_THAT(refusal_of_file(""), ContainsSubstring("has 0 bytes"));
+  CHECK_THAT(refusal_of_file("1234567"), ContainsSubstring("has 7 bytes"));
+  CHECK_THAT(refusal_of_file(make_file("{}", 0).replace(0, 1, "\x03")),
              ContainsSubstring("claims a header of 3 bytes, but only 2"));
-  CHECK_THAT(refusal(std::string(8, '\xff') + "{}"), ContainsSubstring("more than the 100000000 allowed"));
-  CHECK_THAT(refusal(make_file("", 0)), ContainsSubstring("does not begin with '{'"));
-  CHECK_THAT(refusal(make_file("[]", 0)), ContainsSubstring("does not begin with '{'"));
-  CHECK_THAT(refusal(make_file("{\"a\"", 0)), ContainsSubstring("not JSON"));
-  CHECK_THAT(refusal(make_file("{} {}", 0)), ContainsSubstring("not JSON"));
-  CHECK_THAT(refusal(make_file("{\"\xff\":1}", 0)), ContainsSubstring("not JSON"));
-  CHECK_THAT(refusal(make_file(R"({"__metadata__":[]})", 0)), ContainsSubstring("__metadata__ is not an object"));
-  CHECK_THAT(refusal(make_file(R"({"__metadata__":{"k":1}})", 0)), ContainsSubstring("entry k is not a string"));
+  CHECK_THAT(refusal_of_file(std::string(8, '\xff') + "{}"), ContainsSubstring("more than the 100000000 allowed"));
+  CHECK_THAT(refusal_of_file(make_file("", 0)), ContainsSubstring("does not begin with '{'"));
+  CHECK_THAT(refusal_of_file(make_file("[]", 0)), ContainsSubstring("does not begin with '{'"));
+  CHECK_THAT(refusal_of_file(make_file("{\"a\"", 0)), ContainsSubstring("not JSON"));
+  CHECK_THAT(refusal_of_file(make_file("{} {}", 0)), ContainsSubstring("not JSON"));
+  CHECK_THAT(refusal_of_file(make_file("{\"\xff\":1}", 0)), ContainsSubstring("not JSON"));
+  CHECK_THAT(refusal_of_file(make_file(R"({"__metadata__":[]})", 0)),
+             ContainsSubstring("__metadata__ is not an object"));
+  CHECK_THAT(refusal_of_file(make_file(R"({"__metadata__":{"k":1}})", 0)),
+             ContainsSubstring("entry k is not a string"));
 }
 
 TEST_CASE("a tensor whose description is wrong is refused by name", "[checkpoint]") {
   const auto refuse = [](const std::string& entry, std::size_t data_bytes = 4) {
-    return refusal(make_file("{" + entry + "}", data_bytes));
+    return refusal_of_file(make_file("{" + entry + "}", data_bytes));
   };
   CHECK(refuse(tensor("w", "F32", "[1]", 0, 4)).empty());
   CHECK_THAT(refuse(tensor("w", "F16", "[2]", 0, 4)), ContainsSubstring("tensor w: type \"F16\" is not one of"));
@@ -125,7 +128,7 @@ TEST_CASE("a tensor whose description is wrong is refused by name", "[checkpoint
 
 TEST_CASE("tensors that overlap, leave gaps or do not fill the file are refused", "[checkpoint]") {
   const auto refuse = [](int begin, int end, std::size_t data_bytes) {
-    return refusal(make_file(
+    return refusal_of_file(make_file(
         "{" + tensor("a", "U8", "[4]", 0, 4) + "," + tensor("b", "U8", concat('[', end - begin, ']'), begin, end) + "}",
         data_bytes));
   };
@@ -177,5 +180,5 @@ TEST_CASE("a name twice, or a tensor without memory, cannot be saved", "[checkpo
 
 TEST_CASE("a header of nothing but brackets is refused before it uses up the stack", "[checkpoint]") {
   const std::string deep = R"({"w":{"dtype":"F32","shape":)" + std::string(200'000, '[');
-  CHECK_THAT(refusal(make_file(deep, 4)), ContainsSubstring("nested deeper than"));
+  CHECK_THAT(refusal_of_file(make_file(deep, 4)), ContainsSubstring("nested deeper than"));
 }

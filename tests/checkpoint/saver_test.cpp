@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::chrono::seconds kLimit{20};  // for a broken Saver: no test of a sound one gets near it
 
-Contents make_contents(float value) {
+Contents contents_of(float value) {
   const Tensor model = Tensor::empty({1000}), optimizer = Tensor::empty({10});
   for (float& element : model.span<float>()) element = value;
   for (float& element : optimizer.span<float>()) element = -value;
@@ -27,13 +27,13 @@ Contents make_contents(float value) {
 }
 
 void set(const Contents& contents, float value) {
-  contents.model[0].tensor.copy_from(make_contents(value).model[0].tensor);
-  contents.optimizer[0].tensor.copy_from(make_contents(value).optimizer[0].tensor);
+  contents.model[0].tensor.copy_from(contents_of(value).model[0].tensor);
+  contents.optimizer[0].tensor.copy_from(contents_of(value).optimizer[0].tensor);
 }
 
 // The one value that the newest checkpoint holds in model, optimizer and state; -1 where they differ.
 float newest_value(const fs::path& root) {
-  const Contents contents = make_contents(0);
+  const Contents contents = contents_of(0);
   const float value = load(CheckpointFolder(root).latest().value(), contents).at("value").get<float>();
   for (const float element : contents.model[0].tensor.span<float>())
     if (element != value) return -1;
@@ -58,7 +58,7 @@ TEST_CASE("a save in the background returns before it is written, and writes wha
                      if (step == "clean") was_opened = opened.wait_for(kLimit) == std::future_status::ready;
                    }},
               SaveMode::kBackground);
-  const Contents contents = make_contents(1);
+  const Contents contents = contents_of(1);
   saver.save(1, contents, state_of(1));
   CHECK_FALSE(fs::exists(root / "c"));
   set(contents, 2);
@@ -80,7 +80,7 @@ TEST_CASE("saves in the background do not run beside each other, and none is lef
                      if (step == "prune") --running;
                    }},
               SaveMode::kBackground);
-  const Contents contents = make_contents(0);
+  const Contents contents = contents_of(0);
   for (int step = 1; step <= 8; ++step) {
     set(contents, static_cast<float>(step));
     saver.save(step, contents, state_of(static_cast<float>(step)));
@@ -101,15 +101,15 @@ TEST_CASE("an error in the background comes out of the next save with its step, 
                      if (is_full && step == "optimizer") throw IoError("the disk is full");
                    }},
               SaveMode::kBackground);
-  saver.save(1, make_contents(1), state_of(1));
+  saver.save(1, contents_of(1), state_of(1));
   saver.finish();
   is_full = true;
-  saver.save(2, make_contents(2), state_of(2));
-  CHECK_THROWS_WITH(saver.save(3, make_contents(3), state_of(3)),
+  saver.save(2, contents_of(2), state_of(2));
+  CHECK_THROWS_WITH(saver.save(3, contents_of(3), state_of(3)),
                     "the checkpoint of step 2, saved in the background, failed: the disk is full");
   CHECK(newest_value(root.path()) == 1);
   is_full = false;
-  saver.save(4, make_contents(4), state_of(4));
+  saver.save(4, contents_of(4), state_of(4));
   saver.finish();
   CHECK_NOTHROW(saver.finish());
   CHECK(newest_value(root.path()) == 4);
@@ -119,12 +119,12 @@ TEST_CASE("an error in the last save comes out of finish, or is logged where nob
   const test::TemporaryFolder root;
   const FolderOptions failing{.on_save_step = [](std::string_view) { throw IoError("the disk is gone"); }};
   Saver saver(root.path(), failing, SaveMode::kBackground);
-  saver.save(7, make_contents(1), state_of(1));
+  saver.save(7, contents_of(1), state_of(1));
   CHECK_THROWS_AS(saver.finish(), IoError);
   const test::CapturedStderr log;
   {
     Saver forgotten(root.path(), failing, SaveMode::kBackground);
-    forgotten.save(8, make_contents(1), state_of(1));
+    forgotten.save(8, contents_of(1), state_of(1));
   }
   CHECK_THAT(log.text(), ContainsSubstring("the checkpoint of step 8") && ContainsSubstring("the disk is gone"));
 }
@@ -141,7 +141,7 @@ TEST_CASE("a disk that does not answer is an error after a while, and the thread
                      if (is_hanging && step == "optimizer") answered.wait_for(kLimit);
                    }},
               SaveMode::kBackground, std::chrono::milliseconds(20));
-  saver.save(1, make_contents(1), state_of(1));
+  saver.save(1, contents_of(1), state_of(1));
   CHECK_THROWS_WITH(saver.finish(),
                     ContainsSubstring("the checkpoint of step 1") && ContainsSubstring("is not on disk"));
   is_hanging = false;
@@ -151,7 +151,7 @@ TEST_CASE("a disk that does not answer is an error after a while, and the thread
   while (fs::exists(left) && std::chrono::steady_clock::now() - begin < kLimit) std::this_thread::yield();
   CHECK(fs::is_empty(root.path()));  // the thread has noticed that nobody waits, and has removed what it wrote
   Saver next(root.path(), {}, SaveMode::kBackground);
-  next.save(2, make_contents(2), state_of(2));
+  next.save(2, contents_of(2), state_of(2));
   next.finish();
   CHECK(newest_value(root.path()) == 2);
 }
@@ -165,10 +165,10 @@ TEST_CASE("a blocking save is on disk when it returns, and throws its own error"
                      if (is_full && step == "sync") throw IoError("the disk is full");
                    }},
               SaveMode::kBlocking);
-  saver.save(1, make_contents(1), state_of(1));
+  saver.save(1, contents_of(1), state_of(1));
   CHECK(newest_value(root.path()) == 1);
   is_full = true;
-  CHECK_THROWS_WITH(saver.save(2, make_contents(2), state_of(2)), "the disk is full");
+  CHECK_THROWS_WITH(saver.save(2, contents_of(2), state_of(2)), "the disk is full");
   CHECK_NOTHROW(saver.finish());
 }
 
@@ -176,7 +176,7 @@ TEST_CASE("a save of other tensors than before saves those", "[checkpoint]") {
   const test::TemporaryFolder root;
   Saver saver(root.path(), {}, SaveMode::kBackground);
   saver.save(1, {.model = {{"a", Tensor::zeros({3})}}, .optimizer = {}}, state_of(1));
-  saver.save(2, make_contents(5), state_of(5));
+  saver.save(2, contents_of(5), state_of(5));
   saver.finish();
   CHECK(newest_value(root.path()) == 5);
 }
@@ -185,12 +185,12 @@ TEST_CASE("room that was made before is what a save uses, and a save of other te
   const SaveMode mode = GENERATE(SaveMode::kBackground, SaveMode::kBlocking);
   const test::TemporaryFolder root;
   Saver saver(root.path(), {}, mode);
-  saver.prepare(make_contents(1));
-  saver.save(1, make_contents(2), state_of(2));
+  saver.prepare(contents_of(1));
+  saver.save(1, contents_of(2), state_of(2));
   saver.finish();
   CHECK(newest_value(root.path()) == 2);
   saver.prepare({.model = {{"a", Tensor::zeros({3})}}, .optimizer = {}});
-  saver.save(2, make_contents(3), state_of(3));
+  saver.save(2, contents_of(3), state_of(3));
   saver.finish();
   CHECK(newest_value(root.path()) == 3);
   CHECK(CheckpointFolder(root.path()).list().size() == 2);  // making room saves nothing

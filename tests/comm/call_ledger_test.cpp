@@ -1,25 +1,19 @@
 #include "comm/call_ledger.hpp"
 
 #include "base/error.hpp"
+#include "comm/fingerprints.hpp"
 #include "support/catch.hpp"
 
 using namespace lockstep;
 using comm::CallLedger;
 using comm::Collective;
-using comm::Fingerprint;
+using test::all_reduce;
+using test::message;
 
 namespace {
 
 constexpr int kGroup = 5;
 const std::vector<int> kMembers{3, 7, 8};  // ranks of the job
-
-Fingerprint all_reduce(std::uint64_t sequence, std::int64_t count = 10) {
-  return {.sequence = sequence, .collective = Collective::kAllReduce, .dtype = DType::kFloat32, .count = count};
-}
-
-Fingerprint message(Collective direction, std::uint64_t sequence, int peer, std::int64_t count = 4) {
-  return {.sequence = sequence, .collective = direction, .dtype = DType::kFloat32, .root = peer, .count = count};
-}
 
 }  // namespace
 

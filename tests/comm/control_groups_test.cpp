@@ -7,12 +7,14 @@
 
 #include "base/error.hpp"
 #include "comm/control_plane.hpp"
+#include "comm/fingerprints.hpp"
 #include "comm/flight_recorder.hpp"
 #include "comm/line_process_group.hpp"
 #include "store/store.hpp"
 #include "support/captured_stderr.hpp"
 #include "support/catch.hpp"
 #include "support/run_ranks.hpp"
+#include "support/soon.hpp"
 
 using namespace lockstep;
 using namespace std::chrono_literals;
@@ -21,23 +23,15 @@ using comm::Failure;
 using comm::FailureKind;
 using comm::Fingerprint;
 using comm::JobContext;
+using test::all_reduce;
+using test::message;
 using test::run_ranks_for;
+using test::soon;
 
 namespace {
 
-const auto kSoon = [] { return Deadline::after(10s); };
-
 // Longer than some ticks of the control plane (100 ms at most): what is to be noticed has been.
 constexpr auto kLongEnough = 400ms;
-
-Fingerprint all_reduce(std::uint64_t sequence, std::int64_t count = 4) {
-  return {.sequence = sequence, .collective = Collective::kAllReduce, .dtype = DType::kFloat32, .count = count};
-}
-
-// Number `sequence` of the messages to or from `peer` (rank in the group).
-Fingerprint message(Collective direction, std::uint64_t sequence, int peer) {
-  return {.sequence = sequence, .collective = direction, .dtype = DType::kInt32, .root = peer, .count = 9};
-}
 
 void enter(const JobContext& context, int group, const Fingerprint& fingerprint) {
   context.control->note(group, fingerprint, comm::CallStep::kIssued);
@@ -45,14 +39,14 @@ void enter(const JobContext& context, int group, const Fingerprint& fingerprint)
 }
 
 Failure verdict(const JobContext& context) {
-  const auto failure = context.control->wait_for_failure(kSoon());
+  const auto failure = context.control->wait_for_failure(soon());
   return failure ? *failure : Failure{FailureKind::kAborted, -1, "no failure"};
 }
 
 // All ranks wait for each other, by the store alone.
 void meet(const JobContext& context, const std::string& where) {
   context.store->add(where, 1);
-  for (const auto deadline = kSoon(); context.store->add(where, 0) < context.world_size;) {
+  for (const auto deadline = soon(); context.store->add(where, 0) < context.world_size;) {
     if (deadline.has_expired()) throw TimeoutError("ranks did not meet at " + where);
     std::this_thread::sleep_for(5ms);
   }
@@ -130,7 +124,7 @@ TEST_CASE("a member that leaves is named, a rank outside the group may leave", "
     if (context.rank == leaving) return Failure{FailureKind::kLeft, leaving, ""};
     if (context.rank == 1) enter(context, 3, all_reduce(0));
     if (context.rank == 2) enter(context, 3, all_reduce(0));
-    const auto failure = context.control->wait_for_failure(is_member ? kSoon() : Deadline::after(kLongEnough));
+    const auto failure = context.control->wait_for_failure(is_member ? soon() : Deadline::after(kLongEnough));
     return failure ? *failure : Failure{FailureKind::kLeft, 3, "none"};
   });
   for (const int rank : {0, 1}) {
@@ -216,7 +210,7 @@ TEST_CASE("peers of a message are ranks of the group, and are named as ranks of 
   for (const Failure& failure : failures) {
     CHECK(failure.culprit == 3);
     CHECK_THAT(failure.message, ContainsSubstring("rank 1: past its deadline; rank 1 waits for rank 3 in") &&
-                                    ContainsSubstring("; rank 3: all_reduce #5 (sum of 4 float32)"));
+                                    ContainsSubstring("; rank 3: all_reduce #5 (sum of 10 float32)"));
   }
 }
 
@@ -239,7 +233,7 @@ TEST_CASE("a message that takes long is reported with what the peer is doing, on
     text = captured.text();
   }
   CHECK_THAT(text, ContainsSubstring("rank 0: warning: rank 1 waits for rank 2 in"));
-  CHECK_THAT(text, ContainsSubstring("; rank 2: all_reduce #3 (sum of 4 float32)"));
+  CHECK_THAT(text, ContainsSubstring("; rank 2: all_reduce #3 (sum of 10 float32)"));
   CHECK(text.find("waits for rank 2") == text.rfind("waits for rank 2"));
 }
 
@@ -282,7 +276,7 @@ TEST_CASE("a collective beyond the progress limit fails on every rank and names 
           const int rank = context.rank;
           const auto control = context.control;
           test::LineProcessGroup group(std::move(context));
-          if (rank == 1) (void)control->wait_for_failure(kSoon());
+          if (rank == 1) (void)control->wait_for_failure(soon());
           group.barrier().synchronize();
         },
         limits);
@@ -315,7 +309,7 @@ TEST_CASE("SIGUSR1 makes each rank say what it is in, and what came before", "[c
       comm::FlightRecorder recorder(folder.path().string(), context.rank, 2, 0);
       context.flight_recorder = std::shared_ptr<comm::FlightRecorder>(&recorder, [](auto*) {});
       context.generation = 1;  // a control plane of its own, which knows the recorder
-      comm::ControlPlane control(context, kSoon());
+      comm::ControlPlane control(context, soon());
       recorder.update(recorder.add(0, all_reduce(6), std::source_location::current()), comm::FlightState::kDone);
       control.note(0, all_reduce(7), comm::CallStep::kIssued);
       control.note(0, all_reduce(7), comm::CallStep::kStarted);
@@ -328,7 +322,7 @@ TEST_CASE("SIGUSR1 makes each rank say what it is in, and what came before", "[c
     text = captured.text();
   }
   for (const int rank : {0, 1}) {
-    CHECK_THAT(text, ContainsSubstring(concat("rank ", rank, ": SIGUSR1: all_reduce #7 (sum of 4 float32)")));
+    CHECK_THAT(text, ContainsSubstring(concat("rank ", rank, ": SIGUSR1: all_reduce #7 (sum of 10 float32)")));
   }
-  CHECK_THAT(text, ContainsSubstring("last collectives:\nall_reduce #6 (sum of 4 float32) done"));
+  CHECK_THAT(text, ContainsSubstring("last collectives:\nall_reduce #6 (sum of 10 float32) done"));
 }

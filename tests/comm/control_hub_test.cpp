@@ -17,16 +17,16 @@
 #include "store/tcp_store.hpp"
 #include "support/catch.hpp"
 #include "support/run_ranks.hpp"
+#include "support/soon.hpp"
 #include "support/strangers.hpp"
 
 using namespace lockstep;
 using namespace std::chrono_literals;
 using comm::ControlPlane;
 using comm::JobContext;
+using test::soon;
 
 namespace {
-
-const auto kSoon = [] { return Deadline::after(10s); };
 
 // While it lives, this process cannot open anything more.
 class NoDescriptorsLeft {
@@ -46,11 +46,11 @@ class NoDescriptorsLeft {
 };
 
 bool hub_answers(const net::SocketAddress& hub) {
-  auto stranger = net::StreamSocket::connect(hub, kSoon());
-  stranger.send_all(net::as_bytes("GET / HTTP/1.1\r\n\r\n"), kSoon());
+  auto stranger = net::StreamSocket::connect(hub, soon());
+  stranger.send_all(net::as_bytes("GET / HTTP/1.1\r\n\r\n"), soon());
   std::array<std::byte, 1> ignored{};
   try {
-    stranger.receive_exactly(ignored, kSoon());
+    stranger.receive_exactly(ignored, soon());
   } catch (const IoError&) {  // refused: the connection is closed
     return true;
   } catch (const TimeoutError&) {
@@ -65,7 +65,7 @@ TEST_CASE("strangers of every kind, and a thousand of them, leave the hub and th
     const int rank = context.rank;
     const auto store = context.store;
     const auto control = context.control;
-    const auto hub = net::SocketAddress::parse(store->get("generation/0/control/address", kSoon()));
+    const auto hub = net::SocketAddress::parse(store->get("generation/0/control/address", soon()));
     test::LineProcessGroup group(std::move(context));
     std::vector<std::int64_t> values(1000);
     const auto reduce = [&] {
@@ -77,7 +77,7 @@ TEST_CASE("strangers of every kind, and a thousand of them, leave the hub and th
     std::vector<net::StreamSocket> strangers;
     if (rank == 1) strangers = test::send_strangers(hub, 3);
     for (int i = 0; i < 1000 && rank == 2; ++i) {
-      strangers.push_back(net::StreamSocket::connect(hub, kSoon()));
+      strangers.push_back(net::StreamSocket::connect(hub, soon()));
       if (strangers.size() > 200) strangers.erase(strangers.begin(), strangers.begin() + 100);
     }
     reduce();
@@ -90,8 +90,8 @@ TEST_CASE("a process that is out of descriptors keeps its heartbeats, and accept
   comm::JobLimits limits = test::test_limits();
   limits.liveness = 1s;
   const auto run = [](const JobContext& context) {
-    if (context.rank == 1) return (void)context.store->get("done", kSoon());
-    const auto hub = net::SocketAddress::parse(context.store->get("generation/0/control/address", kSoon()));
+    if (context.rank == 1) return (void)context.store->get("done", soon());
+    const auto hub = net::SocketAddress::parse(context.store->get("generation/0/control/address", soon()));
     sockaddr_in raw{};
     raw.sin_family = AF_INET;
     raw.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -127,15 +127,15 @@ TEST_CASE("ranks join while strangers sit at the hub and at the store", "[comm][
           context.world_size = 3;
           context.token = token;
           context.limits = test::test_limits();
-          context.store = std::make_shared<store::TcpStore>(server.address(), token, 0, rank, kSoon());
+          context.store = std::make_shared<store::TcpStore>(server.address(), token, 0, rank, soon());
           std::vector<net::StreamSocket> at_hub;
           if (rank == 1) {  // between the hub's start and the other ranks' coming
             at_hub = test::send_strangers(
-                net::SocketAddress::parse(context.store->get("generation/0/control/address", kSoon())), 5);
+                net::SocketAddress::parse(context.store->get("generation/0/control/address", soon())), 5);
             context.store->set("strangers are there", "");
           }
-          if (rank == 2) (void)context.store->get("strangers are there", kSoon());
-          const ControlPlane control(context, kSoon());
+          if (rank == 2) (void)context.store->get("strangers are there", soon());
+          const ControlPlane control(context, soon());
         } catch (const std::exception& error) {
           errors[rank] = error.what();
         }

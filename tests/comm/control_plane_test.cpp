@@ -10,6 +10,7 @@
 #include "store/tcp_store.hpp"
 #include "support/catch.hpp"
 #include "support/run_ranks.hpp"
+#include "support/soon.hpp"
 
 using namespace lockstep;
 using namespace std::chrono_literals;
@@ -18,10 +19,9 @@ using comm::ControlMessage;
 using comm::ControlPlane;
 using comm::Fingerprint;
 using comm::JobContext;
+using test::soon;
 
 namespace {
-
-const auto kSoon = [] { return Deadline::after(10s); };
 
 // A job of two ranks whose second is played by the test, over a bare connection.
 struct HalfPlayedJob {
@@ -30,23 +30,23 @@ struct HalfPlayedJob {
     context.token = net::make_token();
     context.limits = limits;
     server = std::make_unique<store::TcpStoreServer>(net::SocketAddress{}, context.token);
-    context.store = std::make_shared<store::TcpStore>(server->address(), context.token, 0, 0, kSoon());
+    context.store = std::make_shared<store::TcpStore>(server->address(), context.token, 0, 0, soon());
     std::jthread connecting([this] {
-      store::TcpStore own(server->address(), context.token, 0, 1, kSoon());
-      const auto address = own.get("generation/0/control/address", kSoon());
+      store::TcpStore own(server->address(), context.token, 0, 1, soon());
+      const auto address = own.get("generation/0/control/address", soon());
       played = net::connect_authenticated(net::SocketAddress::parse(address), context.token,
-                                          {net::Role::kControl, 0, 1, 0}, "hub", kSoon());
+                                          {net::Role::kControl, 0, 1, 0}, "hub", soon());
     });
-    control = std::make_unique<ControlPlane>(context, kSoon());
+    control = std::make_unique<ControlPlane>(context, soon());
   }
 
   [[nodiscard]] std::string failure_message() const {
-    const auto failure = control->wait_for_failure(kSoon());
+    const auto failure = control->wait_for_failure(soon());
     return failure ? failure->message : "none";
   }
 
   void send(const ControlMessage& message) {
-    net::send_frame(played, {.type = net::FrameType::kControl, .source_rank = 1}, comm::encode(message), kSoon());
+    net::send_frame(played, {.type = net::FrameType::kControl, .source_rank = 1}, comm::encode(message), soon());
   }
 
   JobContext context;
@@ -74,7 +74,7 @@ TEST_CASE("a connection that closes after a goodbye is none", "[comm]") {
 TEST_CASE("a rank that sends nonsense is a failure by name, not a crash", "[comm]") {
   HalfPlayedJob job;
   const std::vector<std::byte> nonsense(20, std::byte{0xEE});
-  net::send_frame(job.played, {.type = net::FrameType::kControl}, nonsense, kSoon());
+  net::send_frame(job.played, {.type = net::FrameType::kControl}, nonsense, soon());
   CHECK_THAT(job.failure_message(), ContainsSubstring("rank 1 sent nonsense on its control connection"));
   CHECK(job.control->failure()->culprit == 1);
 }
@@ -157,7 +157,7 @@ TEST_CASE("a fingerprint survives its sixteen bytes and says what it is", "[comm
 namespace {
 
 net::StreamSocket connect_as(int rank, const JobContext& context, const net::SocketAddress& hub) {
-  return net::connect_authenticated(hub, context.token, {net::Role::kControl, 0, rank, 0}, "hub", kSoon());
+  return net::connect_authenticated(hub, context.token, {net::Role::kControl, 0, rank, 0}, "hub", soon());
 }
 
 }  // namespace
@@ -181,21 +181,21 @@ TEST_CASE("a rank that joins late is told what has gone wrong before", "[comm]")
   context.world_size = 3;
   context.token = token;
   context.limits = test::test_limits();
-  context.store = std::make_shared<store::TcpStore>(server.address(), token, 0, 0, kSoon());
+  context.store = std::make_shared<store::TcpStore>(server.address(), token, 0, 0, soon());
   std::string error_of_rank_0;
   std::jthread rank_0([&] {
     try {
-      const ControlPlane control(context, kSoon());
+      const ControlPlane control(context, soon());
     } catch (const PeerFailedError& error) {
       error_of_rank_0 = error.what();
     }
   });
-  store::TcpStore store(server.address(), token, 0, 1, kSoon());
-  const auto hub = net::SocketAddress::parse(store.get("generation/0/control/address", kSoon()));
+  store::TcpStore store(server.address(), token, 0, 1, soon());
+  const auto hub = net::SocketAddress::parse(store.get("generation/0/control/address", soon()));
   connect_as(1, context, hub).close();
   std::this_thread::sleep_for(200ms);  // rank 0 has been told
   net::StreamSocket late = connect_as(2, context, hub);
-  const auto frame = net::receive_frame(late, {comm::kMaxControlBytes, 0}, kSoon());
+  const auto frame = net::receive_frame(late, {comm::kMaxControlBytes, 0}, soon());
   const ControlMessage told = comm::decode_control(frame.payload);
   late.close();
   rank_0.join();
@@ -208,19 +208,19 @@ TEST_CASE("waiting for a rank's word ends with its failure, or names what was wa
   const auto outcomes = test::run_ranks(2, [](const JobContext& context) {
     if (context.rank == 0) {
       context.control->abort({comm::FailureKind::kAborted, 0, "rank 0 has other plans"});
-      (void)context.control->wait_for_failure(kSoon());
+      (void)context.control->wait_for_failure(soon());
     } else {
-      (void)comm::get_or_fail(context, "a word", "rank 1: waiting for a word of rank 0", kSoon());
+      (void)comm::get_or_fail(context, "a word", "rank 1: waiting for a word of rank 0", soon());
     }
   });
   CHECK(outcomes[1].is<PeerFailedError>());
   CHECK(outcomes[1].message() == "rank 1: waiting for a word of rank 0: rank 0 has other plans");
 
   const auto in_vain = test::run_ranks(3, [](JobContext context) {
-    if (context.rank == 2) return (void)context.control->wait_for_failure(kSoon());  // alive, and makes no group
+    if (context.rank == 2) return (void)context.control->wait_for_failure(soon());  // alive, and makes no group
     context.limits.join = 300ms;
     const test::LineProcessGroup group(context);  // rank 0 waits for rank 2, rank 1 only for rank 0
-    if (const auto failure = context.control->wait_for_failure(kSoon())) {
+    if (const auto failure = context.control->wait_for_failure(soon())) {
       std::rethrow_exception(to_exception(*failure, ""));
     }
   });
@@ -231,7 +231,7 @@ TEST_CASE("waiting for a rank's word ends with its failure, or names what was wa
 
   const auto late = test::run_ranks(2, [](const JobContext& context) {
     if (context.rank == 0) return context.store->set("a word", "late");
-    if (comm::get_or_fail(context, "a word", "rank 1: waiting for a word of rank 0", kSoon()) != "late")
+    if (comm::get_or_fail(context, "a word", "rank 1: waiting for a word of rank 0", soon()) != "late")
       throw Error("?");
     (void)comm::get_or_fail(context, "another", "rank 1: waiting for another", Deadline::after(50ms));
   });

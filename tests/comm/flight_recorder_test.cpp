@@ -2,43 +2,29 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <fstream>
 #include <vector>
 
 #include "base/error.hpp"
-#include "net/token.hpp"
+#include "comm/fingerprints.hpp"
 #include "support/catch.hpp"
+#include "support/temporary_folder.hpp"
 
 using namespace lockstep;
-using comm::Collective;
-using comm::Fingerprint;
 using comm::FlightRecorder;
 using comm::FlightState;
-
-namespace {
-
-struct Folder {
-  std::filesystem::path path = std::filesystem::temp_directory_path() / ("lockstep_flight_test_" + net::make_token());
-  Folder() { std::filesystem::create_directory(path); }
-  ~Folder() { std::filesystem::remove_all(path); }
-};
-
-Fingerprint all_reduce(std::uint64_t sequence) {
-  return {.sequence = sequence, .collective = Collective::kAllReduce, .dtype = DType::kFloat32, .count = 1000};
-}
-
-}  // namespace
+using test::all_reduce;
+using test::TemporaryFolder;
 
 TEST_CASE("a record can be read while its writer runs, as after a kill", "[comm]") {
-  const Folder folder;
-  FlightRecorder recorder(folder.path, 2, 4, 1);
+  const TemporaryFolder folder;
+  FlightRecorder recorder(folder.path(), 2, 4, 1);
   const auto first = recorder.add(0, all_reduce(0), std::source_location::current());
   recorder.add(0, all_reduce(1), std::source_location::current());
   recorder.update(first, FlightState::kRunning);
   recorder.update(first, FlightState::kDone);
 
-  const auto record = comm::read_flight_record(comm::flight_record_path(folder.path, 2));
+  const auto record = comm::read_flight_record(comm::flight_record_path(folder.path(), 2));
   CHECK(record.rank == 2);
   CHECK(record.world_size == 4);
   CHECK(record.generation == 1);
@@ -49,14 +35,14 @@ TEST_CASE("a record can be read while its writer runs, as after a kill", "[comm]
   CHECK(record.entries[1].state == FlightState::kIssued);
   CHECK(record.entries[1].ended_ns == 0);
   const std::string text = comm::format_flight_record(record, 1);
-  CHECK_THAT(text, ContainsSubstring("all_reduce #1 (sum of 1000 float32) issued, "));
+  CHECK_THAT(text, ContainsSubstring("all_reduce #1 (sum of 10 float32) issued, "));
   CHECK_THAT(text, ContainsSubstring("flight_recorder_test.cpp:"));
   CHECK(text.find("#0") == std::string::npos);
 }
 
 TEST_CASE("times are those of the steady clock, so that setting the time of day changes no duration", "[comm]") {
-  const Folder folder;
-  FlightRecorder recorder(folder.path, 0, 1, 0);
+  const TemporaryFolder folder;
+  FlightRecorder recorder(folder.path(), 0, 1, 0);
   const auto now_ns = [] {
     return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
   };
@@ -72,13 +58,13 @@ TEST_CASE("times are those of the steady clock, so that setting the time of day 
 }
 
 TEST_CASE("only the last thousand collectives are kept, oldest first", "[comm]") {
-  const Folder folder;
-  FlightRecorder recorder(folder.path, 0, 1, 0);
+  const TemporaryFolder folder;
+  FlightRecorder recorder(folder.path(), 0, 1, 0);
   for (std::uint64_t i = 0; i < FlightRecorder::kCapacity + 5; ++i) {
     recorder.add(0, all_reduce(i), std::source_location::current());
   }
   recorder.update(2, FlightState::kFailed);  // its slot belongs to a later entry
-  const auto record = comm::read_flight_record(comm::flight_record_path(folder.path, 0));
+  const auto record = comm::read_flight_record(comm::flight_record_path(folder.path(), 0));
   REQUIRE(record.entries.size() == FlightRecorder::kCapacity);
   for (std::uint64_t i = 0; i < FlightRecorder::kCapacity; ++i) {
     if (record.entries[i].fingerprint.sequence != i + 5 || record.entries[i].state != FlightState::kIssued) {
@@ -88,17 +74,17 @@ TEST_CASE("only the last thousand collectives are kept, oldest first", "[comm]")
 }
 
 TEST_CASE("what is no flight record is refused", "[comm]") {
-  const Folder folder;
-  const auto path = folder.path / "text";
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "text";
   std::ofstream(path) << "not a record";
   CHECK_THROWS_AS(comm::read_flight_record(path), FormatError);
-  CHECK_THROWS_AS(comm::read_flight_record(folder.path / "absent"), IoError);
-  CHECK_THROWS_AS(FlightRecorder(folder.path / "absent", 0, 1, 0), IoError);
+  CHECK_THROWS_AS(comm::read_flight_record(folder.path() / "absent"), IoError);
+  CHECK_THROWS_AS(FlightRecorder(folder.path() / "absent", 0, 1, 0), IoError);
 }
 
 TEST_CASE("the place of a call is kept to its last whole names", "[comm]") {
-  const Folder folder;
-  FlightRecorder recorder(folder.path, 0, 1, 0);
+  const TemporaryFolder folder;
+  FlightRecorder recorder(folder.path(), 0, 1, 0);
   const auto place_of = [&](const std::source_location& where) {
     recorder.add(0, all_reduce(0), where);
     return recorder.record().entries.back().file;

@@ -9,10 +9,9 @@
 #include "base/error.hpp"
 #include "comm/shared_memory.hpp"
 #include "support/run_ranks.hpp"
+#include "support/soon.hpp"
 
 namespace lockstep::test {
-
-[[nodiscard]] inline Deadline soon() { return Deadline::after(std::chrono::seconds(20)); }
 
 /// The memory of a group; the test fails with the reason where there is none.
 [[nodiscard]] inline std::shared_ptr<comm::SharedMemory> shared_memory_of(const comm::JobContext& context) {

@@ -8,6 +8,7 @@
 #include "store/store.hpp"
 #include "support/catch.hpp"
 #include "support/run_ranks.hpp"
+#include "support/soon.hpp"
 
 using namespace lockstep;
 using namespace std::chrono_literals;
@@ -17,10 +18,9 @@ using test::exchange_all;
 using test::header_of;
 using test::run_ranks;
 using test::run_ranks_for;
+using test::soon;
 
 namespace {
-
-Deadline soon() { return Deadline::after(20s); }
 
 // Where rank 0 of the group "test" listens.
 net::SocketAddress address_of_rank_zero(const JobContext& context) {

@@ -9,7 +9,9 @@ using namespace lockstep::checks;
 
 namespace {
 
-Problems problems_of(const std::string& line) { return check_hygiene(TemporaryTree(Files{{"a.txt", line}}).root()); }
+Problems hygiene_problems(const std::string& line) {
+  return check_hygiene(TemporaryTree(Files{{"a.txt", line}}).root());
+}
 
 // Written in two pieces, so that this file itself passes.
 const std::string kHome = std::string("/ho") + "me/", kSecure = std::string("https:") + "//";
@@ -17,17 +19,18 @@ const std::string kHome = std::string("/ho") + "me/", kSecure = std::string("htt
 }  // namespace
 
 TEST_CASE("Paths of somebody's machine are rejected", "[course]") {
-  CHECK(problems_of("ok\nsee " + kHome + "ada/lockstep now") ==
+  CHECK(hygiene_problems("ok\nsee " + kHome + "ada/lockstep now") ==
         Problems{"a.txt:2 names a path of one machine: " + kHome + "ada/lockstep"});
-  CHECK(problems_of("`work/02.1` and ./work/x and ../work/y, $HOME/x, /usr/include, /tmp/x").empty());
+  CHECK(hygiene_problems("`work/02.1` and ./work/x and ../work/y, $HOME/x, /usr/include, /tmp/x").empty());
 }
 
 TEST_CASE("Hosts that are not known to be public are rejected", "[course]") {
-  CHECK(problems_of(kSecure + "mirror.corp.internal/simple") ==
+  CHECK(hygiene_problems(kSecure + "mirror.corp.internal/simple") ==
         Problems{"a.txt:1 names mirror.corp.internal, which is not on the list of public hosts"});
-  CHECK(problems_of(kSecure + "docs.pytorch.org/x " + kSecure + "github.com " + kSecure + "127.0.0.1:80 tcp://host:1")
+  CHECK(hygiene_problems(kSecure + "docs.pytorch.org/x " + kSecure + "github.com " + kSecure +
+                         "127.0.0.1:80 tcp://host:1")
             .empty());
-  CHECK(problems_of(kSecure + "notgithub.com").size() == 1);
+  CHECK(hygiene_problems(kSecure + "notgithub.com").size() == 1);
 }
 
 TEST_CASE("Nothing of a machine is committed", "[course][repository]") {

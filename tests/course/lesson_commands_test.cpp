@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-Problems problems_of(const std::string& lesson) {
+Problems command_problems(const std::string& lesson) {
   const lockstep::test::TemporaryFolder folder;
   return check_commands(parse_markdown({"a.md", lockstep::course::split_lines(lesson)}), folder.path(), folder.path());
 }
@@ -45,24 +45,26 @@ TEST_CASE("Outputs are compared line by line, or in any order", "[course]") {
 }
 
 TEST_CASE("A marked block's commands run and must print what stands below them", "[course]") {
-  CHECK(problems_of(block("run", "$ echo one\none\n$ printf '2.0\\n' \\\n  && echo three\n~2.1±0.2\nthree\n")).empty());
-  CHECK(problems_of("```text\n$ false\n```\n").empty());
-  CHECK(problems_of(block("run: echo hidden", "$ lockstep shown\nhidden\n")).empty());
-  CHECK(problems_of(block("run unordered", "$ echo b; echo a\na\nb\n")).empty());
-  CHECK(problems_of(block("run exit=3", "$ exit 3\n")).empty());
+  CHECK(command_problems(block("run", "$ echo one\none\n$ printf '2.0\\n' \\\n  && echo three\n~2.1±0.2\nthree\n"))
+            .empty());
+  CHECK(command_problems("```text\n$ false\n```\n").empty());
+  CHECK(command_problems(block("run: echo hidden", "$ lockstep shown\nhidden\n")).empty());
+  CHECK(command_problems(block("run unordered", "$ echo b; echo a\na\nb\n")).empty());
+  CHECK(command_problems(block("run exit=3", "$ exit 3\n")).empty());
 }
 
 TEST_CASE("A block whose command prints something else is rejected with what it printed", "[course]") {
-  const Problems problems = problems_of(block("run", "$ echo two\none\n"));
+  const Problems problems = command_problems(block("run", "$ echo two\none\n"));
   REQUIRE(problems.size() == 1);
   CHECK(problems[0] == "a.md:2: echo two does not print as shown; expected\n    one\n  in what it printed:\n    two");
 }
 
 TEST_CASE("A wrong exit status, a hang and a block without command are rejected", "[course]") {
-  CHECK_THAT(problems_of(block("run", "$ exit 3\n")).at(0), ContainsSubstring("ended with status 3 instead of 0"));
-  CHECK_THAT(problems_of(block("run timeout=1", "$ sleep 30\n")).at(0), ContainsSubstring("did not end within 1 s"));
-  CHECK_THAT(problems_of(block("run", "text\n")).at(0), ContainsSubstring("shows no '$ command'"));
-  CHECK_THROWS_AS(problems_of(block("run unorderd", "$ true\n")), lockstep::FormatError);
+  CHECK_THAT(command_problems(block("run", "$ exit 3\n")).at(0), ContainsSubstring("ended with status 3 instead of 0"));
+  CHECK_THAT(command_problems(block("run timeout=1", "$ sleep 30\n")).at(0),
+             ContainsSubstring("did not end within 1 s"));
+  CHECK_THAT(command_problems(block("run", "text\n")).at(0), ContainsSubstring("shows no '$ command'"));
+  CHECK_THROWS_AS(command_problems(block("run unorderd", "$ true\n")), lockstep::FormatError);
 }
 
 TEST_CASE("What a command leaves behind is ended with it", "[course]") {

@@ -19,7 +19,6 @@ const std::string kRecord = R"({"link": {"alpha_us": 19.04}, "rows": [
   {"ranks": 4, "bytes": 1024, "system": "b c", "us": 77, "speed": {"tcp": 4}},
   {"ranks": 4, "bytes": 2048, "system": "b c", "us": 88, "speed": {"tcp": 5}}]})";
 
-const std::string kPlace = "chapters/01_x/README.md:";
 const std::string kDirective =
     "<!-- measured: ../../m.json\nranks: key ranks\nbytes: key bytes\n"
     "a: us where system=a\nb, c: us where system=b c\n-->\n";
@@ -29,7 +28,7 @@ MarkdownFile parse(const std::string& lesson) {
   return parse_markdown({"chapters/01_x/README.md", course::split_lines(lesson)});
 }
 
-Problems problems_of(const std::string& lesson) {
+Problems measurement_problems(const std::string& lesson) {
   return check_measured(TemporaryTree(Files{{"m.json", kRecord}}).root(), parse(lesson));
 }
 
@@ -43,24 +42,26 @@ std::string updated(const std::string& lesson) {
 
 // The only problem of a lesson.
 std::string problem_of(const std::string& lesson) {
-  const Problems problems = problems_of(lesson);
+  const Problems problems = measurement_problems(lesson);
   return problems.size() == 1 ? problems[0] : concat(problems.size(), " problems");
 }
 
 }  // namespace
 
 TEST_CASE("A measured table shows what its file says, rounded to the digits it shows", "[course]") {
-  CHECK(problems_of(kDirective + kHeader + "| 2 | 1 KiB | 3.46 | 1234 |\n| 4 | 1024 | 9.5 | 77 |\n").empty());
+  CHECK(measurement_problems(kDirective + kHeader + "| 2 | 1 KiB | 3.46 | 1234 |\n| 4 | 1024 | 9.5 | 77 |\n").empty());
   CHECK(problem_of(kDirective + kHeader + "| 2 | 1 KiB | 3.45 | 1234 |\n") ==
         kPlace + "9 does not show what was measured (update_lessons puts it right): | 2 | 1 KiB | 3.46 | 1234 |");
-  CHECK(problems_of(kDirective + kHeader + "| 2 | 1 KiB | 3.46 | 1235 |\n| 4 | 1 KiB | 9.50 | 76 |\n").size() == 2);
+  CHECK(
+      measurement_problems(kDirective + kHeader + "| 2 | 1 KiB | 3.46 | 1235 |\n| 4 | 1 KiB | 9.50 | 76 |\n").size() ==
+      2);
 }
 
 TEST_CASE("A measured output of a program is held against its file, and keeps its columns", "[course]") {
   const std::string directive =
       "<!-- measured: ../../m.json where bytes=1024, ranks=4\nname: key system\nus: us\ntcp: speed.tcp\n-->\n";
   const std::string block = "```text\nname  us  tcp\nb c   77    4\n```\n";
-  CHECK(problems_of(directive + block).empty());
+  CHECK(measurement_problems(directive + block).empty());
   CHECK(updated(directive + "```text\nname      us  tcp\nb c   12345    5\n```\n") ==
         directive + "```text\nname      us  tcp\nb c      77    4\n```\n");
   CHECK(updated(directive + "```text\nname   us  tcp\nb c     5    5\n```\n") ==
@@ -73,7 +74,7 @@ TEST_CASE("Measured numbers in a sentence are held against their file", "[course
   const std::string directive =
       "<!-- measured: ../../m.json\nalpha {link.alpha_us} us\n"
       "takes {us where ranks=2, system=a}, not {us where ranks=2, system=b c}\n-->\n";
-  CHECK(problems_of(directive + "Here alpha 19.0\nus (it takes 3.5, not\n1234).\n\nalpha 20 us\n").empty());
+  CHECK(measurement_problems(directive + "Here alpha 19.0\nus (it takes 3.5, not\n1234).\n\nalpha 20 us\n").empty());
   CHECK(updated(directive + "Here alpha 7.00\nus: takes 9, not 8.\n") ==
         directive + "Here alpha 19.04\nus: takes 3, not 1234.\n");
   CHECK(problem_of(directive + "Here alpha 18 us, it takes 3, not 1234.\n") ==
@@ -103,7 +104,7 @@ TEST_CASE("What a measured comment names must exist, once", "[course]") {
   CHECK_THAT(problem_of("<!-- measured: ../../m.json\n"), ContainsSubstring("the comment does not end"));
   CHECK_THAT(problem_of("<!-- measured: ../../m.json\nx: us\n-->\n"), ContainsSubstring("nothing stands below"));
   CHECK_THAT(problem_of(kDirective + kHeader + "| 2 | 1 KiB | 3.46 |\n"), ContainsSubstring("it has 3 columns"));
-  CHECK(problems_of("```text\n<!-- measured: ../../n.json -->\n```\n").empty());  // shown, not meant
+  CHECK(measurement_problems("```text\n<!-- measured: ../../n.json -->\n```\n").empty());  // shown, not meant
 }
 
 TEST_CASE("Times and rates in a lesson say where they come from", "[course]") {

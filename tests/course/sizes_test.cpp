@@ -21,7 +21,7 @@ std::string function(const std::string& name, std::size_t line_count) {
   return "void " + name + "() {\n" + lines(line_count - 2, "  step();\n") + "}\n";
 }
 
-Problems problems_of(const std::string& path, const std::string& content) {
+Problems size_problems(const std::string& path, const std::string& content) {
   return measure_sizes(TemporaryTree(Files{{path, content}}).root()).problems;
 }
 
@@ -63,26 +63,26 @@ TEST_CASE("brace {") {
 }
 
 TEST_CASE("A function over 80 lines is rejected", "[course]") {
-  CHECK(problems_of("common/a/a.cpp", function("long_one", 80)).empty());
-  CHECK(problems_of("common/a/a.cpp", "\n" + function("long_one", 81)) ==
+  CHECK(size_problems("common/a/a.cpp", function("long_one", 80)).empty());
+  CHECK(size_problems("common/a/a.cpp", "\n" + function("long_one", 81)) ==
         Problems{"common/a/a.cpp:2 long_one has 81 lines; at most 80 are allowed"});
 }
 
 TEST_CASE("Files over their hard limit are rejected", "[course]") {
-  CHECK(problems_of("common/a/a.hpp", lines(300)).empty());
-  CHECK(problems_of("common/a/a.hpp", lines(301)) ==
+  CHECK(size_problems("common/a/a.hpp", lines(300)).empty());
+  CHECK(size_problems("common/a/a.hpp", lines(301)) ==
         Problems{"common/a/a.hpp has 301 lines; a header has at most 300"});
-  CHECK(problems_of("tests/a/a_test.cpp", lines(501)).size() == 1);
-  CHECK(problems_of("chapters/01_x/x.cpp", lines(251)).size() == 1);
-  CHECK(problems_of("chapters/01_x/programs/naive_server.cpp", lines(81)).size() == 1);
-  CHECK(problems_of("chapters/02_ring_all_reduce/ring_process_group.cpp", lines(151)).size() == 1);
+  CHECK(size_problems("tests/a/a_test.cpp", lines(501)).size() == 1);
+  CHECK(size_problems("chapters/01_x/x.cpp", lines(251)).size() == 1);
+  CHECK(size_problems("chapters/01_x/programs/naive_server.cpp", lines(81)).size() == 1);
+  CHECK(size_problems("chapters/02_ring_all_reduce/ring_process_group.cpp", lines(151)).size() == 1);
 }
 
 TEST_CASE("The baseline and its main have limits of their own", "[course]") {
   const std::string path = "chapters/05_gpt_single_device/programs/train_gpt_single.cpp";
-  CHECK(problems_of(path, function("main", 60)).empty());
-  CHECK(problems_of(path, function("main", 61)).size() == 1);
-  CHECK(problems_of(path, lines(151)).size() == 1);
+  CHECK(size_problems(path, function("main", 60)).empty());
+  CHECK(size_problems(path, function("main", 61)).size() == 1);
+  CHECK(size_problems(path, lines(151)).size() == 1);
 }
 
 TEST_CASE("A chapter's folder with more than twelve entries is rejected", "[course]") {

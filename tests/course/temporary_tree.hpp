@@ -13,6 +13,9 @@ namespace lockstep::checks {
 /// Path below the root to content.
 using Files = std::map<std::string, std::string>;
 
+/// How a problem of a small project's lesson begins, up to the number of the line.
+inline const std::string kPlace = "chapters/01_x/README.md:";
+
 /// Made with its files, removed with the object.
 class TemporaryTree {
  public:

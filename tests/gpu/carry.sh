@@ -51,7 +51,7 @@ readonly theirs='^(linux-vdso|ld-linux|libc|libm|libdl|librt|libpthread|libresol
 toolkit=$(sed -n 's/^CUDAToolkit_LIBRARY_DIR:[A-Z]*=//p' "$build/CMakeCache.txt")
 nccl=$(dirname "$(sed -n 's/^LOCKSTEP_NCCL_LIBRARY:[A-Z]*=//p' "$build/CMakeCache.txt")")
 resolved=$(LD_LIBRARY_PATH=${toolkit:-/usr/local/cuda/lib64}:$nccl ldd "$pack"/bin/* "$pack"/tests/*)
-missing=$(grep 'not found' <<<"$resolved" | grep -v 'libcuda\.so' || true)
+missing=$(awk '/not found/ && !/libcuda\.so/' <<<"$resolved")
 [ -z "$missing" ] || die "libraries that are not here either: $missing"
 awk '$2 == "=>" && $3 ~ "^/" { print $1, $3 }' <<<"$resolved" | sort -u | while read -r name path; do
   [[ $name =~ $theirs ]] || strip -o "$pack/lib/$name" "$path"

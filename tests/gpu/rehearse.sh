@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs all phases of session.sh in a bare Debian without a GPU and without any of our packages: does each step come as far
 # as the missing device? Stand-ins take the place of NVIDIA's tools; CUDA's libraries and nvcc are this machine's.
-# Needs root, debootstrap, nvcc, and the folder that carry.sh made.
+# Needs root, debootstrap, iproute2, nvcc, and the folder that carry.sh made.
 #
 #   tests/gpu/rehearse.sh [PHASE...]     # all of them
 #
@@ -21,6 +21,7 @@ die() { printf 'rehearse.sh: %s\n' "$*" >&2; exit 1; }
 [ -x "$carried/session.sh" ] || die "tests/gpu/carry.sh first: there is no $carried"
 [ -x "$cuda/bin/nvcc" ] || die "there is no CUDA toolkit in /usr/local/cuda"
 command -v debootstrap >/dev/null || die "install debootstrap first"
+command -v ip >/dev/null || die "install iproute2 first: the ranks need a loopback interface"
 
 if [ ! -e "$base/.done" ]; then
   rm -rf "$base"
@@ -66,7 +67,7 @@ TOOL
   chmod +x usr/local/bin/run_last
   ln -s run_last usr/local/bin/compute-sanitizer
   ln -s run_last usr/local/bin/ncu
-  ip link set lo up 2>/dev/null || true
+  ip link set lo up  # the only network there is; ranks meet on it
   local phase status=0
   for phase in "$@"; do
     chroot . /usr/bin/env -i HOME=/root LANG=C.UTF-8 \

@@ -163,7 +163,7 @@ Kill kill_at_random(test::Subprocess& job, int victim, std::mt19937& random) {
   }
   std::this_thread::sleep_for(std::chrono::microseconds(random() % (kLongestMs * 1000)));
   std::vector<pid_t> family = launch::descendants_of(job.pid());
-  return {kill(pid, SIGKILL) == 0, std::move(family)};
+  return {test::signal_process(pid, SIGKILL), std::move(family)};
 }
 
 // One start of the training, killed on its way or complete.

@@ -8,12 +8,12 @@ using namespace lockstep::kernels::testing;
 
 namespace {
 
-struct Sizes {
+struct AttentionSizes {
   std::int64_t B, T, H, D;
 };
 // Tiles of 64 and, for heads above 64 channels, of 32; rests; heads of odd size, whose rows are not aligned.
-const std::vector<Sizes> kSizes{{1, 1, 1, 1},   {2, 5, 3, 4},   {1, 31, 2, 32},
-                                {1, 33, 1, 20}, {1, 65, 2, 64}, {1, 70, 1, 80}};
+const std::vector<AttentionSizes> kAttentionSizes{{1, 1, 1, 1},   {2, 5, 3, 4},   {1, 31, 2, 32},
+                                                  {1, 33, 1, 20}, {1, 65, 2, 64}, {1, 70, 1, 80}};
 const std::vector<std::int64_t> kIds{7, 123456789012};
 
 /// What both passes of attention give on the CPU in float64, and on the device.
@@ -21,7 +21,7 @@ struct Results {
   Tensor out, log_sum_exp, gradient;
 };
 
-Results on_cpu(const Sizes& s, const Tensor& qkv, const Tensor& dy, const DropoutMask& mask) {
+Results on_cpu(const AttentionSizes& s, const Tensor& qkv, const Tensor& dy, const DropoutMask& mask) {
   Results r{Tensor::empty({s.B, s.T, s.H * s.D}, DType::kFloat64), Tensor::empty({s.B, s.H, s.T}, DType::kFloat64),
             Tensor::empty({s.B, s.T, 3 * s.H * s.D}, DType::kFloat64)};
   const int heads = static_cast<int>(s.H);
@@ -30,7 +30,8 @@ Results on_cpu(const Sizes& s, const Tensor& qkv, const Tensor& dy, const Dropou
   return r;
 }
 
-Results on_device(TestDevice& device, const Sizes& s, const Tensor& qkv, const Tensor& dy, const DropoutMask& mask) {
+Results on_device(TestDevice& device, const AttentionSizes& s, const Tensor& qkv, const Tensor& dy,
+                  const DropoutMask& mask) {
   const Array input = device.put(qkv), out = device.make(dy), gradient = device.make(qkv);
   const Array log_sum_exp = device.make(Tensor::empty({s.B, s.H, s.T}));
   const DeviceDropout dropout = mask.is_active() ? device.mask(mask) : DeviceDropout{};
@@ -41,7 +42,7 @@ Results on_device(TestDevice& device, const Sizes& s, const Tensor& qkv, const T
   return {device.get(out), device.get(log_sum_exp), device.get(gradient)};
 }
 
-void check_attention(DType dtype, const Sizes& s, float probability) {
+void check_attention(DType dtype, const AttentionSizes& s, float probability) {
   TestDevice device;
   const std::span<const std::int64_t> ids(kIds.data(), static_cast<std::size_t>(s.B));
   const DropoutMask mask{.probability = probability, .key = 99, .sample_ids = ids};
@@ -64,22 +65,22 @@ void check_attention(DType dtype, const Sizes& s, float probability) {
 }  // namespace
 
 TEST_CASE("device attention and its gradient agree with float64", "[kernels][gpu]") {
-  for (const Sizes& s : kSizes) check_attention(DType::kFloat32, s, 0.0F);
+  for (const AttentionSizes& s : kAttentionSizes) check_attention(DType::kFloat32, s, 0.0F);
   check_attention(DType::kFloat32, {2, 130, 1, 16}, 0.0F);
 }
 
 TEST_CASE("device attention drops the probabilities that the CPU drops", "[kernels][gpu]") {
-  for (const Sizes& s : kSizes) check_attention(DType::kFloat32, s, 0.4F);
+  for (const AttentionSizes& s : kAttentionSizes) check_attention(DType::kFloat32, s, 0.4F);
 }
 
 TEST_CASE("device attention in bfloat16 agrees with float64", "[kernels][gpu]") {
-  for (const Sizes& s : kSizes) check_attention(DType::kBFloat16, s, 0.0F);
-  for (const Sizes& s : kSizes) check_attention(DType::kBFloat16, s, 0.4F);
+  for (const AttentionSizes& s : kAttentionSizes) check_attention(DType::kBFloat16, s, 0.0F);
+  for (const AttentionSizes& s : kAttentionSizes) check_attention(DType::kBFloat16, s, 0.4F);
 }
 
 TEST_CASE("a NaN in one head of device attention stays in that head and in the rows that see it", "[kernels][gpu]") {
   TestDevice device;
-  const Sizes s{1, 70, 2, 16};
+  const AttentionSizes s{1, 70, 2, 16};
   const Tensor qkv = random_tensor<float>({1, 70, 96}, 1), out = Tensor::empty({1, 70, 32});
   qkv.span<float>()[66 * 96 + 32 + 3] = NAN;  // a key of head 0, position 66: the second tile
   const Array to = device.make(out), log_sum_exp = device.make(Tensor::empty({1, 2, 70}));

@@ -8,17 +8,18 @@ using namespace lockstep::kernels::testing;
 
 namespace {
 
-struct Sizes {
+struct EmbeddingSizes {
   std::int64_t B, T, C, V;
 };
 // The last has a token that fills more than one round of the search for its rows.
-const std::vector<Sizes> kSizes{{1, 1, 1, 1}, {2, 5, 31, 7}, {3, 31, 33, 65}, {2, 33, 64, 5}, {2, 300, 8, 2}};
+const std::vector<EmbeddingSizes> kEmbeddingSizes{
+    {1, 1, 1, 1}, {2, 5, 31, 7}, {3, 31, 33, 65}, {2, 33, 64, 5}, {2, 300, 8, 2}};
 
 }  // namespace
 
 TEST_CASE("device embeddings agree with float64", "[kernels][gpu]") {
   for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {
-    for (const auto& [B, T, C, V] : kSizes) {
+    for (const auto& [B, T, C, V] : kEmbeddingSizes) {
       TestDevice device;
       const Tensor tokens = random_ids({B, T}, V, 1), table = random_tensor<float>({V, C}, 2);
       const Tensor positions = random_tensor<float>({T + 1, C}, 3),
@@ -35,7 +36,7 @@ TEST_CASE("device embeddings agree with float64", "[kernels][gpu]") {
 
 TEST_CASE("device gradients of embeddings agree with float64", "[kernels][gpu]") {
   for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {
-    for (const auto& [B, T, C, V] : kSizes) {
+    for (const auto& [B, T, C, V] : kEmbeddingSizes) {
       for (const Write write : {Write::kOverwrite, Write::kAdd}) {
         TestDevice device;
         const Tensor tokens = random_ids({B, T}, V, 1), dy = random_stored(dtype, {B, T, C}, 2);

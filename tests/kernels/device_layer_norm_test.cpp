@@ -9,10 +9,11 @@ using namespace lockstep::kernels::testing;
 
 namespace {
 
-struct Sizes {
+struct LayerNormSizes {
   std::int64_t R, C;
 };
-const std::vector<Sizes> kSizes{{1, 1}, {3, 31}, {9, 33}, {2, 64}, {17, 65}, {5, 1024}, {3, 1032}, {2, 1501}};
+const std::vector<LayerNormSizes> kLayerNormSizes{{1, 1},   {3, 31},   {9, 33},   {2, 64},
+                                                  {17, 65}, {5, 1024}, {3, 1032}, {2, 1501}};
 
 /// The same statistics in device memory and, computed in float64, on the host.
 DeviceNormStatistics put(TestDevice& device, const LayerNormStatistics& statistics) {
@@ -27,7 +28,7 @@ DeviceNormStatistics put(TestDevice& device, const LayerNormStatistics& statisti
 
 TEST_CASE("device layer norm agrees with float64", "[kernels][gpu]") {
   for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {
-    for (const auto& [R, C] : kSizes) {
+    for (const auto& [R, C] : kLayerNormSizes) {
       TestDevice device;
       const Tensor a = random_stored(dtype, {R, C}, 1), b = random_stored(dtype, {R, C}, 2);
       const Tensor gain = random_tensor<float>({C}, 3), bias = random_tensor<float>({C}, 4);
@@ -58,7 +59,7 @@ TEST_CASE("device layer norm agrees with float64", "[kernels][gpu]") {
 
 TEST_CASE("device gradients of layer norm agree with float64", "[kernels][gpu]") {
   for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {
-    for (const auto& [R, C] : std::vector<Sizes>{{1, 1}, {3, 31}, {2, 64}, {17, 65}, {2, 1501}, {1030, 33}}) {
+    for (const auto& [R, C] : std::vector<LayerNormSizes>{{1, 1}, {3, 31}, {2, 64}, {17, 65}, {2, 1501}, {1030, 33}}) {
       TestDevice device;
       const Tensor x = random_stored(dtype, {R, C}, 1), dy = random_stored(dtype, {R, C}, 2);
       const Tensor skip = random_stored(dtype, {R, C}, 3), gain = random_tensor<float>({C}, 4);

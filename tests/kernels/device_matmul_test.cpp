@@ -15,10 +15,10 @@ struct Types {
 const std::vector<Types> kTypes{
     {DType::kFloat32, DType::kFloat32}, {DType::kBFloat16, DType::kFloat32}, {DType::kBFloat16, DType::kBFloat16}};
 
-struct Sizes {
+struct MatmulSizes {
   std::int64_t M, N, K;
 };
-const std::vector<Sizes> kSizes{{1, 1, 1}, {31, 33, 65}, {5, 64, 8}, {65, 7, 31}};
+const std::vector<MatmulSizes> kMatmulSizes{{1, 1, 1}, {31, 33, 65}, {5, 64, 8}, {65, 7, 31}};
 
 Tensor stored_as(Transpose transpose, DType dtype, std::int64_t rows, std::int64_t columns, std::uint64_t key) {
   return transpose == Transpose::kYes ? random_stored(dtype, {columns, rows}, key)
@@ -29,7 +29,7 @@ Tensor stored_as(Transpose transpose, DType dtype, std::int64_t rows, std::int64
 
 TEST_CASE("device products of every layout and type agree with float64", "[kernels][gpu]") {
   for (const auto& [in, out_type] : kTypes) {
-    for (const auto& [M, N, K] : kSizes) {
+    for (const auto& [M, N, K] : kMatmulSizes) {
       for (const Transpose a_transpose : {Transpose::kNo, Transpose::kYes}) {
         for (const Transpose b_transpose : {Transpose::kNo, Transpose::kYes}) {
           for (const Write write : {Write::kOverwrite, Write::kAdd}) {
@@ -52,7 +52,7 @@ TEST_CASE("device products of every layout and type agree with float64", "[kerne
 
 TEST_CASE("device products add a bias to every row", "[kernels][gpu]") {
   for (const auto& [in, out_type] : kTypes) {
-    for (const auto& [M, N, K] : kSizes) {
+    for (const auto& [M, N, K] : kMatmulSizes) {
       TestDevice device;
       const Tensor a = random_stored(in, {M, K}, 1), b = random_stored(in, {N, K}, 2);
       const Tensor bias = random_tensor<float>({N}, 3), expected = Tensor::empty({M, N}, DType::kFloat64);

@@ -17,19 +17,20 @@ Tensor ones(const Shape& shape) {
   return Tensor::from<float>(std::vector<float>(static_cast<std::size_t>(shape.count()), 1.0F), shape);
 }
 
-const std::vector<std::int64_t> kIds{5, 0, 1'000'000'000'007, 3};
+const std::vector<std::int64_t> kSampleIds{5, 0, 1'000'000'000'007, 3};
 
 }  // namespace
 
 TEST_CASE("element 64 g + 16 w + n of a sample is decided by word w of Philox block 16 g + n", "[kernels]") {
-  const DropoutMask mask{.probability = 0.25F, .key = dropout_key(1, 2, 3), .sample_ids = kIds};
+  const DropoutMask mask{.probability = 0.25F, .key = dropout_key(1, 2, 3), .sample_ids = kSampleIds};
   const Tensor x = ones({4, 7, 149}), y = Tensor::empty(x.shape());
   dropout_forward(y, x, mask);
   std::size_t wrong = 0;
   for (std::uint64_t i = 0; i < 4 * 7 * 149; ++i) {
     const std::uint64_t sample = i / (7 * 149), element = i % (7 * 149);
     const std::uint64_t block = element / 64 * 16 + element % 16;
-    const std::uint32_t word = philox4x32(mask.key, static_cast<std::uint64_t>(kIds[sample]), block)[element / 16 % 4];
+    const std::uint32_t word =
+        philox4x32(mask.key, static_cast<std::uint64_t>(kSampleIds[sample]), block)[element / 16 % 4];
     wrong += y.span<float>()[i] != (word < 0x40000000U ? 0.0F : 1.0F / 0.75F);
   }
   CHECK(wrong == 0);
@@ -38,7 +39,7 @@ TEST_CASE("element 64 g + 16 w + n of a sample is decided by word w of Philox bl
 TEST_CASE("the share of dropped elements and their mean are as stated", "[kernels]") {
   const std::int64_t count = 1 << 18;
   for (const float probability : {0.1F, 0.5F, 0.9F}) {
-    const DropoutMask mask{.probability = probability, .key = 11, .sample_ids = {kIds.data(), 1}};
+    const DropoutMask mask{.probability = probability, .key = 11, .sample_ids = {kSampleIds.data(), 1}};
     const Tensor x = ones({1, count});
     dropout_forward(x, x, mask);
     double dropped = 0, total = 0;
@@ -55,18 +56,19 @@ TEST_CASE("the share of dropped elements and their mean are as stated", "[kernel
 TEST_CASE("a batch split over ranks draws the masks of the whole batch", "[kernels]") {
   const Tensor x = random_tensor<float>({4, 6, 33}, 1), residual = random_tensor<float>({4, 6, 33}, 2),
                whole = Tensor::empty(x.shape());
-  DropoutMask mask{.probability = 0.3F, .key = 7, .sample_ids = kIds};
+  DropoutMask mask{.probability = 0.3F, .key = 7, .sample_ids = kSampleIds};
   dropout_forward(whole, x, mask, residual);
   const Tensor parts = Tensor::empty(x.shape());
   for (const auto& [begin, end] : {std::pair{0, 1}, std::pair{1, 4}}) {
-    mask.sample_ids = std::span(kIds).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
+    mask.sample_ids =
+        std::span(kSampleIds).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
     dropout_forward(parts.rows(begin, end), x.rows(begin, end), mask, residual.rows(begin, end));
   }
   CHECK(equal_bits(whole, parts));
 }
 
 TEST_CASE("dropout's gradient passes where the forward pass did", "[kernels]") {
-  const DropoutMask mask{.probability = 0.5F, .key = 21, .sample_ids = kIds};
+  const DropoutMask mask{.probability = 0.5F, .key = 21, .sample_ids = kSampleIds};
   const Tensor x = ones({4, 100}), gradient = random_tensor<float>({4, 100}, 1), dx = gradient.clone();
   dropout_forward(x, x, mask);  // the factors themselves
   dropout_backward(dx, Write::kOverwrite, gradient, mask);
@@ -99,6 +101,6 @@ TEST_CASE("keys differ between seeds, steps and layers", "[kernels]") {
 
 TEST_CASE("dropout refuses a probability of one and missing sample ids", "[kernels]") {
   const Tensor x = ones({4, 3});
-  CHECK_THROWS_AS(dropout_forward(x, x, {.probability = 1.0F, .key = 0, .sample_ids = kIds}), ContractError);
+  CHECK_THROWS_AS(dropout_forward(x, x, {.probability = 1.0F, .key = 0, .sample_ids = kSampleIds}), ContractError);
   CHECK_THROWS_AS(dropout_forward(x, x, {.probability = 0.5F, .key = 0, .sample_ids = {}}), ContractError);
 }

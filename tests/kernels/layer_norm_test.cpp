@@ -10,16 +10,17 @@ using namespace lockstep::kernels::testing;
 
 namespace {
 
-Values reference(const Tensor& input, const Tensor& gain, const Tensor& bias) {
+Values layer_norm_reference(const Tensor& input, const Tensor& gain, const Tensor& bias) {
   const Values x = values_of(input), g = values_of(gain), b = values_of(bias);
-  const std::size_t C = g.size();
+  const std::size_t channels = g.size();
   Values out(x.size());
-  for (std::size_t row = 0; row < x.size() / C; ++row) {
+  for (std::size_t row = 0; row < x.size() / channels; ++row) {
     double mean = 0, variance = 0;
-    for (std::size_t c = 0; c < C; ++c) mean += x[row * C + c] / static_cast<double>(C);
-    for (std::size_t c = 0; c < C; ++c) variance += std::pow(x[row * C + c] - mean, 2) / static_cast<double>(C);
-    for (std::size_t c = 0; c < C; ++c)
-      out[row * C + c] = (x[row * C + c] - mean) / std::sqrt(variance + 1e-5) * g[c] + b[c];
+    for (std::size_t c = 0; c < channels; ++c) mean += x[row * channels + c] / static_cast<double>(channels);
+    for (std::size_t c = 0; c < channels; ++c)
+      variance += std::pow(x[row * channels + c] - mean, 2) / static_cast<double>(channels);
+    for (std::size_t c = 0; c < channels; ++c)
+      out[row * channels + c] = (x[row * channels + c] - mean) / std::sqrt(variance + 1e-5) * g[c] + b[c];
   }
   return out;
 }
@@ -33,7 +34,7 @@ TEST_CASE("layer norm agrees with its definition", "[kernels]") {
     const Tensor out = Tensor::empty(shape);
     layer_norm_forward(out, LayerNormStatistics::for_rows_of(x), x, gain, bias);
     // Mean and variance carry up to C roundoffs (sequential lanes: far fewer), multiplied by values up to 5 * 4.
-    CHECK(largest_difference(out, reference(x, gain, bias)) <=
+    CHECK(largest_difference(out, layer_norm_reference(x, gain, bias)) <=
           (static_cast<double>(shape[-1]) + 16) * 20 * kRoundoff<float>);
   }
 }
@@ -45,7 +46,7 @@ TEST_CASE("a large mean does not drown the variance", "[kernels]") {
   for (float& value : gain.span<float>()) value = 1;
   layer_norm_forward(out, LayerNormStatistics::for_rows_of(x), x, gain, bias);
   // The mean is known to a few times 1000 roundoffs; the deviation is 1.
-  CHECK(largest_difference(out, reference(x, gain, bias)) <= 16 * 1000 * kRoundoff<float>);
+  CHECK(largest_difference(out, layer_norm_reference(x, gain, bias)) <= 16 * 1000 * kRoundoff<float>);
 }
 
 TEST_CASE("the fused residual sum equals the separate one", "[kernels]") {

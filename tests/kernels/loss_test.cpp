@@ -12,14 +12,14 @@ using namespace lockstep::kernels::testing;
 
 namespace {
 
-struct Reference {
+struct LossReference {
   Values losses, gradient;
 };
 
-Reference reference(const Tensor& logits, const Tensor& targets, double scale) {
+LossReference loss_reference(const Tensor& logits, const Tensor& targets, double scale) {
   const Values x = values_of(logits);
   const std::size_t rows = targets.span<std::int32_t>().size(), V = x.size() / rows;
-  Reference result{Values(rows), Values(x.size())};
+  LossReference result{Values(rows), Values(x.size())};
   for (std::size_t row = 0; row < rows; ++row) {
     const std::int32_t target = targets.span<std::int32_t>()[row];
     if (target == kIgnoredTarget) continue;
@@ -42,7 +42,7 @@ TEST_CASE("softmax with cross-entropy agrees with its definition and leaves the 
     const std::int64_t rows = shape.count() / shape[-1];
     const Tensor targets = random_ids({rows}, shape[-1], 2), losses = Tensor::empty({rows}),
                  losses_only = Tensor::empty({rows});
-    const Reference expected = reference(logits, targets, 0.25);
+    const LossReference expected = loss_reference(logits, targets, 0.25);
     cross_entropy_loss(losses_only, logits, targets);
     softmax_cross_entropy(losses, logits, targets, 0.25);
     // An exponential is off by 2 roundings of its argument (magnitude up to 32) plus 2 of its own; a loss up to 32

@@ -3,21 +3,18 @@
 #include "support/catch.hpp"
 
 using namespace lockstep::launch;
+using enum lockstep::launch::OutputStream;
 
 namespace {
 
 struct Merged {
   explicit Merged(OutputStyle style = OutputStyle::kPrefixed)
-      : merger(3, style, [this](OutputStream stream, std::string_view text) {
-          (stream == OutputStream::kOut ? out : err) += text;
-        }) {}
+      : merger(3, style, [this](OutputStream stream, std::string_view text) { (stream == kOut ? out : err) += text; }) {
+  }
   std::string out;
   std::string err;
   OutputMerger merger;
 };
-
-constexpr OutputStream kOut = OutputStream::kOut;
-constexpr OutputStream kErr = OutputStream::kErr;
 
 }  // namespace
 

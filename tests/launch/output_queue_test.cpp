@@ -11,11 +11,9 @@
 
 using namespace lockstep;
 using launch::OutputQueue;
+using enum launch::OutputStream;
 
 namespace {
-
-constexpr launch::OutputStream kOut = launch::OutputStream::kOut;
-constexpr launch::OutputStream kErr = launch::OutputStream::kErr;
 
 struct Pipe {
   Pipe() {

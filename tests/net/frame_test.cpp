@@ -8,17 +8,18 @@
 #include "net/frame_stream.hpp"
 #include "net/loopback_pair.hpp"
 #include "support/catch.hpp"
+#include "support/soon.hpp"
 
 using namespace lockstep;
 using namespace std::chrono_literals;
 using net::as_bytes;
 using net::FrameHeader;
 using net::FrameLimits;
+using test::soon;
 
 namespace {
 
 constexpr FrameLimits kLimits{1024, 3};
-const auto kSoon = [] { return Deadline::after(5s); };
 
 FrameHeader sample_header() {
   FrameHeader header{.type = net::FrameType::kControl, .generation = 3, .source_rank = 2, .sequence = 14};
@@ -29,11 +30,11 @@ FrameHeader sample_header() {
 // What a receiver says to raw bytes.
 std::string answer_to(std::span<const std::byte> bytes) {
   auto pair = test::connect_pair();
-  pair.left.send_all(bytes, kSoon());
+  pair.left.send_all(bytes, soon());
   pair.left.close();
   pair.right.set_peer("10.0.0.7:4242");
   try {
-    (void)net::receive_frame(pair.right, kLimits, kSoon());
+    (void)net::receive_frame(pair.right, kLimits, soon());
   } catch (const Error& error) {
     return error.what();
   }
@@ -44,15 +45,15 @@ std::string answer_to(std::span<const std::byte> bytes) {
 
 TEST_CASE("a frame arrives as it was sent", "[net]") {
   auto pair = test::connect_pair();
-  net::send_frame(pair.left, sample_header(), as_bytes("payload"), kSoon());
-  net::send_frame(pair.left, sample_header(), {}, kSoon());
-  const net::Frame frame = net::receive_frame(pair.right, kLimits, kSoon());
+  net::send_frame(pair.left, sample_header(), as_bytes("payload"), soon());
+  net::send_frame(pair.left, sample_header(), {}, soon());
+  const net::Frame frame = net::receive_frame(pair.right, kLimits, soon());
   CHECK(net::to_text(frame.payload) == "payload");
   CHECK(frame.header.type == net::FrameType::kControl);
   CHECK(frame.header.source_rank == 2);
   CHECK(frame.header.sequence == 14);
   CHECK(frame.header.tag == sample_header().tag);
-  CHECK(net::receive_frame(pair.right, kLimits, kSoon()).payload.empty());
+  CHECK(net::receive_frame(pair.right, kLimits, soon()).payload.empty());
 }
 
 TEST_CASE("what is no frame is refused by what arrived and from whom", "[net]") {
@@ -166,8 +167,8 @@ TEST_CASE("a stream puts frames together that arrive byte by byte", "[net]") {
   bytes.insert(bytes.end(), payload.begin(), payload.end());
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     CHECK_FALSE(stream.receive().has_value());
-    pair.left.send_all(std::span(bytes).subspan(i, 1), kSoon());
-    REQUIRE(stream.socket().wait_readable(kSoon()));
+    pair.left.send_all(std::span(bytes).subspan(i, 1), soon());
+    REQUIRE(stream.socket().wait_readable(soon()));
   }
   const auto frame = stream.receive();
   REQUIRE(frame.has_value());

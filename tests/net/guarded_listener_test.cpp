@@ -6,12 +6,13 @@
 
 #include <array>
 #include <cerrno>
-#include <future>
 #include <thread>
 
 #include "base/error.hpp"
 #include "net/bytes.hpp"
+#include "net/rank_and_listener.hpp"
 #include "support/catch.hpp"
+#include "support/soon.hpp"
 
 using namespace lockstep;
 using namespace std::chrono_literals;
@@ -20,25 +21,21 @@ using net::GuardedListener;
 using net::Identity;
 using net::Role;
 using net::StreamSocket;
+using test::accept_one;
+using test::connect_rank_2;
+using test::kExpected;
+using test::kRank2;
+using test::kToken;
+using test::soon;
 
 namespace {
 
-const std::string kToken = "0123456789abcdef0123456789abcdef";
-constexpr Identity kExpected{Role::kCollective, 4, -1, 0};
-constexpr Identity kRank2{Role::kCollective, 4, 2, 77};
-const auto kSoon = [] { return Deadline::after(10s); };
-
 // What a rank with this token and identity is told.
-std::string answer_to(const std::string& token, const Identity& identity) {
+std::string answer_to_rank(const std::string& token, const Identity& identity) {
   GuardedListener listener({}, kToken, kExpected);
-  auto accepting = std::async(std::launch::async, [&] {
-    try {
-      (void)listener.accept(Deadline::after(300ms));
-    } catch (const TimeoutError&) {
-    }
-  });
+  const auto accepting = accept_one(listener);
   try {
-    (void)net::connect_authenticated(listener.address(), token, identity, "rank 0", kSoon());
+    (void)net::connect_authenticated(listener.address(), token, identity, "rank 0", soon());
   } catch (const Error& error) {
     return error.what();
   }
@@ -47,11 +44,9 @@ std::string answer_to(const std::string& token, const Identity& identity) {
 
 // A rank connects and is let in.
 bool honest_rank_gets_in(GuardedListener& listener) {
-  auto connecting = std::async(std::launch::async, [&] {
-    return net::connect_authenticated(listener.address(), kToken, kRank2, "rank 0", kSoon()).is_open();
-  });
-  const net::AcceptedPeer peer = listener.accept(kSoon());
-  return connecting.get() && peer.identity.rank == 2 && peer.identity.tag == 77;
+  auto connecting = connect_rank_2(listener.address());
+  const net::AcceptedPeer peer = listener.accept(soon());
+  return connecting.get().is_open() && peer.identity.rank == 2 && peer.identity.tag == 77;
 }
 
 }  // namespace
@@ -62,18 +57,18 @@ TEST_CASE("a rank that knows the token is let in under its name", "[net]") {
 }
 
 TEST_CASE("a wrong token, generation or port are each told apart", "[net]") {
-  CHECK(answer_to(kToken, kRank2) == "accepted");
-  CHECK_THAT(answer_to("fedcba9876543210", kRank2), ContainsSubstring("LOCKSTEP_TOKEN"));
-  CHECK_THAT(answer_to(kToken, {Role::kCollective, 3, 2, 0}), ContainsSubstring("generation 4"));
-  CHECK_THAT(answer_to(kToken, {Role::kStore, 4, 2, 0}), ContainsSubstring("wrong port"));
+  CHECK(answer_to_rank(kToken, kRank2) == "accepted");
+  CHECK_THAT(answer_to_rank("fedcba9876543210", kRank2), ContainsSubstring("LOCKSTEP_TOKEN"));
+  CHECK_THAT(answer_to_rank(kToken, {Role::kCollective, 3, 2, 0}), ContainsSubstring("generation 4"));
+  CHECK_THAT(answer_to_rank(kToken, {Role::kStore, 4, 2, 0}), ContainsSubstring("wrong port"));
 }
 
 TEST_CASE("strangers of every kind do not keep an honest rank out", "[net]") {
   GuardedListener listener({}, kToken, kExpected);
   std::vector<StreamSocket> strangers;
   for (const char* opening : {"", "GET / HTTP/1.1\r\n\r\n", "LK", "LKSH", "\xFF\xFF\xFF\xFF\xFF\xFF"}) {
-    strangers.push_back(StreamSocket::connect(listener.address(), kSoon()));
-    strangers.back().send_all(as_bytes(opening), kSoon());
+    strangers.push_back(StreamSocket::connect(listener.address(), soon()));
+    strangers.back().send_all(as_bytes(opening), soon());
   }
   CHECK(honest_rank_gets_in(listener));
   CHECK(listener.refused_count() >= 2);  // those whose first bytes are wrong; the silent ones still have time
@@ -82,10 +77,10 @@ TEST_CASE("strangers of every kind do not keep an honest rank out", "[net]") {
 TEST_CASE("a thousand silent connections are bounded and do not keep an honest rank out", "[net]") {
   GuardedListener listener({}, kToken, kExpected);
   std::vector<StreamSocket> strangers;
-  for (int i = 0; i < 400; ++i) strangers.push_back(StreamSocket::connect(listener.address(), kSoon()));
+  for (int i = 0; i < 400; ++i) strangers.push_back(StreamSocket::connect(listener.address(), soon()));
   CHECK(honest_rank_gets_in(listener));
   strangers.clear();
-  for (int i = 0; i < 600; ++i) strangers.push_back(StreamSocket::connect(listener.address(), kSoon()));
+  for (int i = 0; i < 600; ++i) strangers.push_back(StreamSocket::connect(listener.address(), soon()));
   CHECK(honest_rank_gets_in(listener));
   std::vector<pollfd> entries;
   listener.append_poll_entries(entries);
@@ -94,8 +89,8 @@ TEST_CASE("a thousand silent connections are bounded and do not keep an honest r
 
 TEST_CASE("a timeout tells of the strangers that came instead", "[net]") {
   GuardedListener listener({}, kToken, kExpected);
-  auto stranger = StreamSocket::connect(listener.address(), kSoon());
-  stranger.send_all(as_bytes("GET / HTTP/1.1\r\n\r\n"), kSoon());
+  auto stranger = StreamSocket::connect(listener.address(), soon());
+  stranger.send_all(as_bytes("GET / HTTP/1.1\r\n\r\n"), soon());
   CHECK_THROWS_WITH(listener.accept(Deadline::after(200ms)),
                     ContainsSubstring("refused 1 strangers") && ContainsSubstring("GET / HTTP/1.1"));
 }
@@ -106,12 +101,12 @@ TEST_CASE("a client notices that another program listens, also a silent one", "[
     (void)net::connect_authenticated(other.address(), kToken, kRank2, "rank 0", Deadline::after(limit));
   };
   CHECK_THROWS_WITH(connect(100ms), ContainsSubstring("another program"));
-  (void)other.accept(kSoon());
+  (void)other.accept(soon());
   std::jthread web_server([&] {
-    auto client = other.accept(kSoon());
-    client.send_all(as_bytes("HTTP/1.1 400 Bad Request\r\n\r\n"), kSoon());
+    auto client = other.accept(soon());
+    client.send_all(as_bytes("HTTP/1.1 400 Bad Request\r\n\r\n"), soon());
     std::byte ignored[56];
-    client.receive_exactly(ignored, kSoon());
+    client.receive_exactly(ignored, soon());
   });
   CHECK_THROWS_WITH(connect(5000ms), ContainsSubstring("HTTP/1") && ContainsSubstring("is the port right?"));
 }
@@ -119,7 +114,7 @@ TEST_CASE("a client notices that another program listens, also a silent one", "[
 TEST_CASE("a turn takes a bounded number of connections, however many wait", "[net]") {
   GuardedListener listener({}, kToken, kExpected);
   std::vector<StreamSocket> strangers;
-  for (int i = 0; i < 100; ++i) strangers.push_back(StreamSocket::connect(listener.address(), kSoon()));
+  for (int i = 0; i < 100; ++i) strangers.push_back(StreamSocket::connect(listener.address(), soon()));
   (void)listener.advance();
   std::vector<pollfd> entries;
   listener.append_poll_entries(entries);

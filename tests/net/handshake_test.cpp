@@ -14,42 +14,34 @@
 #include "net/frame.hpp"
 #include "net/guarded_listener.hpp"
 #include "net/handshake_wire.hpp"
+#include "net/rank_and_listener.hpp"
 #include "net/token.hpp"
 #include "support/catch.hpp"
+#include "support/soon.hpp"
 
 using namespace lockstep;
 using namespace std::chrono_literals;
 using net::as_bytes;
 using net::GuardedListener;
-using net::Identity;
-using net::Role;
 using net::StreamSocket;
-
-namespace {
-
-const std::string kToken = "0123456789abcdef0123456789abcdef";
-constexpr Identity kExpected{Role::kCollective, 4, -1, 0};
-constexpr Identity kRank2{Role::kCollective, 4, 2, 77};
-const auto kSoon = [] { return Deadline::after(10s); };
-
-}  // namespace
+using test::accept_one;
+using test::connect_rank_2;
+using test::kExpected;
+using test::kRank2;
+using test::kToken;
+using test::soon;
 
 namespace {
 
 // A stranger that says hello and proves something; returns all that the listener says.
 std::vector<std::byte> answers_to_stranger(GuardedListener& listener, const net::Nonce& nonce) {
-  auto accepting = std::async(std::launch::async, [&] {
-    try {
-      (void)listener.accept(Deadline::after(300ms));
-    } catch (const TimeoutError&) {
-    }
-  });
-  StreamSocket socket = StreamSocket::connect(listener.address(), kSoon());
-  socket.send_all(net::encode_hello({.client = kRank2, .client_nonce = nonce}), kSoon());
+  const auto accepting = accept_one(listener);
+  StreamSocket socket = StreamSocket::connect(listener.address(), soon());
+  socket.send_all(net::encode_hello({.client = kRank2, .client_nonce = nonce}), soon());
   std::vector<std::byte> answers(net::kChallengeBytes + net::kVerdictBytes);
-  socket.receive_exactly(std::span(answers).first(net::kChallengeBytes), kSoon());
-  socket.send_all(net::Proof{}, kSoon());
-  socket.receive_exactly(std::span(answers).subspan(net::kChallengeBytes), kSoon());
+  socket.receive_exactly(std::span(answers).first(net::kChallengeBytes), soon());
+  socket.send_all(net::Proof{}, soon());
+  socket.receive_exactly(std::span(answers).subspan(net::kChallengeBytes), soon());
   return answers;
 }
 
@@ -69,33 +61,33 @@ TEST_CASE("a stranger gets nothing that depends on the token", "[net]") {
 TEST_CASE("a listener that only replays what it hears cannot prove the token", "[net]") {
   net::TcpListener fake;
   std::jthread replaying([&] {
-    auto client = fake.accept(kSoon());
+    auto client = fake.accept(soon());
     std::array<std::byte, net::kHelloBytes> hello{};
-    client.receive_exactly(hello, kSoon());
+    client.receive_exactly(hello, soon());
     net::ByteWriter challenge;
     challenge.put_bytes(std::span(hello).first(net::kVersionBytes)).put(std::uint16_t{0});
     challenge.put_bytes(std::span(hello).last(net::kNonceBytes));
-    client.send_all(challenge.bytes(), kSoon());
+    client.send_all(challenge.bytes(), soon());
     std::array<std::byte, net::kProofBytes> proof{};
-    client.receive_exactly(proof, kSoon());
+    client.receive_exactly(proof, soon());
     net::ByteWriter verdict;
     verdict.put_bytes(std::span(hello).first(net::kVersionBytes)).put(std::uint16_t{0}).put(kRank2.generation);
-    client.send_all(verdict.put_bytes(proof).bytes(), kSoon());
+    client.send_all(verdict.put_bytes(proof).bytes(), soon());
   });
-  CHECK_THROWS_WITH(net::connect_authenticated(fake.address(), kToken, kRank2, "rank 0", kSoon()),
+  CHECK_THROWS_WITH(net::connect_authenticated(fake.address(), kToken, kRank2, "rank 0", soon()),
                     ContainsSubstring("did not prove") && ContainsSubstring("LOCKSTEP_TOKEN"));
 }
 
 TEST_CASE("a rank of another version is told so, and so is the listener's side", "[net]") {
   GuardedListener listener({}, kToken, kExpected);
-  StreamSocket old = StreamSocket::connect(listener.address(), kSoon());
+  StreamSocket old = StreamSocket::connect(listener.address(), soon());
   net::ByteWriter hello;  // as version 1 wrote it
   hello.put(net::kHandshakeMagic).put(std::uint16_t{1}).put(std::uint16_t{3}).put_bytes(std::vector<std::byte>(48));
-  old.send_all(hello.bytes(), kSoon());
+  old.send_all(hello.bytes(), soon());
   CHECK_THROWS_WITH(listener.accept(Deadline::after(200ms)),
                     ContainsSubstring("speaks version 1 of the handshake, this program 2"));
   std::array<std::byte, net::kVersionBytes> answer{};  // what version 1 looks at before anything else
-  old.receive_exactly(answer, kSoon());
+  old.receive_exactly(answer, soon());
   CHECK(net::ByteReader(std::span<const std::byte>(answer).last(2)).get<std::uint16_t>() == 2);
 }
 
@@ -109,12 +101,12 @@ struct FrameMacVariable {
 
 net::FrameProtection agreed_with(net::FrameProtection wanted, const char* listeners_variable) {
   GuardedListener listener({}, kToken, kExpected);
-  StreamSocket socket = StreamSocket::connect(listener.address(), kSoon());
-  socket.send_all(net::encode_hello({.client = kRank2, .wanted = wanted}), kSoon());
+  StreamSocket socket = StreamSocket::connect(listener.address(), soon());
+  socket.send_all(net::encode_hello({.client = kRank2, .wanted = wanted}), soon());
   const FrameMacVariable variable(listeners_variable);
   CHECK_THROWS_AS(listener.accept(Deadline::after(100ms)), TimeoutError);
   std::array<std::byte, net::kChallengeBytes> challenge{};
-  socket.receive_exactly(challenge, kSoon());
+  socket.receive_exactly(challenge, soon());
   return static_cast<net::FrameProtection>(challenge[net::kVersionBytes]);
 }
 
@@ -132,39 +124,37 @@ TEST_CASE("a listener that talks a client out of the MAC is not believed", "[net
   const FrameMacVariable variable("1");
   net::TcpListener fake;
   std::jthread lying([&] {
-    auto client = fake.accept(kSoon());
+    auto client = fake.accept(soon());
     std::array<std::byte, net::kHelloBytes> hello{};
-    client.receive_exactly(hello, kSoon());
+    client.receive_exactly(hello, soon());
     net::ByteWriter challenge;
     challenge.put_bytes(std::span(hello).first(net::kVersionBytes)).put(std::uint16_t{0}).put_bytes(net::Nonce{});
-    client.send_all(challenge.bytes(), kSoon());
+    client.send_all(challenge.bytes(), soon());
   });
-  CHECK_THROWS_WITH(net::connect_authenticated(fake.address(), kToken, kRank2, "rank 0", kSoon()),
+  CHECK_THROWS_WITH(net::connect_authenticated(fake.address(), kToken, kRank2, "rank 0", soon()),
                     ContainsSubstring("another protection of frames"));
 }
 
 TEST_CASE("frames with a MAC go both ways, and one that is changed on the way is refused", "[net]") {
   const FrameMacVariable variable("1");
   GuardedListener listener({}, kToken, kExpected);
-  auto connecting = std::async(std::launch::async, [&] {
-    return net::connect_authenticated(listener.address(), kToken, kRank2, "rank 0", kSoon());
-  });
-  StreamSocket right = listener.accept(kSoon()).socket;
+  auto connecting = connect_rank_2(listener.address());
+  StreamSocket right = listener.accept(soon()).socket;
   StreamSocket left = connecting.get();
   const net::FrameLimits limits{100, 4};
   for (const std::string_view text : {"there", "", "and again"}) {
-    net::send_frame(left, {.generation = 4}, as_bytes(text), kSoon());
-    CHECK(net::to_text(net::receive_frame(right, limits, kSoon()).payload) == text);
-    net::send_frame(right, {.generation = 4}, as_bytes(text), kSoon());
-    CHECK(net::to_text(net::receive_frame(left, limits, kSoon()).payload) == text);
+    net::send_frame(left, {.generation = 4}, as_bytes(text), soon());
+    CHECK(net::to_text(net::receive_frame(right, limits, soon()).payload) == text);
+    net::send_frame(right, {.generation = 4}, as_bytes(text), soon());
+    CHECK(net::to_text(net::receive_frame(left, limits, soon()).payload) == text);
   }
   const auto header = net::seal({.generation = 4}, as_bytes("payload"), left.frame_mac());
-  left.send_all(header, as_bytes("pay1oad"), kSoon());
-  CHECK_THROWS_WITH(net::receive_frame(right, limits, kSoon()), ContainsSubstring("changed, repeated or forged"));
+  left.send_all(header, as_bytes("pay1oad"), soon());
+  CHECK_THROWS_WITH(net::receive_frame(right, limits, soon()), ContainsSubstring("changed, repeated or forged"));
   // Somebody on the way who can insert bytes knows how to make a checksum.
   const auto forged = net::seal({.generation = 4}, as_bytes("payload"));
-  left.send_all(forged, as_bytes("payload"), kSoon());
-  CHECK_THROWS_WITH(net::receive_frame(right, limits, kSoon()), ContainsSubstring("changed, repeated or forged"));
+  left.send_all(forged, as_bytes("payload"), soon());
+  CHECK_THROWS_WITH(net::receive_frame(right, limits, soon()), ContainsSubstring("changed, repeated or forged"));
 }
 
 TEST_CASE("the token of a loopback job lies in a file of this user alone; elsewhere it must be given", "[net]") {

@@ -8,18 +8,19 @@
 #include "base/error.hpp"
 #include "net/guarded_listener.hpp"
 #include "net/handshake.hpp"
+#include "net/rank_and_listener.hpp"
 #include "support/catch.hpp"
+#include "support/soon.hpp"
 
 using namespace lockstep;
 using namespace lockstep::net;
 using namespace std::chrono_literals;
+using test::kToken;
+using test::soon;
 
 namespace {
 
-const std::string kToken = "a token of more than sixteen characters";
 const Identity kIdentity{Role::kCollective, 0, 1, 7};
-
-Deadline soon() { return Deadline::after(10s); }
 
 }  // namespace
 

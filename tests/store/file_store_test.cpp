@@ -15,16 +15,16 @@
 #include "net/bytes.hpp"
 #include "store/file_log.hpp"
 #include "support/catch.hpp"
+#include "support/soon.hpp"
 #include "support/subprocess.hpp"
 #include "support/temporary_folder.hpp"
 
 using namespace lockstep;
 using namespace std::chrono_literals;
 using store::FileStore;
+using test::soon;
 
 namespace {
-
-const auto kSoon = [] { return Deadline::after(10s); };
 
 void append_to(const std::filesystem::path& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary | std::ios::app) << bytes;
@@ -34,7 +34,7 @@ void append_to(const std::filesystem::path& path, const std::string& bytes) {
 
 TEST_CASE("a writer killed at any moment loses nothing that it was told is done", "[store]") {
   const test::TemporaryFolder folder;
-  FileStore survivor(folder / "store", kSoon());
+  FileStore survivor(folder / "store", soon());
   std::int64_t before = 0;
   for (int trial = 0; trial < 20; ++trial) {
     test::Subprocess writer({test::built_program("file_store_helper"), (folder / "store").string()});
@@ -48,7 +48,7 @@ TEST_CASE("a writer killed at any moment loses nothing that it was told is done"
     CHECK(now >= counted);
     CHECK(now > before);
     before = now;
-    const std::string value = survivor.get("long", kSoon());
+    const std::string value = survivor.get("long", soon());
     CHECK(value.size() == 200'000);
     CHECK(value.find_first_not_of(value.front()) == std::string::npos);
   }
@@ -57,17 +57,17 @@ TEST_CASE("a writer killed at any moment loses nothing that it was told is done"
 TEST_CASE("half a record at the end is as good as none", "[store]") {
   const test::TemporaryFolder folder;
   const auto path = folder / "store";
-  FileStore first(path, kSoon()), second(path, kSoon());
+  FileStore first(path, soon()), second(path, soon());
   first.set("a", "1");
   const std::string record = net::to_text(store::encode({"b", "2"}));
   for (std::size_t bytes = 1; bytes < record.size(); ++bytes) {
     append_to(path, record.substr(0, bytes));
     CHECK_FALSE(first.try_get("b").has_value());
-    CHECK(second.get("a", kSoon()) == "1");
+    CHECK(second.get("a", soon()) == "1");
   }
   append_to(path, record.substr(0, 20));
   second.set("c", "3");
-  CHECK(first.get("c", kSoon()) == "3");
+  CHECK(first.get("c", soon()) == "3");
   CHECK_FALSE(first.try_get("b").has_value());
 }
 
@@ -81,18 +81,18 @@ TEST_CASE("what a run that crashed has left is not seen by the next", "[store]")
     (void)crashed.wait();
   }
   REQUIRE(std::filesystem::file_size(path) > 0);
-  FileStore fresh(path, kSoon());
+  FileStore fresh(path, soon());
   CHECK_FALSE(fresh.try_get("count").has_value());
   CHECK(fresh.add("count", 1) == 1);
-  FileStore other(path, kSoon());  // joins, and does not begin afresh
+  FileStore other(path, soon());  // joins, and does not begin afresh
   CHECK(other.add("count", 0) == 1);
 }
 
 TEST_CASE("the last one to close removes the file", "[store]") {
   const test::TemporaryFolder folder;
   const auto path = folder / "store";
-  auto first = std::make_unique<FileStore>(path, kSoon());
-  auto second = std::make_unique<FileStore>(path, kSoon());
+  auto first = std::make_unique<FileStore>(path, soon());
+  auto second = std::make_unique<FileStore>(path, soon());
   struct stat status {};
   REQUIRE(::stat(path.c_str(), &status) == 0);
   CHECK((status.st_mode & 0777) == 0600);
@@ -112,7 +112,7 @@ TEST_CASE("stores that come and go at the same time never lose each other", "[st
     for (int number = 0; number < 3; ++number) {
       threads.emplace_back([&, number] {
         for (int i = 0; i < 50; ++i) {
-          FileStore own(path, kSoon());
+          FileStore own(path, soon());
           const std::string key = concat("key ", number);
           own.set(key, concat(i));
           wrong += own.try_get(key) != concat(i);
@@ -128,17 +128,17 @@ TEST_CASE("a file that others can read, a folder, and a link are refused", "[sto
   const test::TemporaryFolder folder;
   std::ofstream(folder / "open") << "";
   ::chmod((folder / "open").c_str(), 0644);
-  CHECK_THROWS_WITH(FileStore(folder / "open", kSoon()), ContainsSubstring("this user alone"));
-  CHECK_THROWS_AS(FileStore(folder.path(), kSoon()), IoError);
+  CHECK_THROWS_WITH(FileStore(folder / "open", soon()), ContainsSubstring("this user alone"));
+  CHECK_THROWS_AS(FileStore(folder.path(), soon()), IoError);
   std::filesystem::create_symlink(folder / "elsewhere", folder / "link");
-  CHECK_THROWS_AS(FileStore(folder / "link", kSoon()), IoError);
-  CHECK_THROWS_WITH(FileStore(folder / "no" / "store", kSoon()), ContainsSubstring("opening"));
+  CHECK_THROWS_AS(FileStore(folder / "link", soon()), IoError);
+  CHECK_THROWS_WITH(FileStore(folder / "no" / "store", soon()), ContainsSubstring("opening"));
 }
 
 TEST_CASE("a process that is stopped in the middle of a change is a timeout, not a hang", "[store]") {
   const test::TemporaryFolder folder;
   const auto path = folder / "store";
-  const FileStore keeper(path, kSoon());
+  const FileStore keeper(path, soon());
   const UniqueFd stopped(::open(path.c_str(), O_RDWR | O_CLOEXEC));
   struct flock range {};
   range.l_type = F_WRLCK;

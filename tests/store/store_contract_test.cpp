@@ -9,14 +9,14 @@
 #include "store/prefix_store.hpp"
 #include "store/tcp_store.hpp"
 #include "support/catch.hpp"
+#include "support/soon.hpp"
 #include "support/temporary_folder.hpp"
 
 using namespace lockstep;
 using namespace std::chrono_literals;
+using test::soon;
 
 namespace {
-
-const auto kSoon = [] { return Deadline::after(10s); };
 
 enum class Kind { kTcp, kFile, kPrefixOfTcp, kPrefixOfFile };
 
@@ -28,9 +28,9 @@ struct StoreFixture {
     const bool is_tcp = kind == Kind::kTcp || kind == Kind::kPrefixOfTcp;
     std::unique_ptr<store::Store> plain;
     if (is_tcp)
-      plain = std::make_unique<store::TcpStore>(server.address(), token, 0, rank, kSoon());
+      plain = std::make_unique<store::TcpStore>(server.address(), token, 0, rank, soon());
     else
-      plain = std::make_unique<store::FileStore>(folder / "store", kSoon());
+      plain = std::make_unique<store::FileStore>(folder / "store", soon());
     if (kind == Kind::kTcp || kind == Kind::kFile) return plain;
     return std::make_unique<store::PrefixStore>("part", std::shared_ptr<store::Store>(std::move(plain)));
   }
@@ -50,21 +50,21 @@ TEST_CASE("what one client sets another gets", "[store]") {
   const StoreFixture fixture(each_kind());
   const auto a = fixture.client(0), b = fixture.client(1);
   a->set("key", "value");
-  CHECK(b->get("key", kSoon()) == "value");
+  CHECK(b->get("key", soon()) == "value");
   a->set("key", "");
-  CHECK(b->get("key", kSoon()).empty());
+  CHECK(b->get("key", soon()).empty());
   CHECK(a->erase("key"));
   CHECK_FALSE(b->erase("key"));
   CHECK_FALSE(b->try_get("key").has_value());
   const std::string large(store::kMaxValueBytes, 'x');
   a->set("large", large);
-  CHECK(b->get("large", kSoon()) == large);
+  CHECK(b->get("large", soon()) == large);
 }
 
 TEST_CASE("get waits for a key that is set later, while others are served", "[store]") {
   const StoreFixture fixture(each_kind());
   const auto a = fixture.client(0), b = fixture.client(1);
-  auto waiting = std::async(std::launch::async, [&] { return b->get("late", kSoon()); });
+  auto waiting = std::async(std::launch::async, [&] { return b->get("late", soon()); });
   a->set("other", "1");
   CHECK(waiting.wait_for(20ms) == std::future_status::timeout);
   a->set("late", "here");
@@ -77,7 +77,7 @@ TEST_CASE("get gives up at the deadline, names the key, and the client stays usa
   CHECK_THROWS_WITH(client->get("never", Deadline::after(30ms)),
                     ContainsSubstring("nobody set ") && ContainsSubstring("never within"));
   client->set("never", "now");
-  CHECK(client->get("never", kSoon()) == "now");
+  CHECK(client->get("never", soon()) == "now");
 }
 
 TEST_CASE("wait names exactly the keys that are missing", "[store]") {
@@ -137,7 +137,7 @@ TEST_CASE("two who compare and set the same key agree on who was first", "[store
           const std::string key = concat("key ", i), own = concat("rank ", rank);
           const std::string winner = client->compare_set(key, "", own);
           winners += winner == own;
-          disagreements += client->get(key, kSoon()) != winner;
+          disagreements += client->get(key, soon()) != winner;
         }
       });
     }
@@ -152,6 +152,6 @@ TEST_CASE("parts of a store do not meet", "[store]") {
   store::PrefixStore a("a", whole), b("b", whole);
   a.set("key", "1");
   CHECK_FALSE(b.try_get("key").has_value());
-  CHECK(whole->get("a/key", kSoon()) == "1");
+  CHECK(whole->get("a/key", soon()) == "1");
   CHECK_THROWS_AS(store::PrefixStore("", whole), ContractError);
 }

@@ -129,9 +129,11 @@ Finished Subprocess::wait(std::chrono::milliseconds limit) {
   return finished_;
 }
 
-void signal_process(pid_t pid, int signal) {
+bool signal_process(pid_t pid, int signal) {
   require(pid > 1, "signal ", signal, " for process ", pid);
-  kill(pid, signal);
+  if (kill(pid, signal) == 0) return true;
+  if (errno != ESRCH) throw IoError(concat("cannot signal process ", pid), errno);
+  return false;
 }
 
 Finished run_program(std::vector<std::string> command,

@@ -62,8 +62,9 @@ class Subprocess {
 
 /// kill(2) for one process. A number that is none, such as the -1 of a process that was not found, is an error here; to
 /// kill(2) it means a group of processes, or every process of the machine.
-/// @throws ContractError  `pid` is below 2.
-void signal_process(pid_t pid, int signal);
+/// @return  False where the process is gone.
+/// @throws ContractError  `pid` is below 2. @throws IoError  This user may not signal it.
+bool signal_process(pid_t pid, int signal);
 
 /// Runs a program to its end.
 [[nodiscard]] Finished run_program(std::vector<std::string> command,

@@ -32,16 +32,16 @@ int run(const std::string& name, const std::string& server) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CommandLine app("Attacks naive_server, or the server that holds");
+  CommandLine app("Plays an attack on naive_server, or on the server that withstands them all");
   std::string attack, server = "naive";
   bool shall_list = false;
-  app.add_option("attack", attack, "Which; --list shows all");
-  app.add_option("--server", server, "Who is attacked")
+  app.add_option("attack", attack, "The attack to play; --list shows them all");
+  app.add_option("--server", server, "The server to attack")
       .check(one_of({"naive", "checked"}));
-  app.add_flag("--list", shall_list, "Shows the attacks");
+  app.add_flag("--list", shall_list, "Lists the attacks");
   return run_main(app, argc, argv, [&] {
     if (shall_list) return list();
-    if (attack.empty()) throw UsageError("which attack? --list shows all");
+    if (attack.empty()) throw UsageError("name an attack; --list shows them all");
     return run(attack, server);
   });
 }

@@ -43,8 +43,8 @@ int main(int argc, char** argv) {
   int world_size = 4;
   std::int64_t count = 3;
   const OptionCheck ranks = whole_number(1, 64);
-  app.add_option("--world-size", world_size, "Ranks").check(ranks);
-  app.add_option("--count", count, "Values").check(whole_number(0));
+  app.add_option("--world-size", world_size, "Number of ranks").check(ranks);
+  app.add_option("--count", count, "Values per rank").check(whole_number(0));
   return run_main(app, argc, argv, [&] {
     return launch::spawn([&] { return run_rank(count); }, world_size);
   });

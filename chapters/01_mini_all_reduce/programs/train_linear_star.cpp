@@ -103,11 +103,11 @@ int main(int argc, char** argv) {
   CommandLine app("Fits a linear layer to synthetic data");
   Options options;
   const OptionCheck positive = whole_number(1);
-  app.add_option("--steps", options.steps, "Updates").check(positive);
+  app.add_option("--steps", options.steps, "Number of updates").check(positive);
   app.add_option("--batch-size", options.batch_size, "Samples per update")
       .check(positive);
-  app.add_option("--learning-rate", options.learning_rate, "Of plain SGD");
-  app.add_option("--seed", options.seed, "Of data and initial weights");
+  app.add_option("--learning-rate", options.learning_rate, "Used by plain SGD");
+  app.add_option("--seed", options.seed, "Seed for data and initial weights");
   return run_main(app, argc, argv, [&] {
     train(options);
     return 0;

@@ -87,7 +87,7 @@ void print_crossovers(const std::vector<int>& world_sizes, const plan::Link& lin
   for (const int world_size : world_sizes) {
     if (world_size < 2) continue;
     std::cout << "model, " << world_size << " ranks: the ring is faster than the star from "
-              << with_digits(crossover_bytes(world_size, link), 0) << " bytes on\n";
+              << with_digits(crossover_bytes(world_size, link), 0) << " bytes up\n";
   }
 }
 
@@ -219,17 +219,17 @@ int run_rank(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CommandLine app("Races star, mesh and ring all-reduce, and predicts how it ends");
+  CommandLine app("Races star, mesh and ring all-reduce, and predicts the outcome");
   Options options;
   app.add_option("--world-sizes", options.world_sizes, "Ranks, at most 8").check(whole_number(1, 8));
-  app.add_option("--bytes", options.bytes, "Of the buffer on each rank").check(whole_number(4, 1 << 28));
-  app.add_option("--repeat", options.repeat, "Times that count").check(whole_number(1, 1000));
-  app.add_option("--alpha-us", options.alpha_us, "Latency to predict with")
+  app.add_option("--bytes", options.bytes, "Bytes of the buffer on each rank").check(whole_number(4, 1 << 28));
+  app.add_option("--repeat", options.repeat, "Number of measured runs").check(whole_number(1, 1000));
+  app.add_option("--alpha-us", options.alpha_us, "Latency for the prediction")
       .check(real_number(0))
       .without_default();
-  app.add_option("--beta-gb-s", options.beta_gb_s, "Bandwidth to predict with; both are measured if left out")
+  app.add_option("--beta-gb-s", options.beta_gb_s, "Bandwidth for the prediction; both are measured if left out")
       .without_default();
-  app.add_flag("--predict", options.shall_only_predict, "Only say where ring and star cross, for --beta-gb-s");
+  app.add_flag("--predict", options.shall_only_predict, "Only predict the size from which the ring is faster");
   return run_main(app, argc, argv, [&] {
     if (options.shall_only_predict) {
       if (options.beta_gb_s <= 0) throw UsageError("--predict needs --alpha-us and --beta-gb-s");

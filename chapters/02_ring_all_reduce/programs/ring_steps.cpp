@@ -147,7 +147,7 @@ int main(int argc, char** argv) {
   int world_size = 4;
   bool use_colour = lockstep::wants_colours(STDOUT_FILENO), shall_pause = false;
   app.add_option("--world-size", world_size, "Number of ranks, 1 to 8").check(lockstep::whole_number(1, 8));
-  app.add_flag("--color,!--no-color", use_colour, "Colours; default: on a terminal");
+  app.add_flag("--color,!--no-color", use_colour, "Colours (default: if the output is a terminal)");
   app.add_flag("--pause", shall_pause, "Waits for Enter before each step");
   return lockstep::run_main(app, argc, argv, [&] {
     run(world_size, use_colour, shall_pause);

@@ -67,12 +67,12 @@ int run(int world_size, std::size_t bytes, const Deadline& deadline) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CommandLine app("A ring in which everybody sends first, and what becomes of it");
+  CommandLine app("Shows what happens in a ring in which all ranks send first");
   int world_size = 3;
   std::size_t bytes = 1000;
   double timeout_s = 1;
-  app.add_option("--world-size", world_size, "Ranks").check(whole_number(2, 64));
-  app.add_option("--bytes", bytes, "Of a chunk").check(whole_number(1, 1 << 28));
+  app.add_option("--world-size", world_size, "Number of ranks").check(whole_number(2, 64));
+  app.add_option("--bytes", bytes, "Bytes of a chunk").check(whole_number(1, 1 << 28));
   app.add_option("--timeout", timeout_s, "Seconds until the ranks give up").check(positive_number());
   return run_main(app, argc, argv, [&] {
     return run(world_size, bytes, Deadline::after(std::chrono::milliseconds(static_cast<int>(timeout_s * 1000))));

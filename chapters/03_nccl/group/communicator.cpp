@@ -62,8 +62,8 @@ std::string library_version() {
 
 ncclUniqueId exchange_unique_id(const comm::JobContext& context, const std::string& prefix, const Deadline& deadline) {
   const std::string key = prefix + "unique_id";
-  const std::string task = concat("rank ", context.global_rank(context.rank), ": waiting for NCCL's unique id of rank ",
-                                  context.global_rank(0));
+  const std::string task = concat("rank ", context.global_rank(context.rank),
+                                  ": waiting for NCCL's unique id from rank ", context.global_rank(0));
   ncclUniqueId id{};
   if (context.rank == 0) {
     const ncclResult_t result = ncclGetUniqueId(&id);
@@ -131,7 +131,7 @@ void Communicator::settle(const Deadline& deadline) {
     }
     comm::throw_if_job_failed(context_, "");
     if (deadline.has_expired()) {
-      throw TimeoutError(concat("NCCL is not ready within ", format_seconds(deadline.waited())));
+      throw TimeoutError(concat("NCCL was not ready within ", format_seconds(deadline.waited())));
     }
   }
 }
@@ -185,8 +185,8 @@ void Communicator::abort_and_wait() noexcept {
   abort();
   lock.lock();
   if (handle_->changed.wait_for(lock, kAbortLimit, [this] { return handle_->has_been_aborted; })) return;
-  context_.log.error(concat("NCCL has not aborted a communicator within ", format_seconds(kAbortLimit),
-                            ": a thread of it is left behind"));
+  context_.log.error(concat("NCCL did not abort a communicator within ", format_seconds(kAbortLimit),
+                            ": one of its threads is left behind"));
 }
 
 void Communicator::finish(const Deadline& deadline) noexcept {

@@ -136,9 +136,9 @@ bool take_census(const comm::JobContext& context, const std::string& prefix, Dev
     wait_until_all_know(context, prefix);
     const Entry& first = entries[static_cast<std::size_t>(sharing.front().front())];
     throw UsageError(concat(names_of(context, sharing.front()), " have the same GPU (", first.versions.device,
-                            " of host ", first.versions.host,
-                            "): start one rank per GPU and let each take the GPU of its LOCAL_RANK, or say "
-                            "--share-gpu to test that results are right"));
+                            " on host ", first.versions.host,
+                            "): start one rank per GPU and let each use the GPU of its LOCAL_RANK, or pass "
+                            "--share-gpu to test only that results are right"));
   }
   if (!sharing.empty()) prepare_sharing(context.rank);
   if (context.rank != 0) return !sharing.empty();

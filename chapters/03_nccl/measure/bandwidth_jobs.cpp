@@ -21,7 +21,7 @@ class TemporaryFile {
  public:
   TemporaryFile() : path_((std::filesystem::temp_directory_path() / "bus_bandwidth.XXXXXX").string()) {
     const UniqueFd file(::mkstemp(path_.data()));
-    if (!file.is_open()) throw IoError(concat("cannot make ", path_), errno);
+    if (!file.is_open()) throw IoError(concat("cannot create ", path_), errno);
   }
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;

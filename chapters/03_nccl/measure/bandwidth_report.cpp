@@ -114,7 +114,7 @@ std::string tables(const Report& report) {
   std::string text;
   for (const Collective collective : collectives) text += (text.empty() ? "" : "\n") + table_of(report, collective);
   for (const std::string& name : contenders_of(report)) {
-    if (!is_timed(name)) text += name + ": right in every element; the emulator claims no time\n";
+    if (!is_timed(name)) text += name + ": every element is right; the emulator gives no times\n";
   }
   for (const auto& [name, why] : report.left_out) text += concat(name, ": ", why, "\n");
   return text;
@@ -142,7 +142,7 @@ Report report_from_json(const std::string& text) {
     }
     report.left_out = json.at("left_out");
   } catch (const nlohmann::json::exception& error) {
-    throw FormatError(concat("a job has left no report: ", error.what()));
+    throw FormatError(concat("a job left no report: ", error.what()));
   }
   return report;
 }

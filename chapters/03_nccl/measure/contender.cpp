@@ -46,7 +46,7 @@ std::string why_not(const std::string& name, const backend::BackendOptions& opti
   if (found == known.end()) return "this version has no such backend";
   if (!found->is_built) return concat("not in this build: ", found->how_to);
   if (needs_mpirun(name) && mpirun_command(1).empty()) {
-    return "there is no mpirun of Open MPI in PATH: apt-get install openmpi-bin";
+    return "Open MPI's mpirun is not in PATH: apt-get install openmpi-bin";
   }
   if (name != "nccl") return "";
   try {

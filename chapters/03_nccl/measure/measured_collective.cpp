@@ -124,7 +124,7 @@ void MeasuredCollective::check(const std::string& name) const {
   const std::optional<WrongElement> wrong = first_wrong(values);
   if (!wrong) return;
   throw Error(concat("rank ", group_.rank(), ": ", name, ": ", name_of(exercise_.collective), " of ", bytes(),
-                     " bytes: element ", wrong->index, " is ", wrong->is, ", must be ", wrong->expected));
+                     " bytes: element ", wrong->index, " is ", wrong->is, ", expected ", wrong->expected));
 }
 
 void MeasuredCollective::spoil() {

@@ -157,22 +157,22 @@ int main(int argc, char** argv) {
   std::vector<std::string> collectives;
   for (const Collective collective : kMeasured) collectives.emplace_back(name_of(collective));
   const OptionCheck positive = whole_number(1);
-  app.add_option("--backends", options.backends, "Those who take part")
+  app.add_option("--backends", options.backends, "Backends to measure")
       .check(one_of(bandwidth::contender_names()));
-  app.add_option("--collectives", options.collectives, "What they do").check(one_of(collectives));
-  app.add_option("--min-bytes", options.min_bytes, "The smallest buffer").check(positive);
-  app.add_option("--max-bytes", options.max_bytes, "The largest").check(positive);
-  app.add_option("--factor", options.factor, "From one to the next").check(whole_number(2, 1 << 20));
-  app.add_option("--world-size", options.world_size, "Ranks").check(whole_number(1, 64));
-  app.add_option("--repeat", options.repeat, "Times that count").check(whole_number(1, 10'000));
-  app.add_option("--warmup", options.warmup, "Times before").check(whole_number(0, 10'000));
-  app.add_option("--dtype", options.dtype, "Of the elements").check(one_of(kDtypes));
-  app.add_option("--op", options.op, "Of reductions").check(one_of(kOps));
-  app.add_option("--device", options.device, "Where nccl's buffers lie: cpu, cuda or emulated");
-  app.add_flag("--share-gpu", options.share_gpu, "nccl: several ranks may have one GPU");
-  app.add_option("--spoil", options.spoil, "Changes a result of this rank: shows that the check fails")
+  app.add_option("--collectives", options.collectives, "Collectives to measure").check(one_of(collectives));
+  app.add_option("--min-bytes", options.min_bytes, "Bytes of the smallest buffer").check(positive);
+  app.add_option("--max-bytes", options.max_bytes, "Bytes of the largest buffer").check(positive);
+  app.add_option("--factor", options.factor, "Growth from one buffer to the next").check(whole_number(2, 1 << 20));
+  app.add_option("--world-size", options.world_size, "Number of ranks").check(whole_number(1, 64));
+  app.add_option("--repeat", options.repeat, "Number of measured runs").check(whole_number(1, 10'000));
+  app.add_option("--warmup", options.warmup, "Number of runs before those").check(whole_number(0, 10'000));
+  app.add_option("--dtype", options.dtype, "Type of the elements").check(one_of(kDtypes));
+  app.add_option("--op", options.op, "Operation of reductions").check(one_of(kOps));
+  app.add_option("--device", options.device, "Where nccl's buffers are: cpu, cuda or emulated");
+  app.add_flag("--share-gpu", options.share_gpu, "nccl: ranks may share a GPU");
+  app.add_option("--spoil", options.spoil, "Changes a result on this rank, to show that the check notices")
       .without_default();
-  app.add_option("--json", options.json, "File for what was measured, with machine and date");
+  app.add_option("--json", options.json, "File for the measurements, with machine and date");
   app.add_option("--results", options.results).hidden();  // between this program and its ranks
   std::string command = "bus_bandwidth";
   for (int i = 1; i < argc; ++i) command += concat(" ", argv[i]);

@@ -57,10 +57,10 @@ int run_rank(const Options& options) {
 int main(int argc, char** argv) {
   CommandLine app("Runs an all-reduce on the GPUs of this machine, or on emulated ones");
   Options options;
-  app.add_option("--world-size", options.world_size, "Ranks").check(whole_number(1, 64));
-  app.add_option("--count", options.count, "Values").check(whole_number(0));
-  app.add_option("--device", options.device, "cuda or emulated, as the build has it");
-  app.add_flag("--share-gpu", options.share_gpu, "Several ranks may have one GPU: right, but slow");
+  app.add_option("--world-size", options.world_size, "Number of ranks").check(whole_number(1, 64));
+  app.add_option("--count", options.count, "Values per rank").check(whole_number(0));
+  app.add_option("--device", options.device, "cuda or emulated, whichever the build has");
+  app.add_flag("--share-gpu", options.share_gpu, "Ranks may share a GPU: right results, but slow");
   return lockstep::run_main(app, argc, argv, [&] {
     if (!launch::is_rank()) Device::parse(options.device).require_available();  // one line, not one from each rank
     return launch::spawn([&] { return run_rank(options); }, options.world_size);

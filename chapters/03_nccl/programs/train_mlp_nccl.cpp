@@ -106,11 +106,11 @@ int main(int argc, char** argv) {
   CommandLine app("Trains a perceptron on synthetic pictures");
   Options options;
   const OptionCheck positive = whole_number(1);
-  app.add_option("--steps", options.steps, "Updates").check(positive);
+  app.add_option("--steps", options.steps, "Number of updates").check(positive);
   app.add_option("--batch-size", options.batch_size, "Samples per update")
       .check(positive);
-  app.add_option("--learning-rate", options.learning_rate, "Of Adam");
-  app.add_option("--seed", options.seed, "Of data and initial weights");
+  app.add_option("--learning-rate", options.learning_rate, "Used by Adam");
+  app.add_option("--seed", options.seed, "Seed for data and initial weights");
   app.add_option("--device", options.device, "cpu, emulated or cuda");
   app.add_flag("--share-gpu", options.share_gpu, "Ranks may share a GPU");
   return run_main(app, argc, argv, [&] {

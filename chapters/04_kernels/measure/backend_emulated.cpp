@@ -19,8 +19,7 @@ const Registry& counted_registry() {
 #if defined(LOCKSTEP_EMULATOR_HAS_CHECKER)
   return checked::registry();
 #else
-  throw UnavailableError(
-      "this build has no kernels that are counted, because a sanitizer is on; the preset cpu has them");
+  throw UnavailableError("this build cannot count accesses, because a sanitizer is on; the preset cpu can");
 #endif
 }
 

@@ -75,11 +75,11 @@ std::vector<ListedRung> right_rungs(const LadderEntry& entry) {
     if (verdict.is_right())
       right.push_back({index, rung});
     else
-      std::cout << rung.name << " is WRONG, and is left out: " << verdict.detail << "\n";
+      std::cout << rung.name << " is WRONG and left out: " << verdict.detail << "\n";
     ++index;
   }
   std::cout << entry.name << ": " << right.size() << " of " << rungs.size()
-            << " rungs give what the CPU gives in float64 (" << entry.sizes << ": " << size_text(entry.checked)
+            << " rungs match the CPU's float64 result (" << entry.sizes << ": " << size_text(entry.checked)
             << ")\n";
   return right;
 }
@@ -96,7 +96,7 @@ void print_counts(const LadderEntry& entry, std::span<const int> sizes, const st
   table.add({"rung", "/1000", "/request", "/element", "/1000", "/request", "/1000", "/1000"});
   for (const ListedRung& rung : rungs) {
     if (!problem->is_allowed(rung.index)) {
-      std::cout << rung.text.name << " is left out: these sizes do not suit it\n";
+      std::cout << rung.text.name << " is left out: it cannot handle these sizes\n";
       continue;
     }
     problem->reset();
@@ -176,11 +176,11 @@ int climb(const Options& options) {
 int main(int argc, char** argv) {
   CommandLine app("Climbs the ladder of a kernel, from naive to fast; without a name it lists the ladders");
   Options options;
-  app.add_option("kernel", options.kernel, "Its ladder");
-  app.add_option("--sizes", options.sizes, "In place of the usual ones, such as 4096,1024")
+  app.add_option("kernel", options.kernel, "The kernel whose ladder to climb");
+  app.add_option("--sizes", options.sizes, "Sizes in place of the usual ones, such as 4096,1024")
       .check(whole_number(1))
       .without_default();
-  app.add_option("--repetitions", options.repetitions, "Of which the median is taken, on a GPU")
+  app.add_option("--repetitions", options.repetitions, "Timed runs on a GPU, of which the median is shown")
       .check(whole_number(1));
   return run_main(app, argc, argv, [&] {
     if (!options.kernel.empty()) return climb(options);

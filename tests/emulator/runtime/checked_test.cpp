@@ -6,7 +6,7 @@
 
 namespace {
 
-lockstep::test::Finished run(const std::string& scenario) {
+lockstep::test::Finished run_checked(const std::string& scenario) {
   return lockstep::test::run_program({lockstep::test::built_program("runtime_scenario"), scenario},
                                      {{"LOCKSTEP_EMULATOR_CHECK", "1"}});
 }
@@ -14,32 +14,32 @@ lockstep::test::Finished run(const std::string& scenario) {
 }  // namespace
 
 TEST_CASE("Checked mode ends a program that reads pinned memory before its copy is done", "[emulator]") {
-  const auto wrong = run("read_pinned_too_early");
+  const auto wrong = run_checked("read_pinned_too_early");
   CHECK(wrong.exit_code == 86);
   CHECK_THAT(wrong.err, ContainsSubstring("scenario.cpp") && ContainsSubstring("pinned host memory"));
-  const auto right = run("read_pinned");
+  const auto right = run_checked("read_pinned");
   INFO(right.err);
   CHECK(right.exit_code == 0);
 }
 
 TEST_CASE("In checked mode a kernel may use what the copy before it has written, though the host may not yet",
           "[emulator]") {
-  const auto finished = run("add_behind_copy");
+  const auto finished = run_checked("add_behind_copy");
   INFO(finished.err);
   CHECK(finished.exit_code == 0);
 }
 
 TEST_CASE("Checked mode ends a program whose host code reads device memory", "[emulator]") {
-  const auto wrong = run("read_device_memory");
+  const auto wrong = run_checked("read_device_memory");
   CHECK(wrong.exit_code == 86);
   CHECK_THAT(wrong.err, ContainsSubstring("scenario.cpp"));
 }
 
 TEST_CASE("Checked mode reports copies of two streams that nothing orders", "[emulator]") {
-  const auto wrong = run("set_without_order");
+  const auto wrong = run_checked("set_without_order");
   CHECK(wrong.exit_code == 86);
   CHECK_THAT(wrong.err, ContainsSubstring("nothing orders") && ContainsSubstring("cudaMemsetAsync"));
-  const auto right = run("set_in_order");
+  const auto right = run_checked("set_in_order");
   INFO(right.err);
   CHECK(right.exit_code == 0);
 }

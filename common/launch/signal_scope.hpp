@@ -1,0 +1,39 @@
+#pragma once
+/// @file
+/// The signals of a process that supervises others.
+#include <signal.h>
+
+#include "launch/signal_queue.hpp"
+
+namespace lockstep::launch {
+
+/// While it lives, SIGINT, SIGTERM, SIGHUP and SIGUSR1 to this process arrive through a descriptor, as SignalQueue
+/// says, and SIGPIPE is an error of write().
+/// Thread safety: one thread; threads started while it lives inherit the blocked signals.
+class SignalScope {
+ public:
+  /// @throws IoError  No descriptor is to be had.
+  SignalScope() {
+    struct sigaction ignore {};
+    ignore.sa_handler = SIG_IGN;
+    sigaction(SIGPIPE, &ignore, &original_pipe_);
+  }
+  SignalScope(const SignalScope&) = delete;
+  SignalScope& operator=(const SignalScope&) = delete;
+  /// Puts everything back.
+  ~SignalScope() { sigaction(SIGPIPE, &original_pipe_, nullptr); }
+
+  /// Readable when take() has something.
+  [[nodiscard]] int fd() const noexcept { return queue_.fd(); }
+  /// The next signal, or 0. Never blocks.
+  [[nodiscard]] int take() const noexcept { return queue_.take(); }
+  /// What programs that this process starts should take over: as it was before this object.
+  [[nodiscard]] const InheritedSignals& inherited() const noexcept { return inherited_; }
+
+ private:
+  InheritedSignals inherited_ = inheritable_signals();
+  SignalQueue queue_{SIGINT, SIGTERM, SIGHUP, SIGUSR1};
+  struct sigaction original_pipe_ {};
+};
+
+}  // namespace lockstep::launch

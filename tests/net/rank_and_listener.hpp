@@ -1,0 +1,35 @@
+#pragma once
+/// @file
+/// A job's token, a listener of the job, and a rank that may connect to it.
+#include <chrono>
+#include <future>
+#include <string>
+
+#include "base/error.hpp"
+#include "net/guarded_listener.hpp"
+#include "net/handshake.hpp"
+#include "support/soon.hpp"
+
+namespace lockstep::test {
+
+inline const std::string kToken = "0123456789abcdef0123456789abcdef";
+inline constexpr net::Identity kExpected{net::Role::kCollective, 4, -1, 0};  ///< What the listener lets in.
+inline constexpr net::Identity kRank2{net::Role::kCollective, 4, 2, 77};
+
+/// Rank 2 connects, in a thread of its own.
+[[nodiscard]] inline std::future<net::StreamSocket> connect_rank_2(const net::SocketAddress& listener) {
+  return std::async(std::launch::async,
+                    [=] { return net::connect_authenticated(listener, kToken, kRank2, "rank 0", soon()); });
+}
+
+/// Lets the listener answer for 300 ms or until it lets somebody in, in a thread of its own.
+[[nodiscard]] inline std::future<void> accept_one(net::GuardedListener& listener) {
+  return std::async(std::launch::async, [&listener] {
+    try {
+      (void)listener.accept(Deadline::after(std::chrono::milliseconds(300)));
+    } catch (const TimeoutError&) {
+    }
+  });
+}
+
+}  // namespace lockstep::test
