@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/nearest_match.hpp"
 #include "tool/command.hpp"
+#include "tool/project.hpp"
 
 namespace lockstep::tool {
 namespace {
@@ -33,9 +34,14 @@ constexpr std::array kCommands = {
     Command{"doctor", "know", "", "say what this machine has, and what is missing", doctor},
 };
 
+// Done by a program of its own, which also explains them.
+constexpr std::array kExerciseWords = {"start", "check",    "watch", "why",           "hint",
+                                       "compare", "progress", "reset", "use-reference", "next", "author"};
+
 void print_what_next() {
   std::cout << "Lockstep: multi-GPU training from a TCP socket to a GPT. What next?\n\n"
                "  ./lockstep train               train a GPT on several ranks, and see text that it writes\n"
+               "  ./lockstep next                the exercises: where you are, and what is next\n"
                "  ./lockstep run 01              chapter 01: the first all-reduce; README.md lists the chapters\n"
                "  ./lockstep test                run all tests\n"
                "  ./lockstep --help              list all commands\n";
@@ -50,6 +56,9 @@ void print_help() {
     const std::string words = concat(command.name, command.usage.empty() ? "" : " ", command.usage);
     std::cout << "  " << std::left << std::setw(42) << words << command.summary << "\n";
   }
+  std::cout << "\nexercises:\n"
+               "  start 02.1, check, watch, why, hint       begin one, try your code, learn what is wrong\n"
+               "  compare, progress, reset, use-reference   ours beside yours, all exercises, begin anew, go on\n";
 }
 
 int dispatch(const Arguments& words) {
@@ -60,6 +69,11 @@ int dispatch(const Arguments& words) {
   if (words.front() == "--help" || words.front() == "-h" || words.front() == "help") {
     print_help();
     return 0;
+  }
+  if (std::ranges::find(kExerciseWords, words.front()) != kExerciseWords.end()) {
+    std::vector<std::string> command = {find_program(find_project(), "lockstep_exercises").string()};
+    command.insert(command.end(), words.begin(), words.end());
+    become(command);
   }
   const auto chosen = std::find_if(kCommands.begin(), kCommands.end(),
                                    [&](const Command& command) { return command.name == words.front(); });

@@ -85,7 +85,7 @@ class Checker {
   Problems run() {
     for (const auto& [name, target] : targets_) check_target(target);
     check_strangers();
-    for (const std::string folder : {"common", "chapters", "tests"}) {
+    for (const std::string folder : {"common", "chapters", "exercises", "solutions", "tests"}) {
       for (const std::string& path : select_files(paths_, folder, {".hpp", ".cpp", ".cu", ".cuh", ".inc"}))
         check_file(path);
     }
@@ -221,7 +221,8 @@ class Checker {
 
   [[nodiscard]] std::optional<std::string> resolve(const std::string& from, const std::string& included) const {
     const std::string beside = (fs::path(from).parent_path() / included).lexically_normal().generic_string();
-    for (const std::string& path : {beside, "common/" + included, "chapters/" + included, "tests/" + included}) {
+    for (const std::string& path :
+         {beside, "common/" + included, "chapters/" + included, "exercises/" + included, "tests/" + included}) {
       if (std::ranges::binary_search(paths_, path)) return path;
     }
     return std::nullopt;

@@ -1,0 +1,98 @@
+#include "exercise/catalogue.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "base/json.hpp"
+#include "base/nearest_match.hpp"
+
+namespace lockstep::exercise {
+namespace {
+
+namespace fs = std::filesystem;
+
+Kind kind_of(const std::string& text) {
+  if (text == "code") return Kind::kCode;
+  if (text == "kernel") return Kind::kKernel;
+  if (text == "answers") return Kind::kAnswers;
+  throw FormatError(concat("kind \"", text, "\" is none of code, kernel and answers"));
+}
+
+Exercise read_exercise(const fs::path& file) {
+  try {
+    const nlohmann::json json = parse_json(read_file(file));
+    Exercise exercise;
+    exercise.id = json.at("id");
+    exercise.chapter = file.parent_path().parent_path().filename();
+    exercise.name = file.parent_path().filename();
+    exercise.title = json.at("title");
+    exercise.difficulty = json.at("difficulty");
+    exercise.minutes = json.at("minutes");
+    exercise.points = json.at("points");
+    exercise.kind = kind_of(json.at("kind"));
+    exercise.files = json.at("files").get<std::vector<std::string>>();
+    const std::string expected = exercise.chapter.substr(0, 2) + "." + exercise.name.substr(0, exercise.name.find('_'));
+    if (exercise.id != expected) throw FormatError(concat("id is \"", exercise.id, "\", its folder says ", expected));
+    if (exercise.files.empty()) throw FormatError("files is empty");
+    return exercise;
+  } catch (const nlohmann::json::exception& error) {
+    throw FormatError(concat(file.string(), ": ", error.what()));
+  } catch (const FormatError& error) {
+    throw FormatError(concat(file.string(), ": ", error.what()));
+  }
+}
+
+// "2.1" is "02.1".
+std::string with_two_digits(const std::string& word) { return word.find('.') == 1 ? "0" + word : word; }
+
+}  // namespace
+
+std::string Exercise::work_name() const { return id + name.substr(name.find('_')); }
+
+std::string Exercise::target_name() const { return id.substr(0, 2) + "_" + id.substr(3); }
+
+std::vector<Exercise> read_catalogue(const fs::path& root) {
+  std::vector<Exercise> catalogue;
+  std::error_code none;  // no exercises: an empty catalogue
+  for (const fs::directory_entry& chapter : fs::directory_iterator(root / "exercises", none)) {
+    if (!chapter.is_directory()) continue;
+    for (const fs::directory_entry& folder : fs::directory_iterator(chapter.path()))
+      if (fs::exists(folder.path() / "exercise.json"))
+        catalogue.push_back(read_exercise(folder.path() / "exercise.json"));
+  }
+  std::ranges::sort(catalogue, {}, &Exercise::id);
+  return catalogue;
+}
+
+const Exercise& find_exercise(const std::vector<Exercise>& catalogue, const std::string& word) {
+  const std::string id = with_two_digits(word);
+  std::vector<std::string> names;
+  for (const Exercise& exercise : catalogue) {
+    const std::string plain = exercise.name.substr(exercise.name.find('_') + 1);
+    if (id == exercise.id || id == exercise.work_name() || word == plain) return exercise;
+    names.push_back(exercise.id);
+    names.push_back(plain);
+  }
+  throw UsageError(
+      concat("there is no exercise ", word, did_you_mean(word, names), "  (./lockstep progress lists them all)"));
+}
+
+std::vector<std::string> read_hints(const fs::path& root, const Exercise& exercise) {
+  std::istringstream in(read_file(exercise.in(root / "exercises") / "hints.md"));
+  std::vector<std::string> hints;
+  for (std::string line; std::getline(in, line);) {
+    if (line.starts_with("## ")) {
+      hints.emplace_back();
+    } else if (!hints.empty() && !(hints.back().empty() && line.empty())) {
+      hints.back() += line + "\n";
+    }
+  }
+  for (std::string& hint : hints)
+    while (hint.ends_with("\n\n")) hint.pop_back();
+  return hints;
+}
+
+}  // namespace lockstep::exercise

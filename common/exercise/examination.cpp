@@ -1,0 +1,210 @@
+#include "exercise/examination.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <limits>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/philox.hpp"
+
+namespace lockstep::exercise {
+namespace {
+
+// Whether a computation in floats gives this. A small integer, read as a float, is subnormal; a negative one is a NaN
+// that no computation gives.
+bool looks_computed(float value) {
+  if (std::isnan(value)) return (std::bit_cast<std::uint32_t>(value) & 0x7FFFFFFF) == 0x7FC00000;
+  return value == 0 || std::abs(value) >= std::numeric_limits<float>::min();
+}
+
+// Equal up to rounding, for arrays of floats; anything else exactly. CBOR has no types for arrays: bytes that are as
+// many and look like floats of nearly the same value are taken for such.
+bool are_alike(const nlohmann::json& a, const nlohmann::json& b) {
+  if (a == b) return true;
+  if (!a.is_binary() || !b.is_binary() || a.get_binary().size() != b.get_binary().size()) return false;
+  if (a.get_binary().size() % sizeof(float) != 0) return false;
+  const auto left = numbers_in<float>(a), right = numbers_in<float>(b);
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    if (left[i] == right[i]) continue;
+    if (!looks_computed(left[i]) || !looks_computed(right[i])) return false;
+    if (std::isnan(left[i]) && std::isnan(right[i])) continue;
+    if (!(std::abs(left[i] - right[i]) <= 1e-5F * std::max(std::abs(left[i]), std::abs(right[i])) + 1e-7F))
+      return false;
+  }
+  return true;
+}
+
+bool behave_alike(const Outcome& a, const Outcome& b) {
+  if (a.failure.verdict != b.failure.verdict || a.fingerprint != b.fingerprint) return false;
+  if (a.failure.verdict != VerdictClass::kPassed) return true;
+  if (a.ranks.size() != b.ranks.size()) return false;
+  for (std::size_t rank = 0; rank < a.ranks.size(); ++rank) {
+    const nlohmann::json &left = a.ranks[rank].answer, &right = b.ranks[rank].answer;
+    if (left.size() != right.size() || a.ranks[rank].bytes_sent != b.ranks[rank].bytes_sent) return false;
+    for (const auto& [name, value] : left.items())
+      if (!right.contains(name) || !are_alike(value, right[name])) return false;
+  }
+  return true;
+}
+
+const CheckResult* first_failure(const Examination& exam) {
+  const auto found =
+      std::ranges::find_if(exam.results(), [](const CheckResult& result) { return result.failure.has_value(); });
+  return found == exam.results().end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+const Outcome& Check::run(const TrialOptions& options) {
+  outcomes_.reserve(64);  // references stay valid
+  require(outcomes_.size() < 64, "exercise: a check of more than 64 trials");
+  outcomes_.push_back(run_trial(subject_, options));
+  const Outcome& outcome = outcomes_.back();
+  if (outcome.failure.verdict != VerdictClass::kPassed) throw CheckFailed{outcome.failure};
+  return outcome;
+}
+
+template <typename T>
+std::vector<T> Check::numbers(const Outcome& outcome, int rank, const std::string& name) {
+  const nlohmann::json& answer = outcome.ranks.at(static_cast<std::size_t>(rank)).answer;
+  try {
+    if (answer.contains(name)) return numbers_in<T>(answer.at(name));
+  } catch (const FormatError&) {  // said below
+  }
+  throw CheckFailed{
+      {.verdict = VerdictClass::kCrash, .summary = concat("rank ", rank, " gave no \"", name, "\" back")}};
+}
+
+template <typename T>
+T Check::get(const Outcome& outcome, int rank, const std::string& name) {
+  try {
+    return outcome.ranks.at(static_cast<std::size_t>(rank)).answer.at(name).get<T>();
+  } catch (const nlohmann::json::exception&) {
+    throw CheckFailed{
+        {.verdict = VerdictClass::kCrash, .summary = concat("rank ", rank, " gave no \"", name, "\" back")}};
+  }
+}
+
+template std::vector<float> Check::numbers(const Outcome&, int, const std::string&);
+template std::vector<double> Check::numbers(const Outcome&, int, const std::string&);
+template std::vector<std::int32_t> Check::numbers(const Outcome&, int, const std::string&);
+template std::vector<std::int64_t> Check::numbers(const Outcome&, int, const std::string&);
+template std::vector<std::uint8_t> Check::numbers(const Outcome&, int, const std::string&);
+template int Check::get(const Outcome&, int, const std::string&);
+template std::int64_t Check::get(const Outcome&, int, const std::string&);
+template double Check::get(const Outcome&, int, const std::string&);
+template bool Check::get(const Outcome&, int, const std::string&);
+template std::string Check::get(const Outcome&, int, const std::string&);
+
+void Check::compare(const std::string& what, std::span<const float> got, std::span<const double> expected,
+                    const Comparison& comparison) {
+  if (got.size() != expected.size())
+    wrong(concat(what, " has ", got.size(), " elements; ", expected.size(), " were expected"));
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const double difference = std::abs(static_cast<double>(got[i]) - expected[i]);
+    if (difference <= comparison.relative * std::abs(expected[i]) + comparison.absolute) continue;
+    Failure failure{.summary =
+                        concat(what, ", element ", i, ": expected ", shown(expected[i]), ", got ", shown(got[i]))};
+    const std::string meaning = comparison.explain ? comparison.explain(i, got[i], expected[i]) : "";
+    if (!meaning.empty()) failure.summary += concat(": ", meaning);
+    throw CheckFailed{failure};
+  }
+}
+
+void Check::compare(const std::string& what, std::span<const std::int64_t> got,
+                    std::span<const std::int64_t> expected) {
+  if (got.size() != expected.size())
+    wrong(concat(what, " has ", got.size(), " elements; ", expected.size(), " were expected"));
+  for (std::size_t i = 0; i < got.size(); ++i)
+    if (got[i] != expected[i]) wrong(concat(what, ", element ", i, ": expected ", expected[i], ", got ", got[i]));
+}
+
+void Check::wrong(const std::string& summary, const std::string& next) {
+  throw CheckFailed{{.summary = summary, .next = next}};
+}
+
+Examination::Examination(Subject subject, Thoroughness thoroughness, std::uint64_t seed)
+    : subject_(std::move(subject)), thoroughness_(thoroughness), seed_(seed) {}
+
+void Examination::add(const std::string& name, double points, bool is_full_only, const Function& function) {
+  if (thoroughness_ == Thoroughness::kQuick && (has_failed_ || is_full_only)) return;
+  CheckResult result{.name = name, .points = points, .is_full_only = is_full_only};
+  const auto begin = std::chrono::steady_clock::now();
+  Check check(subject_, seed_);
+  try {
+    function(check);
+  } catch (const CheckFailed& failed) {
+    result.failure = failed.failure;
+  } catch (const nlohmann::json::exception&) {
+    result.failure = Failure{.verdict = VerdictClass::kCrash, .summary = "the program's answer makes no sense"};
+  }
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  if (result.failure && !has_failed_) {
+    has_failed_ = true;
+    outcomes_of_failure_ = check.outcomes();
+  }
+  results_.push_back(std::move(result));
+}
+
+std::string Examination::answer_to(const std::string& key) const {
+  std::ifstream file(subject_.program);
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with(key + ":")) continue;
+    const std::size_t begin = line.find_first_not_of(" \t", key.size() + 1);
+    if (begin == std::string::npos) return "";
+    const std::string value = line.substr(begin, line.find_last_not_of(" \t\r") + 1 - begin);
+    return value == "?" ? "" : value;
+  }
+  return "";
+}
+
+std::vector<LikelyMistake> likely_mistakes(const Examination& failed, const Subject& bank, Judge judge,
+                                           std::uint64_t seed) {
+  const CheckResult* const failure = first_failure(failed);
+  if (failure == nullptr) return {};
+  std::vector<LikelyMistake> likely;
+  for (const nlohmann::json& entry : list_mistakes(bank)) {
+    Subject subject = bank;
+    subject.mistake = entry.at("name");
+    Examination exam(subject, failure->is_full_only ? Thoroughness::kFull : Thoroughness::kQuick, seed);
+    judge(exam);
+    const CheckResult* const same = first_failure(exam);
+    if (same == nullptr || same->name != failure->name) continue;
+    if (!std::ranges::equal(failed.outcomes_of_failure(), exam.outcomes_of_failure(), behave_alike)) continue;
+    likely.push_back({entry.at("name"), entry.at("description"), entry.at("advice")});
+  }
+  return likely;
+}
+
+std::string explain_sum(double value, int world_size) {
+  if (!(value >= 0) || value != std::floor(value) || value >= std::pow(8.0, world_size)) return "";
+  std::string text;
+  auto rest = static_cast<std::int64_t>(value);
+  for (int rank = 0; rank < world_size; ++rank, rest /= 8) {
+    const std::int64_t times = rest % 8;
+    if (times == 1) continue;
+    text += concat(text.empty() ? "" : ", ", "rank ", rank);
+    text += times == 0 ? " missing" : times == 2 ? " counted twice" : concat(" counted ", times, " times");
+  }
+  return text;
+}
+
+std::vector<float> random_floats(std::uint64_t seed, std::uint64_t stream, std::size_t count) {
+  PhiloxSequence random(mix64(seed, stream));
+  std::vector<float> values(count);
+  for (float& value : values) value = 2 * uniform_float(random.next_word()) - 1;
+  return values;
+}
+
+std::string shown(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.9g", value);
+  return text;
+}
+
+}  // namespace lockstep::exercise

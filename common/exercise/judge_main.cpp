@@ -1,0 +1,88 @@
+// main() of a chapter's judge: tries a program and prints what it found as JSON. Contains no learner's code.
+#include <iostream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "base/command_line.hpp"
+#include "base/error.hpp"
+#include "base/json.hpp"
+#include "exercise/examination.hpp"
+#include "exercise/judges.hpp"
+
+namespace lockstep::exercise {
+namespace {
+
+struct Options {
+  std::string exercise;
+  Subject subject;
+  std::string bank;
+  std::uint64_t seed = 1;
+  bool is_full = false;
+};
+
+nlohmann::json to_json(const CheckResult& result) {
+  nlohmann::json json = {{"name", result.name},
+                         {"points", result.points},
+                         {"full_only", result.is_full_only},
+                         {"seconds", result.seconds},
+                         {"verdict", name_of(result.failure ? result.failure->verdict : VerdictClass::kPassed)}};
+  if (result.failure) {
+    json["summary"] = result.failure->summary;
+    json["evidence"] = result.failure->evidence;
+    json["next"] = result.failure->next;
+  }
+  return json;
+}
+
+int judge(const Options& options) {
+  const std::map<std::string, Judge> all = judges();
+  const auto chosen = all.find(options.exercise);
+  if (chosen == all.end()) throw UsageError(concat("this judge does not know exercise ", options.exercise));
+  Examination exam(options.subject, options.is_full ? Thoroughness::kFull : Thoroughness::kQuick, options.seed);
+  chosen->second(exam);
+  nlohmann::json json = {{"exercise", options.exercise},
+                         {"seed", options.seed},
+                         {"machine_factor", machine_factor()},
+                         {"checks", nlohmann::json::array()},
+                         {"likely", nlohmann::json::array()}};
+  for (const CheckResult& result : exam.results()) json["checks"].push_back(to_json(result));
+  if (!options.bank.empty()) {
+    const Subject bank{.command = {options.bank}, .program = options.bank, .source_folder = "", .mistake = ""};
+    for (const LikelyMistake& mistake : likely_mistakes(exam, bank, chosen->second, options.seed))
+      json["likely"].push_back(
+          {{"name", mistake.name}, {"description", mistake.description}, {"advice", mistake.advice}});
+  }
+  std::cout << dump_json(json, 1, BadUtf8::kReplace) << "\n";
+  return 0;
+}
+
+int list_bank(const std::string& program) {
+  std::cout << dump_json(list_mistakes({.command = {program}, .program = program, .source_folder = "", .mistake = ""}),
+                         1)
+            << "\n";
+  return 0;
+}
+
+}  // namespace
+}  // namespace lockstep::exercise
+
+int main(int argc, char** argv) {
+  using namespace lockstep;
+  CommandLine app("Tries a program against the checks of an exercise. Run by ./lockstep check and grade.");
+  exercise::Options options;
+  bool is_list = false;
+  app.add_option("exercise", options.exercise, "Its number, such as 02.1").required();
+  app.add_option("--subject", options.subject.program, "The program to try");
+  app.add_option("--wrapped", options.subject.command, "The command that runs it in a sandbox");
+  app.add_option("--source-folder", options.subject.source_folder, "Where its author's files are");
+  app.add_option("--mistake", options.subject.mistake, "Of a program with mistakes: which one");
+  app.add_option("--bank", options.bank, "The program with the exercise's mistakes");
+  app.add_option("--seed", options.seed, "For inputs");
+  app.add_flag("--full", options.is_full, "All checks, with faults injected");
+  app.add_flag("--list", is_list, "Print the bank's mistakes and end");
+  return run_main(app, argc, argv, [&] {
+    if (is_list) return exercise::list_bank(options.bank);
+    if (options.subject.command.empty()) options.subject.command = {options.subject.program};
+    return exercise::judge(options);
+  });
+}

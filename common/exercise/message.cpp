@@ -1,0 +1,91 @@
+#include "exercise/message.hpp"
+
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+
+namespace lockstep::exercise {
+namespace {
+
+constexpr std::size_t kHeaderBytes = 8;
+
+std::uint64_t length_in(const std::vector<std::uint8_t>& bytes) {
+  std::uint64_t length = 0;
+  std::memcpy(&length, bytes.data(), kHeaderBytes);
+  return length;
+}
+
+}  // namespace
+
+void send_message(int fd, const nlohmann::json& message) {
+  const std::vector<std::uint8_t> body = nlohmann::json::to_cbor(message);
+  const std::uint64_t length = body.size();
+  std::vector<std::uint8_t> all(kHeaderBytes + body.size());
+  std::memcpy(all.data(), &length, kHeaderBytes);
+  std::memcpy(all.data() + kHeaderBytes, body.data(), body.size());
+  std::span<const std::uint8_t> rest = all;
+  while (!rest.empty()) {
+    const ssize_t count = ::send(fd, rest.data(), rest.size(), MSG_NOSIGNAL);
+    if (count < 0 && errno != EINTR) throw IoError("sending a message between judge and judged process", errno);
+    if (count > 0) rest = rest.subspan(static_cast<std::size_t>(count));
+  }
+}
+
+bool MessageReader::read_from(int fd) {
+  while (true) {
+    std::uint8_t piece[65536];
+    const ssize_t count = ::recv(fd, piece, sizeof piece, MSG_DONTWAIT);
+    if (count == 0) return false;
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return true;
+    if (count < 0 && errno == ECONNRESET) return false;
+    if (count < 0) throw IoError("reading a message between judge and judged process", errno);
+    if (bytes_.size() > kLongestMessage + kHeaderBytes) throw FormatError("an answer without an end");
+    bytes_.insert(bytes_.end(), piece, piece + count);
+  }
+}
+
+std::optional<nlohmann::json> MessageReader::take() {
+  if (bytes_.size() < kHeaderBytes) return std::nullopt;
+  const std::uint64_t length = length_in(bytes_);
+  if (length > kLongestMessage) throw FormatError(concat("an answer of ", length, " bytes"));
+  if (bytes_.size() < kHeaderBytes + length) return std::nullopt;
+  const auto begin = bytes_.begin() + kHeaderBytes, end = begin + static_cast<std::ptrdiff_t>(length);
+  nlohmann::json message = nlohmann::json::from_cbor(std::vector<std::uint8_t>(begin, end), true, false);
+  if (message.is_discarded()) throw FormatError("an answer that is no message");
+  bytes_.erase(bytes_.begin(), end);
+  return message;
+}
+
+template <typename T>
+nlohmann::json to_message(std::span<const T> values) {
+  const auto* const begin = reinterpret_cast<const std::uint8_t*>(values.data());
+  return nlohmann::json::binary(std::vector<std::uint8_t>(begin, begin + values.size_bytes()));
+}
+
+template <typename T>
+std::vector<T> numbers_in(const nlohmann::json& value) {
+  if (!value.is_binary()) throw FormatError("an answer has something else in the place of an array");
+  const std::vector<std::uint8_t>& bytes = value.get_binary();
+  if (bytes.size() % sizeof(T) != 0) throw FormatError("an answer's array is cut off");
+  std::vector<T> values(bytes.size() / sizeof(T));
+  if (!bytes.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
+  return values;
+}
+
+template nlohmann::json to_message(std::span<const float>);
+template nlohmann::json to_message(std::span<const double>);
+template nlohmann::json to_message(std::span<const std::int32_t>);
+template nlohmann::json to_message(std::span<const std::int64_t>);
+template nlohmann::json to_message(std::span<const std::uint8_t>);
+template std::vector<float> numbers_in(const nlohmann::json&);
+template std::vector<double> numbers_in(const nlohmann::json&);
+template std::vector<std::int32_t> numbers_in(const nlohmann::json&);
+template std::vector<std::int64_t> numbers_in(const nlohmann::json&);
+template std::vector<std::uint8_t> numbers_in(const nlohmann::json&);
+
+}  // namespace lockstep::exercise

@@ -1,0 +1,43 @@
+#pragma once
+/// @file
+/// What judge and judged process say to each other: JSON values with binary arrays, as CBOR, behind their length.
+#include <sys/types.h>
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace lockstep::exercise {
+
+/// The longest message: more is no answer to any question of ours.
+inline constexpr std::size_t kLongestMessage = std::size_t{1} << 26;
+
+/// Sends a message; returns when all of it is taken. @throws IoError  The other end has closed.
+void send_message(int fd, const nlohmann::json& message);
+
+/// Puts messages together from bytes as they arrive. A value type.
+class MessageReader {
+ public:
+  /// Reads what has arrived, without waiting.
+  /// @return  False at the end of the stream. @throws IoError  Reading failed.
+  bool read_from(int fd);
+  /// A complete message, once. @throws FormatError  What arrived is none.
+  [[nodiscard]] std::optional<nlohmann::json> take();
+
+ private:
+  std::vector<std::uint8_t> bytes_;
+};
+
+/// A message's array of numbers, kept as bytes. T is float, double or a fixed-width integer.
+template <typename T>
+[[nodiscard]] nlohmann::json to_message(std::span<const T> values);
+
+/// The numbers back.
+/// @throws FormatError  It is no array, or of another length than a multiple of T's.
+template <typename T>
+[[nodiscard]] std::vector<T> numbers_in(const nlohmann::json& value);
+
+}  // namespace lockstep::exercise

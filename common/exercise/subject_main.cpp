@@ -1,0 +1,118 @@
+// main() of every judged program: the learner's, the solution's and the bank's.
+#include <execinfo.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <typeinfo>
+
+#include "base/environment.hpp"
+#include "base/error.hpp"
+#include "exercise/message.hpp"
+#include "exercise/subject.hpp"
+#include "exercise/todo.hpp"
+#include "exercise/trial_layout.hpp"
+
+namespace lockstep::exercise {
+namespace {
+
+std::string chosen_mistake;
+
+// Only what may be called in a signal handler.
+void write_stack() {
+  std::array<void*, 48> frames{};
+  const int count = ::backtrace(frames.data(), static_cast<int>(frames.size()));
+  for (int i = 0; i < count; ++i) {
+    (void)!::write(STDERR_FILENO, kStackMark, std::strlen(kStackMark));
+    ::backtrace_symbols_fd(frames.data() + i, 1, STDERR_FILENO);
+  }
+}
+
+void on_stack_signal(int) { write_stack(); }
+
+void on_crash(int signal) {
+  write_stack();
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+}
+
+void install_handlers() {
+  static std::array<char, 1 << 16> stack{};  // a stack overflow leaves no room on the usual one
+  const stack_t alternate{stack.data(), 0, stack.size()};
+  ::sigaltstack(&alternate, nullptr);
+  std::array<void*, 1> first{};
+  ::backtrace(first.data(), 1);  // loads its library now, which a handler must not
+  struct sigaction action {};
+  action.sa_flags = SA_ONSTACK | SA_RESTART;
+  action.sa_handler = on_stack_signal;
+  ::sigaction(kStackSignal, &action, nullptr);
+  action.sa_flags = SA_ONSTACK | SA_RESETHAND | SA_NODEFER;
+  action.sa_handler = on_crash;
+  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) ::sigaction(signal, &action, nullptr);
+}
+
+nlohmann::json read_question() {
+  MessageReader reader;
+  while (true) {
+    pollfd readable{kControlFd, POLLIN, 0};
+    ::poll(&readable, 1, -1);
+    const bool is_open = reader.read_from(kControlFd);
+    if (auto message = reader.take()) return *message;
+    if (!is_open) throw IoError("the judge has gone", 0);
+  }
+}
+
+nlohmann::json describe_mistakes() {
+  nlohmann::json list = nlohmann::json::array();
+  for (const Mistake& mistake : mistakes())
+    list.push_back({{"name", mistake.name}, {"description", mistake.description}, {"advice", mistake.advice}});
+  return list;
+}
+
+nlohmann::json ask(const nlohmann::json& question_message, const ProgressBoard& board) {
+  try {
+    Question question(question_message, board);
+    question.progress().state = RankState::kComputing;
+    const Answer given = answer(question);
+    question.progress().state = RankState::kFinished;
+    return {{"values", given.message()}};
+  } catch (const TodoError& error) {
+    return {{"todo", error.what()}};
+  } catch (const std::exception& error) {
+    return {{"exception", error.what()}};
+  }
+}
+
+int serve() {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a judge that was killed leaves nothing behind
+  install_handlers();
+  const nlohmann::json question = read_question();
+  chosen_mistake = question.value("mistake", "");
+  if (question.contains("list")) {
+    send_message(kControlFd, describe_mistakes());
+    return 0;
+  }
+  send_message(kControlFd, ask(question, ProgressBoard::open(kBoardFd)));
+  return 0;
+}
+
+}  // namespace
+
+bool is_mistake(std::string_view name) { return chosen_mistake == name; }
+
+}  // namespace lockstep::exercise
+
+int main() {
+  if (!lockstep::environment::get(lockstep::exercise::kRankVariable)) {
+    std::cerr << "This program holds an exercise's code for the judge: run ./lockstep check\n";
+    return 2;
+  }
+  return lockstep::exercise::serve();
+}

@@ -1,0 +1,81 @@
+#include "exercise/template.hpp"
+
+#include <sstream>
+
+#include "base/error.hpp"
+
+namespace lockstep::exercise {
+namespace {
+
+constexpr std::string_view kBegin = "// SOLUTION(";
+constexpr std::string_view kEnd = "// END SOLUTION";
+
+std::string trimmed(const std::string& line) {
+  const std::size_t begin = line.find_first_not_of(' ');
+  return begin == std::string::npos ? "" : line.substr(begin);
+}
+
+std::string template_of_answers(const std::string& solution) {
+  std::istringstream in(solution);
+  std::string text;
+  for (std::string line; std::getline(in, line);) {
+    const std::size_t colon = line.find(": ");
+    const bool is_answer = !line.starts_with('#') && colon != std::string::npos;
+    text += (is_answer ? line.substr(0, colon) + ": ?" : line) + "\n";
+  }
+  return text;
+}
+
+// "// SOLUTION(02.1) name: hint" in parts.
+struct Region {
+  std::string indentation, name, hint;
+};
+
+Region parse_region(const std::string& line, const Exercise& exercise) {
+  const std::string text = trimmed(line);
+  const std::size_t close = text.find(") "), colon = text.find(": ");
+  if (close == std::string::npos || colon == std::string::npos || colon < close)
+    throw FormatError("a region begins with: // SOLUTION(02.1) name: hint");
+  if (text.substr(kBegin.size(), close - kBegin.size()) != exercise.id)
+    throw FormatError(concat("the region is not marked as one of exercise ", exercise.id));
+  return {line.substr(0, line.size() - text.size()), text.substr(close + 2, colon - close - 2), text.substr(colon + 2)};
+}
+
+}  // namespace
+
+std::string make_template(const std::string& solution, const Exercise& exercise) {
+  if (exercise.kind == Kind::kAnswers) return template_of_answers(solution);
+  const std::string_view call = exercise.kind == Kind::kKernel ? "LOCKSTEP_TODO_IN_KERNEL" : "lockstep::todo";
+  std::istringstream in(solution);
+  std::string text;
+  int number = 0, region_line = 0, regions = 0;
+  const auto fail = [&](int line, const std::string& what) {
+    throw FormatError(concat("the solution of ", exercise.id, ", line ", line, ": ", what));
+  };
+  for (std::string line; std::getline(in, line);) {
+    ++number;
+    const std::string content = trimmed(line);
+    if (content.starts_with(kBegin)) {
+      if (region_line != 0) fail(number, "a region within a region");
+      try {
+        const Region region = parse_region(line, exercise);
+        text += concat(region.indentation, "// TODO(", exercise.id, "): ", region.hint, "\n", region.indentation, call,
+                       "(\"", exercise.id, " ", region.name, "\");\n");
+      } catch (const FormatError& error) {
+        fail(number, error.what());
+      }
+      region_line = number;
+      ++regions;
+    } else if (content == kEnd) {
+      if (region_line == 0) fail(number, "the end of a region that has not begun");
+      region_line = 0;
+    } else if (region_line == 0) {
+      text += line + "\n";
+    }
+  }
+  if (region_line != 0) fail(region_line, "the region is not closed");
+  if (regions == 0) fail(number, "there is no region");
+  return text;
+}
+
+}  // namespace lockstep::exercise

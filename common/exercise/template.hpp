@@ -1,0 +1,22 @@
+#pragma once
+/// @file
+/// From a solution to the template that a learner starts with: the marked regions become calls of todo().
+#include <string>
+
+#include "exercise/catalogue.hpp"
+
+namespace lockstep::exercise {
+
+/// Replaces each region
+///
+///     // SOLUTION(02.1) reduce_scatter: send one chunk, add the one that arrives
+///     ...
+///     // END SOLUTION
+///
+/// by a comment with the same hint and a call of lockstep::todo("02.1 reduce_scatter"). In kernels, where nothing can
+/// be thrown, the call is LOCKSTEP_TODO_IN_KERNEL("04.1 block_sum"). In an answers file, `key: value` becomes `key: ?`.
+/// @param solution  The solution's text. @param exercise  Whose it is.
+/// @throws FormatError  A region is not closed, not named, of another exercise, or there is none; says at which line.
+[[nodiscard]] std::string make_template(const std::string& solution, const Exercise& exercise);
+
+}  // namespace lockstep::exercise

@@ -1,0 +1,404 @@
+#include "exercise/trial.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "base/error.hpp"
+#include "exercise/message.hpp"
+#include "exercise/progress_board.hpp"
+#include "exercise/rank_process.hpp"
+#include "exercise/stack_text.hpp"
+#include "exercise/trial_layout.hpp"
+#include "exercise/wait_graph.hpp"
+
+namespace lockstep::exercise {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kLook{10};
+constexpr milliseconds kQuiet{1000};         // nothing moves and everybody sleeps: a hang
+constexpr milliseconds kQuietAtStart{5000};  // the same before the learner's code has begun
+constexpr std::int64_t kIdleShare = 20;      // a rank that computes for less than 1/20 of the time sleeps
+constexpr std::int64_t kLoopMilliseconds = 3000;
+constexpr milliseconds kLastWords{300};  // for the others, once one rank has failed
+constexpr int kEmulatorFault = 86;       // exit status of the emulator's checker
+
+std::pair<UniqueFd, UniqueFd> connected_pair() {
+  int fds[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0) throw IoError("cannot connect ranks", errno);
+  return {UniqueFd(fds[0]), UniqueFd(fds[1])};
+}
+
+void make_buffers_small(const UniqueFd& fd) {
+  const int bytes = 1;  // the kernel takes its minimum instead
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
+}
+
+// Connections between all ranks: ends[r][p] is rank r's to rank p.
+std::vector<std::map<int, UniqueFd>> connect_all(int world_size, bool has_small_buffers) {
+  std::vector<std::map<int, UniqueFd>> ends(static_cast<std::size_t>(world_size));
+  for (int a = 0; a < world_size; ++a) {
+    for (int b = a + 1; b < world_size; ++b) {
+      auto [first, second] = connected_pair();
+      if (has_small_buffers) {
+        make_buffers_small(first);
+        make_buffers_small(second);
+      }
+      ends[a][b] = std::move(first);
+      ends[b][a] = std::move(second);
+    }
+  }
+  return ends;
+}
+
+// One rank: its process, its connection to the judge, and what has come of it.
+struct Rank {
+  RankProcess process;
+  UniqueFd control;
+  MessageReader reader;
+  std::optional<nlohmann::json> reply;
+  bool has_ended = false;
+
+  [[nodiscard]] bool is_done() const { return reply.has_value() || has_ended; }
+  [[nodiscard]] bool has_answered() const { return reply && reply->contains("values"); }
+};
+
+class Trial {
+ public:
+  Trial(const Subject& subject, const TrialOptions& options)
+      : subject_(subject), options_(options), board_(ProgressBoard::create()) {
+    require(options.world_size >= 1 && options.world_size <= kMostRanks, "exercise: a trial of ", options.world_size,
+            " ranks; 1 to ", kMostRanks, " are possible");
+    start_all();
+  }
+
+  Outcome run() {
+    ask_all();
+    const Failure failure = watch();
+    Outcome outcome;
+    outcome.failure = failure;
+    outcome.fingerprint = fingerprint_;
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+      ranks_[rank].process.read_output();
+      const RankProgress& progress = board_.of(static_cast<int>(rank));
+      outcome.ranks.push_back({ranks_[rank].has_answered() ? ranks_[rank].reply->at("values") : nlohmann::json(),
+                               progress.bytes_sent, progress.messages_sent,
+                               without_stack(ranks_[rank].process.output())});
+    }
+    for (Rank& rank : ranks_) rank.process.kill();
+    return outcome;
+  }
+
+ private:
+  void start_all() {
+    const auto ends = connect_all(options_.world_size, options_.has_small_buffers);
+    for (int rank = 0; rank < options_.world_size; ++rank) {
+      auto [ours, theirs] = connected_pair();
+      const UniqueFd board(::fcntl(board_.fd(), F_DUPFD_CLOEXEC, 0));
+      std::vector<PassedFd> passed = {{kControlFd, &theirs}, {kBoardFd, &board}};
+      for (const auto& [peer, fd] : ends[rank]) passed.push_back({kFirstLinkFd + peer, &fd});
+      std::vector<std::string> variables = options_.variables;
+      variables.push_back(concat(kRankVariable, "=", rank));
+      ranks_.push_back({RankProcess(subject_.command, variables, passed), std::move(ours), {}, {}, false});
+    }
+  }
+
+  void ask(int rank) {
+    std::vector<int> peers;
+    for (int peer = 0; peer < options_.world_size; ++peer)
+      if (peer != rank) peers.push_back(peer);
+    try {
+      send_message(ranks_[rank].control.get(), {{"rank", rank},
+                                                {"world_size", options_.world_size},
+                                                {"peers", peers},
+                                                {"most_at_once", options_.most_at_once},
+                                                {"mistake", subject_.mistake},
+                                                {"values", options_.question(rank)}});
+    } catch (const IoError&) {
+      ranks_[rank].has_ended = true;  // it has died before; look() says how
+    }
+  }
+
+  void ask_all() {
+    for (int rank = 0; rank < options_.world_size; ++rank)
+      if (rank != options_.delayed_rank) ask(rank);
+    if (options_.delayed_rank < 0) return;
+    ::poll(nullptr, 0, 200);
+    ask(options_.delayed_rank);
+  }
+
+  // Waits for a moment, then takes in answers, output and ends.
+  void look() {
+    std::vector<pollfd> events;
+    for (const Rank& rank : ranks_)
+      if (!rank.is_done()) events.push_back({rank.control.get(), POLLIN, 0});
+    ::poll(events.data(), events.size(), static_cast<int>(kLook.count()));
+    for (Rank& rank : ranks_) {
+      rank.process.read_output();
+      if (rank.is_done()) continue;
+      try {
+        const bool is_open = rank.reader.read_from(rank.control.get());
+        rank.reply = rank.reader.take();
+        if (!is_open && !rank.reply) rank.has_ended = true;
+      } catch (const FormatError& error) {
+        rank.reply = nlohmann::json{{"exception", error.what()}};
+      } catch (const IoError&) {
+        rank.has_ended = true;
+      }
+    }
+  }
+
+  Failure watch() {
+    const Clock::time_point begin = Clock::now();
+    const double factor = machine_factor();
+    const auto budget = std::chrono::duration_cast<milliseconds>(options_.budget * factor);
+    mark_quiet();
+    while (true) {
+      look();
+      if (std::ranges::all_of(ranks_, &Rank::has_answered)) return {.verdict = VerdictClass::kPassed};
+      if (std::ranges::any_of(ranks_, [](const Rank& rank) { return rank.is_done() && !rank.has_answered(); }))
+        return explain_failure();
+      if (moves() != moves_) mark_quiet();
+      const Clock::duration quiet = Clock::now() - quiet_since_;
+      if (quiet > (has_begun() ? kQuiet : kQuietAtStart)) {
+        const std::int64_t computed = processor_time() - processor_time_;
+        const std::int64_t passed = std::chrono::duration_cast<milliseconds>(quiet).count();
+        const bool is_runnable =
+            std::ranges::any_of(ranks_, [](const Rank& rank) { return !rank.is_done() && rank.process.is_runnable(); });
+        if (!is_runnable && computed * kIdleShare < passed) return explain_hang(passed);
+        if (static_cast<double>(computed) > kLoopMilliseconds * factor) return explain_loop(computed);
+      }
+      if (Clock::now() - begin > budget) return explain_slow(budget);
+    }
+  }
+
+  [[nodiscard]] std::uint64_t moves() const {
+    std::uint64_t sum = 0;
+    for (int rank = 0; rank < options_.world_size; ++rank) sum += board_.of(rank).moves + ranks_[rank].is_done();
+    return sum;
+  }
+
+  [[nodiscard]] bool has_begun() const {
+    for (int rank = 0; rank < options_.world_size; ++rank)
+      if (board_.of(rank).state == RankState::kStarting) return false;
+    return true;
+  }
+
+  [[nodiscard]] std::int64_t processor_time() const {
+    std::int64_t sum = 0;
+    for (const Rank& rank : ranks_)
+      if (!rank.is_done()) sum += rank.process.processor_milliseconds();
+    return sum;
+  }
+
+  void mark_quiet() {
+    moves_ = moves();
+    quiet_since_ = Clock::now();
+    processor_time_ = processor_time();
+  }
+
+  // One rank has failed; the others may fail because of it, or may be the cause and a little later.
+  Failure explain_failure() {
+    const Clock::time_point until = Clock::now() + kLastWords;
+    while (Clock::now() < until && std::ranges::any_of(ranks_, [](const Rank& rank) { return !rank.is_done(); }))
+      look();
+    for (const auto& explain : {&Trial::find_todo, &Trial::find_crash, &Trial::find_exception})
+      if (const auto failure = (this->*explain)()) return *failure;
+    return {.verdict = VerdictClass::kCrash, .summary = "a rank ended without an answer"};
+  }
+
+  std::optional<Failure> find_todo() {
+    for (const Rank& rank : ranks_) {
+      if (!rank.reply || !rank.reply->contains("todo")) continue;
+      fingerprint_ = "todo";
+      return Failure{.verdict = VerdictClass::kTodo, .summary = concat("not written yet: ", text_of(rank, "todo"))};
+    }
+    return std::nullopt;
+  }
+
+  std::optional<Failure> find_crash() {
+    for (std::size_t i = 0; i < ranks_.size(); ++i) {
+      Rank& rank = ranks_[i];
+      if (rank.reply) continue;
+      const Clock::time_point until = Clock::now() + milliseconds(500);
+      while (!rank.process.has_ended() && Clock::now() < until) ::poll(nullptr, 0, 5);
+      if (!rank.process.has_ended() || !rank.has_ended) continue;
+      rank.process.read_output();
+      return describe_end(static_cast<int>(i), rank);
+    }
+    return std::nullopt;
+  }
+
+  Failure describe_end(int number, const Rank& rank) {
+    const EndOfProcess end = rank.process.end();
+    const std::string& output = rank.process.output();
+    if (end.signal == 0 && end.exit_code == kEmulatorFault) {
+      fingerprint_ = "race " + first_line_with(output, "error:");
+      return {.verdict = VerdictClass::kRace,
+              .summary = concat("the emulator found a fault in a kernel of rank ", number),
+              .evidence = last_lines(without_stack(output), 14)};
+    }
+    Failure failure{.verdict = VerdictClass::kCrash};
+    if (end.signal == 0) {
+      failure.summary = concat("rank ", number, " exited with status ", end.exit_code, " before it had answered");
+      failure.next = "return from the function instead of ending the process";
+      fingerprint_ = concat("exit ", end.exit_code);
+    } else {
+      failure.summary = concat("rank ", number, " died of ", ::strsignal(end.signal), signal_hint(end.signal));
+      failure.evidence = stack_lines(output, subject_.program, subject_.source_folder);
+      fingerprint_ = concat("signal ", end.signal);
+    }
+    append_output(failure, output);
+    return failure;
+  }
+
+  static std::string signal_hint(int signal) {
+    if (signal == SIGSEGV) return " (it read or wrote memory that is not its own)";
+    if (signal == SIGABRT) return " (an uncaught exception, or the C library found its memory damaged)";
+    if (signal == SIGFPE) return " (an integer was divided by zero)";
+    if (signal == SIGKILL) return " (killed: by the memory limit, perhaps)";
+    return "";
+  }
+
+  std::optional<Failure> find_exception() {
+    std::optional<Failure> found;
+    for (std::size_t i = 0; i < ranks_.size(); ++i) {
+      const Rank& rank = ranks_[i];
+      if (!rank.reply || !rank.reply->contains("exception")) continue;
+      const std::string what = text_of(rank, "exception");
+      // A connection that closes is the consequence of another rank's end; that rank's own words say more.
+      const bool is_consequence = what.find("has closed the connection") != std::string::npos;
+      if (found && is_consequence) continue;
+      fingerprint_ = concat("exception ", what);
+      found = Failure{.verdict = VerdictClass::kCrash, .summary = concat("rank ", i, " threw an exception: ", what)};
+      if (is_consequence) found->next = "that rank had returned already: count the messages that both ranks expect";
+      append_output(*found, rank.process.output());
+      if (!is_consequence) break;
+    }
+    return found;
+  }
+
+  static std::string text_of(const Rank& rank, const char* name) {
+    const nlohmann::json& value = rank.reply->at(name);
+    return value.is_string() ? value.get<std::string>() : "";
+  }
+
+  void append_output(Failure& failure, const std::string& output) const {
+    const std::vector<std::string> lines = last_lines(without_stack(output), 6);
+    if (lines.empty()) return;
+    failure.evidence.push_back("it printed:");
+    for (const std::string& line : lines) failure.evidence.push_back("  " + line);
+  }
+
+  // Asks every rank that has not answered for its stack.
+  std::vector<std::string> stacks() {
+    std::vector<std::string> lines;
+    for (const Rank& rank : ranks_)
+      if (!rank.is_done()) rank.process.signal_innermost(kStackSignal);
+    ::poll(nullptr, 0, 150);
+    for (std::size_t i = 0; i < ranks_.size(); ++i) {
+      ranks_[i].process.read_output();
+      if (ranks_[i].is_done()) continue;
+      const auto frames = stack_lines(ranks_[i].process.output(), subject_.program, subject_.source_folder);
+      if (!frames.empty()) lines.push_back(concat("rank ", i, " is in ", frames.front()));
+    }
+    return lines;
+  }
+
+  Failure explain_hang(std::int64_t milliseconds_passed) {
+    const WaitReport report = explain_waits(snapshot(board_, options_.world_size));
+    fingerprint_ = concat("hang ", report.fingerprint);
+    Failure failure{.verdict = VerdictClass::kHang,
+                    .summary = report.summary,
+                    .evidence = {concat("nothing has moved for ", milliseconds_passed, " ms, and every rank sleeps:")},
+                    .next = report.advice};
+    for (const std::string& line : report.ranks) failure.evidence.push_back("  " + line);
+    for (const std::string& line : stacks()) failure.evidence.push_back("  " + line);
+    return failure;
+  }
+
+  Failure explain_loop(std::int64_t computed) {
+    fingerprint_ = "loop";
+    Failure failure{.verdict = VerdictClass::kLoop,
+                    .summary = concat("no rank sends, receives or returns, but ", computed,
+                                      " ms of processor time have been used since the last one did"),
+                    .next = "look at the loop's condition: which variable in it never changes?"};
+    for (const std::string& line : stacks()) failure.evidence.push_back("  " + line);
+    return failure;
+  }
+
+  Failure explain_slow(milliseconds budget) {
+    fingerprint_ = "slow";
+    Failure failure{.verdict = VerdictClass::kSlow,
+                    .summary = concat("it moves on, but needs more than ", budget.count(), " ms"),
+                    .next = "count how often the innermost loop runs, and how many messages there are"};
+    for (const std::string& line : stacks()) failure.evidence.push_back("  " + line);
+    return failure;
+  }
+
+  const Subject& subject_;
+  const TrialOptions& options_;
+  ProgressBoard board_;
+  std::vector<Rank> ranks_;
+  std::string fingerprint_;
+  std::uint64_t moves_ = 0;
+  std::int64_t processor_time_ = 0;
+  Clock::time_point quiet_since_;
+};
+
+double measure_machine_factor() {
+  constexpr double kNominalMilliseconds = 10;  // on the machine on which the limits were chosen
+  double best = 1e9;
+  for (int round = 0; round < 3; ++round) {
+    const Clock::time_point begin = Clock::now();
+    std::uint64_t state = 88172645463325252ULL;
+    for (int i = 0; i < 4'000'000; ++i) {  // xorshift64: each step needs the one before
+      state ^= state << 13;
+      state ^= state >> 7;
+      state ^= state << 17;
+    }
+    if (state == 0) return kNominalMilliseconds;  // never: the compiler must not drop the loop
+    best = std::min(best, std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
+  }
+  return std::clamp(best / kNominalMilliseconds, 1.0, 20.0);
+}
+
+}  // namespace
+
+Outcome run_trial(const Subject& subject, const TrialOptions& options) { return Trial(subject, options).run(); }
+
+nlohmann::json list_mistakes(const Subject& subject) {
+  auto [ours, theirs] = connected_pair();
+  const UniqueFd control = std::move(theirs);
+  RankProcess process(subject.command, {concat(kRankVariable, "=0")}, {{kControlFd, &control}});
+  send_message(ours.get(), {{"list", true}});
+  MessageReader reader;
+  for (int i = 0; i < 500; ++i) {
+    pollfd readable{ours.get(), POLLIN, 0};
+    ::poll(&readable, 1, 20);
+    const bool is_open = reader.read_from(ours.get());
+    if (auto message = reader.take()) return *message;
+    if (!is_open || process.has_ended()) break;
+  }
+  throw IoError(concat(subject.program, " does not list its mistakes"), 0);
+}
+
+double machine_factor() {
+  static const double factor = measure_machine_factor();
+  return factor;
+}
+
+}  // namespace lockstep::exercise

@@ -1,0 +1,59 @@
+#pragma once
+/// @file
+/// One run of a judged program: its ranks started, asked, watched until the last has answered, and ended.
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "exercise/verdict.hpp"
+
+namespace lockstep::exercise {
+
+/// The program that is tried.
+struct Subject {
+  std::vector<std::string> command;  ///< Its path, behind what it is to run in (a sandbox).
+  std::string program;               ///< Its path alone, to find source lines in.
+  std::string source_folder = {};    ///< Where its author's files are: frames of a stack from there come first.
+  std::string mistake = {};          ///< Of a bank's program: which one; else empty.
+};
+
+/// What is asked, and under which conditions.
+struct TrialOptions {
+  int world_size = 1;                                     ///< Ranks, in [1, kMostRanks].
+  std::function<nlohmann::json(int rank)> question = {};  ///< Values and arrays (to_message()) for each rank.
+  std::size_t most_at_once = 0;             ///< The most bytes a system call of a Link moves; 0: no limit.
+  bool has_small_buffers = false;           ///< The kernel keeps as few bytes as it can between ranks.
+  int delayed_rank = -1;                    ///< Starts a fifth of a second after the others; -1: none.
+  std::chrono::milliseconds budget{4000};   ///< Longer is SLOW; grows with the machine's factor.
+  std::vector<std::string> variables = {};  ///< NAME=value, for the environment.
+};
+
+/// What one rank did.
+struct RankOutcome {
+  nlohmann::json answer;         ///< Values by name; null where it has not answered.
+  std::uint64_t bytes_sent = 0;  ///< On its links.
+  std::uint64_t messages = 0;    ///< Calls that sent.
+  std::string output;            ///< What it printed, its last part.
+};
+
+/// What all ranks did, or why they did not.
+struct Outcome {
+  Failure failure = {.verdict = VerdictClass::kPassed};  ///< kPassed: all have answered.
+  std::string fingerprint;                               ///< Of a failure: equal for equal behaviour.
+  std::vector<RankOutcome> ranks;                        ///< By rank.
+};
+
+/// Starts the ranks, asks them, and waits until all have answered, have died, or cannot go on. No process is left.
+/// @throws IoError  A process or a connection could not be made: the judge's trouble, not the program's.
+[[nodiscard]] Outcome run_trial(const Subject& subject, const TrialOptions& options);
+
+/// The bank of a mistakes program: name, description and advice of each.
+[[nodiscard]] nlohmann::json list_mistakes(const Subject& subject);
+
+/// How many times longer this machine takes than the one on which limits were chosen; at least 1. Measured once.
+[[nodiscard]] double machine_factor();
+
+}  // namespace lockstep::exercise

@@ -1,0 +1,20 @@
+#pragma once
+/// @file
+/// What a judged process finds when it starts.
+
+namespace lockstep::exercise {
+
+inline constexpr int kControlFd = 3;    ///< A stream socket to the judge: one question comes, one answer goes.
+inline constexpr int kBoardFd = 4;      ///< The progress board.
+inline constexpr int kFirstLinkFd = 5;  ///< + peer: the connection to that rank.
+
+/// The environment variable that holds the process's rank. Without it, a subject says what it is for.
+inline constexpr const char* kRankVariable = "LOCKSTEP_SUBJECT_RANK";
+
+/// The signal on which a rank writes a stack of its calls to standard error.
+inline constexpr int kStackSignal = 12;  // SIGUSR2
+
+/// Begins each line of a stack on standard error.
+inline constexpr const char* kStackMark = "@lockstep-stack ";
+
+}  // namespace lockstep::exercise

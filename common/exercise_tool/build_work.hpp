@@ -1,0 +1,33 @@
+#pragma once
+/// @file
+/// The learner's files made into a program: compiled and linked with exactly the commands that made ours.
+#include <optional>
+#include <string>
+
+#include "exercise_tool/workspace.hpp"
+
+namespace lockstep::exercise {
+
+/// A program, or why there is none.
+struct BuiltProgram {
+  std::filesystem::path program;
+  std::string errors;  ///< What the compiler or linker said, paths as the learner knows them; empty: it is built.
+};
+
+/// Builds what is given for an exercise: judge, bank of mistakes, the solution whose commands are used.
+/// @throws Error  That fails, which is not the learner's fault.
+void build_given(const Workspace& workspace, const Exercise& exercise);
+
+/// Compiles and links the files in `folder` in the place of the solution's.
+/// @param folder  With the exercise's files. @param name  Of the result, for its objects' folder.
+/// @pre build_given().
+[[nodiscard]] BuiltProgram build_files(const Workspace& workspace, const Exercise& exercise,
+                                       const std::filesystem::path& folder, const std::string& name);
+
+/// Programs of an exercise in the build folder. @param variant  solution, template or bank.
+[[nodiscard]] std::filesystem::path program_of(const Workspace& workspace, const Exercise& exercise,
+                                               const std::string& variant);
+/// The judge of an exercise's chapter.
+[[nodiscard]] std::filesystem::path judge_of(const Workspace& workspace, const Exercise& exercise);
+
+}  // namespace lockstep::exercise

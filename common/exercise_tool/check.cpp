@@ -1,0 +1,178 @@
+#include <unistd.h>
+
+#include <chrono>
+#include <iostream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "base/command_line.hpp"
+#include "base/error.hpp"
+#include "base/json.hpp"
+#include "base/terminal.hpp"
+#include "exercise_tool/build_work.hpp"
+#include "exercise_tool/command.hpp"
+#include "exercise_tool/records.hpp"
+#include "exercise_tool/shell.hpp"
+#include "exercise_tool/verdict_view.hpp"
+
+namespace lockstep::exercise {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kCompilerLines = 24;
+
+struct Options {
+  Arguments words;  // none, or an exercise
+  bool is_full = false;
+  std::uint64_t seed = 1;
+};
+
+std::string first_lines(const std::string& text, std::size_t most) {
+  std::size_t end = 0;
+  for (std::size_t line = 0; line < most && end != std::string::npos && end < text.size(); ++line) {
+    const std::size_t next = text.find('\n', end);
+    end = next == std::string::npos ? text.size() : next + 1;
+  }
+  return end >= text.size() ? text : text.substr(0, end) + "...\n";
+}
+
+std::string header_of(const Workspace& workspace, const Exercise& exercise, const Options& options) {
+  std::string text = concat(exercise.id, " ", exercise.title, "  (", workspace.shown(workspace.work(exercise)),
+                            ", files ", fingerprint(workspace, exercise), ", seed ", options.seed);
+  if (exercise.kind == Kind::kKernel) text += ", emulated GPU";
+  return text + ")";
+}
+
+std::string after_passing(const Workspace& workspace, const Exercise& exercise, bool is_full) {
+  if (!is_full && exercise.kind != Kind::kAnswers)
+    return concat("./lockstep check ", exercise.id, " --full  (slow networks, odd sizes, repeats)");
+  const Exercise* const next = workspace.next_open();
+  return next == nullptr
+             ? "every exercise is done"
+             : concat("./lockstep compare ", exercise.id, ", or ./lockstep start ", next->id, "  (", next->title, ")");
+}
+
+nlohmann::json build_report(const std::string& errors) {
+  return {{"checks",
+           {{{"name", "compiles and links"},
+             {"verdict", "BUILD"},
+             {"points", 0},
+             {"summary", "the compiler refuses it; its first message counts most:"},
+             {"evidence", nlohmann::json::array()},
+             {"next", "mend the first error, then check again"}}}},
+          {"likely", nlohmann::json::array()},
+          {"compiler", errors}};
+}
+
+// The judge's report on the learner's files as they are.
+nlohmann::json judge(const Workspace& workspace, const Exercise& exercise, const Options& options) {
+  build_given(workspace, exercise);
+  std::vector<std::string> command = {judge_of(workspace, exercise).string(), exercise.id, "--seed",
+                                      std::to_string(options.seed)};
+  if (options.is_full) command.emplace_back("--full");
+  if (exercise.kind == Kind::kAnswers) {
+    command.insert(command.end(), {"--subject", (workspace.work(exercise) / exercise.files.front()).string()});
+  } else {
+    const BuiltProgram built = build_files(workspace, exercise, workspace.work(exercise), "work");
+    if (!built.errors.empty()) return build_report(built.errors);
+    command.insert(command.end(),
+                   {"--subject", built.program.string(), "--source-folder", workspace.shown(workspace.work(exercise)),
+                    "--bank", program_of(workspace, exercise, "bank").string()});
+  }
+  const Finished finished = run(command, workspace.root, Collect::kOutput);
+  try {
+    if (finished.exit_code == 0) return parse_json(finished.output);
+  } catch (const nlohmann::json::exception&) {  // said below
+  }
+  throw Error(concat("SETUP: the judge of ", exercise.id, " failed (exit status ", finished.exit_code,
+                     "); that says nothing about your code"));
+}
+
+int check_once(const Workspace& workspace, const Exercise& exercise, const Options& options) {
+  nlohmann::json report = judge(workspace, exercise, options);
+  Record record = read_record(workspace, exercise);
+  const bool is_passed = has_passed(report);
+  if (is_passed) record.passed = fingerprint(workspace, exercise);
+  report["header"] = header_of(workspace, exercise, options);
+  report["hint_command"] = concat("./lockstep hint ", exercise.id);
+  record.last = report;
+  write_record(workspace, exercise, record);
+  if (is_passed) report["after_passing"] = after_passing(workspace, exercise, options.is_full);
+  if (report.contains("compiler")) std::cout << first_lines(report["compiler"], kCompilerLines);
+  std::cout << render(report, Detail::kBrief, wants_colours(STDOUT_FILENO)) << std::flush;
+  return is_passed ? 0 : 1;
+}
+
+// The times of the last changes of the learner's files.
+std::map<std::string, fs::file_time_type> times_of(const Workspace& workspace, const Exercise& exercise) {
+  std::map<std::string, fs::file_time_type> times;
+  for (const std::string& file : exercise.files) {
+    std::error_code missing;  // editors remove a file and write it anew
+    times[file] = fs::last_write_time(workspace.work(exercise) / file, missing);
+  }
+  return times;
+}
+
+Options parse(const Arguments& arguments, const std::string& name, const std::string& description, bool& is_done,
+              int& exit_code) {
+  Options options;
+  std::string word;
+  CommandLine app(description, "lockstep " + name);
+  app.add_option("exercise", word, "Its number, such as 02.1; left out: the one whose files changed last")
+      .without_default();
+  app.add_flag("--full", options.is_full, "All checks: small buffers, late ranks, repeats, more sizes");
+  app.add_option("--seed", options.seed, "For the inputs that are random").check(whole_number(0));
+  const auto done = app.parse(arguments);
+  is_done = done.has_value();
+  exit_code = done.value_or(0);
+  if (!word.empty()) options.words = {word};
+  return options;
+}
+
+}  // namespace
+
+int check(const Arguments& arguments) {
+  bool is_done = false;
+  int exit_code = 0;
+  const Options options =
+      parse(arguments, "check", "Compiles your files of an exercise, tries them, and says what is wrong.", is_done,
+            exit_code);
+  if (is_done) return exit_code;
+  const Workspace workspace = open_workspace();
+  return check_once(workspace, workspace.chosen(options.words), options);
+}
+
+int watch(const Arguments& arguments) {
+  bool is_done = false;
+  int exit_code = 0;
+  const Options options =
+      parse(arguments, "watch", "Checks an exercise whenever its files are saved. Ctrl-C ends it.", is_done, exit_code);
+  if (is_done) return exit_code;
+  const Workspace workspace = open_workspace();
+  const Exercise& exercise = workspace.chosen(options.words);
+  std::map<std::string, fs::file_time_type> seen;
+  while (true) {
+    const auto now = times_of(workspace, exercise);
+    if (now != seen) {
+      seen = now;
+      if (::isatty(STDOUT_FILENO) == 1) std::cout << "\033[H\033[2J";
+      (void)check_once(workspace, exercise, options);
+      std::cout << "\nwatching " << workspace.shown(workspace.work(exercise)) << " (Ctrl-C ends it)\n" << std::flush;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  }
+}
+
+int why(const Arguments& arguments) {
+  const Workspace workspace = open_workspace();
+  const Exercise& exercise = workspace.chosen(arguments);
+  const nlohmann::json report = read_record(workspace, exercise).last;
+  if (report.is_null()) throw UsageError(concat("nothing to explain yet: ./lockstep check ", exercise.id));
+  if (report.contains("compiler")) std::cout << report["compiler"].get<std::string>();
+  std::cout << render(report, Detail::kAll, wants_colours(STDOUT_FILENO));
+  return 0;
+}
+
+}  // namespace lockstep::exercise

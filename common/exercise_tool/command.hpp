@@ -1,0 +1,36 @@
+#pragma once
+/// @file
+/// The commands for exercises: one function each.
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lockstep::exercise {
+
+using Arguments = std::vector<std::string>;
+
+/// One word after `lockstep`.
+struct Command {
+  std::string_view name;
+  std::string_view usage;                  ///< What may follow the name.
+  std::string_view summary;                ///< One line.
+  int (*run)(const Arguments& arguments);  ///< Gets what follows the name; returns the exit code; may throw.
+};
+
+/// All of them, in the order of the list.
+[[nodiscard]] std::span<const Command> commands();
+
+int start(const Arguments& arguments);
+int check(const Arguments& arguments);
+int watch(const Arguments& arguments);
+int why(const Arguments& arguments);
+int hint(const Arguments& arguments);
+int compare(const Arguments& arguments);
+int progress(const Arguments& arguments);
+int reset(const Arguments& arguments);
+int use_reference(const Arguments& arguments);
+int author(const Arguments& arguments);
+int where_am_i(const Arguments& arguments);
+
+}  // namespace lockstep::exercise

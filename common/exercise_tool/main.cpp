@@ -1,0 +1,53 @@
+// The commands for exercises. `./lockstep` builds this program first and hands over to it.
+#include <algorithm>
+#include <array>
+#include <iostream>
+
+#include "base/command_line.hpp"
+#include "base/error.hpp"
+#include "base/nearest_match.hpp"
+#include "exercise_tool/command.hpp"
+
+namespace lockstep::exercise {
+namespace {
+
+constexpr std::array kCommands = {
+    Command{"start", "02.1", "copy an exercise's template to work/ and say what to do", start},
+    Command{"check", "[02.1] [--full]", "try your files, and say what is wrong", check},
+    Command{"watch", "[02.1]", "check whenever you save", watch},
+    Command{"why", "[02.1]", "everything that is known of the last failure", why},
+    Command{"hint", "[02.1]", "one more hint", hint},
+    Command{"compare", "[02.1]", "yours beside ours, once yours passes", compare},
+    Command{"progress", "", "all exercises, and which have passed", progress},
+    Command{"reset", "02.1", "begin anew; your files are kept aside", reset},
+    Command{"use-reference", "02.1", "go on with our code", use_reference},
+    Command{"author", "templates", "for authors: make the templates from the solutions", author},
+    Command{"next", "", "where you are, and what is next", where_am_i},
+};
+
+int dispatch(const Arguments& words) {
+  if (words.empty()) return where_am_i({});
+  const auto chosen = std::ranges::find(kCommands, words.front(), &Command::name);
+  if (chosen == kCommands.end()) {
+    std::vector<std::string> names;
+    for (const Command& command : kCommands) names.emplace_back(command.name);
+    throw UsageError(concat("unknown command ", words.front(), did_you_mean(words.front(), names)));
+  }
+  const Arguments rest(words.begin() + 1, words.end());
+  if (std::ranges::find(rest, "--help") != rest.end() && chosen->name != "check" && chosen->name != "watch") {
+    std::cout << "Usage: ./lockstep " << chosen->name << " " << chosen->usage << "\n\n" << chosen->summary << "\n";
+    return 0;
+  }
+  return run_guarded(concat("lockstep ", chosen->name), [&] { return chosen->run(rest); });
+}
+
+}  // namespace
+
+std::span<const Command> commands() { return kCommands; }
+
+}  // namespace lockstep::exercise
+
+int main(int argc, char** argv) {
+  const lockstep::exercise::Arguments words(argv + 1, argv + argc);
+  return lockstep::run_guarded("lockstep", [&] { return lockstep::exercise::dispatch(words); });
+}

@@ -1,0 +1,176 @@
+// start, hint, progress, reset, use-reference, and where one is.
+#include <unistd.h>
+
+#include <chrono>
+#include <ctime>
+#include <iostream>
+#include <sstream>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "base/terminal.hpp"
+#include "exercise_tool/build_work.hpp"
+#include "exercise_tool/command.hpp"
+#include "exercise_tool/records.hpp"
+#include "exercise_tool/verdict_view.hpp"
+
+namespace lockstep::exercise {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The word that names an exercise. @throws UsageError
+const Exercise& named(const Workspace& workspace, const Arguments& arguments, const std::string& command) {
+  if (arguments.empty())
+    throw UsageError(concat("which exercise? For example: ./lockstep ", command, " ",
+                            workspace.catalogue.empty() ? "00.1" : workspace.catalogue.front().id));
+  return find_exercise(workspace.catalogue, arguments.front());
+}
+
+void copy_files(const Workspace& workspace, const Exercise& exercise, const fs::path& from) {
+  fs::create_directories(workspace.work(exercise));
+  for (const std::string& file : exercise.files)
+    fs::copy_file(from / file, workspace.work(exercise) / file, fs::copy_options::overwrite_existing);
+}
+
+std::string time_stamp() {
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  char text[32];
+  std::tm parts{};
+  ::localtime_r(&now, &parts);
+  std::strftime(text, sizeof text, "%Y-%m-%d-%H%M%S", &parts);
+  return text;
+}
+
+// Moves the learner's files out of the way. @return  Where to.
+fs::path back_up(const Workspace& workspace, const Exercise& exercise) {
+  const fs::path backup = workspace.root / ".lockstep" / "backup" / concat(exercise.work_name(), "-", time_stamp());
+  fs::create_directories(backup.parent_path());
+  fs::rename(workspace.work(exercise), backup);
+  return backup;
+}
+
+void print_task(const Workspace& workspace, const Exercise& exercise) {
+  const fs::path given = exercise.in(workspace.root / "exercises");
+  std::cout << exercise.id << " " << exercise.title << "  (" << exercise.minutes << " minutes, " << exercise.difficulty
+            << ")\n\n";
+  std::cout << "  task   " << workspace.shown(given / "TASK.md") << "\n";
+  for (const std::string& file : exercise.files)
+    std::cout << "  yours  " << workspace.shown(workspace.work(exercise) / file) << "\n";
+  std::cout
+      << "\nnext: read the task, edit your file, then ./lockstep check  (./lockstep watch checks on every save)\n";
+}
+
+const char* word_for(ExerciseState state) {
+  switch (state) {
+    case ExerciseState::kUntouched:
+      return "";
+    case ExerciseState::kStarted:
+      return "started";
+    case ExerciseState::kPassed:
+      return "passed";
+    case ExerciseState::kChanged:
+      return "passed, changed since";
+    case ExerciseState::kReference:
+      return "ours";
+  }
+  return "";
+}
+
+}  // namespace
+
+int start(const Arguments& arguments) {
+  const Workspace workspace = open_workspace();
+  const Exercise& exercise = named(workspace, arguments, "start");
+  if (workspace.is_started(exercise)) {
+    std::cout << "it is started already, and your files stay as they are  (./lockstep reset " << exercise.id
+              << " begins anew)\n";
+  } else {
+    copy_files(workspace, exercise, exercise.in(workspace.root / "exercises"));
+  }
+  print_task(workspace, exercise);
+  std::cout << std::flush;
+  build_given(workspace, exercise);  // now, so that the first check is quick
+  return 0;
+}
+
+int hint(const Arguments& arguments) {
+  const Workspace workspace = open_workspace();
+  const Exercise& exercise = workspace.chosen(arguments);
+  const std::vector<std::string> hints = read_hints(workspace.root, exercise);
+  Record record = read_record(workspace, exercise);
+  const int most = static_cast<int>(hints.size());
+  if (record.hints_seen < most) ++record.hints_seen;
+  for (int i = 0; i < record.hints_seen; ++i)
+    std::cout << "hint " << i + 1 << " of " << most << "\n" << hints[static_cast<std::size_t>(i)] << "\n";
+  std::cout << "next: "
+            << (record.hints_seen < most ? concat("./lockstep hint ", exercise.id, "  (one more)")
+                                         : concat("./lockstep use-reference ", exercise.id, "  (go on with our code)"))
+            << "\n";
+  write_record(workspace, exercise, record);
+  return 0;
+}
+
+int progress(const Arguments& arguments) {
+  if (!arguments.empty()) throw UsageError("progress takes no arguments");
+  const Workspace workspace = open_workspace();
+  TextTable table;
+  std::string chapter;
+  std::size_t passed = 0;
+  for (const Exercise& exercise : workspace.catalogue) {
+    const ExerciseState state = state_of(workspace, exercise);
+    if (state == ExerciseState::kPassed) ++passed;
+    std::ostringstream line;
+    line << (exercise.chapter == chapter ? "" : concat("\n", exercise.chapter, "\n"));
+    chapter = exercise.chapter;
+    std::cout << line.str() << "  " << exercise.id << "  " << exercise.title
+              << std::string(exercise.title.size() < 44 ? 44 - exercise.title.size() : 1, ' ') << exercise.minutes
+              << " min  " << word_for(state) << "\n";
+  }
+  std::cout << "\n" << passed << " of " << workspace.catalogue.size() << " passed\n";
+  return 0;
+}
+
+int reset(const Arguments& arguments) {
+  const Workspace workspace = open_workspace();
+  const Exercise& exercise = named(workspace, arguments, "reset");
+  if (!workspace.is_started(exercise)) throw UsageError(concat(exercise.id, " is not started"));
+  const fs::path backup = back_up(workspace, exercise);
+  copy_files(workspace, exercise, exercise.in(workspace.root / "exercises"));
+  write_record(workspace, exercise, {});
+  std::cout << "begun anew; your files are in " << workspace.shown(backup) << "\n";
+  return 0;
+}
+
+int use_reference(const Arguments& arguments) {
+  const Workspace workspace = open_workspace();
+  const Exercise& exercise = named(workspace, arguments, "use-reference");
+  const fs::path solution = exercise.in(workspace.root / "solutions");
+  if (!fs::exists(solution)) throw UnavailableError("this copy of the course has no solutions");
+  if (workspace.is_started(exercise))
+    std::cout << "your files are in " << workspace.shown(back_up(workspace, exercise)) << "\n";
+  copy_files(workspace, exercise, solution);
+  Record record = read_record(workspace, exercise);
+  record.reference = fingerprint(workspace, exercise);
+  write_record(workspace, exercise, record);
+  std::cout << exercise.id << " holds our code now, and is marked so  (./lockstep reset " << exercise.id
+            << " begins anew)\n";
+  return 0;
+}
+
+int where_am_i(const Arguments&) {
+  const Workspace workspace = open_workspace();
+  const Exercise* const next = workspace.next_open();
+  if (next == nullptr) {
+    std::cout << "All exercises are done.\n";
+  } else if (workspace.is_started(*next)) {
+    std::cout << "You are at exercise " << next->id << ", " << next->title << ".\nnext: ./lockstep check " << next->id
+              << "\n";
+  } else {
+    std::cout << "The next exercise is " << next->id << ", " << next->title << " (" << next->minutes
+              << " minutes).\nnext: ./lockstep start " << next->id << "\n";
+  }
+  return 0;
+}
+
+}  // namespace lockstep::exercise

@@ -1,0 +1,36 @@
+#pragma once
+/// @file
+/// What is remembered of each exercise between commands, in .lockstep/exercises/ID.json: the last verdict, the hints
+/// seen, which files have passed. Nothing of it counts when a class is graded.
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "exercise_tool/workspace.hpp"
+
+namespace lockstep::exercise {
+
+/// How far an exercise is.
+enum class ExerciseState {
+  kUntouched,
+  kStarted,
+  kPassed,    ///< The files as they are now have passed.
+  kChanged,   ///< Other files have passed.
+  kReference  ///< The files are ours (use-reference).
+};
+
+/// What is remembered.
+struct Record {
+  int hints_seen = 0;
+  std::string passed;     ///< Fingerprint of the files that passed last; empty: none.
+  std::string reference;  ///< Fingerprint of our files, where use-reference has put them.
+  nlohmann::json last;    ///< The judge's last words; null: not checked yet.
+};
+
+/// @return  An empty record where there is none.
+[[nodiscard]] Record read_record(const Workspace& workspace, const Exercise& exercise);
+/// @throws IoError  It cannot be written.
+void write_record(const Workspace& workspace, const Exercise& exercise, const Record& record);
+
+[[nodiscard]] ExerciseState state_of(const Workspace& workspace, const Exercise& exercise);
+
+}  // namespace lockstep::exercise

@@ -1,0 +1,62 @@
+// A judged program that does what it is asked to, however bad.
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <iostream>
+#include <stdexcept>
+#include <thread>
+
+#include "exercise/subject.hpp"
+#include "exercise/todo.hpp"
+
+namespace lockstep::exercise {
+namespace {
+
+[[gnu::noinline]] void loop_forever() {
+  volatile bool is_running = true;
+  while (is_running) continue;
+}
+
+[[gnu::noinline]] void write_through_null() {
+  volatile int* volatile nothing = nullptr;
+  *nothing = 1;
+}
+
+void receive_from_next(Question& question) {
+  float value = 0;
+  question.link((question.rank() + 1) % question.world_size()).receive(std::span(&value, 1));
+}
+
+void move_slowly(Question& question) {
+  Link& other = question.link(1 - question.rank());
+  for (float value = 0;; value += 1) {
+    exchange(other, std::span<const float>(&value, 1), other, std::span(&value, 1));
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+}
+
+}  // namespace
+
+Answer answer(Question& question) {
+  const std::string what = question.get<std::string>("what");
+  std::cout << "about to " << what << std::endl;
+  if (what == "loop") loop_forever();
+  if (what == "write through null" && question.rank() == 0) write_through_null();
+  if (what == "throw" && question.rank() == 0) throw std::runtime_error("the sky is green");
+  if (what == "exit" && question.rank() == 0) std::exit(0);
+  if (what == "receive first") receive_from_next(question);
+  if (what == "move slowly") move_slowly(question);
+  if (what == "leave" && question.rank() == 1) receive_from_next(question);
+  if (what == "do nothing yet") todo("99.9 everything");
+  Answer result;
+  if (what == "start a process") {
+    const pid_t child = ::fork();
+    if (child == 0) ::sleep(1000);
+    result.set("child", static_cast<int>(child));
+  }
+  result.set("rank", question.rank());
+  return result;
+}
+
+}  // namespace lockstep::exercise

@@ -1,0 +1,43 @@
+#include "exercise/template.hpp"
+
+#include "base/error.hpp"
+#include "support/catch.hpp"
+
+namespace lockstep::exercise {
+namespace {
+
+using Catch::Matchers::ContainsSubstring;
+
+Exercise exercise_of(Kind kind) {
+  Exercise exercise;
+  exercise.id = "02.1";
+  exercise.kind = kind;
+  return exercise;
+}
+
+}  // namespace
+
+TEST_CASE("a region becomes its hint and a call of todo()", "[exercise]") {
+  const std::string solution =
+      "int f() {\n  // SOLUTION(02.1) f: return the answer\n  return 42;\n  // END SOLUTION\n}\n";
+  CHECK(make_template(solution, exercise_of(Kind::kCode)) ==
+        "int f() {\n  // TODO(02.1): return the answer\n  lockstep::todo(\"02.1 f\");\n}\n");
+}
+
+TEST_CASE("answers become question marks, comments stay", "[exercise]") {
+  CHECK(make_template("# bytes: of a rank\nbytes: 16\n", exercise_of(Kind::kAnswers)) ==
+        "# bytes: of a rank\nbytes: ?\n");
+}
+
+TEST_CASE("marks that are wrong are refused with their line", "[exercise]") {
+  const auto [solution, message] = GENERATE(table<std::string, std::string>(
+      {{"int x;\n", "there is no region"},
+       {"// SOLUTION(02.1) f: hint\n", "line 1: the region is not closed"},
+       {"\n// END SOLUTION\n", "line 2: the end of a region that has not begun"},
+       {"// SOLUTION(02.2) f: hint\n// END SOLUTION\n", "line 1: the region is not marked as one of exercise 02.1"},
+       {"// SOLUTION(02.1) f\n// END SOLUTION\n", "line 1: a region begins with"},
+       {"// SOLUTION(02.1) f: a\n// SOLUTION(02.1) g: b\n", "line 2: a region within a region"}}));
+  CHECK_THROWS_WITH(make_template(solution, exercise_of(Kind::kCode)), ContainsSubstring(message));
+}
+
+}  // namespace lockstep::exercise

@@ -1,0 +1,105 @@
+#include <array>
+
+#include "01_mini_all_reduce/1_framing/framing.hpp"
+#include "exercise/subject.hpp"
+
+namespace lockstep::exercise {
+namespace {
+
+constexpr Mistake kMistakes[] = {
+    {"host_byte_order", "the length travels in the byte order of this machine, least significant byte first",
+     "Do not copy the integer's memory: compute its four bytes with shifts, the highest first."},
+    {"length_counts_itself", "the length counts its own four bytes as well as the payload's",
+     "By the header's example, \"hi\" has the length 2."},
+    {"sends_once", "send_some() is called once, and what it returns is ignored",
+     "send_some() says how many bytes it took. Who sends the others?"},
+    {"receives_once", "receive_some() is called once for each part, as if everything had to arrive together",
+     "receive_some() says how many bytes arrived. Ask again for those that are still missing."},
+    {"reads_into_the_next_frame", "receive_some() is asked for more than one frame, and what comes after it is lost",
+     "Ask for four bytes first, and then for exactly as many as the length says."},
+    {"fills_up_with_zeros", "the end of the stream inside a payload is not noticed: the missing bytes are zeros",
+     "receive_some() returns 0 once the peer has closed. In the middle of a frame that is an IoError."},
+    {"believes_any_length", "a length above kLargestPayload is not refused",
+     "Check the length before you make room for the payload: those four bytes may come from a stranger."},
+};
+
+}  // namespace
+
+std::span<const Mistake> mistakes() noexcept { return kMistakes; }
+
+}  // namespace lockstep::exercise
+
+namespace lockstep::framing {
+
+using exercise::is_mistake;
+
+void send_all(Link& link, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    bytes = bytes.subspan(link.send_some(bytes));
+    if (is_mistake("sends_once")) return;
+  }
+}
+
+std::size_t receive_all(Link& link, std::span<std::byte> bytes) {
+  std::size_t arrived = 0;
+  while (arrived < bytes.size()) {
+    const std::size_t count = link.receive_some(bytes.subspan(arrived));
+    if (count == 0) break;
+    arrived += count;
+    if (is_mistake("receives_once")) return bytes.size();
+  }
+  return arrived;
+}
+
+namespace {
+
+std::size_t significance_of(std::size_t index) {
+  return 8 * (is_mistake("host_byte_order") ? index : kLengthBytes - 1 - index);
+}
+
+std::size_t decode(std::span<const std::byte> length) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < kLengthBytes; ++i) count |= std::to_integer<std::size_t>(length[i]) << significance_of(i);
+  return is_mistake("length_counts_itself") ? count - kLengthBytes : count;
+}
+
+// One large buffer for whatever arrives.
+std::optional<std::vector<std::byte>> receive_greedily(Link& link) {
+  std::vector<std::byte> buffer(kLengthBytes + kLargestPayload);
+  std::size_t arrived = 0;
+  while (arrived < kLengthBytes || arrived < kLengthBytes + decode(buffer)) {
+    const std::size_t count = link.receive_some(std::span(buffer).subspan(arrived));
+    if (count == 0 && arrived == 0) return std::nullopt;
+    if (count == 0) throw IoError("the stream ended inside a frame");
+    arrived += count;
+    if (arrived >= kLengthBytes && decode(buffer) > kLargestPayload) throw FormatError("not one of our frames");
+  }
+  const auto begin = buffer.begin() + kLengthBytes;
+  return std::vector<std::byte>(begin, begin + static_cast<std::ptrdiff_t>(decode(buffer)));
+}
+
+}  // namespace
+
+void send_frame(Link& link, std::span<const std::byte> payload) {
+  const std::size_t count = payload.size() + (is_mistake("length_counts_itself") ? kLengthBytes : 0);
+  std::array<std::byte, kLengthBytes> length{};
+  for (std::size_t i = 0; i < kLengthBytes; ++i) length[i] = std::byte(count >> significance_of(i));
+  send_all(link, length);
+  send_all(link, payload);
+}
+
+std::optional<std::vector<std::byte>> receive_frame(Link& link) {
+  if (is_mistake("reads_into_the_next_frame")) return receive_greedily(link);
+  std::array<std::byte, kLengthBytes> length{};
+  const std::size_t arrived = receive_all(link, length);
+  if (arrived == 0) return std::nullopt;
+  if (arrived < kLengthBytes) throw IoError("the stream ended inside a length");
+  const std::size_t count = decode(length);
+  if (count > kLargestPayload && !is_mistake("believes_any_length")) throw FormatError("not one of our frames");
+  std::vector<std::byte> payload(count);
+  if (receive_all(link, payload) < count && !is_mistake("fills_up_with_zeros"))
+    throw IoError("the stream ended inside a payload");
+  return payload;
+}
+
+}  // namespace lockstep::framing

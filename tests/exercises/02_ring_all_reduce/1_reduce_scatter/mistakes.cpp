@@ -1,0 +1,67 @@
+#include <vector>
+
+#include "02_ring_all_reduce/1_reduce_scatter/reduce_scatter.hpp"
+#include "exercise/subject.hpp"
+
+namespace lockstep::exercise {
+namespace {
+
+constexpr Mistake kMistakes[] = {
+    {"sends_the_same_chunk", "every step sends the rank's first chunk again, instead of the one that has just arrived",
+     "Which chunk did this rank complete further in the step before? That one goes on."},
+    {"replaces_instead_of_adds", "the chunk that arrives replaces this rank's values instead of being added to them",
+     "A chunk that leaves a rank must hold the sum over all ranks that it has visited."},
+    {"one_step_too_few", "the loop runs one step too few", "How many other ranks must a chunk visit?"},
+    {"divides_every_step", "the sum is divided by the number of ranks in every step",
+     "A sum is asked for; a mean would divide once, at the end."},
+    {"equal_chunks", "all chunks are taken to be as long as the first one, so a remainder is lost or counted twice",
+     "chunk_of() cuts a count that does not divide by the number of ranks."},
+    {"sends_first", "each rank sends its whole chunk before it receives",
+     "Let sending and receiving overlap: exchange()."},
+    {"wrong_way_round", "the chunks' numbers grow from step to step, as if values travelled the other way",
+     "Compare with ring_steps --world-size 3: which chunk does rank 1 send in step 2?"},
+};
+
+}  // namespace
+
+std::span<const Mistake> mistakes() noexcept { return kMistakes; }
+
+}  // namespace lockstep::exercise
+
+namespace lockstep::ring {
+
+using exercise::is_mistake;
+
+void reduce_scatter(std::span<float> values, const Neighbours& place) {
+  const int ranks = place.world_size;
+  const auto total = static_cast<std::int64_t>(values.size());
+  const int steps = ranks - (is_mistake("one_step_too_few") ? 2 : 1);
+  const auto chunk = [&](int index) {
+    if (!is_mistake("equal_chunks")) return chunk_of(total, index, ranks);
+    const std::int64_t count = total / ranks;
+    return Chunk{index * count, count};
+  };
+  for (int step = 0; step < steps; ++step) {
+    const int signed_step = is_mistake("wrong_way_round") ? -step : step;
+    const int sent =
+        is_mistake("sends_the_same_chunk") ? place.rank : reduce_scatter_sends(place.rank, signed_step, ranks);
+    const Chunk outgoing = chunk(sent);
+    const Chunk incoming =
+        chunk(is_mistake("sends_the_same_chunk") ? previous_of(place.rank, ranks)
+                                                 : reduce_scatter_receives(place.rank, signed_step, ranks));
+    std::vector<float> arrived(incoming.count);
+    if (is_mistake("sends_first")) {
+      place.next.send(values.subspan(outgoing.begin, outgoing.count));
+      place.previous.receive(std::span<float>(arrived));
+    } else {
+      exchange(place.next, values.subspan(outgoing.begin, outgoing.count), place.previous, arrived);
+    }
+    for (std::int64_t i = 0; i < incoming.count; ++i) {
+      float& value = values[incoming.begin + i];
+      value = is_mistake("replaces_instead_of_adds") ? arrived[i] : value + arrived[i];
+      if (is_mistake("divides_every_step")) value /= static_cast<float>(ranks);
+    }
+  }
+}
+
+}  // namespace lockstep::ring

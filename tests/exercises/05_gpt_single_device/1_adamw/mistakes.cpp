@@ -1,0 +1,65 @@
+#include <cmath>
+
+#include "05_gpt_single_device/1_adamw/adamw.hpp"
+#include "exercise/subject.hpp"
+
+namespace lockstep::exercise {
+namespace {
+
+constexpr Mistake kMistakes[] = {
+    {"no_bias_correction", "the moments are used as they are, without the correction for their start at zero",
+     "After the first step the first moment is (1 - beta1) * gradient. By what must you divide it to get the "
+     "gradient?"},
+    {"counts_from_0", "the bias correction uses a step number that begins at 0, so it divides by 1 - beta^0 = 0",
+     "settings.step is 1 in the first step; use it as it is."},
+    {"keeps_corrected_moments", "the corrected moments are stored, so the next step corrects them again",
+     "Correct copies; what is stored are the plain running means."},
+    {"betas_swapped", "beta1 is used for the second moment, and beta2 for the first",
+     "The mean of the gradients forgets faster (beta1 = 0.9) than the mean of their squares (beta2 = 0.999)."},
+    {"epsilon_in_root", "epsilon is added under the square root instead of to the root",
+     "The denominator is sqrt(corrected second moment) + epsilon."},
+    {"coupled_decay", "the weight decay is added to the gradient, as in Adam with L2 regularization",
+     "In AdamW the decay never enters the moments: it acts on the parameter itself."},
+    {"decay_after_update", "the parameter shrinks after it has moved, so part of the move decays too",
+     "Shrink the parameter first, then subtract the step."},
+};
+
+}  // namespace
+
+std::span<const Mistake> mistakes() noexcept { return kMistakes; }
+
+}  // namespace lockstep::exercise
+
+namespace lockstep::optim {
+
+using exercise::is_mistake;
+
+void adamw_step(std::span<float> parameter, std::span<float> first_moment, std::span<float> second_moment,
+                std::span<const float> gradient, const AdamWSettings& settings) {
+  const bool is_corrected = !is_mistake("no_bias_correction");
+  const auto step = static_cast<double>(settings.step - (is_mistake("counts_from_0") ? 1 : 0));
+  const double beta1 = is_mistake("betas_swapped") ? settings.beta2 : settings.beta1;
+  const double beta2 = is_mistake("betas_swapped") ? settings.beta1 : settings.beta2;
+  const double correction1 = is_corrected ? 1 - std::pow(beta1, step) : 1;
+  const double correction2 = is_corrected ? 1 - std::pow(beta2, step) : 1;
+  const double shrink = 1 - settings.learning_rate * settings.weight_decay;
+  const bool is_decoupled = !is_mistake("coupled_decay"), shrinks_last = is_mistake("decay_after_update");
+  for (std::size_t i = 0; i < parameter.size(); ++i) {
+    const double g = gradient[i] + (is_decoupled ? 0 : settings.weight_decay * parameter[i]);
+    const double mean = beta1 * first_moment[i] + (1 - beta1) * g;
+    const double mean_square = beta2 * second_moment[i] + (1 - beta2) * g * g;
+    const double corrected = mean / correction1, corrected_square = mean_square / correction2;
+    const double denominator = is_mistake("epsilon_in_root") ? std::sqrt(corrected_square + settings.epsilon)
+                                                             : std::sqrt(corrected_square) + settings.epsilon;
+    double value = parameter[i];
+    if (is_decoupled && !shrinks_last) value *= shrink;
+    value -= settings.learning_rate * corrected / denominator;
+    if (shrinks_last) value *= shrink;
+    const bool keeps_corrected = is_mistake("keeps_corrected_moments");
+    parameter[i] = static_cast<float>(value);
+    first_moment[i] = static_cast<float>(keeps_corrected ? corrected : mean);
+    second_moment[i] = static_cast<float>(keeps_corrected ? corrected_square : mean_square);
+  }
+}
+
+}  // namespace lockstep::optim
