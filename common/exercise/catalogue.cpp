@@ -14,13 +14,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Kind kind_of(const std::string& text) {
-  if (text == "code") return Kind::kCode;
-  if (text == "kernel") return Kind::kKernel;
-  if (text == "answers") return Kind::kAnswers;
-  throw FormatError(concat("kind \"", text, "\" is none of code, kernel and answers"));
-}
-
 Exercise read_exercise(const fs::path& file) {
   try {
     const nlohmann::json json = parse_json(read_file(file));
@@ -32,7 +25,6 @@ Exercise read_exercise(const fs::path& file) {
     exercise.difficulty = json.at("difficulty");
     exercise.minutes = json.at("minutes");
     exercise.points = json.at("points");
-    exercise.kind = kind_of(json.at("kind"));
     exercise.files = json.at("files").get<std::vector<std::string>>();
     const std::string expected = exercise.chapter.substr(0, 2) + "." + exercise.name.substr(0, exercise.name.find('_'));
     if (exercise.id != expected) throw FormatError(concat("id is \"", exercise.id, "\", its folder says ", expected));

@@ -8,13 +8,6 @@
 
 namespace lockstep::exercise {
 
-/// What a learner hands in.
-enum class Kind {
-  kCode,    ///< C++ sources behind a given header.
-  kKernel,  ///< CUDA sources, which the emulator runs.
-  kAnswers  ///< A text file of `key: value` lines.
-};
-
 /// One exercise.
 struct Exercise {
   std::string id;                  ///< "02.1"; never changes.
@@ -24,7 +17,6 @@ struct Exercise {
   std::string difficulty;          ///< easy, medium or hard.
   int minutes = 0;                 ///< That a learner needs.
   double points = 0;               ///< In a class.
-  Kind kind = Kind::kCode;         ///< What is handed in.
   std::vector<std::string> files;  ///< That a learner edits.
 
   /// "02.1_reduce_scatter": the name of its folder in work/.

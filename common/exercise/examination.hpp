@@ -119,9 +119,6 @@ class Examination {
   /// A check of `--full` only: fault injection, small buffers, repeats, large sizes.
   void full_check(const std::string& name, const Function& function) { add(name, 1, true, function); }
 
-  /// For an exercise of kind "answers": what the learner wrote behind `key:`; empty where it is still `?`.
-  [[nodiscard]] std::string answer_to(const std::string& key) const;
-
   /// What has been run.
   [[nodiscard]] const std::vector<CheckResult>& results() const noexcept { return results_; }
   /// What the program did in the first check that failed.

@@ -19,6 +19,20 @@ std::uint64_t length_in(const std::vector<std::uint8_t>& bytes) {
   return length;
 }
 
+// CBOR's tag of an array's type; these numbers are ours alone.
+template <typename T>
+constexpr std::uint8_t kTypeTag = 0;
+template <>
+constexpr std::uint8_t kTypeTag<float> = 100;
+template <>
+constexpr std::uint8_t kTypeTag<double> = 101;
+template <>
+constexpr std::uint8_t kTypeTag<std::int32_t> = 102;
+template <>
+constexpr std::uint8_t kTypeTag<std::int64_t> = 103;
+template <>
+constexpr std::uint8_t kTypeTag<std::uint8_t> = 104;
+
 }  // namespace
 
 void send_message(int fd, const nlohmann::json& message) {
@@ -55,7 +69,8 @@ std::optional<nlohmann::json> MessageReader::take() {
   if (length > kLongestMessage) throw FormatError(concat("an answer of ", length, " bytes"));
   if (bytes_.size() < kHeaderBytes + length) return std::nullopt;
   const auto begin = bytes_.begin() + kHeaderBytes, end = begin + static_cast<std::ptrdiff_t>(length);
-  nlohmann::json message = nlohmann::json::from_cbor(std::vector<std::uint8_t>(begin, end), true, false);
+  nlohmann::json message = nlohmann::json::from_cbor(std::vector<std::uint8_t>(begin, end), true, false,
+                                                     nlohmann::json::cbor_tag_handler_t::store);
   if (message.is_discarded()) throw FormatError("an answer that is no message");
   bytes_.erase(bytes_.begin(), end);
   return message;
@@ -64,12 +79,17 @@ std::optional<nlohmann::json> MessageReader::take() {
 template <typename T>
 nlohmann::json to_message(std::span<const T> values) {
   const auto* const begin = reinterpret_cast<const std::uint8_t*>(values.data());
-  return nlohmann::json::binary(std::vector<std::uint8_t>(begin, begin + values.size_bytes()));
+  return nlohmann::json::binary(std::vector<std::uint8_t>(begin, begin + values.size_bytes()), kTypeTag<T>);
+}
+
+template <typename T>
+bool holds(const nlohmann::json& value) {
+  return value.is_binary() && value.get_binary().has_subtype() && value.get_binary().subtype() == kTypeTag<T>;
 }
 
 template <typename T>
 std::vector<T> numbers_in(const nlohmann::json& value) {
-  if (!value.is_binary()) throw FormatError("an answer has something else in the place of an array");
+  if (!holds<T>(value)) throw FormatError("an answer has something else in the place of an array");
   const std::vector<std::uint8_t>& bytes = value.get_binary();
   if (bytes.size() % sizeof(T) != 0) throw FormatError("an answer's array is cut off");
   std::vector<T> values(bytes.size() / sizeof(T));
@@ -82,7 +102,9 @@ template nlohmann::json to_message(std::span<const double>);
 template nlohmann::json to_message(std::span<const std::int32_t>);
 template nlohmann::json to_message(std::span<const std::int64_t>);
 template nlohmann::json to_message(std::span<const std::uint8_t>);
+template bool holds<float>(const nlohmann::json&);
 template std::vector<float> numbers_in(const nlohmann::json&);
+template bool holds<double>(const nlohmann::json&);
 template std::vector<double> numbers_in(const nlohmann::json&);
 template std::vector<std::int32_t> numbers_in(const nlohmann::json&);
 template std::vector<std::int64_t> numbers_in(const nlohmann::json&);

@@ -31,13 +31,18 @@ class MessageReader {
   std::vector<std::uint8_t> bytes_;
 };
 
-/// A message's array of numbers, kept as bytes. T is float, double or a fixed-width integer.
+/// A message's array of numbers: bytes, with a tag that says of which type. T is float, double or a fixed-width
+/// integer.
 template <typename T>
 [[nodiscard]] nlohmann::json to_message(std::span<const T> values);
 
 /// The numbers back.
-/// @throws FormatError  It is no array, or of another length than a multiple of T's.
+/// @throws FormatError  It is no array of T.
 template <typename T>
 [[nodiscard]] std::vector<T> numbers_in(const nlohmann::json& value);
+
+/// Whether it is an array of T.
+template <typename T>
+[[nodiscard]] bool holds(const nlohmann::json& value);
 
 }  // namespace lockstep::exercise

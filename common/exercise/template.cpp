@@ -15,17 +15,6 @@ std::string trimmed(const std::string& line) {
   return begin == std::string::npos ? "" : line.substr(begin);
 }
 
-std::string template_of_answers(const std::string& solution) {
-  std::istringstream in(solution);
-  std::string text;
-  for (std::string line; std::getline(in, line);) {
-    const std::size_t colon = line.find(": ");
-    const bool is_answer = !line.starts_with('#') && colon != std::string::npos;
-    text += (is_answer ? line.substr(0, colon) + ": ?" : line) + "\n";
-  }
-  return text;
-}
-
 // "// SOLUTION(02.1) name: hint" in parts.
 struct Region {
   std::string indentation, name, hint;
@@ -44,8 +33,6 @@ Region parse_region(const std::string& line, const Exercise& exercise) {
 }  // namespace
 
 std::string make_template(const std::string& solution, const Exercise& exercise) {
-  if (exercise.kind == Kind::kAnswers) return template_of_answers(solution);
-  const std::string_view call = exercise.kind == Kind::kKernel ? "LOCKSTEP_TODO_IN_KERNEL" : "lockstep::todo";
   std::istringstream in(solution);
   std::string text;
   int number = 0, region_line = 0, regions = 0;
@@ -59,8 +46,8 @@ std::string make_template(const std::string& solution, const Exercise& exercise)
       if (region_line != 0) fail(number, "a region within a region");
       try {
         const Region region = parse_region(line, exercise);
-        text += concat(region.indentation, "// TODO(", exercise.id, "): ", region.hint, "\n", region.indentation, call,
-                       "(\"", exercise.id, " ", region.name, "\");\n");
+        text += concat(region.indentation, "// TODO(", exercise.id, "): ", region.hint, "\n", region.indentation,
+                       "lockstep::todo(\"", exercise.id, " ", region.name, "\");\n");
       } catch (const FormatError& error) {
         fail(number, error.what());
       }

@@ -13,8 +13,7 @@ namespace lockstep::exercise {
 ///     ...
 ///     // END SOLUTION
 ///
-/// by a comment with the same hint and a call of lockstep::todo("02.1 reduce_scatter"). In kernels, where nothing can
-/// be thrown, the call is LOCKSTEP_TODO_IN_KERNEL("04.1 block_sum"). In an answers file, `key: value` becomes `key: ?`.
+/// by a comment with the same hint and a call of lockstep::todo("02.1 reduce_scatter").
 /// @param solution  The solution's text. @param exercise  Whose it is.
 /// @throws FormatError  A region is not closed, not named, of another exercise, or there is none; says at which line.
 [[nodiscard]] std::string make_template(const std::string& solution, const Exercise& exercise);

@@ -51,8 +51,7 @@ fs::path judge_of(const Workspace& workspace, const Exercise& exercise) {
 }
 
 void build_given(const Workspace& workspace, const Exercise& exercise) {
-  const std::string target = exercise.kind == Kind::kAnswers ? concat("judge_", exercise.id.substr(0, 2))
-                                                             : concat("exercise_", exercise.target_name());
+  const std::string target = concat("exercise_", exercise.target_name());
   const Finished built = run({"ninja", "-C", workspace.build.string(), target}, workspace.root, Collect::kBoth);
   if (built.exit_code != 0)
     throw Error(concat("what is given for ", exercise.id, " does not build; this is not your code:\n", built.output));

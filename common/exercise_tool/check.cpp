@@ -4,6 +4,7 @@
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <thread>
 
 #include "base/command_line.hpp"
@@ -39,15 +40,12 @@ std::string first_lines(const std::string& text, std::size_t most) {
 }
 
 std::string header_of(const Workspace& workspace, const Exercise& exercise, const Options& options) {
-  std::string text = concat(exercise.id, " ", exercise.title, "  (", workspace.shown(workspace.work(exercise)),
-                            ", files ", fingerprint(workspace, exercise), ", seed ", options.seed);
-  if (exercise.kind == Kind::kKernel) text += ", emulated GPU";
-  return text + ")";
+  return concat(exercise.id, " ", exercise.title, "  (", workspace.shown(workspace.work(exercise)), ", files ",
+                fingerprint(workspace, exercise), ", seed ", options.seed, ")");
 }
 
 std::string after_passing(const Workspace& workspace, const Exercise& exercise, bool is_full) {
-  if (!is_full && exercise.kind != Kind::kAnswers)
-    return concat("./lockstep check ", exercise.id, " --full  (slow networks, odd sizes, repeats)");
+  if (!is_full) return concat("./lockstep check ", exercise.id, " --full  (slow networks, odd sizes, repeats)");
   const Exercise* const next = workspace.next_open();
   return next == nullptr
              ? "every exercise is done"
@@ -72,15 +70,11 @@ nlohmann::json judge(const Workspace& workspace, const Exercise& exercise, const
   std::vector<std::string> command = {judge_of(workspace, exercise).string(), exercise.id, "--seed",
                                       std::to_string(options.seed)};
   if (options.is_full) command.emplace_back("--full");
-  if (exercise.kind == Kind::kAnswers) {
-    command.insert(command.end(), {"--subject", (workspace.work(exercise) / exercise.files.front()).string()});
-  } else {
-    const BuiltProgram built = build_files(workspace, exercise, workspace.work(exercise), "work");
-    if (!built.errors.empty()) return build_report(built.errors);
-    command.insert(command.end(),
-                   {"--subject", built.program.string(), "--source-folder", workspace.shown(workspace.work(exercise)),
-                    "--bank", program_of(workspace, exercise, "bank").string()});
-  }
+  const BuiltProgram built = build_files(workspace, exercise, workspace.work(exercise), "work");
+  if (!built.errors.empty()) return build_report(built.errors);
+  command.insert(command.end(),
+                 {"--subject", built.program.string(), "--source-folder", workspace.shown(workspace.work(exercise)),
+                  "--bank", program_of(workspace, exercise, "bank").string()});
   const Finished finished = run(command, workspace.root, Collect::kOutput);
   try {
     if (finished.exit_code == 0) return parse_json(finished.output);
@@ -115,41 +109,39 @@ std::map<std::string, fs::file_time_type> times_of(const Workspace& workspace, c
   return times;
 }
 
-Options parse(const Arguments& arguments, const std::string& name, const std::string& description, bool& is_done,
-              int& exit_code) {
+// A command line's options, or the exit code where it ends the program (--help).
+struct Parsed {
   Options options;
+  std::optional<int> exit_code;
+};
+
+Parsed parse(const Arguments& arguments, const std::string& name, const std::string& description) {
+  Parsed parsed;
   std::string word;
   CommandLine app(description, "lockstep " + name);
   app.add_option("exercise", word, "Its number, such as 02.1; left out: the one whose files changed last")
       .without_default();
-  app.add_flag("--full", options.is_full, "All checks: small buffers, late ranks, repeats, more sizes");
-  app.add_option("--seed", options.seed, "For the inputs that are random").check(whole_number(0));
-  const auto done = app.parse(arguments);
-  is_done = done.has_value();
-  exit_code = done.value_or(0);
-  if (!word.empty()) options.words = {word};
-  return options;
+  app.add_flag("--full", parsed.options.is_full, "All checks: small buffers, late ranks, repeats, more sizes");
+  app.add_option("--seed", parsed.options.seed, "For the inputs that are random").check(whole_number(0));
+  parsed.exit_code = app.parse(arguments);
+  if (!word.empty()) parsed.options.words = {word};
+  return parsed;
 }
 
 }  // namespace
 
 int check(const Arguments& arguments) {
-  bool is_done = false;
-  int exit_code = 0;
-  const Options options =
-      parse(arguments, "check", "Compiles your files of an exercise, tries them, and says what is wrong.", is_done,
-            exit_code);
-  if (is_done) return exit_code;
+  const auto [options, exit_code] =
+      parse(arguments, "check", "Compiles your files of an exercise, tries them, and says what is wrong.");
+  if (exit_code) return *exit_code;
   const Workspace workspace = open_workspace();
   return check_once(workspace, workspace.chosen(options.words), options);
 }
 
 int watch(const Arguments& arguments) {
-  bool is_done = false;
-  int exit_code = 0;
-  const Options options =
-      parse(arguments, "watch", "Checks an exercise whenever its files are saved. Ctrl-C ends it.", is_done, exit_code);
-  if (is_done) return exit_code;
+  const auto [options, exit_code] =
+      parse(arguments, "watch", "Checks an exercise whenever its files are saved. Ctrl-C ends it.");
+  if (exit_code) return *exit_code;
   const Workspace workspace = open_workspace();
   const Exercise& exercise = workspace.chosen(options.words);
   std::map<std::string, fs::file_time_type> seen;

@@ -1,7 +1,6 @@
 #pragma once
 /// @file
 /// The commands for exercises: one function each.
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,9 +16,6 @@ struct Command {
   std::string_view summary;                ///< One line.
   int (*run)(const Arguments& arguments);  ///< Gets what follows the name; returns the exit code; may throw.
 };
-
-/// All of them, in the order of the list.
-[[nodiscard]] std::span<const Command> commands();
 
 int start(const Arguments& arguments);
 int check(const Arguments& arguments);

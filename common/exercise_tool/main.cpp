@@ -42,9 +42,6 @@ int dispatch(const Arguments& words) {
 }
 
 }  // namespace
-
-std::span<const Command> commands() { return kCommands; }
-
 }  // namespace lockstep::exercise
 
 int main(int argc, char** argv) {

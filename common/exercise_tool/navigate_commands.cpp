@@ -1,14 +1,10 @@
 // start, hint, progress, reset, use-reference, and where one is.
-#include <unistd.h>
-
 #include <chrono>
 #include <ctime>
 #include <iostream>
-#include <sstream>
 
 #include "base/error.hpp"
 #include "base/file.hpp"
-#include "base/terminal.hpp"
 #include "exercise_tool/build_work.hpp"
 #include "exercise_tool/command.hpp"
 #include "exercise_tool/records.hpp"
@@ -114,16 +110,14 @@ int hint(const Arguments& arguments) {
 int progress(const Arguments& arguments) {
   if (!arguments.empty()) throw UsageError("progress takes no arguments");
   const Workspace workspace = open_workspace();
-  TextTable table;
   std::string chapter;
   std::size_t passed = 0;
   for (const Exercise& exercise : workspace.catalogue) {
     const ExerciseState state = state_of(workspace, exercise);
     if (state == ExerciseState::kPassed) ++passed;
-    std::ostringstream line;
-    line << (exercise.chapter == chapter ? "" : concat("\n", exercise.chapter, "\n"));
+    if (exercise.chapter != chapter) std::cout << "\n" << exercise.chapter << "\n";
     chapter = exercise.chapter;
-    std::cout << line.str() << "  " << exercise.id << "  " << exercise.title
+    std::cout << "  " << exercise.id << "  " << exercise.title
               << std::string(exercise.title.size() < 44 ? 44 - exercise.title.size() : 1, ' ') << exercise.minutes
               << " min  " << word_for(state) << "\n";
   }

@@ -35,8 +35,8 @@ constexpr std::array kCommands = {
 };
 
 // Done by a program of its own, which also explains them.
-constexpr std::array kExerciseWords = {"start", "check",    "watch", "why",           "hint",
-                                       "compare", "progress", "reset", "use-reference", "next", "author"};
+constexpr std::array kExerciseWords = {"start",    "check", "watch",         "why",  "hint",  "compare",
+                                       "progress", "reset", "use-reference", "next", "author"};
 
 void print_what_next() {
   std::cout << "Lockstep: multi-GPU training from a TCP socket to a GPT. What next?\n\n"

@@ -8,10 +8,9 @@ namespace {
 
 using Catch::Matchers::ContainsSubstring;
 
-Exercise exercise_of(Kind kind) {
+Exercise exercise_02_1() {
   Exercise exercise;
   exercise.id = "02.1";
-  exercise.kind = kind;
   return exercise;
 }
 
@@ -20,13 +19,8 @@ Exercise exercise_of(Kind kind) {
 TEST_CASE("a region becomes its hint and a call of todo()", "[exercise]") {
   const std::string solution =
       "int f() {\n  // SOLUTION(02.1) f: return the answer\n  return 42;\n  // END SOLUTION\n}\n";
-  CHECK(make_template(solution, exercise_of(Kind::kCode)) ==
+  CHECK(make_template(solution, exercise_02_1()) ==
         "int f() {\n  // TODO(02.1): return the answer\n  lockstep::todo(\"02.1 f\");\n}\n");
-}
-
-TEST_CASE("answers become question marks, comments stay", "[exercise]") {
-  CHECK(make_template("# bytes: of a rank\nbytes: 16\n", exercise_of(Kind::kAnswers)) ==
-        "# bytes: of a rank\nbytes: ?\n");
 }
 
 TEST_CASE("marks that are wrong are refused with their line", "[exercise]") {
@@ -37,7 +31,7 @@ TEST_CASE("marks that are wrong are refused with their line", "[exercise]") {
        {"// SOLUTION(02.2) f: hint\n// END SOLUTION\n", "line 1: the region is not marked as one of exercise 02.1"},
        {"// SOLUTION(02.1) f\n// END SOLUTION\n", "line 1: a region begins with"},
        {"// SOLUTION(02.1) f: a\n// SOLUTION(02.1) g: b\n", "line 2: a region within a region"}}));
-  CHECK_THROWS_WITH(make_template(solution, exercise_of(Kind::kCode)), ContainsSubstring(message));
+  CHECK_THROWS_WITH(make_template(solution, exercise_02_1()), ContainsSubstring(message));
 }
 
 }  // namespace lockstep::exercise

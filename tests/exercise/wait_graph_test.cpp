@@ -6,7 +6,7 @@ namespace lockstep::exercise {
 
 using Catch::Matchers::ContainsSubstring;
 
-TEST_CASE("a circle among some of the ranks is found, whoever waits for it", "[exercise]") {
+TEST_CASE("a cycle among some of the ranks is found, and so are the ranks that only wait for it", "[exercise]") {
   const WaitReport report = explain_waits({{.rank = 0, .state = RankState::kReceiving, .peer = 2},
                                            {.rank = 1, .state = RankState::kFinished},
                                            {.rank = 2, .state = RankState::kSending, .peer = 3},
