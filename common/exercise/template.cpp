@@ -1,5 +1,6 @@
 #include "exercise/template.hpp"
 
+#include <algorithm>
 #include <sstream>
 
 #include "base/error.hpp"
@@ -9,6 +10,7 @@ namespace {
 
 constexpr std::string_view kBegin = "// SOLUTION(";
 constexpr std::string_view kEnd = "// END SOLUTION";
+constexpr std::string_view kFaulty = "//|";  // a line of faulty code, which the template has in place of the right one
 
 std::string trimmed(const std::string& line) {
   const std::size_t begin = line.find_first_not_of(' ');
@@ -35,6 +37,7 @@ Region parse_region(const std::string& line, const Exercise& exercise) {
 std::string make_template(const std::string& solution, const Exercise& exercise) {
   std::istringstream in(solution);
   std::string text;
+  std::string call;  // of todo(), of the region that is open
   int number = 0, region_line = 0, regions = 0;
   const auto fail = [&](int line, const std::string& what) {
     throw FormatError(concat("the solution of ", exercise.id, ", line ", line, ": ", what));
@@ -46,8 +49,8 @@ std::string make_template(const std::string& solution, const Exercise& exercise)
       if (region_line != 0) fail(number, "a region within a region");
       try {
         const Region region = parse_region(line, exercise);
-        text += concat(region.indentation, "// TODO(", exercise.id, "): ", region.hint, "\n", region.indentation,
-                       "lockstep::todo(\"", exercise.id, " ", region.name, "\");\n");
+        text += concat(region.indentation, "// TODO(", exercise.id, "): ", region.hint, "\n");
+        call = concat(region.indentation, "lockstep::todo(\"", exercise.id, " ", region.name, "\");\n");
       } catch (const FormatError& error) {
         fail(number, error.what());
       }
@@ -55,7 +58,12 @@ std::string make_template(const std::string& solution, const Exercise& exercise)
       ++regions;
     } else if (content == kEnd) {
       if (region_line == 0) fail(number, "the end of a region that has not begun");
+      text += call;
       region_line = 0;
+    } else if (region_line != 0 && content.starts_with(kFaulty)) {
+      const std::string code = content.substr(std::min(content.size(), kFaulty.size() + 1));
+      text += code.empty() ? "\n" : line.substr(0, line.size() - content.size()) + code + "\n";
+      call.clear();
     } else if (region_line == 0) {
       text += line + "\n";
     }

@@ -13,7 +13,8 @@ namespace lockstep::exercise {
 ///     ...
 ///     // END SOLUTION
 ///
-/// by a comment with the same hint and a call of lockstep::todo("02.1 reduce_scatter").
+/// by a comment with the same hint and a call of lockstep::todo("02.1 reduce_scatter"). Where there is something to
+/// mend instead, lines `//| code` of the region are the faulty code, which the template has in place of the call.
 /// @param solution  The solution's text. @param exercise  Whose it is.
 /// @throws FormatError  A region is not closed, not named, of another exercise, or there is none; says at which line.
 [[nodiscard]] std::string make_template(const std::string& solution, const Exercise& exercise);

@@ -23,6 +23,14 @@ TEST_CASE("a region becomes its hint and a call of todo()", "[exercise]") {
         "int f() {\n  // TODO(02.1): return the answer\n  lockstep::todo(\"02.1 f\");\n}\n");
 }
 
+TEST_CASE("lines of faulty code stand in the template instead of todo()", "[exercise]") {
+  const std::string solution =
+      "int f() {\n  // SOLUTION(02.1) f: mend this\n  //| if (true)\n  //|   return 41;\n  //|\n  return 42;\n"
+      "  // END SOLUTION\n}\n";
+  CHECK(make_template(solution, exercise_02_1()) ==
+        "int f() {\n  // TODO(02.1): mend this\n  if (true)\n    return 41;\n\n}\n");
+}
+
 TEST_CASE("marks that are wrong are refused with their line", "[exercise]") {
   const auto [solution, message] = GENERATE(table<std::string, std::string>(
       {{"int x;\n", "there is no region"},
