@@ -21,6 +21,8 @@ constexpr std::array kCommands = {
     Command{"progress", "", "all exercises, and which have passed", progress},
     Command{"reset", "02.1", "begin anew; your files are kept aside", reset},
     Command{"use-reference", "02.1", "go on with our code", use_reference},
+    Command{"run-mine", "06 [options of the trainer]", "train the GPT with your files (./lockstep run 06 --mine)",
+            run_mine},
     Command{"author", "templates", "for authors: make the templates from the solutions", author},
     Command{"next", "", "where you are, and what is next", where_am_i},
 };
