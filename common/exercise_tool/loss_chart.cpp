@@ -43,7 +43,8 @@ std::string loss_chart(const std::vector<double>& ours, const std::vector<double
   std::ostringstream text;
   for (std::size_t row = 0; row < kRows; ++row) {
     const double loss = highest - span * static_cast<double>(row) / (kRows - 1);
-    text << std::fixed << std::setprecision(2) << std::setw(6) << loss << " |" << rows[row].substr(0, rows[row].find_last_not_of(' ') + 1) << "\n";
+    text << std::fixed << std::setprecision(2) << std::setw(6) << loss << " |"
+         << rows[row].substr(0, rows[row].find_last_not_of(' ') + 1) << "\n";
   }
   text << "       +" << std::string(columns, '-') << "\n        step 1 to " << std::max(ours.size(), yours.size())
        << "   o ours   y yours   * both\n";

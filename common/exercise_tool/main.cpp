@@ -23,7 +23,7 @@ constexpr std::array kCommands = {
     Command{"use-reference", "02.1", "go on with our code", use_reference},
     Command{"run-mine", "06 [options of the trainer]", "train the GPT with your files (./lockstep run 06 --mine)",
             run_mine},
-    Command{"author", "templates", "for authors: make the templates from the solutions", author},
+    Command{"author", "new|check|adopt|templates", "for authors of exercises", author},
     Command{"next", "", "where you are, and what is next", where_am_i},
 };
 
