@@ -165,8 +165,8 @@ void check_mask(Check& check) {
   const Outcome& outcome = check.run({.question = [&](int) { return in.question(false); }});
   check.compare("the output", check.numbers<float>(outcome, 0, "out"), forward(in).out,
                 {.relative = 1e-5, .explain = [](std::size_t i, double got, double) {
-                   std::string text =
-                       concat(special(got), "position ", i, " should look at 0 to ", i, " in equal shares");
+                   const std::string others = i == 0 ? "itself only" : concat("0 to ", i, " in equal shares");
+                   const std::string text = concat(special(got), "position ", i, " should look at ", others);
                    for (std::size_t count = 1; count <= 4; ++count)
                      if (const std::string seen = decoded(got, count); !seen.empty())
                        return concat(text, "; the output is that of looking at ", seen, ", with shares of 1/", count);
