@@ -41,4 +41,11 @@ namespace lockstep::exercise {
   return explain_sum(got, world_size);
 }
 
+/// "[3 1 2]".
+[[nodiscard]] inline std::string list(std::span<const std::int64_t> numbers) {
+  std::string text;
+  for (const std::int64_t number : numbers) text += concat(text.empty() ? "" : " ", number);
+  return concat("[", text, "]");
+}
+
 }  // namespace lockstep::exercise
