@@ -110,6 +110,16 @@ TEST_CASE("ranks that issue different collectives are told so, all of them", "[e
           "ranks must issue the same ones in the same order");
 }
 
+TEST_CASE("a peer that closes with bytes left to read has closed the connection", "[exercise]") {
+  int fds[2];
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0);
+  Link own(UniqueFd(fds[0]), 1, nullptr), peer(UniqueFd(fds[1]), 0, nullptr);
+  float value = 1;
+  own.send(std::span<const float>(&value, 1));
+  peer.close();
+  CHECK_THROWS_WITH(own.receive(std::span(&value, 1)), "receiving from rank 1: it has closed the connection");
+}
+
 TEST_CASE("a rank that leaves does not keep the others waiting", "[exercise]") {
   for (const int leaver : {0, 1}) {
     const auto errors = on_ranks(2, [&](LinkCollectives& group) {
