@@ -21,12 +21,12 @@ function(lockstep_exercise_program target folder)
     lockstep_translated_sources(sources translated/${target} ${arg_FILES})
     add_executable(${target} ${sources})
     # As lockstep_emulated_objects() compiles the checked copies of kernels, whose precompiled header it shares. A template
-    # does not launch its kernel yet.
-    target_compile_options(${target} PRIVATE -fPIC -Wno-unknown-pragmas -Wno-unused-function
+    # does not use yet what is given.
+    target_compile_options(${target} PRIVATE -fPIC -Wno-unknown-pragmas -Wno-unused-function -Wno-unused-variable
       ${LOCKSTEP_CHECKED_LIBRARY_OPTIONS})
     lockstep_use_precompiled(${target} cuda_checked)
   endif()
-  target_compile_options(${target} PRIVATE "$<${LOCKSTEP_IS_CXX}:-Wno-unused-parameter>")  # a template does not use them yet
+  target_compile_options(${target} PRIVATE "$<${LOCKSTEP_IS_CXX}:-Wno-unused-parameter>")  # not used yet in a template
   target_link_libraries(${target} PRIVATE lockstep::options ${arg_DEPENDS})
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/exercises")
 endfunction()
