@@ -2,6 +2,7 @@
 
 #include <sys/socket.h>
 
+#include <array>
 #include <functional>
 #include <map>
 #include <thread>
@@ -111,8 +112,8 @@ TEST_CASE("ranks that issue different collectives are told so, all of them", "[e
 }
 
 TEST_CASE("a peer that closes with bytes left to read has closed the connection", "[exercise]") {
-  int fds[2];
-  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0);
+  std::array<int, 2> fds{};
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds.data()) == 0);
   Link own(UniqueFd(fds[0]), 1, nullptr), peer(UniqueFd(fds[1]), 0, nullptr);
   float value = 1;
   own.send(std::span<const float>(&value, 1));
