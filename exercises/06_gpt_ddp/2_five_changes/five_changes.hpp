@@ -1,12 +1,14 @@
 #pragma once
 /// @file
 /// Given: what the trainer of exercise 06.2 is made of: data, samplers, a model, and the world outside.
+#include <algorithm>
 #include <cstdint>
 #include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "base/error.hpp"
 #include "base/philox.hpp"
 #include "exercise/collectives.hpp"
 #include "exercise/todo.hpp"
@@ -85,8 +87,10 @@ class DistributedSampler : private RandomSampler {
 };
 
 /// Cuts a list of samples into batches of `batch_size`, which must divide its length.
+/// @throws ContractError  batch_size is below 1.
 [[nodiscard]] inline std::vector<std::vector<std::int64_t>> batches_of(const std::vector<std::int64_t>& samples,
                                                                        std::int64_t batch_size) {
+  require(batch_size >= 1, "batches_of: a batch of ", batch_size, " samples");
   std::vector<std::vector<std::int64_t>> batches;
   for (auto begin = samples.begin(); begin < samples.end(); begin += batch_size)
     batches.emplace_back(begin, begin + std::min<std::ptrdiff_t>(batch_size, samples.end() - begin));

@@ -119,8 +119,11 @@ void check_samples(Check& check, int world_size, std::int64_t samples, std::int6
   for (int rank = 0; rank < world_size; ++rank) {
     const auto explain = [&](std::size_t i, double got, double wanted) -> std::string {
       if (got == 0)
-        return concat("sample ", i, ", the only one that moves this parameter, was not in this rank's steps");
-      if (got == wanted * world_size) return concat("it has moved ", world_size, " times too far");
+        return concat("sample ", i, ", the only one that moves this parameter, is in no step of this rank, and the ",
+                      "gradients of the others do not arrive");
+      if (got == wanted * world_size)
+        return concat("it has moved ", world_size,
+                      " times too far: a sum that was not divided, or a sample that every ", "rank has used");
       if (got == wanted / world_size)
         return concat("it has moved too little, as if a batch had ", batch_size * world_size, " samples and not ",
                       batch_size);
@@ -138,7 +141,12 @@ void check_result(Check& check, const Case& run, TrialOptions options = {}) {
   // A step rounds parameters of about 1 a few times, by 6e-8 each; at most 400 steps, which shrink earlier errors.
   for (int rank = 0; rank < run.world_size; ++rank)
     check.compare(concat("rank ", rank, "'s parameters"), check.numbers<float>(outcome, rank, "parameters"),
-                  train_alone(run).parameters, {.absolute = 2e-5});
+                  train_alone(run).parameters,
+                  {.absolute = 2e-5, .explain = [&](std::size_t, double, double) -> std::string {
+                     return run.options.epochs > 1 ? "equal on all ranks, but not what a single process gets. A single "
+                                                     "epoch is right, so what has to change from epoch to epoch?"
+                                                   : "";
+                   }});
 }
 
 void check_output(Check& check, const Case& run) {
@@ -177,8 +185,8 @@ Case random_case(Check& check, int world_size, std::int64_t samples, std::int64_
 
 void judge_06_2(Examination& exam) {
   exam.check("one rank trains as before", [](Check& check) {
-    check_result(check, random_case(check, 1, 24, 8, 3));
-    check_output(check, random_case(check, 1, 24, 8, 3));
+    check_result(check, random_case(check, 1, 24, 8, 1));
+    check_output(check, random_case(check, 1, 24, 8, 1));
   });
   exam.check("all ranks begin with rank 0's parameters", check_starts);
   exam.check("2 ranks: every sample is used once per epoch", [](Check& check) { check_samples(check, 2, 8, 4); });
