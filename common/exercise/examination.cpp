@@ -184,6 +184,7 @@ std::vector<float> random_floats(std::uint64_t seed, std::uint64_t stream, std::
 }
 
 std::string shown(double value) {
+  if (std::isnan(value)) return "nan";  // its sign means nothing
   char text[32];
   std::snprintf(text, sizeof text, "%.9g", value);
   return text;

@@ -15,12 +15,12 @@ namespace lockstep::exercise {
 /// has one may well compute the right numbers.
 /// @param enqueue  Calls the learner's function with the stream that it gets.
 /// @throws KernelFault  The checker has found something (only on the emulator).
-/// @throws CudaError    A launch or a kernel has failed.
+/// @throws Error        A launch or a kernel has failed.
 void run_kernels(const std::function<void(cudaStream_t)>& enqueue);
 
 /// As run_kernels(). Also adds "counts" to the answer, which judges read with counts_in(), and a remark for each line
 /// of source that accesses memory. On a GPU, which counts nothing, the answer stays as it is.
-/// @param answer  Of the subject. @param enqueue  As above. @throws KernelFault, CudaError  As above.
+/// @param answer  Of the subject. @param enqueue  As above. @throws KernelFault, Error  As above.
 void run_and_count_kernels(Answer& answer, const std::function<void(cudaStream_t)>& enqueue);
 
 }  // namespace lockstep::exercise

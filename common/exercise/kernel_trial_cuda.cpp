@@ -1,6 +1,7 @@
 // A GPU: it says nothing about accesses.
 #include "device/cuda_check.hpp"
 #include "exercise/kernel_trial.hpp"
+#include "exercise/launch_errors.hpp"
 
 namespace lockstep::exercise {
 
@@ -8,8 +9,8 @@ void run_kernels(const std::function<void(cudaStream_t)>& enqueue) {
   cudaStream_t stream = nullptr;
   cuda_check(cudaStreamCreate(&stream), "making a stream");
   enqueue(stream);
-  cuda_check(cudaGetLastError(), "launching a kernel");
-  cuda_check(cudaDeviceSynchronize(), "running a kernel");
+  const cudaError_t launched = cudaGetLastError();
+  require_success(launched, cudaDeviceSynchronize());
   cuda_check(cudaStreamDestroy(stream), "ending a stream");
 }
 

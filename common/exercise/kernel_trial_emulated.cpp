@@ -8,6 +8,7 @@
 #include "emulator/checker/metrics.hpp"
 #include "exercise/kernel_counts.hpp"
 #include "exercise/kernel_trial.hpp"
+#include "exercise/launch_errors.hpp"
 
 namespace lockstep::exercise {
 namespace {
@@ -69,12 +70,18 @@ std::string behaviour_of(const Finding& finding) {
   return text;
 }
 
+// The checker's words without its hint, which travels by itself.
+std::string text_of(const Finding& finding) {
+  const std::string text = to_text(finding);
+  return text.substr(0, text.find("  hint: "));
+}
+
 KernelFinding described(const Finding& finding) {
   KernelFinding result{.verdict = verdict_of(finding.kind),
                        .summary = summary_of(finding),
                        .behaviour = behaviour_of(finding),
                        .lines = {},
-                       .text = to_text(finding),
+                       .text = text_of(finding),
                        .hint = hint_of(finding)};
   for (const FindingSide& side : finding.sides)
     if (side.place.line != 0) result.lines.push_back({name_of(side.place.file), side.place.line});
@@ -96,8 +103,7 @@ void run_checked(const std::function<void(cudaStream_t)>& enqueue) {
   std::vector<KernelFinding> findings;
   for (const Finding& finding : emulator::findings()) findings.push_back(described(finding));
   if (!findings.empty()) throw KernelFault(std::move(findings));
-  cuda_check(launched, "launching a kernel");
-  cuda_check(run, "running a kernel");
+  require_success(launched, run);
   cuda_check(cudaStreamDestroy(stream), "ending a stream");
 }
 

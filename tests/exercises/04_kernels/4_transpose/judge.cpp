@@ -57,7 +57,7 @@ void judge_04_4(Examination& exam) {
     const Outcome& outcome = check_transpose(check, {64, 96, true});
     const KernelCounts counts = counts_of(outcome);
     const char* const next =
-        "which bank holds tile[y][x]? Make the rows one word longer, or keep word x of row y at x ^ y";
+        "word i of shared memory lies in bank i % 32: in which banks are the 32 words of a column?";
     expect_at_most(check, outcome, "the loads from shared memory take", counts.shared_loads.transactions,
                    counts.shared_loads.fewest, "passes", next);
     expect_at_most(check, outcome, "the stores to shared memory take", counts.shared_stores.transactions,
