@@ -37,7 +37,10 @@ const Outcome& ask(Check& check, const Variables& variables, bool wants_message 
 
 std::string ending_of(Check& check, const Outcome& outcome) {
   const auto ending = check.get<std::string>(outcome, 0, "ending");
-  if (ending != "a membership") return concat(ending, ": ", outcome.ranks.front().output);
+  if (ending != "a membership") {
+    const std::string& message = outcome.ranks.front().output;
+    return concat(ending, ": ", message.substr(0, message.find_last_not_of('\n') + 1));
+  }
   return concat("rank ", check.get<int>(outcome, 0, "rank"), " of ", check.get<int>(outcome, 0, "world_size"));
 }
 
