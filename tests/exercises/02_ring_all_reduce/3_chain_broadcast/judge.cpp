@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 
 #include "base/error.hpp"
 #include "exercise/examination.hpp"
@@ -14,31 +13,9 @@ struct Case {
   int root = 0;
 };
 
-// Rank r's element i is (r + 1) * kRankStride + i before the call, which float holds exactly: a value that arrives
-// says whose it is, and where it was.
-constexpr std::int64_t kRankStride = 500'000;
-
-double value_of(int rank, std::size_t element) {
-  return static_cast<double>((rank + 1) * kRankStride + static_cast<std::int64_t>(element));
-}
-
-std::vector<float> values_of(int rank, std::int64_t count) {
-  std::vector<float> values(static_cast<std::size_t>(count));
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(value_of(rank, i));
-  return values;
-}
-
-std::string explain_origin(double got, int rank) {
-  const std::int64_t whole = std::abs(got) < 1e9 ? static_cast<std::int64_t>(got) : 0;
-  if (static_cast<double>(whole) != got || whole < kRankStride) return "";
-  const std::int64_t owner = whole / kRankStride - 1;
-  const std::string place = concat("element ", whole % kRankStride);
-  return owner == rank ? concat("its own ", place, " from before the call") : concat(place, " of rank ", owner);
-}
-
 nlohmann::json question_of(const Case& c, int rank, const char* what, bool is_cut_off = false) {
   return {{"what", what},
-          {"values", to_message(std::span<const float>(values_of(rank, c.count)))},
+          {"values", to_message(std::span<const float>(position_values(rank, static_cast<std::size_t>(c.count))))},
           {"root", c.root},
           {"segment_count", c.segment_count},
           {"is_cut_off", is_cut_off}};
@@ -64,13 +41,13 @@ void check_broadcast(Check& check, Case c) {
   const int ranks = c.options.world_size;
   c.options.question = [&](int rank) { return question_of(c, rank, "broadcast"); };
   const Outcome& outcome = check.run(c.options);
-  std::vector<double> expected(static_cast<std::size_t>(c.count));
-  for (std::size_t i = 0; i < expected.size(); ++i) expected[i] = value_of(c.root, i);
+  const std::vector<float> of_root = position_values(c.root, static_cast<std::size_t>(c.count));
+  const std::vector<double> expected(of_root.begin(), of_root.end());
   for (int rank = 0; rank < ranks; ++rank)
     check.compare(concat(ranks, ranks == 1 ? " rank" : " ranks", ", root ", c.root, ", segments of ", c.segment_count,
                          ": rank ", rank, "'s values"),
                   check.numbers<float>(outcome, rank, "values"), expected,
-                  {.explain = [&](std::size_t, double got, double) { return explain_origin(got, rank); }});
+                  {.explain = [&](std::size_t, double got, double) { return explain_position(got, rank); }});
   if (ranks > 1) check_messages(check, c, outcome);
 }
 
