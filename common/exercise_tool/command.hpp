@@ -26,6 +26,7 @@ int compare(const Arguments& arguments);
 int progress(const Arguments& arguments);
 int reset(const Arguments& arguments);
 int use_reference(const Arguments& arguments);
+int run_mine(const Arguments& arguments);
 int author(const Arguments& arguments);
 int where_am_i(const Arguments& arguments);
 

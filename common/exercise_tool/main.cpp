@@ -21,7 +21,9 @@ constexpr std::array kCommands = {
     Command{"progress", "", "all exercises, and which have passed", progress},
     Command{"reset", "02.1", "begin anew; your files are kept aside", reset},
     Command{"use-reference", "02.1", "go on with our code", use_reference},
-    Command{"author", "templates", "for authors: make the templates from the solutions", author},
+    Command{"run-mine", "06 [options of the trainer]", "train the GPT with your files (./lockstep run 06 --mine)",
+            run_mine},
+    Command{"author", "new|check|adopt|templates", "for authors of exercises", author},
     Command{"next", "", "where you are, and what is next", where_am_i},
 };
 

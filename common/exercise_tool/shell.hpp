@@ -14,7 +14,7 @@ struct Finished {
 };
 
 /// What is collected of a program's output; the rest goes to this program's own.
-enum class Collect { kOutput, kBoth };
+enum class Collect { kNothing, kOutput, kBoth };
 
 /// Runs a program to its end in a folder. @throws IoError  It cannot be started.
 [[nodiscard]] Finished run(const std::vector<std::string>& command, const std::filesystem::path& folder,
