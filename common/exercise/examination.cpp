@@ -8,9 +8,12 @@
 
 #include "base/error.hpp"
 #include "base/philox.hpp"
+#include "exercise/progress_board.hpp"
 
 namespace lockstep::exercise {
 namespace {
+
+constexpr std::size_t kPositions = 500'000;  // of position_values(): 17 times that is less than 2^24
 
 // Equal up to rounding.
 template <typename T>
@@ -181,6 +184,22 @@ std::vector<float> random_floats(std::uint64_t seed, std::uint64_t stream, std::
   std::vector<float> values(count);
   for (float& value : values) value = 2 * uniform_float(random.next_word()) - 1;
   return values;
+}
+
+std::vector<float> position_values(int rank, std::size_t count) {
+  require(count <= kPositions, "exercise: ", count, " position values; at most ", kPositions, " are possible");
+  std::vector<float> values(count);
+  for (std::size_t i = 0; i < count; ++i)
+    values[i] = static_cast<float>(static_cast<std::size_t>(rank + 1) * kPositions + i);
+  return values;
+}
+
+std::string explain_position(double value, int rank) {
+  if (!(value >= kPositions && value < (kMostRanks + 1) * kPositions) || value != std::floor(value)) return "";
+  const auto whole = static_cast<std::size_t>(value);
+  const auto owner = static_cast<int>(whole / kPositions) - 1;
+  const std::size_t element = whole % kPositions;
+  return owner == rank ? concat("its own element ", element) : concat("element ", element, " of rank ", owner);
 }
 
 std::string shown(double value) {
