@@ -30,9 +30,9 @@ DeviceFloats::DeviceFloats(DeviceFloats&& other) noexcept
 DeviceFloats::~DeviceFloats() { cudaFree(data_); }
 
 std::vector<float> DeviceFloats::values_after(cudaStream_t stream) const {
+  cuda_check(cudaStreamSynchronize(stream));  // and not in a copy: here the progress board shows it
   std::vector<float> values(count_);
-  cuda_check(cudaMemcpyAsync(values.data(), data_, count_ * sizeof(float), cudaMemcpyDeviceToHost, stream));
-  cuda_check(cudaStreamSynchronize(stream));
+  cuda_check(cudaMemcpy(values.data(), data_, count_ * sizeof(float), cudaMemcpyDeviceToHost));
   return values;
 }
 
