@@ -26,6 +26,7 @@ Exercise read_exercise(const fs::path& file) {
     exercise.minutes = json.at("minutes");
     exercise.points = json.at("points");
     exercise.files = json.at("files").get<std::vector<std::string>>();
+    exercise.needs_emulator = json.value("needs", "") == "emulator";
     exercise.template_verdict = json.value("template_verdict", "TODO");
     const std::string expected = exercise.chapter.substr(0, 2) + "." + exercise.name.substr(0, exercise.name.find('_'));
     if (exercise.id != expected) throw FormatError(concat("id is \"", exercise.id, "\", its folder says ", expected));

@@ -18,6 +18,7 @@ struct Exercise {
   int minutes = 0;                 ///< That a learner needs.
   double points = 0;               ///< In a class.
   std::vector<std::string> files;  ///< That a learner edits.
+  bool needs_emulator = false;     ///< "needs": "emulator": builds for a GPU leave it out.
   std::string template_verdict;    ///< Of the template: TODO, or what is to be mended (HANG, WRONG).
 
   /// "02.1_reduce_scatter": the name of its folder in work/.

@@ -28,6 +28,9 @@ std::vector<Exercise> built_exercises() {
 #if !defined(LOCKSTEP_EMULATOR_HAS_CHECKER)
   std::erase_if(catalogue, [](const Exercise& exercise) { return exercise.has_kernels(); });
 #endif
+#if defined(LOCKSTEP_BUILT_FOR_GPU)
+  std::erase_if(catalogue, [](const Exercise& exercise) { return exercise.needs_emulator; });
+#endif
   return catalogue;
 }
 
