@@ -12,6 +12,7 @@
 #include "base/environment.hpp"
 #include "base/error.hpp"
 #include "mine/adamw.hpp"
+#include "mine/gradients.hpp"
 #include "mine/ring_group.hpp"
 #include "mine/sampler.hpp"
 #include "run/optimization.hpp"
@@ -24,8 +25,9 @@ struct Part {
   const char* name;
 };
 
-constexpr std::array kParts = {Part{"02.1", "reduce-scatter"}, Part{"02.2", "all-gather"}, Part{"05.1", "AdamW"},
-                               Part{"06.1", "distributed sampler"}};
+constexpr std::array kParts = {Part{"02.1", "reduce-scatter"}, Part{"02.2", "all-gather"},
+                               Part{"05.1", "AdamW"},          Part{"06.1", "distributed sampler"},
+                               Part{"06.3", "naive DDP"},      Part{"06.4", "buckets"}};
 
 double median_ms(comm::ProcessGroup& group, std::vector<float>& values) {
   using Clock = std::chrono::steady_clock;
@@ -89,6 +91,23 @@ std::unique_ptr<optim::Optimizer> make_optimizer(const Fingerprints& files, cons
   if (files.contains("05.1") && options.optimizer.name == "adamw")
     return make_learners_adamw(nn::weight_decay_groups(model, options.optimizer.weight_decay));
   return run::make_optimizer(options, model);
+}
+
+ddp::DdpOptions ddp_options(const Fingerprints& files, const run::TrainOptions& options) {
+  ddp::DdpOptions chosen = ddp::ddp_options(options);
+  if (!files.contains("06.3") && !files.contains("06.4")) return chosen;
+  if (options.uneven || options.device.name != "cpu" || options.parallel.compress_gradients != "no")
+    throw UsageError("the gradients of 06.3 and 06.4 are averaged on --device cpu, without --uneven and compression");
+  chosen.average_gradients = false;
+  return chosen;
+}
+
+void average_gradients(const Fingerprints& files, const nn::Module& model, comm::ProcessGroup& group) {
+  if (files.contains("06.4")) {
+    average_in_buckets(model, group);
+  } else if (files.contains("06.3")) {
+    average_flattened(model, group);
+  }
 }
 
 std::string compare_rings(comm::ProcessGroup& group, std::int64_t gradient_count) {

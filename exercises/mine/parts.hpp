@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "06_gpt_ddp/distributed_data_parallel.hpp"
 #include "comm/process_group.hpp"
 #include "data/sampler.hpp"
 #include "optim/optimizer.hpp"
@@ -38,6 +39,13 @@ using Fingerprints = std::map<std::string, std::string>;
 [[nodiscard]] std::unique_ptr<optim::Optimizer> make_optimizer(const Fingerprints& files,
                                                                const run::TrainOptions& options,
                                                                const nn::Module& model);
+
+/// As ddp::ddp_options(). With files of 06.3 or 06.4 the wrapper averages no gradients: average_gradients() does.
+[[nodiscard]] ddp::DdpOptions ddp_options(const Fingerprints& files, const run::TrainOptions& options);
+
+/// After backward: with files of 06.4 their buckets average the gradients, else with files of 06.3 their one
+/// all-reduce. Nothing where the wrapper has done it.
+void average_gradients(const Fingerprints& files, const nn::Module& model, comm::ProcessGroup& group);
 
 /// Where the group's all-reduce is the learner's: measures it beside ours on as many bytes as the model has gradients.
 /// Called on all ranks. @return  A line for rank 0 to print; empty where the all-reduce is ours.

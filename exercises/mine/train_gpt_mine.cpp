@@ -95,7 +95,7 @@ int train(const run::TrainOptions& options) {
   // The model, equal on all ranks: backward() averages its gradients.
   const autograd::Autocast autocast(options.model.bf16);
   nn::Gpt model(config, {options.seed, device});
-  ddp::DistributedDataParallel ddp(model, *group, ddp::ddp_options(options));
+  ddp::DistributedDataParallel ddp(model, *group, mine::ddp_options(files, options));  // CHANGED
   const auto chosen = mine::make_optimizer(files, options, model);  // CHANGED
   optim::Optimizer& optimizer = *chosen;
   const run::RunSummary facts{.parameters = model.parameter_count(),
@@ -113,6 +113,7 @@ int train(const run::TrainOptions& options) {
       const auto parts = run.begin_step(batch, loader.time_waited());
       optimizer.zero_grad();
       double mean_loss = accumulate_gradients(run, model, ddp.accumulate(parts));
+      mine::average_gradients(files, model, *group);  // NEW
 
       run.enter(run::Phase::kUpdate);
       const double gradient_norm = optim::clip_grad_norm(
