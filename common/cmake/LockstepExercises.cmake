@@ -2,16 +2,31 @@
 #
 # Of exercise 02.1: exercise_02_1_solution, exercise_02_1_template and exercise_02_1_bank are the same subject.cpp with
 # the solution's files, the template's and the bank of mistakes; judge_02 tries them. A learner's program is compiled and
-# linked by `lockstep check` with the commands of exercise_02_1_solution.
+# linked by `lockstep check` with the commands of exercise_02_1_template.
+#
+# Files that end in .cu are kernels. nvcc compiles them in the preset cuda. Elsewhere they are translated, and compiled
+# with the hooks of the emulator's checker; builds with sanitizers have no checker, and leave these exercises out.
 
 # One program of an exercise, from sources in one folder.
 function(lockstep_exercise_program target folder)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "FILES;DEPENDS")
   list(TRANSFORM arg_FILES PREPEND "${folder}/")
-  add_executable(${target} ${arg_FILES})
-  lockstep_use_precompiled(${target} ordinary)
-  # A template's parameters are not used yet; -g1 for the lines of crashes and hangs.
-  target_compile_options(${target} PRIVATE "$<${LOCKSTEP_IS_CXX}:-Wno-unused-parameter>" -g1)
+  if(NOT "${arg_FILES}" MATCHES "\\.cu(;|$)")
+    add_executable(${target} ${arg_FILES})
+    lockstep_use_precompiled(${target} ordinary)
+    target_compile_options(${target} PRIVATE -g1)  # for the lines of crashes and hangs
+  elseif(LOCKSTEP_CUDA)
+    add_executable(${target} ${arg_FILES})
+  else()
+    lockstep_translated_sources(sources translated/${target} ${arg_FILES})
+    add_executable(${target} ${sources})
+    # As lockstep_emulated_objects() compiles the checked copies of kernels, whose precompiled header it shares. A template
+    # does not use yet what is given.
+    target_compile_options(${target} PRIVATE -fPIC -Wno-unknown-pragmas -Wno-unused-function -Wno-unused-variable
+      ${LOCKSTEP_CHECKED_LIBRARY_OPTIONS})
+    lockstep_use_precompiled(${target} cuda_checked)
+  endif()
+  target_compile_options(${target} PRIVATE "$<${LOCKSTEP_IS_CXX}:-Wno-unused-parameter>")  # not used yet in a template
   target_link_libraries(${target} PRIVATE lockstep::options ${arg_DEPENDS})
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/exercises")
 endfunction()
@@ -37,6 +52,15 @@ function(lockstep_exercise folder)
   string(JSON id GET "${text}" id)
   lockstep_json_array(files "${text}" files)
   lockstep_json_array(depends "${text}" depends)
+  set(bank mistakes.cpp)
+  set(subject_depends)
+  if("${files}" MATCHES "\\.cu(;|$)")
+    if(LOCKSTEP_SANITIZE)
+      return()
+    endif()
+    set(bank mistakes.cu)
+    set(subject_depends lockstep::exercise_kernels)
+  endif()
   string(REPLACE "." "_" number "${id}")
   string(SUBSTRING "${id}" 0 2 chapter)
   set(tests "${PROJECT_SOURCE_DIR}/tests/exercises/${path}")
@@ -52,20 +76,20 @@ function(lockstep_exercise folder)
   target_link_libraries(lockstep_exercise_${number} INTERFACE lockstep::options lockstep::exercise_subject ${depends})
   set_target_properties(lockstep_exercise_${number} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
   add_library(exercise_${number}_subject STATIC "${tests}/subject.cpp" "${PROJECT_SOURCE_DIR}/common/exercise/subject_main.cpp")
-  target_link_libraries(exercise_${number}_subject PUBLIC lockstep::exercise_${number})
+  target_link_libraries(exercise_${number}_subject PUBLIC lockstep::exercise_${number} PRIVATE ${subject_depends})
   lockstep_use_precompiled(exercise_${number}_subject ordinary)
   set(variants solution template bank)
   set(folders "${PROJECT_SOURCE_DIR}/solutions/${path}" "${folder}" "${tests}")
   foreach(variant folder_of IN ZIP_LISTS variants folders)
     set(sources ${files})
     if(variant STREQUAL "bank")
-      set(sources mistakes.cpp)
+      set(sources ${bank})
     endif()
     lockstep_exercise_program(exercise_${number}_${variant} "${folder_of}" FILES ${sources}
       DEPENDS exercise_${number}_subject lockstep::exercise_${number})
   endforeach()
   add_custom_target(exercise_${number})
-  add_dependencies(exercise_${number} exercise_${number}_solution exercise_${number}_bank judge_${chapter} lockstep_exercises)
+  add_dependencies(exercise_${number} exercise_${number}_template exercise_${number}_bank judge_${chapter} lockstep_exercises)
   list(APPEND programs exercise_${number}_solution exercise_${number}_template exercise_${number}_bank)
   set_property(GLOBAL APPEND PROPERTY LOCKSTEP_EXERCISE_PROGRAMS ${programs})
 endfunction()

@@ -47,6 +47,10 @@ std::string Exercise::work_name() const { return id + name.substr(name.find('_')
 
 std::string Exercise::target_name() const { return id.substr(0, 2) + "_" + id.substr(3); }
 
+bool Exercise::has_kernels() const {
+  return std::ranges::any_of(files, [](const std::string& file) { return file.ends_with(".cu"); });
+}
+
 std::vector<Exercise> read_catalogue(const fs::path& root) {
   std::vector<Exercise> catalogue;
   std::error_code none;  // no exercises: an empty catalogue

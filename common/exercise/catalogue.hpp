@@ -24,6 +24,8 @@ struct Exercise {
   [[nodiscard]] std::string work_name() const;
   /// "02_1": for names of targets.
   [[nodiscard]] std::string target_name() const;
+  /// Whether a learner writes kernels: a file ends in .cu.
+  [[nodiscard]] bool has_kernels() const;
   /// Of exercises/, solutions/ or tests/exercises/.
   [[nodiscard]] std::filesystem::path in(const std::filesystem::path& folder) const { return folder / chapter / name; }
 };

@@ -33,7 +33,8 @@ struct Header {
 };
 
 std::string describe(const Header& header) {
-  const std::string text = concat(name_of(header.operation), " of ", header.count, " values");
+  const std::string text =
+      concat(name_of(header.operation), " of ", header.count, header.count == 1 ? " value" : " values");
   return header.operation == Operation::kBroadcast ? concat(text, " from rank ", header.root) : text;
 }
 

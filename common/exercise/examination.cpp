@@ -115,8 +115,8 @@ void Check::compare(const std::string& what, std::span<const std::int64_t> got,
     if (got[i] != expected[i]) wrong(concat(what, ", element ", i, ": expected ", expected[i], ", got ", got[i]));
 }
 
-void Check::wrong(const std::string& summary, const std::string& next) {
-  throw CheckFailed{{.summary = summary, .next = next}};
+void Check::wrong(const std::string& summary, const std::string& next, const std::vector<std::string>& evidence) {
+  throw CheckFailed{{.summary = summary, .evidence = evidence, .next = next}};
 }
 
 Examination::Examination(Subject subject, Thoroughness thoroughness, std::uint64_t seed)
@@ -127,12 +127,15 @@ void Examination::add(const std::string& name, double points, bool is_full_only,
   CheckResult result{.name = name, .points = points, .is_full_only = is_full_only};
   const auto begin = std::chrono::steady_clock::now();
   Check check(subject_, seed_);
+  const Failure nonsense{.verdict = VerdictClass::kCrash, .summary = "the program's answer makes no sense"};
   try {
     function(check);
   } catch (const CheckFailed& failed) {
     result.failure = failed.failure;
   } catch (const nlohmann::json::exception&) {
-    result.failure = Failure{.verdict = VerdictClass::kCrash, .summary = "the program's answer makes no sense"};
+    result.failure = nonsense;
+  } catch (const FormatError&) {
+    result.failure = nonsense;
   }
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   if (result.failure && !has_failed_) {
@@ -181,6 +184,7 @@ std::vector<float> random_floats(std::uint64_t seed, std::uint64_t stream, std::
 }
 
 std::string shown(double value) {
+  if (std::isnan(value)) return "nan";  // its sign means nothing
   char text[32];
   std::snprintf(text, sizeof text, "%.9g", value);
   return text;

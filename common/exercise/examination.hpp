@@ -65,8 +65,10 @@ class Check {
   /// As above. @throws CheckFailed
   void compare(const std::string& what, std::span<const std::int64_t> got, std::span<const std::int64_t> expected);
 
-  /// Ends the check. @param next  One thing to try; may be empty. @throws CheckFailed  Always.
-  [[noreturn]] void wrong(const std::string& summary, const std::string& next = "");
+  /// Ends the check. @param next  One thing to try; may be empty. @param evidence  More lines.
+  /// @throws CheckFailed  Always.
+  [[noreturn]] void wrong(const std::string& summary, const std::string& next = "",
+                          const std::vector<std::string>& evidence = {});
   /// wrong() unless it holds.
   void expect(bool holds, const std::string& summary, const std::string& next = "") {
     if (!holds) wrong(summary, next);

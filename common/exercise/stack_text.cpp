@@ -66,10 +66,4 @@ std::vector<std::string> last_lines(const std::string& text, std::size_t most) {
   return lines;
 }
 
-std::string first_line_with(const std::string& text, std::string_view part) {
-  for (const std::string& line : lines_of(text))
-    if (line.find(part) != std::string::npos) return line;
-  return "";
-}
-
 }  // namespace lockstep::exercise

@@ -2,7 +2,6 @@
 /// @file
 /// What a judged process wrote about itself, made readable.
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace lockstep::exercise {
@@ -18,8 +17,5 @@ namespace lockstep::exercise {
 
 /// At most so many lines, the last ones.
 [[nodiscard]] std::vector<std::string> last_lines(const std::string& text, std::size_t most);
-
-/// The first line that contains `part`; empty where there is none.
-[[nodiscard]] std::string first_line_with(const std::string& text, std::string_view part);
 
 }  // namespace lockstep::exercise

@@ -69,11 +69,18 @@ class Answer {
   template <typename T>
   void set_numbers(const std::string& name, std::span<const T> values);
 
-  /// All of it.
+  /// A line for people, shown where a check of this answer fails. Unlike values, remarks are not compared with what the
+  /// mistakes of the bank answer, so they may name lines of the learner's file.
+  void remark(const std::string& line) { remarks_.push_back(line); }
+
+  /// All values.
   [[nodiscard]] const nlohmann::json& message() const noexcept { return *values_; }
+  /// All remarks.
+  [[nodiscard]] const std::vector<std::string>& remarks() const noexcept { return remarks_; }
 
  private:
   std::unique_ptr<nlohmann::json> values_;
+  std::vector<std::string> remarks_;
 };
 
 /// Defined by each exercise's subject.cpp: calls the learner's code with what the question holds.

@@ -15,6 +15,7 @@
 
 #include "base/environment.hpp"
 #include "base/error.hpp"
+#include "exercise/kernel_findings.hpp"
 #include "exercise/message.hpp"
 #include "exercise/subject.hpp"
 #include "exercise/todo.hpp"
@@ -82,9 +83,11 @@ nlohmann::json ask(const nlohmann::json& question_message, const ProgressBoard& 
     question.progress().state = RankState::kComputing;
     const Answer given = answer(question);
     question.progress().state = RankState::kFinished;
-    return {{"values", given.message()}};
+    return {{"values", given.message()}, {"remarks", given.remarks()}};
   } catch (const TodoError& error) {
     return {{"todo", error.what()}};
+  } catch (const KernelFault& fault) {
+    return {{"findings", to_message(fault.findings())}};
   } catch (const std::exception& error) {
     return {{"exception", error.what()}};
   }

@@ -17,19 +17,21 @@ std::string trimmed(const std::string& line) {
   return begin == std::string::npos ? "" : line.substr(begin);
 }
 
-// "// SOLUTION(02.1) name: hint" in parts.
+// "// SOLUTION(02.1) name: hint" in parts; the name may be missing.
 struct Region {
   std::string indentation, name, hint;
 };
 
 Region parse_region(const std::string& line, const Exercise& exercise) {
   const std::string text = trimmed(line);
-  const std::size_t close = text.find(") "), colon = text.find(": ");
-  if (close == std::string::npos || colon == std::string::npos || colon < close)
+  const std::size_t close = text.find(')'), colon = text.find(": ");
+  const bool has_both = close != std::string::npos && colon != std::string::npos;
+  if (!has_both || colon < close + 1 || (colon > close + 1 && text[close + 1] != ' '))
     throw FormatError("a region begins with: // SOLUTION(02.1) name: hint");
   if (text.substr(kBegin.size(), close - kBegin.size()) != exercise.id)
     throw FormatError(concat("the region is not marked as one of exercise ", exercise.id));
-  return {line.substr(0, line.size() - text.size()), text.substr(close + 2, colon - close - 2), text.substr(colon + 2)};
+  const std::string name = colon == close + 1 ? "" : text.substr(close + 2, colon - close - 2);
+  return {line.substr(0, line.size() - text.size()), name, text.substr(colon + 2)};
 }
 
 }  // namespace
@@ -50,7 +52,9 @@ std::string make_template(const std::string& solution, const Exercise& exercise)
       try {
         const Region region = parse_region(line, exercise);
         text += concat(region.indentation, "// TODO(", exercise.id, "): ", region.hint, "\n");
-        call = concat(region.indentation, "lockstep::todo(\"", exercise.id, " ", region.name, "\");\n");
+        call = region.name.empty()
+                   ? ""
+                   : concat(region.indentation, "lockstep::todo(\"", exercise.id, " ", region.name, "\");\n");
       } catch (const FormatError& error) {
         fail(number, error.what());
       }

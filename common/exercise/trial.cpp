@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "exercise/finding_text.hpp"
 #include "exercise/message.hpp"
 #include "exercise/progress_board.hpp"
 #include "exercise/rank_process.hpp"
@@ -33,7 +34,6 @@ constexpr milliseconds kQuietAtStart{5000};  // the same before the learner's co
 constexpr std::int64_t kIdleShare = 20;      // a rank that computes for less than 1/20 of the time sleeps
 constexpr std::int64_t kLoopMilliseconds = 3000;
 constexpr milliseconds kLastWords{300};  // for the others, once one rank has failed
-constexpr int kEmulatorFault = 86;       // exit status of the emulator's checker
 
 std::pair<UniqueFd, UniqueFd> connected_pair() {
   int fds[2];
@@ -96,7 +96,7 @@ class Trial {
       const RankProgress& progress = board_.of(static_cast<int>(rank));
       outcome.ranks.push_back({ranks_[rank].has_answered() ? ranks_[rank].reply->at("values") : nlohmann::json(),
                                progress.bytes_sent, progress.messages_sent,
-                               without_stack(ranks_[rank].process.output())});
+                               without_stack(ranks_[rank].process.output()), remarks_of(ranks_[rank])});
     }
     for (Rank& rank : ranks_) rank.process.kill();
     return outcome;
@@ -215,7 +215,7 @@ class Trial {
     const Clock::time_point until = Clock::now() + kLastWords;
     while (Clock::now() < until && std::ranges::any_of(ranks_, [](const Rank& rank) { return !rank.is_done(); }))
       look();
-    for (const auto& explain : {&Trial::find_todo, &Trial::find_crash, &Trial::find_exception})
+    for (const auto& explain : {&Trial::find_todo, &Trial::find_findings, &Trial::find_crash, &Trial::find_exception})
       if (const auto failure = (this->*explain)()) return *failure;
     return {.verdict = VerdictClass::kCrash, .summary = "a rank ended without an answer"};
   }
@@ -229,6 +229,18 @@ class Trial {
     return std::nullopt;
   }
 
+  // What the emulator's checker has found in a kernel.
+  std::optional<Failure> find_findings() {
+    for (const Rank& rank : ranks_) {
+      if (!rank.reply || !rank.reply->contains("findings")) continue;
+      const std::vector<KernelFinding> findings = findings_in(rank.reply->at("findings"));
+      if (findings.empty()) continue;
+      fingerprint_ = concat("finding ", findings.front().behaviour);  // others depend on how lines are broken
+      return failure_of(findings, subject_.source_folder);
+    }
+    return std::nullopt;
+  }
+
   std::optional<Failure> find_crash() {
     for (std::size_t i = 0; i < ranks_.size(); ++i) {
       Rank& rank = ranks_[i];
@@ -237,32 +249,31 @@ class Trial {
       while (!rank.process.has_ended() && Clock::now() < until) ::poll(nullptr, 0, 5);
       if (!rank.process.has_ended() || !rank.has_ended) continue;
       rank.process.read_output();
-      return describe_end(static_cast<int>(i), rank);
+      return describe_end(i, rank);
     }
     return std::nullopt;
   }
 
-  Failure describe_end(int number, const Rank& rank) {
+  Failure describe_end(std::size_t number, const Rank& rank) {
     const EndOfProcess end = rank.process.end();
     const std::string& output = rank.process.output();
-    if (end.signal == 0 && end.exit_code == kEmulatorFault) {
-      fingerprint_ = "race " + first_line_with(output, "error:");
-      return {.verdict = VerdictClass::kRace,
-              .summary = concat("the emulator found a fault in a kernel of rank ", number),
-              .evidence = last_lines(without_stack(output), 14)};
-    }
     Failure failure{.verdict = VerdictClass::kCrash};
     if (end.signal == 0) {
-      failure.summary = concat("rank ", number, " exited with status ", end.exit_code, " before it had answered");
+      failure.summary = concat(who(number), " exited with status ", end.exit_code, " before it had answered");
       failure.next = "return from the function instead of ending the process";
       fingerprint_ = concat("exit ", end.exit_code);
     } else {
-      failure.summary = concat("rank ", number, " died of ", ::strsignal(end.signal), signal_hint(end.signal));
+      failure.summary = concat(who(number), " died of ", ::strsignal(end.signal), signal_hint(end.signal));
       failure.evidence = stack_lines(output, subject_.program, subject_.source_folder);
       fingerprint_ = concat("signal ", end.signal);
     }
     append_output(failure, output);
     return failure;
+  }
+
+  // Exercises without communication do not speak of ranks.
+  [[nodiscard]] std::string who(std::size_t rank) const {
+    return options_.world_size == 1 ? "the program" : concat("rank ", rank);
   }
 
   static std::string signal_hint(int signal) {
@@ -283,12 +294,17 @@ class Trial {
       const bool is_consequence = what.find("has closed the connection") != std::string::npos;
       if (found && is_consequence) continue;
       fingerprint_ = concat("exception ", what);
-      found = Failure{.verdict = VerdictClass::kCrash, .summary = concat("rank ", i, " threw an exception: ", what)};
+      found = Failure{.verdict = VerdictClass::kCrash, .summary = concat(who(i), " threw an exception: ", what)};
       if (is_consequence) found->next = "that rank had returned already: count the messages that both ranks expect";
       append_output(*found, rank.process.output());
       if (!is_consequence) break;
     }
     return found;
+  }
+
+  static std::vector<std::string> remarks_of(const Rank& rank) {
+    if (!rank.has_answered() || !rank.reply->contains("remarks")) return {};
+    return rank.reply->at("remarks").get<std::vector<std::string>>();
   }
 
   static std::string text_of(const Rank& rank, const char* name) {

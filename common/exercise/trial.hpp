@@ -33,10 +33,11 @@ struct TrialOptions {
 
 /// What one rank did.
 struct RankOutcome {
-  nlohmann::json answer;         ///< Values by name; null where it has not answered.
-  std::uint64_t bytes_sent = 0;  ///< On its links.
-  std::uint64_t messages = 0;    ///< Calls that sent.
-  std::string output;            ///< What it printed, its last part.
+  nlohmann::json answer;                  ///< Values by name; null where it has not answered.
+  std::uint64_t bytes_sent = 0;           ///< On its links.
+  std::uint64_t messages = 0;             ///< Calls that sent.
+  std::string output;                     ///< What it printed, its last part.
+  std::vector<std::string> remarks = {};  ///< Lines for people that came with the answer.
 };
 
 /// What all ranks did, or why they did not.

@@ -1,5 +1,7 @@
 #include "exercise/verdict.hpp"
 
+#include "base/error.hpp"
+
 namespace lockstep::exercise {
 
 std::string_view name_of(VerdictClass verdict) noexcept {
@@ -30,6 +32,12 @@ std::string_view name_of(VerdictClass verdict) noexcept {
       return "SETUP";
   }
   return "SETUP";
+}
+
+VerdictClass verdict_named(std::string_view name) {
+  for (int i = 0; i <= static_cast<int>(VerdictClass::kSetup); ++i)
+    if (const auto verdict = static_cast<VerdictClass>(i); name_of(verdict) == name) return verdict;
+  throw FormatError(concat("there is no verdict ", name));
 }
 
 }  // namespace lockstep::exercise

@@ -26,6 +26,9 @@ enum class VerdictClass {
 /// As printed: "WRONG".
 [[nodiscard]] std::string_view name_of(VerdictClass verdict) noexcept;
 
+/// The class of that name. @throws FormatError  There is none.
+[[nodiscard]] VerdictClass verdict_named(std::string_view name);
+
 /// Why a check did not pass.
 struct Failure {
   VerdictClass verdict = VerdictClass::kWrong;  ///< Its class.

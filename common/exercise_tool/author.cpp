@@ -73,7 +73,7 @@ int begin_new(const Workspace& workspace, const std::string& id, const std::stri
 
 int check_one(const Workspace& workspace, const Exercise& exercise) {
   build_given(workspace, exercise);
-  build_given(workspace, concat("exercise_", exercise.target_name(), "_template"));
+  build_given(workspace, concat("exercise_", exercise.target_name(), "_solution"));
   const auto run_judge = [&](const std::vector<std::string>& command) {
     const Finished finished = run(command, workspace.root, Collect::kOutput);
     if (finished.exit_code != 0) throw Error("the judge failed; what it said is above");

@@ -18,6 +18,14 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return text;
 }
 
+// CMake's list of what a translation has read is named after the template's file: if a learner's translation wrote it,
+// ninja would take the template for outdated.
+std::string without_dependencies(std::string command) {
+  const std::size_t tool = command.find(" cmake_transform_depfile ");
+  if (tool != std::string::npos) command.erase(command.rfind(" && ", tool));
+  return command;
+}
+
 // The commands that make a target, translations, compilations and the link at the end, as far as `is_needed`.
 std::vector<std::string> commands_of(const Workspace& workspace, const std::string& target,
                                      const std::function<bool(const std::string&)>& is_needed) {
@@ -27,7 +35,7 @@ std::vector<std::string> commands_of(const Workspace& workspace, const std::stri
   std::vector<std::string> commands;
   std::istringstream in(listed.output);
   for (std::string line; std::getline(in, line);)
-    if (is_needed(line)) commands.push_back(line);
+    if (is_needed(line)) commands.push_back(without_dependencies(line));
   return commands;
 }
 
@@ -48,7 +56,7 @@ std::string with_known_paths(const Workspace& workspace, const std::string& erro
   return text.empty() ? "the compiler failed without a word" : text;
 }
 
-// The learner's folder of an exercise as it stands in a command, in place of our solution's.
+// The learner's folder of an exercise as it stands in a command, in place of the template's.
 std::string folder_in_commands(const Workspace& workspace, const fs::path& folder) {
   return workspace.shown(folder) + "/";
 }
@@ -75,13 +83,13 @@ void build_given(const Workspace& workspace, const Exercise& exercise) {
 
 BuiltProgram build_files(const Workspace& workspace, const Exercise& exercise, const fs::path& folder,
                          const std::string& name) {
-  const std::string target = concat("exercise_", exercise.target_name(), "_solution");
+  const std::string target = concat("exercise_", exercise.target_name(), "_template");
   const std::string own = concat("exercise_", exercise.target_name(), "_", name);
-  const std::string solution = folder_in_commands(workspace, exercise.in(workspace.root / "solutions"));
+  const std::string given = folder_in_commands(workspace, exercise.in(workspace.root / "exercises"));
   const std::string files = folder_in_commands(workspace, folder);
   const auto names_target = [&](const std::string& line) { return line.find(target) != std::string::npos; };
   for (const std::string& original : commands_of(workspace, target, names_target)) {
-    const std::string command = replaced(replaced(original, solution, files), target, own);
+    const std::string command = replaced(replaced(original, given, files), target, own);
     make_folders(workspace, command, own);
     const Finished done = run({"sh", "-c", command}, workspace.build, Collect::kBoth);
     if (done.exit_code != 0) return {.program = {}, .errors = with_known_paths(workspace, done.output)};
@@ -99,19 +107,19 @@ BuiltProgram build_with_learners_files(const Workspace& workspace, const std::st
   for (const std::string& line : commands_of(workspace, program, is_last)) link = line;
   link = replaced(link, "-o exercises/" + program, "-o exercises/" + own);
   for (const Exercise* const exercise : exercises) {
-    const std::string solution = folder_in_commands(workspace, exercise->in(workspace.root / "solutions"));
+    const std::string given = folder_in_commands(workspace, exercise->in(workspace.root / "exercises"));
     const std::string files = folder_in_commands(workspace, workspace.work(*exercise));
     const auto compiles_it = [&](const std::string& line) {
-      return line.find(solution) != std::string::npos && line.find(" -c ") != std::string::npos &&
+      return line.find(given) != std::string::npos && line.find(" -c ") != std::string::npos &&
              line.find(program + ".dir") != std::string::npos;
     };
     for (const std::string& original : commands_of(workspace, program, compiles_it)) {
-      const std::string command = replaced(original, solution, files);
+      const std::string command = replaced(original, given, files);
       make_folders(workspace, command, files);
       const Finished done = run({"sh", "-c", command}, workspace.build, Collect::kBoth);
       if (done.exit_code != 0) return {.program = {}, .errors = with_known_paths(workspace, done.output)};
     }
-    link = replaced(link, solution, files);
+    link = replaced(link, given, files);
   }
   const Finished linked = run({"sh", "-c", link}, workspace.build, Collect::kBoth);
   if (linked.exit_code != 0) return {.program = {}, .errors = with_known_paths(workspace, linked.output)};

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// The learner's files made into a program: compiled and linked with exactly the commands that made ours.
+/// The learner's files made into a program: compiled and linked with exactly the commands that make the template.
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,19 +15,19 @@ struct BuiltProgram {
   std::string errors;  ///< What the compiler or linker said, paths as the learner knows them; empty: it is built.
 };
 
-/// Builds what is given for an exercise: judge, bank of mistakes, the solution whose commands are used.
+/// Builds what is given for an exercise: judge, bank of mistakes, the template whose commands are used.
 /// @throws Error  That fails, which is not the learner's fault.
 void build_given(const Workspace& workspace, const Exercise& exercise);
 /// The same for any target of ours.
 void build_given(const Workspace& workspace, const std::string& target);
 
-/// Compiles and links the files in `folder` in the place of the solution's.
+/// Compiles and links the files in `folder` in the place of the template's.
 /// @param folder  With the exercise's files. @param name  Of the result, for its objects' folder.
 /// @pre build_given().
 [[nodiscard]] BuiltProgram build_files(const Workspace& workspace, const Exercise& exercise,
                                        const std::filesystem::path& folder, const std::string& name);
 
-/// Links a program that is made from solutions with the learner's files of some exercises in their place.
+/// Links a program that is made from templates with the learner's files of some exercises in their place.
 /// @param program  Its target; it is in the folder exercises of the build. @param exercises  Whose files are exchanged.
 /// @pre build_given(program).
 [[nodiscard]] BuiltProgram build_with_learners_files(const Workspace& workspace, const std::string& program,

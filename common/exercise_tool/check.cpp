@@ -41,11 +41,14 @@ std::string first_lines(const std::string& text, std::size_t most) {
 
 std::string header_of(const Workspace& workspace, const Exercise& exercise, const Options& options) {
   return concat(exercise.id, " ", exercise.title, "  (", workspace.shown(workspace.work(exercise)), ", files ",
-                fingerprint(workspace, exercise), ", seed ", options.seed, ")");
+                fingerprint(workspace, exercise), ", seed ", options.seed,
+                exercise.has_kernels() ? ", " LOCKSTEP_EXERCISE_DEVICE : "", ")");
 }
 
 std::string after_passing(const Workspace& workspace, const Exercise& exercise, bool is_full) {
-  if (!is_full) return concat("./lockstep check ", exercise.id, " --full  (slow networks, odd sizes, repeats)");
+  if (!is_full)
+    return concat("./lockstep check ", exercise.id, " --full  (",
+                  exercise.has_kernels() ? "more sizes" : "slow networks, odd sizes, repeats", ")");
   const Exercise* const next = workspace.next_open();
   return next == nullptr
              ? "every exercise is done"

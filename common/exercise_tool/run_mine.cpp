@@ -80,7 +80,8 @@ std::vector<const Exercise*> passed_exercises(const Workspace& workspace) {
               << "  (./lockstep check NUMBER)\n";
   if (passed.empty())
     throw UsageError(
-        "none of your files can train yet: pass 02.1, 02.2, 05.1, 06.1, 06.3 or 06.4 first, for example ./lockstep start 02.1");
+        "none of your files can train yet: pass 02.1, 02.2, 05.1, 06.1, 06.3 or 06.4 first, for example ./lockstep "
+        "start 02.1");
   return passed;
 }
 

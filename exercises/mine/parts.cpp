@@ -20,14 +20,33 @@
 namespace lockstep::mine {
 namespace {
 
+// A part of the run, and the exercises that it needs all of.
 struct Part {
-  const char* exercise;
   const char* name;
+  std::vector<std::string> exercises;
 };
 
-constexpr std::array kParts = {Part{"02.1", "reduce-scatter"}, Part{"02.2", "all-gather"},
-                               Part{"05.1", "AdamW"},          Part{"06.1", "distributed sampler"},
-                               Part{"06.3", "naive DDP"},      Part{"06.4", "buckets"}};
+const Part kRing = {"ring", {"02.1", "02.2"}};
+const Part kAdamW = {"AdamW", {"05.1"}};
+const Part kSampler = {"sampler", {"06.1"}};
+const Part kFlattened = {"averaging", {"06.3"}};
+const Part kBuckets = {"averaging", {"06.4"}};
+
+bool is_learners(const Part& part, const Fingerprints& files) {
+  return std::ranges::all_of(part.exercises, [&](const std::string& exercise) { return files.contains(exercise); });
+}
+
+// "yours (02.1 4f2a91, 02.2 0c77aa)", or what is missing.
+std::string owner_of(const Part& part, const Fingerprints& files) {
+  std::string present, missing;
+  for (const std::string& exercise : part.exercises) {
+    const auto file = files.find(exercise);
+    if (file != files.end()) present += concat(present.empty() ? "" : ", ", exercise, " ", file->second);
+    if (file == files.end()) missing += concat(missing.empty() ? "" : ", ", exercise);
+  }
+  if (missing.empty()) return concat("yours (", present, ")");
+  return present.empty() ? "ours" : concat("ours (yours, once ", missing, " has passed too)");
+}
 
 double median_ms(comm::ProcessGroup& group, std::vector<float>& values) {
   using Clock = std::chrono::steady_clock;
@@ -51,7 +70,10 @@ Fingerprints learners_files() {
   for (std::string word; words >> word;) {
     const std::size_t equals = word.find('=');
     const std::string exercise = word.substr(0, equals);
-    if (equals == std::string::npos || std::ranges::find(kParts, exercise, &Part::exercise) == kParts.end())
+    const bool is_known = std::ranges::any_of(
+        std::array{&kRing, &kAdamW, &kSampler, &kFlattened, &kBuckets},
+        [&](const Part* part) { return std::ranges::find(part->exercises, exercise) != part->exercises.end(); });
+    if (equals == std::string::npos || !is_known)
       throw FormatError(concat("LOCKSTEP_MINE: \"", word, "\" is no EXERCISE=FINGERPRINT that this program uses"));
     files[exercise] = word.substr(equals + 1);
   }
@@ -61,26 +83,20 @@ Fingerprints learners_files() {
 std::string description(const Fingerprints& files) {
   std::ostringstream text;
   text << "whose code trains:\n";
-  for (const Part& part : kParts) {
-    const auto file = files.find(part.exercise);
-    text << "  " << std::left << std::setw(20) << part.name;
-    if (file == files.end()) {
-      text << "ours\n";
-    } else {
-      text << "yours (" << part.exercise << ", " << file->second << ")\n";
-    }
-  }
+  const Part& averaging = is_learners(kBuckets, files) ? kBuckets : kFlattened;
+  for (const Part* part : {&kRing, &averaging, &kSampler, &kAdamW})
+    text << "  " << std::left << std::setw(11) << part->name << owner_of(*part, files) << "\n";
   return text.str();
 }
 
 std::unique_ptr<comm::ProcessGroup> make_group(const Fingerprints& files, const comm::JobContext& job) {
-  if (files.contains("02.1") || files.contains("02.2")) return std::make_unique<RingGroup>(job);
+  if (is_learners(kRing, files)) return std::make_unique<RingGroup>(job);
   return ring::make_ring_process_group(job, ring::kPlainRing);
 }
 
 std::unique_ptr<data::Sampler> make_sampler(const Fingerprints& files, std::int64_t dataset_size,
                                             const comm::ProcessGroup& group, const run::TrainOptions& options) {
-  if (files.contains("06.1") && !options.uneven)
+  if (is_learners(kSampler, files) && !options.uneven)
     return make_learners_sampler(dataset_size, group.rank(), group.world_size(), options.seed);
   return std::make_unique<ddp::DistributedSampler>(dataset_size, group.rank(), group.world_size(),
                                                    ddp::sampler_options(options));
@@ -88,14 +104,14 @@ std::unique_ptr<data::Sampler> make_sampler(const Fingerprints& files, std::int6
 
 std::unique_ptr<optim::Optimizer> make_optimizer(const Fingerprints& files, const run::TrainOptions& options,
                                                  const nn::Module& model) {
-  if (files.contains("05.1") && options.optimizer.name == "adamw")
+  if (is_learners(kAdamW, files) && options.optimizer.name == "adamw")
     return make_learners_adamw(nn::weight_decay_groups(model, options.optimizer.weight_decay));
   return run::make_optimizer(options, model);
 }
 
 ddp::DdpOptions ddp_options(const Fingerprints& files, const run::TrainOptions& options) {
   ddp::DdpOptions chosen = ddp::ddp_options(options);
-  if (!files.contains("06.3") && !files.contains("06.4")) return chosen;
+  if (!is_learners(kFlattened, files) && !is_learners(kBuckets, files)) return chosen;
   if (options.uneven || options.device.name != "cpu" || options.parallel.compress_gradients != "no")
     throw UsageError("the gradients of 06.3 and 06.4 are averaged on --device cpu, without --uneven and compression");
   chosen.average_gradients = false;
@@ -103,9 +119,9 @@ ddp::DdpOptions ddp_options(const Fingerprints& files, const run::TrainOptions& 
 }
 
 void average_gradients(const Fingerprints& files, const nn::Module& model, comm::ProcessGroup& group) {
-  if (files.contains("06.4")) {
+  if (is_learners(kBuckets, files)) {
     average_in_buckets(model, group);
-  } else if (files.contains("06.3")) {
+  } else if (is_learners(kFlattened, files)) {
     average_flattened(model, group);
   }
 }

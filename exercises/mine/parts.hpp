@@ -2,7 +2,7 @@
 /// @file
 /// The parts of a training run that the files of exercises can do in place of ours. LOCKSTEP_MINE, which
 /// `./lockstep run 06 --mine` sets, lists the exercises whose files are the learner's: "02.1=4f2a91 05.1=0c77aa", each
-/// with the fingerprint of its files. A part is used if at least one of its exercises is listed; else our library's is.
+/// with the fingerprint of its files. A part whose exercises are not all listed is our library's.
 #include <map>
 #include <memory>
 #include <string>
@@ -24,7 +24,7 @@ using Fingerprints = std::map<std::string, std::string>;
 /// A line per part: whose code it is.
 [[nodiscard]] std::string description(const Fingerprints& files);
 
-/// The group of all ranks. With files of 02.1 or 02.2 its all-reduce of float32 is their ring, else it is our ring;
+/// The group of all ranks. With files of 02.1 and 02.2 its all-reduce of float32 is their ring, else it is our ring;
 /// both over TCP, so that they can be compared.
 /// @throws  As ring::make_ring_process_group().
 [[nodiscard]] std::unique_ptr<comm::ProcessGroup> make_group(const Fingerprints& files, const comm::JobContext& job);

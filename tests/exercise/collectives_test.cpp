@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <thread>
+#include <utility>
 
 #include "base/error.hpp"
 #include "support/catch.hpp"
@@ -15,15 +16,21 @@ namespace {
 using Catch::Matchers::ContainsSubstring;
 using Kind = CollectiveEvent::Kind;
 
+// The two ends of a connection between ranks `a` and `b`: first that of `a`.
+std::pair<Link, Link> connect(int a, int b) {
+  int fds[2] = {-1, -1};
+  require(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0, "no sockets");
+  return {Link(UniqueFd(fds[0]), b, nullptr), Link(UniqueFd(fds[1]), a, nullptr)};
+}
+
 // Runs `rank_body` on a thread per rank, and returns what each threw.
 std::vector<std::string> on_ranks(int world_size, const std::function<void(LinkCollectives&)>& rank_body) {
   std::vector<std::map<int, Link>> links(static_cast<std::size_t>(world_size));
   for (int a = 0; a < world_size; ++a) {
     for (int b = a + 1; b < world_size; ++b) {
-      int fds[2];
-      require(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0, "no sockets");
-      links[a].emplace(b, Link(UniqueFd(fds[0]), b, nullptr));
-      links[b].emplace(a, Link(UniqueFd(fds[1]), a, nullptr));
+      auto [end_of_a, end_of_b] = connect(a, b);
+      links[a].emplace(b, std::move(end_of_a));
+      links[b].emplace(a, std::move(end_of_b));
     }
   }
   std::vector<std::string> errors(static_cast<std::size_t>(world_size));
@@ -111,9 +118,7 @@ TEST_CASE("ranks that issue different collectives are told so, all of them", "[e
 }
 
 TEST_CASE("a peer that closes with bytes left to read has closed the connection", "[exercise]") {
-  int fds[2];
-  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0);
-  Link own(UniqueFd(fds[0]), 1, nullptr), peer(UniqueFd(fds[1]), 0, nullptr);
+  auto [own, peer] = connect(0, 1);
   float value = 1;
   own.send(std::span<const float>(&value, 1));
   peer.close();

@@ -31,6 +31,11 @@ TEST_CASE("lines of faulty code stand in the template instead of todo()", "[exer
         "int f() {\n  // TODO(02.1): mend this\n  if (true)\n    return 41;\n\n}\n");
 }
 
+TEST_CASE("a region without a name becomes its hint alone", "[exercise]") {
+  const std::string solution = "void k() {\n  // SOLUTION(02.1): add: both\n  x += y;\n  // END SOLUTION\n}\n";
+  CHECK(make_template(solution, exercise_02_1()) == "void k() {\n  // TODO(02.1): add: both\n}\n");
+}
+
 TEST_CASE("marks that are wrong are refused with their line", "[exercise]") {
   const auto [solution, message] = GENERATE(table<std::string, std::string>(
       {{"int x;\n", "there is no region"},

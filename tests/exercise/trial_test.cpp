@@ -3,9 +3,13 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/file.hpp"
 #include "exercise/examination.hpp"
+#include "exercise/finding_text.hpp"
+#include "exercise/kernel_counts.hpp"
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace lockstep::exercise {
 namespace {
@@ -38,6 +42,7 @@ TEST_CASE("ranks that answer pass, and their answers and output come back", "[ex
   for (int rank = 0; rank < 3; ++rank) {
     CHECK(outcome.ranks[rank].answer.at("rank") == rank);
     CHECK_THAT(outcome.ranks[rank].output, ContainsSubstring("about to answer"));
+    CHECK(outcome.ranks[rank].remarks == std::vector<std::string>{"sum.cu:2  loads"});
   }
 }
 
@@ -91,6 +96,39 @@ TEST_CASE("what is not written yet is no failure of another kind", "[exercise]")
   const Outcome outcome = try_scenario("do nothing yet", 2);
   CHECK(outcome.failure.verdict == VerdictClass::kTodo);
   CHECK_THAT(outcome.failure.summary, ContainsSubstring("99.9 everything"));
+}
+
+TEST_CASE("what the emulator's checker has found is a verdict of its own", "[exercise]") {
+  const Outcome outcome = try_scenario("race", 1);
+  CHECK(outcome.failure.verdict == VerdictClass::kRace);
+  CHECK(outcome.failure.summary == "race in kernel sum");
+  CHECK(outcome.failure.next == "a hint");
+  CHECK(evidence_of(outcome) == "its words\n");  // tests/exercise has no sum.cu to show a line of
+  CHECK(outcome.fingerprint == "finding race");
+}
+
+TEST_CASE("a finding shows the learner's lines, each once in a row", "[exercise]") {
+  const test::TemporaryFolder folder;
+  write_file(folder.path() / "sum.cu", "first\n  total += x;\n");
+  const KernelFinding finding{"RACE", "a race", "race", {{"sum.cu", 2}, {"sum.cu", 2}, {"sum.cu", 9}}, "words\n", ""};
+  const std::string shown = folder.path().string();
+  CHECK(failure_of({finding}, shown).evidence ==
+        std::vector<std::string>{concat(shown, "/sum.cu:2:  total += x;"), "words"});
+  CHECK_THROWS_AS(failure_of({{"NONSENSE", "", "", {}, "", ""}}, ""), FormatError);
+}
+
+TEST_CASE("a kernel's counts travel in an answer, and an answer without them has none", "[exercise]") {
+  KernelCounts counts;
+  counts.stores.transactions = 7;
+  counts.barriers = 3;
+  Answer answer;
+  CHECK(!counts_in(answer.message()).has_value());
+  set_counts(answer, counts);
+  const std::optional<KernelCounts> received = counts_in(answer.message());
+  REQUIRE(received.has_value());
+  CHECK(received->stores.transactions == 7);
+  CHECK(received->loads.transactions == 0);
+  CHECK(received->barriers == 3);
 }
 
 TEST_CASE("a process that a rank has started does not outlive the trial", "[exercise]") {

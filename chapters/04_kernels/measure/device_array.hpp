@@ -3,6 +3,7 @@
 /// Memory of the current device for one array, and copies to and from it.
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <span>
 #include <utility>
 #include <vector>
@@ -17,7 +18,7 @@ class DeviceArray {
  public:
   /// Uninitialised memory, but never none: a null pointer would hide a kernel that touches an empty array.
   explicit DeviceArray(std::size_t count) : count_(count) {
-    cuda_check(cudaMalloc(reinterpret_cast<void**>(&data_), bytes() + sizeof(T)), "allocating device memory");
+    cuda_check(cudaMalloc(reinterpret_cast<void**>(&data_), std::max(bytes(), sizeof(T))), "allocating device memory");
   }
 
   /// A copy of host values.

@@ -70,6 +70,10 @@ std::string hint_of_race(const Finding& finding) {
                  "between reading it and writing it anew."
                : "a __syncthreads() is missing between writing this memory and reading what another thread wrote.";
   }
+  if (!is_update(finding)) {
+    return "two threads write one place: if one of the lines is meant to come first, put a __syncthreads() between "
+           "them; else check the index, or let one thread write, or use an atomic.";
+  }
   return "two threads write one place: check the index, or let one thread write, or use an atomic.";
 }
 

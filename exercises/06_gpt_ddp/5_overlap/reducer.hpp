@@ -15,7 +15,7 @@ using exercise::Work;
 
 /// One bucket: the parameters whose gradients lie in one block of memory. Backward writes them there directly.
 struct GradientBucket {
-  std::vector<std::size_t> parameters;  ///< Indices of parameters, each at least once in exactly one bucket.
+  std::vector<std::size_t> parameters;  ///< Indices of parameters. Every parameter is in exactly one bucket.
   std::span<float> gradients;           ///< [count], all gradients of the bucket; the same count on all ranks.
 };
 

@@ -36,8 +36,12 @@ namespace lockstep::exercise {
 [[nodiscard]] inline std::string explain_mean(double got, double expected, int world_size) {
   if (got == expected * world_size) return concat("that is the sum; the mean is the sum divided by ", world_size);
   if (got * world_size == expected) return "it has been divided by the number of ranks twice";
-  for (int rank = 0; rank < world_size; ++rank)
-    if (got == share_in_mean(rank, world_size)) return concat("that is rank ", rank, "'s own value");
+  for (int rank = 0; rank < world_size; ++rank) {
+    const double share = share_in_mean(rank, world_size);
+    if (got == share) return concat("that is rank ", rank, "'s own value");
+    if (got * world_size == share)
+      return concat("only rank ", rank, "'s value is in it: has it been waited for with synchronize()?");
+  }
   return explain_sum(got, world_size);
 }
 

@@ -91,10 +91,10 @@ void check_launches(Check& check, const Scenario& scenario, const Outcome& outco
       const auto ready = std::span(order).first(k + 1);
       const std::int64_t wanted = most_launched(scenario, ready), launched = issued[call] - before;
       if (launched != wanted)
-        check.wrong(
-            concat("step ", step + 1, ", rank ", rank, ": when the gradients ", list(ready), " were ready, ", launched,
-                   " of the ", scenario.bucket_count(), " buckets had been launched; ", wanted, " could leave"),
-            concat("the parameters are in the buckets ", list(scenario.bucket_of)));
+        check.wrong(concat("step ", step + 1, ", rank ", rank, ": when the gradients ", list(ready), " were ready, ",
+                           launched, " of the ", scenario.bucket_count(), " buckets had been launched; ", wanted,
+                           " could leave (the parameters are in the buckets ", list(scenario.bucket_of), ")"),
+                    "a bucket leaves as soon as all its gradients are ready and all buckets before it have left");
       if (waited[call] != before)
         check.wrong(concat("step ", step + 1, ", rank ", rank, ": it waited for a bucket while backward was running"),
                     "keep the Work, and call synchronize() in on_backward_end()");

@@ -62,7 +62,9 @@ std::string explain(const std::vector<Parts>& ranks, std::size_t i, double got) 
   if (std::isnan(got)) return "not a number: was something divided by 0 targets?";
   const auto is = [&](double value) { return value != 0 && std::abs(got - value) <= 1e-5 * std::abs(value); };
   const auto world_size = static_cast<double>(ranks.size());
-  const double right = mean_over_targets(ranks).at(i);
+  const Mean all = mean_over_targets(ranks);
+  const double right = all.at(i);
+  if (is(all.sum[i])) return concat("that is the sum over all targets, not divided by their number, ", all.weights);
   if (is(right * world_size)) return concat("that is ", world_size, " times as much");
   if (is(right / world_size))
     return concat("that is divided by ", world_size, " ranks once too often: the weights add up to 1 over all ranks");
@@ -70,7 +72,7 @@ std::string explain(const std::vector<Parts>& ranks, std::size_t i, double got) 
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     const Mean of_rank = mean_over_targets({ranks[rank]});
     const double own = of_rank.at(i);
-    if (is(of_rank.sum[i] / mean_over_targets(ranks).weights) && ranks.size() > 1)
+    if (is(of_rank.sum[i] / all.weights) && ranks.size() > 1)
       return concat("that is rank ", rank, "'s part of it, without those of the other ranks");
     if (is(own) && ranks.size() > 1) return concat("that is the mean over rank ", rank, "'s targets alone");
     mean_of_ranks += own / world_size;

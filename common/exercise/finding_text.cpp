@@ -1,0 +1,50 @@
+#include "exercise/finding_text.hpp"
+
+#include <fstream>
+#include <sstream>
+
+#include "base/error.hpp"
+
+namespace lockstep::exercise {
+namespace {
+
+constexpr std::size_t kMostFindings = 5;  // with all of the checker's words
+
+// The line without its indentation; empty where it cannot be read.
+std::string source_line(const std::string& path, unsigned number) {
+  std::ifstream in(path);
+  std::string line;
+  for (unsigned i = 0; i < number; ++i)
+    if (!std::getline(in, line)) return "";
+  const std::size_t begin = line.find_first_not_of(' ');
+  return begin == std::string::npos ? "" : line.substr(begin);
+}
+
+void add_lines(std::vector<std::string>& evidence, const KernelFinding& finding, const std::string& source_folder) {
+  if (source_folder.empty()) return;
+  std::string shown;
+  for (const KernelLine& line : finding.lines) {
+    const std::string text = source_line(concat(source_folder, "/", line.file), line.line);
+    const std::string entry = concat(source_folder, "/", line.file, ":", line.line, ":  ", text);
+    if (!text.empty() && entry != shown) evidence.push_back(entry);
+    shown = entry;
+  }
+}
+
+}  // namespace
+
+Failure failure_of(const std::vector<KernelFinding>& findings, const std::string& source_folder) {
+  const KernelFinding& first = findings.front();
+  Failure failure{
+      .verdict = verdict_named(first.verdict), .summary = first.summary, .evidence = {}, .next = first.hint};
+  add_lines(failure.evidence, first, source_folder);
+  for (std::size_t i = 0; i < findings.size() && i < kMostFindings; ++i) {
+    std::istringstream text(findings[i].text);
+    for (std::string line; std::getline(text, line);) failure.evidence.push_back(line);
+  }
+  if (findings.size() > kMostFindings)
+    failure.evidence.push_back(concat("and ", findings.size() - kMostFindings, " more findings"));
+  return failure;
+}
+
+}  // namespace lockstep::exercise

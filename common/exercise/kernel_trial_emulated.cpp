@@ -1,0 +1,158 @@
+// The emulator: its checker's findings become verdicts, and its counts a part of the answer.
+#include <iomanip>
+#include <sstream>
+
+#include "device/cuda_check.hpp"
+#include "emulator/checker/control.hpp"
+#include "emulator/checker/findings.hpp"
+#include "emulator/checker/metrics.hpp"
+#include "exercise/kernel_counts.hpp"
+#include "exercise/kernel_trial.hpp"
+#include "exercise/launch_errors.hpp"
+
+namespace lockstep::exercise {
+namespace {
+
+using emulator::Finding;
+using emulator::FindingKind;
+using emulator::FindingSide;
+using emulator::MetricsRow;
+
+constexpr std::uint64_t kMany = 16;  // more than a few accesses of one thread
+
+std::string name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }  // npos + 1 is 0
+
+const char* verdict_of(FindingKind kind) {
+  switch (kind) {
+    case FindingKind::kRace:
+    case FindingKind::kMissingWait:
+    case FindingKind::kUnsynchronizedRead:
+      return "RACE";
+    case FindingKind::kUninitialisedRead:
+    case FindingKind::kWrongMask:
+    case FindingKind::kUndefinedLane:
+      return "WRONG";
+    case FindingKind::kDivergentBarrier:
+    case FindingKind::kDeadlock:
+      return "HANG";
+    default:
+      return "CRASH";
+  }
+}
+
+std::string thread_of(const FindingSide& side) {
+  std::ostringstream text;
+  text << "thread (" << side.thread.x << "," << side.thread.y << "," << side.thread.z << ") of block (" << side.block.x
+       << "," << side.block.y << "," << side.block.z << ")";
+  return text.str();
+}
+
+// "race in kernel sum: a write at sum.cu:12 and a read at sum.cu:14, which nothing orders"
+std::string summary_of(const Finding& finding) {
+  std::string text = emulator::name_of(finding.kind);
+  if (!finding.kernel.empty()) text += concat(" in kernel ", finding.kernel);
+  const char* separator = ": ";
+  for (const FindingSide& side : finding.sides) {
+    if (side.place.line == 0) continue;
+    text += concat(separator, side.action, " at ", name_of(side.place.file), ":", side.place.line);
+    separator = " and ";
+  }
+  return text;
+}
+
+// What stays the same when lines move and variables are renamed. How often it was seen depends on how the code is
+// spread over lines; but once is not always the same as every time.
+std::string behaviour_of(const Finding& finding) {
+  std::string text = concat(emulator::name_of(finding.kind),
+                            finding.detail.find("shared memory") != std::string::npos ? ", shared memory" : "");
+  if (finding.count > kMany) text += ", many times";
+  for (const FindingSide& side : finding.sides) text += concat("; ", side.action, " by ", thread_of(side));
+  return text;
+}
+
+// The checker's words without its hint, which travels by itself.
+std::string text_of(const Finding& finding) {
+  const std::string text = to_text(finding);
+  return text.substr(0, text.find("  hint: "));
+}
+
+KernelFinding described(const Finding& finding) {
+  KernelFinding result{.verdict = verdict_of(finding.kind),
+                       .summary = summary_of(finding),
+                       .behaviour = behaviour_of(finding),
+                       .lines = {},
+                       .text = text_of(finding),
+                       .hint = hint_of(finding)};
+  for (const FindingSide& side : finding.sides)
+    if (side.place.line != 0) result.lines.push_back({name_of(side.place.file), side.place.line});
+  return result;
+}
+
+// From the start of the process: what is copied to the device counts as written only if the checker has seen the copy.
+const bool kIsChecking = [] {
+  emulator::print_findings(false);
+  emulator::enable_checks(true);
+  return true;
+}();
+
+void run_checked(const std::function<void(cudaStream_t)>& enqueue) {
+  cudaStream_t stream = nullptr;
+  cuda_check(cudaStreamCreate(&stream), "making a stream");
+  enqueue(stream);
+  const cudaError_t launched = cudaGetLastError(), run = cudaDeviceSynchronize();
+  std::vector<KernelFinding> findings;
+  for (const Finding& finding : emulator::findings()) findings.push_back(described(finding));
+  if (!findings.empty()) throw KernelFault(std::move(findings));
+  require_success(launched, run);
+  cuda_check(cudaStreamDestroy(stream), "ending a stream");
+}
+
+void add_row(KernelCounts& counts, const MetricsRow& row) {
+  if (row.operation == "barrier") {
+    counts.barriers += row.requests;
+    return;
+  }
+  if (row.operation == "atomic") counts.atomics += row.lanes;
+  const bool is_load = row.operation == "load";
+  MemoryCounts& memory =
+      row.is_shared ? (is_load ? counts.shared_loads : counts.shared_stores) : (is_load ? counts.loads : counts.stores);
+  memory.requests += row.requests;
+  memory.bytes += row.bytes;
+  memory.transactions += row.transactions;
+  memory.fewest += row.ideal;
+}
+
+// "transpose.cu:14  store to device memory: 32.0 sectors per request, 4.0 at best"
+std::string remark_on(const MetricsRow& row) {
+  std::ostringstream text;
+  text << name_of(row.place.file) << ":" << row.place.line << "  ";
+  if (row.operation == "barrier") {
+    text << "barrier: passed " << row.requests << " times";
+    return text.str();
+  }
+  const auto requests = static_cast<double>(row.requests);
+  text << row.operation << (row.is_shared ? ", shared memory: " : ", device memory: ") << row.requests << " requests, "
+       << std::fixed << std::setprecision(1) << static_cast<double>(row.transactions) / requests
+       << (row.is_shared ? " passes each (" : " sectors each (") << static_cast<double>(row.ideal) / requests
+       << " at best)";
+  return text.str();
+}
+
+}  // namespace
+
+void run_kernels(const std::function<void(cudaStream_t)>& enqueue) { run_checked(enqueue); }
+
+void run_and_count_kernels(Answer& answer, const std::function<void(cudaStream_t)>& enqueue) {
+  emulator::clear_metrics();
+  emulator::enable_metrics(true);
+  run_checked(enqueue);
+  emulator::enable_metrics(false);
+  KernelCounts counts;
+  for (const MetricsRow& row : emulator::metrics()) {
+    add_row(counts, row);
+    answer.remark(remark_on(row));
+  }
+  set_counts(answer, counts);
+}
+
+}  // namespace lockstep::exercise

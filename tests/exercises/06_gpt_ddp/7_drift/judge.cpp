@@ -1,0 +1,247 @@
+#include <cmath>
+
+#include "base/error.hpp"
+#include "base/philox.hpp"
+#include "exercise/examination.hpp"
+
+namespace lockstep::exercise {
+namespace {
+
+constexpr std::size_t kFeatures = 4;
+constexpr std::int64_t kSamples = 3;  // per rank and step
+
+const char* name_of_tensor(std::int64_t tensor) { return tensor == 0 ? "weight" : "running_mean"; }
+
+std::string describe(std::int64_t tensor, std::int64_t rank) {
+  return tensor < 0 ? "no drift" : concat("tensor ", tensor, " of rank ", rank);
+}
+
+// What the ranks hold: tensors, by rank.
+using Tensors = std::vector<std::vector<float>>;
+
+void check_comparison(Check& check, const std::vector<Tensors>& ranks, std::int64_t tensor, std::int64_t culprit,
+                      TrialOptions options = {}) {
+  options.world_size = static_cast<int>(ranks.size());
+  options.question = [&](int rank) {
+    std::vector<float> values;
+    std::vector<std::int64_t> counts;
+    for (const std::vector<float>& of_rank : ranks[static_cast<std::size_t>(rank)]) {
+      values.insert(values.end(), of_rank.begin(), of_rank.end());
+      counts.push_back(static_cast<std::int64_t>(of_rank.size()));
+    }
+    return nlohmann::json{{"what", "compare"},
+                          {"values", to_message(std::span<const float>(values))},
+                          {"counts", to_message(std::span<const std::int64_t>(counts))}};
+  };
+  const Outcome& outcome = check.run(options);
+  const std::int64_t expected[] = {tensor, culprit};
+  for (int rank = 0; rank < options.world_size; ++rank) {
+    const std::vector<std::int64_t> drift = check.numbers<std::int64_t>(outcome, rank, "drift");
+    if (drift[0] != expected[0] || drift[1] != expected[1])
+      check.wrong(concat("find_drift() returned ", describe(drift[0], drift[1]), " on rank ", rank, "; right is ",
+                         describe(tensor, culprit)),
+                  tensor < 0 ? "" : "every rank compares every tensor of every rank with rank 0's");
+    const auto sent = check.get<std::int64_t>(outcome, rank, "sent");
+    const auto most = static_cast<std::int64_t>(ranks.front().size());
+    check.expect(sent <= most, concat("rank ", rank, " sent ", sent, " numbers to compare ", most,
+                                      " tensors; one fingerprint each is enough"));
+  }
+}
+
+// Replicas that are equal up to one changed element.
+std::vector<Tensors> replicas(std::uint64_t seed, std::size_t world_size, std::vector<std::size_t> counts) {
+  Tensors tensors;
+  for (std::size_t i = 0; i < counts.size(); ++i) tensors.push_back(random_floats(seed, i, counts[i]));
+  return std::vector<Tensors>(world_size, tensors);
+}
+
+void check_one_bit(Check& check) {
+  std::vector<Tensors> ranks = replicas(check.seed(), 3, {50, 8});
+  float& value = ranks[2][0][33];
+  value = std::nextafter(value, 9.0F);
+  check_comparison(check, ranks, 0, 2);
+  ranks = replicas(check.seed(), 2, {5, 8});
+  ranks[0][1][7] = 0.0F;
+  ranks[1][1][7] = -0.0F;
+  check_comparison(check, ranks, 1, 1);
+}
+
+// The same numbers in another order, as after a wrong copy: their sum is the same.
+void check_order(Check& check) {
+  std::vector<Tensors> ranks = replicas(check.seed(), 2, {4, 4});
+  ranks[0][1] = ranks[1][1] = {1, 2, 3, 4};
+  std::swap(ranks[1][1][0], ranks[1][1][3]);
+  check_comparison(check, ranks, 1, 1);
+}
+
+void check_first_of_several(Check& check) {
+  std::vector<Tensors> ranks = replicas(check.seed(), 4, {3, 6, 2, 9});
+  ranks[1][3][0] += 1;
+  ranks[3][1][5] += 1;
+  ranks[2][1][0] += 1;
+  check_comparison(check, ranks, 1, 2);
+}
+
+struct Settings {
+  int world_size = 2;
+  std::int64_t steps = 10;
+  double noise = 0, loss_limit = 1e9;
+  double learning_rate = 0.0625;
+  bool has_outliers = false;  // targets for which some losses exceed the limit
+};
+
+// Inputs and targets of all ranks: of step s and rank r from (s * world_size + r) * kSamples on.
+struct Run {
+  Settings settings;
+  std::uint64_t seed = 0;
+  std::vector<float> inputs, targets, weight, running_mean;
+};
+
+// Outliers come alone in step 2 (rank 1's loss exceeds the limit, the mean over all ranks does not), and large in step
+// 4 (the mean exceeds it, too, rank 0's own loss does not).
+Run make_run(const Settings& settings, std::uint64_t seed) {
+  const auto samples = static_cast<std::size_t>(settings.steps * settings.world_size * kSamples);
+  Run run{settings,
+          seed + 5,
+          random_floats(seed, 1, samples * kFeatures),
+          random_floats(seed, 2, samples),
+          random_floats(seed, 3, kFeatures),
+          std::vector<float>(kFeatures)};
+  const auto target_of_rank_1 = [&](std::size_t step) -> float& {
+    return run.targets[(step * static_cast<std::size_t>(settings.world_size) + 1) * kSamples];
+  };
+  for (std::size_t i = 0; i < run.inputs.size(); ++i) run.inputs[i] += static_cast<float>(i % kFeatures);
+  if (settings.has_outliers) {
+    target_of_rank_1(2) = 90;
+    target_of_rank_1(4) = 400;
+  }
+  return run;
+}
+
+struct Expected {
+  std::vector<double> weight, running_mean, losses;
+};
+
+// A single process with the samples of all ranks, in double precision.
+Expected train_alone(const Run& run) {
+  Expected state{{run.weight.begin(), run.weight.end()}, {run.running_mean.begin(), run.running_mean.end()}, {}};
+  const auto samples = static_cast<std::size_t>(run.settings.world_size * kSamples);
+  for (std::size_t step = 0; step < static_cast<std::size_t>(run.settings.steps); ++step) {
+    const auto inputs = std::span(run.inputs).subspan(step * samples * kFeatures, samples * kFeatures);
+    std::vector<double> mean(kFeatures), gradient(kFeatures);
+    for (std::size_t i = 0; i < inputs.size(); ++i) mean[i % kFeatures] += inputs[i] / static_cast<double>(samples);
+    for (std::size_t i = 0; i < kFeatures; ++i) state.running_mean[i] = 0.9 * state.running_mean[i] + 0.1 * mean[i];
+    double loss = 0;
+    for (std::size_t sample = 0; sample < samples; ++sample) {
+      double error = -run.targets[step * samples + sample];
+      const auto centred = [&](std::size_t i) { return inputs[sample * kFeatures + i] - state.running_mean[i]; };
+      for (std::size_t i = 0; i < kFeatures; ++i) error += state.weight[i] * centred(i);
+      loss += error * error / 2 / static_cast<double>(samples);
+      for (std::size_t i = 0; i < kFeatures; ++i) gradient[i] += error * centred(i) / static_cast<double>(samples);
+    }
+    state.losses.push_back(loss);
+    if (loss > run.settings.loss_limit) continue;
+    PhiloxSequence random(run.seed, step);
+    for (std::size_t i = 0; i < kFeatures; ++i)
+      state.weight[i] -= run.settings.learning_rate *
+                         (gradient[i] + run.settings.noise * (double{uniform_float(random.next_word())} - 0.5));
+  }
+  return state;
+}
+
+nlohmann::json question_of(const Run& run, int rank) {
+  std::vector<float> inputs, targets;
+  for (std::int64_t step = 0; step < run.settings.steps; ++step) {
+    const auto first = (step * run.settings.world_size + rank) * kSamples;
+    const auto width = static_cast<std::int64_t>(kFeatures);
+    inputs.insert(inputs.end(), run.inputs.begin() + first * width, run.inputs.begin() + (first + kSamples) * width);
+    targets.insert(targets.end(), run.targets.begin() + first, run.targets.begin() + first + kSamples);
+  }
+  return {{"what", "train"},
+          {"weight", to_message(std::span(run.weight))},
+          {"running_mean", to_message(std::span(run.running_mean))},
+          {"inputs", to_message(std::span<const float>(inputs))},
+          {"targets", to_message(std::span<const float>(targets))},
+          {"samples", kSamples},
+          {"steps", run.settings.steps},
+          {"seed", run.seed},
+          {"learning_rate", run.settings.learning_rate},
+          {"noise", run.settings.noise},
+          {"loss_limit", run.settings.loss_limit}};
+}
+
+// What the learner's own check has found, and whether it has found all.
+void check_drift(Check& check, const Run& run, const Outcome& outcome) {
+  const std::vector<std::int64_t> drifts = check.numbers<std::int64_t>(outcome, 0, "drifts");
+  for (std::size_t step = 0; 2 * step < drifts.size(); ++step)
+    if (drifts[2 * step] >= 0)
+      check.wrong(concat("after ", step + 1, " of ", run.settings.steps, " steps your find_drift() names ",
+                         name_of_tensor(drifts[2 * step]), " of rank ", drifts[2 * step + 1]),
+                  "find the value in train_step() that goes into it and is not the same on all ranks");
+  for (int rank = 1; rank < run.settings.world_size; ++rank)
+    for (const char* tensor : {"weight", "running_mean"})
+      check.expect(check.numbers<float>(outcome, 0, tensor) == check.numbers<float>(outcome, rank, tensor),
+                   concat(tensor, " of rank ", rank, " is not rank 0's, and find_drift() has not noticed"));
+}
+
+void check_training(Check& check, const Settings& settings, TrialOptions options = {}) {
+  const Run run = make_run(settings, check.seed());
+  options.world_size = settings.world_size;
+  options.question = [&](int rank) { return question_of(run, rank); };
+  const Outcome& outcome = check.run(options);
+  check_drift(check, run, outcome);
+  const Expected expected = train_alone(run);
+  const auto explain = [](const char* what) {
+    return [what](std::size_t, double, double) {
+      return concat("equal on all ranks, but not what a single process with all samples gets: ", what);
+    };
+  };
+  // Steps round values of at most about 10 by half an ulp, 5e-7, some ten times each, and errors shrink from step to
+  // step.
+  check.compare("running_mean", check.numbers<float>(outcome, 0, "running_mean"), expected.running_mean,
+                {.absolute = 2e-5, .explain = explain("whose inputs does it follow?")});
+  check.compare(
+      "weight", check.numbers<float>(outcome, 0, "weight"), expected.weight,
+      {.relative = 2e-5, .absolute = 5e-5, .explain = explain("was a step left out, or was the noise other?")});
+  // Last: where ranks decide by their own losses, find_drift() shall be what says so.
+  for (int rank = 0; settings.has_outliers && rank < settings.world_size; ++rank)
+    check.compare(concat("the losses that train_step() returned on rank ", rank),
+                  check.numbers<float>(outcome, rank, "losses"), expected.losses,
+                  {.relative = 1e-4, .absolute = 5e-5, .explain = [](std::size_t, double, double) {
+                     return "it returns the mean over the samples of all ranks";
+                   }});
+}
+
+}  // namespace
+
+void judge_06_7(Examination& exam) {
+  exam.check("find_drift: equal replicas", [](Check& check) {
+    check_comparison(check, replicas(check.seed(), 1, {3}), -1, -1);
+    check_comparison(check, replicas(check.seed(), 3, {10, 1, 7}), -1, -1);
+  });
+  exam.check("find_drift: one element of one rank", [](Check& check) {
+    std::vector<Tensors> ranks = replicas(check.seed(), 2, {4, 6, 2});
+    ranks[1][1][4] += 0.5F;
+    check_comparison(check, ranks, 1, 1);
+  });
+  exam.check("find_drift: a single bit", check_one_bit);
+  exam.check("find_drift: equal sums", check_order);
+  exam.check("find_drift: the first tensor, and the first rank", check_first_of_several);
+  exam.check("find_drift: rank 0 is the one that has drifted", [](Check& check) {
+    std::vector<Tensors> ranks = replicas(check.seed(), 4, {4, 6});
+    ranks[0][1][2] += 0.5F;
+    check_comparison(check, ranks, 1, 1);
+  });
+  exam.check("train_step: one rank", [](Check& check) { check_training(check, {.world_size = 1, .noise = 0.5}); });
+  exam.check("train_step: 2 ranks, nothing special", [](Check& check) { check_training(check, {}); });
+  exam.check("train_step: 3 ranks, with noise",
+             [](Check& check) { check_training(check, {.world_size = 3, .noise = 0.5}); });
+  exam.check("train_step: 4 ranks, with losses above the limit",
+             [](Check& check) { check_training(check, {.world_size = 4, .loss_limit = 1000, .has_outliers = true}); });
+  exam.full_check("train_step: 4 ranks, 100 steps of everything, the first rank late", [](Check& check) {
+    check_training(check, {.world_size = 4, .steps = 100, .noise = 0.25, .loss_limit = 1000, .has_outliers = true},
+                   {.delayed_rank = 0});
+  });
+}
+
+}  // namespace lockstep::exercise

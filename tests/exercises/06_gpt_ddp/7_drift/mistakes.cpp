@@ -1,0 +1,105 @@
+#include <algorithm>
+#include <numeric>
+
+#include "06_gpt_ddp/7_drift/drift.hpp"
+#include "exercise/subject.hpp"
+
+namespace lockstep::exercise {
+namespace {
+
+constexpr Mistake kMistakes[] = {
+    {"compares_sums", "tensors are compared by their sums, which are equal for many different tensors",
+     "fingerprint() looks at every bit and its place."},
+    {"only_rank_0_looks", "rank 0 compares, and the other ranks return nothing",
+     "All ranks hold the table after gather_rows(): let all of them look."},
+    {"rank_by_rank",
+     "the ranks are gone through one by one, so another tensor is named if a low rank differs in a later one",
+     "The outer loop is over the tensors, the inner one over the ranks."},
+    {"own_mean", "the running mean follows the inputs of this rank alone",
+     "Nothing averages a buffer for you. Average what goes into it."},
+    {"own_noise", "each rank adds noise of its own to the averaged gradient",
+     "The rank must not be in the seed of anything that all replicas have in common."},
+    {"own_loss_decides", "each rank decides by its own loss whether to take the step",
+     "Average the loss before it is compared with the limit."},
+    {"leaves_early", "a rank that leaves out the step returns before a collective that the others are in",
+     "First all collectives of the step, then the decision."},
+    {"rank_0_wins",
+     "rank 0's replica is copied to all others after each step, so what the other ranks have seen is lost",
+     "The replicas are equal then, but a single process would have counted all samples."},
+};
+
+}  // namespace
+
+std::span<const Mistake> mistakes() noexcept { return kMistakes; }
+
+}  // namespace lockstep::exercise
+
+namespace lockstep::ddp {
+namespace {
+
+using exercise::is_mistake;
+
+std::int64_t identify(std::span<const float> tensor) {
+  if (!is_mistake("compares_sums")) return fingerprint(tensor);
+  return fingerprint(std::vector<float>{std::accumulate(tensor.begin(), tensor.end(), 0.0F)});
+}
+
+std::optional<Drift> first_difference(std::span<const std::int64_t> table, std::size_t tensors, int ranks) {
+  std::vector<Drift> drifts;
+  for (std::size_t tensor = 0; tensor < tensors; ++tensor)
+    for (int rank = 1; rank < ranks; ++rank)
+      if (table[static_cast<std::size_t>(rank) * tensors + tensor] != table[tensor]) drifts.push_back({tensor, rank});
+  if (is_mistake("rank_by_rank")) std::ranges::stable_sort(drifts, {}, &Drift::rank);
+  return drifts.empty() ? std::nullopt : std::optional(drifts.front());
+}
+
+void average(std::span<float> values, Collectives& group) {
+  group.all_reduce(values).synchronize();
+  for (float& value : values) value /= static_cast<float>(group.world_size());
+}
+
+}  // namespace
+
+std::optional<Drift> find_drift(std::span<const std::span<const float>> tensors, Collectives& group) {
+  std::vector<std::int64_t> row;
+  for (const std::span<const float> tensor : tensors) row.push_back(identify(tensor));
+  const std::vector<std::int64_t> table = group.gather_rows(row);
+  if (is_mistake("only_rank_0_looks") && group.rank() != 0) return std::nullopt;
+  return first_difference(table, row.size(), group.world_size());
+}
+
+namespace {
+
+float faulty_step(Replica& replica, const Share& share, const StepOptions& options, Collectives& group) {
+  const std::size_t features = replica.weight.size();
+  const bool copies = is_mistake("rank_0_wins");
+  std::vector<float> mean = mean_of_inputs(share, features);
+  if (!is_mistake("own_mean") && !copies) average(mean, group);
+  for (std::size_t i = 0; i < features; ++i) replica.running_mean[i] = 0.9F * replica.running_mean[i] + 0.1F * mean[i];
+  auto [loss, gradient] = loss_and_gradient(replica, share);
+  const float own_loss = loss;
+  if (is_mistake("leaves_early") && own_loss > options.loss_limit) return own_loss;
+  average(gradient, group);
+  if (!is_mistake("own_loss_decides")) average(std::span(&loss, 1), group);
+  if (loss > options.loss_limit) return loss;
+  const int rank = is_mistake("own_noise") || copies ? group.rank() : 0;
+  PhiloxSequence random(options.seed + static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(options.step));
+  for (std::size_t i = 0; i < features; ++i) {
+    const float noise = options.noise * (uniform_float(random.next_word()) - 0.5F);
+    replica.weight[i] -= options.learning_rate * (gradient[i] + noise);
+  }
+  return loss;
+}
+
+}  // namespace
+
+float train_step(Replica& replica, const Share& share, const StepOptions& options, Collectives& group) {
+  const float loss = faulty_step(replica, share, options, group);
+  if (is_mistake("rank_0_wins")) {
+    group.broadcast(replica.weight, 0).synchronize();
+    group.broadcast(replica.running_mean, 0).synchronize();
+  }
+  return loss;
+}
+
+}  // namespace lockstep::ddp

@@ -1,0 +1,78 @@
+#include <algorithm>
+#include <vector>
+
+#include "06_gpt_ddp/8_out_of_memory/out_of_memory.hpp"
+#include "exercise/subject.hpp"
+
+namespace lockstep::exercise {
+namespace {
+
+constexpr Mistake kMistakes[] = {
+    {"fails_alone", "a rank that runs out of memory throws at once, and the others wait for it",
+     "Catch the exception, and tell the others first."},
+    {"retries_alone", "a rank that runs out of memory tries smaller sizes by itself, until one fits",
+     "All ranks are to use the same size: exchange the result of every attempt."},
+    {"keeps_rests", "what a failed attempt has left in the gradient stays there",
+     "Fill the gradient with zeros before the next attempt."},
+    {"clears_where_it_failed", "only ranks that ran out of memory clear their gradient",
+     "Where the attempt has worked, the whole share is in the gradient, and it is computed once more."},
+    {"rank_0_decides", "only rank 0's memory counts", "A failure on any rank is one for all."},
+    {"gives_up_alone", "where a size of 1 fails, only that rank throws, and the others go on to the all-reduce",
+     "After the exchange all ranks know it: all of them throw."},
+    {"sums", "the sum is not divided by the number of ranks", "all_reduce() adds; the mean is the sum / world_size."},
+};
+
+}  // namespace
+
+std::span<const Mistake> mistakes() noexcept { return kMistakes; }
+
+}  // namespace lockstep::exercise
+
+namespace lockstep::ddp {
+namespace {
+
+using exercise::is_mistake;
+
+bool try_once(std::int64_t size, LocalStep& step) {
+  try {
+    step.accumulate(size);
+    return true;
+  } catch (const OutOfMemory&) {
+    if (is_mistake("fails_alone")) throw;
+    return false;
+  }
+}
+
+bool has_failed_anywhere(bool fits, Collectives& group) {
+  const std::int64_t has_failed = fits ? 0 : 1;
+  const std::vector<std::int64_t> failures = group.gather_rows(std::span<const std::int64_t>(&has_failed, 1));
+  if (is_mistake("rank_0_decides")) return failures[0] == 1;
+  return std::ranges::find(failures, 1) != failures.end();
+}
+
+// The size of the attempt after which the ranks go on to the all-reduce.
+std::int64_t find_size(std::int64_t size, LocalStep& step, Collectives& group) {
+  for (;; size /= 2) {
+    const bool fits = try_once(size, step);
+    const bool has_failed = is_mistake("retries_alone") ? !fits : has_failed_anywhere(fits, group);
+    if (!has_failed) return size;
+    if (size == 1) {
+      if (fits && is_mistake("gives_up_alone")) return size;
+      throw OutOfMemory("a single sample does not fit");
+    }
+    if (!is_mistake("keeps_rests") && !(fits && is_mistake("clears_where_it_failed")))
+      std::ranges::fill(step.gradient(), 0.0F);
+  }
+}
+
+}  // namespace
+
+std::int64_t step_within_memory(std::int64_t micro_batch_size, LocalStep& step, Collectives& group) {
+  const std::int64_t size = find_size(micro_batch_size, step, group);
+  group.all_reduce(step.gradient()).synchronize();
+  const auto divisor = static_cast<float>(is_mistake("sums") ? 1 : group.world_size());
+  for (float& value : step.gradient()) value /= divisor;
+  return size;
+}
+
+}  // namespace lockstep::ddp
