@@ -1,5 +1,7 @@
-// What each collective is in NCCL's words.
+// What each collective is in NCCL's words. All calls stand in a group: the errors of doing what they ask for come from
+// Communicator::run().
 #include "03_nccl/group/divide.hpp"
+#include "03_nccl/nccl_check.hpp"
 #include "03_nccl/nccl_process_group.hpp"
 #include "base/error.hpp"
 #include "device/copy.hpp"
@@ -41,12 +43,6 @@ ncclRedOp_t nccl_op(ReduceOp op) {
       break;
   }
   return ncclSum;
-}
-
-// Inside a group a call only notes what is to be done; the errors of doing it come from Communicator::run().
-void nccl_check(ncclResult_t result, std::string_view call) {
-  if (result == ncclSuccess || result == ncclInProgress) return;
-  throw ContractError(concat(call, ": ", ncclGetErrorString(result)));
 }
 
 std::size_t count_of(const Buffer& buffer) { return static_cast<std::size_t>(buffer.count); }

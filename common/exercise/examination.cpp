@@ -1,16 +1,22 @@
 #include "exercise/examination.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <future>
 #include <utility>
 
 #include "base/error.hpp"
 #include "base/philox.hpp"
+#include "exercise/progress_board.hpp"
 
 namespace lockstep::exercise {
 namespace {
+
+constexpr std::size_t kPositions = 500'000;  // of position_values(): 17 times that is less than 2^24
+constexpr int kTriedAtOnce = 4;  // mistakes of a bank
 
 // Equal up to rounding.
 template <typename T>
@@ -149,17 +155,29 @@ std::vector<LikelyMistake> likely_mistakes(const Examination& failed, const Subj
                                            std::uint64_t seed) {
   const CheckResult* const failure = first_failure(failed);
   if (failure == nullptr) return {};
-  std::vector<LikelyMistake> likely;
-  for (const nlohmann::json& entry : list_mistakes(bank)) {
+  const nlohmann::json entries = list_mistakes(bank);
+  const auto behaves_alike = [&](const nlohmann::json& entry) {
     Subject subject = bank;
     subject.mistake = entry.at("name");
     Examination exam(subject, failure->is_full_only ? Thoroughness::kFull : Thoroughness::kQuick, seed);
     judge(exam);
     const CheckResult* const same = first_failure(exam);
-    if (same == nullptr || same->name != failure->name) continue;
-    if (!std::ranges::equal(failed.outcomes_of_failure(), exam.outcomes_of_failure(), behave_alike)) continue;
-    likely.push_back({entry.at("name"), entry.at("description"), entry.at("advice")});
+    return same != nullptr && same->name == failure->name &&
+           std::ranges::equal(failed.outcomes_of_failure(), exam.outcomes_of_failure(), behave_alike);
+  };
+  // A trial that hangs takes a second of waiting: several mistakes are tried at once.
+  std::vector<char> is_alike(entries.size());
+  std::atomic<std::size_t> next = 0;
+  std::vector<std::future<void>> workers;
+  for (int i = 0; i < kTriedAtOnce; ++i) {
+    workers.push_back(std::async(std::launch::async, [&] {
+      for (std::size_t k = next++; k < entries.size(); k = next++) is_alike[k] = behaves_alike(entries[k]);
+    }));
   }
+  for (std::future<void>& worker : workers) worker.get();
+  std::vector<LikelyMistake> likely;
+  for (std::size_t i = 0; i < entries.size(); ++i)
+    if (is_alike[i] != 0) likely.push_back({entries[i]["name"], entries[i]["description"], entries[i]["advice"]});
   return likely;
 }
 
@@ -181,6 +199,22 @@ std::vector<float> random_floats(std::uint64_t seed, std::uint64_t stream, std::
   std::vector<float> values(count);
   for (float& value : values) value = 2 * uniform_float(random.next_word()) - 1;
   return values;
+}
+
+std::vector<float> position_values(int rank, std::size_t count) {
+  require(count <= kPositions, "exercise: ", count, " position values; at most ", kPositions, " are possible");
+  std::vector<float> values(count);
+  for (std::size_t i = 0; i < count; ++i)
+    values[i] = static_cast<float>(static_cast<std::size_t>(rank + 1) * kPositions + i);
+  return values;
+}
+
+std::string explain_position(double value, int rank) {
+  if (!(value >= kPositions && value < (kMostRanks + 1) * kPositions) || value != std::floor(value)) return "";
+  const auto whole = static_cast<std::size_t>(value);
+  const auto owner = static_cast<int>(whole / kPositions) - 1;
+  const std::size_t element = whole % kPositions;
+  return owner == rank ? concat("its own element ", element) : concat("element ", element, " of rank ", owner);
 }
 
 std::string shown(double value) {

@@ -154,6 +154,14 @@ using Judge = void (*)(Examination& exam);
 /// Numbers that differ from element to element, in [-1, 1). @param stream  Names the array, for example a rank.
 [[nodiscard]] std::vector<float> random_floats(std::uint64_t seed, std::uint64_t stream, std::size_t count);
 
+/// Numbers that say whose they are and where they were: rank r's element i is (r + 1) * 500,000 + i, which a float
+/// holds exactly. @param count  At most 500,000.
+[[nodiscard]] std::vector<float> position_values(int rank, std::size_t count);
+
+/// Where one of the numbers above comes from: "element 3 of rank 2", or "its own element 3" if that rank has it; empty
+/// where it is none of them. @param rank  Whose buffer it was found in.
+[[nodiscard]] std::string explain_position(double value, int rank);
+
 /// With as many digits as a float has.
 [[nodiscard]] std::string shown(double value);
 

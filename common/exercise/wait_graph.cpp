@@ -93,7 +93,8 @@ void explain_collectives(const std::vector<RankSnapshot>& ranks, WaitReport& rep
   std::set<std::string> operations;
   for (const RankSnapshot& rank : ranks)
     if (rank.state == RankState::kCollective) operations.insert(concat(rank.operation, " (call ", rank.call, ")"));
-  const auto absent = std::ranges::find_if(ranks, [](const RankSnapshot& rank) { return !is_waiting(rank); });
+  const auto absent =
+      std::ranges::find_if(ranks, [](const RankSnapshot& rank) { return rank.state != RankState::kCollective; });
   if (operations.size() > 1) {
     report.summary = "the ranks are in different collectives:";
     for (const std::string& operation : operations) report.summary += " " + operation + ";";
@@ -101,9 +102,12 @@ void explain_collectives(const std::vector<RankSnapshot>& ranks, WaitReport& rep
     report.advice = "all ranks must make the same calls in the same order: look for an if that depends on the rank";
   } else if (absent != ranks.end()) {
     report.summary = concat(*operations.begin(), " waits for rank ", absent->rank, ", which is not in it");
+    if (is_waiting(*absent))
+      report.summary += concat(": it ", verb_of(*absent), " rank ", absent->peer, place_of(*absent));
     report.advice = concat("find out why rank ", absent->rank, " does not make this call");
   } else {
     report.summary = concat("all ranks wait in ", *operations.begin());
+    report.advice = "what does each of them wait for, and which rank should have sent it before?";
   }
 }
 
@@ -126,6 +130,7 @@ WaitReport explain_waits(const std::vector<RankSnapshot>& ranks) {
   for (const RankSnapshot& rank : ranks) {
     report.ranks.push_back(line_of(rank));
     report.fingerprint += concat(static_cast<int>(rank.state), ":", rank.peer, " ");
+    if (rank.state == RankState::kCollective) report.fingerprint += concat(rank.operation, ":", rank.call, " ");
   }
   const bool has_collective =
       std::ranges::any_of(ranks, [](const RankSnapshot& rank) { return rank.state == RankState::kCollective; });

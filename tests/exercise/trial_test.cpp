@@ -1,5 +1,6 @@
 #include "exercise/trial.hpp"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
@@ -7,6 +8,7 @@
 #include "exercise/examination.hpp"
 #include "exercise/finding_text.hpp"
 #include "exercise/kernel_counts.hpp"
+#include "exercise/progress_board.hpp"
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
 #include "support/temporary_folder.hpp"
@@ -157,6 +159,14 @@ TEST_CASE("an infinite result is no likeness of a finite one", "[exercise]") {
     REQUIRE(likely.size() == 1);
     CHECK(likely.front().name == mistake);
   }
+}
+
+TEST_CASE("a position value says whose it is and where it was", "[exercise]") {
+  const std::vector<float> last = position_values(kMostRanks - 1, 500'000);
+  CHECK(explain_position(last.back(), 0) == concat("element 499999 of rank ", kMostRanks - 1));
+  CHECK(explain_position(position_values(2, 4)[3], 2) == "its own element 3");
+  for (const double other : {0.0, -1.0, 0.5, 500'000.5, 1e12, std::nan("")}) CHECK(explain_position(other, 0).empty());
+  CHECK_THROWS_AS(position_values(0, 500'001), ContractError);
 }
 
 }  // namespace lockstep::exercise

@@ -23,6 +23,21 @@ TEST_CASE("ranks in different collectives are named with them", "[exercise]") {
   CHECK_THAT(report.summary, ContainsSubstring("broadcast (call 3)"));
 }
 
+TEST_CASE("a rank that receives while the others are in a collective is named", "[exercise]") {
+  const WaitReport report = explain_waits(
+      {{.rank = 0, .state = RankState::kCollective, .call = 1, .file = {}, .operation = "ncclCommInitRank"},
+       {.rank = 1, .state = RankState::kReceiving, .peer = 0, .call = 1, .file = {}, .operation = {}}});
+  CHECK(report.summary == "ncclCommInitRank (call 1) waits for rank 1, which is not in it: it receives from rank 0");
+}
+
+TEST_CASE("waits in different collectives are different behaviour", "[exercise]") {
+  const auto fingerprint_of = [](const char* operation) {
+    return explain_waits({{.rank = 0, .state = RankState::kCollective, .call = 1, .file = {}, .operation = operation}})
+        .fingerprint;
+  };
+  CHECK(fingerprint_of("ncclCommInitRank") != fingerprint_of("ncclCommDestroy"));
+}
+
 TEST_CASE("a rank that stays out of a collective is named", "[exercise]") {
   const WaitReport report =
       explain_waits({{.rank = 0, .state = RankState::kCollective, .call = 1, .file = {}, .operation = "all_reduce"},

@@ -37,7 +37,10 @@ const Outcome& ask(Check& check, const Variables& variables, bool wants_message 
 
 std::string ending_of(Check& check, const Outcome& outcome) {
   const auto ending = check.get<std::string>(outcome, 0, "ending");
-  if (ending != "a membership") return concat(ending, ": ", outcome.ranks.front().output);
+  if (ending != "a membership") {
+    const std::string& message = outcome.ranks.front().output;
+    return concat(ending, ": ", message.substr(0, message.find_last_not_of('\n') + 1));
+  }
   return concat("rank ", check.get<int>(outcome, 0, "rank"), " of ", check.get<int>(outcome, 0, "world_size"));
 }
 
@@ -76,9 +79,32 @@ void check_message(Check& check, const Variables& variables, const std::vector<s
           concat("with ", shown_as(variables), " the message should contain \"", word, "\"; it is \"", message, "\""));
 }
 
-void check_each_refused(Check& check, const std::vector<std::pair<const char*, const char*>>& cases) {
-  for (const auto& [name, value] : cases) check_refused(check, with(name, value));
-}
+// One variable of kRight replaced, and the name of the check that it belongs to.
+struct Refused {
+  const char* check;
+  std::vector<std::pair<const char*, const char*>> cases;
+};
+
+const std::vector<Refused> kRefused = {
+    {"a variable is missing", {{"RANK", ""}, {"WORLD_SIZE", ""}, {"MASTER_ADDR", ""}, {"MASTER_PORT", ""}}},
+    {"not a number", {{"RANK", "two"}, {"WORLD_SIZE", "many"}, {"MASTER_PORT", "http"}, {"RANK", "-"}}},
+    {"more than a number",
+     {{"RANK", "1x"},
+      {"RANK", "2 "},
+      {"RANK", " 2"},
+      {"WORLD_SIZE", "4.5"},
+      {"WORLD_SIZE", "4,"},
+      {"MASTER_PORT", "29500/tcp"},
+      {"MASTER_PORT", "0x10"}}},
+    {"RANK and WORLD_SIZE do not fit together",
+     {{"RANK", "4"}, {"RANK", "5"}, {"WORLD_SIZE", "2"}, {"WORLD_SIZE", "1"}}},
+    {"less than the least", {{"RANK", "-1"}, {"WORLD_SIZE", "0"}, {"WORLD_SIZE", "-4"}, {"MASTER_PORT", "0"}}},
+    {"more than the most",
+     {{"MASTER_PORT", "65536"},
+      {"WORLD_SIZE", "65537"},
+      {"RANK", "4294967297"},
+      {"WORLD_SIZE", "99999999999999999999999"}}},
+};
 
 void check_random_places(Check& check) {
   const std::vector<float> random = random_floats(check.seed(), 0, 24);
@@ -108,33 +134,10 @@ void judge_01_4(Examination& exam) {
     check_membership(check, {{"RANK", "0"}, {"WORLD_SIZE", "1"}, {"MASTER_ADDR", ""}, {"MASTER_PORT", ""}});
     check_membership(check, {{"RANK", "0"}, {"WORLD_SIZE", "1"}, {"MASTER_ADDR", ""}, {"MASTER_PORT", "none"}});
   });
-  exam.check("a variable is missing", [](Check& check) {
-    check_each_refused(check, {{"RANK", ""}, {"WORLD_SIZE", ""}, {"MASTER_ADDR", ""}, {"MASTER_PORT", ""}});
-  });
-  exam.check("not a number", [](Check& check) {
-    check_each_refused(check, {{"RANK", "two"}, {"WORLD_SIZE", "many"}, {"MASTER_PORT", "http"}, {"RANK", "-"}});
-  });
-  exam.check("more than a number", [](Check& check) {
-    check_each_refused(check, {{"RANK", "1x"},
-                               {"RANK", "2 "},
-                               {"RANK", " 2"},
-                               {"WORLD_SIZE", "4.5"},
-                               {"WORLD_SIZE", "4,"},
-                               {"MASTER_PORT", "29500/tcp"},
-                               {"MASTER_PORT", "0x10"}});
-  });
-  exam.check("RANK and WORLD_SIZE do not fit together", [](Check& check) {
-    check_each_refused(check, {{"RANK", "4"}, {"RANK", "5"}, {"WORLD_SIZE", "2"}, {"WORLD_SIZE", "1"}});
-  });
-  exam.check("less than the least", [](Check& check) {
-    check_each_refused(check, {{"RANK", "-1"}, {"WORLD_SIZE", "0"}, {"WORLD_SIZE", "-4"}, {"MASTER_PORT", "0"}});
-  });
-  exam.check("more than the most", [](Check& check) {
-    check_each_refused(check, {{"MASTER_PORT", "65536"},
-                               {"WORLD_SIZE", "65537"},
-                               {"RANK", "4294967297"},
-                               {"WORLD_SIZE", "99999999999999999999999"}});
-  });
+  for (const Refused& refused : kRefused)
+    exam.check(refused.check, [&](Check& check) {
+      for (const auto& [name, value] : refused.cases) check_refused(check, with(name, value));
+    });
   exam.check("the message has the variable's name and its value", [](Check& check) {
     check_message(check, with("RANK", ""), {"RANK"});
     check_message(check, with("MASTER_ADDR", ""), {"MASTER_ADDR"});

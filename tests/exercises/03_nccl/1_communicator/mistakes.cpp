@@ -1,0 +1,61 @@
+#include <span>
+
+#include "03_nccl/1_communicator/communicator.hpp"
+#include "exercise/subject.hpp"
+
+namespace lockstep::exercise {
+namespace {
+
+constexpr Mistake kMistakes[] = {
+    {"everyone_makes_an_id", "every rank makes an id of its own instead of receiving rank 0's",
+     "Each rank then waits for others to join its own communicator: only rank 0 calls ncclGetUniqueId."},
+    {"tells_one_rank", "rank 0 sends the id to rank 1 only", "All other ranks need it: loop over them."},
+    {"eight_bytes", "only the first 8 bytes of the id are sent, the size of a pointer",
+     "sizeof of a pointer is 8: the id has NCCL_UNIQUE_ID_BYTES bytes."},
+    {"mean_for_sum", "the ranks' values are averaged, not added", "Which ncclRedOp_t is asked for?"},
+    {"default_stream", "the all-reduce goes into the default stream instead of the one that was given",
+     "The stream is the last argument of ncclAllReduce."},
+    {"waits_for_nothing", "nothing waits for the all-reduce before the communicator is destroyed",
+     "cudaStreamSynchronize() returns when all that was put into the stream is done."},
+    {"never_destroys", "the communicator is never destroyed", "ncclCommDestroy() is the last call of its life."},
+    {"ignores_codes", "the codes that NCCL returns are not looked at", "nccl_check() around every call."},
+};
+
+}  // namespace
+
+std::span<const Mistake> mistakes() noexcept { return kMistakes; }
+
+}  // namespace lockstep::exercise
+
+namespace lockstep::nccl {
+
+using exercise::is_mistake;
+
+ncclUniqueId exchange_unique_id(const Place& place) {
+  ncclUniqueId id{};
+  if (place.rank == 0 || is_mistake("everyone_makes_an_id")) nccl_check(ncclGetUniqueId(&id), "ncclGetUniqueId");
+  const std::span<char> bytes = std::span(id.internal).first(is_mistake("eight_bytes") ? 8 : sizeof id.internal);
+  if (place.rank == 0) {
+    const int end = is_mistake("tells_one_rank") ? std::min(2, place.world_size) : place.world_size;
+    for (int peer = 1; peer < end; ++peer) place.link(peer).send(std::as_bytes(bytes));
+  } else if (!is_mistake("everyone_makes_an_id")) {
+    place.link(0).receive(std::as_writable_bytes(bytes));
+  }
+  return id;
+}
+
+void all_reduce_once(float* values, std::size_t count, const Place& place, cudaStream_t stream) {
+  const ncclUniqueId id = exchange_unique_id(place);
+  ncclComm_t communicator = nullptr;
+  cudaStream_t const used = is_mistake("default_stream") ? nullptr : stream;
+  const ncclRedOp_t op = is_mistake("mean_for_sum") ? ncclAvg : ncclSum;
+  const auto check = [](ncclResult_t result, const char* call) {
+    if (!is_mistake("ignores_codes")) nccl_check(result, call);
+  };
+  check(ncclCommInitRank(&communicator, place.world_size, id, place.rank), "ncclCommInitRank");
+  check(ncclAllReduce(values, values, count, ncclFloat32, op, communicator, used), "ncclAllReduce");
+  if (!is_mistake("waits_for_nothing")) cuda_check(cudaStreamSynchronize(used), "waiting for the all-reduce");
+  if (!is_mistake("never_destroys")) check(ncclCommDestroy(communicator), "ncclCommDestroy");
+}
+
+}  // namespace lockstep::nccl

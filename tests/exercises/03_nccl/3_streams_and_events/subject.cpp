@@ -1,0 +1,75 @@
+#include "exercise/subject.hpp"
+
+#include <algorithm>
+
+#include "03_nccl/3_streams_and_events/streams_and_events.hpp"
+#include "exercises/03_nccl/nccl_rank.hpp"
+#include "exercises/03_nccl/recorded_calls.hpp"
+
+namespace lockstep::exercise {
+namespace {
+
+// Numbers in the place of addresses: the first address is 0.
+std::int64_t number_of(std::vector<const void*>& known, const void* address) {
+  const auto found = std::ranges::find(known, address);
+  if (found != known.end()) return found - known.begin();
+  known.push_back(address);
+  return static_cast<std::int64_t>(known.size()) - 1;
+}
+
+}  // namespace
+
+// Buckets of `count` elements from "values". Reports the calls as "names" with "streams" (0 compute, 1 communication)
+// and "objects" (a bucket, or the number of an event). With "wants_sums", which are chance where something is not
+// ordered, reports the values after the compute stream is done.
+Answer answer(Question& question) {
+  const std::vector<float> values = question.numbers<float>("values");
+  const auto count = static_cast<std::size_t>(question.get<std::int64_t>("count"));
+  ncclComm_t const communicator = join_all_ranks(question);
+  const TrialStream compute, communication;
+  float* pinned = nullptr;  // else a copy to the device is done by the host, before produce() returns
+  cuda_check(cudaMallocHost(&pinned, values.size() * sizeof(float) + 1));
+  std::ranges::copy(values, pinned);
+  std::vector<DeviceFloats> memory;
+  std::vector<nccl::Bucket> buckets;
+  for (std::size_t k = 0; k < values.size() / count; ++k) {
+    memory.emplace_back(std::vector<float>(count, -1));
+    buckets.push_back({memory.back().data(), count});
+  }
+  Answer result;
+  std::string names;
+  std::vector<std::int64_t> streams, objects;
+  {
+    CallRecorder recorder(question.progress());
+    nccl::reduce_while_computing(
+        buckets,
+        [&](std::size_t k) {
+          recorder.add({"produce", compute.handle(), buckets.at(k).gradients});
+          cuda_check(cudaMemcpyAsync(buckets[k].gradients, pinned + k * count, count * sizeof(float),
+                                     cudaMemcpyHostToDevice, compute.handle()));
+        },
+        communicator, {compute.handle(), communication.handle()});
+    std::vector<const void*> known_streams = {compute.handle(), communication.handle()}, known_objects;
+    for (const nccl::Bucket& bucket : buckets) known_objects.push_back(bucket.gradients);
+    for (const RecordedCall& call : recorder.calls()) {
+      names += call.name + " ";
+      streams.push_back(number_of(known_streams, call.stream));
+      objects.push_back(number_of(known_objects, call.object));
+    }
+  }
+  std::vector<float> sums;
+  for (const DeviceFloats& bucket : memory) {
+    const std::vector<float> part = bucket.values_after(compute.handle());
+    sums.insert(sums.end(), part.begin(), part.end());
+  }
+  cuda_check(cudaStreamSynchronize(communication.handle()));
+  nccl::nccl_check(ncclCommDestroy(communicator), "ncclCommDestroy");
+  cuda_check(cudaFreeHost(pinned));
+  result.set<std::string>("names", names);
+  result.set_numbers<std::int64_t>("streams", streams);
+  result.set_numbers<std::int64_t>("objects", objects);
+  if (question.get<bool>("wants_sums")) result.set_numbers<float>("sums", sums);
+  return result;
+}
+
+}  // namespace lockstep::exercise

@@ -1,0 +1,66 @@
+#include "03_nccl/4_all_to_all/all_to_all.hpp"
+#include "exercise/subject.hpp"
+
+namespace lockstep::exercise {
+namespace {
+
+constexpr Mistake kMistakes[] = {
+    {"no_group", "sends and receives are not in a group, so all ranks send before they receive",
+     "ncclGroupStart() before the first of them, ncclGroupEnd() after the last."},
+    {"group_per_peer", "every peer has a group of its own, and waits for the one before",
+     "Start the group before the loop, and end it after the loop."},
+    {"equal_parts", "the beginning of a part is taken to be its number times its own length",
+     "Part p begins where parts 0 to p - 1 end: add up their lengths."},
+    {"one_position", "one position is used for both arrays, although their parts differ in length",
+     "Keep a position in `in` and another one in `out`."},
+    {"receives_what_it_sends", "the number of elements to receive is taken from what is sent",
+     "out.counts says how long the part of each peer is."},
+    {"forgets_own_part", "this rank's own part is not copied", "It stays on the device: cudaMemcpyAsync()."},
+    {"elements_for_bytes", "the copy of this rank's own part has the number of elements where bytes are asked for",
+     "cudaMemcpyAsync() counts bytes: times sizeof(float)."},
+    {"host_waits", "the function waits for the stream", "The caller waits when it needs the result."},
+};
+
+}  // namespace
+
+std::span<const Mistake> mistakes() noexcept { return kMistakes; }
+
+}  // namespace lockstep::exercise
+
+namespace lockstep::nccl {
+
+using exercise::is_mistake;
+
+void all_to_all(const Parts<float>& out, const Parts<const float>& in, int rank, ncclComm_t communicator,
+                cudaStream_t stream) {
+  const bool has_group = !is_mistake("no_group"), is_group_inside = is_mistake("group_per_peer");
+  std::size_t sent_before = 0, received_before = 0;
+  if (has_group && !is_group_inside) nccl_check(ncclGroupStart(), "ncclGroupStart");
+  for (int peer = 0; peer < static_cast<int>(in.counts.size()); ++peer) {
+    const auto part = static_cast<std::size_t>(peer);
+    const std::size_t sent = in.counts[part];
+    const std::size_t received = is_mistake("receives_what_it_sends") ? sent : out.counts[part];
+    if (is_mistake("equal_parts")) {
+      sent_before = part * sent;
+      received_before = part * received;
+    }
+    if (is_mistake("one_position")) received_before = sent_before;
+    if (is_group_inside) nccl_check(ncclGroupStart(), "ncclGroupStart");
+    if (peer != rank) {
+      nccl_check(ncclSend(in.first + sent_before, sent, ncclFloat32, peer, communicator, stream), "ncclSend");
+      nccl_check(ncclRecv(out.first + received_before, received, ncclFloat32, peer, communicator, stream), "ncclRecv");
+    } else if (!is_mistake("forgets_own_part")) {
+      const std::size_t bytes = is_mistake("elements_for_bytes") ? sent : sent * sizeof(float);
+      cuda_check(
+          cudaMemcpyAsync(out.first + received_before, in.first + sent_before, bytes, cudaMemcpyDeviceToDevice, stream),
+          "copying");
+    }
+    if (is_group_inside) nccl_check(ncclGroupEnd(), "ncclGroupEnd");
+    sent_before += sent;
+    received_before += received;
+  }
+  if (has_group && !is_group_inside) nccl_check(ncclGroupEnd(), "ncclGroupEnd");
+  if (is_mistake("host_waits")) cuda_check(cudaStreamSynchronize(stream), "waiting");
+}
+
+}  // namespace lockstep::nccl

@@ -1,0 +1,49 @@
+#include "exercise/subject.hpp"
+
+#include "03_nccl/4_all_to_all/all_to_all.hpp"
+#include "exercises/03_nccl/nccl_rank.hpp"
+#include "exercises/03_nccl/recorded_calls.hpp"
+
+namespace lockstep::exercise {
+namespace {
+
+constexpr std::size_t kRoomBehind = 1000;
+
+std::vector<std::size_t> counts_in(const Question& question, const char* name) {
+  const auto numbers = question.numbers<std::int64_t>(name);
+  return {numbers.begin(), numbers.end()};
+}
+
+}  // namespace
+
+// Element i of the part for rank p is "first" of p + i % 50. Reports every "stride"-th element of what came. Both
+// arrays have more memory behind them, so that parts in wrong places are seen as such.
+Answer answer(Question& question) {
+  const std::vector<std::size_t> sent = counts_in(question, "sent"), received = counts_in(question, "received");
+  const std::vector<float> first = question.numbers<float>("first");
+  std::vector<float> values;
+  for (std::size_t part = 0; part < sent.size(); ++part)
+    for (std::size_t i = 0; i < sent[part]; ++i) values.push_back(first[part] + static_cast<float>(i % 50));
+  values.resize(values.size() + kRoomBehind, -2);
+  std::size_t total = 0;
+  for (const std::size_t count : received) total += count;
+
+  ncclComm_t const communicator = join_all_ranks(question);
+  const TrialStream stream;
+  const DeviceFloats in(values), out(std::vector<float>(total + kRoomBehind, -1));
+  Answer result;
+  std::vector<float> came, reported;
+  {
+    CallRecorder recorder(question.progress());
+    nccl::all_to_all({out.data(), received}, {in.data(), sent}, question.rank(), communicator, stream.handle());
+    recorder.report(result);
+    came = out.values_after(stream.handle());
+  }
+  const auto stride = static_cast<std::size_t>(question.get<std::int64_t>("stride"));
+  for (std::size_t i = 0; i < total; i += stride) reported.push_back(came[i]);
+  result.set_numbers<float>("out", reported);
+  nccl::nccl_check(ncclCommDestroy(communicator), "ncclCommDestroy");
+  return result;
+}
+
+}  // namespace lockstep::exercise
