@@ -21,9 +21,14 @@ constexpr std::array kCommands = {
     Command{"progress", "", "all exercises, and which have passed", progress},
     Command{"reset", "02.1", "begin anew; your files are kept aside", reset},
     Command{"use-reference", "02.1", "go on with our code", use_reference},
-    Command{"author", "templates", "for authors: make the templates from the solutions", author},
+    Command{"case", "[06.A] [--answer CAUSE --line N]", "find out what is wrong with a program", detective_case},
+    Command{"author", "templates | case 06.A FILE", "for authors: make templates, or the source of a case", author},
+    Command{"targets", "case 06.A", "what ./lockstep builds before a command", targets},
     Command{"next", "", "where you are, and what is next", where_am_i},
 };
+
+// Those that read --help themselves, and `targets`, which gets the words of others.
+constexpr std::array<std::string_view, 5> kReadHelp = {"check", "watch", "case", "predict", "targets"};
 
 int dispatch(const Arguments& words) {
   if (words.empty()) return where_am_i({});
@@ -34,7 +39,8 @@ int dispatch(const Arguments& words) {
     throw UsageError(concat("unknown command ", words.front(), did_you_mean(words.front(), names)));
   }
   const Arguments rest(words.begin() + 1, words.end());
-  if (std::ranges::find(rest, "--help") != rest.end() && chosen->name != "check" && chosen->name != "watch") {
+  const bool asks_for_help = std::ranges::find(rest, "--help") != rest.end();
+  if (asks_for_help && std::ranges::find(kReadHelp, chosen->name) == kReadHelp.end()) {
     std::cout << "Usage: ./lockstep " << chosen->name << " " << chosen->usage << "\n\n" << chosen->summary << "\n";
     return 0;
   }

@@ -30,7 +30,7 @@ Finished run(const std::vector<std::string>& command, const std::filesystem::pat
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, write_end.get(), STDOUT_FILENO);
+  if (collect != Collect::kNothing) posix_spawn_file_actions_adddup2(&actions, write_end.get(), STDOUT_FILENO);
   if (collect == Collect::kBoth) posix_spawn_file_actions_adddup2(&actions, write_end.get(), STDERR_FILENO);
   posix_spawn_file_actions_addchdir_np(&actions, folder.c_str());
   std::vector<std::string> arguments = command;

@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 /// Links to the project's files, so that what a command writes stays out of the source tree. `lockstep` is the compiled
 /// tool: the script in its place would build first.
 void link_project(const fs::path& folder, const fs::path& root, const fs::path& programs) {
-  for (const char* name : {"chapters", "common", "docs", "exercises", "solutions"}) {
+  for (const char* name : {"chapters", "common", "docs", "exercises", "solutions", "CMakePresets.json"}) {
     if (fs::exists(root / name)) fs::create_symlink(root / name, folder / name);
   }
   if (fs::exists(programs / "lockstep")) fs::create_symlink(programs / "lockstep", folder / "lockstep");
