@@ -6,6 +6,7 @@
 #include "exercise/detective_case.hpp"
 #include "exercise/template.hpp"
 #include "exercise_tool/command.hpp"
+#include "exercise_tool/predict_lesson.hpp"
 #include "exercise_tool/workspace.hpp"
 
 namespace lockstep::exercise {
@@ -40,6 +41,17 @@ int write_case(const std::string& id, const std::filesystem::path& path) {
   return 0;
 }
 
+// None where nothing is run: for an answer, or a list.
+std::vector<std::string> targets_of_case(const Arguments& arguments) {
+  if (arguments.size() > 2 || arguments[1].size() <= 2) return {};
+  const std::vector<DetectiveCase> cases = read_cases(open_workspace().root);
+  const DetectiveCase& chosen = find_case(cases, arguments[1]);
+  std::vector<std::string> names = chosen.programs;
+  names.emplace_back("lockstep");
+  if (chosen.extension() != ".cu") names.push_back(chosen.program_name());
+  return names;
+}
+
 }  // namespace
 
 int author(const Arguments& arguments) {
@@ -50,15 +62,11 @@ int author(const Arguments& arguments) {
 }
 
 int targets(const Arguments& arguments) {
-  if (arguments.size() < 2 || arguments[0] != "case") return 0;
-  const std::vector<DetectiveCase> cases = read_cases(open_workspace().root);
-  const bool runs = arguments.size() == 2 && arguments[1].size() > 2 && !arguments[1].starts_with("-");
-  if (!runs) return 0;  // an answer, a list, or help
-  const DetectiveCase& chosen = find_case(cases, arguments[1]);
-  std::cout << "lockstep";
-  for (const std::string& program : chosen.programs) std::cout << " " << program;
-  if (chosen.extension() != ".cu") std::cout << " " << chosen.program_name();
-  std::cout << "\n";
+  std::vector<std::string> names;
+  const bool has_one_word = arguments.size() >= 2 && !arguments[1].starts_with("-");
+  if (has_one_word && arguments[0] == "case") names = targets_of_case(arguments);
+  if (has_one_word && arguments[0] == "predict") names = programs_of_questions(open_lesson(arguments[1]));
+  for (const std::string& name : names) std::cout << name << "\n";
   return 0;
 }
 

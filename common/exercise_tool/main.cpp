@@ -22,8 +22,9 @@ constexpr std::array kCommands = {
     Command{"reset", "02.1", "begin anew; your files are kept aside", reset},
     Command{"use-reference", "02.1", "go on with our code", use_reference},
     Command{"case", "[06.A] [--answer CAUSE --line N]", "find out what is wrong with a program", detective_case},
+    Command{"predict", "02 [--answers FILE]", "say what a chapter's programs will print, then see", predict},
     Command{"author", "templates | case 06.A FILE", "for authors: make templates, or the source of a case", author},
-    Command{"targets", "case 06.A", "what ./lockstep builds before a command", targets},
+    Command{"targets", "case 06.A | predict 02", "what ./lockstep builds before a command", targets},
     Command{"next", "", "where you are, and what is next", where_am_i},
 };
 

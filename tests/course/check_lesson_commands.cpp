@@ -32,7 +32,8 @@ int main(int argc, char** argv) {
     const fs::path root = argv[1], programs = argv[2];
     const lockstep::test::TemporaryFolder folder;
     link_project(folder.path(), root, programs);
-    const Problems problems = check_commands(parse_markdown(read_project_file(root, argv[3])), folder.path(), programs);
+    const Problems problems =
+        check_commands(lockstep::course::parse_markdown(read_project_file(root, argv[3])), folder.path(), programs);
     for (const std::string& problem : problems) std::cout << problem << '\n';
     return problems.empty() ? 0 : 1;
   } catch (const std::exception& error) {

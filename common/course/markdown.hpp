@@ -8,7 +8,7 @@
 
 #include "course/text_file.hpp"
 
-namespace lockstep::checks {
+namespace lockstep::course {
 
 /// A fenced block of code or output.
 struct FencedBlock {
@@ -34,7 +34,7 @@ struct LineRange {
 
 /// A Markdown file, taken apart.
 struct MarkdownFile {
-  course::TextFile text;
+  TextFile text;
   std::vector<std::string>
       prose;  ///< Line by line without fenced blocks, `code` and comments; same count as text.lines.
   std::vector<FencedBlock> blocks;
@@ -43,7 +43,7 @@ struct MarkdownFile {
 };
 
 /// Takes a file apart. An unclosed fence runs to the end.
-[[nodiscard]] MarkdownFile parse_markdown(course::TextFile text);
+[[nodiscard]] MarkdownFile parse_markdown(TextFile text);
 
 /// A path written in `file`, as a path below the root; the file itself where it is empty.
 [[nodiscard]] std::string resolve_path(const MarkdownFile& file, const std::string& path);
@@ -60,4 +60,4 @@ struct MarkdownFile {
 /// GitHub's anchor of a heading: lower case, blanks to '-', punctuation dropped.
 [[nodiscard]] std::string anchor_of(std::string_view heading);
 
-}  // namespace lockstep::checks
+}  // namespace lockstep::course
