@@ -20,20 +20,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kHowTo =
-    "Each case is a program of which one thing is wrong.\n"
-    "  ./lockstep case 06.A                               run it, and see what an engineer would see\n"
-    "  ./lockstep case 06.A --answer CAUSE --line N       say what is wrong, and in which line\n";
-
 int list(const fs::path& root, const std::vector<DetectiveCase>& cases, const std::string& number) {
-  std::string chapter, text;
+  std::string chapter, text, example;
   for (const DetectiveCase& each : cases) {
     if (each.chapter == chapter || (!number.empty() && each.chapter.substr(0, 2) != number)) continue;
     chapter = each.chapter;
+    if (example.empty()) example = each.id;
     text += concat("\n", chapter, "\n", case_list(root, cases, chapter));
   }
   if (text.empty()) throw UsageError(concat("chapter ", number, " has no cases  (./lockstep case lists them all)"));
-  std::cout << kHowTo << text;
+  std::cout << "Each case is a program of which one thing is wrong.\n  ./lockstep case " << example
+            << "                               run it, and see what an engineer would see\n  ./lockstep case "
+            << example << " --answer CAUSE --line N       say what is wrong, and in which line\n"
+            << text;
   return 0;
 }
 
@@ -75,7 +74,7 @@ void print_question(const Workspace& workspace, const DetectiveCase& each) {
   std::cout << "\nThe right program is " << each.file
             << "; the line numbers are the same.\nWhich line is wrong or missing there, and why? One of:\n";
   for (const Cause& cause : each.causes)
-    std::cout << "  " << cause.name << std::string(18 - std::min<std::size_t>(cause.name.size(), 17), ' ') << cause.text
+    std::cout << "  " << cause.name << std::string(22 - std::min<std::size_t>(cause.name.size(), 21), ' ') << cause.text
               << "\n";
   const CaseRecord record = read_case_record(workspace.root, each);
   print_evidence(each, record.wrong_answers);
