@@ -1,6 +1,7 @@
 #include "course/predictions.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <regex>
 
@@ -31,8 +32,10 @@ std::string question_below(const TextFile& text, std::size_t index) {
     question += text.lines[next];
     const std::size_t end = question.find("</summary>");
     if (!question.starts_with("<details><summary>") || end == std::string::npos) continue;
-    const std::string whole = plain_text(question.substr(0, end));
-    return whole.starts_with(kPrefix) ? whole.substr(kPrefix.size()) : whole;
+    std::string whole = plain_text(question.substr(0, end));
+    if (whole.starts_with(kPrefix)) whole.erase(0, kPrefix.size());
+    if (!whole.empty()) whole[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(whole[0])));
+    return whole;
   }
   throw FormatError(text.place(index) + ": a question, <details><summary>...</summary>, must follow `predict`");
 }

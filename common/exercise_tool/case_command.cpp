@@ -72,7 +72,8 @@ void print_evidence(const DetectiveCase& each, int count) {
 
 void print_question(const Workspace& workspace, const DetectiveCase& each) {
   std::cout << "\nThe right program is " << each.file
-            << "; the line numbers are the same.\nWhich line is wrong or missing there, and why? One of:\n";
+            << "; the line numbers are the same.\nWhich line is wrong or missing there, and why? One of these; "
+               "each\nmay be the cause of several cases, or of none:\n";
   for (const Cause& cause : each.causes)
     std::cout << "  " << cause.name << std::string(22 - std::min<std::size_t>(cause.name.size(), 21), ' ') << cause.text
               << "\n";

@@ -57,8 +57,8 @@ TEST_CASE("predict asks first, then runs once what the lesson shows, and compare
   INFO(finished.out << finished.err);
   CHECK(finished.exit_code == 0);
   const std::size_t run = finished.out.find("$ echo sent");
-  CHECK(finished.out.find("how many bytes are sent?") < finished.out.find("in how many steps?"));
-  CHECK(finished.out.find("in how many steps?") < run);
+  CHECK(finished.out.find("How many bytes are sent?") < finished.out.find("In how many steps?"));
+  CHECK(finished.out.find("In how many steps?") < run);
   CHECK(finished.out.find("$ echo sent", run + 1) == std::string::npos);
   CHECK_THAT(finished.out, ContainsSubstring("right: 6000 bytes (you said 6100)"));
   CHECK_THAT(finished.out, ContainsSubstring("off: it is 4, you said 8, which is 2 times that"));
