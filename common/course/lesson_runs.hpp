@@ -13,10 +13,10 @@ namespace lockstep::course {
 
 /// What stands in `<!-- run ... -->`.
 struct RunDirective {
-  bool is_unordered = false;
-  int exit_status = 0;
-  std::chrono::seconds time_limit{20};
-  std::string command;  ///< In place of those the block shows; empty: those.
+  bool is_unordered = false;            ///< Lines may come in any order.
+  int exit_status = 0;                  ///< That is expected.
+  std::chrono::seconds time_limit{20};  ///< For each command.
+  std::string command;                  ///< In place of those the block shows; empty: those.
 };
 
 /// The directive in a comment's text, or nothing where the comment is none.
@@ -25,8 +25,8 @@ struct RunDirective {
 
 /// A command, and the lines that it is to print.
 struct ShownCommand {
-  std::string command;
-  std::vector<std::string> expected;
+  std::string command;                ///< For a shell.
+  std::vector<std::string> expected;  ///< With `…` and tolerances, as shown.
 };
 
 /// The `$ command` lines of a block, each with the lines below it; a command goes on after a backslash. Where the

@@ -27,18 +27,18 @@ struct Link {
 
 /// A part of a file that a link names: "ring.cpp#L40-L78".
 struct LineRange {
-  std::string path;
+  std::string path;       ///< As written, before the "#".
   std::size_t first = 1;  ///< Counted from 1.
   std::size_t last = 1;   ///< Inclusive.
 };
 
 /// A Markdown file, taken apart.
 struct MarkdownFile {
-  TextFile text;
+  TextFile text;  ///< All of its lines.
   std::vector<std::string>
       prose;  ///< Line by line without fenced blocks, `code` and comments; same count as text.lines.
-  std::vector<FencedBlock> blocks;
-  std::vector<Link> links;
+  std::vector<FencedBlock> blocks;   ///< In order.
+  std::vector<Link> links;           ///< Outside of blocks and comments.
   std::vector<std::string> anchors;  ///< Of its headings, as GitHub makes them.
 };
 

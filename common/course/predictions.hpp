@@ -15,7 +15,7 @@ namespace lockstep::course {
 
 /// One question.
 struct Prediction {
-  std::string id;
+  std::string id;                      ///< Of its own in the lesson.
   std::string unit;                    ///< Of the answer; may be empty.
   double tolerance = 0;                ///< How far off an answer may be.
   bool is_relative = false;            ///< The tolerance is a share of the value.

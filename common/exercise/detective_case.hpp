@@ -19,9 +19,9 @@ struct Cause {
 
 /// One case, without its answer.
 struct DetectiveCase {
-  std::string id;       ///< "06.A"; never changes.
-  std::string chapter;  ///< "06_gpt_ddp"
-  std::string title;
+  std::string id;                     ///< "06.A"; never changes.
+  std::string chapter;                ///< "06_gpt_ddp"
+  std::string title;                  ///< "The curve that comes again"
   std::string difficulty;             ///< easy, medium or hard.
   std::vector<std::string> story;     ///< What happened, in paragraphs.
   std::string file;                   ///< The right program's source, below the project's root.
@@ -29,7 +29,7 @@ struct DetectiveCase {
   std::vector<std::string> commands;  ///< For a shell in the project's root; they show what is wrong.
   std::vector<std::string> losses;    ///< Two folders of runs below the root whose losses are shown: the case's, ours.
   std::vector<std::string> evidence;  ///< After each wrong answer, one more piece.
-  std::vector<Cause> causes;
+  std::vector<Cause> causes;          ///< That a learner chooses from: those of the chapter.
 
   /// "case_06_a": its program.
   [[nodiscard]] std::string program_name() const;
@@ -39,15 +39,15 @@ struct DetectiveCase {
 
 /// What is wrong in a case.
 struct Spoiler {
-  std::string cause;
+  std::string cause;               ///< The name of one of the case's causes.
   std::vector<std::size_t> lines;  ///< Of the right program's file, counted from 1: each is where it belongs.
-  std::string explanation;
-  Patch patch;
+  std::string explanation;         ///< For those who have found it.
+  Patch patch;                     ///< Makes the case's program of the right one.
 };
 
 /// What a learner believes.
 struct CaseAnswer {
-  std::string cause;
+  std::string cause;     ///< Its name.
   std::size_t line = 0;  ///< In the right program's file.
 };
 
@@ -73,6 +73,7 @@ inline constexpr std::size_t kLineTolerance = 2;
 /// @throws FormatError  As read_spoiler(); or the patch does not apply or moves lines.
 [[nodiscard]] std::string source_of(const std::filesystem::path& root, const DetectiveCase& detective_case);
 
+/// Compares an answer with what is wrong. Without the right cause the line does not count.
 [[nodiscard]] CaseVerdict judge_answer(const Spoiler& spoiler, const CaseAnswer& answer);
 
 }  // namespace lockstep::exercise

@@ -8,15 +8,15 @@ namespace lockstep::exercise {
 
 /// Lines in a row that a patch looks for, and those in their place.
 struct Hunk {
-  std::vector<std::string> before;
-  std::vector<std::string> after;
+  std::vector<std::string> before;  ///< As they are in the file.
+  std::vector<std::string> after;   ///< In their place.
 };
 
 /// A change of one file.
 struct Patch {
-  std::string head;  ///< The lines above "--- ", which say what the patch is for.
-  std::string file;  ///< That it changes, below the project's root.
-  std::vector<Hunk> hunks;
+  std::string head;         ///< The lines above "--- ", which say what the patch is for.
+  std::string file;         ///< That it changes, below the project's root.
+  std::vector<Hunk> hunks;  ///< In the order of the file.
 };
 
 /// @param text  As `diff -u a/FILE b/FILE` prints it, with any text above.
