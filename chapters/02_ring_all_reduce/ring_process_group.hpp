@@ -51,7 +51,7 @@ inline constexpr RingOptions kPlainRing{.transport = TransportChoice::kTcp, .alg
 ///          all_reduce sends nothing: see SharedMemoryAllReduce.
 /// @source  Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations",
 ///          J. Parallel Distrib. Comput. 69(2), 2009.
-class RingProcessGroup final : public comm::HostProcessGroup {
+class RingProcessGroup : public comm::HostProcessGroup {
  public:
   /// Finds the common memory, or connects to both neighbours.
   /// @throws TimeoutError, PeerFailedError  A rank does not come within context.limits.join; names it.
@@ -64,8 +64,11 @@ class RingProcessGroup final : public comm::HostProcessGroup {
   /// Collective: in shared memory, a block that all_reduce works on where it is.
   [[nodiscard]] std::shared_ptr<Storage> allocate(std::size_t bytes, Device device) override;
 
- private:
+ protected:
+  /// Blocks until done; for a class that reduces in another way.
   void run_all_reduce(const Call& call) override;
+
+ private:
   void run_broadcast(const Call& call) override;
   void run_reduce(const Call& call) override;
   void run_all_gather(const Call& call) override;

@@ -18,7 +18,7 @@ function(lockstep_cases chapter)
     set(source "${CMAKE_CURRENT_BINARY_DIR}/cases/${name}.cpp")
     add_custom_command(OUTPUT "${source}"
       COMMAND "${CMAKE_COMMAND}" -E env "LOCKSTEP_ROOT=${PROJECT_SOURCE_DIR}"
-              $<TARGET_FILE:lockstep_exercises> author case ${id} "${source}"
+              $<TARGET_FILE:lockstep_exercises> case-source ${id} "${source}"
       DEPENDS lockstep_exercises "${PROJECT_SOURCE_DIR}/${right}" "${folder}/cases.json" "${folder}/spoilers/${id}.patch"
       COMMENT "Making case ${id}" VERBATIM)
     add_executable(${name} "${source}")

@@ -61,6 +61,9 @@ class HostProcessGroup : public ProcessGroupBackend {
   void flush(const Call& call, std::size_t most_queued = 0);
   /// @}
 
+  /// Makes a running `run_*` fail soon, by interrupting the transport. From any thread.
+  virtual void interrupt() noexcept;
+
  private:
   /// Each blocks until done; throws as the collective failed. Never two at a time. They must honour call.deadline and
   /// return soon after interrupt(). World size 1 reaches only those that have something to copy.
@@ -74,9 +77,6 @@ class HostProcessGroup : public ProcessGroupBackend {
   virtual void run_gather(const Call& call);
   virtual void run_scatter(const Call& call);
   virtual void run_all_to_all(const Call& call);
-
-  /// Makes a running `run_*` fail soon, by interrupting the transport. From any thread.
-  virtual void interrupt() noexcept;
 
   Work do_issue(std::span<Call> calls, RunOn run_on) final;
   /// Device memory travels through pinned host memory: Work::wait() of such a call blocks the host as synchronize()

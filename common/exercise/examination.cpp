@@ -18,6 +18,7 @@ bool are_close(const nlohmann::json& a, const nlohmann::json& b) {
   constexpr T kRelative = T(1e-5), kAbsolute = T(1e-7);
   return std::ranges::equal(numbers_in<T>(a), numbers_in<T>(b), [](T left, T right) {
     if (left == right || (std::isnan(left) && std::isnan(right))) return true;
+    if (std::isinf(left) || std::isinf(right)) return false;  // whose tolerance would be infinite
     return std::abs(left - right) <= kRelative * std::max(std::abs(left), std::abs(right)) + kAbsolute;
   });
 }

@@ -47,6 +47,8 @@ std::size_t Link::receive_now(std::span<std::byte> bytes, int flags) {
     if (count > 0) return static_cast<std::size_t>(count);
     if (count == 0) throw IoError(concat("receiving from rank ", peer_, ": it has closed the connection"), 0);
     if (would_wait(errno)) return 0;
+    // A peer that closes before it has read everything resets the connection.
+    if (errno == ECONNRESET) throw IoError(concat("receiving from rank ", peer_, ": it has closed the connection"), 0);
     if (errno != EINTR) throw IoError(concat("receiving from rank ", peer_), errno);
   }
 }

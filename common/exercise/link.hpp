@@ -57,6 +57,9 @@ class Link {
     receive(std::as_writable_bytes(values), where);
   }
 
+  /// From now on its calls are not entered on the board: for interfaces that enter calls of their own.
+  void leave_board() noexcept { progress_ = nullptr; }
+
   /// Ends this end of the connection.
   void close() noexcept { fd_.reset(); }
 

@@ -29,6 +29,15 @@ Link& Question::link(int peer) {
   return found->second;
 }
 
+LinkCollectives& Question::collectives() {
+  if (!collectives_) {
+    for (auto& [peer, link] : links_) link.leave_board();
+    collectives_.emplace(
+        rank_, world_size_, [this](int peer) -> Link& { return link(peer); }, &progress());
+  }
+  return *collectives_;
+}
+
 template <typename T>
 T Question::get(const std::string& name) const {
   return values_->at(name).get<T>();

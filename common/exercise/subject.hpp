@@ -8,10 +8,12 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "exercise/collectives.hpp"
 #include "exercise/link.hpp"
 #include "exercise/progress_board.hpp"
 
@@ -32,6 +34,8 @@ class Question {
   [[nodiscard]] int world_size() const noexcept { return world_size_; }
   /// The connection to another rank. @throws ContractError  The judge has made none.
   [[nodiscard]] Link& link(int peer);
+  /// All ranks as a group, for exercises that are about training. @pre  link() is not used.
+  [[nodiscard]] LinkCollectives& collectives();
   /// This rank's entry on the board, for interfaces of an exercise's own that wait.
   [[nodiscard]] RankProgress& progress() noexcept { return board_.of(rank_); }
 
@@ -46,6 +50,7 @@ class Question {
   int rank_, world_size_;
   const ProgressBoard& board_;
   std::map<int, Link> links_;
+  std::optional<LinkCollectives> collectives_;
   std::unique_ptr<nlohmann::json> values_;
 };
 

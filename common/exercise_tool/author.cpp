@@ -1,73 +1,147 @@
-// author: what those who write exercises need. targets: what the script ./lockstep asks before it builds.
+// author: what those who write exercises need.
+#include <algorithm>
+#include <array>
 #include <iostream>
+#include <regex>
 
 #include "base/error.hpp"
 #include "base/file.hpp"
-#include "exercise/detective_case.hpp"
+#include "exercise/gates.hpp"
 #include "exercise/template.hpp"
+#include "exercise_tool/build_work.hpp"
 #include "exercise_tool/command.hpp"
-#include "exercise_tool/predict_lesson.hpp"
+#include "exercise_tool/shell.hpp"
+#include "exercise_tool/skeleton.hpp"
 #include "exercise_tool/workspace.hpp"
 
 namespace lockstep::exercise {
 namespace {
 
-// A file that is right already stays as old as it is, so that nothing is built again.
-bool write_if_different(const std::filesystem::path& path, const std::string& text) {
-  if (std::filesystem::exists(path) && read_file(path) == text) return false;
-  write_file(path, text);
-  return true;
+namespace fs = std::filesystem;
+
+constexpr const char* kUsage =
+    "./lockstep author new 02.5 name \"Title\"   a new exercise that works, to be changed\n"
+    "./lockstep author check 02.5              everything that must hold of an exercise\n"
+    "./lockstep author adopt 02.5 FILE NAME    a wrong submission into the bank of mistakes\n"
+    "./lockstep author templates               the template of every solution\n"
+    "docs/CONTRIBUTING.md, \"Exercises\", says more";
+
+void write_new(const Workspace& workspace, const std::string& path, const std::string& text) {
+  const fs::path file = workspace.root / path;
+  if (fs::exists(file)) throw UsageError(concat(path, " exists already"));
+  fs::create_directories(file.parent_path());
+  write_file(file, text);
+  std::cout << "wrote " << path << "\n";
 }
 
-int write_templates() {
-  const Workspace workspace = open_workspace();
+int write_templates(const Workspace& workspace) {
   for (const Exercise& exercise : workspace.catalogue) {
     for (const std::string& file : exercise.files) {
-      const auto path = exercise.in(workspace.root / "exercises") / file;
-      const std::string solution = read_file(exercise.in(workspace.root / "solutions") / file);
-      if (write_if_different(path, make_template(solution, exercise)))
-        std::cout << "wrote " << workspace.shown(path) << "\n";
+      const fs::path path = exercise.in(workspace.root / "exercises") / file;
+      const std::string text = make_template(read_file(exercise.in(workspace.root / "solutions") / file), exercise);
+      if (fs::exists(path) && read_file(path) == text) continue;
+      write_file(path, text);
+      std::cout << "wrote " << workspace.shown(path) << "\n";
     }
   }
   return 0;
 }
 
-// The source of a case's program, for the build.
-int write_case(const std::string& id, const std::filesystem::path& path) {
-  const Workspace workspace = open_workspace();
-  const std::vector<DetectiveCase> cases = read_cases(workspace.root);
-  std::filesystem::create_directories(path.parent_path());
-  write_if_different(path, source_of(workspace.root, find_case(cases, id)));
+fs::path chapter_folder(const Workspace& workspace, const std::string& number) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(workspace.root / "chapters"))
+    if (entry.path().filename().string().starts_with(number + "_")) return entry.path();
+  throw UsageError(concat("there is no chapter ", number));
+}
+
+int begin_new(const Workspace& workspace, const std::string& id, const std::string& name, const std::string& title) {
+  if (!std::regex_match(id, std::regex(R"(\d\d\.\d{1,2})")))
+    throw UsageError(concat(id, " is no number of an exercise: two digits, a dot, a number, such as 02.5"));
+  if (!std::regex_match(name, std::regex(R"([a-z][a-z0-9]*(_[a-z0-9]+)*)")))
+    throw UsageError(concat(name, " is no name: lower-case words joined by _, such as reduce_scatter"));
+  for (const Exercise& other : workspace.catalogue)
+    if (other.id == id) throw UsageError(concat(id, " exists already: ", other.title));
+  Exercise exercise;
+  exercise.id = id;
+  exercise.chapter = chapter_folder(workspace, id.substr(0, 2)).filename();
+  exercise.name = concat(id.substr(3), "_", name);
+  exercise.title = title;
+  for (const auto& [path, text] : skeleton_of(workspace.root, exercise)) write_new(workspace, path, text);
+  std::cout << "next: ./lockstep author check " << id
+            << "  (it passes as it is; then change all files to what you want to ask)\n";
   return 0;
 }
 
-// None where nothing is run: for an answer, or a list.
-std::vector<std::string> targets_of_case(const Arguments& arguments) {
-  if (arguments.size() > 2 || arguments[1].size() <= 2) return {};
-  const std::vector<DetectiveCase> cases = read_cases(open_workspace().root);
-  const DetectiveCase& chosen = find_case(cases, arguments[1]);
-  std::vector<std::string> names = chosen.programs;
-  names.emplace_back("lockstep");
-  if (chosen.extension() != ".cu") names.push_back(chosen.program_name());
-  return names;
+int check_one(const Workspace& workspace, const Exercise& exercise) {
+  build_given(workspace, exercise);
+  build_given(workspace, concat("exercise_", exercise.target_name(), "_template"));
+  const auto run_judge = [&](const std::vector<std::string>& command) {
+    const Finished finished = run(command, workspace.root, Collect::kOutput);
+    if (finished.exit_code != 0) throw Error("the judge failed; what it said is above");
+    return finished.output;
+  };
+  const Gates gates = {.root = workspace.root, .programs = workspace.build / "exercises", .run = run_judge};
+  struct Gate {
+    const char* what;
+    std::string (Gates::*faults_of)(const Exercise&) const;
+  };
+  constexpr std::array kAll = {
+      Gate{"files and template agree; three hints", &Gates::faults_of_files},
+      Gate{"the template fails as it is meant to", &Gates::faults_of_template},
+      Gate{"the solution passes all checks", &Gates::faults_of_solution},
+      Gate{"every mistake fails and is named alone", &Gates::faults_of_bank},
+  };
+  bool is_sound = true;
+  for (const Gate& gate : kAll) {
+    const std::string faults = (gates.*gate.faults_of)(exercise);
+    is_sound = is_sound && faults.empty();
+    std::cout << "  " << (faults.empty() ? "holds " : "FAILS ") << " " << gate.what << "\n" << faults << std::flush;
+  }
+  std::cout << (is_sound ? "all of it holds" : "not all of it holds") << "\n";
+  return is_sound ? 0 : 1;
+}
+
+// Without comments, which may hold a name.
+std::string anonymous(const std::string& code) {
+  // A string, a character, or a comment, whichever begins first; only comments are dropped.
+  static const std::regex kToken(R"re("(\\.|[^"\\\n])*"|'(\\.|[^'\\\n])*'|//[^\n]*|/\*[^*]*\*+([^/*][^*]*\*+)*/)re");
+  std::string text;
+  auto rest = code.cbegin();
+  for (std::sregex_iterator at(code.begin(), code.end(), kToken), end; at != end; ++at) {
+    text.append(rest, (*at)[0].first);
+    if ((*at)[0].first[0] != '/') text.append((*at)[0].first, (*at)[0].second);
+    rest = (*at)[0].second;
+  }
+  return text.append(rest, code.cend());
+}
+
+int adopt(const Workspace& workspace, const Exercise& exercise, const fs::path& file, const std::string& name) {
+  if (!std::regex_match(name, std::regex(R"([a-z][a-z0-9]*(_[a-z0-9]+)*)")))
+    throw UsageError(concat(name, " is no name of a mistake: lower-case words joined by _"));
+  const std::string path = concat("tests/exercises/", exercise.chapter, "/", exercise.name, "/adopted/", name, ".inc");
+  write_new(workspace, path,
+            concat("// Handed in by a student, without comments: a mistake that the bank did not have.\n",
+                   anonymous(read_file(file))));
+  std::cout << "next, in mistakes.cpp of " << exercise.id << ":\n"
+            << "  1. an entry {\"" << name << "\", \"what it does\", \"the one thing to try\"}\n"
+            << "  2. #include \"adopted/" << name << ".inc\" with its function renamed: #define FUNCTION FUNCTION_"
+            << name << " before it, #undef FUNCTION after it\n"
+            << "  3. in FUNCTION: if (is_mistake(\"" << name << "\")) return FUNCTION_" << name << "(its arguments);\n"
+            << "then: ./lockstep author check " << exercise.id << "\n";
+  return 0;
 }
 
 }  // namespace
 
 int author(const Arguments& arguments) {
-  if (arguments.size() == 3 && arguments[0] == "case") return write_case(arguments[1], arguments[2]);
-  if (arguments == Arguments{"templates"}) return write_templates();
-  throw UsageError(
-      "./lockstep author templates  writes the template of every solution; docs/CONTRIBUTING.md says more");
-}
-
-int targets(const Arguments& arguments) {
-  std::vector<std::string> names;
-  const bool has_one_word = arguments.size() >= 2 && !arguments[1].starts_with("-");
-  if (has_one_word && arguments[0] == "case") names = targets_of_case(arguments);
-  if (has_one_word && arguments[0] == "predict") names = programs_of_questions(open_lesson(arguments[1]));
-  for (const std::string& name : names) std::cout << name << "\n";
-  return 0;
+  const Workspace workspace = open_workspace();
+  const std::string word = arguments.empty() ? "" : arguments.front();
+  if (word == "templates" && arguments.size() == 1) return write_templates(workspace);
+  if (word == "new" && arguments.size() == 4) return begin_new(workspace, arguments[1], arguments[2], arguments[3]);
+  if (word == "check" && arguments.size() == 2)
+    return check_one(workspace, find_exercise(workspace.catalogue, arguments[1]));
+  if (word == "adopt" && arguments.size() == 4)
+    return adopt(workspace, find_exercise(workspace.catalogue, arguments[1]), arguments[2], arguments[3]);
+  throw UsageError(kUsage);
 }
 
 }  // namespace lockstep::exercise

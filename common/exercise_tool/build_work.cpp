@@ -1,5 +1,6 @@
 #include "exercise_tool/build_work.hpp"
 
+#include <functional>
 #include <sstream>
 #include <vector>
 
@@ -17,27 +18,39 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return text;
 }
 
-// The commands that make the solution's program from its own files: translations, compilations, and the link at the
-// end.
-std::vector<std::string> commands_of_solution(const Workspace& workspace, const std::string& target) {
+// The commands that make a target, translations, compilations and the link at the end, as far as `is_needed`.
+std::vector<std::string> commands_of(const Workspace& workspace, const std::string& target,
+                                     const std::function<bool(const std::string&)>& is_needed) {
   const Finished listed =
       run({"ninja", "-C", workspace.build.string(), "-t", "commands", target}, workspace.root, Collect::kOutput);
-  if (listed.exit_code != 0) throw Error("ninja cannot say how the solution is built");
+  if (listed.exit_code != 0) throw Error(concat("ninja cannot say how ", target, " is built"));
   std::vector<std::string> commands;
   std::istringstream in(listed.output);
   for (std::string line; std::getline(in, line);)
-    if (line.find(target) != std::string::npos) commands.push_back(line);
+    if (is_needed(line)) commands.push_back(line);
   return commands;
 }
 
 // Every folder into which a command writes.
-void make_folders(const Workspace& workspace, const std::string& command, const std::string& target) {
+void make_folders(const Workspace& workspace, const std::string& command, const std::string& part_of_path) {
   std::istringstream words(command);
   for (std::string word; words >> word;) {
-    if (word.find(target) == std::string::npos || word.find('/') == std::string::npos) continue;
+    if (word.find(part_of_path) == std::string::npos || word.find('/') == std::string::npos) continue;
     const fs::path folder = (workspace.build / word).parent_path();
     if (folder.string().starts_with(workspace.build.string())) fs::create_directories(folder);
   }
+}
+
+// Paths as the learner knows them.
+std::string with_known_paths(const Workspace& workspace, const std::string& errors) {
+  const std::string relative = workspace.root.lexically_relative(workspace.build).string() + "/";
+  const std::string text = replaced(replaced(errors, workspace.root.string() + "/", ""), relative, "");
+  return text.empty() ? "the compiler failed without a word" : text;
+}
+
+// The learner's folder of an exercise as it stands in a command, in place of our solution's.
+std::string folder_in_commands(const Workspace& workspace, const fs::path& folder) {
+  return workspace.shown(folder) + "/";
 }
 
 }  // namespace
@@ -50,30 +63,59 @@ fs::path judge_of(const Workspace& workspace, const Exercise& exercise) {
   return workspace.build / "exercises" / concat("judge_", exercise.id.substr(0, 2));
 }
 
-void build_given(const Workspace& workspace, const Exercise& exercise) {
-  const std::string target = concat("exercise_", exercise.target_name());
+void build_given(const Workspace& workspace, const std::string& target) {
   const Finished built = run({"ninja", "-C", workspace.build.string(), target}, workspace.root, Collect::kBoth);
   if (built.exit_code != 0)
-    throw Error(concat("what is given for ", exercise.id, " does not build; this is not your code:\n", built.output));
+    throw Error(concat("what is given (", target, ") does not build; this is not your code:\n", built.output));
+}
+
+void build_given(const Workspace& workspace, const Exercise& exercise) {
+  build_given(workspace, concat("exercise_", exercise.target_name()));
 }
 
 BuiltProgram build_files(const Workspace& workspace, const Exercise& exercise, const fs::path& folder,
                          const std::string& name) {
   const std::string target = concat("exercise_", exercise.target_name(), "_solution");
   const std::string own = concat("exercise_", exercise.target_name(), "_", name);
-  const std::string solution = workspace.shown(exercise.in(workspace.root / "solutions")) + "/";
-  const std::string files = folder.lexically_relative(workspace.root).string() + "/";
-  const std::string above = workspace.root.string() + "/";
-  for (const std::string& original : commands_of_solution(workspace, target)) {
+  const std::string solution = folder_in_commands(workspace, exercise.in(workspace.root / "solutions"));
+  const std::string files = folder_in_commands(workspace, folder);
+  const auto names_target = [&](const std::string& line) { return line.find(target) != std::string::npos; };
+  for (const std::string& original : commands_of(workspace, target, names_target)) {
     const std::string command = replaced(replaced(original, solution, files), target, own);
     make_folders(workspace, command, own);
     const Finished done = run({"sh", "-c", command}, workspace.build, Collect::kBoth);
-    if (done.exit_code == 0) continue;
-    const std::string relative = fs::path(workspace.root).lexically_relative(workspace.build).string() + "/";
-    const std::string errors = replaced(replaced(done.output, above, ""), relative, "");
-    return {.program = {}, .errors = errors.empty() ? "the compiler failed without a word" : errors};
+    if (done.exit_code != 0) return {.program = {}, .errors = with_known_paths(workspace, done.output)};
   }
   return {.program = program_of(workspace, exercise, name), .errors = ""};
+}
+
+BuiltProgram build_with_learners_files(const Workspace& workspace, const std::string& program,
+                                       const std::vector<const Exercise*>& exercises) {
+  const std::string own = program + "_work";
+  std::string link;
+  const auto is_last = [&](const std::string& line) {
+    return line.find("-o exercises/" + program) != std::string::npos;
+  };
+  for (const std::string& line : commands_of(workspace, program, is_last)) link = line;
+  link = replaced(link, "-o exercises/" + program, "-o exercises/" + own);
+  for (const Exercise* const exercise : exercises) {
+    const std::string solution = folder_in_commands(workspace, exercise->in(workspace.root / "solutions"));
+    const std::string files = folder_in_commands(workspace, workspace.work(*exercise));
+    const auto compiles_it = [&](const std::string& line) {
+      return line.find(solution) != std::string::npos && line.find(" -c ") != std::string::npos &&
+             line.find(program + ".dir") != std::string::npos;
+    };
+    for (const std::string& original : commands_of(workspace, program, compiles_it)) {
+      const std::string command = replaced(original, solution, files);
+      make_folders(workspace, command, files);
+      const Finished done = run({"sh", "-c", command}, workspace.build, Collect::kBoth);
+      if (done.exit_code != 0) return {.program = {}, .errors = with_known_paths(workspace, done.output)};
+    }
+    link = replaced(link, solution, files);
+  }
+  const Finished linked = run({"sh", "-c", link}, workspace.build, Collect::kBoth);
+  if (linked.exit_code != 0) return {.program = {}, .errors = with_known_paths(workspace, linked.output)};
+  return {.program = workspace.build / "exercises" / own, .errors = ""};
 }
 
 }  // namespace lockstep::exercise

@@ -3,6 +3,7 @@
 /// The learner's files made into a program: compiled and linked with exactly the commands that made ours.
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "exercise_tool/workspace.hpp"
 
@@ -17,12 +18,20 @@ struct BuiltProgram {
 /// Builds what is given for an exercise: judge, bank of mistakes, the solution whose commands are used.
 /// @throws Error  That fails, which is not the learner's fault.
 void build_given(const Workspace& workspace, const Exercise& exercise);
+/// The same for any target of ours.
+void build_given(const Workspace& workspace, const std::string& target);
 
 /// Compiles and links the files in `folder` in the place of the solution's.
 /// @param folder  With the exercise's files. @param name  Of the result, for its objects' folder.
 /// @pre build_given().
 [[nodiscard]] BuiltProgram build_files(const Workspace& workspace, const Exercise& exercise,
                                        const std::filesystem::path& folder, const std::string& name);
+
+/// Links a program that is made from solutions with the learner's files of some exercises in their place.
+/// @param program  Its target; it is in the folder exercises of the build. @param exercises  Whose files are exchanged.
+/// @pre build_given(program).
+[[nodiscard]] BuiltProgram build_with_learners_files(const Workspace& workspace, const std::string& program,
+                                                     const std::vector<const Exercise*>& exercises);
 
 /// Programs of an exercise in the build folder. @param variant  solution, template or bank.
 [[nodiscard]] std::filesystem::path program_of(const Workspace& workspace, const Exercise& exercise,

@@ -21,10 +21,13 @@ constexpr std::array kCommands = {
     Command{"progress", "", "all exercises, and which have passed", progress},
     Command{"reset", "02.1", "begin anew; your files are kept aside", reset},
     Command{"use-reference", "02.1", "go on with our code", use_reference},
+    Command{"run-mine", "06 [options of the trainer]", "train the GPT with your files (./lockstep run 06 --mine)",
+            run_mine},
+    Command{"author", "new|check|adopt|templates", "for authors of exercises", author},
     Command{"case", "[06.A] [--answer CAUSE --line N]", "find out what is wrong with a program", detective_case},
     Command{"predict", "02 [--answers FILE]", "say what a chapter's programs will print, then see", predict},
-    Command{"author", "templates | case 06.A FILE", "for authors: make templates, or the source of a case", author},
     Command{"targets", "case 06.A | predict 02", "what ./lockstep builds before a command", targets},
+    Command{"case-source", "06.A FILE", "for the build: the source of a case's program", case_source},
     Command{"next", "", "where you are, and what is next", where_am_i},
 };
 

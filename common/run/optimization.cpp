@@ -6,14 +6,11 @@
 #include "base/command_line.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "optim/adamw.hpp"
 #include "optim/sgd.hpp"
 #include "run/readable.hpp"
 
 namespace lockstep::run {
 namespace {
-
-constexpr optim::AdamOptions kBetas{.beta1 = 0.9, .beta2 = 0.95};
 
 std::string describe_optimizer(const OptimizerOptions& optimizer) {
   if (optimizer.name == "adamw") return "AdamW";
@@ -71,8 +68,8 @@ optim::Schedule TrainOptions::schedule(std::int64_t total_steps) const {
 
 std::unique_ptr<optim::Optimizer> make_optimizer(const TrainOptions& options, const nn::Module& model) {
   auto groups = nn::weight_decay_groups(model, options.optimizer.weight_decay);
-  if (options.optimizer.name == "adamw") return std::make_unique<optim::AdamW>(std::move(groups), kBetas);
-  if (options.optimizer.name == "adam") return std::make_unique<optim::Adam>(std::move(groups), kBetas);
+  if (options.optimizer.name == "adamw") return std::make_unique<optim::AdamW>(std::move(groups), kGptBetas);
+  if (options.optimizer.name == "adam") return std::make_unique<optim::Adam>(std::move(groups), kGptBetas);
   require(options.optimizer.name == "sgd", "there is no optimizer ", options.optimizer.name);
   return std::make_unique<optim::Sgd>(std::move(groups), optim::SgdOptions{.momentum = options.optimizer.momentum,
                                                                            .is_nesterov = options.optimizer.nesterov});

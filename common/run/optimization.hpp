@@ -5,7 +5,7 @@
 #include <string>
 
 #include "nn/module.hpp"
-#include "optim/optimizer.hpp"
+#include "optim/adamw.hpp"
 #include "run/train_options.hpp"
 
 namespace lockstep {
@@ -18,9 +18,12 @@ namespace lockstep::run {
 /// @throws UsageError  Options that have no meaning together.
 void require_sound_optimization(const CommandLine& app, const TrainOptions& options);
 
+/// How AdamW and Adam average gradients here: with GPT-3's betas.
+/// @source  Brown et al., "Language Models are Few-Shot Learners", 2020, appendix B.
+inline constexpr optim::AdamOptions kGptBetas{.beta1 = 0.9, .beta2 = 0.95};
+
 /// The optimizer that --optimizer names, over all parameters of `model`; matrices and embeddings decay, the rest does
-/// not. AdamW and Adam take GPT's betas, 0.9 and 0.95.
-/// @source  Brown et al., "Language Models are Few-Shot Learners", 2020, appendix B, for the betas.
+/// not. AdamW and Adam take kGptBetas.
 [[nodiscard]] std::unique_ptr<optim::Optimizer> make_optimizer(const TrainOptions& options, const nn::Module& model);
 
 /// Optimizer, learning rate and how it was scaled, schedule, regularization: "SGD with momentum 0.9, learning rate

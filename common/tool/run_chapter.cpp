@@ -18,7 +18,9 @@ constexpr const char* kUsage =
     "Usage: ./lockstep run NN [program] [--nproc N] [-- arguments]\n\n"
     "Runs a program of chapter NN; without a program, lists those of the chapter.\n"
     "With --nproc N it is started as N ranks (programs that start their own ranks need none).\n"
-    "Options without a program are for the chapter's trainer, as in ./lockstep run 06 --no-sync.\n";
+    "Options without a program are for the chapter's trainer, as in ./lockstep run 06 --no-sync.\n"
+    "./lockstep run 06 --mine [--nproc N] [options] trains with our code, then with your files of the exercises that\n"
+    "have passed, and draws both loss curves.\n";
 
 // What `lockstep train` runs.
 constexpr const char* kTrainer = "train_gpt_ddp";

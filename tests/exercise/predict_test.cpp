@@ -31,8 +31,8 @@ sent 6,000 bytes in 4 steps
 </details>
 )";
 
-struct Project {
-  Project() {
+struct LessonProject {
+  LessonProject() {
     fs::create_directories(folder / "chapters/07_x");
     write_file(folder / "CMakePresets.json", "{}");
     write_file(folder / "chapters/07_x/README.md", kLesson);
@@ -52,7 +52,7 @@ struct Project {
 }  // namespace
 
 TEST_CASE("predict asks first, then runs once what the lesson shows, and compares", "[exercise]") {
-  const Project project;
+  const LessonProject project;
   const test::Finished finished = project.predict("6,100 bytes\n8\n");
   INFO(finished.out << finished.err);
   CHECK(finished.exit_code == 0);
@@ -67,7 +67,7 @@ TEST_CASE("predict asks first, then runs once what the lesson shows, and compare
 }
 
 TEST_CASE("predict takes no answer for an answer, and asks again where one is no number", "[exercise]") {
-  const Project project;
+  const LessonProject project;
   const test::Finished finished = project.predict("many\n\n4\n");
   CHECK_THAT(finished.out, ContainsSubstring("\"many\" does not begin with a number"));
   CHECK_THAT(finished.out, ContainsSubstring("it is 6000 bytes") && ContainsSubstring("1 of 1 right"));
@@ -75,7 +75,7 @@ TEST_CASE("predict takes no answer for an answer, and asks again where one is no
 }
 
 TEST_CASE("predict says which chapters there are not, and what has to be built", "[exercise]") {
-  const Project project;
+  const LessonProject project;
   CHECK_THAT(project.run({"predict", "12"}).err, ContainsSubstring("there is no chapter 12"));
   fs::create_directories(project.folder / "chapters/07_x/programs");
   write_file(project.folder / "chapters/07_x/programs/echo.cpp", "");

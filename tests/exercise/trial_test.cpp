@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "exercise/examination.hpp"
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
 
@@ -98,6 +99,26 @@ TEST_CASE("a process that a rank has started does not outlive the trial", "[exer
   const pid_t child = outcome.ranks[0].answer.at("child");
   REQUIRE(child > 1);
   CHECK(test::wait_until_gone({child}).empty());
+}
+
+TEST_CASE("an infinite result is no likeness of a finite one", "[exercise]") {
+  const std::string program = test::built_program("exercise_scenario");
+  const Subject bank{.command = {program}, .program = program};
+  const Judge judge = [](Examination& exam) {
+    exam.check("the result is 1", [](Check& check) {
+      const Outcome& outcome = check.run({.question = [](int) { return nlohmann::json{{"what", "answer"}}; }});
+      check.expect(check.numbers<double>(outcome, 0, "result") == std::vector<double>{1}, "it is not");
+    });
+  };
+  for (const char* mistake : {"zero", "infinity"}) {
+    Subject subject = bank;
+    subject.mistake = mistake;
+    Examination exam(subject, Thoroughness::kQuick, 1);
+    judge(exam);
+    const std::vector<LikelyMistake> likely = likely_mistakes(exam, bank, judge, 1);
+    REQUIRE(likely.size() == 1);
+    CHECK(likely.front().name == mistake);
+  }
 }
 
 }  // namespace lockstep::exercise

@@ -12,7 +12,7 @@
 namespace lockstep::ddp {
 
 /// What happens if the number of ranks does not divide the number of samples.
-enum class Remainder {
+enum class UnevenSamples {
   kPad,  ///< Samples from the front of the epoch's order are repeated until all ranks have equally many.
   kDrop  ///< Samples at the end of the epoch's order are left out until all ranks have equally many.
 };
@@ -23,7 +23,7 @@ struct EpochOptions {
   int world_size = 1;             ///< Ranks that share them; at least 1.
   std::uint64_t seed = 0;         ///< Of the whole training run.
   std::int64_t epoch = 0;         ///< Number of this pass over the data, from 0.
-  Remainder remainder = Remainder::kPad;
+  UnevenSamples remainder = UnevenSamples::kPad;
 };
 
 /// The numbers 0 to count - 1 in random order. The same arguments give the same order on every rank.

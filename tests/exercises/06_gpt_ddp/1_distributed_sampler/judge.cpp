@@ -8,14 +8,14 @@ namespace lockstep::exercise {
 namespace {
 
 using ddp::EpochOptions;
-using ddp::Remainder;
+using ddp::UnevenSamples;
 
 // The order of the whole epoch, as one array: padded or cut to a multiple of the number of ranks.
 std::vector<std::int64_t> whole_epoch(const EpochOptions& options) {
   const std::vector<std::int64_t> order = ddp::permutation(options.sample_count, options.seed, options.epoch);
   std::vector<std::int64_t> whole = order;
   while (whole.size() % static_cast<std::size_t>(options.world_size) != 0) {
-    if (options.remainder == Remainder::kDrop) {
+    if (options.remainder == UnevenSamples::kDrop) {
       whole.pop_back();
     } else {
       whole.push_back(order[whole.size() % order.size()]);
@@ -56,7 +56,7 @@ void check_epoch(Check& check, EpochOptions options) {
                    return nlohmann::json{{"sample_count", options.sample_count},
                                          {"seed", options.seed},
                                          {"epoch", options.epoch},
-                                         {"drops_remainder", options.remainder == Remainder::kDrop}};
+                                         {"drops_remainder", options.remainder == UnevenSamples::kDrop}};
                  }});
   const std::vector<std::int64_t> whole = whole_epoch(options);
   for (int rank = 0; rank < options.world_size; ++rank) {
@@ -79,25 +79,25 @@ void judge_06_1(Examination& exam) {
     for (const std::int64_t epoch : {1, 7}) check_epoch(check, {.sample_count = 12, .world_size = 2, .epoch = epoch});
   });
   exam.check("4 ranks, 10 samples: two are repeated", [](Check& check) {
-    check_epoch(check, {.sample_count = 10, .world_size = 4, .remainder = Remainder::kPad});
+    check_epoch(check, {.sample_count = 10, .world_size = 4, .remainder = UnevenSamples::kPad});
   });
   exam.check("4 ranks, 11 samples: three are dropped", [](Check& check) {
-    check_epoch(check, {.sample_count = 11, .world_size = 4, .remainder = Remainder::kDrop});
+    check_epoch(check, {.sample_count = 11, .world_size = 4, .remainder = UnevenSamples::kDrop});
   });
   exam.check("dropping takes nothing where all samples can be shared", [](Check& check) {
-    check_epoch(check, {.sample_count = 12, .world_size = 3, .remainder = Remainder::kDrop});
+    check_epoch(check, {.sample_count = 12, .world_size = 3, .remainder = UnevenSamples::kDrop});
   });
   exam.check("5 ranks, 2 samples: the order is repeated more than once", [](Check& check) {
-    check_epoch(check, {.sample_count = 2, .world_size = 5, .remainder = Remainder::kPad});
+    check_epoch(check, {.sample_count = 2, .world_size = 5, .remainder = UnevenSamples::kPad});
   });
   exam.check("4 ranks, 3 samples: all are dropped", [](Check& check) {
-    check_epoch(check, {.sample_count = 3, .world_size = 4, .remainder = Remainder::kDrop});
+    check_epoch(check, {.sample_count = 3, .world_size = 4, .remainder = UnevenSamples::kDrop});
   });
   exam.check("3 ranks, 10 003 samples", [](Check& check) {
-    check_epoch(check, {.sample_count = 10'003, .world_size = 3, .epoch = 3, .remainder = Remainder::kPad});
+    check_epoch(check, {.sample_count = 10'003, .world_size = 3, .epoch = 3, .remainder = UnevenSamples::kPad});
   });
   exam.full_check("every small number of ranks and samples", [](Check& check) {
-    for (const Remainder remainder : {Remainder::kPad, Remainder::kDrop})
+    for (const UnevenSamples remainder : {UnevenSamples::kPad, UnevenSamples::kDrop})
       for (int ranks = 1; ranks <= 5; ++ranks)
         for (const std::int64_t samples : {1, 2, 5, 6, 9})
           check_epoch(check, {.sample_count = samples, .world_size = ranks, .epoch = samples, .remainder = remainder});

@@ -12,11 +12,11 @@ constexpr Mistake kMistakes[] = {
     {"ignores_epoch", "every epoch has the order of epoch 0", "Pass options.epoch to permutation()."},
     {"seed_of_each_rank", "each rank shuffles with a seed of its own, so the ranks share out different orders",
      "All ranks must make the same order: the rank only decides which positions to take."},
-    {"no_padding", "nothing is repeated with Remainder::kPad, so low ranks have one sample more than high ranks",
+    {"no_padding", "nothing is repeated with UnevenSamples::kPad, so low ranks have one sample more than high ranks",
      "How long must the order be so that each rank takes equally many? Fill it up from its front."},
     {"pads_with_own_samples", "a rank whose share is too short repeats its own first sample",
      "Position sample_count of the padded order holds the order's first sample, whichever rank takes it."},
-    {"drops_on_high_ranks_only", "with Remainder::kDrop low ranks keep one sample more than high ranks",
+    {"drops_on_high_ranks_only", "with UnevenSamples::kDrop low ranks keep one sample more than high ranks",
      "Cut the order to a multiple of world_size before sharing it out."},
     {"repeats_the_front_once", "the padding is never longer than the order itself, which is too short for few samples",
      "With 2 samples and 5 ranks, 3 positions are to be filled. What comes after the second?"},
@@ -38,7 +38,7 @@ std::vector<std::int64_t> indices_of_rank(int rank, const EpochOptions& options)
   std::vector<std::int64_t> order =
       permutation(options.sample_count, seed, is_mistake("ignores_epoch") ? 0 : options.epoch);
   const std::size_t samples = order.size();
-  if (options.remainder == Remainder::kDrop) {
+  if (options.remainder == UnevenSamples::kDrop) {
     if (!is_mistake("drops_on_high_ranks_only")) order.resize(samples / ranks * ranks);
   } else if (!is_mistake("no_padding")) {
     std::size_t padding = (ranks - samples % ranks) % ranks;

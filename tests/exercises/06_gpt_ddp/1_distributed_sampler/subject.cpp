@@ -10,7 +10,7 @@ Answer answer(Question& question) {
       .world_size = question.world_size(),
       .seed = question.get<std::uint64_t>("seed"),
       .epoch = question.get<std::int64_t>("epoch"),
-      .remainder = question.get<bool>("drops_remainder") ? ddp::Remainder::kDrop : ddp::Remainder::kPad};
+      .remainder = question.get<bool>("drops_remainder") ? ddp::UnevenSamples::kDrop : ddp::UnevenSamples::kPad};
   const std::vector<std::int64_t> indices = ddp::indices_of_rank(question.rank(), options);
   Answer result;
   result.set("count", static_cast<std::int64_t>(indices.size()));

@@ -1,0 +1,112 @@
+#pragma once
+/// @file
+/// The collectives that exercises on training are given: few, with the names of comm::ProcessGroup.
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <source_location>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "exercise/link.hpp"
+
+namespace lockstep::exercise {
+
+/// A collective that has been issued. Copyable; an empty one is done.
+class Work {
+ public:
+  Work() = default;
+  /// @param wait  Returns when the collective is done; called with the caller's line at most once.
+  explicit Work(std::function<void(const std::source_location&)> wait);
+
+  /// Returns when the collective is done: at once where it is already.
+  /// @throws MismatchError  Ranks have issued different collectives. @throws IoError  A rank has returned or died.
+  void synchronize(const std::source_location& where = std::source_location::current());
+
+ private:
+  std::shared_ptr<std::function<void(const std::source_location&)>> wait_;
+};
+
+/// A fixed group of ranks. All ranks issue the same collectives in the same order: they are matched by their order, not
+/// by a name or an address. Thread safety: one thread.
+class Collectives {
+ public:
+  Collectives() = default;
+  virtual ~Collectives() = default;
+  Collectives(const Collectives&) = delete;
+  Collectives& operator=(const Collectives&) = delete;
+
+  /// This rank, in [0, world_size()).
+  [[nodiscard]] virtual int rank() const noexcept = 0;
+  /// How many ranks there are.
+  [[nodiscard]] virtual int world_size() const noexcept = 0;
+
+  /// Issues a sum over all ranks, element by element, and returns at once. The values leave with this call. The sum
+  /// stands in `values` after synchronize(), which overwrites whatever has been written there since.
+  /// @param values  [count], the same count on all ranks, in place. Must live until synchronize().
+  /// @post  The same bits on all ranks.
+  [[nodiscard]] virtual Work all_reduce(std::span<float> values) = 0;
+
+  /// Issues a copy of one rank's values to all others, and returns at once. Otherwise as all_reduce().
+  /// @param root  Whose values, the same on all ranks.
+  [[nodiscard]] virtual Work broadcast(std::span<float> values, int root) = 0;
+
+  /// Puts one row per rank together, and returns when that is done.
+  /// @param row  The same count on all ranks.
+  /// @return  On every rank: the rows, in the order of ranks. Rank r's begins at r * row.size().
+  /// @throws MismatchError, IoError  As Work::synchronize().
+  [[nodiscard]] virtual std::vector<std::int64_t> gather_rows(
+      std::span<const std::int64_t> row, const std::source_location& where = std::source_location::current()) = 0;
+};
+
+/// What happened on one rank: a collective was issued, or somebody began to wait for it.
+struct CollectiveEvent {
+  /// Which of the two.
+  enum class Kind : std::uint8_t { kIssued, kSynchronized };
+  Kind kind;              ///< Of this event.
+  std::string operation;  ///< "all_reduce", "broadcast", "gather_rows".
+  std::int64_t count;     ///< Elements.
+};
+
+/// Collectives through rank 0, which receives, adds in the order of ranks, and sends back. Nothing moves before
+/// somebody waits; then everything that was issued before moves too, in the order in which it was issued.
+class LinkCollectives final : public Collectives {
+ public:
+  /// @param link  To each other rank; the links are not to be used for anything else.
+  /// @param progress  This rank's entry on the board; may be null.
+  LinkCollectives(int rank, int world_size, std::function<Link&(int peer)> link, RankProgress* progress);
+  ~LinkCollectives() override;
+
+  [[nodiscard]] int rank() const noexcept override { return rank_; }
+  [[nodiscard]] int world_size() const noexcept override { return world_size_; }
+  [[nodiscard]] Work all_reduce(std::span<float> values) override;
+  [[nodiscard]] Work broadcast(std::span<float> values, int root) override;
+  [[nodiscard]] std::vector<std::int64_t> gather_rows(
+      std::span<const std::int64_t> row, const std::source_location& where = std::source_location::current()) override;
+
+  /// Everything so far.
+  [[nodiscard]] const std::vector<CollectiveEvent>& events() const noexcept { return events_; }
+  /// The element counts of all collectives of a name, in the order in which they were issued.
+  [[nodiscard]] std::vector<std::int64_t> issued(const std::string& operation) const;
+
+ private:
+  struct Issued;
+
+  Work issue(Issued issued);
+  void complete(std::size_t number, const std::source_location& where);
+  void run(Issued& issued, std::size_t number, const std::source_location& where);
+  void require_agreement(const Issued& issued, std::size_t number);
+  void move(Issued& issued, ProgressEntry& entry);
+  void send(int peer, std::span<const std::byte> bytes);
+  void receive(int peer, std::span<std::byte> bytes);
+
+  int rank_, world_size_;
+  std::function<Link&(int peer)> link_;
+  RankProgress* progress_;
+  std::vector<Issued> issued_;
+  std::size_t completed_ = 0;  // of issued_
+  std::vector<CollectiveEvent> events_;
+};
+
+}  // namespace lockstep::exercise

@@ -1,0 +1,54 @@
+#include "exercise_tool/loss_chart.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iomanip>
+#include <sstream>
+
+namespace lockstep::exercise {
+namespace {
+
+constexpr std::size_t kRows = 12, kColumns = 68;
+
+// The mean of the losses that fall into a column.
+double mean_in_column(const std::vector<double>& losses, std::size_t column, std::size_t columns) {
+  const std::size_t begin = column * losses.size() / columns;
+  const std::size_t end = std::max(begin + 1, (column + 1) * losses.size() / columns);
+  double sum = 0;
+  for (std::size_t i = begin; i < end; ++i) sum += losses[i];
+  return sum / static_cast<double>(end - begin);
+}
+
+}  // namespace
+
+std::string loss_chart(const std::vector<double>& ours, const std::vector<double>& yours) {
+  const std::size_t columns = std::min(kColumns, std::max(ours.size(), yours.size()));
+  double lowest = ours.front(), highest = ours.front();
+  for (const std::vector<double>* losses : {&ours, &yours})
+    for (const double loss : *losses)
+      if (std::isfinite(loss)) lowest = std::min(lowest, loss), highest = std::max(highest, loss);
+  const double span = highest > lowest ? highest - lowest : 1;
+  std::vector<std::string> rows(kRows, std::string(columns, ' '));
+  const auto draw = [&](const std::vector<double>& losses, char mark) {
+    for (std::size_t column = 0; column < columns; ++column) {
+      const double loss = mean_in_column(losses, column, columns);
+      if (!std::isfinite(loss)) continue;
+      const auto row = static_cast<std::size_t>(std::lround((highest - loss) / span * (kRows - 1)));
+      char& cell = rows[row][column];
+      cell = cell == ' ' ? mark : '*';
+    }
+  };
+  draw(ours, 'o');
+  draw(yours, 'y');
+  std::ostringstream text;
+  for (std::size_t row = 0; row < kRows; ++row) {
+    const double loss = highest - span * static_cast<double>(row) / (kRows - 1);
+    text << std::fixed << std::setprecision(2) << std::setw(6) << loss << " |"
+         << rows[row].substr(0, rows[row].find_last_not_of(' ') + 1) << "\n";
+  }
+  text << "       +" << std::string(columns, '-') << "\n        step 1 to " << std::max(ours.size(), yours.size())
+       << "   o ours   y yours   * both\n";
+  return text.str();
+}
+
+}  // namespace lockstep::exercise

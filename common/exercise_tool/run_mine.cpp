@@ -1,0 +1,188 @@
+// run-mine: trains the GPT of chapter 06 twice, with our code and with the learner's files in its place.
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <fstream>
+#include <iomanip>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "base/error.hpp"
+#include "base/json.hpp"
+#include "exercise_tool/build_work.hpp"
+#include "exercise_tool/command.hpp"
+#include "exercise_tool/loss_chart.hpp"
+#include "exercise_tool/records.hpp"
+#include "exercise_tool/shell.hpp"
+
+namespace lockstep::exercise {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Those whose files do a part of a training run: exercises/mine/parts.cpp.
+constexpr std::array kUsable = {"02.1", "02.2", "05.1", "06.1", "06.3", "06.4"};
+constexpr const char* kProgram = "train_gpt_mine";
+
+struct Request {
+  std::string nproc = "2";
+  Arguments options;  // of the trainer
+};
+
+bool is_given(const Arguments& words, const std::string& option) {
+  return std::ranges::any_of(words,
+                             [&](const std::string& word) { return word == option || word.starts_with(option + "="); });
+}
+
+// "06 --mine --nproc 3 --steps 100", in any order.
+Request parse(const Arguments& words) {
+  Request request;
+  bool has_chapter = false;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (word == "--mine") continue;
+    if (word == "--nproc" && i + 1 < words.size()) {
+      request.nproc = words[++i];
+    } else if (word.starts_with("--nproc=")) {
+      request.nproc = word.substr(8);
+    } else if (!has_chapter && !word.starts_with("-")) {
+      if (word != "06" && word != "6" && word != "06_gpt_ddp")
+        throw UsageError(
+            concat("--mine is for chapter 06, which trains the GPT: ./lockstep run 06 --mine, not ", word));
+      has_chapter = true;
+    } else {
+      request.options.push_back(word);
+    }
+  }
+  for (const char* option : {"--out", "--resume", "--compare"})
+    if (is_given(request.options, option)) throw UsageError(concat("run 06 --mine chooses ", option, " itself"));
+  if (!is_given(request.options, "--steps") && !is_given(request.options, "--epochs"))
+    request.options.insert(request.options.end(), {"--steps", "60"});
+  if (!is_given(request.options, "--sample-tokens"))
+    request.options.insert(request.options.end(), {"--sample-tokens", "0"});
+  return request;
+}
+
+std::vector<const Exercise*> passed_exercises(const Workspace& workspace) {
+  std::vector<const Exercise*> passed;
+  std::string changed;
+  for (const char* id : kUsable) {
+    const Exercise& exercise = find_exercise(workspace.catalogue, id);
+    const ExerciseState state = state_of(workspace, exercise);
+    if (state == ExerciseState::kPassed) passed.push_back(&exercise);
+    if (state == ExerciseState::kChanged || state == ExerciseState::kStarted) changed += concat(" ", id);
+  }
+  if (!changed.empty())
+    std::cout << "not used, because the files as they are now have not passed:" << changed
+              << "  (./lockstep check NUMBER)\n";
+  if (passed.empty())
+    throw UsageError(
+        "none of your files can train yet: pass 02.1, 02.2, 05.1, 06.1, 06.3 or 06.4 first, for example ./lockstep start 02.1");
+  return passed;
+}
+
+std::string variable_for(const Workspace& workspace, const std::vector<const Exercise*>& exercises) {
+  std::string text = "LOCKSTEP_MINE=";
+  for (const Exercise* const exercise : exercises)
+    text += concat(exercise->id, "=", fingerprint(workspace, *exercise), " ");
+  return text;
+}
+
+// Of a folder of runs, the last one begun.
+fs::path latest_run(const fs::path& folder) {
+  fs::path latest;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder))
+    if (fs::exists(entry.path() / "options.json") &&
+        (latest.empty() ||
+         fs::last_write_time(entry.path() / "options.json") > fs::last_write_time(latest / "options.json")))
+      latest = entry.path();
+  if (latest.empty()) throw Error(concat("no run was left in ", folder.string()));
+  return latest;
+}
+
+struct Curve {
+  std::vector<double> losses;
+  double tokens_per_s = 0;  // median
+};
+
+Curve read_curve(const fs::path& run) {
+  Curve curve;
+  std::vector<double> rates;
+  std::ifstream in(run / "metrics.jsonl");
+  for (std::string line; std::getline(in, line);) {
+    const nlohmann::json step = parse_json(line);
+    curve.losses.push_back(step.at("loss"));
+    rates.push_back(step.at("tokens_per_s"));
+  }
+  if (curve.losses.empty()) throw Error(concat(run.string(), " has no step"));
+  std::ranges::nth_element(rates, rates.begin() + static_cast<std::ptrdiff_t>(rates.size() / 2));
+  curve.tokens_per_s = rates[rates.size() / 2];
+  return curve;
+}
+
+void train(const Workspace& workspace, const fs::path& program, const Request& request, const std::string& variable,
+           const fs::path& out, const Arguments& more) {
+  Arguments command = {"env",         variable,      (workspace.build / "bin" / "lockstep").string(),
+                       "launch",      "--no-prefix", "--nproc",
+                       request.nproc, "--",          program.string(),
+                       "--out",       out.string()};
+  command.insert(command.end(), request.options.begin(), request.options.end());
+  command.insert(command.end(), more.begin(), more.end());
+  std::cout << std::flush;
+  if (const int exit_code = run(command, workspace.root, Collect::kNothing).exit_code; exit_code != 0)
+    throw Error(concat("the training run ended with exit status ", exit_code, "; what it said is above"));
+}
+
+std::string compared(const Curve& ours, const Curve& yours) {
+  const std::size_t steps = std::min(ours.losses.size(), yours.losses.size());
+  double largest = 0;
+  std::size_t first = steps;
+  for (std::size_t i = 0; i < steps; ++i) {
+    const double difference = std::abs(ours.losses[i] - yours.losses[i]);
+    if (difference > 1e-3 && first == steps) first = i;
+    largest = std::max(largest, difference);
+  }
+  std::ostringstream text;
+  text << std::setprecision(5) << "loss after " << steps << " steps: ours " << ours.losses[steps - 1] << ", yours "
+       << yours.losses[steps - 1] << "; ";
+  if (first == steps) {
+    text << "never more than " << std::setprecision(2) << largest << " apart: rounding\n";
+  } else {
+    text << "apart by more than 0.001 from step " << first + 1 << " on\n";
+  }
+  text << "tokens per second (median): ours " << std::setprecision(4) << ours.tokens_per_s << ", yours "
+       << yours.tokens_per_s << ", " << std::setprecision(3) << yours.tokens_per_s / ours.tokens_per_s
+       << " times ours\n";
+  return text.str();
+}
+
+}  // namespace
+
+int run_mine(const Arguments& arguments) {
+  const Request request = parse(arguments);
+  const Workspace workspace = open_workspace();
+  const std::vector<const Exercise*> exercises = passed_exercises(workspace);
+  build_given(workspace, kProgram);
+  build_given(workspace, "lockstep");
+  const BuiltProgram built = build_with_learners_files(workspace, kProgram, exercises);
+  if (!built.errors.empty()) throw Error(concat("your files do not build into the trainer:\n", built.errors));
+  const fs::path runs = workspace.root / "runs" / "mine";
+
+  std::cout << "First run: our code\n\n";
+  train(workspace, workspace.build / "exercises" / kProgram, request, "LOCKSTEP_MINE=", runs / "ours", {});
+  const fs::path ours = latest_run(runs / "ours");
+  std::cout << "\nSecond run: your code, with the same options and the same seed\n\n";
+  train(workspace, built.program, request, variable_for(workspace, exercises), runs / "yours",
+        {"--compare", ours.string()});
+  const fs::path yours = latest_run(runs / "yours");
+  const Curve our_curve = read_curve(ours), your_curve = read_curve(yours);
+  std::cout << "\n"
+            << loss_chart(our_curve.losses, your_curve.losses) << "\n"
+            << compared(our_curve, your_curve) << "both curves: " << workspace.shown(yours / "report.html") << "\n";
+  return 0;
+}
+
+}  // namespace lockstep::exercise

@@ -1,0 +1,128 @@
+#include "mine/parts.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <iomanip>
+#include <sstream>
+#include <vector>
+
+#include "06_gpt_ddp/ddp/setup.hpp"
+#include "06_gpt_ddp/distributed_sampler.hpp"
+#include "base/environment.hpp"
+#include "base/error.hpp"
+#include "mine/adamw.hpp"
+#include "mine/gradients.hpp"
+#include "mine/ring_group.hpp"
+#include "mine/sampler.hpp"
+#include "run/optimization.hpp"
+
+namespace lockstep::mine {
+namespace {
+
+struct Part {
+  const char* exercise;
+  const char* name;
+};
+
+constexpr std::array kParts = {Part{"02.1", "reduce-scatter"}, Part{"02.2", "all-gather"},
+                               Part{"05.1", "AdamW"},          Part{"06.1", "distributed sampler"},
+                               Part{"06.3", "naive DDP"},      Part{"06.4", "buckets"}};
+
+double median_ms(comm::ProcessGroup& group, std::vector<float>& values) {
+  using Clock = std::chrono::steady_clock;
+  std::vector<double> times;
+  for (int trial = 0; trial < 16; ++trial) {
+    group.barrier().synchronize();
+    const auto begin = Clock::now();
+    group.all_reduce(comm::host_buffer(std::span(values)), comm::ReduceOp::kMean).synchronize();
+    times.push_back(std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
+  }
+  times.erase(times.begin());  // the first one finds memory and connections cold
+  std::ranges::nth_element(times, times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2));
+  return times[times.size() / 2];
+}
+
+}  // namespace
+
+Fingerprints learners_files() {
+  Fingerprints files;
+  std::istringstream words(environment::get("LOCKSTEP_MINE").value_or(""));
+  for (std::string word; words >> word;) {
+    const std::size_t equals = word.find('=');
+    const std::string exercise = word.substr(0, equals);
+    if (equals == std::string::npos || std::ranges::find(kParts, exercise, &Part::exercise) == kParts.end())
+      throw FormatError(concat("LOCKSTEP_MINE: \"", word, "\" is no EXERCISE=FINGERPRINT that this program uses"));
+    files[exercise] = word.substr(equals + 1);
+  }
+  return files;
+}
+
+std::string description(const Fingerprints& files) {
+  std::ostringstream text;
+  text << "whose code trains:\n";
+  for (const Part& part : kParts) {
+    const auto file = files.find(part.exercise);
+    text << "  " << std::left << std::setw(20) << part.name;
+    if (file == files.end()) {
+      text << "ours\n";
+    } else {
+      text << "yours (" << part.exercise << ", " << file->second << ")\n";
+    }
+  }
+  return text.str();
+}
+
+std::unique_ptr<comm::ProcessGroup> make_group(const Fingerprints& files, const comm::JobContext& job) {
+  if (files.contains("02.1") || files.contains("02.2")) return std::make_unique<RingGroup>(job);
+  return ring::make_ring_process_group(job, ring::kPlainRing);
+}
+
+std::unique_ptr<data::Sampler> make_sampler(const Fingerprints& files, std::int64_t dataset_size,
+                                            const comm::ProcessGroup& group, const run::TrainOptions& options) {
+  if (files.contains("06.1") && !options.uneven)
+    return make_learners_sampler(dataset_size, group.rank(), group.world_size(), options.seed);
+  return std::make_unique<ddp::DistributedSampler>(dataset_size, group.rank(), group.world_size(),
+                                                   ddp::sampler_options(options));
+}
+
+std::unique_ptr<optim::Optimizer> make_optimizer(const Fingerprints& files, const run::TrainOptions& options,
+                                                 const nn::Module& model) {
+  if (files.contains("05.1") && options.optimizer.name == "adamw")
+    return make_learners_adamw(nn::weight_decay_groups(model, options.optimizer.weight_decay));
+  return run::make_optimizer(options, model);
+}
+
+ddp::DdpOptions ddp_options(const Fingerprints& files, const run::TrainOptions& options) {
+  ddp::DdpOptions chosen = ddp::ddp_options(options);
+  if (!files.contains("06.3") && !files.contains("06.4")) return chosen;
+  if (options.uneven || options.device.name != "cpu" || options.parallel.compress_gradients != "no")
+    throw UsageError("the gradients of 06.3 and 06.4 are averaged on --device cpu, without --uneven and compression");
+  chosen.average_gradients = false;
+  return chosen;
+}
+
+void average_gradients(const Fingerprints& files, const nn::Module& model, comm::ProcessGroup& group) {
+  if (files.contains("06.4")) {
+    average_in_buckets(model, group);
+  } else if (files.contains("06.3")) {
+    average_flattened(model, group);
+  }
+}
+
+std::string compare_rings(comm::ProcessGroup& group, std::int64_t gradient_count) {
+  auto* const ring = dynamic_cast<RingGroup*>(&group);
+  if (ring == nullptr || group.world_size() == 1) return "";
+  std::vector<float> values(static_cast<std::size_t>(gradient_count), 1.0F);
+  const double theirs = median_ms(group, values);
+  ring->use_learners(false);
+  const double ours = median_ms(group, values);
+  ring->use_learners(true);
+  std::ostringstream line;
+  line.precision(3);
+  line << "an all-reduce of all gradients (" << 4 * gradient_count << " bytes) over TCP: yours " << theirs
+       << " ms, ours " << ours << " ms: yours takes " << theirs / ours << " times as long (medians of 15)\n";
+  return line.str();
+}
+
+}  // namespace lockstep::mine

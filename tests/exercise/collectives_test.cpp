@@ -1,0 +1,135 @@
+#include "exercise/collectives.hpp"
+
+#include <sys/socket.h>
+
+#include <functional>
+#include <map>
+#include <thread>
+
+#include "base/error.hpp"
+#include "support/catch.hpp"
+
+namespace lockstep::exercise {
+namespace {
+
+using Catch::Matchers::ContainsSubstring;
+using Kind = CollectiveEvent::Kind;
+
+// Runs `rank_body` on a thread per rank, and returns what each threw.
+std::vector<std::string> on_ranks(int world_size, const std::function<void(LinkCollectives&)>& rank_body) {
+  std::vector<std::map<int, Link>> links(static_cast<std::size_t>(world_size));
+  for (int a = 0; a < world_size; ++a) {
+    for (int b = a + 1; b < world_size; ++b) {
+      int fds[2];
+      require(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0, "no sockets");
+      links[a].emplace(b, Link(UniqueFd(fds[0]), b, nullptr));
+      links[b].emplace(a, Link(UniqueFd(fds[1]), a, nullptr));
+    }
+  }
+  std::vector<std::string> errors(static_cast<std::size_t>(world_size));
+  std::vector<std::jthread> ranks;
+  for (int rank = 0; rank < world_size; ++rank) {
+    ranks.emplace_back([&, rank] {
+      try {
+        LinkCollectives group(
+            rank, world_size, [&](int peer) -> Link& { return links[rank].at(peer); }, nullptr);
+        rank_body(group);
+      } catch (const Error& error) {
+        errors[rank] = error.what();
+      }
+      links[rank].clear();  // as the end of its process
+    });
+  }
+  ranks.clear();
+  return errors;
+}
+
+}  // namespace
+
+TEST_CASE("collectives between links add, copy and gather", "[exercise]") {
+  for (const int world_size : {1, 2, 4}) {
+    std::vector<std::vector<float>> sums(world_size), copies(world_size);
+    std::vector<std::vector<std::int64_t>> tables(world_size);
+    const auto errors = on_ranks(world_size, [&](LinkCollectives& group) {
+      const auto rank = static_cast<float>(group.rank());
+      std::vector<float> sum = {1, rank}, copy = {rank, rank};
+      group.all_reduce(sum).synchronize();
+      group.broadcast(copy, group.world_size() - 1).synchronize();
+      const std::int64_t row[] = {group.rank(), 7};
+      tables[group.rank()] = group.gather_rows(row);
+      sums[group.rank()] = sum;
+      copies[group.rank()] = copy;
+    });
+    std::vector<std::int64_t> table;
+    for (int rank = 0; rank < world_size; ++rank) table.insert(table.end(), {rank, 7});
+    const auto ranks = static_cast<float>(world_size);
+    for (int rank = 0; rank < world_size; ++rank) {
+      CHECK(errors[rank].empty());
+      CHECK(sums[rank] == std::vector<float>{ranks, ranks * (ranks - 1) / 2});
+      CHECK(copies[rank] == std::vector<float>{ranks - 1, ranks - 1});
+      CHECK(tables[rank] == table);
+    }
+  }
+}
+
+TEST_CASE("the values of a collective leave when it is issued, and the sum comes when it is waited for", "[exercise]") {
+  std::vector<std::vector<float>> before(2), after(2);
+  std::vector<std::vector<CollectiveEvent>> events(2);
+  const auto errors = on_ranks(2, [&](LinkCollectives& group) {
+    std::vector<float> first = {1}, second = {10, 10};
+    Work first_work = group.all_reduce(first), second_work = group.all_reduce(second);
+    first[0] = 99;
+    before[group.rank()] = {first[0], second[0]};
+    // Whichever is waited for first, they run in the order in which they were issued.
+    (group.rank() == 0 ? first_work : second_work).synchronize();
+    (group.rank() == 0 ? second_work : first_work).synchronize();
+    second_work.synchronize();
+    after[group.rank()] = {first[0], second[0]};
+    events[group.rank()] = group.events();
+    CHECK(group.issued("all_reduce") == std::vector<std::int64_t>{1, 2});
+  });
+  for (int rank = 0; rank < 2; ++rank) {
+    CHECK(errors[rank].empty());
+    CHECK(before[rank] == std::vector<float>{99, 10});
+    CHECK(after[rank] == std::vector<float>{2, 20});
+    REQUIRE(events[rank].size() == 4);
+    CHECK(events[rank][1].kind == Kind::kIssued);
+    CHECK(events[rank][2].kind == Kind::kSynchronized);
+    CHECK(events[rank][2].count == (rank == 0 ? 1 : 2));
+  }
+}
+
+TEST_CASE("ranks that issue different collectives are told so, all of them", "[exercise]") {
+  const auto errors = on_ranks(3, [](LinkCollectives& group) {
+    std::vector<float> values(group.rank() == 2 ? 5 : 3);
+    group.all_reduce(values).synchronize();
+  });
+  for (const std::string& error : errors)
+    CHECK(error ==
+          "collective number 1 is all_reduce of 3 values on rank 0 and all_reduce of 5 values on rank 2: all "
+          "ranks must issue the same ones in the same order");
+}
+
+TEST_CASE("a peer that closes with bytes left to read has closed the connection", "[exercise]") {
+  int fds[2];
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0);
+  Link own(UniqueFd(fds[0]), 1, nullptr), peer(UniqueFd(fds[1]), 0, nullptr);
+  float value = 1;
+  own.send(std::span<const float>(&value, 1));
+  peer.close();
+  CHECK_THROWS_WITH(own.receive(std::span(&value, 1)), "receiving from rank 1: it has closed the connection");
+}
+
+TEST_CASE("a rank that leaves does not keep the others waiting", "[exercise]") {
+  for (const int leaver : {0, 1}) {
+    const auto errors = on_ranks(2, [&](LinkCollectives& group) {
+      std::vector<float> values(3);
+      if (group.rank() != leaver) group.all_reduce(values).synchronize();
+    });
+    CHECK(errors[leaver].empty());
+    CHECK_THAT(errors[1 - leaver], ContainsSubstring("all_reduce of 3 values, collective number 1: ") &&
+                                       ContainsSubstring("has closed the connection"));
+  }
+}
+
+}  // namespace lockstep::exercise

@@ -1,0 +1,153 @@
+#include <map>
+#include <string>
+
+#include "base/error.hpp"
+#include "exercise/examination.hpp"
+
+namespace lockstep::exercise {
+namespace {
+
+// By name; an empty text is a variable that is not set.
+using Variables = std::map<std::string, std::string>;
+
+const Variables kRight = {{"RANK", "2"}, {"WORLD_SIZE", "4"}, {"MASTER_ADDR", "node7"}, {"MASTER_PORT", "29500"}};
+
+Variables with(const std::string& name, const std::string& value) {
+  Variables variables = kRight;
+  variables[name] = value;
+  return variables;
+}
+
+std::string shown_as(const Variables& variables) {
+  std::string text;
+  for (const char* name : {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}) {
+    const std::string& value = variables.at(name);
+    text += concat(text.empty() ? "" : " ", name, value.empty() ? " unset" : concat("=", value));
+  }
+  return text;
+}
+
+const Outcome& ask(Check& check, const Variables& variables, bool wants_message = false) {
+  return check.run({.question = [&](int) {
+    nlohmann::json question = variables;
+    question["wants_message"] = wants_message;
+    return question;
+  }});
+}
+
+std::string ending_of(Check& check, const Outcome& outcome) {
+  const auto ending = check.get<std::string>(outcome, 0, "ending");
+  if (ending != "a membership") return concat(ending, ": ", outcome.ranks.front().output);
+  return concat("rank ", check.get<int>(outcome, 0, "rank"), " of ", check.get<int>(outcome, 0, "world_size"));
+}
+
+void check_membership(Check& check, const Variables& variables) {
+  const Outcome& outcome = ask(check, variables);
+  const std::string given = shown_as(variables);
+  if (check.get<std::string>(outcome, 0, "ending") != "a membership")
+    check.wrong(concat("with ", given, " nothing is wrong; got ", ending_of(check, outcome)));
+  const auto expect_number = [&](const char* name, int expected) {
+    const int got = check.get<int>(outcome, 0, name);
+    if (got != expected) check.wrong(concat("with ", given, " ", name, " should be ", expected, ", got ", got));
+  };
+  const bool is_alone = variables.at("WORLD_SIZE") == "1";
+  expect_number("rank", std::stoi(variables.at("RANK")));
+  expect_number("world_size", std::stoi(variables.at("WORLD_SIZE")));
+  expect_number("master_port", is_alone ? 0 : std::stoi(variables.at("MASTER_PORT")));
+  const std::string expected = is_alone ? "" : variables.at("MASTER_ADDR");
+  const auto address = check.get<std::string>(outcome, 0, "master_addr");
+  if (address != expected)
+    check.wrong(concat("with ", given, " master_addr should be \"", expected, "\", got \"", address, "\""));
+}
+
+const Outcome& check_refused(Check& check, const Variables& variables, bool wants_message = false) {
+  const Outcome& outcome = ask(check, variables, wants_message);
+  if (check.get<std::string>(outcome, 0, "ending") != "FormatError")
+    check.wrong(
+        concat("with ", shown_as(variables), " a FormatError should be thrown; got ", ending_of(check, outcome)));
+  return outcome;
+}
+
+void check_message(Check& check, const Variables& variables, const std::vector<std::string>& words) {
+  const auto message = check.get<std::string>(check_refused(check, variables, true), 0, "message");
+  for (const std::string& word : words)
+    if (message.find(word) == std::string::npos)
+      check.wrong(
+          concat("with ", shown_as(variables), " the message should contain \"", word, "\"; it is \"", message, "\""));
+}
+
+void check_each_refused(Check& check, const std::vector<std::pair<const char*, const char*>>& cases) {
+  for (const auto& [name, value] : cases) check_refused(check, with(name, value));
+}
+
+void check_random_places(Check& check) {
+  const std::vector<float> random = random_floats(check.seed(), 0, 24);
+  for (std::size_t i = 0; i < random.size(); i += 3) {
+    const int ranks = 2 + static_cast<int>(15'000 * (random[i] + 1));
+    const int rank = static_cast<int>(0.5 * ranks * (random[i + 1] + 1));
+    const int port = 1 + static_cast<int>(32'000 * (random[i + 2] + 1));
+    Variables variables = {{"RANK", std::to_string(rank)},
+                           {"WORLD_SIZE", std::to_string(ranks)},
+                           {"MASTER_ADDR", concat("10.0.0.", i)},
+                           {"MASTER_PORT", std::to_string(port)}};
+    check_membership(check, variables);
+    variables["RANK"] = std::to_string(ranks + rank);
+    check_message(check, variables, {"RANK", variables["RANK"], "WORLD_SIZE", variables["WORLD_SIZE"]});
+  }
+}
+
+}  // namespace
+
+void judge_01_4(Examination& exam) {
+  exam.check("rank 2 of 4", [](Check& check) { check_membership(check, kRight); });
+  exam.check("the first and the last rank", [](Check& check) {
+    check_membership(check, with("RANK", "0"));
+    check_membership(check, with("RANK", "3"));
+  });
+  exam.check("one rank needs no address", [](Check& check) {
+    check_membership(check, {{"RANK", "0"}, {"WORLD_SIZE", "1"}, {"MASTER_ADDR", ""}, {"MASTER_PORT", ""}});
+    check_membership(check, {{"RANK", "0"}, {"WORLD_SIZE", "1"}, {"MASTER_ADDR", ""}, {"MASTER_PORT", "none"}});
+  });
+  exam.check("a variable is missing", [](Check& check) {
+    check_each_refused(check, {{"RANK", ""}, {"WORLD_SIZE", ""}, {"MASTER_ADDR", ""}, {"MASTER_PORT", ""}});
+  });
+  exam.check("not a number", [](Check& check) {
+    check_each_refused(check, {{"RANK", "two"}, {"WORLD_SIZE", "many"}, {"MASTER_PORT", "http"}, {"RANK", "-"}});
+  });
+  exam.check("more than a number", [](Check& check) {
+    check_each_refused(check, {{"RANK", "1x"},
+                               {"RANK", "2 "},
+                               {"RANK", " 2"},
+                               {"WORLD_SIZE", "4.5"},
+                               {"WORLD_SIZE", "4,"},
+                               {"MASTER_PORT", "29500/tcp"},
+                               {"MASTER_PORT", "0x10"}});
+  });
+  exam.check("RANK and WORLD_SIZE do not fit together", [](Check& check) {
+    check_each_refused(check, {{"RANK", "4"}, {"RANK", "5"}, {"WORLD_SIZE", "2"}, {"WORLD_SIZE", "1"}});
+  });
+  exam.check("less than the least", [](Check& check) {
+    check_each_refused(check, {{"RANK", "-1"}, {"WORLD_SIZE", "0"}, {"WORLD_SIZE", "-4"}, {"MASTER_PORT", "0"}});
+  });
+  exam.check("more than the most", [](Check& check) {
+    check_each_refused(check, {{"MASTER_PORT", "65536"},
+                               {"WORLD_SIZE", "65537"},
+                               {"RANK", "4294967297"},
+                               {"WORLD_SIZE", "99999999999999999999999"}});
+  });
+  exam.check("the message has the variable's name and its value", [](Check& check) {
+    check_message(check, with("RANK", ""), {"RANK"});
+    check_message(check, with("MASTER_ADDR", ""), {"MASTER_ADDR"});
+    check_message(check, with("WORLD_SIZE", "many"), {"WORLD_SIZE", "many"});
+    check_message(check, with("MASTER_PORT", "70000"), {"MASTER_PORT", "70000"});
+    check_message(check, with("RANK", "17"), {"RANK", "17", "WORLD_SIZE", "4"});
+  });
+  exam.full_check("the bounds themselves", [](Check& check) {
+    check_membership(check, with("MASTER_PORT", "1"));
+    check_membership(check, with("MASTER_PORT", "65535"));
+    check_membership(check, with("WORLD_SIZE", "65536"));
+  });
+  exam.full_check("places chosen at random", check_random_places);
+}
+
+}  // namespace lockstep::exercise

@@ -1,0 +1,89 @@
+#include <cmath>
+
+#include "05_gpt_single_device/2_scalar_tape/scalar_tape.hpp"
+#include "exercise/subject.hpp"
+
+namespace lockstep::exercise {
+namespace {
+
+constexpr Mistake kMistakes[] = {
+    {"overwrites", "a contribution replaces the gradient instead of being added to it",
+     "A number that is used twice gets two contributions. What must be left of the first?"},
+    {"own_factor", "each factor of a product gets the gradient times itself, not times the other factor",
+     "How much does a * b change when a grows by 1?"},
+    {"no_chain_rule", "tanh contributes its own derivative without the gradient that arrives",
+     "By the chain rule both are multiplied."},
+    {"derivative_of_input", "tanh uses its input where its result belongs: 1 - x * x",
+     "The derivative is 1 - tanh(x)^2: let the backward function keep the result."},
+    {"relu_passes_all", "relu passes the gradient on for negative inputs too",
+     "Where x is negative, the result is 0 whatever x is."},
+    {"walks_forwards", "backward() visits the nodes in the order in which they were computed",
+     "When a node is visited its gradient must be complete: its uses come after it on the tape."},
+    {"visits_at_once", "a contribution starts the node's backward function before the others have arrived",
+     "Let accumulate_gradient() only add. backward() decides when a node's turn has come."},
+    {"keeps_old_gradients", "a second backward() begins with gradients of computed numbers from the first",
+     "Which nodes have a backward function? Set their gradients to 0 before the walk."},
+    {"clears_parameters", "backward() also sets the gradients of parameters to 0, so only the last loss counts",
+     "Gradients of parameters add up over several losses: leave nodes without a backward function alone."},
+    {"from_the_end", "the gradient 1 is given to the last number of the tape, which need not be the loss",
+     "Where does `loss` stand on the tape? What comes after it does not matter."},
+};
+
+}  // namespace
+
+std::span<const Mistake> mistakes() noexcept { return kMistakes; }
+
+}  // namespace lockstep::exercise
+
+namespace lockstep::autograd {
+
+using exercise::is_mistake;
+
+Scalar add(Scalar a, Scalar b) {
+  return a.tape().record(a.value() + b.value(), [a, b](double gradient) {
+    a.accumulate_gradient(gradient);
+    b.accumulate_gradient(gradient);
+  });
+}
+
+void Scalar::accumulate_gradient(double contribution) const {
+  ScalarNode& node = tape_->nodes()[index_];
+  node.gradient = is_mistake("overwrites") ? contribution : node.gradient + contribution;
+  if (is_mistake("visits_at_once") && node.backward) node.backward(node.gradient);
+}
+
+Scalar multiply(Scalar a, Scalar b) {
+  const bool is_swapped = is_mistake("own_factor");
+  return a.tape().record(a.value() * b.value(), [a, b, is_swapped](double gradient) {
+    a.accumulate_gradient(gradient * (is_swapped ? a : b).value());
+    b.accumulate_gradient(gradient * (is_swapped ? b : a).value());
+  });
+}
+
+Scalar tanh(Scalar x) {
+  const double result = std::tanh(x.value());
+  return x.tape().record(result, [x, result](double gradient) {
+    const double kept = is_mistake("derivative_of_input") ? x.value() : result;
+    x.accumulate_gradient((is_mistake("no_chain_rule") ? 1 : gradient) * (1 - kept * kept));
+  });
+}
+
+Scalar relu(Scalar x) {
+  const bool passes = x.value() > 0 || is_mistake("relu_passes_all");
+  return x.tape().record(std::max(x.value(), 0.0),
+                         [x, passes](double gradient) { x.accumulate_gradient(passes ? gradient : 0); });
+}
+
+void ScalarTape::backward(Scalar loss) {
+  for (ScalarNode& node : nodes_)
+    if (node.backward ? !is_mistake("keeps_old_gradients") : is_mistake("clears_parameters")) node.gradient = 0;
+  const std::size_t start = is_mistake("from_the_end") ? nodes_.size() - 1 : loss.index();
+  Scalar(*this, start).accumulate_gradient(1);
+  if (is_mistake("visits_at_once")) return;
+  for (std::size_t k = 0; k <= start; ++k) {
+    const ScalarNode& node = nodes_[is_mistake("walks_forwards") ? k : start - k];
+    if (node.backward) node.backward(node.gradient);
+  }
+}
+
+}  // namespace lockstep::autograd

@@ -1,0 +1,168 @@
+#include <cmath>
+#include <numeric>
+
+#include "base/error.hpp"
+#include "exercise/examination.hpp"
+
+namespace lockstep::exercise {
+namespace {
+
+constexpr double kEpsilon = 1e-5;
+
+struct Case {
+  std::size_t rows, channels;
+  std::vector<float> input, gain, out_gradient;     // [R, C], [C], [R, C]
+  std::vector<float> gain_gradient, bias_gradient;  // [C]: what is there before
+};
+
+// What the forward pass keeps of one row.
+struct Statistics {
+  double mean, reciprocal;
+};
+
+Statistics statistics_of(std::span<const double> row) {
+  const auto count = static_cast<double>(row.size());
+  const double mean = std::accumulate(row.begin(), row.end(), 0.0) / count;
+  double squares = 0;
+  for (const double x : row) squares += (x - mean) * (x - mean);
+  return {mean, 1 / std::sqrt(squares / count + kEpsilon)};
+}
+
+std::vector<double> row_of(const Case& input, std::size_t row) {
+  const auto begin = input.input.begin() + static_cast<std::ptrdiff_t>(row * input.channels);
+  return {begin, begin + static_cast<std::ptrdiff_t>(input.channels)};
+}
+
+// What the loss gets from one row: the sum of outputs, weighted with their gradients. (The biases do not matter.)
+double loss_of(const Case& input, std::size_t row, std::span<const double> x) {
+  const auto [mean, reciprocal] = statistics_of(x);
+  double loss = 0;
+  for (std::size_t c = 0; c < x.size(); ++c)
+    loss += input.out_gradient[row * x.size() + c] * input.gain[c] * (x[c] - mean) * reciprocal;
+  return loss;
+}
+
+// By changing each input a little. The error is some 1e-8: 1e-15 from rounding over the step, and the step's square.
+std::vector<double> expected_input_gradient(const Case& input) {
+  constexpr double kStep = 1e-6;
+  std::vector<double> gradient;
+  for (std::size_t row = 0; row < input.rows; ++row) {
+    std::vector<double> x = row_of(input, row);
+    for (double& changed : x) {
+      const double before = changed;
+      changed = before + kStep;
+      const double above = loss_of(input, row, x);
+      changed = before - kStep;
+      gradient.push_back((above - loss_of(input, row, x)) / (2 * kStep));
+      changed = before;
+    }
+  }
+  return gradient;
+}
+
+// A row whose gradients do not add up to 0, or not when weighted with the normalized row, lacks a term.
+std::string explain_input_gradient(const Case& input, std::span<const float> got, std::size_t index) {
+  if (std::isnan(got[index])) return "not a number";
+  const std::size_t row = index / input.channels;
+  const std::string place = concat("row ", row, ", channel ", index % input.channels);
+  const std::vector<double> x = row_of(input, row);
+  const Statistics statistics = statistics_of(x);
+  double sum = 0, weighted = 0, size = 0;
+  for (std::size_t c = 0; c < x.size(); ++c) {
+    const double value = got[row * x.size() + c];
+    sum += value;
+    weighted += value * (x[c] - statistics.mean) * statistics.reciprocal;
+    size += std::abs(value);
+  }
+  if (std::abs(sum) > 1e-3 * size)
+    return concat(place, "; the gradients of this row add up to ", shown(sum),
+                  ", but adding a number to the whole row must not change the loss");
+  if (std::abs(weighted) > 1e-3 * size)
+    return concat(place, "; stretching the row would change the loss, and it must not: look at the last term");
+  return place;
+}
+
+void check_case(Check& check, const Case& input) {
+  std::vector<float> means, reciprocals;
+  std::vector<double> gain_gradient(input.gain_gradient.begin(), input.gain_gradient.end());
+  std::vector<double> bias_gradient(input.bias_gradient.begin(), input.bias_gradient.end());
+  for (std::size_t row = 0; row < input.rows; ++row) {
+    const std::vector<double> x = row_of(input, row);
+    const auto [mean, reciprocal] = statistics_of(x);
+    means.push_back(static_cast<float>(mean));
+    reciprocals.push_back(static_cast<float>(reciprocal));
+    for (std::size_t c = 0; c < input.channels; ++c) {
+      const double dy = input.out_gradient[row * input.channels + c];
+      gain_gradient[c] += dy * (x[c] - mean) * reciprocal;
+      bias_gradient[c] += dy;
+    }
+  }
+  const Outcome& outcome = check.run({.question = [&](int) {
+    const auto array = [](const std::vector<float>& values) { return to_message(std::span<const float>(values)); };
+    return nlohmann::json{{"input", array(input.input)},
+                          {"mean", array(means)},
+                          {"reciprocal_deviation", array(reciprocals)},
+                          {"gain", array(input.gain)},
+                          {"out_gradient", array(input.out_gradient)},
+                          {"gain_gradient", array(input.gain_gradient)},
+                          {"bias_gradient", array(input.bias_gradient)}};
+  }});
+  const auto got = check.numbers<float>(outcome, 0, "input_gradient");
+  const auto in_channel = [](std::size_t index, double, double) { return concat("channel ", index); };
+  // Sums over the rows of float terms that may cancel, each of about 1: half an ulp of 6e-8 each.
+  const double parameter_error = 1e-6 * std::sqrt(static_cast<double>(input.rows + 1)) + 1e-5;
+  check.compare("the bias gradient", check.numbers<float>(outcome, 0, "bias_gradient"), bias_gradient,
+                {.relative = 1e-5, .absolute = parameter_error, .explain = in_channel});
+  check.compare("the gain gradient", check.numbers<float>(outcome, 0, "gain_gradient"), gain_gradient,
+                {.relative = 1e-5, .absolute = parameter_error, .explain = in_channel});
+  // The terms are some units times the reciprocal deviation, and float arithmetic rounds each by 6e-8 of that.
+  double largest = 0;
+  for (const float reciprocal : reciprocals) largest = std::max(largest, static_cast<double>(reciprocal));
+  check.compare("the input gradient", got, expected_input_gradient(input),
+                {.relative = 1e-4, .absolute = 5e-6 * (largest + 1), .explain = [&](std::size_t index, double, double) {
+                   return explain_input_gradient(input, got, index);
+                 }});
+}
+
+// Gains around 1, as in training, and no two numbers alike.
+Case random_case(std::uint64_t seed, std::size_t rows, std::size_t channels) {
+  Case made{rows,
+            channels,
+            random_floats(seed, 0, rows * channels),
+            random_floats(seed, 1, channels),
+            random_floats(seed, 2, rows * channels),
+            std::vector<float>(channels),
+            std::vector<float>(channels)};
+  for (float& gain : made.gain) gain = 1.25F + gain / 2;
+  for (float& x : made.input) x = 0.5F + 2 * x;
+  return made;
+}
+
+}  // namespace
+
+void judge_05_3(Examination& exam) {
+  exam.check("one row, all gains 1", [](Check& check) {
+    check_case(check, {1, 4, {1, 2, 3, 6}, {1, 1, 1, 1}, {1, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}});
+  });
+  exam.check("one row, different gains", [](Check& check) {
+    check_case(check, {1, 4, {1, 2, 3, 6}, {0.5, 1, 2, 4}, {1, -1, 0.5, 2}, {0, 0, 0, 0}, {0, 0, 0, 0}});
+  });
+  exam.check("two rows", [](Check& check) {
+    check_case(check, {2, 3, {1, 2, 4, -3, 0, 1}, {0.5, 1, 2}, {1, 2, 4, 8, 16, 32}, {0, 0, 0}, {0, 0, 0}});
+  });
+  exam.check("parameter gradients are added to what is there", [](Check& check) {
+    check_case(check, {2, 3, {1, 2, 4, -3, 0, 1}, {0.5, 1, 2}, {1, 2, 4, 8, 16, 32}, {100, 200, 300}, {400, 500, 600}});
+  });
+  exam.check("no rows", [](Check& check) { check_case(check, {0, 3, {}, {1, 1, 1}, {}, {1, 2, 3}, {4, 5, 6}}); });
+  exam.check("a row of equal numbers: only epsilon keeps the deviation above 0", [](Check& check) {
+    check_case(check, {1, 4, {2, 2, 2, 2}, {0.5, 1, 2, 4}, {1, -1, 0.5, 2}, {0, 0, 0, 0}, {0, 0, 0, 0}});
+  });
+  exam.check("7 rows of 48 channels", [](Check& check) { check_case(check, random_case(check.seed(), 7, 48)); });
+  exam.full_check("rows of 1, 2, 31 and 33 channels", [](Check& check) {
+    for (const std::size_t channels : {1, 2, 31, 33}) check_case(check, random_case(check.seed(), 5, channels));
+  });
+  exam.full_check("300 rows of 128 channels",
+                  [](Check& check) { check_case(check, random_case(check.seed(), 300, 128)); });
+}
+
+}  // namespace lockstep::exercise

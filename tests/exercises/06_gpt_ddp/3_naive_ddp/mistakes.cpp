@@ -1,0 +1,71 @@
+#include <algorithm>
+#include <vector>
+
+#include "06_gpt_ddp/3_naive_ddp/naive_ddp.hpp"
+#include "exercise/subject.hpp"
+
+namespace lockstep::exercise {
+namespace {
+
+constexpr Mistake kMistakes[] = {
+    {"sums", "the sum is not divided by the number of ranks", "all_reduce() adds; the mean is the sum / world_size."},
+    {"skips_unused", "a rank leaves out the parameters that it has no gradient for, so the ranks send different counts",
+     "The layout of what is sent must be the same on all ranks: send zeros instead."},
+    {"sends_old_numbers", "a rank without a gradient sends the old numbers in its span instead of zeros",
+     "Look at has_gradient before you copy `values`."},
+    {"divides_by_users", "the sum is divided by the number of ranks that have a gradient",
+     "A rank without a gradient counts as zeros, so the mean is over all ranks."},
+    {"keeps_own_flags", "has_gradient stays what it was on each rank",
+     "The mean is this rank's gradient now, also where it had none of its own."},
+    {"marks_all", "parameters that no rank has used get a gradient of zeros",
+     "An optimizer would still apply momentum and weight decay to them. Which sum is 0 only if no rank used it?"},
+    {"one_each", "every gradient has an all-reduce of its own", "Copy all of them into one vector first."},
+};
+
+}  // namespace
+
+std::span<const Mistake> mistakes() noexcept { return kMistakes; }
+
+}  // namespace lockstep::exercise
+
+namespace lockstep::ddp {
+namespace {
+
+using exercise::is_mistake;
+
+void append(std::vector<float>& flat, const Gradient& gradient) {
+  if (gradient.has_gradient || is_mistake("sends_old_numbers"))
+    flat.insert(flat.end(), gradient.values.begin(), gradient.values.end());
+  else if (!is_mistake("skips_unused"))
+    flat.resize(flat.size() + gradient.values.size());
+}
+
+void average(std::span<Gradient> gradients, Collectives& group) {
+  std::vector<float> flat;
+  for (const Gradient& gradient : gradients) append(flat, gradient);
+  for (const Gradient& gradient : gradients) flat.push_back(gradient.has_gradient ? 1.0F : 0.0F);
+  group.all_reduce(flat).synchronize();
+  const std::size_t first_flag = flat.size() - gradients.size();
+  std::size_t position = 0;
+  for (std::size_t p = 0; p < gradients.size(); ++p) {
+    Gradient& gradient = gradients[p];
+    const float users = flat[first_flag + p];
+    const bool is_used = users > 0 || is_mistake("marks_all");
+    if (!is_mistake("keeps_own_flags")) gradient.has_gradient = is_used;
+    auto divisor = static_cast<float>(group.world_size());
+    if (is_mistake("sums")) divisor = 1;
+    if (is_mistake("divides_by_users")) divisor = std::max(1.0F, users);
+    for (std::size_t i = 0; is_used && i < gradient.values.size(); ++i)
+      gradient.values[i] = flat[position + i] / divisor;
+    position += gradient.values.size();
+  }
+}
+
+}  // namespace
+
+void average_gradients(std::span<Gradient> gradients, Collectives& group) {
+  if (!is_mistake("one_each")) return average(gradients, group);
+  for (std::size_t p = 0; p < gradients.size(); ++p) average(gradients.subspan(p, 1), group);
+}
+
+}  // namespace lockstep::ddp
