@@ -27,6 +27,10 @@ int progress(const Arguments& arguments);
 int reset(const Arguments& arguments);
 int use_reference(const Arguments& arguments);
 int run_mine(const Arguments& arguments);
+int detective_case(const Arguments& arguments);
+int predict(const Arguments& arguments);
+int targets(const Arguments& arguments);
+int case_source(const Arguments& arguments);
 int author(const Arguments& arguments);
 int where_am_i(const Arguments& arguments);
 

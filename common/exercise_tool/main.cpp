@@ -24,8 +24,15 @@ constexpr std::array kCommands = {
     Command{"run-mine", "06 [options of the trainer]", "train the GPT with your files (./lockstep run 06 --mine)",
             run_mine},
     Command{"author", "new|check|adopt|templates", "for authors of exercises", author},
+    Command{"case", "[06.A] [--answer CAUSE --line N]", "find out what is wrong with a program", detective_case},
+    Command{"predict", "02 [--answers FILE]", "say what a chapter's programs will print, then see", predict},
+    Command{"targets", "case 06.A | predict 02", "what ./lockstep builds before a command", targets},
+    Command{"case-source", "06.A FILE", "for the build: the source of a case's program", case_source},
     Command{"next", "", "where you are, and what is next", where_am_i},
 };
+
+// Those that read --help themselves, and `targets`, which gets the words of others.
+constexpr std::array<std::string_view, 5> kReadHelp = {"check", "watch", "case", "predict", "targets"};
 
 int dispatch(const Arguments& words) {
   if (words.empty()) return where_am_i({});
@@ -36,7 +43,8 @@ int dispatch(const Arguments& words) {
     throw UsageError(concat("unknown command ", words.front(), did_you_mean(words.front(), names)));
   }
   const Arguments rest(words.begin() + 1, words.end());
-  if (std::ranges::find(rest, "--help") != rest.end() && chosen->name != "check" && chosen->name != "watch") {
+  const bool asks_for_help = std::ranges::find(rest, "--help") != rest.end();
+  if (asks_for_help && std::ranges::find(kReadHelp, chosen->name) == kReadHelp.end()) {
     std::cout << "Usage: ./lockstep " << chosen->name << " " << chosen->usage << "\n\n" << chosen->summary << "\n";
     return 0;
   }

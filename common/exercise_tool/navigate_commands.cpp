@@ -6,7 +6,9 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "exercise_tool/build_work.hpp"
+#include "exercise_tool/case_records.hpp"
 #include "exercise_tool/command.hpp"
+#include "exercise_tool/predict_lesson.hpp"
 #include "exercise_tool/records.hpp"
 #include "exercise_tool/verdict_view.hpp"
 
@@ -121,6 +123,9 @@ int progress(const Arguments& arguments) {
               << std::string(exercise.title.size() < 44 ? 44 - exercise.title.size() : 1, ' ') << exercise.minutes
               << " min  " << word_for(state) << "\n";
   }
+  std::cout << "\ncases for detectives\n" << case_list(workspace.root, read_cases(workspace.root), "");
+  const std::string predictions = prediction_list(workspace.root);
+  if (!predictions.empty()) std::cout << "\npredictions\n" << predictions;
   std::cout << "\n" << passed << " of " << workspace.catalogue.size() << " passed\n";
   return 0;
 }

@@ -10,7 +10,7 @@ namespace lockstep::exercise {
 /// What a program left behind.
 struct Finished {
   int exit_code = 0;   ///< 128 + signal where one ended it.
-  std::string output;  ///< Standard output; with kBoth, standard error too.
+  std::string output;  ///< Standard output; with kBoth, standard error too; with kNothing, none.
 };
 
 /// What is collected of a program's output; the rest goes to this program's own.

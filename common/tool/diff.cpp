@@ -20,7 +20,7 @@ int terminal_width() {
   return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 160;
 }
 
-// "forgot_wrap" of "forgot_wrap.cpp".
+// "train_gpt_ddp" of "train_gpt_ddp.cpp".
 std::string program_of(const course::DerivedPair& pair) {
   return std::filesystem::path(pair.derived.name).stem().string();
 }

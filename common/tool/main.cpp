@@ -35,8 +35,8 @@ constexpr std::array kCommands = {
 };
 
 // Done by a program of its own, which also explains them.
-constexpr std::array kExerciseWords = {"start",    "check", "watch",         "why",  "hint",  "compare",
-                                       "progress", "reset", "use-reference", "next", "author"};
+constexpr std::array kExerciseWords = {"start", "check", "watch",         "why",  "hint",   "compare", "progress",
+                                       "case",  "reset", "use-reference", "next", "author", "predict"};
 
 void print_what_next() {
   std::cout << "Lockstep: multi-GPU training from a TCP socket to a GPT. What next?\n\n"
@@ -58,7 +58,9 @@ void print_help() {
   }
   std::cout << "\nexercises:\n"
                "  start 02.1, check, watch, why, hint       begin one, try your code, learn what is wrong\n"
-               "  compare, progress, reset, use-reference   ours beside yours, all exercises, begin anew, go on\n";
+               "  compare, progress, reset, use-reference   ours beside yours, all exercises, begin anew, go on\n"
+               "  case 06.A                                 find out what is wrong with a program\n"
+               "  predict 02                                say what a chapter's programs will print, then see\n";
 }
 
 int dispatch(const Arguments& words) {

@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 /// Links to the project's files, so that what a command writes stays out of the source tree. `lockstep` is the compiled
 /// tool: the script in its place would build first.
 void link_project(const fs::path& folder, const fs::path& root, const fs::path& programs) {
-  for (const char* name : {"chapters", "common", "docs", "exercises", "solutions"}) {
+  for (const char* name : {"chapters", "common", "docs", "exercises", "solutions", "CMakePresets.json"}) {
     if (fs::exists(root / name)) fs::create_symlink(root / name, folder / name);
   }
   if (fs::exists(programs / "lockstep")) fs::create_symlink(programs / "lockstep", folder / "lockstep");
@@ -32,7 +32,8 @@ int main(int argc, char** argv) {
     const fs::path root = argv[1], programs = argv[2];
     const lockstep::test::TemporaryFolder folder;
     link_project(folder.path(), root, programs);
-    const Problems problems = check_commands(parse_markdown(read_project_file(root, argv[3])), folder.path(), programs);
+    const Problems problems =
+        check_commands(lockstep::course::parse_markdown(read_project_file(root, argv[3])), folder.path(), programs);
     for (const std::string& problem : problems) std::cout << problem << '\n';
     return problems.empty() ? 0 : 1;
   } catch (const std::exception& error) {

@@ -90,34 +90,10 @@ Lines without_empty_end(Lines lines) {
   return lines;
 }
 
-struct ShownCommand {
-  std::string command;
-  Lines expected;
-};
-
-/// The `$ command` lines of a block, each with the lines below it; a command goes on after a backslash.
-std::vector<ShownCommand> shown_commands(const FencedBlock& block, const RunDirective& directive) {
-  std::vector<ShownCommand> commands;
-  if (!directive.command.empty()) commands.push_back({directive.command, {}});
-  bool goes_on = false;
-  for (const std::string& line : block.lines) {
-    const bool is_command = line.starts_with("$ ") || goes_on;
-    if (is_command && directive.command.empty()) {
-      if (!goes_on)
-        commands.push_back({line.substr(2), {}});
-      else
-        commands.back().command += "\n" + line;
-    } else if (!is_command && !commands.empty()) {
-      commands.back().expected.push_back(line);
-    }
-    goes_on = is_command && line.ends_with('\\');
-  }
-  return commands;
-}
-
-std::string check_command(const ShownCommand& shown, const RunDirective& directive, const std::filesystem::path& folder,
-                          const std::filesystem::path& programs) {
+std::string check_command(const course::ShownCommand& shown, const course::RunDirective& directive,
+                          const std::filesystem::path& folder, const std::filesystem::path& programs, Lines& output) {
   const CommandResult result = run_command(shown.command, folder, programs, directive.time_limit);
+  output.insert(output.end(), result.output.begin(), result.output.end());
   std::string problem;
   if (result.was_stopped)
     problem = concat("did not end within ", directive.time_limit.count(), " s");
@@ -131,27 +107,6 @@ std::string check_command(const ShownCommand& shown, const RunDirective& directi
 }
 
 }  // namespace
-
-std::optional<RunDirective> parse_run_directive(const std::string& comment) {
-  static const std::regex kStart(R"(run\b[^]*)");
-  static const std::regex kForm(R"(run((?: unordered| timeout=\d{1,3}| exit=\d{1,3})*)(?::\s*([^]*))?)");
-  std::smatch match;
-  if (!std::regex_match(comment, match, kStart)) return std::nullopt;
-  if (!std::regex_match(comment, match, kForm)) {
-    throw FormatError(concat("'", comment, "' is not of the form 'run [unordered] [timeout=S] [exit=N][: command]'"));
-  }
-  RunDirective directive;
-  directive.command = match[2];
-  const std::string options = match[1];
-  directive.is_unordered = options.find("unordered") != std::string::npos;
-  if (const auto at = options.find("timeout="); at != std::string::npos) {
-    directive.time_limit = std::chrono::seconds(std::stoi(options.substr(at + 8)));
-  }
-  if (const auto at = options.find("exit="); at != std::string::npos) {
-    directive.exit_status = std::stoi(options.substr(at + 5));
-  }
-  return directive;
-}
 
 bool line_matches(const std::string& expected, const std::string& text) {
   return matches(course::collapse_blanks(expected), course::collapse_blanks(text));
@@ -173,20 +128,39 @@ std::string compare_output(const Lines& expected, const Lines& printed, bool is_
   return text;
 }
 
-Problems check_commands(const MarkdownFile& file, const std::filesystem::path& folder,
+// Values that questions ask for and that this block's output must hold, as the lesson shows them.
+std::string check_predictions_of(const course::FencedBlock& block, const std::vector<course::Prediction>& predictions,
+                                 const Lines& output) {
+  for (const course::Prediction& each : predictions) {
+    if (each.block != &block) continue;
+    const auto printed = course::value_in(each, output), shown = course::shown_value(each);
+    if (!printed) return concat("prints no answer to the question ", each.id);
+    if (shown && !course::is_right(each, *shown, *printed))
+      return concat("prints ", *printed, " as the answer to the question ", each.id, ", the lesson ", *shown);
+  }
+  return "";
+}
+
+Problems check_commands(const course::MarkdownFile& file, const std::filesystem::path& folder,
                         const std::filesystem::path& programs) {
   Problems problems;
-  for (const FencedBlock& block : file.blocks) {
-    const auto comment = comment_on(block.line_above);
-    const auto directive = comment ? parse_run_directive(*comment) : std::nullopt;
+  const std::vector<course::Prediction> predictions = course::predictions_in(file);
+  for (const course::FencedBlock& block : file.blocks) {
+    const auto comment = course::comment_on(block.line_above);
+    const auto directive = comment ? course::parse_run_directive(*comment) : std::nullopt;
     if (!directive) continue;
     const std::string place = file.text.place(block.first_index);
-    const auto commands = shown_commands(block, *directive);
+    const auto commands = course::shown_commands(block, *directive);
     if (commands.empty()) problems.push_back(place + " is marked to run but shows no '$ command'");
-    for (const ShownCommand& shown : commands) {
-      const std::string problem = check_command(shown, *directive, folder, programs);
+    Lines output;
+    const std::size_t before = problems.size();
+    for (const course::ShownCommand& shown : commands) {
+      const std::string problem = check_command(shown, *directive, folder, programs, output);
       if (!problem.empty()) problems.push_back(concat(place, ": ", shown.command, " ", problem));
     }
+    if (problems.size() > before) continue;
+    const std::string problem = check_predictions_of(block, predictions, output);
+    if (!problem.empty()) problems.push_back(concat(place, ": ", problem));
   }
   return problems;
 }

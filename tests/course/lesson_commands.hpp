@@ -4,26 +4,13 @@
 /// docs/CONTRIBUTING.md.
 #include <chrono>
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "markdown.hpp"
+#include "course/predictions.hpp"
 #include "project_files.hpp"
 
 namespace lockstep::checks {
-
-/// What stands in `<!-- run ... -->`.
-struct RunDirective {
-  bool is_unordered = false;
-  int exit_status = 0;
-  std::chrono::seconds time_limit{20};
-  std::string command;  ///< In place of those the block shows; empty: those.
-};
-
-/// The directive in a comment's text, or nothing where the comment is none.
-/// @throws FormatError  It begins with "run" but is not of that form.
-[[nodiscard]] std::optional<RunDirective> parse_run_directive(const std::string& comment);
 
 /// Whether `text` is what `expected` describes: `…` stands for any text, `~2.31±0.05` for a number in that range, runs
 /// of blanks are one blank.
@@ -50,7 +37,7 @@ struct CommandResult {
 /// Runs every marked block of a file.
 /// @param folder    Where commands run.
 /// @param programs  Folder of the programs.
-[[nodiscard]] Problems check_commands(const MarkdownFile& file, const std::filesystem::path& folder,
+[[nodiscard]] Problems check_commands(const course::MarkdownFile& file, const std::filesystem::path& folder,
                                       const std::filesystem::path& programs);
 
 }  // namespace lockstep::checks

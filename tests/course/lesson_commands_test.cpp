@@ -13,7 +13,8 @@ namespace {
 
 Problems command_problems(const std::string& lesson) {
   const lockstep::test::TemporaryFolder folder;
-  return check_commands(parse_markdown({"a.md", lockstep::course::split_lines(lesson)}), folder.path(), folder.path());
+  return check_commands(lockstep::course::parse_markdown({"a.md", lockstep::course::split_lines(lesson)}),
+                        folder.path(), folder.path());
 }
 
 std::string block(const std::string& directive, const std::string& content) {

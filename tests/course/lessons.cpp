@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "course/derived_file.hpp"
+#include "course/predictions.hpp"
 #include "measured.hpp"
 
 namespace lockstep::checks {
@@ -50,18 +51,18 @@ bool matches_from(const Lines& excerpt, std::size_t i, const Lines& lines, std::
   return false;
 }
 
-std::string check_target(const fs::path& root, const MarkdownFile& file, const std::string& target) {
+std::string check_target(const fs::path& root, const course::MarkdownFile& file, const std::string& target) {
   const std::size_t hash = target.find('#');
-  const std::string path = resolve_path(file, target.substr(0, hash));
+  const std::string path = course::resolve_path(file, target.substr(0, hash));
   if (path.starts_with("..")) return "leaves the project";
   if (!fs::exists(root / path)) return "does not exist";
   if (hash == std::string::npos) return "";
-  if (const auto range = parse_line_range(target)) {
+  if (const auto range = course::parse_line_range(target)) {
     const std::size_t count = read_project_file(root, path).lines.size();
     const bool is_valid = range->first >= 1 && range->first <= range->last && range->last <= count;
     return is_valid ? "" : concat("names lines that do not exist; the file has ", count);
   }
-  const MarkdownFile other = parse_markdown(read_project_file(root, path));
+  const course::MarkdownFile other = course::parse_markdown(read_project_file(root, path));
   const bool is_known = std::ranges::find(other.anchors, target.substr(hash + 1)) != other.anchors.end();
   return is_known ? "" : "names a heading that does not exist";
 }
@@ -96,7 +97,7 @@ std::string unknown_tag(const std::string& line) {
   return "";
 }
 
-bool is_cpp(const FencedBlock& block) {
+bool is_cpp(const course::FencedBlock& block) {
   return block.language == "cpp" || block.language == "c++" || block.language == "cuda";
 }
 
@@ -108,15 +109,16 @@ std::string with_label_of(const std::string& line, const Range& range) {
   return std::regex_replace(line, kLabel, concat(", lines ", range.first, " to ", range.last, "]"));
 }
 
-std::string check_block(const fs::path& root, const MarkdownFile& file, const FencedBlock& block, bool is_lesson) {
-  const auto range = line_range_in(block.line_above);
+std::string check_block(const fs::path& root, const course::MarkdownFile& file, const course::FencedBlock& block,
+                        bool is_lesson) {
+  const auto range = course::line_range_in(block.line_above);
   if (!range) {
-    const bool is_sketch = comment_on(block.line_above) == "sketch";
+    const bool is_sketch = course::comment_on(block.line_above) == "sketch";
     return is_lesson && is_cpp(block) && !is_sketch
                ? "shows C++ without a link to its lines above it (or <!-- sketch -->)"
                : "";
   }
-  const std::string path = resolve_path(file, range->path);
+  const std::string path = course::resolve_path(file, range->path);
   if (!fs::exists(root / path)) return "";  // check_links says so
   const Lines lines = read_project_file(root, path).lines;
   if (with_label_of(block.line_above, *range) != block.line_above) {
@@ -129,8 +131,8 @@ std::string check_block(const fs::path& root, const MarkdownFile& file, const Fe
 }
 
 /// Where the excerpt stands in `lines`, if exactly once.
-std::optional<LineRange> find_excerpt(const Lines& excerpt, const Lines& lines) {
-  std::optional<LineRange> found;
+std::optional<course::LineRange> find_excerpt(const Lines& excerpt, const Lines& lines) {
+  std::optional<course::LineRange> found;
   for (std::size_t first = 1; first <= lines.size(); ++first) {
     for (std::size_t last = first + excerpt.size() - 1; last <= lines.size(); ++last) {
       if (!shows_lines(excerpt, lines, first, last)) {
@@ -138,7 +140,7 @@ std::optional<LineRange> find_excerpt(const Lines& excerpt, const Lines& lines) 
         continue;
       }
       if (found) return std::nullopt;
-      found = LineRange{"", first, last};
+      found = course::LineRange{"", first, last};
       break;
     }
   }
@@ -154,9 +156,9 @@ bool shows_lines(const Lines& excerpt, const Lines& lines, std::size_t first, st
   return matches_from(without_common_indentation(excerpt), 0, without_common_indentation(shown), 0);
 }
 
-Problems check_links(const fs::path& root, const MarkdownFile& file) {
+Problems check_links(const fs::path& root, const course::MarkdownFile& file) {
   Problems problems;
-  for (const Link& link : file.links) {
+  for (const course::Link& link : file.links) {
     if (is_outside(link.target)) continue;
     const std::string problem = check_target(root, file, link.target);
     if (!problem.empty())
@@ -165,7 +167,7 @@ Problems check_links(const fs::path& root, const MarkdownFile& file) {
   return problems;
 }
 
-Problems check_subset(const MarkdownFile& file) {
+Problems check_subset(const course::MarkdownFile& file) {
   Problems problems;
   for (std::size_t index = 0; index < file.prose.size(); ++index) {
     const std::string& line = file.prose[index];
@@ -176,7 +178,7 @@ Problems check_subset(const MarkdownFile& file) {
     if (!tag.empty())
       problems.push_back(concat(file.text.place(index), " has ", tag, ", which is not rendered everywhere"));
   }
-  for (const FencedBlock& block : file.blocks) {
+  for (const course::FencedBlock& block : file.blocks) {
     if (block.language == "mermaid" || block.language == "math") {
       problems.push_back(concat(file.text.place(block.first_index), " has a ", block.language, " block; use an SVG"));
     }
@@ -184,22 +186,23 @@ Problems check_subset(const MarkdownFile& file) {
   return problems;
 }
 
-Problems check_excerpts(const fs::path& root, const MarkdownFile& file, bool is_lesson) {
+Problems check_excerpts(const fs::path& root, const course::MarkdownFile& file, bool is_lesson) {
   Problems problems;
-  for (const FencedBlock& block : file.blocks) {
+  for (const course::FencedBlock& block : file.blocks) {
     const std::string problem = check_block(root, file, block, is_lesson);
     if (!problem.empty()) problems.push_back(concat(file.text.place(block.first_index), " ", problem));
   }
   return problems;
 }
 
-Problems check_counts(const fs::path& root, const MarkdownFile& file) {
+Problems check_counts(const fs::path& root, const course::MarkdownFile& file) {
   Problems problems;
   const Lines& lines = file.text.lines;
   for (std::size_t index = 0; index < lines.size(); ++index) {
-    const auto comment = comment_on(lines[index]);
+    const auto comment = course::comment_on(lines[index]);
     if (!comment || !comment->starts_with("counts:")) continue;
-    const std::string path = resolve_path(file, std::string(course::trim(std::string_view(*comment).substr(7))));
+    const std::string path =
+        course::resolve_path(file, std::string(course::trim(std::string_view(*comment).substr(7))));
     const auto pair = fs::exists(root / path) ? course::load_derived_pair(root, path) : std::nullopt;
     if (!pair) {
       problems.push_back(concat(file.text.place(index), " counts ", path, ", which is no derived file"));
@@ -220,26 +223,37 @@ Problems check_counts(const fs::path& root, const MarkdownFile& file) {
   return problems;
 }
 
+Problems check_predictions(const course::MarkdownFile& file) try {
+  Problems problems;
+  for (const course::Prediction& each : course::predictions_in(file)) {
+    if (!course::shown_value(each))
+      problems.push_back(concat(file.text.place(each.index), ": the block below shows no answer to ", each.id));
+  }
+  return problems;
+} catch (const std::exception& error) {  // also of a regular expression
+  return {error.what()};
+}
+
 Problems check_lessons(const fs::path& root) {
   Problems problems;
   for (const std::string& path : select_files(project_files(root), "", {".md"})) {
-    const MarkdownFile file = parse_markdown(read_project_file(root, path));
+    const course::MarkdownFile file = course::parse_markdown(read_project_file(root, path));
     const bool is_lesson = path.starts_with("chapters/");
-    for (const Problems& found :
-         {check_links(root, file), check_subset(file), check_excerpts(root, file, is_lesson), check_counts(root, file),
-          check_measured(root, file), is_lesson || path == "README.md" ? check_unmarked_tables(file) : Problems{}}) {
+    for (const Problems& found : {check_links(root, file), check_subset(file), check_excerpts(root, file, is_lesson),
+                                  check_counts(root, file), check_measured(root, file), check_predictions(file),
+                                  is_lesson || path == "README.md" ? check_unmarked_tables(file) : Problems{}}) {
       problems.insert(problems.end(), found.begin(), found.end());
     }
   }
   return problems;
 }
 
-Lines with_updates(const fs::path& root, const MarkdownFile& file) {
+Lines with_updates(const fs::path& root, const course::MarkdownFile& file) {
   Lines lines = with_measured_values(root, file).lines;
-  for (const FencedBlock& block : file.blocks) {
-    const auto range = line_range_in(block.line_above);
-    if (!range || !fs::exists(root / resolve_path(file, range->path))) continue;
-    const Lines code = read_project_file(root, resolve_path(file, range->path)).lines;
+  for (const course::FencedBlock& block : file.blocks) {
+    const auto range = course::line_range_in(block.line_above);
+    if (!range || !fs::exists(root / course::resolve_path(file, range->path))) continue;
+    const Lines code = read_project_file(root, course::resolve_path(file, range->path)).lines;
     std::string& line = lines[block.index_above];
     if (shows_lines(block.lines, code, range->first, range->last)) {
       line = with_label_of(line, *range);

@@ -1,7 +1,9 @@
 #include "lessons.hpp"
 
+#include <filesystem>
 #include <string>
 
+#include "course/predictions.hpp"
 #include "support/catch.hpp"
 #include "temporary_tree.hpp"
 
@@ -80,7 +82,8 @@ TEST_CASE("Counts in the text are those of the derived file", "[course]") {
 TEST_CASE("Ranges of excerpts whose code has moved are put right", "[course]") {
   const TemporaryTree tree(Files{{"a.cpp", kCode}});
   const auto update = [&](const std::string& text) {
-    return with_updates(tree.root(), parse_markdown({"a.md", lockstep::course::split_lines(text)}))[0];
+    return with_updates(tree.root(),
+                        lockstep::course::parse_markdown({"a.md", lockstep::course::split_lines(text)}))[0];
   };
   CHECK(update("[a](a.cpp#L1-L3):\n```cpp\nif (ready) {\n  go();\n}\n```\n") == "[a](a.cpp#L3-L5):");
   CHECK(update("[a](a.cpp#L1-L3)\n```cpp\nint main() {\n…\n}\n```\n") == "[a](a.cpp#L2-L6)");
@@ -93,4 +96,37 @@ TEST_CASE("Ranges of excerpts whose code has moved are put right", "[course]") {
 
 TEST_CASE("The project's Markdown agrees with its files", "[course][repository]") {
   for (const std::string& problem : check_lessons(LOCKSTEP_SOURCE_DIR)) FAIL_CHECK(problem);
+}
+
+TEST_CASE("A question must be of its form, and the block below it must show the answer", "[course]") {
+  const std::string comment = "<!-- predict id=bytes unit=bytes tolerance=5%: sent (\\S+) bytes -->\n";
+  const std::string summary = "<details><summary>How many <b>bytes</b> &lt; 9\nare sent?</summary>\n\n";
+  const std::string block = "<!-- run -->\n```text\n$ send\nsent ~6000±1 bytes\n```\n</details>\n";
+  CHECK(lesson_problems(comment + summary + block).empty());
+  CHECK(lesson_problems(comment + "\n" + summary + block).size() == 1);
+  CHECK(lesson_problems(comment + summary + "</details>\n").size() == 1);
+  CHECK(lesson_problems(comment + summary + "<!-- run -->\n```text\n$ send\n…\n```\n</details>\n") ==
+        Problems{kPlace + "1: the block below shows no answer to bytes"});
+  CHECK(lesson_problems(comment + summary + block + comment + summary + block).size() == 1);
+  CHECK(lesson_problems("<!-- predict id=bytes: sent (.*) bytes -->\n" + summary + block).size() == 1);
+
+  const auto lesson =
+      lockstep::course::parse_markdown({"a.md", lockstep::course::split_lines(comment + summary + block)});
+  const auto questions = lockstep::course::predictions_in(lesson);
+  REQUIRE(questions.size() == 1);
+  CHECK(questions[0].question == "How many bytes < 9 are sent?");
+  CHECK(lockstep::course::value_in(questions[0], {"receives", "sent 6,001 bytes", "sent 7 bytes"}) == 6001.0);
+  CHECK_FALSE(lockstep::course::value_in(questions[0], {"receives"}));
+  CHECK(lockstep::course::is_right(questions[0], 5700, 6000));
+  CHECK_FALSE(lockstep::course::is_right(questions[0], 5699, 6000));
+}
+
+TEST_CASE("Every lesson asks at least two questions before it shows the answers", "[course]") {
+  const std::filesystem::path root = LOCKSTEP_SOURCE_DIR;
+  for (const auto& chapter : std::filesystem::directory_iterator(root / "chapters")) {
+    INFO(chapter.path().filename().string());
+    const auto lesson =
+        lockstep::course::parse_markdown(lockstep::course::read_text_file(chapter.path() / "README.md", "README.md"));
+    CHECK(lockstep::course::predictions_in(lesson).size() >= 2);
+  }
 }

@@ -59,13 +59,13 @@ Source parse_source(std::string_view text) {
   return source;
 }
 
-bool is_fenced(const MarkdownFile& file, std::size_t index) {
-  return std::ranges::any_of(file.blocks, [&](const FencedBlock& block) {
+bool is_fenced(const course::MarkdownFile& file, std::size_t index) {
+  return std::ranges::any_of(file.blocks, [&](const course::FencedBlock& block) {
     return block.first_index <= index && index <= block.first_index + block.lines.size() + 1;
   });
 }
 
-std::optional<Directive> directive_at(const MarkdownFile& file, std::size_t index) {
+std::optional<Directive> directive_at(const course::MarkdownFile& file, std::size_t index) {
   const Lines& lines = file.text.lines;
   if (!course::trim(lines[index]).starts_with(kOpening) || is_fenced(file, index)) return std::nullopt;
   std::string text;
@@ -172,7 +172,7 @@ void check_header(const std::vector<Column>& columns, const std::string& line) {
 
 // Rows from `first` on, up to a blank line or the end of the block.
 void fill_table(const json& record, const Directive& directive, std::size_t first, MeasuredLines& result,
-                const MarkdownFile& file) {
+                const course::MarkdownFile& file) {
   std::vector<Column> columns;
   for (const std::string& text : directive.columns) columns.push_back(parse_column(text));
   check_header(columns, result.lines[first]);
@@ -247,8 +247,8 @@ json read_record(const fs::path& root, const std::string& path) {
   return record;
 }
 
-void fill(const fs::path& root, const MarkdownFile& file, const Directive& directive, MeasuredLines& result) {
-  const json record = read_record(root, resolve_path(file, directive.path));
+void fill(const fs::path& root, const course::MarkdownFile& file, const Directive& directive, MeasuredLines& result) {
+  const json record = read_record(root, course::resolve_path(file, directive.path));
   if (directive.columns.empty()) throw FormatError("it lists no columns or phrases");
   std::size_t next = directive.behind;
   while (next < result.lines.size() && course::trim(result.lines[next]).empty()) ++next;
@@ -262,7 +262,7 @@ void fill(const fs::path& root, const MarkdownFile& file, const Directive& direc
 
 }  // namespace
 
-MeasuredLines with_measured_values(const fs::path& root, const MarkdownFile& file) {
+MeasuredLines with_measured_values(const fs::path& root, const course::MarkdownFile& file) {
   MeasuredLines result{file.text.lines, {}};
   for (std::size_t index = 0; index < file.text.lines.size(); ++index) {
     try {
@@ -275,7 +275,7 @@ MeasuredLines with_measured_values(const fs::path& root, const MarkdownFile& fil
   return result;
 }
 
-Problems check_measured(const fs::path& root, const MarkdownFile& file) {
+Problems check_measured(const fs::path& root, const course::MarkdownFile& file) {
   MeasuredLines measured = with_measured_values(root, file);
   Problems problems = std::move(measured.problems);
   for (std::size_t index = 0; index < measured.lines.size(); ++index) {

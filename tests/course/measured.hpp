@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "markdown.hpp"
+#include "course/markdown.hpp"
 #include "project_files.hpp"
 
 namespace lockstep::checks {
@@ -18,12 +18,12 @@ struct MeasuredLines {
 };
 
 /// Reads every `<!-- measured: ... -->` and writes its file's values in place of the numbers that it speaks of.
-[[nodiscard]] MeasuredLines with_measured_values(const std::filesystem::path& root, const MarkdownFile& file);
+[[nodiscard]] MeasuredLines with_measured_values(const std::filesystem::path& root, const course::MarkdownFile& file);
 
 /// Measured numbers that are not what their files say.
-[[nodiscard]] Problems check_measured(const std::filesystem::path& root, const MarkdownFile& file);
+[[nodiscard]] Problems check_measured(const std::filesystem::path& root, const course::MarkdownFile& file);
 
 /// Tables and printed columns of times or rates (us, ms, s, GB/s, tok/s, ...) that no comment precedes.
-[[nodiscard]] Problems check_unmarked_tables(const MarkdownFile& file);
+[[nodiscard]] Problems check_unmarked_tables(const course::MarkdownFile& file);
 
 }  // namespace lockstep::checks

@@ -24,8 +24,8 @@ const std::string kDirective =
     "a: us where system=a\nb, c: us where system=b c\n-->\n";
 const std::string kHeader = "| ranks | bytes | a | b, c |\n|---|---|---|---|\n";
 
-MarkdownFile parse(const std::string& lesson) {
-  return parse_markdown({"chapters/01_x/README.md", course::split_lines(lesson)});
+course::MarkdownFile parse(const std::string& lesson) {
+  return lockstep::course::parse_markdown({"chapters/01_x/README.md", course::split_lines(lesson)});
 }
 
 Problems measurement_problems(const std::string& lesson) {

@@ -65,7 +65,7 @@ std::optional<std::string> paragraph_above(const Lines& lines, std::size_t index
 
 }  // namespace
 
-Problems check_unmarked_tables(const MarkdownFile& file) {
+Problems check_unmarked_tables(const course::MarkdownFile& file) {
   const Lines& lines = file.text.lines;
   Problems problems;
   const auto look_at = [&](std::size_t place, std::size_t first, std::size_t behind) {
@@ -83,9 +83,9 @@ Problems check_unmarked_tables(const MarkdownFile& file) {
     look_at(first, first, behind);
     first = behind - 1;
   }
-  for (const FencedBlock& block : file.blocks) {
+  for (const course::FencedBlock& block : file.blocks) {
     if (block.language != "" && block.language != "text") continue;
-    if (line_range_in(block.line_above)) continue;  // an excerpt: check_excerpts compares it
+    if (course::line_range_in(block.line_above)) continue;  // an excerpt: check_excerpts compares it
     look_at(block.first_index, block.first_index + 1, block.first_index + 1 + block.lines.size());
   }
   return problems;

@@ -9,7 +9,7 @@ int main(int argc, char** argv) {
   const std::filesystem::path root = argc > 1 ? argv[1] : LOCKSTEP_SOURCE_DIR;
   try {
     for (const std::string& path : select_files(project_files(root), "", {".md"})) {
-      const MarkdownFile file = parse_markdown(read_project_file(root, path));
+      const lockstep::course::MarkdownFile file = lockstep::course::parse_markdown(read_project_file(root, path));
       const std::vector<std::string> lines = with_updates(root, file);
       if (lines == file.text.lines) continue;
       std::ofstream out(root / path);

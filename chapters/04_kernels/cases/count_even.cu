@@ -1,14 +1,11 @@
-// A race: 256 threads add to one number, and read and write it in separate steps.
-//
-// On a GPU the result changes from run to run; with one block it is often right, which is worse.
-// The cure: atomicAdd(total, 1), or one total per thread and a reduction.
+// Counts the even numbers of an array: each thread looks at one number, and all of them add to one total.
 #include <cuda_runtime.h>
 
 #include <cstdio>
 
 __global__ void count_even(int* total, const int* values, int count) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < count && values[i] % 2 == 0) *total += 1;
+  if (i < count && values[i] % 2 == 0) atomicAdd(total, 1);
 }
 
 int main() {

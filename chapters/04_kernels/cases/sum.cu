@@ -1,7 +1,4 @@
-// An uninitialised tail: a block adds up 200 values with 256 threads, and 56 places of shared memory are never written.
-//
-// On a GPU they hold what the last block left there: zeros in a fresh process, so that the first test passes.
-// The cure: partial[i] = i < count ? values[i] : 0.
+// Sums an array: each block adds up 256 values in a tree, and adds its sum to the total.
 #include <cuda_runtime.h>
 
 #include <cstdio>
@@ -10,24 +7,26 @@ constexpr int kThreads = 256;
 
 __global__ void sum_of(float* sum, const float* values, int count) {
   __shared__ float partial[kThreads];
-  const int i = threadIdx.x;
-  if (i < count) partial[i] = values[i];
+  const int thread = threadIdx.x;
+  const int i = blockIdx.x * kThreads + thread;
+  partial[thread] = i < count ? values[i] : 0.0F;
   __syncthreads();
   for (int stride = kThreads / 2; stride > 0; stride /= 2) {
-    if (i < stride) partial[i] += partial[i + stride];
+    if (thread < stride) partial[thread] += partial[thread + stride];
     __syncthreads();
   }
-  if (i == 0) *sum = partial[0];
+  if (thread == 0) atomicAdd(sum, partial[0]);
 }
 
 int main() {
-  constexpr int kCount = 200;
+  constexpr int kCount = 1000;
   float host[kCount], *values = nullptr, *sum = nullptr;
   for (float& value : host) value = 1;
   cudaMalloc(&values, sizeof(host));
   cudaMalloc(&sum, sizeof(float));
   cudaMemcpy(values, host, sizeof(host), cudaMemcpyHostToDevice);
-  sum_of<<<1, kThreads>>>(sum, values, kCount);
+  cudaMemset(sum, 0, sizeof(float));
+  sum_of<<<(kCount + kThreads - 1) / kThreads, kThreads>>>(sum, values, kCount);
   float result = 0;
   cudaMemcpy(&result, sum, sizeof(float), cudaMemcpyDeviceToHost);
   std::printf("the sum of %d ones is %g\n", kCount, result);

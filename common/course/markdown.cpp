@@ -1,16 +1,16 @@
-#include "markdown.hpp"
+#include "course/markdown.hpp"
 
 #include <cctype>
 #include <filesystem>
 #include <regex>
 
-namespace lockstep::checks {
+namespace lockstep::course {
 
 namespace {
 
 /// "```" or "~~~" (or longer) that opens or closes a block on this line; empty otherwise.
 std::string fence_of(std::string_view line) {
-  const std::string_view text = course::trim(line);
+  const std::string_view text = trim(line);
   if (!text.starts_with("```") && !text.starts_with("~~~")) return "";
   return std::string(text.substr(0, text.find_first_not_of(text[0])));
 }
@@ -54,7 +54,7 @@ void read_blocks(MarkdownFile& file) {
     const std::string& line = file.text.lines[index];
     const std::string fence = fence_of(line);
     const bool is_inside = !open_fence.empty();
-    const bool closes = is_inside && fence.starts_with(open_fence) && course::trim(line) == fence;
+    const bool closes = is_inside && fence.starts_with(open_fence) && trim(line) == fence;
     if (closes) {
       open_fence.clear();
       line_above.clear();
@@ -62,9 +62,9 @@ void read_blocks(MarkdownFile& file) {
       file.blocks.back().lines.push_back(line);
     } else if (!fence.empty()) {
       open_fence = fence;
-      const std::string_view info = course::trim(course::trim(line).substr(fence.size()));
+      const std::string_view info = trim(trim(line).substr(fence.size()));
       file.blocks.push_back({std::string(info), index, {}, line_above, index_above});
-    } else if (!course::trim(line).empty()) {
+    } else if (!trim(line).empty()) {
       line_above = line;
       index_above = index;
     }
@@ -89,13 +89,13 @@ void read_anchors(MarkdownFile& file) {
   for (std::size_t index = 0; index < file.prose.size(); ++index) {
     if (!file.prose[index].starts_with('#')) continue;
     const std::string& line = file.text.lines[index];
-    file.anchors.push_back(anchor_of(course::trim(std::string_view(line).substr(line.find_first_not_of('#')))));
+    file.anchors.push_back(anchor_of(trim(std::string_view(line).substr(line.find_first_not_of('#')))));
   }
 }
 
 }  // namespace
 
-MarkdownFile parse_markdown(course::TextFile text) {
+MarkdownFile parse_markdown(TextFile text) {
   MarkdownFile file{std::move(text), {}, {}, {}, {}};
   read_blocks(file);
   blank_comments(file.prose);
@@ -125,11 +125,11 @@ std::optional<LineRange> line_range_in(std::string_view line) {
 }
 
 std::optional<std::string> comment_on(std::string_view line) {
-  std::string_view text = course::trim(line);
+  std::string_view text = trim(line);
   if (!text.starts_with("<!--") || !text.ends_with("-->") || text.size() < 7) return std::nullopt;
   text.remove_prefix(4);
   text.remove_suffix(3);
-  return std::string(course::trim(text));
+  return std::string(trim(text));
 }
 
 std::string anchor_of(std::string_view heading) {
@@ -145,4 +145,4 @@ std::string anchor_of(std::string_view heading) {
   return anchor;
 }
 
-}  // namespace lockstep::checks
+}  // namespace lockstep::course

@@ -8,7 +8,7 @@
 
 #include "course/text_file.hpp"
 
-namespace lockstep::checks {
+namespace lockstep::course {
 
 /// A fenced block of code or output.
 struct FencedBlock {
@@ -27,23 +27,23 @@ struct Link {
 
 /// A part of a file that a link names: "ring.cpp#L40-L78".
 struct LineRange {
-  std::string path;
+  std::string path;       ///< As written, before the "#".
   std::size_t first = 1;  ///< Counted from 1.
   std::size_t last = 1;   ///< Inclusive.
 };
 
 /// A Markdown file, taken apart.
 struct MarkdownFile {
-  course::TextFile text;
+  TextFile text;  ///< All of its lines.
   std::vector<std::string>
       prose;  ///< Line by line without fenced blocks, `code` and comments; same count as text.lines.
-  std::vector<FencedBlock> blocks;
-  std::vector<Link> links;
+  std::vector<FencedBlock> blocks;   ///< In order.
+  std::vector<Link> links;           ///< Outside of blocks and comments.
   std::vector<std::string> anchors;  ///< Of its headings, as GitHub makes them.
 };
 
 /// Takes a file apart. An unclosed fence runs to the end.
-[[nodiscard]] MarkdownFile parse_markdown(course::TextFile text);
+[[nodiscard]] MarkdownFile parse_markdown(TextFile text);
 
 /// A path written in `file`, as a path below the root; the file itself where it is empty.
 [[nodiscard]] std::string resolve_path(const MarkdownFile& file, const std::string& path);
@@ -60,4 +60,4 @@ struct MarkdownFile {
 /// GitHub's anchor of a heading: lower case, blanks to '-', punctuation dropped.
 [[nodiscard]] std::string anchor_of(std::string_view heading);
 
-}  // namespace lockstep::checks
+}  // namespace lockstep::course

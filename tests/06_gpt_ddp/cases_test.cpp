@@ -1,4 +1,5 @@
-// The forgot_* programs: each one's symptom is there in what a run leaves behind, and is not there in train_gpt_ddp's.
+// The chapter's cases: each one's symptom is there in what a run leaves behind, and is not there in train_gpt_ddp's.
+// SPOILERS: this file says what is wrong in them.
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -106,110 +107,115 @@ std::string answer_of(const Arguments& command) {
 
 }  // namespace
 
-TEST_CASE("forgot_local_rank: with --bind-cores all ranks work on rank 0's processors", "[ddp][chapter][forgot]") {
+// With --bind-cores all ranks work on rank 0's processors.
+TEST_CASE("case 06.C shows its symptom, and the right program does not", "[ddp][chapter][case]") {
   if (allowed_cpus().size() < 2) {
     WARN("skipped: two ranks cannot have processors of their own on one");
     return;
   }
-  Trained forgot, right;
-  train(forgot, "forgot_local_rank", 2, {"--bind-cores"});
+  Trained wrong, right;
+  train(wrong, "case_06_c", 2, {"--bind-cores"});
   train(right, "train_gpt_ddp", 2, {"--bind-cores"});
-  INFO(output_of(forgot) << output_of(right));
-  REQUIRE(forgot.finished.exit_code == 0);
+  INFO(output_of(wrong) << output_of(right));
+  REQUIRE(wrong.finished.exit_code == 0);
   REQUIRE(right.finished.exit_code == 0);
-  const auto of_right = cpus_of(right), of_forgot = cpus_of(forgot);
-  CHECK(of_forgot[0] == of_forgot[1]);
+  const auto of_right = cpus_of(right), of_case = cpus_of(wrong);
+  CHECK(of_case[0] == of_case[1]);
   std::vector<int> shared;
   std::ranges::set_intersection(of_right[0], of_right[1], std::back_inserter(shared));
   CHECK(shared.empty());
-  CHECK(of_forgot[0] == of_right[0]);
-  CHECK(losses_of(forgot) == losses_of(right));  // nothing else tells
-  const std::string report = read_file(forgot.folder / "report.html");
-  CHECK_THAT(report, ContainsSubstring(concat("on CPU ", of_forgot[0].front())));
+  CHECK(of_case[0] == of_right[0]);
+  CHECK(losses_of(wrong) == losses_of(right));  // nothing else tells
+  const std::string report = read_file(wrong.folder / "report.html");
+  CHECK_THAT(report, ContainsSubstring(concat("on CPU ", of_case[0].front())));
 }
 
-TEST_CASE("forgot_wrap: the loss falls, and the comparison of the replicas ends the run", "[ddp][chapter][forgot]") {
-  Trained forgot, right;
-  train(forgot, "forgot_wrap", 2, {"--check-replicas", "4", "--steps", "6"});
+// The loss falls, and the comparison of the replicas ends the run.
+TEST_CASE("case 06.D shows its symptom, and the right program does not", "[ddp][chapter][case]") {
+  Trained wrong, right;
+  train(wrong, "case_06_d", 2, {"--check-replicas", "4", "--steps", "6"});
   train(right, "train_gpt_ddp", 2, {"--check-replicas", "4", "--steps", "6"});
-  CHECK(forgot.finished.exit_code != 0);
-  CHECK_THAT(output_of(forgot), ContainsSubstring("drifted apart after step 4: parameter wte.weight") &&
-                                    ContainsSubstring("rank 1 differs"));
-  REQUIRE(forgot.metrics.size() == 4);
-  CHECK(forgot.metrics.back().loss < forgot.metrics.front().loss);
-  CHECK_FALSE(forgot.metrics.back().exposed_communication.has_value());
+  CHECK(wrong.finished.exit_code != 0);
+  CHECK_THAT(output_of(wrong), ContainsSubstring("drifted apart after step 4: parameter wte.weight") &&
+                                   ContainsSubstring("rank 1 differs"));
+  REQUIRE(wrong.metrics.size() == 4);
+  CHECK(wrong.metrics.back().loss < wrong.metrics.front().loss);
+  CHECK_FALSE(wrong.metrics.back().exposed_communication.has_value());
   // All ranks start equal: the first loss is the right one, later ones are not.
-  CHECK(forgot.metrics[0].loss == right.metrics.at(0).loss);
-  CHECK(forgot.metrics[3].loss != right.metrics.at(3).loss);
+  CHECK(wrong.metrics[0].loss == right.metrics.at(0).loss);
+  CHECK(wrong.metrics[3].loss != right.metrics.at(3).loss);
   INFO(output_of(right));
   CHECK(right.finished.exit_code == 0);
   CHECK(right.metrics.back().exposed_communication.has_value());
 }
 
-TEST_CASE("forgot_sampler: every rank draws the samples that a single process would", "[ddp][chapter][forgot]") {
-  Trained forgot, right, single;
-  train(forgot, "forgot_sampler", 2, {"--log-batches"});
+// Every rank draws the samples that a single process would.
+TEST_CASE("case 06.F shows its symptom, and the right program does not", "[ddp][chapter][case]") {
+  Trained wrong, right, single;
+  train(wrong, "case_06_f", 2, {"--log-batches"});
   train(right, "train_gpt_ddp", 2, {"--log-batches"});
   train(single, "train_gpt_single", 0, {"--log-batches", "--batch-size", "4"});
-  REQUIRE(forgot.metrics.size() == 4);
+  REQUIRE(wrong.metrics.size() == 4);
   REQUIRE(right.metrics.size() == 4);
-  for (const run::StepMetrics& step : forgot.metrics) {
+  for (const run::StepMetrics& step : wrong.metrics) {
     REQUIRE(step.sample_ids.size() == 8);
     for (std::size_t i = 0; i < 8; i += 2) CHECK(step.sample_ids[i] == step.sample_ids[i + 1]);
   }
   CHECK(std::ranges::none_of(right.metrics, has_repeated_sample));
   // The mean of two equal gradients is exact, so half the batch on one process is the same training, bit for bit.
-  CHECK(losses_of(forgot) == losses_of(single));
+  CHECK(losses_of(wrong) == losses_of(single));
   CHECK(losses_of(right) != losses_of(single));
 }
 
-TEST_CASE("forgot_set_epoch: all epochs have the batches of the first one", "[ddp][chapter][forgot]") {
-  Trained forgot, right;
-  train(forgot, "forgot_set_epoch", 2, {"--log-batches", "--steps", "7"});
+// All epochs have the batches of the first one.
+TEST_CASE("case 06.B shows its symptom, and the right program does not", "[ddp][chapter][case]") {
+  Trained wrong, right;
+  train(wrong, "case_06_b", 2, {"--log-batches", "--steps", "7"});
   train(right, "train_gpt_ddp", 2, {"--log-batches", "--steps", "7"});
-  auto of_forgot = batches_by_epoch(forgot), of_right = batches_by_epoch(right);
-  REQUIRE(of_forgot[0].size() == 3);
-  CHECK(of_forgot[1] == of_forgot[0]);
-  CHECK(of_forgot[2].at(0) == of_forgot[0][0]);
-  CHECK(of_right[0] == of_forgot[0]);
+  auto of_case = batches_by_epoch(wrong), of_right = batches_by_epoch(right);
+  REQUIRE(of_case[0].size() == 3);
+  CHECK(of_case[1] == of_case[0]);
+  CHECK(of_case[2].at(0) == of_case[0][0]);
+  CHECK(of_right[0] == of_case[0]);
   CHECK(of_right[1] != of_right[0]);
   CHECK(of_right[2].at(0) != of_right[0][0]);
 }
 
-TEST_CASE("forgot_guard: every rank prints, and the second one to save is refused", "[ddp][chapter][forgot]") {
-  Trained forgot, right;
-  train(forgot, "forgot_guard", 3, {"--batch-size", "6"});
+// Every rank prints, and the second one to save is refused.
+TEST_CASE("case 06.E shows its symptom, and the right program does not", "[ddp][chapter][case]") {
+  Trained wrong, right;
+  train(wrong, "case_06_e", 3, {"--batch-size", "6"});
   train(right, "train_gpt_ddp", 3, {"--batch-size", "6"});
   for (const std::string rank : {"[rank 1] step", "[rank 2] step"}) {
-    CHECK(lines_beginning_with(forgot.finished.out, rank) == 4);
+    CHECK(lines_beginning_with(wrong.finished.out, rank) == 4);
     CHECK(lines_beginning_with(right.finished.out, rank) == 0);
   }
   CHECK(lines_beginning_with(right.finished.out, "[rank 0] step") == 4);
-  CHECK(forgot.finished.exit_code != 0);
-  CHECK_THAT(output_of(forgot), ContainsSubstring("another process saves its checkpoints there"));
+  CHECK(wrong.finished.exit_code != 0);
+  CHECK_THAT(output_of(wrong), ContainsSubstring("another process saves its checkpoints there"));
   // Whoever came first may have been ended in the middle of it; what counts as a checkpoint is whole.
-  for (const fs::path& path : checkpoint::CheckpointFolder(run::checkpoints_of(forgot.folder)).list()) {
+  for (const fs::path& path : checkpoint::CheckpointFolder(run::checkpoints_of(wrong.folder)).list()) {
     CHECK_NOTHROW(checkpoint::verify(path));
   }
   CHECK(right.finished.exit_code == 0);
   CHECK(checkpoint::CheckpointFolder(run::checkpoints_of(right.folder)).list().size() == 1);
 }
 
-TEST_CASE("forgot_module: nothing but the wrapped model finds its weights in the checkpoint",
-          "[ddp][chapter][forgot]") {
-  Trained forgot, right;
-  train(forgot, "forgot_module", 2, {"--steps", "2"});
+// Nothing but the wrapped model finds its weights in the checkpoint.
+TEST_CASE("case 06.A shows its symptom, and the right program does not", "[ddp][chapter][case]") {
+  Trained wrong, right;
+  train(wrong, "case_06_a", 2, {"--steps", "2"});
   train(right, "train_gpt_ddp", 2, {"--steps", "2"});
-  INFO(output_of(forgot));
-  REQUIRE(forgot.finished.exit_code == 0);
-  CHECK(losses_of(forgot) == losses_of(right));
+  INFO(output_of(wrong));
+  REQUIRE(wrong.finished.exit_code == 0);
+  CHECK(losses_of(wrong) == losses_of(right));
   const auto generate = [](const Trained& trained) {
     return answer_of({test::built_program("generate"), trained.folder.string(), "--tokens", "3"});
   };
   const auto resume = [](const Trained& trained) {
     return answer_of({test::built_program("train_gpt_single"), "--resume", trained.folder.string(), "--steps", "3"});
   };
-  for (const std::string& answer : {generate(forgot), resume(forgot)}) {
+  for (const std::string& answer : {generate(wrong), resume(wrong)}) {
     CHECK_THAT(answer, ContainsSubstring("exit 1\n") && ContainsSubstring("52 tensors are missing: wte.weight") &&
                            ContainsSubstring("with \"module.\" before each name") &&
                            ContainsSubstring("DistributedDataParallel. Save what module() returns"));

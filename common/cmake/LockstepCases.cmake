@@ -1,0 +1,28 @@
+# lockstep_cases(06_gpt_ddp DEPENDS lockstep::gpt_ddp ...): the programs of a chapter's cases for detectives, case_06_a and
+# so on. Their sources are made here, from the right program and exercises/06_gpt_ddp/cases/spoilers/06.A.patch.
+#
+# They are no part of the target `programs`: `./lockstep case 06.A` builds the one that it runs.
+function(lockstep_cases chapter)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEPENDS")
+  lockstep_reject_unknown("lockstep_cases(${chapter})" ${arg_UNPARSED_ARGUMENTS})
+  set(folder "${PROJECT_SOURCE_DIR}/exercises/${chapter}/cases")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${folder}/cases.json")
+  file(READ "${folder}/cases.json" text)
+  string(JSON count LENGTH "${text}" cases)
+  math(EXPR last "${count} - 1")
+  foreach(i RANGE ${last})
+    string(JSON id GET "${text}" cases ${i} id)
+    string(JSON right GET "${text}" cases ${i} file)
+    string(TOLOWER "case_${id}" name)
+    string(REPLACE "." "_" name "${name}")
+    set(source "${CMAKE_CURRENT_BINARY_DIR}/cases/${name}.cpp")
+    add_custom_command(OUTPUT "${source}"
+      COMMAND "${CMAKE_COMMAND}" -E env "LOCKSTEP_ROOT=${PROJECT_SOURCE_DIR}"
+              $<TARGET_FILE:lockstep_exercises> case-source ${id} "${source}"
+      DEPENDS lockstep_exercises "${PROJECT_SOURCE_DIR}/${right}" "${folder}/cases.json" "${folder}/spoilers/${id}.patch"
+      COMMENT "Making case ${id}" VERBATIM)
+    add_executable(${name} "${source}")
+    target_link_libraries(${name} PRIVATE lockstep::options ${arg_DEPENDS})
+    lockstep_use_precompiled(${name} ordinary)
+  endforeach()
+endfunction()

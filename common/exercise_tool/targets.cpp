@@ -1,0 +1,50 @@
+// What the build and the script ./lockstep ask: targets that a command needs, and the source of a case's program.
+#include <iostream>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "exercise/detective_case.hpp"
+#include "exercise_tool/command.hpp"
+#include "exercise_tool/predict_lesson.hpp"
+#include "exercise_tool/workspace.hpp"
+
+namespace lockstep::exercise {
+namespace {
+
+namespace fs = std::filesystem;
+
+// None where nothing is run: for an answer, or a list.
+std::vector<std::string> targets_of_case(const Arguments& arguments) {
+  if (arguments.size() > 2 || arguments[1].size() <= 2) return {};
+  const std::vector<DetectiveCase> cases = read_cases(open_workspace().root);
+  const DetectiveCase& chosen = find_case(cases, arguments[1]);
+  std::vector<std::string> names = chosen.programs;
+  names.emplace_back("lockstep");
+  if (chosen.extension() != ".cu") names.push_back(chosen.program_name());
+  return names;
+}
+
+}  // namespace
+
+int targets(const Arguments& arguments) {
+  std::vector<std::string> names;
+  const bool has_one_word = arguments.size() >= 2 && !arguments[1].starts_with("-");
+  if (has_one_word && arguments[0] == "case") names = targets_of_case(arguments);
+  if (has_one_word && arguments[0] == "predict") names = programs_of_questions(open_lesson(arguments[1]));
+  for (const std::string& name : names) std::cout << name << "\n";
+  return 0;
+}
+
+int case_source(const Arguments& arguments) {
+  if (arguments.size() != 2) throw UsageError("case-source takes a case and a file");
+  const Workspace workspace = open_workspace();
+  const std::vector<DetectiveCase> cases = read_cases(workspace.root);
+  const std::string source = source_of(workspace.root, find_case(cases, arguments[0]));
+  const fs::path path = arguments[1];
+  fs::create_directories(path.parent_path());
+  // A file that is right already stays as old as it is, so that nothing is built again.
+  if (!fs::exists(path) || read_file(path) != source) write_file(path, source);
+  return 0;
+}
+
+}  // namespace lockstep::exercise

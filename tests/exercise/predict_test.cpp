@@ -1,0 +1,83 @@
+// lockstep predict, on a project of one small lesson.
+#include <filesystem>
+
+#include "base/file.hpp"
+#include "support/catch.hpp"
+#include "support/subprocess.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace fs = std::filesystem;
+using namespace lockstep;
+
+namespace {
+
+const std::string kLesson = R"(# A lesson
+
+<!-- predict id=bytes unit=bytes tolerance=5%: sent (\S+) bytes -->
+<details><summary>Predict: how many bytes
+are sent?</summary>
+
+Not quickly.
+</details>
+
+<!-- predict id=steps tolerance=0: in (\d+) steps -->
+<details><summary>Predict: in how many steps?</summary>
+
+<!-- run -->
+```text
+$ echo sent 6,000 bytes in 4 steps
+sent 6,000 bytes in 4 steps
+```
+</details>
+)";
+
+struct LessonProject {
+  LessonProject() {
+    fs::create_directories(folder / "chapters/07_x");
+    write_file(folder / "CMakePresets.json", "{}");
+    write_file(folder / "chapters/07_x/README.md", kLesson);
+  }
+  [[nodiscard]] test::Finished run(const std::vector<std::string>& words) const {
+    std::vector<std::string> command = {test::built_program("lockstep_exercises")};
+    command.insert(command.end(), words.begin(), words.end());
+    return test::run_program(command, {{"LOCKSTEP_ROOT", folder.path().string()}});
+  }
+  [[nodiscard]] test::Finished predict(const std::string& answers) const {
+    write_file(folder / "answers.txt", answers);
+    return run({"predict", "7", "--answers", (folder / "answers.txt").string()});
+  }
+  test::TemporaryFolder folder;
+};
+
+}  // namespace
+
+TEST_CASE("predict asks first, then runs once what the lesson shows, and compares", "[exercise]") {
+  const LessonProject project;
+  const test::Finished finished = project.predict("6,100 bytes\n8\n");
+  INFO(finished.out << finished.err);
+  CHECK(finished.exit_code == 0);
+  const std::size_t run = finished.out.find("$ echo sent");
+  CHECK(finished.out.find("How many bytes are sent?") < finished.out.find("In how many steps?"));
+  CHECK(finished.out.find("In how many steps?") < run);
+  CHECK(finished.out.find("$ echo sent", run + 1) == std::string::npos);
+  CHECK_THAT(finished.out, ContainsSubstring("right: 6000 bytes (you said 6100)"));
+  CHECK_THAT(finished.out, ContainsSubstring("off: it is 4, you said 8, which is 2 times that"));
+  CHECK_THAT(finished.out, ContainsSubstring("1 of 2 right"));
+  CHECK_THAT(project.run({"progress"}).out, ContainsSubstring("07  1 of 2 right"));
+}
+
+TEST_CASE("predict takes no answer for an answer, and asks again where one is no number", "[exercise]") {
+  const LessonProject project;
+  const test::Finished finished = project.predict("many\n\n4\n");
+  CHECK_THAT(finished.out, ContainsSubstring("\"many\" does not begin with a number"));
+  CHECK_THAT(finished.out, ContainsSubstring("it is 6000 bytes") && ContainsSubstring("1 of 1 right"));
+  CHECK_THAT(project.predict("").out, ContainsSubstring("0 of 0 right"));
+}
+
+TEST_CASE("predict says which chapters there are not, and what has to be built", "[exercise]") {
+  const LessonProject project;
+  CHECK_THAT(project.run({"predict", "12"}).err, ContainsSubstring("there is no chapter 12"));
+  fs::create_directories(project.folder / "chapters/07_x/programs");
+  write_file(project.folder / "chapters/07_x/programs/echo.cpp", "");
+  CHECK(project.run({"targets", "predict", "7"}).out == "echo\n");
+}
