@@ -112,7 +112,7 @@ class Trial {
       for (const auto& [peer, fd] : ends[rank]) passed.push_back({kFirstLinkFd + peer, &fd});
       std::vector<std::string> variables = options_.variables;
       variables.push_back(concat(kRankVariable, "=", rank));
-      ranks_.push_back({RankProcess(subject_.command, variables, passed), std::move(ours), {}, {}, false});
+      ranks_.push_back({RankProcess(subject_.command(), variables, passed), std::move(ours), {}, {}, false});
     }
   }
 
@@ -164,7 +164,8 @@ class Trial {
   Failure watch() {
     const Clock::time_point begin = Clock::now();
     const double factor = machine_factor();
-    const auto budget = std::chrono::duration_cast<milliseconds>(options_.budget * factor);
+    const auto budget = std::chrono::duration_cast<milliseconds>(options_.budget * factor * subject_.patience);
+    const auto quiet_at_start = std::chrono::duration_cast<milliseconds>(kQuietAtStart * subject_.patience);
     mark_quiet();
     while (true) {
       look();
@@ -173,7 +174,7 @@ class Trial {
         return explain_failure();
       if (moves() != moves_) mark_quiet();
       const Clock::duration quiet = Clock::now() - quiet_since_;
-      if (quiet > (has_begun() ? kQuiet : kQuietAtStart)) {
+      if (quiet > (has_begun() ? kQuiet : quiet_at_start)) {
         const std::int64_t computed = processor_time() - processor_time_;
         const std::int64_t passed = std::chrono::duration_cast<milliseconds>(quiet).count();
         const bool is_runnable =
@@ -242,8 +243,23 @@ class Trial {
     return std::nullopt;
   }
 
-  Failure describe_end(int number, const Rank& rank) {
+  // A sandbox that has not started its program: nothing is known of the program.
+  void require_started(int number, const Rank& rank) const {
+    if (subject_.sandbox.empty() || rank.process.first_output() == kSandboxMark) return;
+    throw IoError(concat("the sandbox of rank ", number, " did not start its program: ", rank.process.output()));
+  }
+
+  // How the program has ended, where a sandbox in between says it as shells do.
+  [[nodiscard]] EndOfProcess end_of(const Rank& rank) const {
     const EndOfProcess end = rank.process.end();
+    constexpr int kSignalled = 128;
+    if (subject_.sandbox.empty() || end.signal != 0 || end.exit_code <= kSignalled) return end;
+    return {.signal = end.exit_code - kSignalled, .exit_code = 0};
+  }
+
+  Failure describe_end(int number, const Rank& rank) {
+    require_started(number, rank);
+    const EndOfProcess end = end_of(rank);
     const std::string& output = rank.process.output();
     if (end.signal == 0 && end.exit_code == kEmulatorFault) {
       fingerprint_ = "race " + first_line_with(output, "error:");
@@ -258,7 +274,7 @@ class Trial {
       fingerprint_ = concat("exit ", end.exit_code);
     } else {
       failure.summary = concat("rank ", number, " died of ", ::strsignal(end.signal), signal_hint(end.signal));
-      failure.evidence = stack_lines(output, subject_.program, subject_.source_folder);
+      failure.evidence = stack_lines(output, subject_);
       fingerprint_ = concat("signal ", end.signal);
     }
     append_output(failure, output);
@@ -312,7 +328,7 @@ class Trial {
     for (std::size_t i = 0; i < ranks_.size(); ++i) {
       ranks_[i].process.read_output();
       if (ranks_[i].is_done()) continue;
-      const auto frames = stack_lines(ranks_[i].process.output(), subject_.program, subject_.source_folder);
+      const auto frames = stack_lines(ranks_[i].process.output(), subject_);
       if (!frames.empty()) lines.push_back(concat("rank ", i, " is in ", frames.front()));
     }
     return lines;
@@ -378,12 +394,18 @@ double measure_machine_factor() {
 
 }  // namespace
 
+std::vector<std::string> Subject::wrapped(const std::vector<std::string>& command) const {
+  std::vector<std::string> all = sandbox;
+  all.insert(all.end(), command.begin(), command.end());
+  return all;
+}
+
 Outcome run_trial(const Subject& subject, const TrialOptions& options) { return Trial(subject, options).run(); }
 
 nlohmann::json list_mistakes(const Subject& subject) {
   auto [ours, theirs] = connected_pair();
   const UniqueFd control = std::move(theirs);
-  RankProcess process(subject.command, {concat(kRankVariable, "=0")}, {{kControlFd, &control}});
+  RankProcess process(subject.command(), {concat(kRankVariable, "=0")}, {{kControlFd, &control}});
   send_message(ours.get(), {{"list", true}});
   MessageReader reader;
   for (int i = 0; i < 500; ++i) {

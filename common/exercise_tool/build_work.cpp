@@ -57,20 +57,30 @@ void build_given(const Workspace& workspace, const Exercise& exercise) {
     throw Error(concat("what is given for ", exercise.id, " does not build; this is not your code:\n", built.output));
 }
 
-BuiltProgram build_files(const Workspace& workspace, const Exercise& exercise, const fs::path& folder,
-                         const std::string& name) {
+std::vector<std::string> build_commands(const Workspace& workspace, const Exercise& exercise, const fs::path& folder,
+                                        const std::string& name) {
   const std::string target = concat("exercise_", exercise.target_name(), "_solution");
   const std::string own = concat("exercise_", exercise.target_name(), "_", name);
   const std::string solution = workspace.shown(exercise.in(workspace.root / "solutions")) + "/";
   const std::string files = folder.lexically_relative(workspace.root).string() + "/";
-  const std::string above = workspace.root.string() + "/";
-  for (const std::string& original : commands_of_solution(workspace, target)) {
-    const std::string command = replaced(replaced(original, solution, files), target, own);
+  std::vector<std::string> commands = commands_of_solution(workspace, target);
+  for (std::string& command : commands) command = replaced(replaced(command, solution, files), target, own);
+  return commands;
+}
+
+std::string as_learner_knows(const Workspace& workspace, const std::string& errors) {
+  const std::string relative = fs::path(workspace.root).lexically_relative(workspace.build).string() + "/";
+  return replaced(replaced(errors, workspace.root.string() + "/", ""), relative, "");
+}
+
+BuiltProgram build_files(const Workspace& workspace, const Exercise& exercise, const fs::path& folder,
+                         const std::string& name) {
+  const std::string own = concat("exercise_", exercise.target_name(), "_", name);
+  for (const std::string& command : build_commands(workspace, exercise, folder, name)) {
     make_folders(workspace, command, own);
     const Finished done = run({"sh", "-c", command}, workspace.build, Collect::kBoth);
     if (done.exit_code == 0) continue;
-    const std::string relative = fs::path(workspace.root).lexically_relative(workspace.build).string() + "/";
-    const std::string errors = replaced(replaced(done.output, above, ""), relative, "");
+    const std::string errors = as_learner_knows(workspace, done.output);
     return {.program = {}, .errors = errors.empty() ? "the compiler failed without a word" : errors};
   }
   return {.program = program_of(workspace, exercise, name), .errors = ""};
