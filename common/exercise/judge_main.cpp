@@ -17,6 +17,7 @@ struct Options {
   Subject subject;
   std::string bank;
   std::uint64_t seed = 1;
+  int give_up_after = 0;
   bool is_full = false;
 };
 
@@ -30,6 +31,7 @@ nlohmann::json to_json(const CheckResult& result) {
     json["summary"] = result.failure->summary;
     json["evidence"] = result.failure->evidence;
     json["next"] = result.failure->next;
+    json["killed"] = result.failure->is_killed;
   }
   return json;
 }
@@ -39,6 +41,7 @@ int judge(const Options& options) {
   const auto chosen = all.find(options.exercise);
   if (chosen == all.end()) throw UsageError(concat("this judge does not know exercise ", options.exercise));
   Examination exam(options.subject, options.is_full ? Thoroughness::kFull : Thoroughness::kQuick, options.seed);
+  exam.give_up_after(options.give_up_after);
   chosen->second(exam);
   nlohmann::json json = {{"exercise", options.exercise},
                          {"seed", options.seed},
@@ -78,6 +81,7 @@ int main(int argc, char** argv) {
   app.add_option("--mistake", options.subject.mistake, "Of a program with mistakes: which one");
   app.add_option("--bank", options.bank, "The program with the exercise's mistakes");
   app.add_option("--seed", options.seed, "For inputs");
+  app.add_option("--give-up-after", options.give_up_after, "After so many checks that do not end; 0: never");
   app.add_flag("--full", options.is_full, "All checks, with faults injected");
   app.add_flag("--list", is_list, "Print the bank's mistakes and end");
   return run_main(app, argc, argv, [&] {

@@ -275,6 +275,7 @@ class Trial {
     } else {
       failure.summary = concat("rank ", number, " died of ", ::strsignal(end.signal), signal_hint(end.signal));
       failure.evidence = stack_lines(output, subject_);
+      failure.is_killed = end.signal == SIGKILL;
       fingerprint_ = concat("signal ", end.signal);
     }
     append_output(failure, output);

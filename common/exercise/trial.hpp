@@ -19,7 +19,7 @@ struct Subject {
   std::string mistake = {};               ///< Of a bank's program: which one; else empty.
   std::vector<std::string> sandbox = {};  ///< A command that runs the one behind it in a sandbox; empty: none. In it
                                           ///< the program has the same path. It says kSandboxMark first of all.
-  double patience = 1;  ///< Limits on wall time are so many times longer, for a busy machine.
+  double patience = 1;                    ///< Limits on wall time are so many times longer, for a busy machine.
 
   /// The program in its sandbox.
   [[nodiscard]] std::vector<std::string> command() const { return wrapped({program}); }

@@ -21,6 +21,7 @@
 #include "grading/labs.hpp"
 #include "grading/process_tree.hpp"
 #include "grading/sandboxed_build.hpp"
+#include "grading/selftest.hpp"
 #include "grading/student_files.hpp"
 
 namespace lockstep::grading {
@@ -40,7 +41,7 @@ struct Options {
   int jobs = 0;
   std::string secret;
   fs::path seeds;
-  double patience = 4;
+  double patience = 2;
   bool is_again = false;
   bool takes_any_release = false;
   bool is_selftest = false;
@@ -67,7 +68,7 @@ std::map<std::string, std::set<std::string>> checks_passed_by_templates(const Wo
   for (const Exercise& exercise : exercises) {
     if (exercise.template_verdict == "TODO") continue;
     const JudgeReport judged = judge_program(program_of(workspace, exercise, "template"),
-                                             {.workspace = workspace, .exercise = exercise, .patience = 4});
+                                             {.workspace = workspace, .exercise = exercise, .patience = 2});
     if (!judged.setup.empty()) throw Error(concat("the template of ", exercise.id, ": ", judged.setup));
     for (const nlohmann::json& check : judged.report.at("checks"))
       if (check.at("verdict") == "passed") given[exercise.id].insert(check.at("name").get<std::string>());
@@ -144,6 +145,23 @@ std::optional<StudentGrade> finished_before(const Task& task, const Settings& se
   return grade;
 }
 
+int run_selftest(Options options) {
+  if (options.out.empty()) options.out = fs::temp_directory_path() / concat("lockstep_selftest_", ::getpid());
+  const bool is_new = !fs::exists(options.out);
+  const Prepared prepared = prepare(options);
+  const Sandbox sandbox(prepared.workspace.build / "bin" / "lockstep_confine", kUserForProbe,
+                        prepared.settings.sandbox);
+  const std::vector<std::string> complaints =
+      selftest(prepared.workspace, prepared.exercises, prepared.settings, sandbox, [](const std::string& line) {
+        std::cout << line << "\n" << std::flush;
+      });
+  fs::remove_all(prepared.settings.out / ".scratch");
+  if (is_new) fs::remove_all(prepared.settings.out);
+  for (const std::string& complaint : complaints) std::cout << "FAILED " << complaint << "\n";
+  std::cout << (complaints.empty() ? "the selftest passed\n" : "the selftest FAILED\n");
+  return complaints.empty() ? 0 : 1;
+}
+
 int grade_class(const Options& options) {
   const auto begin = std::chrono::steady_clock::now();
   if (!fs::is_directory(options.submissions)) throw UsageError(concat(options.submissions.string(), " is no folder"));
@@ -211,7 +229,7 @@ int grade(const Arguments& arguments) {
   app.add_flag("--selftest", options.is_selftest, "Grade solutions, templates and known mistakes instead");
   if (const auto exit_code = app.parse(arguments)) return *exit_code;
   adopt_orphans();
-  return grade_class(options);
+  return options.is_selftest ? run_selftest(options) : grade_class(options);
 }
 
 }  // namespace lockstep::grading

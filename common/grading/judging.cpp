@@ -44,18 +44,19 @@ std::size_t passed_in(const nlohmann::json& report) {
       report.at("checks"), [](const nlohmann::json& check) { return check.at("verdict") == "passed"; }));
 }
 
-// What depends on how busy the machine is: time used up, or a process that the system has ended.
-bool may_be_the_machines_fault(const nlohmann::json& report) {
-  return std::ranges::any_of(report.at("checks"), [](const nlohmann::json& check) {
-    const std::string verdict = check.at("verdict"), summary = check.value("summary", "");
-    return verdict == "SLOW" || (verdict == "CRASH" && summary.find("Killed") != std::string::npos);
-  });
+// What depends on how busy the machine is: time used up, or a process that the system has ended. A program that passes
+// nothing at all does not fail for want of time.
+bool may_be_the_machines_fault(const JudgeReport& judged) {
+  const auto is_suspicious = [&](const nlohmann::json& check) {
+    return check.at("verdict") == "SLOW" || (check.value("killed", false) && !judged.used_too_much_memory);
+  };
+  return passed_in(judged.report) > 0 && std::ranges::any_of(judged.report.at("checks"), is_suspicious);
 }
 
 // One judging, repeated with more time where the machine may be at fault. The better result counts.
 JudgeReport judge_fairly(const fs::path& program, const Trying& trying, ExerciseGrade& grade) {
   JudgeReport first = judge_program(program, trying);
-  if (!first.setup.empty() || !may_be_the_machines_fault(first.report)) return first;
+  if (!first.setup.empty() || !may_be_the_machines_fault(first)) return first;
   Trying patient = trying;
   patient.patience *= 3;
   JudgeReport second = judge_program(program, patient);
@@ -102,12 +103,14 @@ const nlohmann::json* check_in(const nlohmann::json& report, const nlohmann::jso
 }  // namespace
 
 JudgeReport judge_program(const fs::path& program, const Trying& trying) {
-  const auto& [workspace, exercise, seed, patience, sandbox, mistake, is_named] = trying;
+  const auto& [workspace, exercise, seed, patience, sandbox, mounts, mistake, is_named] = trying;
   std::vector<std::string> command = {judge_of(workspace, exercise).string(),
                                       exercise.id,
                                       "--full",
                                       "--seed",
                                       std::to_string(seed),
+                                      "--give-up-after",
+                                      "3",
                                       "--patience",
                                       std::to_string(patience),
                                       "--subject",
@@ -117,14 +120,14 @@ JudgeReport judge_program(const fs::path& program, const Trying& trying) {
   if (!mistake.empty()) command.insert(command.end(), {"--mistake", mistake});
   if (is_named) command.insert(command.end(), {"--bank", program_of(workspace, exercise, "bank").string()});
   if (sandbox != nullptr) {
-    const SandboxPlan plan{.mounts = {{program, program}}, .limits = kRunning};
+    const SandboxPlan plan{.mounts = mounts, .limits = kRunning};
     command.insert(command.end(), {"--sandbox", dump_json(nlohmann::json(sandbox->prefix(plan)))});
   }
   const Ended ended = run_watched(command, variables_for_judge(), workspace.root, kForJudging);
   if (sandbox != nullptr) sandbox->end_processes_of_user();
   if (ended.is_out_of_time) return {nullptr, "the judge was not done after nine minutes"};
   try {
-    if (ended.exit_code == 0) return {parse_json(ended.output), ""};
+    if (ended.exit_code == 0) return {parse_json(ended.output), "", ended.is_out_of_memory};
   } catch (const nlohmann::json::exception&) {  // said below
   }
   return {nullptr, concat("the judge failed (exit status ", ended.exit_code, "): ", ended.errors)};
@@ -160,11 +163,16 @@ ExerciseGrade grade_from(const Exercise& exercise, const nlohmann::json& own, co
 
 namespace {
 
-ExerciseGrade grade_program(const Workspace& workspace, const Exercise& exercise, const fs::path& program,
+ExerciseGrade grade_program(const Workspace& workspace, const Exercise& exercise, const SubmittedProgram& built,
                             const Settings& settings, const Sandbox& sandbox) {
   ExerciseGrade noted;
   nlohmann::json own, secret;
-  Trying trying{.workspace = workspace, .exercise = exercise, .patience = settings.patience, .sandbox = &sandbox};
+  Trying trying{.workspace = workspace,
+                .exercise = exercise,
+                .patience = settings.patience,
+                .sandbox = &sandbox,
+                .mounts = {{built.program, built.program}}};
+  for (const fs::path& library : built.libraries) trying.mounts.push_back({library, library});
   const auto seed = settings.seeds.find(exercise.id);
   const auto fail = [&](const std::string& why) {
     return ExerciseGrade{
@@ -172,14 +180,14 @@ ExerciseGrade grade_program(const Workspace& workspace, const Exercise& exercise
   };
   if (seed != settings.seeds.end()) {
     trying.seed = seed->second;
-    const JudgeReport judged = judge_fairly(program, trying, noted);
+    const JudgeReport judged = judge_fairly(built.program, trying, noted);
     if (!judged.setup.empty()) return fail(judged.setup);
     secret = judged.report;
   }
   if (secret.is_null() || !has_all_passed(secret)) {
     trying.seed = kPublicSeed;
     trying.is_named = true;
-    const JudgeReport judged = judge_fairly(program, trying, noted);
+    const JudgeReport judged = judge_fairly(built.program, trying, noted);
     if (!judged.setup.empty()) return fail(judged.setup);
     own = judged.report;
   }
@@ -211,7 +219,7 @@ ExerciseGrade grade_exercise(const Workspace& workspace, const Exercise& exercis
       grade.verdict = "BUILD";
       grade.compiler = built.errors;
     } else {
-      grade = grade_program(workspace, exercise, built.program, settings, sandbox);
+      grade = grade_program(workspace, exercise, built, settings, sandbox);
     }
   } catch (const std::exception& error) {
     grade.verdict = "SETUP";

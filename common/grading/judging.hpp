@@ -18,14 +18,16 @@ struct Trying {
   std::uint64_t seed = 1;            ///< For inputs.
   double patience = 1;               ///< Limits on wall time are so many times longer.
   const Sandbox* sandbox = nullptr;  ///< Null: none, for programs of our own.
+  std::vector<Mount> mounts = {};    ///< What the sandbox shows beside the system: the program, its libraries.
   std::string mistake = {};          ///< Of the bank's program.
   bool is_named = false;             ///< Whether a failure is compared with the bank of mistakes.
 };
 
 /// What the judge says of a program.
 struct JudgeReport {
-  nlohmann::json report;  ///< The judge's; null where it failed.
-  std::string setup;      ///< Why there is none; empty: there is one.
+  nlohmann::json report;              ///< The judge's; null where it failed.
+  std::string setup;                  ///< Why there is none; empty: there is one.
+  bool used_too_much_memory = false;  ///< Processes were ended because all together were too large.
 };
 
 /// Runs all checks of an exercise's judge. @pre adopt_orphans(); the judge is built.

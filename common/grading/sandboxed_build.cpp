@@ -21,7 +21,7 @@ using exercise::Workspace;
 
 constexpr const char* kName = "submission";  // in the place of "solution"
 constexpr const char* kMade = "made";        // the folder for what the commands write
-constexpr Limits kCompiling{.memory_bytes = std::uint64_t{6} << 30, .seconds = 120};
+constexpr Limits kCompiling{.memory_bytes = std::uint64_t{6} << 30, .seconds = 60};
 constexpr Allowance kForCompiling{.wall_time = std::chrono::seconds(600), .output_bytes = 1 << 20};
 
 std::vector<std::string> words_of(const std::string& command) {
@@ -103,6 +103,13 @@ void make_tree_of_links(const fs::path& root, const std::vector<Mount>& mounts) 
   }
 }
 
+std::vector<fs::path> shared_libraries(const Workspace& workspace, const std::set<fs::path>& parts) {
+  std::vector<fs::path> libraries;
+  for (const fs::path& part : parts)
+    if (part.filename().string().find(".so") != std::string::npos) libraries.push_back(workspace.build / part);
+  return libraries;
+}
+
 std::vector<std::string> variables_for_compiler() {
   std::vector<std::string> variables = {"LC_ALL=C", "TMPDIR=/tmp"};
   for (const char* name : {"PATH", "LD_LIBRARY_PATH", "CPATH", "LIBRARY_PATH"})
@@ -173,7 +180,8 @@ SubmittedProgram build_submission(const Workspace& workspace, const Exercise& ex
   sandbox.end_processes_of_user();
   const fs::path program = scratch / kMade / "exercises" / own;
   const bool is_built = ended.exit_code == 0 && fs::is_regular_file(fs::symlink_status(program));
-  if (is_built && ended.errors.starts_with(exercise::kSandboxMark)) return {.program = program};
+  if (is_built && ended.errors.starts_with(exercise::kSandboxMark))
+    return {.program = program, .libraries = shared_libraries(workspace, parts)};
   const std::string errors =
       ended.errors.substr(std::min(ended.errors.size(), std::string(exercise::kSandboxMark).size()));
   return explain(ended,

@@ -16,8 +16,9 @@ void make_stage(const exercise::Workspace& workspace, const std::filesystem::pat
 /// A program, or why there is none.
 struct SubmittedProgram {
   std::filesystem::path program = {};
-  std::string errors = {};  ///< What the compiler said; empty: it is built.
-  std::string setup = {};   ///< What went wrong that is not the submission's fault; empty: nothing.
+  std::vector<std::filesystem::path> libraries = {};  ///< Of the build folder, that it loads when it starts.
+  std::string errors = {};                            ///< What the compiler said; empty: it is built.
+  std::string setup = {};  ///< What went wrong that is not the submission's fault; empty: nothing.
 };
 
 /// Compiles and links the files of one exercise with the commands that made the solution.

@@ -23,7 +23,7 @@ struct Settings {
   Release release;                                     ///< Of this tree.
   bool takes_any_release = false;                      ///< Submissions of other releases are graded, too.
   SandboxKind sandbox = SandboxKind::kLimitsOnly;      ///< How submissions are kept away from everything else.
-  double patience = 4;                                 ///< Limits on wall time are so many times longer.
+  double patience = 2;                                 ///< Limits on wall time are so many times longer.
   std::filesystem::path out;                           ///< Where results go; absolute.
 
   /// Where the headers are that submissions may include.
