@@ -95,6 +95,8 @@ std::vector<Protection> print_protections(const Sandbox& sandbox, const Workspac
   std::cout << "sandbox: " << describe(sandbox.kind()) << "\n";
   for (const Protection& one : protections)
     std::cout << "  " << (one.holds ? "active      " : "NOT ACTIVE  ") << one.name << "\n";
+  if (!std::ranges::all_of(protections, &Protection::holds))
+    std::cout << "  Do not grade code of strangers here: docs/grading.md says what is needed\n";
   std::cout << std::flush;
   return protections;
 }

@@ -44,7 +44,8 @@ int write_submission(const Options& options) {
   Files files;
   for (const Exercise& exercise : chosen_exercises(workspace.root, workspace.catalogue, options.lab, options.words)) {
     if (!workspace.is_started(exercise)) {
-      std::cout << "  not started  " << exercise.id << " " << exercise.title << "\n";
+      const bool is_asked_for = options.lab != 0 || !options.words.empty();
+      if (is_asked_for) std::cout << "  not started  " << exercise.id << " " << exercise.title << "\n";
       continue;
     }
     manifest.exercises.push_back(exercise.id);
