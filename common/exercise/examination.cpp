@@ -49,6 +49,12 @@ bool behave_alike(const Outcome& a, const Outcome& b) {
   return true;
 }
 
+bool did_not_end(const Failure& failure) {
+  const VerdictClass verdict = failure.verdict;
+  return verdict == VerdictClass::kHang || verdict == VerdictClass::kLoop || verdict == VerdictClass::kSlow ||
+         failure.is_killed;
+}
+
 const CheckResult* first_failure(const Examination& exam) {
   const auto found =
       std::ranges::find_if(exam.results(), [](const CheckResult& result) { return result.failure.has_value(); });
@@ -131,6 +137,12 @@ Examination::Examination(Subject subject, Thoroughness thoroughness, std::uint64
 void Examination::add(const std::string& name, double points, bool is_full_only, const Function& function) {
   if (thoroughness_ == Thoroughness::kQuick && (has_failed_ || is_full_only)) return;
   CheckResult result{.name = name, .points = points, .is_full_only = is_full_only};
+  if (most_unending_ > 0 && unending_ >= most_unending_) {
+    result.failure = Failure{.verdict = VerdictClass::kSkipped,
+                             .summary = concat("not tried, because ", unending_, " other checks did not end")};
+    results_.push_back(std::move(result));
+    return;
+  }
   const auto begin = std::chrono::steady_clock::now();
   Check check(subject_, seed_);
   const Failure nonsense{.verdict = VerdictClass::kCrash, .summary = "the program's answer makes no sense"};
@@ -144,6 +156,7 @@ void Examination::add(const std::string& name, double points, bool is_full_only,
     result.failure = nonsense;
   }
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  if (result.failure && did_not_end(*result.failure)) ++unending_;
   if (result.failure && !has_failed_) {
     has_failed_ = true;
     outcomes_of_failure_ = check.outcomes();

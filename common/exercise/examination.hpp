@@ -121,6 +121,10 @@ class Examination {
   /// A check of `--full` only: fault injection, small buffers, repeats, large sizes.
   void full_check(const std::string& name, const Function& function) { add(name, 1, true, function); }
 
+  /// After so many checks that did not end by themselves, all others count as failed without being tried: a class is
+  /// graded in time, whatever is handed in. 0: never.
+  void give_up_after(int unending) noexcept { most_unending_ = unending; }
+
   /// What has been run.
   [[nodiscard]] const std::vector<CheckResult>& results() const noexcept { return results_; }
   /// What the program did in the first check that failed.
@@ -135,6 +139,8 @@ class Examination {
   std::vector<CheckResult> results_;
   std::vector<Outcome> outcomes_of_failure_;
   bool has_failed_ = false;
+  int most_unending_ = 0;
+  int unending_ = 0;  // checks so far whose ranks had to be ended
 };
 
 /// The judge of one exercise.

@@ -17,6 +17,7 @@ struct Options {
   Subject subject;
   std::string bank;
   std::uint64_t seed = 1;
+  int give_up_after = 0;
   bool is_full = false;
 };
 
@@ -30,6 +31,7 @@ nlohmann::json to_json(const CheckResult& result) {
     json["summary"] = result.failure->summary;
     json["evidence"] = result.failure->evidence;
     json["next"] = result.failure->next;
+    json["killed"] = result.failure->is_killed;
   }
   return json;
 }
@@ -39,6 +41,7 @@ int judge(const Options& options) {
   const auto chosen = all.find(options.exercise);
   if (chosen == all.end()) throw UsageError(concat("this judge does not know exercise ", options.exercise));
   Examination exam(options.subject, options.is_full ? Thoroughness::kFull : Thoroughness::kQuick, options.seed);
+  exam.give_up_after(options.give_up_after);
   chosen->second(exam);
   nlohmann::json json = {{"exercise", options.exercise},
                          {"seed", options.seed},
@@ -47,7 +50,7 @@ int judge(const Options& options) {
                          {"likely", nlohmann::json::array()}};
   for (const CheckResult& result : exam.results()) json["checks"].push_back(to_json(result));
   if (!options.bank.empty()) {
-    const Subject bank{.command = {options.bank}, .program = options.bank, .source_folder = "", .mistake = ""};
+    const Subject bank{.program = options.bank, .patience = options.subject.patience};
     for (const LikelyMistake& mistake : likely_mistakes(exam, bank, chosen->second, options.seed))
       json["likely"].push_back(
           {{"name", mistake.name}, {"description", mistake.description}, {"advice", mistake.advice}});
@@ -57,9 +60,7 @@ int judge(const Options& options) {
 }
 
 int list_bank(const std::string& program) {
-  std::cout << dump_json(list_mistakes({.command = {program}, .program = program, .source_folder = "", .mistake = ""}),
-                         1)
-            << "\n";
+  std::cout << dump_json(list_mistakes({.program = program}), 1) << "\n";
   return 0;
 }
 
@@ -70,19 +71,22 @@ int main(int argc, char** argv) {
   using namespace lockstep;
   CommandLine app("Tries a program against the checks of an exercise. Run by ./lockstep check and grade.");
   exercise::Options options;
+  std::string sandbox;
   bool is_list = false;
   app.add_option("exercise", options.exercise, "Its number, such as 02.1").required();
   app.add_option("--subject", options.subject.program, "The program to try");
-  app.add_option("--wrapped", options.subject.command, "The command that runs it in a sandbox");
+  app.add_option("--sandbox", sandbox, "A JSON array: the command that runs it in a sandbox");
+  app.add_option("--patience", options.subject.patience, "How many times longer wall time is than usual");
   app.add_option("--source-folder", options.subject.source_folder, "Where its author's files are");
   app.add_option("--mistake", options.subject.mistake, "Of a program with mistakes: which one");
   app.add_option("--bank", options.bank, "The program with the exercise's mistakes");
   app.add_option("--seed", options.seed, "For inputs");
+  app.add_option("--give-up-after", options.give_up_after, "After so many checks that do not end; 0: never");
   app.add_flag("--full", options.is_full, "All checks, with faults injected");
   app.add_flag("--list", is_list, "Print the bank's mistakes and end");
   return run_main(app, argc, argv, [&] {
     if (is_list) return exercise::list_bank(options.bank);
-    if (options.subject.command.empty()) options.subject.command = {options.subject.program};
+    if (!sandbox.empty()) options.subject.sandbox = parse_json(sandbox).get<std::vector<std::string>>();
     return exercise::judge(options);
   });
 }

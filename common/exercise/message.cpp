@@ -2,6 +2,7 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -17,6 +18,32 @@ std::uint64_t length_in(const std::vector<std::uint8_t>& bytes) {
   std::uint64_t length = 0;
   std::memcpy(&length, bytes.data(), kHeaderBytes);
   return length;
+}
+
+// Whether arrays, maps and tags are nested more deeply than any answer of ours. The parser calls itself for each level,
+// and a program that answers with a million of them must not end the judge. Lengths are checked by the parser.
+bool is_nested_deeply(std::span<const std::uint8_t> bytes) {
+  constexpr std::size_t kMostLevels = 32;
+  std::vector<std::uint64_t> open;  // values still to come, per level
+  std::size_t at = 0;
+  while (at < bytes.size()) {
+    const std::uint8_t head = bytes[at++];
+    const unsigned kind = head >> 5, detail = head & 31;
+    if (detail > 27) return true;  // values without a length: we send none
+    const std::size_t more = detail < 24 ? 0 : std::size_t{1} << (detail - 24);
+    std::uint64_t argument = detail;
+    if (more > 0) argument = 0;
+    for (std::size_t i = 0; i < more && at < bytes.size(); ++i) argument = argument << 8 | bytes[at++];
+    const bool is_text = kind == 2 || kind == 3;
+    if (is_text) at += std::min<std::uint64_t>(argument, bytes.size() - at);
+    while (!open.empty() && open.back() == 0) open.pop_back();
+    if (!open.empty()) --open.back();
+    if (kind == 4) open.push_back(argument);
+    if (kind == 5) open.push_back(2 * argument);
+    if (kind == 6) open.push_back(1);
+    if (open.size() > kMostLevels) return true;
+  }
+  return false;
 }
 
 // CBOR's tag of an array's type; these numbers are ours alone.
@@ -69,6 +96,8 @@ std::optional<nlohmann::json> MessageReader::take() {
   if (length > kLongestMessage) throw FormatError(concat("an answer of ", length, " bytes"));
   if (bytes_.size() < kHeaderBytes + length) return std::nullopt;
   const auto begin = bytes_.begin() + kHeaderBytes, end = begin + static_cast<std::ptrdiff_t>(length);
+  if (is_nested_deeply({bytes_.data() + kHeaderBytes, static_cast<std::size_t>(length)}))
+    throw FormatError("an answer that is nested too deeply");
   nlohmann::json message = nlohmann::json::from_cbor(std::vector<std::uint8_t>(begin, end), true, false,
                                                      nlohmann::json::cbor_tag_handler_t::store);
   if (message.is_discarded()) throw FormatError("an answer that is no message");

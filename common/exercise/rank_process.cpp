@@ -12,10 +12,12 @@
 #include <fstream>
 #include <functional>
 #include <sstream>
+#include <string_view>
 #include <utility>
 
 #include "base/environment.hpp"
 #include "base/error.hpp"
+#include "exercise/trial_layout.hpp"
 
 namespace lockstep::exercise {
 namespace {
@@ -123,7 +125,9 @@ RankProcess::RankProcess(RankProcess&& other) noexcept
       has_ended_(other.has_ended_),
       end_(other.end_),
       output_pipe_(std::move(other.output_pipe_)),
-      output_(std::move(other.output_)) {}
+      output_(std::move(other.output_)),
+      first_output_(std::move(other.first_output_)),
+      has_printed_(other.has_printed_) {}
 
 RankProcess::~RankProcess() { kill(); }
 
@@ -187,8 +191,18 @@ void RankProcess::read_output() {
     if (count < 0) return;  // nothing there now
     if (count == 0) return output_pipe_.reset();
     output_.append(piece, static_cast<std::size_t>(count));
+    take_mark();
     if (output_.size() > 2 * kMostOutput) output_.erase(0, output_.size() - kMostOutput);
   }
+}
+
+void RankProcess::take_mark() {
+  constexpr std::string_view kMark = kSandboxMark;
+  if (has_printed_ || output_.size() < kMark.size()) return;
+  has_printed_ = true;
+  if (!output_.starts_with(kMark)) return;
+  first_output_ = kMark;
+  output_.erase(0, kMark.size());
 }
 
 std::string output_of(const std::vector<std::string>& command) {

@@ -54,15 +54,21 @@ class RankProcess {
 
   /// Reads what it has printed since, without waiting. Keeps the last part of very much.
   void read_output();
-  /// Standard output and standard error together.
+  /// Standard output and standard error together, without a sandbox's mark.
   [[nodiscard]] const std::string& output() const noexcept { return output_; }
+  /// kSandboxMark, where the output began with it; else empty.
+  [[nodiscard]] const std::string& first_output() const noexcept { return first_output_; }
 
  private:
+  void take_mark();
+
   pid_t pid_ = -1;
   bool has_ended_ = false;
   EndOfProcess end_;
   UniqueFd output_pipe_;
   std::string output_;
+  std::string first_output_;
+  bool has_printed_ = false;  // as much as a mark has characters
 };
 
 /// Runs a program to its end and returns its standard output; empty where it cannot be run. For programs that are

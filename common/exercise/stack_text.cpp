@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <sstream>
+#include <tuple>
 
 #include "exercise/rank_process.hpp"
 #include "exercise/trial_layout.hpp"
@@ -30,8 +31,8 @@ std::string offset_in(const std::string& line, const std::string& program) {
 
 }  // namespace
 
-std::vector<std::string> stack_lines(const std::string& output, const std::string& program,
-                                     const std::string& source_folder) {
+std::vector<std::string> stack_lines(const std::string& output, const Subject& subject) {
+  const auto& [program, source_folder] = std::tie(subject.program, subject.source_folder);
   std::vector<std::string> command = {"addr2line", "-C", "-f", "-p", "-i", "-e", program};
   for (const std::string& line : lines_of(output)) {
     if (!line.starts_with(kStackMark)) continue;
@@ -39,7 +40,7 @@ std::vector<std::string> stack_lines(const std::string& output, const std::strin
   }
   if (command.size() == 7) return {};
   std::vector<std::string> frames;
-  for (const std::string& line : lines_of(output_of(command))) {
+  for (const std::string& line : lines_of(output_of(subject.wrapped(command)))) {
     const std::size_t place = line.find(source_folder);
     if (source_folder.empty() || place == std::string::npos) continue;
     const std::string file = line.substr(line.find_last_of('/') + 1);

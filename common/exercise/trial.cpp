@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <ctime>
 #include <map>
 #include <optional>
 #include <utility>
@@ -76,6 +77,8 @@ struct Rank {
   [[nodiscard]] bool has_answered() const { return reply && reply->contains("values"); }
 };
 
+double processor_factor();
+
 class Trial {
  public:
   Trial(const Subject& subject, const TrialOptions& options)
@@ -112,7 +115,7 @@ class Trial {
       for (const auto& [peer, fd] : ends[rank]) passed.push_back({kFirstLinkFd + peer, &fd});
       std::vector<std::string> variables = options_.variables;
       variables.push_back(concat(kRankVariable, "=", rank));
-      ranks_.push_back({RankProcess(subject_.command, variables, passed), std::move(ours), {}, {}, false});
+      ranks_.push_back({RankProcess(subject_.command(), variables, passed), std::move(ours), {}, {}, false});
     }
   }
 
@@ -164,7 +167,8 @@ class Trial {
   Failure watch() {
     const Clock::time_point begin = Clock::now();
     const double factor = machine_factor();
-    const auto budget = std::chrono::duration_cast<milliseconds>(options_.budget * factor);
+    const auto budget = std::chrono::duration_cast<milliseconds>(options_.budget * factor * subject_.patience);
+    const auto quiet_at_start = std::chrono::duration_cast<milliseconds>(kQuietAtStart * subject_.patience);
     mark_quiet();
     while (true) {
       look();
@@ -173,13 +177,13 @@ class Trial {
         return explain_failure();
       if (moves() != moves_) mark_quiet();
       const Clock::duration quiet = Clock::now() - quiet_since_;
-      if (quiet > (has_begun() ? kQuiet : kQuietAtStart)) {
+      if (quiet > (has_begun() ? kQuiet : quiet_at_start)) {
         const std::int64_t computed = processor_time() - processor_time_;
         const std::int64_t passed = std::chrono::duration_cast<milliseconds>(quiet).count();
         const bool is_runnable =
             std::ranges::any_of(ranks_, [](const Rank& rank) { return !rank.is_done() && rank.process.is_runnable(); });
         if (!is_runnable && computed * kIdleShare < passed) return explain_hang(passed);
-        if (static_cast<double>(computed) > kLoopMilliseconds * factor) return explain_loop(computed);
+        if (static_cast<double>(computed) > kLoopMilliseconds * processor_factor()) return explain_loop(computed);
       }
       if (Clock::now() - begin > budget) return explain_slow(budget);
     }
@@ -254,8 +258,23 @@ class Trial {
     return std::nullopt;
   }
 
-  Failure describe_end(std::size_t number, const Rank& rank) {
+  // A sandbox that has not started its program: nothing is known of the program.
+  void require_started(std::size_t number, const Rank& rank) const {
+    if (subject_.sandbox.empty() || rank.process.first_output() == kSandboxMark) return;
+    throw IoError(concat("the sandbox of rank ", number, " did not start its program: ", rank.process.output()));
+  }
+
+  // How the program has ended, where a sandbox in between says it as shells do.
+  [[nodiscard]] EndOfProcess end_of(const Rank& rank) const {
     const EndOfProcess end = rank.process.end();
+    constexpr int kSignalled = 128;
+    if (subject_.sandbox.empty() || end.signal != 0 || end.exit_code <= kSignalled) return end;
+    return {.signal = end.exit_code - kSignalled, .exit_code = 0};
+  }
+
+  Failure describe_end(std::size_t number, const Rank& rank) {
+    require_started(number, rank);
+    const EndOfProcess end = end_of(rank);
     const std::string& output = rank.process.output();
     Failure failure{.verdict = VerdictClass::kCrash};
     if (end.signal == 0) {
@@ -264,7 +283,8 @@ class Trial {
       fingerprint_ = concat("exit ", end.exit_code);
     } else {
       failure.summary = concat(who(number), " died of ", ::strsignal(end.signal), signal_hint(end.signal));
-      failure.evidence = stack_lines(output, subject_.program, subject_.source_folder);
+      failure.evidence = stack_lines(output, subject_);
+      failure.is_killed = end.signal == SIGKILL;
       fingerprint_ = concat("signal ", end.signal);
     }
     append_output(failure, output);
@@ -328,7 +348,7 @@ class Trial {
     for (std::size_t i = 0; i < ranks_.size(); ++i) {
       ranks_[i].process.read_output();
       if (ranks_[i].is_done()) continue;
-      const auto frames = stack_lines(ranks_[i].process.output(), subject_.program, subject_.source_folder);
+      const auto frames = stack_lines(ranks_[i].process.output(), subject_);
       if (!frames.empty()) lines.push_back(concat("rank ", i, " is in ", frames.front()));
     }
     return lines;
@@ -375,31 +395,59 @@ class Trial {
   Clock::time_point quiet_since_;
 };
 
-double measure_machine_factor() {
-  constexpr double kNominalMilliseconds = 10;  // on the machine on which the limits were chosen
-  double best = 1e9;
+// How many times longer than where the limits were chosen a given computation takes here.
+struct MachineFactor {
+  double wall = 1;       // of wall time: grows with the load
+  double processor = 1;  // of processor time: does not
+};
+
+double processor_milliseconds_of_thread() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) * 1e-6;
+}
+
+MachineFactor measure_machine_factor() {
+  constexpr double kNominalMilliseconds = 10;
+  MachineFactor best{1e9, 1e9};
   for (int round = 0; round < 3; ++round) {
     const Clock::time_point begin = Clock::now();
+    const double processor_begin = processor_milliseconds_of_thread();
     std::uint64_t state = 88172645463325252ULL;
     for (int i = 0; i < 4'000'000; ++i) {  // xorshift64: each step needs the one before
       state ^= state << 13;
       state ^= state >> 7;
       state ^= state << 17;
     }
-    if (state == 0) return kNominalMilliseconds;  // never: the compiler must not drop the loop
-    best = std::min(best, std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
+    if (state == 0) return {};  // never: the compiler must not drop the loop
+    best.wall = std::min(best.wall, std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
+    best.processor = std::min(best.processor, processor_milliseconds_of_thread() - processor_begin);
   }
-  return std::clamp(best / kNominalMilliseconds, 1.0, 20.0);
+  return {std::clamp(best.wall / kNominalMilliseconds, 1.0, 20.0),
+          std::clamp(best.processor / kNominalMilliseconds, 1.0, 20.0)};
 }
 
+const MachineFactor& measured_factor() {
+  static const MachineFactor factor = measure_machine_factor();
+  return factor;
+}
+
+double processor_factor() { return measured_factor().processor; }
+
 }  // namespace
+
+std::vector<std::string> Subject::wrapped(const std::vector<std::string>& command) const {
+  std::vector<std::string> all = sandbox;
+  all.insert(all.end(), command.begin(), command.end());
+  return all;
+}
 
 Outcome run_trial(const Subject& subject, const TrialOptions& options) { return Trial(subject, options).run(); }
 
 nlohmann::json list_mistakes(const Subject& subject) {
   auto [ours, theirs] = connected_pair();
   const UniqueFd control = std::move(theirs);
-  RankProcess process(subject.command, {concat(kRankVariable, "=0")}, {{kControlFd, &control}});
+  RankProcess process(subject.command(), {concat(kRankVariable, "=0")}, {{kControlFd, &control}});
   send_message(ours.get(), {{"list", true}});
   MessageReader reader;
   for (int i = 0; i < 500; ++i) {
@@ -412,9 +460,6 @@ nlohmann::json list_mistakes(const Subject& subject) {
   throw IoError(concat(subject.program, " does not list its mistakes"), 0);
 }
 
-double machine_factor() {
-  static const double factor = measure_machine_factor();
-  return factor;
-}
+double machine_factor() { return measured_factor().wall; }
 
 }  // namespace lockstep::exercise

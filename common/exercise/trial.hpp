@@ -14,10 +14,17 @@ namespace lockstep::exercise {
 
 /// The program that is tried.
 struct Subject {
-  std::vector<std::string> command;  ///< Its path, behind what it is to run in (a sandbox).
-  std::string program;               ///< Its path alone, to find source lines in.
-  std::string source_folder = {};    ///< Where its author's files are: frames of a stack from there come first.
-  std::string mistake = {};          ///< Of a bank's program: which one; else empty.
+  std::string program;                    ///< Its path.
+  std::string source_folder = {};         ///< Where its author's files are: frames of a stack from there come first.
+  std::string mistake = {};               ///< Of a bank's program: which one; else empty.
+  std::vector<std::string> sandbox = {};  ///< A command that runs the one behind it in a sandbox; empty: none. In it
+                                          ///< the program has the same path. It says kSandboxMark first of all.
+  double patience = 1;                    ///< Limits on wall time are so many times longer, for a busy machine.
+
+  /// The program in its sandbox.
+  [[nodiscard]] std::vector<std::string> command() const { return wrapped({program}); }
+  /// Another command in the same sandbox.
+  [[nodiscard]] std::vector<std::string> wrapped(const std::vector<std::string>& command) const;
 };
 
 /// What is asked, and under which conditions.

@@ -17,4 +17,8 @@ inline constexpr int kStackSignal = 12;  // SIGUSR2
 /// Begins each line of a stack on standard error.
 inline constexpr const char* kStackMark = "@lockstep-stack ";
 
+/// What a sandbox writes to standard error before it becomes the program: without it the program has not been started,
+/// and the failure is not its own.
+inline constexpr const char* kSandboxMark = "@lockstep-sandbox\n";
+
 }  // namespace lockstep::exercise

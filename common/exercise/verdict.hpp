@@ -35,6 +35,7 @@ struct Failure {
   std::string summary = {};                     ///< One line: what was found, at which rank.
   std::vector<std::string> evidence = {};       ///< More lines: the wait-for graph, a stack, values, what was printed.
   std::string next = {};                        ///< One thing to try; may be empty.
+  bool is_killed = false;                       ///< Something outside, such as a memory limit, ended a rank.
 };
 
 }  // namespace lockstep::exercise

@@ -49,19 +49,18 @@ void make_folders(const Workspace& workspace, const std::string& command, const 
   }
 }
 
-// Paths as the learner knows them.
-std::string with_known_paths(const Workspace& workspace, const std::string& errors) {
-  const std::string relative = workspace.root.lexically_relative(workspace.build).string() + "/";
-  const std::string text = replaced(replaced(errors, workspace.root.string() + "/", ""), relative, "");
-  return text.empty() ? "the compiler failed without a word" : text;
-}
-
 // The learner's folder of an exercise as it stands in a command, in place of the template's.
 std::string folder_in_commands(const Workspace& workspace, const fs::path& folder) {
   return workspace.shown(folder) + "/";
 }
 
 }  // namespace
+
+std::string as_learner_knows(const Workspace& workspace, const std::string& errors) {
+  const std::string relative = workspace.root.lexically_relative(workspace.build).string() + "/";
+  const std::string text = replaced(replaced(errors, workspace.root.string() + "/", ""), relative, "");
+  return text.empty() ? "the compiler failed without a word" : text;
+}
 
 fs::path program_of(const Workspace& workspace, const Exercise& exercise, const std::string& variant) {
   return workspace.build / "exercises" / concat("exercise_", exercise.target_name(), "_", variant);
@@ -81,18 +80,25 @@ void build_given(const Workspace& workspace, const Exercise& exercise) {
   build_given(workspace, concat("exercise_", exercise.target_name()));
 }
 
-BuiltProgram build_files(const Workspace& workspace, const Exercise& exercise, const fs::path& folder,
-                         const std::string& name) {
+std::vector<std::string> build_commands(const Workspace& workspace, const Exercise& exercise, const fs::path& folder,
+                                        const std::string& name) {
   const std::string target = concat("exercise_", exercise.target_name(), "_template");
   const std::string own = concat("exercise_", exercise.target_name(), "_", name);
   const std::string given = folder_in_commands(workspace, exercise.in(workspace.root / "exercises"));
   const std::string files = folder_in_commands(workspace, folder);
   const auto names_target = [&](const std::string& line) { return line.find(target) != std::string::npos; };
-  for (const std::string& original : commands_of(workspace, target, names_target)) {
-    const std::string command = replaced(replaced(original, given, files), target, own);
+  std::vector<std::string> commands = commands_of(workspace, target, names_target);
+  for (std::string& command : commands) command = replaced(replaced(command, given, files), target, own);
+  return commands;
+}
+
+BuiltProgram build_files(const Workspace& workspace, const Exercise& exercise, const fs::path& folder,
+                         const std::string& name) {
+  const std::string own = concat("exercise_", exercise.target_name(), "_", name);
+  for (const std::string& command : build_commands(workspace, exercise, folder, name)) {
     make_folders(workspace, command, own);
     const Finished done = run({"sh", "-c", command}, workspace.build, Collect::kBoth);
-    if (done.exit_code != 0) return {.program = {}, .errors = with_known_paths(workspace, done.output)};
+    if (done.exit_code != 0) return {.program = {}, .errors = as_learner_knows(workspace, done.output)};
   }
   return {.program = program_of(workspace, exercise, name), .errors = ""};
 }
@@ -117,12 +123,12 @@ BuiltProgram build_with_learners_files(const Workspace& workspace, const std::st
       const std::string command = replaced(original, given, files);
       make_folders(workspace, command, files);
       const Finished done = run({"sh", "-c", command}, workspace.build, Collect::kBoth);
-      if (done.exit_code != 0) return {.program = {}, .errors = with_known_paths(workspace, done.output)};
+      if (done.exit_code != 0) return {.program = {}, .errors = as_learner_knows(workspace, done.output)};
     }
     link = replaced(link, given, files);
   }
   const Finished linked = run({"sh", "-c", link}, workspace.build, Collect::kBoth);
-  if (linked.exit_code != 0) return {.program = {}, .errors = with_known_paths(workspace, linked.output)};
+  if (linked.exit_code != 0) return {.program = {}, .errors = as_learner_knows(workspace, linked.output)};
   return {.program = workspace.build / "exercises" / own, .errors = ""};
 }
 

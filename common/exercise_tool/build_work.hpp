@@ -21,6 +21,14 @@ void build_given(const Workspace& workspace, const Exercise& exercise);
 /// The same for any target of ours.
 void build_given(const Workspace& workspace, const std::string& target);
 
+/// The commands that make the files in `folder` into a program, in order, for `sh` in the build folder.
+/// @param folder, name  As for build_files(). @pre build_given(). @throws Error  ninja cannot say them.
+[[nodiscard]] std::vector<std::string> build_commands(const Workspace& workspace, const Exercise& exercise,
+                                                      const std::filesystem::path& folder, const std::string& name);
+
+/// What a compiler said, with paths as the learner types them.
+[[nodiscard]] std::string as_learner_knows(const Workspace& workspace, const std::string& errors);
+
 /// Compiles and links the files in `folder` in the place of the template's.
 /// @param folder  With the exercise's files. @param name  Of the result, for its objects' folder.
 /// @pre build_given().

@@ -38,6 +38,9 @@ constexpr std::array kCommands = {
 constexpr std::array kExerciseWords = {"start", "check", "watch",         "why",  "hint",   "compare", "progress",
                                        "case",  "reset", "use-reference", "next", "author", "predict"};
 
+// As above, by the program for those who hand in and grade.
+constexpr std::array kGradingWords = {"submit", "grade"};
+
 void print_what_next() {
   std::cout << "Lockstep: multi-GPU training from a TCP socket to a GPT. What next?\n\n"
                "  ./lockstep train               train a GPT on several ranks, and see text that it writes\n"
@@ -60,7 +63,8 @@ void print_help() {
                "  start 02.1, check, watch, why, hint       begin one, try your code, learn what is wrong\n"
                "  compare, progress, reset, use-reference   ours beside yours, all exercises, begin anew, go on\n"
                "  case 06.A                                 find out what is wrong with a program\n"
-               "  predict 02                                say what a chapter's programs will print, then see\n";
+               "  predict 02                                say what a chapter's programs will print, then see\n"
+               "  submit, grade                             one zip for your instructor; grade a class\n";
 }
 
 int dispatch(const Arguments& words) {
@@ -74,6 +78,11 @@ int dispatch(const Arguments& words) {
   }
   if (std::ranges::find(kExerciseWords, words.front()) != kExerciseWords.end()) {
     std::vector<std::string> command = {find_program(find_project(), "lockstep_exercises").string()};
+    command.insert(command.end(), words.begin(), words.end());
+    become(command);
+  }
+  if (std::ranges::find(kGradingWords, words.front()) != kGradingWords.end()) {
+    std::vector<std::string> command = {find_program(find_project(), "lockstep_grade").string()};
     command.insert(command.end(), words.begin(), words.end());
     become(command);
   }

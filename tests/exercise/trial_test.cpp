@@ -21,7 +21,7 @@ using Catch::Matchers::ContainsSubstring;
 Outcome try_scenario(const std::string& what, int world_size,
                      std::chrono::milliseconds budget = std::chrono::seconds(10)) {
   const std::string program = test::built_program("exercise_scenario");
-  const Subject subject{.command = {program}, .program = program, .source_folder = "tests/exercise"};
+  const Subject subject{.program = program, .source_folder = "tests/exercise"};
   return run_trial(subject, {.world_size = world_size,
                              .question =
                                  [&](int) {

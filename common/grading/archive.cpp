@@ -1,0 +1,208 @@
+#include "grading/archive.hpp"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+
+#include "base/error.hpp"
+#include "base/unique_fd.hpp"
+
+namespace lockstep::grading {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct FreeReader {
+  void operator()(::archive* one) const noexcept { ::archive_read_free(one); }
+};
+struct FreeWriter {
+  void operator()(::archive* one) const noexcept { ::archive_write_free(one); }
+};
+struct FreeEntry {
+  void operator()(::archive_entry* one) const noexcept { ::archive_entry_free(one); }
+};
+using Reader = std::unique_ptr<::archive, FreeReader>;
+using Writer = std::unique_ptr<::archive, FreeWriter>;
+using Entry = std::unique_ptr<::archive_entry, FreeEntry>;
+
+std::string error_of(::archive* one) {
+  const char* const text = ::archive_error_string(one);
+  return text == nullptr ? "unknown error" : text;
+}
+
+// For messages: what somebody else has named must not control a terminal or fill a page.
+std::string printable(const std::string& name) {
+  constexpr std::size_t kMost = 120;
+  std::string text = name.substr(0, kMost);
+  std::ranges::replace_if(
+      text, [](char letter) { return static_cast<unsigned char>(letter) < ' ' || letter == 127; }, '?');
+  return text;
+}
+
+bool leaves_its_folder(const fs::path& path) {
+  return path.is_absolute() || std::ranges::any_of(path, [](const fs::path& part) { return part == ".."; });
+}
+
+// Takes one entry's path and decides; counts what was seen.
+class Selection {
+ public:
+  Selection(const std::function<bool(const std::string&)>& is_wanted, const ArchiveLimits& limits)
+      : is_wanted_(is_wanted), limits_(limits) {}
+
+  // Whether there may be another entry.
+  bool count_one() {
+    if (++seen_ <= limits_.files) return true;
+    refuse("more files than", std::to_string(limits_.files));
+    return false;
+  }
+
+  void refuse(const std::string& why, const std::string& name) {
+    constexpr std::size_t kMost = 20;
+    if (found_.refusals.size() < kMost) found_.refusals.push_back(concat(why, ": ", printable(name)));
+  }
+
+  // The name under which an entry is wanted, without a folder around everything; empty: not at all.
+  [[nodiscard]] std::string wanted_name(const std::string& name) const {
+    const fs::path path = fs::path(name).lexically_normal();
+    if (is_wanted_(path.string())) return path.string();
+    if (path.empty()) return "";
+    const std::string inner = path.lexically_relative(*path.begin()).string();
+    return is_wanted_(inner) ? inner : "";
+  }
+
+  // Reads an entry of a wanted name.
+  void take(const std::string& name, std::uint64_t bytes, const std::function<std::string(std::size_t most)>& read) {
+    if (found_.files.contains(name)) return refuse("there twice", name);
+    if (bytes > limits_.bytes_per_file) return refuse(concat("more than ", limits_.bytes_per_file, " bytes"), name);
+    std::string text = read(static_cast<std::size_t>(limits_.bytes_per_file) + 1);
+    if (text.size() > limits_.bytes_per_file)
+      return refuse(concat("more than ", limits_.bytes_per_file, " bytes"), name);
+    found_.files.emplace(name, std::move(text));
+  }
+
+  Submission found() { return std::move(found_); }
+
+ private:
+  const std::function<bool(const std::string&)>& is_wanted_;
+  const ArchiveLimits& limits_;
+  Submission found_;
+  std::size_t seen_ = 0;
+};
+
+std::string read_entry(::archive* reader, std::size_t most) {
+  std::string text;
+  char piece[16384];
+  while (text.size() < most) {
+    const la_ssize_t count = ::archive_read_data(reader, piece, sizeof piece);
+    if (count < 0) throw FormatError(concat("damaged: ", error_of(reader)));
+    if (count == 0) break;
+    text.append(piece, static_cast<std::size_t>(count));
+  }
+  return text;
+}
+
+Submission read_archive(const fs::path& path, Selection selection, const ArchiveLimits& limits) {
+  if (fs::file_size(path) > limits.bytes_per_entry) throw FormatError("the archive is too large");
+  const Reader reader(::archive_read_new());
+  ::archive_read_support_format_zip(reader.get());
+  ::archive_read_support_format_tar(reader.get());
+  ::archive_read_support_filter_gzip(reader.get());
+  if (::archive_read_open_filename(reader.get(), path.c_str(), 64 << 10) != ARCHIVE_OK)
+    throw FormatError(concat(path.filename().string(), " is no archive: ", error_of(reader.get())));
+  ::archive_entry* entry = nullptr;
+  while (true) {
+    const int status = ::archive_read_next_header(reader.get(), &entry);
+    if (status == ARCHIVE_EOF) return selection.found();
+    if (status < ARCHIVE_WARN)
+      throw FormatError(concat(path.filename().string(), " is damaged: ", error_of(reader.get())));
+    if (!selection.count_one()) return selection.found();
+    if (::archive_entry_size_is_set(entry) != 0 &&
+        ::archive_entry_size(entry) > static_cast<la_int64_t>(limits.bytes_per_entry))
+      throw FormatError(concat(path.filename().string(), " unpacks to too much"));
+    const char* const raw = ::archive_entry_pathname_utf8(entry);
+    const std::string name = raw == nullptr ? "" : raw;
+    if (name.empty() || leaves_its_folder(name)) {
+      selection.refuse("a path outside of the archive", name);
+    } else if (::archive_entry_hardlink(entry) != nullptr ||
+               (::archive_entry_filetype(entry) != AE_IFREG && ::archive_entry_filetype(entry) != AE_IFDIR)) {
+      selection.refuse("no regular file", name);
+    } else if (const std::string wanted = selection.wanted_name(name);
+               !wanted.empty() && ::archive_entry_filetype(entry) == AE_IFREG) {
+      const auto bytes = ::archive_entry_size_is_set(entry) != 0 ? ::archive_entry_size(entry) : 0;
+      selection.take(wanted, static_cast<std::uint64_t>(std::max<la_int64_t>(bytes, 0)),
+                     [&](std::size_t most) { return read_entry(reader.get(), most); });
+    }
+  }
+}
+
+// Without following a link, and only of a regular file, however it has been exchanged meanwhile.
+std::string read_regular_file(const fs::path& path, std::size_t most) {
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  struct stat status {};
+  if (!file.is_open() || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode))
+    throw IoError(concat("cannot read ", path.string()), errno);
+  std::string text;
+  char piece[16384];
+  while (text.size() < most) {
+    const ssize_t count = ::read(file.get(), piece, sizeof piece);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) throw IoError(concat("cannot read ", path.string()), errno);
+    if (count == 0) break;
+    text.append(piece, static_cast<std::size_t>(count));
+  }
+  return text;
+}
+
+Submission read_folder(const fs::path& folder, Selection selection) {
+  for (fs::recursive_directory_iterator it(folder, fs::directory_options::none), end; it != end; ++it) {
+    if (!selection.count_one()) break;
+    const std::string name = it->path().lexically_relative(folder).string();
+    const fs::file_status status = it->symlink_status();
+    if (fs::is_directory(status)) {
+      if (it->path().filename() == ".git" || name == "build") it.disable_recursion_pending();
+    } else if (!fs::is_regular_file(status)) {
+      selection.refuse("no regular file", name);
+    } else if (const std::string wanted = selection.wanted_name(name); !wanted.empty()) {
+      selection.take(wanted, fs::file_size(it->path()),
+                     [&](std::size_t most) { return read_regular_file(it->path(), most); });
+    }
+  }
+  return selection.found();
+}
+
+}  // namespace
+
+void write_zip(const fs::path& path, const Files& files) {
+  const Writer writer(::archive_write_new());
+  ::archive_write_set_format_zip(writer.get());
+  const auto demand = [&](int status) {
+    if (status != ARCHIVE_OK) throw IoError(concat("cannot write ", path.string(), ": ", error_of(writer.get())), 0);
+  };
+  demand(::archive_write_open_filename(writer.get(), path.c_str()));
+  for (const auto& [name, text] : files) {
+    const Entry entry(::archive_entry_new());
+    ::archive_entry_set_pathname(entry.get(), name.c_str());
+    ::archive_entry_set_size(entry.get(), static_cast<la_int64_t>(text.size()));
+    ::archive_entry_set_filetype(entry.get(), AE_IFREG);
+    ::archive_entry_set_perm(entry.get(), 0644);
+    ::archive_entry_set_mtime(entry.get(), 315532800, 0);  // 1980, where zip's calendar begins
+    demand(::archive_write_header(writer.get(), entry.get()));
+    if (::archive_write_data(writer.get(), text.data(), text.size()) != static_cast<la_ssize_t>(text.size()))
+      demand(ARCHIVE_FATAL);
+  }
+  demand(::archive_write_close(writer.get()));
+}
+
+Submission read_submission(const fs::path& path, const std::function<bool(const std::string&)>& is_wanted,
+                           const ArchiveLimits& limits) {
+  const Selection selection(is_wanted, limits);
+  return fs::is_directory(path) ? read_folder(path, selection) : read_archive(path, selection, limits);
+}
+
+}  // namespace lockstep::grading

@@ -1,0 +1,32 @@
+#pragma once
+/// @file
+/// Results of a whole class: grades.csv for a spreadsheet, class.html for reading.
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "grading/grade.hpp"
+#include "grading/sandbox.hpp"
+#include "grading/settings.hpp"
+
+namespace lockstep::grading {
+
+/// A graded class.
+struct ClassReport {
+  const std::vector<StudentGrade>& grades;
+  const Settings& settings;
+  const std::vector<Protection>& protections;
+  double seconds = 0;  ///< Wall time of this run.
+};
+
+/// A row per student: key, name, status, points, maximum, and a column per exercise. Points of a submission that could
+/// not be graded are left empty.
+[[nodiscard]] std::string grades_csv(const ClassReport& report);
+
+/// One page without scripts or anything from elsewhere.
+[[nodiscard]] std::string class_html(const ClassReport& report);
+
+/// Writes both. @throws IoError
+void write_class_files(const std::filesystem::path& folder, const ClassReport& report);
+
+}  // namespace lockstep::grading

@@ -1,0 +1,132 @@
+// grade-one: grades one submission, in a process of its own, so that nothing a submission does can end the batch.
+#include <unistd.h>
+
+#include <chrono>
+#include <iostream>
+
+#include "base/command_line.hpp"
+#include "base/environment.hpp"
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "base/json.hpp"
+#include "grading/command.hpp"
+#include "grading/digest.hpp"
+#include "grading/judging.hpp"
+#include "grading/manifest.hpp"
+#include "grading/process_tree.hpp"
+#include "grading/student_files.hpp"
+
+namespace lockstep::grading {
+namespace {
+
+namespace fs = std::filesystem;
+using exercise::Exercise;
+using exercise::Workspace;
+
+struct Options {
+  fs::path settings;
+  fs::path submission;
+  std::string key;
+  std::string basis;
+  std::int64_t user = 0;
+};
+
+// Removes a folder at the end of a scope, whatever a sandboxed program has made of its rights.
+class ScratchFolder {
+ public:
+  explicit ScratchFolder(fs::path path) : path_(std::move(path)) {
+    fs::remove_all(path_);
+    fs::create_directories(path_);
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  ~ScratchFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  [[nodiscard]] const fs::path& path() const noexcept { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+std::vector<Exercise> exercises_of(const Workspace& workspace, const Settings& settings) {
+  std::vector<Exercise> exercises;
+  for (const std::string& id : settings.exercises) exercises.push_back(find_exercise(workspace.catalogue, id));
+  return exercises;
+}
+
+// What does not fit between manifest and files, or between the manifest and this tree. Fills in the student's name.
+void compare_with_manifest(const Submission& submission, const Settings& settings, StudentGrade& grade) {
+  const auto text = submission.files.find(kManifestName);
+  if (text == submission.files.end()) {
+    grade.problems.emplace_back("it has no manifest.json: not made by ./lockstep submit");
+    return;
+  }
+  const Manifest manifest = parse_manifest(text->second);
+  if (!manifest.student.empty()) grade.student = manifest.student;
+  if (manifest.release.tag != settings.release.tag) {
+    grade.problems.push_back(concat("made with release ", manifest.release.tag, "; this is ", settings.release.tag));
+    if (!settings.takes_any_release) grade.status = "refused";
+  }
+  for (const auto& [name, digest] : manifest.digests) {
+    const auto file = submission.files.find(name);
+    if (file != submission.files.end() && sha256(file->second) != digest)
+      grade.problems.push_back(concat("changed after ./lockstep submit: ", name));
+  }
+}
+
+StudentGrade grade_submission(const Workspace& workspace, const Options& options, const Settings& settings) {
+  const auto begin = std::chrono::steady_clock::now();
+  StudentGrade grade{.key = options.key, .student = options.key, .basis = options.basis};
+  const std::vector<Exercise> exercises = exercises_of(workspace, settings);
+  std::set<std::string> wanted = {kManifestName};
+  for (const Exercise& exercise : exercises)
+    for (const std::string& file : exercise.files) wanted.insert(path_in_submission(exercise, file));
+  Submission submission;
+  try {
+    submission = read_submission(options.submission, [&](const std::string& path) { return wanted.contains(path); });
+    compare_with_manifest(submission, settings, grade);
+  } catch (const FormatError& error) {
+    grade.status = "refused";
+    grade.problems.emplace_back(error.what());
+  }
+  for (const std::string& refusal : submission.refusals) grade.problems.push_back("not taken: " + refusal);
+  if (grade.status == "graded" && submission.files.size() <= submission.files.count(kManifestName)) {
+    grade.problems.emplace_back("it holds no file of these exercises");
+  }
+  const Sandbox sandbox(workspace.build / "bin" / "lockstep_confine", static_cast<uid_t>(options.user),
+                        settings.sandbox);
+  for (const Exercise& exercise : exercises) {
+    if (grade.status == "refused") break;
+    const ScratchFolder scratch(settings.out / ".scratch" / options.key / exercise.target_name());
+    grade.exercises.push_back(grade_exercise(workspace, exercise, submission.files, settings, sandbox, scratch.path()));
+    if (!grade.exercises.back().setup.empty()) {
+      grade.status = "SETUP";
+      grade.problems.push_back(concat(exercise.id, ": SETUP: ", grade.exercises.back().setup));
+    }
+  }
+  std::error_code ignored;
+  fs::remove_all(settings.out / ".scratch" / options.key, ignored);
+  grade.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return grade;
+}
+
+}  // namespace
+
+int grade_one(const Arguments& arguments) {
+  Options options;
+  CommandLine app("Grades one submission; started by lockstep grade.", "lockstep_grade grade-one");
+  app.add_option("--settings", options.settings, "Of the class").required();
+  app.add_option("--submission", options.submission, "A zip or a folder").required();
+  app.add_option("--key", options.key, "Names the results").required();
+  app.add_option("--basis", options.basis, "Written into the result").required();
+  app.add_option("--user", options.user, "Under which submissions run, where this is root").required();
+  if (const auto exit_code = app.parse(arguments)) return *exit_code;
+  adopt_orphans();
+  const Settings settings = settings_from(parse_json(read_file(options.settings)));
+  write_student_files(settings.folder_of(options.key), grade_submission(exercise::open_workspace(), options, settings));
+  return 0;
+}
+
+}  // namespace lockstep::grading

@@ -1,0 +1,191 @@
+#include "grading/sandboxed_build.hpp"
+
+#include <algorithm>
+#include <set>
+#include <sstream>
+
+#include "base/environment.hpp"
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "exercise/trial_layout.hpp"
+#include "exercise_tool/build_work.hpp"
+#include "grading/manifest.hpp"
+#include "grading/process_tree.hpp"
+
+namespace lockstep::grading {
+namespace {
+
+namespace fs = std::filesystem;
+using exercise::Exercise;
+using exercise::Workspace;
+
+constexpr const char* kName = "submission";  // in the place of "solution"
+constexpr const char* kMade = "made";        // the folder for what the commands write
+constexpr Limits kCompiling{.memory_bytes = std::uint64_t{6} << 30, .seconds = 60};
+constexpr Allowance kForCompiling{.wall_time = std::chrono::seconds(600), .output_bytes = 1 << 20};
+
+std::vector<std::string> words_of(const std::string& command) {
+  std::istringstream in(command);
+  std::vector<std::string> words;
+  for (std::string word; in >> word;) words.push_back(word);
+  return words;
+}
+
+// ccache is shared by all: no submission may write to it.
+std::string without_ccache(const std::string& command) {
+  const std::string first = command.substr(0, command.find(' '));
+  return first == "ccache" || first.ends_with("/ccache") ? command.substr(first.size() + 1) : command;
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, from.size(), to);
+  return text;
+}
+
+// Everything of the build that the commands read: libraries, precompiled headers, translators, generated headers; by
+// their paths in the build folder.
+std::set<fs::path> parts_of_build(const Workspace& workspace, const std::vector<std::string>& commands,
+                                  const std::string& own) {
+  std::set<fs::path> parts;
+  for (const std::string& command : commands) {
+    for (std::string word : words_of(command)) {
+      const bool is_folder_of_headers = word.starts_with("-I");
+      if (is_folder_of_headers) word.erase(0, 2);
+      const fs::path path = workspace.build / word;  // an absolute word stays as it is
+      const fs::path part = path.lexically_relative(workspace.build);
+      std::error_code missing;
+      if (word.find(own) != std::string::npos || part.empty() || *part.begin() == "..") continue;
+      if (fs::is_regular_file(path, missing) || (is_folder_of_headers && fs::is_directory(path, missing)))
+        parts.insert(part);
+      if (fs::is_regular_file(path.string() + ".gch", missing)) parts.insert(part.string() + ".gch");
+    }
+  }
+  return parts;
+}
+
+// Folders into which the commands write or change.
+void make_folders(const Workspace& workspace, const std::vector<std::string>& commands, const std::string& own,
+                  const fs::path& build) {
+  fs::create_directories(build / "exercises");
+  for (const std::string& command : commands) {
+    for (const std::string& word : words_of(command)) {
+      const fs::path part = (workspace.build / word).lexically_relative(workspace.build);
+      if (part.empty() || *part.begin() == "..") continue;
+      std::error_code missing;
+      if (word.find(own) != std::string::npos && word.find('/') != std::string::npos)
+        fs::create_directories(build / part.parent_path());
+      else if (fs::is_directory(workspace.build / part, missing))
+        fs::create_directories(build / part);
+    }
+  }
+}
+
+// What is seen at which place below the project's root.
+std::vector<Mount> mounts_for(const Workspace& workspace, const fs::path& stage, const fs::path& scratch,
+                              const std::set<fs::path>& parts) {
+  const fs::path build = workspace.build.lexically_relative(workspace.root);
+  std::vector<Mount> mounts;
+  for (const char* folder : {"common", "chapters", "exercises"}) mounts.push_back({stage / folder, folder});
+  mounts.push_back({scratch / "work", "work"});
+  mounts.push_back({scratch / kMade, build, true});
+  for (const fs::path& part : parts) mounts.push_back({workspace.build / part, build / part});
+  return mounts;
+}
+
+// Without namespaces the same tree is made of links, in the scratch folder.
+void make_tree_of_links(const fs::path& root, const std::vector<Mount>& mounts) {
+  for (const Mount& mount : mounts) {
+    const fs::path place = root / mount.to;
+    if (fs::exists(place)) continue;  // what is in the scratch folder already
+    fs::create_directories(place.parent_path());
+    fs::create_symlink(mount.from, place);
+  }
+}
+
+std::vector<fs::path> shared_libraries(const Workspace& workspace, const std::set<fs::path>& parts) {
+  std::vector<fs::path> libraries;
+  for (const fs::path& part : parts)
+    if (part.filename().string().find(".so") != std::string::npos) libraries.push_back(workspace.build / part);
+  return libraries;
+}
+
+std::vector<std::string> variables_for_compiler() {
+  std::vector<std::string> variables = {"LC_ALL=C", "TMPDIR=/tmp"};
+  for (const char* name : {"PATH", "LD_LIBRARY_PATH", "CPATH", "LIBRARY_PATH"})
+    if (const auto value = environment::get(name)) variables.push_back(concat(name, "=", *value));
+  return variables;
+}
+
+std::string first_part(const std::string& text, std::size_t most) {
+  return text.size() <= most ? text : text.substr(0, most) + "\n...\n";
+}
+
+SubmittedProgram explain(const Ended& ended, std::string errors) {
+  constexpr std::size_t kMostText = 20'000;
+  if (ended.is_out_of_time) return {.setup = "compiling took longer than ten minutes"};
+  if (!ended.errors.starts_with(exercise::kSandboxMark))
+    return {.setup = concat("the sandbox for compiling did not start: ", ended.errors)};
+  if (ended.is_out_of_memory) errors += "the compiler was ended because it used too much memory\n";
+  constexpr int kProcessorTime = 128 + 24;  // SIGXCPU
+  if (ended.exit_code == kProcessorTime || errors.find("CPU time limit") != std::string::npos)
+    errors += concat("the compiler was ended after ", kCompiling.seconds, " s of processor time\n");
+  return {.errors = errors.empty() ? "the compiler failed without a word" : first_part(errors, kMostText)};
+}
+
+}  // namespace
+
+void make_stage(const Workspace& workspace, const fs::path& stage) {
+  for (const char* folder : {"common", "chapters", "exercises"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(workspace.root / folder)) {
+      const std::string ending = entry.path().extension();
+      if (!entry.is_regular_file() || (ending != ".hpp" && ending != ".h" && ending != ".cuh")) continue;
+      const fs::path to = stage / entry.path().lexically_relative(workspace.root);
+      fs::create_directories(to.parent_path());
+      fs::copy_file(entry.path(), to, fs::copy_options::overwrite_existing);
+    }
+  }
+}
+
+SubmittedProgram build_submission(const Workspace& workspace, const Exercise& exercise, const Files& files,
+                                  const Sandbox& sandbox, const fs::path& stage, const fs::path& scratch) {
+  for (const auto& [name, text] : files) {
+    fs::create_directories((scratch / name).parent_path());
+    write_file(scratch / name, text);
+  }
+  std::vector<std::string> commands = exercise::build_commands(workspace, exercise, workspace.work(exercise), kName);
+  const std::string own = concat("exercise_", exercise.target_name(), "_", kName);
+  std::set<fs::path> parts = parts_of_build(workspace, commands, own);
+  make_folders(workspace, commands, own, scratch / kMade);
+  for (const fs::path& part : parts) fs::create_directories((scratch / kMade / part).parent_path());
+  SandboxPlan plan{.mounts = mounts_for(workspace, stage, scratch, parts), .limits = kCompiling};
+  const fs::path root = sandbox.has_own_files() ? workspace.root : scratch;
+  const fs::path build = root / workspace.build.lexically_relative(workspace.root);
+  if (sandbox.has_own_files()) {
+    for (Mount& mount : plan.mounts) mount.to = root / mount.to;
+    plan.folder = build;
+  } else {
+    fs::create_directories(build.parent_path());
+    if (!fs::exists(build)) fs::create_directory_symlink(scratch / kMade, build);
+    make_tree_of_links(root, plan.mounts);
+  }
+  sandbox.hand_over(scratch / kMade);
+
+  std::string script = concat("set -e\ncd ", build.string(), "\n");
+  for (const std::string& command : commands)
+    script += replaced(without_ccache(command), workspace.root.string(), root.string()) + "\n";
+  std::vector<std::string> words = sandbox.prefix(plan);
+  words.insert(words.end(), {"/bin/sh", "-c", script});
+  const Ended ended = run_watched(words, variables_for_compiler(), scratch, kForCompiling);
+  sandbox.end_processes_of_user();
+  const fs::path program = scratch / kMade / "exercises" / own;
+  const bool is_built = ended.exit_code == 0 && fs::is_regular_file(fs::symlink_status(program));
+  if (is_built && ended.errors.starts_with(exercise::kSandboxMark))
+    return {.program = program, .libraries = shared_libraries(workspace, parts)};
+  const std::string errors =
+      ended.errors.substr(std::min(ended.errors.size(), std::string(exercise::kSandboxMark).size()));
+  return explain(ended,
+                 exercise::as_learner_knows(workspace, replaced(errors, root.string() + "/", "") + ended.output));
+}
+
+}  // namespace lockstep::grading

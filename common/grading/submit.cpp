@@ -1,0 +1,82 @@
+// submit: the learner's files of some exercises, in one zip, with a manifest.
+#include <iostream>
+
+#include "base/command_line.hpp"
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "exercise_tool/shell.hpp"
+#include "grading/archive.hpp"
+#include "grading/command.hpp"
+#include "grading/digest.hpp"
+#include "grading/labs.hpp"
+#include "grading/manifest.hpp"
+
+namespace lockstep::grading {
+namespace {
+
+namespace fs = std::filesystem;
+using exercise::Exercise;
+using exercise::Workspace;
+
+struct Options {
+  Arguments words;
+  int lab = 0;
+  std::string student;
+  fs::path out = "submission.zip";
+};
+
+std::string name_in_git(const Workspace& workspace) {
+  try {
+    const auto finished = exercise::run({"git", "config", "user.name"}, workspace.root, exercise::Collect::kOutput);
+    return finished.output.substr(0, finished.output.find('\n'));
+  } catch (const IoError&) {
+    return "";  // there is no git
+  }
+}
+
+int write_submission(const Options& options) {
+  const Workspace workspace = exercise::open_workspace();
+  Manifest manifest{.student = options.student.empty() ? name_in_git(workspace) : options.student,
+                    .release = release_of(workspace.root),
+                    .exercises = {},
+                    .digests = {}};
+  if (manifest.student.empty()) throw UsageError("whose is it? Give your name with --student");
+  Files files;
+  for (const Exercise& exercise : chosen_exercises(workspace.root, workspace.catalogue, options.lab, options.words)) {
+    if (!workspace.is_started(exercise)) {
+      const bool is_asked_for = options.lab != 0 || !options.words.empty();
+      if (is_asked_for) std::cout << "  not started  " << exercise.id << " " << exercise.title << "\n";
+      continue;
+    }
+    manifest.exercises.push_back(exercise.id);
+    for (const std::string& file : exercise.files) {
+      const std::string path = path_in_submission(exercise, file);
+      files[path] = read_file(workspace.work(exercise) / file);
+      manifest.digests[path] = sha256(files[path]);
+    }
+    std::cout << "  included     " << exercise.id << " " << exercise.title << "  (files "
+              << fingerprint(workspace, exercise) << ")\n";
+  }
+  if (files.empty()) throw UsageError("none of these exercises is started");
+  files[kManifestName] = to_text(manifest);
+  write_zip(options.out, files);
+  std::cout << "wrote " << options.out.string() << ": " << manifest.exercises.size() << " exercises of "
+            << manifest.student << ", release " << manifest.release.tag << "\n";
+  return 0;
+}
+
+}  // namespace
+
+int submit(const Arguments& arguments) {
+  Options options;
+  CommandLine app("Puts your files of some exercises into a zip that your instructor can grade.", "lockstep submit");
+  app.add_option("exercises", options.words, "Their numbers, such as 02.1; left out: all that you have started")
+      .without_default();
+  app.add_option("--lab", options.lab, "All exercises of this lab").check(whole_number(1)).without_default();
+  app.add_option("--student", options.student, "Your name; left out: git's user.name").without_default();
+  app.add_option("--out", options.out, "The zip").type_name("FILE.zip");
+  if (const auto exit_code = app.parse(arguments)) return *exit_code;
+  return write_submission(options);
+}
+
+}  // namespace lockstep::grading

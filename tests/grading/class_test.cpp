@@ -1,0 +1,93 @@
+// A class of honest, wrong and hostile submissions, graded by the program that instructors run.
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "base/json.hpp"
+#include "grading/manifest.hpp"
+#include "grading/process_tree.hpp"
+#include "grading/sandbox.hpp"
+#include "grading/student_files.hpp"
+#include "support/catch.hpp"
+#include "support/subprocess.hpp"
+#include "support/temporary_folder.hpp"
+#include "synthetic_class.hpp"
+
+namespace lockstep::grading {
+namespace {
+
+namespace fs = std::filesystem;
+using Catch::Matchers::ContainsSubstring;
+
+const fs::path kRoot = LOCKSTEP_PROJECT_ROOT;
+constexpr int kSkipped = 77;  // for CTest
+
+test::Finished grade_folder(const fs::path& submissions, const fs::path& out) {
+  test::Subprocess process({test::built_program("lockstep_grade"), "grade", submissions.string(), "--out", out.string(),
+                            "--only", "02.1", "--jobs", "4", "--secret-seed", "a key for tests"},
+                           {{"LOCKSTEP_ROOT", kRoot.string()}});
+  return process.wait(std::chrono::minutes(9));
+}
+
+// Attacks are only tried where nothing can come of them.
+void require_sandbox() {
+  adopt_orphans();
+  const Sandbox sandbox = Sandbox::best(test::built_program("lockstep_confine"), 60998);
+  for (const Protection& one : sandbox.try_protections(kRoot / "solutions" / "README.md")) {
+    if (one.holds) continue;
+    std::cerr << "skipped: the sandbox is not complete here: " << one.name << " does not hold\n";
+    std::exit(kSkipped);
+  }
+}
+
+bool is_one_of(const std::string& word, const std::string& list) {
+  return concat("|", list, "|").find(concat("|", word, "|")) != std::string::npos;
+}
+
+void check_grade(const StudentGrade& grade, const Expected& expected) {
+  INFO(expected.key << ": " << dump_json(to_json(grade), 1));
+  CHECK(grade.status == expected.status);
+  std::string problems;
+  for (const std::string& problem : grade.problems) problems += problem + "\n";
+  CHECK_THAT(problems, ContainsSubstring(expected.problem));
+  if (expected.status != "graded") return;
+  REQUIRE(grade.exercises.size() == 1);
+  const ExerciseGrade& exercise = grade.exercises.front();
+  CHECK(is_one_of(exercise.verdict, expected.verdict));
+  CHECK(exercise.points >= expected.least);
+  CHECK(exercise.points <= expected.most);
+  if (!expected.mistake.empty()) CHECK(exercise.likely == std::vector{expected.mistake});
+  // What attacks say when they have got somewhere.
+  for (const CheckGrade& check : exercise.checks) CHECK(check.summary.find("found") == std::string::npos);
+}
+
+}  // namespace
+
+TEST_CASE("a class with attacks gets the right points, and nothing escapes", "[grading]") {
+  require_sandbox();
+  const test::TemporaryFolder folder;
+  const auto expected = make_class(kRoot, folder.path() / "in", release_of(kRoot).tag, ClassSize::kQuick);
+  const test::Finished first = grade_folder(folder.path() / "in", folder.path() / "out");
+  INFO(first.out << first.err);
+  REQUIRE(first.exit_code == 0);
+  for (const Expected& one : expected) {
+    const fs::path results = folder.path() / "out" / "students" / one.key;
+    const auto grade = read_student_grade(results);
+    REQUIRE(grade);
+    check_grade(*grade, one);
+    for (const char* name : {"results.json", "junit.xml", "feedback.md"}) CHECK(fs::exists(results / name));
+  }
+  CHECK(!fs::exists(folder.path() / "out" / ".scratch"));
+  CHECK(!fs::exists(folder.path() / "escaped.txt"));
+  const std::string table = read_file(folder.path() / "out" / "grades.csv");
+  CHECK(std::ranges::count(table, '\n') == static_cast<std::ptrdiff_t>(expected.size()) + 1);
+
+  const test::Finished second = grade_folder(folder.path() / "in", folder.path() / "out");
+  CHECK_THAT(second.out, ContainsSubstring(concat(expected.size(), " are graded already")));
+  CHECK(read_file(folder.path() / "out" / "grades.csv") == table);
+}
+
+}  // namespace lockstep::grading

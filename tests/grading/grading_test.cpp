@@ -1,0 +1,170 @@
+// The parts of grading: archives, manifests, labs, points, and the files that students and instructors get.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "base/json.hpp"
+#include "exercise/catalogue.hpp"
+#include "grading/archive.hpp"
+#include "grading/class_report.hpp"
+#include "grading/digest.hpp"
+#include "grading/judging.hpp"
+#include "grading/labs.hpp"
+#include "grading/manifest.hpp"
+#include "grading/student_files.hpp"
+#include "support/catch.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace lockstep::grading {
+namespace {
+
+namespace fs = std::filesystem;
+using Catch::Matchers::ContainsSubstring;
+
+const fs::path kRoot = LOCKSTEP_PROJECT_ROOT;
+
+bool is_work(const std::string& path) { return path.starts_with("work/"); }
+
+nlohmann::json check(const std::string& name, const std::string& verdict, double points = 1) {
+  return {{"name", name},           {"verdict", verdict}, {"points", points},
+          {"seconds", 0.1},         {"full_only", false}, {"summary", "rank 1: 42"},
+          {"evidence", {"a line"}}, {"next", "try"},      {"killed", false}};
+}
+
+nlohmann::json report(std::vector<nlohmann::json> checks) {
+  return {{"checks", std::move(checks)}, {"likely", nlohmann::json::array()}};
+}
+
+exercise::Exercise ten_points() {
+  exercise::Exercise one;
+  one.id = "02.1";
+  one.title = "A <title>";
+  one.points = 10;
+  return one;
+}
+
+}  // namespace
+
+TEST_CASE("a zip holds what was put into it, and is the same for the same files", "[grading]") {
+  const test::TemporaryFolder folder;
+  const Files files = {{"work/a/x.cpp", "one"}, {"work/b/y.cpp", std::string(100'000, 'y')}, {"manifest.json", "{}"}};
+  write_zip(folder.path() / "a.zip", files);
+  write_zip(folder.path() / "b.zip", files);
+  CHECK(read_file(folder.path() / "a.zip") == read_file(folder.path() / "b.zip"));
+  const Submission found = read_submission(folder.path() / "a.zip", is_work);
+  CHECK(found.files == Files{{"work/a/x.cpp", "one"}, {"work/b/y.cpp", std::string(100'000, 'y')}});
+  CHECK(found.refusals.empty());
+}
+
+TEST_CASE("what is too large, a link or outside is refused, in folders as in archives", "[grading]") {
+  const test::TemporaryFolder folder;
+  write_zip(folder.path() / "a.zip", {{"work/x", std::string(5000, 'x')}, {"../work/y", "y"}, {"/work/z", "z"}});
+  const Submission zipped = read_submission(folder.path() / "a.zip", is_work, {.bytes_per_file = 4000});
+  CHECK(zipped.files.empty());
+  CHECK(zipped.refusals.size() == 3);
+
+  fs::create_directories(folder.path() / "s" / "work");
+  fs::create_symlink("/etc/passwd", folder.path() / "s" / "work" / "x");
+  fs::create_directory_symlink("/etc", folder.path() / "s" / "work" / "y");
+  write_file(folder.path() / "s" / "work" / "z", "z");
+  const Submission from_folder = read_submission(folder.path() / "s", is_work);
+  CHECK(from_folder.files == Files{{"work/z", "z"}});
+  CHECK(from_folder.refusals.size() == 2);
+}
+
+TEST_CASE("a manifest comes back as it was written, and another version is refused", "[grading]") {
+  const Manifest manifest{"Ada \"L\"", {"v1", "abc"}, {"02.1"}, {{"work/x", sha256("x")}}};
+  const Manifest back = parse_manifest(to_text(manifest));
+  CHECK(back.student == manifest.student);
+  CHECK(back.release.tag == "v1");
+  CHECK(back.digests == manifest.digests);
+  CHECK_THROWS_AS(parse_manifest(R"({"version": 99})"), FormatError);
+  CHECK_THROWS_AS(parse_manifest("[]"), FormatError);
+}
+
+TEST_CASE("SHA-256 and secret numbers are those of the standards", "[grading]") {
+  CHECK(sha256("abc") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");  // FIPS 180-2, B.1
+  // RFC 4231, test case 2: 5bdcc146bf60754e...; the lowest 53 bits of these 8 bytes
+  CHECK(secret_number("Jefe", "what do ya want for nothing?") == (0x5bdcc146bf60754e & ((std::uint64_t{1} << 53) - 1)));
+}
+
+TEST_CASE("the labs name exercises that exist, and their weights add up", "[grading]") {
+  const auto catalogue = exercise::read_catalogue(kRoot);
+  CHECK(read_labs(kRoot, catalogue).size() == 4);
+  const auto first = chosen_exercises(kRoot, catalogue, 1, {});
+  CHECK(first.size() >= 4);
+  for (const exercise::Exercise& one : first) CHECK((one.id.starts_with("01.") || one.id.starts_with("02.")));
+  CHECK(chosen_exercises(kRoot, catalogue, 0, {"2.1"}).size() == 1);
+  CHECK_THROWS_AS(chosen_exercises(kRoot, catalogue, 9, {}), UsageError);
+}
+
+TEST_CASE("points are the share of checks that passed, of those that the template does not pass", "[grading]") {
+  const auto own = report({check("a", "passed"), check("b", "WRONG", 2), check("c", "passed")});
+  CHECK(grade_from(ten_points(), own, nullptr, {}).points == 5);
+  CHECK(grade_from(ten_points(), own, nullptr, {"a"}).points == 3.33);
+  CHECK(grade_from(ten_points(), own, nullptr, {"a", "c"}).points == 0);
+  CHECK(grade_from(ten_points(), own, nullptr, {"b"}).points == 5);
+}
+
+TEST_CASE("what fails with secret inputs alone is said without values", "[grading]") {
+  const auto own = report({check("a", "passed"), check("b", "WRONG")});
+  const auto secret = report({check("a", "HANG"), check("b", "WRONG")});
+  StudentGrade grade{.key = "x", .student = "X <b>"};
+  grade.exercises = {grade_from(ten_points(), own, secret, {})};
+  CHECK(grade.points() == 0);
+  CHECK(grade.exercises.front().checks.front().is_hidden);
+  const std::string feedback = feedback_markdown(grade);
+  CHECK_THAT(feedback, ContainsSubstring("HANG: a (it fails with inputs that are not shown)"));
+  const nlohmann::json tests = gradescope_results(grade).at("tests");
+  REQUIRE(tests.size() == 2);
+  CHECK(tests[0].at("output") == "HANG: it fails with inputs that are not shown");
+  CHECK(tests[0].at("max_score") == 5);
+  CHECK_THAT(tests[1].at("output").get<std::string>(), ContainsSubstring("rank 1: 42"));
+  CHECK_THAT(junit_xml(grade), ContainsSubstring("A &lt;title&gt;"));
+}
+
+TEST_CASE("a student's files are complete, and come back", "[grading]") {
+  const test::TemporaryFolder folder;
+  StudentGrade grade{.key = "x", .student = "X", .problems = {"late"}, .basis = "b"};
+  grade.exercises = {grade_from(ten_points(), report({check("a", "passed"), check("b", "WRONG")}), nullptr, {}),
+                     {.id = "02.2", .title = "T", .max_points = 7, .verdict = "BUILD", .compiler = "error: \x01\xff"}};
+  write_student_files(folder.path() / "x", grade);
+  const auto back = read_student_grade(folder.path() / "x");
+  REQUIRE(back);
+  CHECK(back->points() == 5);
+  CHECK(back->max_points() == 17);
+  CHECK(back->exercises.at(1).verdict == "BUILD");
+  CHECK(parse_json(read_file(folder.path() / "x" / "results.json")).at("score") == 5);
+  CHECK(!read_student_grade(folder.path() / "y"));
+}
+
+TEST_CASE("the class's table and page hold everyone, and nothing that a spreadsheet or browser runs", "[grading]") {
+  StudentGrade good{.key = "good", .student = "=cmd|x, \"y\"<script>"};
+  good.exercises = {grade_from(ten_points(), report({check("a", "passed")}), nullptr, {})};
+  const StudentGrade broken{.key = "broken", .student = "B", .status = "SETUP", .problems = {"the judge failed"}};
+  Settings settings;
+  settings.exercises = {"02.1"};
+  const std::vector<StudentGrade> grades = {good, broken};
+  const std::vector<Protection> protections = {{"no network", true}, {"memory is limited", false}};
+  const ClassReport class_report{grades, settings, protections, 3};
+  CHECK(grades_csv(class_report) ==
+        "key,student,status,points,max_points,02.1\n"
+        "good,\"'=cmd|x, \"\"y\"\"<script>\",graded,10.00,10.00,10.00\n"
+        "broken,B,SETUP,,,\n");
+  const std::string page = class_html(class_report);
+  CHECK_THAT(page, ContainsSubstring("NOT ACTIVE"));
+  CHECK(page.find("<script") == std::string::npos);
+  CHECK(page.find("http") == std::string::npos);
+}
+
+TEST_CASE("failures that differ in numbers alone have one fingerprint", "[grading]") {
+  auto one = grade_from(ten_points(), report({check("a", "WRONG")}), nullptr, {});
+  auto other = one;
+  other.checks.front().summary = "rank 2: 7";
+  CHECK(failure_fingerprint(one) == failure_fingerprint(other));
+  other.checks.front().verdict = "HANG";
+  CHECK(failure_fingerprint(one) != failure_fingerprint(other));
+}
+
+}  // namespace lockstep::grading
