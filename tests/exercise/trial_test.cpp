@@ -143,7 +143,7 @@ TEST_CASE("a process that a rank has started does not outlive the trial", "[exer
 
 TEST_CASE("an infinite result is no likeness of a finite one", "[exercise]") {
   const std::string program = test::built_program("exercise_scenario");
-  const Subject bank{.command = {program}, .program = program};
+  const Subject bank{.program = program};
   const Judge judge = [](Examination& exam) {
     exam.check("the result is 1", [](Check& check) {
       const Outcome& outcome = check.run({.question = [](int) { return nlohmann::json{{"what", "answer"}}; }});
