@@ -164,19 +164,11 @@ int run_selftest(Options options) {
   return complaints.empty() ? 0 : 1;
 }
 
-int grade_class(const Options& options) {
-  const auto begin = std::chrono::steady_clock::now();
-  if (!fs::is_directory(options.submissions)) throw UsageError(concat(options.submissions.string(), " is no folder"));
-  if (options.out.empty()) throw UsageError("where shall the results go? Give a folder with --out");
-  const Prepared prepared = prepare(options);
-  const Settings& settings = prepared.settings;
+// The grade of each submission, in the order of the tasks: those of before, and those made now.
+std::vector<StudentGrade> grade_tasks(const std::vector<Task>& tasks, const Options& options,
+                                      const Settings& settings) {
   const fs::path settings_file = settings.out / ".scratch" / "settings.json";
   write_file(settings_file, dump_json(to_json(settings), 1) + "\n");
-
-  std::vector<std::string> ignored;
-  const std::vector<Task> tasks = find_submissions(
-      options.submissions, settings_fingerprint(prepared.workspace, settings, prepared.exercises), ignored);
-  for (const std::string& name : ignored) std::cout << "ignored, neither a folder nor an archive: " << name << "\n";
   std::map<std::string, StudentGrade> grades;
   std::vector<Task> open;
   for (const Task& task : tasks) {
@@ -199,6 +191,20 @@ int grade_class(const Options& options) {
     grades[grade.key] = std::move(grade);
   std::vector<StudentGrade> all;
   for (const Task& task : tasks) all.push_back(grades.at(task.key));
+  return all;
+}
+
+int grade_class(const Options& options) {
+  const auto begin = std::chrono::steady_clock::now();
+  if (!fs::is_directory(options.submissions)) throw UsageError(concat(options.submissions.string(), " is no folder"));
+  if (options.out.empty()) throw UsageError("where shall the results go? Give a folder with --out");
+  const Prepared prepared = prepare(options);
+  const Settings& settings = prepared.settings;
+  std::vector<std::string> ignored;
+  const std::vector<Task> tasks = find_submissions(
+      options.submissions, settings_fingerprint(prepared.workspace, settings, prepared.exercises), ignored);
+  for (const std::string& name : ignored) std::cout << "ignored, neither a folder nor an archive: " << name << "\n";
+  const std::vector<StudentGrade> all = grade_tasks(tasks, options, settings);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   write_class_files(settings.out, {all, settings, prepared.protections, seconds});
   fs::remove_all(settings.out / ".scratch");
