@@ -16,7 +16,7 @@ namespace lockstep::exercise {
 namespace {
 
 constexpr std::size_t kPositions = 500'000;  // of position_values(): 17 times that is less than 2^24
-constexpr int kTriedAtOnce = 4;  // mistakes of a bank
+constexpr int kTriedAtOnce = 4;              // mistakes of a bank
 
 // Equal up to rounding.
 template <typename T>

@@ -11,12 +11,9 @@ constexpr int kThreads = 128;  // per block
 __global__ void histogram_kernel(unsigned* counts, const unsigned char* bytes, int count) {
   __shared__ unsigned of_block[kValues];
   // TODO(04.5): the results are often right, but nothing makes sure of it: mend every race
-  for (int value = threadIdx.x; value < kValues; value += kThreads)
-    of_block[value] = 0;
-  for (int i = blockIdx.x * kThreads + threadIdx.x; i < count; i += gridDim.x * kThreads)
-    of_block[bytes[i]] += 1;
-  for (int value = threadIdx.x; value < kValues; value += kThreads)
-    counts[value] += of_block[value];
+  for (int value = threadIdx.x; value < kValues; value += kThreads) of_block[value] = 0;
+  for (int i = blockIdx.x * kThreads + threadIdx.x; i < count; i += gridDim.x * kThreads) of_block[bytes[i]] += 1;
+  for (int value = threadIdx.x; value < kValues; value += kThreads) counts[value] += of_block[value];
 }
 
 }  // namespace

@@ -149,7 +149,8 @@ int train(const run::TrainOptions& options) {
   const std::string rings = mine::compare_rings(*group, model.parameter_count());  // NEW
   const int exit_code = run.finish();  // NEW
   if (rank == 0)  // NEW
-    std::cout << "\n" << rings;  // NEW
+    std::cout << "\n"
+              << rings;  // NEW
   return exit_code;  // CHANGED
 }
 
