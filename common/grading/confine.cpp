@@ -90,10 +90,10 @@ std::vector<long> forbidden_calls() {
           SYS_mq_open};
 }
 
-// A program for the kernel's classic BPF machine: forbidden calls fail with EPERM, sockets are of AF_UNIX only, new
-// user namespaces cannot be made. clone3, whose flags are in memory that a filter cannot read, does not exist: the C
-// library then uses clone.
-std::vector<sock_filter> filter_of_calls() {
+// A program for the kernel's classic BPF machine: forbidden calls fail with EPERM, sockets are of AF_UNIX only unless
+// the sandbox has a network of its own, new user namespaces cannot be made. clone3, whose flags are in memory that a
+// filter cannot read, does not exist: the C library then uses clone.
+std::vector<sock_filter> filter_of_calls(bool may_connect) {
   const auto load = [](std::size_t offset) {
     return sock_filter{BPF_LD | BPF_W | BPF_ABS, 0, 0, static_cast<unsigned>(offset)};
   };
@@ -118,11 +118,13 @@ std::vector<sock_filter> filter_of_calls() {
 #endif
   program.push_back(skip_unless_equal(SYS_clone3, 1));
   program.push_back(answer(SECCOMP_RET_ERRNO | ENOSYS));
-  program.push_back(skip_unless_equal(SYS_socket, 4));
-  program.push_back(load(first_argument));
-  program.push_back({BPF_JMP | BPF_JEQ | BPF_K, 1, 0, AF_UNIX});
-  program.push_back(answer(refuse));
-  program.push_back(answer(allow));
+  if (!may_connect) {
+    program.push_back(skip_unless_equal(SYS_socket, 4));
+    program.push_back(load(first_argument));
+    program.push_back({BPF_JMP | BPF_JEQ | BPF_K, 1, 0, AF_UNIX});
+    program.push_back(answer(refuse));
+    program.push_back(answer(allow));
+  }
   program.push_back(skip_unless_equal(SYS_clone, 4));
   program.push_back(load(first_argument));
   program.push_back({BPF_JMP | BPF_JSET | BPF_K, 0, 1, CLONE_NEWUSER});
@@ -132,8 +134,8 @@ std::vector<sock_filter> filter_of_calls() {
   return program;
 }
 
-void filter_calls() {
-  std::vector<sock_filter> filter = filter_of_calls();
+void filter_calls(bool may_connect) {
+  std::vector<sock_filter> filter = filter_of_calls(may_connect);
   const sock_fprog program{static_cast<unsigned short>(filter.size()), filter.data()};
   // A kernel without seccomp: grade's probe finds that this protection is missing, and says so.
   (void)::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
@@ -156,6 +158,7 @@ int main(int argc, char** argv) {
     return lockstep::grading::try_protection(argv[1] + 4, argv[2]);
   limit(RLIMIT_CORE, 0);
   uid_t user = 0;
+  bool may_connect = false;
   int next = 1;
   for (; next < argc && std::string_view(argv[next]) != "--"; ++next) {
     const std::string_view word = argv[next];
@@ -164,6 +167,7 @@ int main(int argc, char** argv) {
       return ::kill(-1, SIGKILL) == 0 || errno == ESRCH ? 0 : 1;
     }
     const auto value = std::strtoull(word.substr(word.find('=') + 1).data(), nullptr, 10);
+    may_connect = may_connect || word == "sockets=1";
     if (word.starts_with("user=")) user = static_cast<uid_t>(value);
     for (const Limit& one : kLimits)
       if (word.starts_with(one.name)) limit(one.resource, value);
@@ -174,7 +178,7 @@ int main(int argc, char** argv) {
     give_up("no command");
   }
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) give_up("PR_SET_NO_NEW_PRIVS");
-  filter_calls();
+  filter_calls(may_connect);
   char** const command = argv + next + 1;
   if (std::strchr(command[0], '/') != nullptr && ::access(command[0], X_OK) != 0) give_up(command[0]);
   (void)!::write(STDERR_FILENO, lockstep::exercise::kSandboxMark, std::strlen(lockstep::exercise::kSandboxMark));

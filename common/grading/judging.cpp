@@ -21,6 +21,9 @@ using exercise::Workspace;
 
 constexpr std::uint64_t kPublicSeed = 1;  // that of `./lockstep check`
 constexpr Limits kRunning{};
+// An emulated GPU reserves 64 GiB of addresses, in files in memory. What is really used is watched (Allowance), and
+// what is written to a disk is limited by the sandbox's own.
+constexpr Limits kEmulating{.memory_bytes = std::uint64_t{1} << 46, .file_bytes = std::uint64_t{1} << 46};
 constexpr Allowance kForJudging{.wall_time = std::chrono::seconds(540)};
 
 double seconds_since(std::chrono::steady_clock::time_point begin) {
@@ -120,7 +123,15 @@ JudgeReport judge_program(const fs::path& program, const Trying& trying) {
   if (!mistake.empty()) command.insert(command.end(), {"--mistake", mistake});
   if (is_named) command.insert(command.end(), {"--bank", program_of(workspace, exercise, "bank").string()});
   if (sandbox != nullptr) {
-    const SandboxPlan plan{.mounts = mounts, .limits = kRunning};
+    const bool is_emulated = exercise.has_kernels() || exercise.needs_emulator;
+    if (is_emulated && !sandbox->has_own_files())
+      return {nullptr, "on an emulated GPU an exercise can be graded with bubblewrap only; it does not work here"};
+    const SandboxPlan plan{
+        .mounts = mounts, .limits = is_emulated ? kEmulating : kRunning, .has_loopback = exercise.needs_emulator};
+    if (plan.has_loopback) {
+      const std::vector<std::string> network = Sandbox::own_network();
+      command.insert(command.begin(), network.begin(), network.end());
+    }
     command.insert(command.end(), {"--sandbox", dump_json(nlohmann::json(sandbox->prefix(plan)))});
   }
   const Ended ended = run_watched(command, variables_for_judge(), workspace.root, kForJudging);

@@ -63,9 +63,16 @@ Sandbox::Sandbox(fs::path confine, uid_t user, SandboxKind kind)
     : confine_(std::move(confine)), user_(user), kind_(kind) {}
 
 std::vector<std::string> Sandbox::bubblewrap(const SandboxPlan& plan) const {
-  std::vector<std::string> words = {
-      "bwrap",         "--die-with-parent", "--new-session",        "--unshare-ipc", "--unshare-pid",
-      "--unshare-net", "--unshare-uts",     "--unshare-cgroup-try", "--cap-drop",    "ALL"};
+  std::vector<std::string> words = {"bwrap",
+                                    "--die-with-parent",
+                                    "--new-session",
+                                    "--unshare-ipc",
+                                    "--unshare-pid",
+                                    "--unshare-uts",
+                                    "--unshare-cgroup-try",
+                                    "--cap-drop",
+                                    "ALL"};
+  if (!plan.has_loopback) append(words, {"--unshare-net"});
   if (kind_ == SandboxKind::kBubblewrapAsRoot)
     append(words, {"--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"});  // until lockstep_confine has used them
   else
@@ -85,9 +92,14 @@ std::vector<std::string> Sandbox::prefix(const SandboxPlan& plan) const {
   append(words, {concat("memory=", limits.memory_bytes), concat("file=", limits.file_bytes),
                  concat("processes=", limits.processes), concat("files=", limits.open_files),
                  concat("seconds=", limits.seconds)});
+  if (plan.has_loopback) append(words, {"sockets=1"});
   if (is_root() && kind_ != SandboxKind::kBubblewrap) append(words, {concat("user=", user_)});
   append(words, {"--"});
   return words;
+}
+
+std::vector<std::string> Sandbox::own_network() {
+  return {"bwrap", "--dev-bind", "/", "/", "--unshare-net", "--die-with-parent", "--"};
 }
 
 bool Sandbox::works() const {

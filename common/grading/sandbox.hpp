@@ -32,6 +32,8 @@ struct SandboxPlan {
   std::vector<Mount> mounts = {};         ///< Beside the system's programs and libraries; in order, later ones on top.
   std::filesystem::path folder = "/tmp";  ///< Where it starts.
   Limits limits = {};                     ///< See there.
+  bool has_loopback = false;  ///< Its processes may connect to those of other sandboxes that were started in
+                              ///< the same Sandbox::own_network(), and to nobody else.
 };
 
 /// How a sandbox is made.
@@ -66,6 +68,10 @@ class Sandbox {
 
   /// What to put before a command's absolute path.
   [[nodiscard]] std::vector<std::string> prefix(const SandboxPlan& plan) const;
+
+  /// What to put before a command that starts several sandboxes with has_loopback: a network with nobody else in it.
+  /// @pre has_own_files()
+  [[nodiscard]] static std::vector<std::string> own_network();
 
   /// Gives a folder and all in it to the user for submissions, where there is one. @throws IoError
   void hand_over(const std::filesystem::path& folder) const;

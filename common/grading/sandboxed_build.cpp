@@ -172,8 +172,8 @@ SubmittedProgram build_submission(const Workspace& workspace, const Exercise& ex
   sandbox.hand_over(scratch / kMade);
 
   std::string script = concat("set -e\ncd ", build.string(), "\n");
-  for (const std::string& command : commands)
-    script += replaced(without_ccache(command), workspace.root.string(), root.string()) + "\n";
+  for (const std::string& command : commands)  // in parentheses: some change the folder
+    script += "(" + replaced(without_ccache(command), workspace.root.string(), root.string()) + ")\n";
   std::vector<std::string> words = sandbox.prefix(plan);
   words.insert(words.end(), {"/bin/sh", "-c", script});
   const Ended ended = run_watched(words, variables_for_compiler(), scratch, kForCompiling);

@@ -25,11 +25,20 @@ using Catch::Matchers::ContainsSubstring;
 const fs::path kRoot = LOCKSTEP_PROJECT_ROOT;
 constexpr int kSkipped = 77;  // for CTest
 
-test::Finished grade_folder(const fs::path& submissions, const fs::path& out) {
-  test::Subprocess process({test::built_program("lockstep_grade"), "grade", submissions.string(), "--out", out.string(),
-                            "--only", "02.1", "--jobs", "4", "--secret-seed", "a key for tests"},
-                           {{"LOCKSTEP_ROOT", kRoot.string()}});
-  return process.wait(std::chrono::minutes(9));
+test::Finished grade_folder(const fs::path& submissions, const fs::path& out,
+                            const std::vector<std::string>& exercises) {
+  std::vector<std::string> command = {test::built_program("lockstep_grade"),
+                                      "grade",
+                                      submissions.string(),
+                                      "--out",
+                                      out.string(),
+                                      "--jobs",
+                                      "4",
+                                      "--secret-seed",
+                                      "a key for tests",
+                                      "--only"};
+  command.insert(command.end(), exercises.begin(), exercises.end());
+  return test::Subprocess(command, {{"LOCKSTEP_ROOT", kRoot.string()}}).wait(std::chrono::minutes(9));
 }
 
 // Attacks are only tried where nothing can come of them.
@@ -70,7 +79,7 @@ TEST_CASE("a class with attacks gets the right points, and nothing escapes", "[g
   require_sandbox();
   const test::TemporaryFolder folder;
   const auto expected = make_class(kRoot, folder.path() / "in", release_of(kRoot).tag, ClassSize::kQuick);
-  const test::Finished first = grade_folder(folder.path() / "in", folder.path() / "out");
+  const test::Finished first = grade_folder(folder.path() / "in", folder.path() / "out", {"02.1"});
   INFO(first.out << first.err);
   REQUIRE(first.exit_code == 0);
   for (const Expected& one : expected) {
@@ -85,9 +94,32 @@ TEST_CASE("a class with attacks gets the right points, and nothing escapes", "[g
   const std::string table = read_file(folder.path() / "out" / "grades.csv");
   CHECK(std::ranges::count(table, '\n') == static_cast<std::ptrdiff_t>(expected.size()) + 1);
 
-  const test::Finished second = grade_folder(folder.path() / "in", folder.path() / "out");
+  const test::Finished second = grade_folder(folder.path() / "in", folder.path() / "out", {"02.1"});
   CHECK_THAT(second.out, ContainsSubstring(concat(expected.size(), " are graded already")));
   CHECK(read_file(folder.path() / "out" / "grades.csv") == table);
+}
+
+// Their programs reserve much memory, and the ranks of 03.1 connect to one another.
+TEST_CASE("kernels and NCCL are graded on the emulator, in the sandbox", "[grading]") {
+  require_sandbox();
+  const test::TemporaryFolder folder;
+  const fs::path work = folder.path() / "in" / "alice" / "work";
+  for (const auto& [path, name] :
+       {std::pair{"03_nccl/1_communicator", "03.1_communicator"}, std::pair{"04_kernels/1_axpy", "04.1_axpy"}}) {
+    fs::create_directories(work / name);
+    for (const auto& entry : fs::directory_iterator(kRoot / "solutions" / path))
+      fs::copy_file(entry.path(), work / name / entry.path().filename());
+  }
+  const test::Finished graded = grade_folder(folder.path() / "in", folder.path() / "out", {"03.1", "04.1"});
+  INFO(graded.out << graded.err);
+  REQUIRE(graded.exit_code == 0);
+  const auto grade = read_student_grade(folder.path() / "out" / "students" / "alice");
+  REQUIRE(grade);
+  REQUIRE(grade->exercises.size() == 2);
+  for (const ExerciseGrade& exercise : grade->exercises) {
+    INFO(dump_json(to_json(*grade), 1));
+    CHECK(exercise.points == exercise.max_points);
+  }
 }
 
 }  // namespace lockstep::grading
