@@ -170,6 +170,17 @@ std::int64_t RankProcess::processor_milliseconds() const {
   return ticks * 1000 / ::sysconf(_SC_CLK_TCK);
 }
 
+std::int64_t RankProcess::waiting_milliseconds() const {
+  if (pid_ <= 1) return 0;
+  std::int64_t nanoseconds = 0;
+  for (const pid_t pid : with_descendants(pid_)) {
+    std::ifstream fields(concat("/proc/", pid, "/schedstat"));  // nanoseconds computed, nanoseconds waited, slices
+    std::int64_t computed = 0, waited = 0;
+    if (fields >> computed >> waited) nanoseconds += waited;
+  }
+  return nanoseconds / 1'000'000;
+}
+
 bool RankProcess::is_runnable() const {
   if (pid_ <= 1) return false;
   for (const pid_t pid : with_descendants(pid_)) {

@@ -49,6 +49,9 @@ class RankProcess {
 
   /// Processor time of it and of what it has started, in milliseconds; 0 where it has ended.
   [[nodiscard]] std::int64_t processor_milliseconds() const;
+  /// How long they could have computed and had no processor, in milliseconds: what a busy machine costs them. 0 where
+  /// the kernel does not count it.
+  [[nodiscard]] std::int64_t waiting_milliseconds() const;
   /// Whether a thread of it is running or ready to run.
   [[nodiscard]] bool is_runnable() const;
 
