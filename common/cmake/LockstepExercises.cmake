@@ -81,7 +81,7 @@ function(lockstep_exercise folder)
   target_sources(lockstep_exercise_${number} INTERFACE FILE_SET HEADERS BASE_DIRS "${PROJECT_SOURCE_DIR}/exercises" FILES ${given})
   target_link_libraries(lockstep_exercise_${number} INTERFACE lockstep::options lockstep::exercise_subject ${depends})
   set_target_properties(lockstep_exercise_${number} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
-  add_library(exercise_${number}_subject STATIC "${tests}/subject.cpp" "${PROJECT_SOURCE_DIR}/common/exercise/subject_main.cpp")
+  add_library(exercise_${number}_subject STATIC "${tests}/subject.cpp" $<TARGET_OBJECTS:lockstep_exercise_subject_main>)
   target_link_libraries(exercise_${number}_subject PUBLIC lockstep::exercise_${number} PRIVATE ${subject_depends})
   lockstep_use_precompiled(exercise_${number}_subject ordinary)
   set(variants solution template bank)
@@ -122,7 +122,7 @@ ${entries}  };
 }
 }  // namespace lockstep::exercise
 ")
-  add_executable(judge_${chapter} ${sources} "${table}" "${PROJECT_SOURCE_DIR}/common/exercise/judge_main.cpp")
+  add_executable(judge_${chapter} ${sources} "${table}" $<TARGET_OBJECTS:lockstep_exercise_judge_main>)
   target_link_libraries(judge_${chapter} PRIVATE lockstep::options lockstep::exercise_judge ${depends})
   lockstep_use_precompiled(judge_${chapter} ordinary)
   set_target_properties(judge_${chapter} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/exercises")
@@ -130,6 +130,12 @@ ${entries}  };
 endfunction()
 
 function(lockstep_exercises)
+  # main() of every subject and of every judge, compiled once.
+  foreach(kind IN ITEMS subject judge)
+    add_library(lockstep_exercise_${kind}_main OBJECT "${PROJECT_SOURCE_DIR}/common/exercise/${kind}_main.cpp")
+    target_link_libraries(lockstep_exercise_${kind}_main PRIVATE lockstep::options lockstep::exercise_${kind})
+    lockstep_use_precompiled(lockstep_exercise_${kind}_main ordinary)
+  endforeach()
   file(GLOB folders CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/exercises/*/*/exercise.json")
   list(TRANSFORM folders REPLACE "/exercise.json$" "")
   set(chapters)
