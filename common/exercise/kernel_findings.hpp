@@ -11,8 +11,8 @@ namespace lockstep::exercise {
 
 /// A line of a kernel that takes part in a finding.
 struct KernelLine {
-  std::string file;  ///< Its name, without folders.
-  unsigned line = 0;
+  std::string file;   ///< Its name, without folders.
+  unsigned line = 0;  ///< From 1.
 };
 
 /// One finding.

@@ -11,7 +11,7 @@ namespace lockstep::exercise {
 
 /// A program, or why there is none.
 struct BuiltProgram {
-  std::filesystem::path program;
+  std::filesystem::path program;  ///< Empty: there is none.
   std::string errors;  ///< What the compiler or linker said, paths as the learner knows them; empty: it is built.
 };
 

@@ -20,7 +20,7 @@ enum class ExerciseState {
 
 /// What is remembered.
 struct Record {
-  int hints_seen = 0;
+  int hints_seen = 0;     ///< How many.
   std::string passed;     ///< Fingerprint of the files that passed last; empty: none.
   std::string reference;  ///< Fingerprint of our files, where use-reference has put them.
   nlohmann::json last;    ///< The judge's last words; null: not checked yet.
@@ -31,6 +31,7 @@ struct Record {
 /// @throws IoError  It cannot be written.
 void write_record(const Workspace& workspace, const Exercise& exercise, const Record& record);
 
+/// From its record and its files as they are now.
 [[nodiscard]] ExerciseState state_of(const Workspace& workspace, const Exercise& exercise);
 
 }  // namespace lockstep::exercise

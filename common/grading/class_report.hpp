@@ -13,10 +13,10 @@ namespace lockstep::grading {
 
 /// A graded class.
 struct ClassReport {
-  const std::vector<StudentGrade>& grades;
-  const Settings& settings;
-  const std::vector<Protection>& protections;
-  double seconds = 0;  ///< Wall time of this run.
+  const std::vector<StudentGrade>& grades;     ///< Of everyone.
+  const Settings& settings;                    ///< That all were graded with.
+  const std::vector<Protection>& protections;  ///< As tried before.
+  double seconds = 0;                          ///< Wall time of this run.
 };
 
 /// A row per student: key, name, status, points, maximum, and a column per exercise. Points of a submission that could

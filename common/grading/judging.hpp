@@ -13,14 +13,14 @@ namespace lockstep::grading {
 
 /// What a program is tried with.
 struct Trying {
-  const exercise::Workspace& workspace;
-  const exercise::Exercise& exercise;
-  std::uint64_t seed = 1;            ///< For inputs.
-  double patience = 1;               ///< Limits on wall time are so many times longer.
-  const Sandbox* sandbox = nullptr;  ///< Null: none, for programs of our own.
-  std::vector<Mount> mounts = {};    ///< What the sandbox shows beside the system: the program, its libraries.
-  std::string mistake = {};          ///< Of the bank's program.
-  bool is_named = false;             ///< Whether a failure is compared with the bank of mistakes.
+  const exercise::Workspace& workspace;  ///< The grader's tree.
+  const exercise::Exercise& exercise;    ///< Whose judge tries it.
+  std::uint64_t seed = 1;                ///< For inputs.
+  double patience = 1;                   ///< Limits on wall time are so many times longer.
+  const Sandbox* sandbox = nullptr;      ///< Null: none, for programs of our own.
+  std::vector<Mount> mounts = {};        ///< What the sandbox shows beside the system: the program, its libraries.
+  std::string mistake = {};              ///< Of the bank's program.
+  bool is_named = false;                 ///< Whether a failure is compared with the bank of mistakes.
 };
 
 /// What the judge says of a program.

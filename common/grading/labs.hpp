@@ -11,8 +11,8 @@ namespace lockstep::grading {
 
 /// One lab. Its automatic part is what `grade` gives points for; counts and report are the instructor's.
 struct Lab {
-  int number = 0;
-  std::string title;
+  int number = 0;                      ///< From 1.
+  std::string title;                   ///< In words.
   std::vector<std::string> exercises;  ///< "02.1", or "02.*" for a whole chapter.
   double automatic_percent = 0;        ///< Of the lab's mark: the exercises.
   double counts_percent = 0;           ///< Bytes, steps and passes against a bound.

@@ -10,8 +10,8 @@
 
 namespace lockstep::grading {
 
-inline constexpr int kManifestVersion = 1;
-inline constexpr const char* kManifestName = "manifest.json";
+inline constexpr int kManifestVersion = 1;                     ///< Grows when its form changes.
+inline constexpr const char* kManifestName = "manifest.json";  ///< In a submission.
 
 /// Which state of the course a tree is.
 struct Release {

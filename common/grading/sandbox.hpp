@@ -45,8 +45,8 @@ enum class SandboxKind {
 
 /// One thing that a sandbox is to prevent, and whether it does here.
 struct Protection {
-  std::string name;  ///< "no network"
-  bool holds = false;
+  std::string name;    ///< "no network"
+  bool holds = false;  ///< Seen when it was tried.
 };
 
 /// Makes commands that run others in a sandbox. A value type.

@@ -15,7 +15,7 @@ void make_stage(const exercise::Workspace& workspace, const std::filesystem::pat
 
 /// A program, or why there is none.
 struct SubmittedProgram {
-  std::filesystem::path program = {};
+  std::filesystem::path program = {};                 ///< Empty: there is none.
   std::vector<std::filesystem::path> libraries = {};  ///< Of the build folder, that it loads when it starts.
   std::string errors = {};                            ///< What the compiler said; empty: it is built.
   std::string setup = {};  ///< What went wrong that is not the submission's fault; empty: nothing.

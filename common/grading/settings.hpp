@@ -32,6 +32,7 @@ struct Settings {
   [[nodiscard]] std::filesystem::path folder_of(const std::string& key) const { return out / "students" / key; }
 };
 
+/// For those who grade a single submission.
 [[nodiscard]] nlohmann::json to_json(const Settings& settings);
 /// @throws nlohmann::json::exception  It is of another version.
 [[nodiscard]] Settings settings_from(const nlohmann::json& json);

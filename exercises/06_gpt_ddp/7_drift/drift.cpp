@@ -21,7 +21,9 @@ float train_step(Replica& replica, const Share& share, const StepOptions& option
   // TODO(06.7): it runs, but its replicas drift apart; find out where, and mend it
   // The running mean follows the inputs.
   const std::vector<float> mean = mean_of_inputs(share, features);
-  for (std::size_t i = 0; i < features; ++i) replica.running_mean[i] = 0.9F * replica.running_mean[i] + 0.1F * mean[i];
+  for (std::size_t i = 0; i < features; ++i) {
+    replica.running_mean[i] = 0.9F * replica.running_mean[i] + 0.1F * mean[i];
+  }
 
   auto [loss, gradient] = loss_and_gradient(replica, share);
   average(gradient, group);
