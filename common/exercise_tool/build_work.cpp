@@ -1,6 +1,8 @@
 #include "exercise_tool/build_work.hpp"
 
+#include <cstdlib>
 #include <functional>
+#include <iostream>
 #include <sstream>
 #include <vector>
 
@@ -71,6 +73,14 @@ fs::path judge_of(const Workspace& workspace, const Exercise& exercise) {
 }
 
 void build_given(const Workspace& workspace, const std::string& target) {
+  // Said before it takes minutes. ninja announces what it would do as "[1/120] Building ...".
+  const Finished planned =
+      run({"ninja", "-n", "-C", workspace.build.string(), target}, workspace.root, Collect::kOutput);
+  const std::size_t first = planned.output.find("\n[1/");
+  const std::size_t steps =
+      first == std::string::npos ? 0 : std::strtoul(planned.output.c_str() + first + 4, nullptr, 10);
+  constexpr std::size_t kManySteps = 10;
+  if (steps >= kManySteps) std::cerr << "lockstep: building what is given, " << steps << " steps; this time only\n";
   const Finished built = run({"ninja", "-C", workspace.build.string(), target}, workspace.root, Collect::kBoth);
   if (built.exit_code != 0)
     throw Error(concat("what is given (", target, ") does not build; this is not your code:\n", built.output));
