@@ -127,7 +127,7 @@ void adopt_orphans() {
 }
 
 void end_descendants() noexcept {
-  // Those that are started meanwhile are found in the next round: whoever started them is dead by then.
+  // Processes started in the meantime are found in the next round, when their parents are already dead.
   while (true) {
     const std::vector<pid_t> all = descendants_of(::getpid());
     for (const pid_t pid : all)

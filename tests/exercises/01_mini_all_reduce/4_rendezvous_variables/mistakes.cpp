@@ -21,7 +21,7 @@ constexpr Mistake kMistakes[] = {
      "One rank meets nobody. Return before you read them."},
     {"any_port", "the port's range is not checked", "A port has 16 bits, and port 0 means: any."},
     {"message_without_names", "the message does not say which variable is wrong, or what is in it",
-     "Whoever reads it sees one line of a hundred machines' output. Begin with NAME=value."},
+     "An operator sees one line from a hundred machines. Begin with NAME=value."},
 };
 
 }  // namespace

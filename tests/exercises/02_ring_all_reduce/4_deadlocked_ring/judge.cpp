@@ -42,8 +42,8 @@ void check_shift(Check& check, const TrialOptions& options, std::size_t count) {
   }
 }
 
-// With one rank dead, whoever waits for it can get no further, nor whoever waits for those. If ranks wait for their
-// neighbours only, there is a pair of neighbours in the other half of the circle that does not notice.
+// With one rank dead, the ranks that wait for it are stuck, and so are those that wait for them. If ranks wait for
+// their neighbours only, there is a pair of neighbours in the other half of the circle that does not notice.
 void check_independence(Check& check, int ranks, int dead) {
   const Outcome& outcome = shift_once(check, {.world_size = ranks, .has_small_buffers = true}, kManyValues, dead);
   for (int rank = 0; rank < ranks; ++rank)

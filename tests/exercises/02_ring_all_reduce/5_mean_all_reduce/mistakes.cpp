@@ -13,7 +13,7 @@ constexpr Mistake kMistakes[] = {
     {"divides_every_step", "the sum is divided by the number of ranks in every step of the first half",
      "Only the last of these sums is complete, and only that one is to be divided."},
     {"divides_what_arrives", "in the second half, each rank divides the chunks that arrive",
-     "Finished chunks are only copied. Whoever finished one has divided it."},
+     "Finished chunks are only copied: the rank that completed one has already divided it."},
     {"divides_twice", "the finished chunk is divided, and at the end everything is divided once more",
      "Each element is divided once, by the rank that finished it."},
     {"first_half_only", "the means are not passed on to the other ranks",
