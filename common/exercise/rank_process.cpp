@@ -15,6 +15,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/argument_vector.hpp"
 #include "base/environment.hpp"
 #include "base/error.hpp"
 #include "exercise/trial_layout.hpp"
@@ -43,13 +44,6 @@ class SpawnPlan {
   posix_spawn_file_actions_t actions{};
   posix_spawnattr_t attributes{};
 };
-
-std::vector<char*> pointers_to(std::vector<std::string>& strings) {
-  std::vector<char*> pointers;
-  for (std::string& text : strings) pointers.push_back(text.data());
-  pointers.push_back(nullptr);
-  return pointers;
-}
 
 std::vector<std::string> environment_with(const std::vector<std::string>& variables) {
   std::vector<std::string> lines = variables;

@@ -7,18 +7,13 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/replace.hpp"
 #include "exercise_tool/shell.hpp"
 
 namespace lockstep::exercise {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
-    text.replace(at, from.size(), to);
-  return text;
-}
 
 // CMake's list of what a translation has read is named after the template's file: if a learner's translation wrote it,
 // ninja would take the template for outdated.

@@ -7,21 +7,11 @@
 
 #include <cerrno>
 
+#include "base/argument_vector.hpp"
 #include "base/error.hpp"
 #include "base/unique_fd.hpp"
 
 namespace lockstep::exercise {
-namespace {
-
-std::vector<char*> pointers_to(std::vector<std::string>& strings) {
-  std::vector<char*> pointers;
-  for (std::string& text : strings) pointers.push_back(text.data());
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
-}  // namespace
-
 Finished run(const std::vector<std::string>& command, const std::filesystem::path& folder, Collect collect) {
   int pipe[2];
   if (::pipe2(pipe, O_CLOEXEC) != 0) throw IoError("cannot make a pipe", errno);

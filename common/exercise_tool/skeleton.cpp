@@ -1,16 +1,17 @@
 #include "exercise_tool/skeleton.hpp"
 
+#include <utility>
+
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/replace.hpp"
 #include "exercise/template.hpp"
 
 namespace lockstep::exercise {
 namespace {
 
 std::string filled(std::string text, const std::map<std::string, std::string>& values) {
-  for (const auto& [mark, value] : values)
-    for (std::size_t at = 0; (at = text.find(mark, at)) != std::string::npos; at += value.size())
-      text.replace(at, mark.size(), value);
+  for (const auto& [mark, value] : values) text = replaced(std::move(text), mark, value);
   return text;
 }
 

@@ -12,6 +12,7 @@
 #include <fstream>
 #include <optional>
 
+#include "base/argument_vector.hpp"
 #include "base/error.hpp"
 #include "base/unique_fd.hpp"
 
@@ -76,13 +77,6 @@ Pipe make_pipe() {
   if (::pipe2(ends, O_CLOEXEC) != 0) throw IoError("cannot make a pipe", errno);
   ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
   return {UniqueFd(ends[0]), UniqueFd(ends[1])};
-}
-
-std::vector<char*> pointers_to(std::vector<std::string>& strings) {
-  std::vector<char*> pointers;
-  for (std::string& text : strings) pointers.push_back(text.data());
-  pointers.push_back(nullptr);
-  return pointers;
 }
 
 pid_t start(std::vector<std::string> command, std::vector<std::string> variables, const fs::path& folder, int out,

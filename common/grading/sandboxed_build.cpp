@@ -7,6 +7,7 @@
 #include "base/environment.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/replace.hpp"
 #include "exercise/trial_layout.hpp"
 #include "exercise_tool/build_work.hpp"
 #include "grading/manifest.hpp"
@@ -35,12 +36,6 @@ std::vector<std::string> words_of(const std::string& command) {
 std::string without_ccache(const std::string& command) {
   const std::string first = command.substr(0, command.find(' '));
   return first == "ccache" || first.ends_with("/ccache") ? command.substr(first.size() + 1) : command;
-}
-
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
-    text.replace(at, from.size(), to);
-  return text;
 }
 
 // Everything of the build that the commands read: libraries, precompiled headers, translators, generated headers; by

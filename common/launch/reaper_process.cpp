@@ -11,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/argument_vector.hpp"
 #include "base/deadline.hpp"
 #include "base/error.hpp"
 
@@ -40,13 +41,6 @@ class SpawnPlan {
   posix_spawn_file_actions_t actions_{};
   posix_spawnattr_t attributes_{};
 };
-
-std::vector<char*> pointers_to(std::vector<std::string>& strings) {
-  std::vector<char*> pointers;
-  for (std::string& text : strings) pointers.push_back(text.data());
-  pointers.push_back(nullptr);
-  return pointers;
-}
 
 // A copy of `fd` numbered `lowest` or higher, closed on exec: out of the way of the numbers the reaper expects.
 UniqueFd moved_above(UniqueFd fd, int lowest) {

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <charconv>
 
+#include "base/argument_vector.hpp"
 #include "base/command_line.hpp"
 #include "base/environment.hpp"
 #include "base/error.hpp"
@@ -32,13 +33,6 @@ std::vector<std::string> program_names(const Project& project) {
   }
   std::sort(names.begin(), names.end());
   return names;
-}
-
-std::vector<char*> pointers_to(std::vector<std::string>& strings) {
-  std::vector<char*> pointers;
-  for (std::string& text : strings) pointers.push_back(text.data());
-  pointers.push_back(nullptr);
-  return pointers;
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <map>
 #include <thread>
 
+#include "base/argument_vector.hpp"
 #include "base/deadline.hpp"
 #include "base/error.hpp"
 
@@ -31,13 +32,6 @@ std::vector<std::string> environment_with(const std::vector<std::pair<std::strin
     if (!value.empty()) lines.push_back(name + "=" + value);
   }
   return lines;
-}
-
-std::vector<char*> pointers_to(std::vector<std::string>& strings) {
-  std::vector<char*> pointers;
-  for (std::string& text : strings) pointers.push_back(text.data());
-  pointers.push_back(nullptr);
-  return pointers;
 }
 
 // Appends what is there; closes `fd` at its end.

@@ -1,0 +1,17 @@
+#pragma once
+/// @file
+/// Replacement within a text.
+#include <string>
+#include <string_view>
+
+namespace lockstep {
+
+/// `text` with every occurrence of `from` replaced by `to`, from left to right; what was put in is not looked at again.
+/// @param from  Not empty.
+[[nodiscard]] inline std::string replaced(std::string text, std::string_view from, std::string_view to) {
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, from.size(), to);
+  return text;
+}
+
+}  // namespace lockstep
