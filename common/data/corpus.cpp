@@ -1,7 +1,7 @@
 #include "data/corpus.hpp"
 
 #include "base/error.hpp"
-#include "data/sha256.hpp"
+#include "base/sha256.hpp"
 #include "data/text.hpp"
 #include "data/token_dataset.hpp"
 #include "data/token_file.hpp"

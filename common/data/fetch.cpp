@@ -14,8 +14,8 @@
 #include "base/deadline.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/sha256.hpp"
 #include "base/unique_fd.hpp"
-#include "data/sha256.hpp"
 
 namespace lockstep::data {
 

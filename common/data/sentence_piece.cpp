@@ -7,8 +7,8 @@
 #include <array>
 
 #include "base/error.hpp"
+#include "base/sha256.hpp"
 #include "data/sentence_piece_model.hpp"
-#include "data/sha256.hpp"
 #include "data/utf8.hpp"
 
 namespace lockstep::data {

@@ -3,7 +3,7 @@
 #include "base/environment.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
-#include "data/sha256.hpp"
+#include "base/sha256.hpp"
 
 namespace lockstep::data {
 

@@ -12,7 +12,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
-#include "data/sha256.hpp"
+#include "base/sha256.hpp"
 
 namespace lockstep::data {
 

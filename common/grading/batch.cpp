@@ -15,7 +15,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
-#include "grading/digest.hpp"
+#include "base/sha256.hpp"
 #include "grading/process_tree.hpp"
 #include "grading/student_files.hpp"
 
@@ -33,16 +33,16 @@ std::string content_digest(const fs::path& path) {
   constexpr std::uint64_t kMost = 64 << 20;
   std::string text;
   std::error_code ignored;
-  if (!fs::is_directory(path)) return fs::file_size(path) > kMost ? "too large" : sha256(read_file(path));
+  if (!fs::is_directory(path)) return fs::file_size(path) > kMost ? "too large" : sha256_hex(read_file(path));
   std::vector<fs::path> files;
   for (const auto& entry : fs::recursive_directory_iterator(path, ignored))
     if (fs::is_regular_file(entry.symlink_status()) && files.size() < 5000) files.push_back(entry.path());
   std::ranges::sort(files);
   for (const fs::path& file : files) {
     const std::uintmax_t bytes = fs::file_size(file, ignored);
-    text += concat(file.string(), " ", bytes > kMost ? "too large" : sha256(read_file(file)), "\n");
+    text += concat(file.string(), " ", bytes > kMost ? "too large" : sha256_hex(read_file(file)), "\n");
   }
-  return sha256(text);
+  return sha256_hex(text);
 }
 
 // A name that is good in every path.
@@ -171,7 +171,7 @@ std::vector<Task> find_submissions(const fs::path& folder, const std::string& se
     }
     std::string key = key_of(path);
     while (!keys.insert(key).second) key += "_";
-    tasks.push_back({path, key, sha256(settings_text + content_digest(path))});
+    tasks.push_back({path, key, sha256_hex(settings_text + content_digest(path))});
   }
   return tasks;
 }

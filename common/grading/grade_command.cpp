@@ -10,17 +10,18 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/json.hpp"
+#include "base/sha256.hpp"
 #include "base/terminal.hpp"
 #include "exercise_tool/build_work.hpp"
 #include "exercise_tool/shell.hpp"
 #include "grading/batch.hpp"
 #include "grading/class_report.hpp"
 #include "grading/command.hpp"
-#include "grading/digest.hpp"
 #include "grading/judging.hpp"
 #include "grading/labs.hpp"
 #include "grading/process_tree.hpp"
 #include "grading/sandboxed_build.hpp"
+#include "grading/secret_number.hpp"
 #include "grading/selftest.hpp"
 #include "grading/student_files.hpp"
 
@@ -106,8 +107,8 @@ std::string settings_fingerprint(const Workspace& workspace, const Settings& set
   nlohmann::json json = to_json(settings);
   json.erase("out");
   std::string text = json.dump();
-  for (const Exercise& exercise : exercises) text += sha256(read_file(judge_of(workspace, exercise)));
-  return sha256(text);
+  for (const Exercise& exercise : exercises) text += sha256_hex(read_file(judge_of(workspace, exercise)));
+  return sha256_hex(text);
 }
 
 struct Prepared {

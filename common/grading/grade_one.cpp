@@ -9,8 +9,8 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/json.hpp"
+#include "base/sha256.hpp"
 #include "grading/command.hpp"
-#include "grading/digest.hpp"
 #include "grading/judging.hpp"
 #include "grading/manifest.hpp"
 #include "grading/process_tree.hpp"
@@ -71,7 +71,7 @@ void compare_with_manifest(const Submission& submission, const Settings& setting
   }
   for (const auto& [name, digest] : manifest.digests) {
     const auto file = submission.files.find(name);
-    if (file != submission.files.end() && sha256(file->second) != digest)
+    if (file != submission.files.end() && sha256_hex(file->second) != digest)
       grade.problems.push_back(concat("changed after ./lockstep submit: ", name));
   }
 }

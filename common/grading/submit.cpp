@@ -4,10 +4,10 @@
 #include "base/command_line.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/sha256.hpp"
 #include "exercise_tool/shell.hpp"
 #include "grading/archive.hpp"
 #include "grading/command.hpp"
-#include "grading/digest.hpp"
 #include "grading/labs.hpp"
 #include "grading/manifest.hpp"
 
@@ -52,7 +52,7 @@ int write_submission(const Options& options) {
     for (const std::string& file : exercise.files) {
       const std::string path = path_in_submission(exercise, file);
       files[path] = read_file(workspace.work(exercise) / file);
-      manifest.digests[path] = sha256(files[path]);
+      manifest.digests[path] = sha256_hex(files[path]);
     }
     std::cout << "  included     " << exercise.id << " " << exercise.title << "  (files "
               << fingerprint(workspace, exercise) << ")\n";

@@ -4,10 +4,10 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/sha256.hpp"
 #include "comm/objects.hpp"
 #include "comm/process_group.hpp"
 #include "data/sentence_piece.hpp"
-#include "data/sha256.hpp"
 #include "run/run_folder.hpp"
 
 namespace lockstep::run {

@@ -9,9 +9,9 @@
 #include "autograd/functions.hpp"
 #include "base/error.hpp"
 #include "base/json.hpp"
+#include "base/sha256.hpp"
 #include "comm/objects.hpp"
 #include "comm/process_group.hpp"
-#include "data/sha256.hpp"
 #include "run/description.hpp"
 #include "run/load_corpus.hpp"
 #include "run/rank_summary.hpp"
@@ -83,7 +83,7 @@ void Run::record_data() {
   options_.data.vocabulary_size = corpus.vocabulary_size;
   options_.data.fingerprint = corpus.fingerprint;
   const std::string_view model = corpus.tokenizer->model();
-  options_.data.tokenizer_checksum = model.empty() ? "" : data::sha256_hex(model);
+  options_.data.tokenizer_checksum = model.empty() ? "" : sha256_hex(model);
 }
 
 void Run::settle_folder() {

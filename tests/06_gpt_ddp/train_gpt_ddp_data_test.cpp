@@ -9,7 +9,7 @@
 
 #include "base/file.hpp"
 #include "base/json.hpp"
-#include "data/sha256.hpp"
+#include "base/sha256.hpp"
 #include "run/metrics.hpp"
 #include "run/run_folder.hpp"
 #include "support/catch.hpp"
@@ -141,7 +141,7 @@ TEST_CASE("ranks share the tokenizer that rank 0 learns, and a resumed run and g
   const fs::path run = latest(folder.path());
   const std::string model = read_file(run / "tokenizer.model");
   const nlohmann::json recorded = parse_json(read_file(run / "options.json"));
-  CHECK(recorded.at("tokenizer_checksum") == data::sha256_hex(model));
+  CHECK(recorded.at("tokenizer_checksum") == sha256_hex(model));
   CHECK(recorded.at("vocabulary_size") == 280);
 
   const test::Finished resumed = train(folder.path(), 2, {"--resume", run.string()});
@@ -156,8 +156,8 @@ TEST_CASE("ranks share the tokenizer that rank 0 learns, and a resumed run and g
   write_file(run / "tokenizer.model", changed);
   const test::Finished refused = train(folder.path(), 2, {"--resume", run.string(), "--steps", "4"});
   CHECK(refused.exit_code != 0);
-  CHECK_THAT(refused.err, ContainsSubstring(data::sha256_hex(changed)) && ContainsSubstring("tokenizer.model"));
-  CHECK_THAT(test::run_program(generate).err, ContainsSubstring(data::sha256_hex(model)));
+  CHECK_THAT(refused.err, ContainsSubstring(sha256_hex(changed)) && ContainsSubstring("tokenizer.model"));
+  CHECK_THAT(test::run_program(generate).err, ContainsSubstring(sha256_hex(model)));
 }
 
 TEST_CASE("a tokenizer that rank 0 cannot learn ends all ranks with its reason", "[ddp][tokenizer][fault]") {

@@ -5,7 +5,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
-#include "data/sha256.hpp"
+#include "base/sha256.hpp"
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
 

@@ -2,7 +2,7 @@
 
 #include "base/error.hpp"
 #include "base/philox.hpp"
-#include "data/sha256.hpp"
+#include "base/sha256.hpp"
 #include "data/text.hpp"
 #include "data/utf8.hpp"
 #include "support/catch.hpp"

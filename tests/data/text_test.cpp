@@ -4,8 +4,8 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/sha256.hpp"
 #include "data/corpus.hpp"
-#include "data/sha256.hpp"
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -45,11 +45,6 @@ TEST_CASE("a text that is missing, empty, a folder or too short is an error that
   CHECK_THROWS_WITH(
       load_corpus({.data = folder / "text", .context_length = 32, .vocabulary_size = 256}, byte_tokenizer()),
       ContainsSubstring("text (validation part): 10 tokens"));
-}
-
-TEST_CASE("SHA-256 gives the standard's known answers", "[data]") {
-  CHECK(sha256_hex("") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
-  CHECK(sha256_hex("abc") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");  // FIPS 180-4
 }
 
 TEST_CASE("the course text is found, has its checksum, and is long enough to train on", "[data]") {

@@ -7,9 +7,9 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/sha256.hpp"
 #include "exercise/catalogue.hpp"
 #include "grading/archive.hpp"
-#include "grading/digest.hpp"
 #include "grading/manifest.hpp"
 
 namespace lockstep::grading {
@@ -95,7 +95,7 @@ class ClassMaker {
 
   [[nodiscard]] std::string manifest_of(const std::string& key, const Files& files) const {
     Manifest manifest{.student = "Student " + key, .release = {release_, "unknown"}, .exercises = {}, .digests = {}};
-    for (const auto& [name, text] : files) manifest.digests[name] = sha256(text);
+    for (const auto& [name, text] : files) manifest.digests[name] = sha256_hex(text);
     return to_text(manifest);
   }
 
