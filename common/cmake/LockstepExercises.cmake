@@ -2,7 +2,8 @@
 #
 # Of exercise 02.1: exercise_02_1_solution, exercise_02_1_template and exercise_02_1_bank are the same subject.cpp with
 # the solution's files, the template's and the bank of mistakes; judge_02 tries them. A learner's program is compiled and
-# linked by `lockstep check` with the commands of exercise_02_1_template.
+# linked by `lockstep check` with the commands of exercise_02_1_template. Releases for students have the template's sources
+# alone, and the bank and the judge as programs (LockstepPrebuilt.cmake).
 #
 # Files that end in .cu are kernels. nvcc compiles them in the preset cuda. Elsewhere they are translated, and compiled
 # with the hooks of the emulator's checker; builds with sanitizers have no checker, and leave these exercises out.
@@ -70,6 +71,10 @@ function(lockstep_exercise folder)
   string(REPLACE "." "_" number "${id}")
   string(SUBSTRING "${id}" 0 2 chapter)
   set(tests "${PROJECT_SOURCE_DIR}/tests/exercises/${path}")
+  set(is_released OFF)
+  if(NOT EXISTS "${tests}/judge.cpp" AND EXISTS "${LOCKSTEP_PREBUILT}")
+    set(is_released ON)
+  endif()
   set_property(GLOBAL APPEND PROPERTY LOCKSTEP_JUDGES_${chapter} "${tests}/judge.cpp")
   set_property(GLOBAL APPEND PROPERTY LOCKSTEP_JUDGED_${chapter} ${number})
   lockstep_json_array(judge_depends "${text}" judge_depends)
@@ -85,7 +90,14 @@ function(lockstep_exercise folder)
   target_link_libraries(exercise_${number}_subject PUBLIC lockstep::exercise_${number} PRIVATE ${subject_depends})
   lockstep_use_precompiled(exercise_${number}_subject ordinary)
   set(variants solution template bank)
+  set(parts exercise_${number}_template exercise_${number}_bank judge_${chapter})
   set(folders "${PROJECT_SOURCE_DIR}/solutions/${path}" "${folder}" "${tests}")
+  if(is_released)
+    set(variants template)
+    set(folders "${folder}")
+    set(parts exercise_${number}_template copied_exercise_${number}_bank copied_judge_${chapter})
+    lockstep_prebuilt_program(exercise_${number}_bank)
+  endif()
   foreach(variant folder_of IN ZIP_LISTS variants folders)
     set(sources ${files})
     if(variant STREQUAL "bank")
@@ -95,14 +107,18 @@ function(lockstep_exercise folder)
       DEPENDS exercise_${number}_subject lockstep::exercise_${number})
   endforeach()
   add_custom_target(exercise_${number})
-  add_dependencies(exercise_${number} exercise_${number}_template exercise_${number}_bank judge_${chapter} lockstep_exercises)
-  list(APPEND programs exercise_${number}_solution exercise_${number}_template exercise_${number}_bank)
+  add_dependencies(exercise_${number} ${parts} lockstep_exercises)
+  list(TRANSFORM variants PREPEND exercise_${number}_ OUTPUT_VARIABLE programs)
   set_property(GLOBAL APPEND PROPERTY LOCKSTEP_EXERCISE_PROGRAMS ${programs})
 endfunction()
 
 # judge_02: all judges of chapter 02, with the table that judges.hpp declares.
 function(lockstep_judge chapter)
   get_property(sources GLOBAL PROPERTY LOCKSTEP_JUDGES_${chapter})
+  if(EXISTS "${LOCKSTEP_PREBUILT}/exercises/judge_${chapter}")
+    lockstep_prebuilt_program(judge_${chapter})
+    return()
+  endif()
   get_property(numbers GLOBAL PROPERTY LOCKSTEP_JUDGED_${chapter})
   get_property(depends GLOBAL PROPERTY LOCKSTEP_JUDGES_DEPEND_${chapter})
   set(declarations "")

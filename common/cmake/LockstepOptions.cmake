@@ -1,6 +1,10 @@
 # What every target of the project is compiled with, and the switches a user may set.
 
-option(LOCKSTEP_BUILD_TESTS "Build the tests" ON)
+set(has_tests OFF)
+if(EXISTS "${PROJECT_SOURCE_DIR}/tests/CMakeLists.txt")  # releases for students have none
+  set(has_tests ON)
+endif()
+option(LOCKSTEP_BUILD_TESTS "Build the tests" ${has_tests})
 option(LOCKSTEP_NATIVE "Compile for the processor of this machine (-march=native)" ON)
 option(LOCKSTEP_CARRIED "Build for another machine than this (preset carry)" OFF)
 option(LOCKSTEP_WARNINGS_AS_ERRORS "Treat warnings as errors (contributors' presets set it)" OFF)

@@ -41,6 +41,8 @@ constexpr std::array kExerciseWords = {"start", "check", "watch",         "why",
 // As above, by the program for those who hand in and grade.
 constexpr std::array kGradingWords = {"submit", "grade"};
 
+constexpr std::string_view kRelease = "release";  // and this by a third
+
 void print_what_next() {
   std::cout << "Lockstep: multi-GPU training from a TCP socket to a GPT. What next?\n\n"
                "  ./lockstep train               train a GPT on several ranks, and see text that it writes\n"
@@ -64,7 +66,14 @@ void print_help() {
                "  compare, progress, reset, use-reference   ours beside yours, all exercises, begin anew, go on\n"
                "  case 06.A                                 find out what is wrong with a program\n"
                "  predict 02                                say what a chapter's programs will print, then see\n"
-               "  submit, grade                             one zip for your instructor; grade a class\n";
+               "  submit, grade                             one zip for your instructor; grade a class\n"
+               "  release                                   the repository that students get, without answers\n";
+}
+
+[[noreturn]] void hand_over(const std::string& program, const Arguments& arguments) {
+  std::vector<std::string> command = {find_program(find_project(), program).string()};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  become(command);
 }
 
 int dispatch(const Arguments& words) {
@@ -76,16 +85,10 @@ int dispatch(const Arguments& words) {
     print_help();
     return 0;
   }
-  if (std::ranges::find(kExerciseWords, words.front()) != kExerciseWords.end()) {
-    std::vector<std::string> command = {find_program(find_project(), "lockstep_exercises").string()};
-    command.insert(command.end(), words.begin(), words.end());
-    become(command);
-  }
-  if (std::ranges::find(kGradingWords, words.front()) != kGradingWords.end()) {
-    std::vector<std::string> command = {find_program(find_project(), "lockstep_grade").string()};
-    command.insert(command.end(), words.begin(), words.end());
-    become(command);
-  }
+  const auto is_one_of = [&](const auto& list) { return std::ranges::find(list, words.front()) != list.end(); };
+  if (is_one_of(kExerciseWords)) hand_over("lockstep_exercises", words);
+  if (is_one_of(kGradingWords)) hand_over("lockstep_grade", words);
+  if (words.front() == kRelease) hand_over("lockstep_make_release", {words.begin() + 1, words.end()});
   const auto chosen = std::find_if(kCommands.begin(), kCommands.end(),
                                    [&](const Command& command) { return command.name == words.front(); });
   if (chosen == kCommands.end()) {

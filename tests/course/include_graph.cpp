@@ -158,14 +158,17 @@ class Checker {
     }
   }
 
-  /// The targets a file belongs to; a header that none lists belongs to every target of its folder.
+  /// The targets a file belongs to; a header that none lists belongs to every target of its folder, and to those that
+  /// have sources there.
   Names owners_of(const std::string& path) {
     if (const auto owner = owners_.find(path); owner != owners_.end()) return owner->second;
     Names owners;
     if (!path.ends_with(".hpp") && !path.ends_with(".cuh") && !path.ends_with(".inc")) return owners;
     const std::string folder = fs::path(path).parent_path().generic_string();
     for (const auto& [name, target] : targets_) {
-      if (folder == target.folder || folder.starts_with(target.folder + "/")) owners.insert(name);
+      const bool has_sources_there = std::ranges::any_of(
+          target.sources, [&](const std::string& source) { return source.starts_with(folder + "/"); });
+      if (folder == target.folder || folder.starts_with(target.folder + "/") || has_sources_there) owners.insert(name);
     }
     return owners;
   }

@@ -1,6 +1,6 @@
 #pragma once
 // The sum over a block of threads: each warp by shuffles, then the first warp over what the warps found.
-#include "warp.cuh"
+#include "warp_sum.cuh"
 
 namespace lockstep::ladders::inline LOCKSTEP_KERNEL_NAMESPACE {
 

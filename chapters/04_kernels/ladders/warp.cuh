@@ -1,24 +1,10 @@
 #pragma once
-// Sums and maxima over the 32 lanes of a warp, by butterfly: in step k each lane adds what the lane holds whose number
-// differs in bit k. After 5 steps all lanes hold the result, without shared memory and without a barrier.
+// The size of a warp, and how many pieces cover something.
 #include "rung.hpp"
 
 namespace lockstep::ladders::inline LOCKSTEP_KERNEL_NAMESPACE {
 
 constexpr int kWarp = 32;
-constexpr unsigned kAllLanes = 0xffffffffU;
-
-__device__ inline float warp_sum(float value) {
-  for (int distance = kWarp / 2; distance > 0; distance /= 2) value += __shfl_xor_sync(kAllLanes, value, distance);
-  return value;
-}
-
-__device__ inline float warp_max(float value) {
-  for (int distance = kWarp / 2; distance > 0; distance /= 2) {
-    value = fmaxf(value, __shfl_xor_sync(kAllLanes, value, distance));
-  }
-  return value;
-}
 
 // How many pieces of `piece` values cover `count`.
 __host__ __device__ constexpr int pieces(int count, int piece) { return (count + piece - 1) / piece; }

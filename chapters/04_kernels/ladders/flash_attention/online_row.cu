@@ -6,7 +6,7 @@
 // summed so far is scaled down, the weighted values like the sum of the weights.
 // Pays: each query reads all keys and values before it again, 512 bytes for each pair; 5 shuffles for each score.
 #include "../registry.hpp"
-#include "../warp.cuh"
+#include "../warp_sum.cuh"
 
 namespace lockstep::ladders::inline LOCKSTEP_KERNEL_NAMESPACE::flash_attention {
 

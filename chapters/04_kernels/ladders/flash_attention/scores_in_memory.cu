@@ -5,7 +5,7 @@
 // Traffic: 4 T T bytes per head written once and read three times, T / 16 times what q, k, v and out are together: with
 // T = 4096 the scores of one head are 64 MiB.
 #include "../registry.hpp"
-#include "../warp.cuh"
+#include "../warp_sum.cuh"
 
 namespace lockstep::ladders::inline LOCKSTEP_KERNEL_NAMESPACE::flash_attention {
 

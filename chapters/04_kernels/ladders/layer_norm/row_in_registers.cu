@@ -5,7 +5,7 @@
 // the mean that is already known, in a second pass, but over registers. Traffic: 4 bytes read and 4 written per value:
 // the bound is the memory's bandwidth.
 #include "../registry.hpp"
-#include "../warp.cuh"
+#include "../warp_sum.cuh"
 
 namespace lockstep::ladders::inline LOCKSTEP_KERNEL_NAMESPACE::layer_norm {
 

@@ -4,7 +4,7 @@
 // Removes: 28 of 32 sectors per request. Weight and bias are read by every warp, and come from the cache.
 // Pays: three reads of each value.
 #include "../registry.hpp"
-#include "../warp.cuh"
+#include "../warp_sum.cuh"
 
 namespace lockstep::ladders::inline LOCKSTEP_KERNEL_NAMESPACE::layer_norm {
 

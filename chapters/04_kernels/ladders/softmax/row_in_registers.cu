@@ -6,7 +6,7 @@
 // the least possible; the bound is the memory's bandwidth. Longer rows need a block per row with the row in shared
 // memory, or rung 4.
 #include "../registry.hpp"
-#include "../warp.cuh"
+#include "../warp_sum.cuh"
 
 namespace lockstep::ladders::inline LOCKSTEP_KERNEL_NAMESPACE::softmax {
 

@@ -5,7 +5,7 @@
 // by the same factor, exp(old maximum - new maximum), and one multiplication puts it right. Two such pairs, over two
 // parts of a row, combine in the same way; flash attention does it with tiles of a row.
 // Source: Milakov and Gimelshein, "Online normalizer calculation for softmax" (2018), algorithm 3.
-#include "../warp.cuh"
+#include "../warp_sum.cuh"
 
 namespace lockstep::ladders::inline LOCKSTEP_KERNEL_NAMESPACE::softmax {
 

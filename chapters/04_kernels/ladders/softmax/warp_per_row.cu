@@ -5,7 +5,7 @@
 // no shared memory, no barrier. And 32 times as many threads work on the same rows.
 // Pays: still three reads of each value.
 #include "../registry.hpp"
-#include "../warp.cuh"
+#include "../warp_sum.cuh"
 
 namespace lockstep::ladders::inline LOCKSTEP_KERNEL_NAMESPACE::softmax {
 
