@@ -35,7 +35,7 @@ std::string place_of(const RankSnapshot& rank) {
 
 std::string line_of(const RankSnapshot& rank) {
   if (rank.state == RankState::kFinished) return concat("rank ", rank.rank, " has finished");
-  if (!is_waiting(rank)) return concat("rank ", rank.rank, " is outside of any call");
+  if (!is_waiting(rank)) return concat("rank ", rank.rank, " is not in a send or a receive");
   if (rank.state == RankState::kCollective)
     return concat("rank ", rank.rank, " waits in ", rank.operation, ", its call number ", rank.call, place_of(rank));
   return concat("rank ", rank.rank, " ", verb_of(rank), " rank ", rank.peer, ": ", rank.bytes_done, " of ", rank.bytes,
