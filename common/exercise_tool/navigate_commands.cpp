@@ -48,6 +48,14 @@ fs::path back_up(const Workspace& workspace, const Exercise& exercise) {
   return backup;
 }
 
+// The files are the template now, though somebody may have used our code before and removed it by hand.
+void forget_reference(const Workspace& workspace, const Exercise& exercise) {
+  Record record = read_record(workspace, exercise);
+  if (!record.has_used_reference()) return;
+  record.reference.clear();
+  write_record(workspace, exercise, record);
+}
+
 void print_task(const Workspace& workspace, const Exercise& exercise) {
   const fs::path given = exercise.in(workspace.root / "exercises");
   std::cout << exercise.id << " " << exercise.title << "  (" << exercise.minutes << " minutes, " << exercise.difficulty
@@ -85,6 +93,7 @@ int start(const Arguments& arguments) {
               << " begins anew)\n";
   } else {
     copy_files(workspace, exercise, exercise.in(workspace.root / "exercises"));
+    forget_reference(workspace, exercise);
   }
   print_task(workspace, exercise);
   std::cout << std::flush;
@@ -152,8 +161,8 @@ int use_reference(const Arguments& arguments) {
   Record record = read_record(workspace, exercise);
   record.reference = fingerprint(workspace, exercise);
   write_record(workspace, exercise, record);
-  std::cout << exercise.id << " holds our code now, and is marked so  (./lockstep reset " << exercise.id
-            << " begins anew)\n";
+  std::cout << exercise.id << " holds our code now, and is marked so, also in what you submit  (./lockstep reset "
+            << exercise.id << " begins anew)\n";
   return 0;
 }
 

@@ -24,6 +24,9 @@ struct Record {
   std::string passed;     ///< Fingerprint of the files that passed last; empty: none.
   std::string reference;  ///< Fingerprint of our files, where use-reference has put them.
   nlohmann::json last;    ///< The judge's last words; null: not checked yet.
+
+  /// Whether our files were the beginning of what is there now. `reset` and a new `start` begin with the template.
+  [[nodiscard]] bool has_used_reference() const { return !reference.empty(); }
 };
 
 /// @return  An empty record where there is none.

@@ -1,8 +1,10 @@
 // class.html: one page without scripts or anything from elsewhere.
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <map>
 #include <sstream>
+#include <string_view>
 
 #include "base/error.hpp"
 #include "base/terminal.hpp"
@@ -101,6 +103,9 @@ std::string students(const ClassReport& report) {
   return text + "</table></div>\n";
 }
 
+// Verdicts that say nothing about what a student's code does.
+constexpr std::array<std::string_view, 5> kNoFailures = {"passed", "missing", "TODO", "REFERENCE", "SETUP"};
+
 // Whose failures are alike, by what they have in common.
 using Groups = std::map<std::pair<std::string, std::string>, std::vector<std::string>>;
 
@@ -129,8 +134,7 @@ std::string failures(const ClassReport& report) {
   for (const StudentGrade& grade : report.grades) {
     for (const ExerciseGrade& exercise : grade.exercises) {
       for (const std::string& name : exercise.likely) named[{exercise.id, name}].push_back(grade.key);
-      const bool has_failed = exercise.verdict != "passed" && exercise.verdict != "missing" &&
-                              exercise.verdict != "TODO" && exercise.verdict != "SETUP";
+      const bool has_failed = std::ranges::find(kNoFailures, exercise.verdict) == kNoFailures.end();
       if (has_failed && exercise.likely.empty())
         unnamed[{exercise.id, failure_fingerprint(exercise)}].push_back(grade.key);
     }

@@ -28,7 +28,8 @@ struct ExerciseGrade {
   std::string title;                          ///< In words.
   double points = 0;                          ///< That it gets.
   double max_points = 0;                      ///< That it can get.
-  std::string verdict = "missing";            ///< "passed", the first failing check's, BUILD, TODO, "missing", SETUP.
+  std::string verdict = "missing";            ///< "passed", the first failing check's, BUILD, TODO, "missing", SETUP;
+                                              ///< REFERENCE where the files are our solution.
   std::vector<CheckGrade> checks = {};        ///< In the judge's order; none where it was not built.
   std::vector<std::string> likely = {};       ///< Names of mistakes of the bank that behave alike.
   std::vector<std::string> likely_text = {};  ///< In words.

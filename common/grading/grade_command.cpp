@@ -45,6 +45,7 @@ struct Options {
   double patience = 2;
   bool is_again = false;
   bool takes_any_release = false;
+  bool reference_counts = false;
   bool is_selftest = false;
 };
 
@@ -130,6 +131,7 @@ Prepared prepare(const Options& options) {
   settings.seeds = secret_seeds(options, prepared.exercises);
   settings.release = release_of(workspace.root);
   settings.takes_any_release = options.takes_any_release;
+  settings.reference_counts = options.reference_counts;
   settings.patience = options.patience;
   const Sandbox sandbox = Sandbox::best(workspace.build / "bin" / "lockstep_confine", kUserForProbe);
   settings.sandbox = sandbox.kind();
@@ -234,6 +236,7 @@ int grade(const Arguments& arguments) {
       .without_default();
   app.add_flag("--again", options.is_again, "Grade those too that are graded already");
   app.add_flag("--any-release", options.takes_any_release, "Grade submissions of another release, too");
+  app.add_flag("--reference-counts", options.reference_counts, "Give points for our own solutions, too");
   app.add_flag("--selftest", options.is_selftest, "Grade solutions, templates and known mistakes instead");
   if (const auto exit_code = app.parse(arguments)) return *exit_code;
   adopt_orphans();

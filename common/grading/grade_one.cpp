@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <iostream>
+#include <optional>
 
 #include "base/command_line.hpp"
 #include "base/environment.hpp"
@@ -14,6 +15,7 @@
 #include "grading/judging.hpp"
 #include "grading/manifest.hpp"
 #include "grading/process_tree.hpp"
+#include "grading/reference.hpp"
 #include "grading/student_files.hpp"
 
 namespace lockstep::grading {
@@ -57,11 +59,13 @@ std::vector<Exercise> exercises_of(const Workspace& workspace, const Settings& s
 }
 
 // What does not fit between manifest and files, or between the manifest and this tree. Fills in the student's name.
-void compare_with_manifest(const Submission& submission, const Settings& settings, StudentGrade& grade) {
+// @return  The exercises that the manifest says were begun with use-reference.
+std::set<std::string> compare_with_manifest(const Submission& submission, const Settings& settings,
+                                            StudentGrade& grade) {
   const auto text = submission.files.find(kManifestName);
   if (text == submission.files.end()) {
     grade.problems.emplace_back("it has no manifest.json: not made by ./lockstep submit");
-    return;
+    return {};
   }
   const Manifest manifest = parse_manifest(text->second);
   if (!manifest.student.empty()) grade.student = manifest.student;
@@ -74,33 +78,65 @@ void compare_with_manifest(const Submission& submission, const Settings& setting
     if (file != submission.files.end() && sha256_hex(file->second) != digest)
       grade.problems.push_back(concat("changed after ./lockstep submit: ", name));
   }
+  return {manifest.references.begin(), manifest.references.end()};
+}
+
+// The grade where no judge is needed, since the files are our solution. Notes what a person should look at.
+std::optional<ExerciseGrade> grade_of_reference(const Workspace& workspace, const Exercise& exercise,
+                                                const Files& files, bool is_taken_over, StudentGrade& grade) {
+  const Origin origin = origin_of(workspace.root, exercise, files, is_taken_over);
+  if (origin == Origin::kReference)
+    return ExerciseGrade{
+        .id = exercise.id, .title = exercise.title, .max_points = exercise.points, .verdict = "REFERENCE"};
+  if (origin == Origin::kUnclear)
+    grade.problems.push_back(
+        concat(exercise.id, ": the code of the reference solution, but too short to say that it was copied"));
+  if (origin == Origin::kOwn && is_taken_over)
+    grade.problems.push_back(concat(exercise.id, ": begun with use-reference, and changed since"));
+  return std::nullopt;
+}
+
+// A submission's files, and what its manifest says of them.
+struct HandedIn {
+  Files files;
+  std::set<std::string> references;  // Exercises that were begun with use-reference.
+};
+
+HandedIn read_and_compare(const Options& options, const std::vector<Exercise>& exercises, const Settings& settings,
+                          StudentGrade& grade) {
+  std::set<std::string> wanted = {kManifestName};
+  for (const Exercise& exercise : exercises)
+    for (const std::string& file : exercise.files) wanted.insert(path_in_submission(exercise, file));
+  Submission submission;
+  std::set<std::string> references;
+  try {
+    submission = read_submission(options.submission, [&](const std::string& path) { return wanted.contains(path); });
+    references = compare_with_manifest(submission, settings, grade);
+  } catch (const FormatError& error) {
+    grade.status = "refused";
+    grade.problems.emplace_back(error.what());
+  }
+  for (const std::string& refusal : submission.refusals) grade.problems.push_back("not taken: " + refusal);
+  if (grade.status == "graded" && submission.files.size() <= submission.files.count(kManifestName))
+    grade.problems.emplace_back("it holds no file of these exercises");
+  return {std::move(submission.files), std::move(references)};
 }
 
 StudentGrade grade_submission(const Workspace& workspace, const Options& options, const Settings& settings) {
   const auto begin = std::chrono::steady_clock::now();
   StudentGrade grade{.key = options.key, .student = options.key, .basis = options.basis};
   const std::vector<Exercise> exercises = exercises_of(workspace, settings);
-  std::set<std::string> wanted = {kManifestName};
-  for (const Exercise& exercise : exercises)
-    for (const std::string& file : exercise.files) wanted.insert(path_in_submission(exercise, file));
-  Submission submission;
-  try {
-    submission = read_submission(options.submission, [&](const std::string& path) { return wanted.contains(path); });
-    compare_with_manifest(submission, settings, grade);
-  } catch (const FormatError& error) {
-    grade.status = "refused";
-    grade.problems.emplace_back(error.what());
-  }
-  for (const std::string& refusal : submission.refusals) grade.problems.push_back("not taken: " + refusal);
-  if (grade.status == "graded" && submission.files.size() <= submission.files.count(kManifestName)) {
-    grade.problems.emplace_back("it holds no file of these exercises");
-  }
+  const auto [files, references] = read_and_compare(options, exercises, settings, grade);
   const Sandbox sandbox(workspace.build / "bin" / "lockstep_confine", static_cast<uid_t>(options.user),
                         settings.sandbox);
   for (const Exercise& exercise : exercises) {
     if (grade.status == "refused") break;
+    std::optional<ExerciseGrade> known;
+    if (!settings.reference_counts)
+      known = grade_of_reference(workspace, exercise, files, references.contains(exercise.id), grade);
     const ScratchFolder scratch(settings.out / ".scratch" / options.key / exercise.target_name());
-    grade.exercises.push_back(grade_exercise(workspace, exercise, submission.files, settings, sandbox, scratch.path()));
+    grade.exercises.push_back(known ? *known
+                                    : grade_exercise(workspace, exercise, files, settings, sandbox, scratch.path()));
     if (!grade.exercises.back().setup.empty()) {
       grade.status = "SETUP";
       grade.problems.push_back(concat(exercise.id, ": SETUP: ", grade.exercises.back().setup));

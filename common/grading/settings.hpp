@@ -22,6 +22,7 @@ struct Settings {
   std::map<std::string, std::set<std::string>> given;  ///< By exercise: the checks that its template passes.
   Release release;                                     ///< Of this tree.
   bool takes_any_release = false;                      ///< Submissions of other releases are graded, too.
+  bool reference_counts = false;                       ///< Our own solutions get points, too.
   SandboxKind sandbox = SandboxKind::kLimitsOnly;      ///< How submissions are kept away from everything else.
   double patience = 2;                                 ///< Limits on wall time are so many times longer.
   std::filesystem::path out;                           ///< Where results go; absolute.

@@ -26,6 +26,7 @@ std::string number(double value) {
 std::string reason_of(const ExerciseGrade& exercise) {
   if (exercise.verdict == "missing") return "not handed in";
   if (exercise.verdict == "TODO" && exercise.checks.empty()) return "the file is the template, unchanged";
+  if (exercise.verdict == "REFERENCE") return "the reference solution, taken with use-reference: no points";
   if (exercise.verdict == "BUILD") return "it does not compile or link:\n" + exercise.compiler;
   if (exercise.verdict == "SETUP") return "not graded, for a reason that is not in your code; ask your instructor";
   return "";

@@ -5,11 +5,13 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/sha256.hpp"
+#include "exercise_tool/records.hpp"
 #include "exercise_tool/shell.hpp"
 #include "grading/archive.hpp"
 #include "grading/command.hpp"
 #include "grading/labs.hpp"
 #include "grading/manifest.hpp"
+#include "grading/reference.hpp"
 
 namespace lockstep::grading {
 namespace {
@@ -34,11 +36,18 @@ std::string name_in_git(const Workspace& workspace) {
   }
 }
 
+// What a student should know before the instructor sees it.
+const char* note_on(Origin origin, bool is_taken_over) {
+  if (origin == Origin::kReference) return "  the reference solution: no points";
+  return is_taken_over ? "  begun with use-reference; the manifest says so" : "";
+}
+
 int write_submission(const Options& options) {
   const Workspace workspace = exercise::open_workspace();
   Manifest manifest{.student = options.student.empty() ? name_in_git(workspace) : options.student,
                     .release = release_of(workspace.root),
                     .exercises = {},
+                    .references = {},
                     .digests = {}};
   if (manifest.student.empty()) throw UsageError("whose is it? Give your name with --student");
   Files files;
@@ -54,8 +63,11 @@ int write_submission(const Options& options) {
       files[path] = read_file(workspace.work(exercise) / file);
       manifest.digests[path] = sha256_hex(files[path]);
     }
+    const bool is_taken_over = read_record(workspace, exercise).has_used_reference();
+    const Origin origin = origin_of(workspace.root, exercise, files, is_taken_over);
+    if (is_taken_over || origin == Origin::kReference) manifest.references.push_back(exercise.id);
     std::cout << "  included     " << exercise.id << " " << exercise.title << "  (files "
-              << fingerprint(workspace, exercise) << ")\n";
+              << fingerprint(workspace, exercise) << ")" << note_on(origin, is_taken_over) << "\n";
   }
   if (files.empty()) throw UsageError("none of these exercises is started");
   files[kManifestName] = to_text(manifest);

@@ -25,8 +25,7 @@ using Catch::Matchers::ContainsSubstring;
 const fs::path kRoot = LOCKSTEP_PROJECT_ROOT;
 constexpr int kSkipped = 77;  // for CTest
 
-test::Finished grade_folder(const fs::path& submissions, const fs::path& out,
-                            const std::vector<std::string>& exercises) {
+test::Finished grade_folder(const fs::path& submissions, const fs::path& out, const std::vector<std::string>& words) {
   std::vector<std::string> command = {test::built_program("lockstep_grade"),
                                       "grade",
                                       submissions.string(),
@@ -35,9 +34,8 @@ test::Finished grade_folder(const fs::path& submissions, const fs::path& out,
                                       "--jobs",
                                       "4",
                                       "--secret-seed",
-                                      "a key for tests",
-                                      "--only"};
-  command.insert(command.end(), exercises.begin(), exercises.end());
+                                      "a key for tests"};
+  command.insert(command.end(), words.begin(), words.end());
   return test::Subprocess(command, {{"LOCKSTEP_ROOT", kRoot.string()}}).wait(std::chrono::minutes(9));
 }
 
@@ -79,7 +77,7 @@ TEST_CASE("a class with attacks gets the right points, and nothing escapes", "[g
   require_sandbox();
   const test::TemporaryFolder folder;
   const auto expected = make_class(kRoot, folder.path() / "in", release_of(kRoot).tag, ClassSize::kQuick);
-  const test::Finished first = grade_folder(folder.path() / "in", folder.path() / "out", {"02.1"});
+  const test::Finished first = grade_folder(folder.path() / "in", folder.path() / "out", {"--only", "02.1"});
   INFO(first.out << first.err);
   REQUIRE(first.exit_code == 0);
   for (const Expected& one : expected) {
@@ -94,7 +92,7 @@ TEST_CASE("a class with attacks gets the right points, and nothing escapes", "[g
   const std::string table = read_file(folder.path() / "out" / "grades.csv");
   CHECK(std::ranges::count(table, '\n') == static_cast<std::ptrdiff_t>(expected.size()) + 1);
 
-  const test::Finished second = grade_folder(folder.path() / "in", folder.path() / "out", {"02.1"});
+  const test::Finished second = grade_folder(folder.path() / "in", folder.path() / "out", {"--only", "02.1"});
   CHECK_THAT(second.out, ContainsSubstring(concat(expected.size(), " are graded already")));
   CHECK(read_file(folder.path() / "out" / "grades.csv") == table);
 }
@@ -110,7 +108,8 @@ TEST_CASE("kernels and NCCL are graded on the emulator, in the sandbox", "[gradi
     for (const auto& entry : fs::directory_iterator(kRoot / "solutions" / path))
       fs::copy_file(entry.path(), work / name / entry.path().filename());
   }
-  const test::Finished graded = grade_folder(folder.path() / "in", folder.path() / "out", {"03.1", "04.1"});
+  const test::Finished graded =
+      grade_folder(folder.path() / "in", folder.path() / "out", {"--reference-counts", "--only", "03.1", "04.1"});
   INFO(graded.out << graded.err);
   REQUIRE(graded.exit_code == 0);
   const auto grade = read_student_grade(folder.path() / "out" / "students" / "alice");

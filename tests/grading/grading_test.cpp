@@ -75,10 +75,12 @@ TEST_CASE("what is too large, a link or outside is refused, in folders as in arc
 }
 
 TEST_CASE("a manifest comes back as it was written, and another version is refused", "[grading]") {
-  const Manifest manifest{"Ada \"L\"", {"v1", "abc"}, {"02.1"}, {{"work/x", sha256_hex("x")}}};
+  const Manifest manifest{"Ada \"L\"", {"v1", "abc"}, {"02.1", "02.2"}, {"02.2"}, {{"work/x", sha256_hex("x")}}};
   const Manifest back = parse_manifest(to_text(manifest));
   CHECK(back.student == manifest.student);
   CHECK(back.release.tag == "v1");
+  CHECK(back.exercises == manifest.exercises);
+  CHECK(back.references == manifest.references);
   CHECK(back.digests == manifest.digests);
   CHECK_THROWS_AS(parse_manifest(R"({"version": 99})"), FormatError);
   CHECK_THROWS_AS(parse_manifest("[]"), FormatError);

@@ -4,6 +4,7 @@
 #include <archive_entry.h>
 
 #include <fstream>
+#include <regex>
 
 #include "base/error.hpp"
 #include "base/file.hpp"
@@ -74,7 +75,7 @@ class ClassMaker {
     return path_in_submission(one, one.files.front());
   }
 
-  [[nodiscard]] std::string attack(const std::string& name) const {
+  [[nodiscard]] std::string submission(const std::string& name) const {
     return read_file(root_ / "tests" / "grading" / "submissions" / (name + ".cpp"));
   }
 
@@ -94,7 +95,11 @@ class ClassMaker {
   }
 
   [[nodiscard]] std::string manifest_of(const std::string& key, const Files& files) const {
-    Manifest manifest{.student = "Student " + key, .release = {release_, "unknown"}, .exercises = {}, .digests = {}};
+    Manifest manifest{.student = "Student " + key,
+                      .release = {release_, "unknown"},
+                      .exercises = {},
+                      .references = {},
+                      .digests = {}};
     for (const auto& [name, text] : files) manifest.digests[name] = sha256_hex(text);
     return to_text(manifest);
   }
@@ -122,19 +127,29 @@ class ClassMaker {
 
 // Right ones, in every form in which they may come.
 void add_honest(const ClassMaker& maker, std::vector<Expected>& expected) {
-  const Files solutions = maker.all_from("solutions");
-  maker.zip("solutions", solutions);
-  expected.push_back({"solutions", "graded", "passed", "", 10, 10});
-  maker.folder("solutions_in_a_folder", solutions);
-  expected.push_back({"solutions_in_a_folder", "graded", "passed", "", 10, 10, "no manifest.json"});
-  std::vector<RawEntry> entries = {{"repository-main/manifest.json", maker.manifest_of("packed", solutions), ""}};
-  for (const auto& [name, text] : solutions) entries.push_back({"repository-main/" + name, text, ""});
-  write_raw_archive(maker.path("solutions_packed.tar"), entries, true);
-  expected.push_back({"solutions_packed", "graded", "passed", "", 10, 10});
+  Files right = maker.all_from("solutions");
+  right[maker.target()] = maker.submission("is_right");
+  maker.zip("right", right);
+  expected.push_back({"right", "graded", "passed", "", 10, 10});
+  maker.folder("right_in_a_folder", right);
+  expected.push_back({"right_in_a_folder", "graded", "passed", "", 10, 10, "no manifest.json"});
+  std::vector<RawEntry> entries = {{"repository-main/manifest.json", maker.manifest_of("packed", right), ""}};
+  for (const auto& [name, text] : right) entries.push_back({"repository-main/" + name, text, ""});
+  write_raw_archive(maker.path("right_packed.tar"), entries, true);
+  expected.push_back({"right_packed", "graded", "passed", "", 10, 10});
   maker.zip("templates", maker.all_from("exercises"));
   expected.push_back({"templates", "graded", "TODO", "", 0, 0});
-  maker.zip("one_exercise", maker.only(solutions.at(maker.target())));
+  maker.zip("one_exercise", maker.only(right.at(maker.target())));
   expected.push_back({"one_exercise", "graded", "passed", "", 10, 10});
+}
+
+// What somebody else has written.
+void add_references(const ClassMaker& maker, std::vector<Expected>& expected) {
+  const std::string solution = maker.all_from("solutions").at(maker.target());
+  maker.zip("reference", maker.only(solution));
+  expected.push_back({"reference", "graded", "REFERENCE", "", 0, 0});
+  maker.zip("reference_without_marks", maker.only(std::regex_replace(solution, std::regex("//[^\n]*"), "")));
+  expected.push_back({"reference_without_marks", "graded", "REFERENCE", "", 0, 0});
 }
 
 void add_mistake(const ClassMaker& maker, std::vector<Expected>& expected, const std::string& name) {
@@ -144,13 +159,13 @@ void add_mistake(const ClassMaker& maker, std::vector<Expected>& expected, const
 
 void add_attack(const ClassMaker& maker, std::vector<Expected>& expected, const std::string& name,
                 const std::string& verdict, double most = 0) {
-  maker.zip(name, maker.only(maker.attack(name)));
+  maker.zip(name, maker.only(maker.submission(name)));
   expected.push_back({name, "graded", verdict, "", 0, most});
 }
 
 // Archives that are not what they should be.
 void add_archives(const ClassMaker& maker, std::vector<Expected>& expected) {
-  const std::string solution = maker.all_from("solutions").at(maker.target());
+  const std::string right = maker.submission("is_right");
   const std::string manifest = maker.manifest_of("x", {});
   write_raw_archive(
       maker.path("symbolic_link.zip"),
@@ -161,7 +176,7 @@ void add_archives(const ClassMaker& maker, std::vector<Expected>& expected) {
                      {"../escaped.txt", "x", ""},
                      {"/tmp/escaped.txt", "x", ""},
                      {"work/../../../../tmp/escaped.txt", "x", ""},
-                     {maker.target(), solution, ""}},
+                     {maker.target(), right, ""}},
                     false);
   expected.push_back({"path_above", "graded", "passed", "", 10, 10, "a path outside of the archive"});
   std::ofstream(maker.path("no_archive.zip")) << "PK\x03\x04 and then something else";
@@ -175,6 +190,7 @@ std::vector<Expected> make_class(const fs::path& root, const fs::path& folder, c
   const ClassMaker maker(root, folder, release);
   std::vector<Expected> expected;
   add_honest(maker, expected);
+  add_references(maker, expected);
   add_archives(maker, expected);
   add_mistake(maker, expected, "divides_every_step");
   add_mistake(maker, expected, "sends_first");
