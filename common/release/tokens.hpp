@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// C++ source as tokens: what two texts have in common whatever their layout and comments.
+/// Any text as tokens of C++: what two texts have in common whatever their layout and comments.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,8 +13,8 @@ struct Token {
   std::size_t line = 1;  ///< Where it begins, counted from 1.
 };
 
-/// The tokens of C++, CUDA, or of any text: comments and white space are dropped, and what C++ does not know is one
-/// token per character. Signs of two characters (`::`, `+=`, `->`) are one token. Linear in the text's length.
+/// The tokens that translate::split_tokens() finds in each line by itself, so that a "/*" in prose hides nothing of the
+/// next line. Comments are dropped; a comment of several lines counts as code. Linear in the text's length.
 [[nodiscard]] std::vector<Token> tokens_of(std::string_view text);
 
 }  // namespace lockstep::release

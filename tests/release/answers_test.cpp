@@ -30,12 +30,12 @@ Answers known() {
 TEST_CASE("Tokens are the same whatever the layout and comments", "[release]") {
   std::vector<std::string> texts;
   std::vector<std::size_t> lines;
-  for (const Token& token : tokens_of("a->b += 1'000.5; // x\n\"//\\\"\" /* y\n */ it's")) {
+  for (const Token& token : tokens_of("a->b = 1'000.5; // x\n\"//\\\"\" /* y */\n  docs/* /* a")) {
     texts.push_back(token.text);
     lines.push_back(token.line);
   }
-  CHECK(texts == std::vector<std::string>{"a", "->", "b", "+=", "1'000.5", ";", "\"//\\\"\"", "it", "'", "s"});
-  CHECK(lines == std::vector<std::size_t>{1, 1, 1, 1, 1, 1, 2, 3, 3, 3});
+  CHECK(texts == std::vector<std::string>{"a", "->", "b", "=", "1'000.5", ";", "\"//\\\"\"", "docs"});
+  CHECK(lines == std::vector<std::size_t>{1, 1, 1, 1, 1, 1, 2, 3});
 }
 
 TEST_CASE("A copied answer is found, with its lines", "[release]") {

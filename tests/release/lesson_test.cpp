@@ -33,6 +33,7 @@ TEST_CASE("Links to what a release lacks become text; all else stays", "[release
   CHECK(rewritten("see [ring.cpp](ring.cpp), [a test](../../tests/x_test.cpp) and [send](send.cpp#L1)\n") ==
         "see ring.cpp, a test and [send](send.cpp#L1)\n");
   const std::string text =
-      "[send.cpp](send.cpp#L1-L2)\n```cpp\ncode [no](link.cpp)\n```\n[docs](../../docs), [web](https://example.org/c) [x](#y)";
+      "[send.cpp](send.cpp#L1-L2)\n```cpp\ncode [no](link.cpp)\n```\n[docs](../../docs), [web](https://example.org/c) "
+      "[x](#y)";
   CHECK(rewritten(text) == text);
 }
