@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "base/file.hpp"
 #include "base/text.hpp"
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
@@ -50,6 +51,25 @@ TEST_CASE("the cases of chapter 04 show their symptoms", "[kernels][chapter][cas
     CHECK(shown.exit_code == 0);
     for (const std::string& text : symptom.texts) CHECK_THAT(shown.out + shown.err, ContainsSubstring(text));
   }
+}
+
+TEST_CASE("threadIdx and its relatives are no memory to a kernel", "[kernels][emulate]") {
+  const ProjectCopy project;
+  const std::string source = (project.folder / "indices.cu").string();
+  write_file(source, R"(#include <cuda_runtime.h>
+__global__ void indices(int* out) { out[blockIdx.x * blockDim.x + threadIdx.x] = gridDim.x; }
+int main() {
+  int* out = nullptr;
+  cudaMalloc(&out, 128 * sizeof(int));
+  indices<<<2, 64>>>(out);
+  return cudaFree(out) == cudaSuccess ? 0 : 1;
+}
+)");
+  const test::Finished counted = project.run({"lockstep", "emulate", "--metrics", source});
+  INFO(counted.out << counted.err);
+  CHECK(counted.exit_code == 0);
+  CHECK_THAT(counted.out + counted.err, ContainsSubstring("global store  requests        4"));
+  CHECK_THAT(counted.out + counted.err, !ContainsSubstring("load"));
 }
 
 TEST_CASE("the right programs of chapter 04's cases have no findings and no needless passes",

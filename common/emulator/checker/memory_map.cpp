@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <sstream>
 
+#include "emulator/engine/builtin_variables.hpp"
+
 namespace lockstep::emulator::checker {
 namespace {
 
@@ -118,7 +120,7 @@ bool MemoryMap::is_allowed_host(const void* address) const {
 Target MemoryMap::find_rare(const void* address, const BlockState& block, bool is_write) {
   if (lies_in(address, &block, sizeof block) || lies_in(address, block.threads.data(), block.threads.size_bytes()) ||
       lies_in(address, block.call, sizeof *block.call) ||
-      lies_in(address, block.call->arguments, block.call->argument_bytes)) {
+      lies_in(address, block.call->arguments, block.call->argument_bytes) || is_builtin_variable(address)) {
     return {};
   }
   if (StaticRange* const range = find_static(address)) return at_static(*range, address);

@@ -9,8 +9,15 @@ LOCKSTEP_EMULATOR_API dim3 gridDim;
 namespace lockstep::emulator {
 
 namespace {
+
+template <typename Variable>
+bool lies_in(const void* address, const Variable& variable) noexcept {
+  return reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(&variable) < sizeof variable;
+}
+
 ThreadState* running_thread = nullptr;
 BlockState* running_block = nullptr;
+
 }  // namespace
 
 void set_current_thread(ThreadState* thread) noexcept {
@@ -24,6 +31,11 @@ void set_current_block(BlockState* block) noexcept {
   blockIdx = block->block_idx;
   blockDim = block->block_dim;
   gridDim = block->grid_dim;
+}
+
+bool is_builtin_variable(const void* address) noexcept {
+  return lies_in(address, threadIdx) || lies_in(address, blockIdx) || lies_in(address, blockDim) ||
+         lies_in(address, gridDim);
 }
 
 ThreadState* current_thread() noexcept { return running_thread; }
