@@ -93,11 +93,17 @@ void Module::append_to(std::vector<NamedBuffer>& all, const std::string& prefix)
   }
 }
 
-ParameterGroup all_parameters(const Module& module) { return {module.named_parameters(), 0}; }
+std::vector<NamedParameter> trained_parameters(const Module& module) {
+  std::vector<NamedParameter> all = module.named_parameters();
+  std::erase_if(all, [](const NamedParameter& named) { return !named.parameter.requires_grad(); });
+  return all;
+}
+
+ParameterGroup all_parameters(const Module& module) { return {trained_parameters(module), 0}; }
 
 std::vector<ParameterGroup> weight_decay_groups(const Module& module, double weight_decay) {
   std::vector<ParameterGroup> groups{{{}, weight_decay}, {{}, 0}};
-  for (NamedParameter& named : module.named_parameters()) {
+  for (NamedParameter& named : trained_parameters(module)) {
     const bool is_matrix = named.parameter.value().shape().rank() >= 2;
     groups[is_matrix ? 0 : 1].parameters.push_back(std::move(named));
   }

@@ -127,12 +127,16 @@ class Module {
 struct ParameterGroup {
   std::vector<NamedParameter> parameters;  ///< Of this group.
   double weight_decay = 0;                 ///< 0: none.
+  double learning_rate_scale = 1;          ///< Times the learning rate of each step.
 };
 
-/// All parameters of `module`, without weight decay.
+/// The parameters of `module` that are not frozen, as named_parameters().
+[[nodiscard]] std::vector<NamedParameter> trained_parameters(const Module& module);
+
+/// The trained_parameters() of `module`, without weight decay.
 [[nodiscard]] ParameterGroup all_parameters(const Module& module);
 
-/// Two groups, as GPT-2 is trained: matrices and embeddings (two dimensions or more) decay, biases and norms do not.
+/// The trained_parameters() in two groups, as GPT-2 is trained: matrices and embeddings (two dimensions or more) decay, biases and norms do not.
 [[nodiscard]] std::vector<ParameterGroup> weight_decay_groups(const Module& module, double weight_decay);
 
 }  // namespace lockstep::nn

@@ -183,21 +183,20 @@ TEST_CASE("metrics are averaged over the ranks", "[ddp][multirank]") {
 }
 
 TEST_CASE("a module that cannot be wrapped is left as it was", "[ddp]") {
-  class Listener : public autograd::GradientObserver {
-   public:
-    void on_gradient_ready(Variable& /*parameter*/) override {}
-    void on_backward_end() override {}
-  };
-  Listener listener;
   BranchModel model;
-  model.parameters().at(1).set_observer(&listener);
   const std::vector<std::string> messages = messages_of(1, [&](comm::JobContext context) {
+    class Shared : public nn::Module {
+     public:
+      explicit Shared(const Variable& parameter) { register_tied_parameter("b", parameter); }
+    };
     const Group group = make_group(std::move(context));
+    Shared part(model.parameters().at(1));
+    const ddp::DistributedDataParallel of_part(part, *group);
     const ddp::DistributedDataParallel ddp(model, *group);
   });
-  CHECK_THAT(messages.at(0), ContainsSubstring("parameter b is already watched"));
+  CHECK_THAT(messages.at(0), ContainsSubstring("parameter b is averaged already"));
   for (const nn::NamedParameter& named : model.named_parameters()) {
-    CHECK(named.parameter.observer() == (named.name == "b" ? &listener : nullptr));
+    CHECK(named.parameter.observers().empty());
     CHECK(named.parameter.name() == named.name);
   }
   CHECK_NOTHROW(model.loss({0, 1, 2}).backward());  // calls no observer that has gone
