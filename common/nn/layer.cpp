@@ -1,5 +1,7 @@
 #include "nn/layer.hpp"
 
+#include <algorithm>
+
 #include "autograd/node.hpp"
 #include "base/error.hpp"
 

@@ -1,8 +1,10 @@
 #pragma once
 /// @file
 /// Modules from one variable to one, what may be told of their calls, and chains of them.
+#include <concepts>
 #include <functional>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -27,8 +29,8 @@ using BackwardPreHook = std::function<Tensor(const Layer& layer, const Tensor& o
 using BackwardHook =
     std::function<Tensor(const Layer& layer, const Tensor& input_gradient, const Tensor& output_gradient)>;
 
-/// Keeps a hook registered: when the handle goes, or remove() is called, the hook is not called any more. May outlive the
-/// layer.
+/// Keeps a hook registered: when the handle goes, or remove() is called, the hook is not called any more. May outlive
+/// the layer.
 class [[nodiscard]] HookHandle {
  public:
   HookHandle() = default;  ///< Of no hook.
@@ -44,8 +46,8 @@ class [[nodiscard]] HookHandle {
 };
 
 /// A module that computes one variable from one. Layers are called, `layer(x)`, and write forward(), as in PyTorch: a
-/// call runs the hooks around forward(). Hooks run in the order in which they were registered, for every call while their
-/// handles live; without any, a call costs nothing more than forward().
+/// call runs the hooks around forward(). Hooks run in the order in which they were registered, for every call while
+/// their handles live; without any, a call costs nothing more than forward().
 class Layer : public Module {
  public:
   /// forward(input) with the hooks around it.
@@ -58,7 +60,8 @@ class Layer : public Module {
   HookHandle register_forward_pre_hook(ForwardPreHook hook);
   /// @param hook  Called after forward(). @return  Keeps it registered.
   HookHandle register_forward_hook(ForwardHook hook);
-  /// @param hook  Called before backward goes through the layer, while gradients are recorded. The layer must live until
+  /// @param hook  Called before backward goes through the layer, while gradients are recorded. The layer must live
+  /// until
   ///              then. @return  Keeps it registered.
   HookHandle register_full_backward_pre_hook(BackwardPreHook hook);
   /// @param hook  Called after backward has gone through the layer. The layer must live until then.
@@ -67,9 +70,8 @@ class Layer : public Module {
 
  protected:
   /// For another way through the layer than forward(): body(input), with the hooks around it.
-  [[nodiscard]] autograd::Variable call(
-      const autograd::Variable& input,
-      const std::function<autograd::Variable(const autograd::Variable&)>& body) const;
+  [[nodiscard]] autograd::Variable call(const autograd::Variable& input,
+                                        const std::function<autograd::Variable(const autograd::Variable&)>& body) const;
 
  private:
   template <typename Hook>

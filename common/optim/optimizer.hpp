@@ -7,16 +7,12 @@
 #include <vector>
 
 #include "nn/module.hpp"
-#include "tensor/tensor.hpp"
+#include "tensor/named_tensor.hpp"
 
 namespace lockstep::optim {
 
-/// A tensor of optimizer state, for example "h.0.ln_1.weight.exp_avg". The handle shares the optimizer's storage:
-/// a checkpoint reads it and, on resume, copies into it.
-struct NamedTensor {
-  std::string name;  ///< Of parameter and quantity.
-  Tensor tensor;     ///< A view: copying into it loads.
-};
+/// Of optimizer state the name is that of parameter and quantity, for example "h.0.ln_1.weight.exp_avg".
+using lockstep::NamedTensor;
 
 /// How often step() has been called, and which parameters it has updated less often, because they had no gradient.
 struct StepCounts {

@@ -15,7 +15,7 @@ using namespace lockstep::kernels::testing;
 
 namespace {
 
-const std::array<DType, 2> kTypes{DType::kFloat32, DType::kBFloat16};
+const std::array<DType, 2> kStoredTypes{DType::kFloat32, DType::kBFloat16};
 
 /// The matrix that the host's functions hand to a device: rows are all dimensions but the last.
 Array as_stored(Array array, const Tensor& tensor) {
@@ -28,7 +28,7 @@ Array as_stored(Array array, const Tensor& tensor) {
 
 TEST_CASE("device views copy what the CPU's do", "[kernels][gpu]") {
   const Shape shape{2, 3, 5, 33};
-  for (const DType dtype : kTypes) {
+  for (const DType dtype : kStoredTypes) {
     TestDevice device;
     const Tensor x = random_stored(dtype, shape, 1);
     const Array input = device.put(x);
@@ -54,7 +54,7 @@ TEST_CASE("device views copy what the CPU's do", "[kernels][gpu]") {
 
 TEST_CASE("device sums and products of repeated shapes agree with float64", "[kernels][gpu]") {
   const Shape full{2, 3, 5, 33};
-  for (const DType dtype : kTypes) {
+  for (const DType dtype : kStoredTypes) {
     for (const Shape& other : {full, Shape{33}, Shape{5, 1}, Shape{2, 1, 1, 33}, Shape{}}) {
       TestDevice device;
       const Tensor a = random_stored(dtype, full, 1), b = random_stored(dtype, other, 2);
@@ -72,7 +72,7 @@ TEST_CASE("device sums and products of repeated shapes agree with float64", "[ke
 }
 
 TEST_CASE("device sums over a dimension agree with float64", "[kernels][gpu]") {
-  for (const DType dtype : kTypes) {
+  for (const DType dtype : kStoredTypes) {
     for (const Shape& shape : {Shape{3, 33}, Shape{2, 1030}, Shape{70, 5}, Shape{1, 1}}) {
       for (const int axis : {0, 1}) {
         TestDevice device;
@@ -91,7 +91,7 @@ TEST_CASE("device sums over a dimension agree with float64", "[kernels][gpu]") {
 }
 
 TEST_CASE("device softmax and its gradient agree with float64, masks included", "[kernels][gpu]") {
-  for (const DType dtype : kTypes) {
+  for (const DType dtype : kStoredTypes) {
     for (const auto& [R, C] :
          std::vector<std::pair<std::int64_t, std::int64_t>>{{1, 1}, {9, 33}, {3, 64}, {17, 1030}}) {
       TestDevice device;
@@ -116,7 +116,7 @@ TEST_CASE("device softmax and its gradient agree with float64, masks included", 
 }
 
 TEST_CASE("device rms_norm and its gradients agree with float64", "[kernels][gpu]") {
-  for (const DType dtype : kTypes) {
+  for (const DType dtype : kStoredTypes) {
     for (const auto& [R, C] : std::vector<std::pair<std::int64_t, std::int64_t>>{{1, 1}, {9, 33}, {3, 64}, {130, 7}}) {
       TestDevice device;
       const Tensor x = random_stored(dtype, {R, C}, 1), dy = random_stored(dtype, {R, C}, 2);
@@ -147,7 +147,7 @@ TEST_CASE("device rms_norm and its gradients agree with float64", "[kernels][gpu
 }
 
 TEST_CASE("device rotary positions agree with float64, both ways", "[kernels][gpu]") {
-  for (const DType dtype : kTypes) {
+  for (const DType dtype : kStoredTypes) {
     TestDevice device;
     const Tensor x = random_stored(dtype, {3, 5, 38}, 1), cos = random_tensor<float>({5, 19}, 2),
                  sin = random_tensor<float>({5, 19}, 3);
@@ -164,7 +164,7 @@ TEST_CASE("device rotary positions agree with float64, both ways", "[kernels][gp
 }
 
 TEST_CASE("device exp and SiLU agree with float64", "[kernels][gpu]") {
-  for (const DType dtype : kTypes) {
+  for (const DType dtype : kStoredTypes) {
     for (const std::int64_t count : {1, 33, 1030}) {
       TestDevice device;
       const Tensor x = random_stored(dtype, {count}, 1, 2.0), dy = random_stored(dtype, {count}, 2);
@@ -186,7 +186,7 @@ TEST_CASE("device exp and SiLU agree with float64", "[kernels][gpu]") {
 }
 
 TEST_CASE("device batched products agree with float64 in all four layouts", "[kernels][gpu]") {
-  for (const DType dtype : kTypes) {
+  for (const DType dtype : kStoredTypes) {
     for (const Transpose a_transpose : {Transpose::kNo, Transpose::kYes}) {
       for (const Transpose b_transpose : {Transpose::kNo, Transpose::kYes}) {
         TestDevice device;
