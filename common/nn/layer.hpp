@@ -60,11 +60,10 @@ class Layer : public Module {
   HookHandle register_forward_pre_hook(ForwardPreHook hook);
   /// @param hook  Called after forward(). @return  Keeps it registered.
   HookHandle register_forward_hook(ForwardHook hook);
-  /// @param hook  Called before backward goes through the layer, while gradients are recorded. The layer must live
-  /// until
-  ///              then. @return  Keeps it registered.
+  /// @param hook  Called before backward goes through the layer, which must live until then.
+  /// @return      Keeps it registered.
   HookHandle register_full_backward_pre_hook(BackwardPreHook hook);
-  /// @param hook  Called after backward has gone through the layer. The layer must live until then.
+  /// @param hook  Called after backward has gone through the layer, which must live until then.
   /// @return      Keeps it registered.
   HookHandle register_full_backward_hook(BackwardHook hook);
 

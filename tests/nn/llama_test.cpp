@@ -2,6 +2,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "nn/llama_model.hpp"
 #include "nn/recorded.hpp"
@@ -62,9 +63,10 @@ TEST_CASE("a LLaMA in user code trains as PyTorch's does, on the CPU and on a de
   // that is at most rate / epsilon = 10 times as large in the first steps, where its errors are some 1e-7; what 20
   // steps add up stays below 2e-4 of a loss that moves by 0.03 or more in each step.
   constexpr double kTolerance = 2e-4;
+  const auto losses = recorded("pytorch_llama.json").at("losses").get<std::vector<double>>();
+  REQUIRE(losses.size() == 20);
   double before = 0;
-  for (const json& recorded_loss : recorded("pytorch_llama.json").at("losses")) {
-    const auto expected = recorded_loss.get<double>();
+  for (const double expected : losses) {
     optimizer.zero_grad();
     const Variable loss = model.loss(tokens(), targets());
     CHECK(std::abs(loss.value().item() - expected) < kTolerance);
