@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <typeinfo>
 
 #include "06_gpt_ddp/replica_check.hpp"
 #include "autograd/node.hpp"
@@ -26,6 +27,10 @@ bool is_finite(const Tensor& tensor) {
   return std::ranges::all_of(tensor.span<double>(), [](double value) { return std::isfinite(value); });
 }
 
+bool is_wrapper(const autograd::GradientObserver* observer) {
+  return typeid(*observer) == typeid(DistributedDataParallel);
+}
+
 void write_zeros(const autograd::Variable& parameter) { parameter.begin_gradient_write().first.fill_zero(); }
 
 }  // namespace
@@ -35,7 +40,7 @@ DistributedDataParallel::DistributedDataParallel(nn::Module& module, comm::Proce
     : module_(module),
       group_(group),
       options_(options),
-      parameters_(module.named_parameters()),
+      parameters_(nn::trained_parameters(module)),
       buffers_(module.named_buffers()),
       faults_(parameters_.size()),
       is_used_(parameters_.size()),
@@ -54,28 +59,28 @@ DistributedDataParallel::DistributedDataParallel(nn::Module& module, comm::Proce
     index_of_[named.parameter.node().get()] = i;
   }
   // Last, when nothing can fail any more: a constructor that throws runs no destructor.
-  for (const nn::NamedParameter& named : parameters_) named.parameter.set_observer(this);
+  for (const nn::NamedParameter& named : parameters_) named.parameter.add_observer(this);
 }
 
 void DistributedDataParallel::require_free_parameters() const {
-  require(!parameters_.empty(), "ddp: the module has no parameters, so that there is nothing to average");
+  require(!parameters_.empty(), "ddp: the module has no parameters to train, so that there is nothing to average");
   for (const nn::NamedParameter& named : parameters_) {
-    require(named.parameter.observer() == nullptr, "parameter ", named.name,
-            " is already watched: a module can be wrapped once");
+    const bool is_wrapped = std::ranges::any_of(named.parameter.observers(), is_wrapper);
+    require(!is_wrapped, "parameter ", named.name, " is averaged already: a module can be wrapped once");
   }
 }
 
 DistributedDataParallel::~DistributedDataParallel() {
   if (verdict_) verdict_->warn_of_unread(group_.context().log);
   for (nn::NamedParameter& named : parameters_) {
-    if (named.parameter.observer() == this) named.parameter.set_observer(nullptr);
+    named.parameter.remove_observer(this);
   }
 }
 
 // All replicas start equal: whatever initialized them, rank 0's values count.
 void DistributedDataParallel::broadcast_parameters() {
   std::vector<comm::Work> works;
-  for (const nn::NamedParameter& named : parameters_) {
+  for (const nn::NamedParameter& named : module_.named_parameters()) {  // frozen ones too
     works.push_back(group_.broadcast(as_buffer(named.parameter.value()), kRoot));
   }
   for (comm::Work& work : works) work.synchronize();

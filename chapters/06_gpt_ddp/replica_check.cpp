@@ -64,7 +64,8 @@ std::vector<std::string> describe_layout(const nn::Module& module) {
   std::vector<std::string> entries;
   for (const nn::NamedParameter& named : module.named_parameters()) {
     const Tensor& value = named.parameter.value();
-    entries.push_back(concat("parameter ", named.name, " ", value.dtype(), " ", value.shape()));
+    const char* const kind = named.parameter.requires_grad() ? "parameter " : "frozen parameter ";
+    entries.push_back(concat(kind, named.name, " ", value.dtype(), " ", value.shape()));
   }
   for (const nn::NamedBuffer& named : module.named_buffers()) {
     entries.push_back(concat("buffer ", named.name, " ", named.value.dtype(), " ", named.value.shape()));

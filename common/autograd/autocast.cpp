@@ -29,7 +29,7 @@ DType activation_dtype(DType parameter_dtype) noexcept {
 Tensor weight_for_product(const Variable& weight, DType dtype) {
   const Tensor& value = weight.value();
   if (dtype != DType::kBFloat16 || value.dtype() == DType::kBFloat16) return value;
-  if (!weight.requires_grad() || !weight.node()->is_parameter) return converted(value, dtype);
+  if (!weight.is_parameter()) return converted(value, dtype);
   Variable::Node& node = *weight.node();
   const Storage& storage = *value.storage();
   if (node.rounded_at == storage.write_accesses()) return node.rounded;

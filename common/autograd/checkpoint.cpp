@@ -13,7 +13,7 @@ namespace {
 
 // An input of a checkpointed function while it is recorded again: what reaches it goes to the variable outside.
 Variable entry_to(const Variable& outside) {
-  if (!outside.requires_grad() || outside.node()->is_parameter) return outside;
+  if (!outside.requires_grad() || outside.is_parameter()) return outside;
   Variable entry = record(outside.value(), {outside}, [outside = outside.without_value()](Tensor gradient) {
     outside.accumulate_gradient(std::move(gradient));
   });

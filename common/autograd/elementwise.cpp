@@ -2,41 +2,33 @@
 #include "kernels/elementwise.hpp"
 
 #include "autograd/autocast.hpp"
+#include "autograd/broadcast.hpp"
 #include "autograd/dropout_site.hpp"
 #include "autograd/functions.hpp"
+#include "autograd/in_place.hpp"
 #include "autograd/node.hpp"
 #include "kernels/dropout.hpp"
+#include "kernels/views.hpp"
 
 namespace lockstep::autograd {
 namespace {
 
-// Where an element-wise operation on `input` may put its result: the input's own memory if nobody else holds it.
-Tensor output_for(const Variable& input) {
-  const Tensor& value = input.value();
-  const bool is_parameter = input.requires_grad() && input.node()->is_parameter;
-  return is_parameter ? Tensor::empty(value.shape(), value.dtype(), value.device()) : reuse_or_allocate(value);
-}
-
-// Calls kernel(d_input, write): in the output gradient's own memory for a first contribution, else adding.
-template <typename Kernel>
-void write_elementwise_gradient(const Variable& input, const Tensor& d_output, const Kernel& kernel) {
-  if (input.has_gradient()) {
-    const auto [d_input, write] = input.begin_gradient_write();
-    kernel(d_input, write);
-  } else {
-    Tensor d_input = reuse_or_allocate(d_output);
-    kernel(d_input, GradientWrite::kOverwrite);
-    input.accumulate_gradient(std::move(d_input));
-  }
+// The sum of two shapes or types.
+Variable add_broadcast(const Variable& given_a, const Variable& given_b) {
+  const auto [a, b] = with_common_type(given_a, given_b);
+  const Tensor sum = empty_broadcast(a.value(), b.value());
+  kernels::add_broadcast(sum, a.value(), b.value());
+  return record(sum, {a, b}, [a = a.without_value(), b = b.without_value()](const Tensor& d_sum) {
+    for (const Variable& term : {a, b}) {
+      if (term.requires_grad()) term.accumulate_gradient(sum_to(d_sum, term.node()->shape));
+    }
+  });
 }
 
 }  // namespace
 
 Variable add(Variable a, const Variable& b) {
-  const DType a_type = a.value().dtype(), b_type = b.value().dtype();
-  if (a_type != b_type && a_type != DType::kFloat64 && b_type != DType::kFloat64) {  // to the wider type, as PyTorch
-    return add(cast(a, kernels::accumulation_dtype(a_type)), cast(b, kernels::accumulation_dtype(b_type)));
-  }
+  if (a.value().dtype() != b.value().dtype() || a.value().shape() != b.value().shape()) return add_broadcast(a, b);
   Tensor sum = output_for(a);
   kernels::add(sum, a.value(), b.value());
   return record(sum, {a, b}, [a = a.without_value(), b = b.without_value()](Tensor d_sum) {

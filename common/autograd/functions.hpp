@@ -24,7 +24,7 @@ namespace lockstep::autograd {
 /// it again while it computes the derivative from the same exponentials.
 [[nodiscard]] Variable gelu_conv1d(const Variable& input, const Variable& weight, const Variable& bias);
 
-/// Element-wise sum of two variables of one shape; bfloat16 and float32 give float32.
+/// Element-wise sum; bfloat16 and float32 give float32. A shape that fits is repeated (kernels::broadcast_view()).
 [[nodiscard]] Variable add(Variable a, const Variable& b);
 
 /// max(input, 0); the derivative at 0 is 0.

@@ -119,7 +119,7 @@ Variable cross_entropy(Variable logits, const Tensor& targets) {
     return Variable(rows.mean());
   }
   // The gradient takes the place of the logits where nobody else holds them.
-  const bool is_ours = !logits.node()->is_parameter && is_exclusive(logits.value());
+  const bool is_ours = !logits.is_parameter() && is_exclusive(logits.value());
   Tensor gradient = is_ours ? logits.value() : logits.value().clone();  // [..., V]
   kernels::softmax_cross_entropy(rows.losses, gradient, rows.targets, rows.scale);
   return record(rows.mean(), {logits}, [logits = logits.without_value(), gradient](const Tensor& d_loss) mutable {

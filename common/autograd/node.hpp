@@ -56,10 +56,11 @@ struct Variable::Node {
   std::string name;                        ///< Full name, for messages and checkpoints.
   Listing listing = Listing::kNotAwaited;  ///< Whether a list of parameters has had it, or should have.
   Tensor value;                            ///< The elements; rebound by rebind_value().
-  Tensor rounded;                        ///< The bfloat16 copy that autocast multiplies with; undefined if never used.
-  std::uint64_t rounded_at = kNever;     ///< write_accesses() of the value's storage when `rounded` was made.
-  GradientObserver* observer = nullptr;  ///< Told when the gradient is final; may be null.
-  std::weak_ptr<GradientLoan> loan;      ///< Who prepares a gradient in `gradient` while nothing is written to it.
+  Tensor rounded;                     ///< The bfloat16 copy that autocast multiplies with; undefined if never used.
+  std::uint64_t rounded_at = kNever;  ///< write_accesses() of the value's storage when `rounded` was made.
+  bool is_frozen = false;             ///< Counts as data: nothing is recorded for it, and backward() does not reach it.
+  std::vector<GradientObserver*> observers;  ///< Told when the gradient is final, in this order.
+  std::weak_ptr<GradientLoan> loan;          ///< Who prepares a gradient in `gradient` while nothing is written to it.
 
   // The result of an operation.
   std::uint64_t sequence = 0;                 ///< Larger than every input's; orders backward().

@@ -77,8 +77,9 @@ class Walk {
     if (node->pending_uses++ > 0) return;
     if (node->is_parameter) {
       parameters_.push_back(node);
-      if (node->observer && std::find(observers_.begin(), observers_.end(), node->observer) == observers_.end()) {
-        observers_.push_back(node->observer);
+      require(!node->is_frozen, "autograd: parameter ", node->name, " was frozen between forward and backward");
+      for (GradientObserver* observer : node->observers) {
+        if (std::ranges::find(observers_, observer) == observers_.end()) observers_.push_back(observer);
       }
       return;
     }
@@ -88,9 +89,9 @@ class Walk {
   }
 
   static void count_contribution(const std::shared_ptr<Node>& input) {
-    if (--input->pending_uses > 0 || !input->is_parameter || !input->observer) return;
+    if (--input->pending_uses > 0 || !input->is_parameter) return;
     Variable parameter(Tensor(), input);
-    input->observer->on_gradient_ready(parameter);
+    for (std::size_t i = 0; i < input->observers.size(); ++i) input->observers[i]->on_gradient_ready(parameter);
   }
 
   // Frees what the operation captured: its activations go back to the allocator before the next operation runs.

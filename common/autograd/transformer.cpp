@@ -2,6 +2,7 @@
 #include "autograd/autocast.hpp"
 #include "autograd/dropout_site.hpp"
 #include "autograd/functions.hpp"
+#include "autograd/in_place.hpp"
 #include "autograd/node.hpp"
 #include "base/error.hpp"
 #include "kernels/attention.hpp"
@@ -65,8 +66,7 @@ Variable layer_norm(const Variable& input, const Variable& weight, const Variabl
 ResidualNorm add_layer_norm(const Variable& input, Variable branch, const Variable& weight, const Variable& bias,
                             double epsilon) {
   const Tensor& x = input.value();  // [..., C]
-  const bool is_parameter = branch.requires_grad() && branch.node()->is_parameter;
-  const Tensor sum = is_parameter ? Tensor::empty(x.shape(), x.dtype(), x.device()) : reuse_or_allocate(branch.value());
+  const Tensor sum = output_for(branch);
   const Tensor output = Tensor::empty(x.shape(), x.dtype(), x.device());
   const auto statistics = kernels::LayerNormStatistics::for_rows_of(x);
   kernels::add_layer_norm_forward(output, sum, statistics, x, branch.value(), weight.value(), bias.value(), epsilon);

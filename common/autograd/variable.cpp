@@ -1,5 +1,6 @@
 #include "autograd/variable.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "autograd/node.hpp"
@@ -55,6 +56,16 @@ const Tensor& Variable::value() const {
 const std::string& Variable::name() const {
   static const std::string kNone;
   return node_ ? node_->name : kNone;
+}
+
+bool Variable::requires_grad() const noexcept { return node_ && !node_->is_frozen; }
+bool Variable::is_parameter() const noexcept { return node_ && node_->is_parameter; }
+
+void Variable::set_requires_grad(bool requires_grad) const {
+  Node& parameter = require_parameter(node_, "set_requires_grad()");
+  require(parameter.pending_uses == 0, "autograd: set_requires_grad() of ", parameter.name, " during backward()");
+  parameter.is_frozen = !requires_grad;
+  if (parameter.is_frozen) parameter.has_gradient = false;
 }
 
 bool Variable::has_gradient() const noexcept { return node_ && node_->has_gradient; }
@@ -121,8 +132,27 @@ void Variable::rebind_gradient(Tensor storage_view) const {
   parameter.gradient = std::move(storage_view);
 }
 
-void Variable::set_observer(GradientObserver* observer) const {
-  require_parameter(node_, "set_observer()").observer = observer;
+void Variable::move_to(Device device) const {
+  Node& parameter = require_parameter(node_, "move_to()");
+  if (device == parameter.device) return;
+  require(parameter.observers.empty() && parameter.pending_uses == 0, "autograd: parameter ", parameter.name,
+          " cannot move to ", device.name(), " while it is watched; move the model before it is wrapped");
+  parameter.value = parameter.value.to(device);
+  parameter.gradient = parameter.has_gradient ? parameter.gradient.to(device) : Tensor();
+  parameter.device = device;
+  parameter.rounded = Tensor();
+  parameter.rounded_at = Node::kNever;
+}
+
+void Variable::add_observer(GradientObserver* observer) const {
+  Node& parameter = require_parameter(node_, "add_observer()");
+  require(observer != nullptr && std::ranges::find(parameter.observers, observer) == parameter.observers.end(),
+          "autograd: an observer of parameter ", parameter.name, " is null, or is added twice");
+  parameter.observers.push_back(observer);
+}
+
+void Variable::remove_observer(const GradientObserver* observer) const {
+  std::erase(require_parameter(node_, "remove_observer()").observers, observer);
 }
 
 std::shared_ptr<GradientLoan> borrow_gradient(const Variable& variable) {
@@ -149,6 +179,9 @@ void return_gradient(const Variable& variable, std::shared_ptr<GradientLoan> loa
   }
 }
 
-GradientObserver* Variable::observer() const noexcept { return node_ ? node_->observer : nullptr; }
+std::span<GradientObserver* const> Variable::observers() const noexcept {
+  if (!node_) return {};
+  return node_->observers;
+}
 
 }  // namespace lockstep::autograd

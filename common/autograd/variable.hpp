@@ -3,6 +3,7 @@
 /// A tensor that remembers how it was computed, and the contract between the tape and whoever watches gradients
 /// (DistributedDataParallel now, sharding later).
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -31,7 +32,7 @@ class GradientObserver {
   virtual void require_sound_gradients() {}
 
   /// What forbids updates with the gradients of the last backward: one int64 on their device, 0 where nothing does
-  /// (kernels/optimizer.hpp). Undefined: nothing ever does.
+  /// (kernels/optimizer.hpp). Undefined: nothing ever does. Of a parameter's observers at most one may have a veto.
   [[nodiscard]] virtual Tensor veto() const { return {}; }
 };
 
@@ -60,8 +61,18 @@ class Variable {
   [[nodiscard]] bool is_defined() const noexcept { return node_ != nullptr || value_.is_defined(); }
   /// The elements; for a parameter wherever they live now. @throws ContractError  Undefined, or without_value().
   [[nodiscard]] const Tensor& value() const;
-  /// A parameter, or computed from one while gradients were on.
-  [[nodiscard]] bool requires_grad() const noexcept { return node_ != nullptr; }
+  /// A parameter that is not frozen, or computed from one while gradients were on.
+  [[nodiscard]] bool requires_grad() const noexcept;
+  /// A leaf made by parameter(), frozen or not.
+  [[nodiscard]] bool is_parameter() const noexcept;
+  /// False freezes a parameter: operations recorded from now on treat it as data, backward() leaves it without a
+  /// gradient, and what its gradient held is forgotten. True ends that. As PyTorch's requires_grad_(), and like it to
+  /// be called before a model is wrapped or given to an optimizer.
+  /// @throws ContractError  Not a parameter. From backward(): it was frozen between forward and backward.
+  void set_requires_grad(bool requires_grad) const;
+  /// The same elements as data, which no gradient passes: PyTorch's detach(). They are shared, so that writing to a
+  /// parameter's value() shows in both until rebind_value() moves it.
+  [[nodiscard]] Variable detach() const { return Variable(value()); }
   /// The parameter's name, for messages and checkpoints; empty for other variables.
   [[nodiscard]] const std::string& name() const;
   /// True if both handles mean the same node (a tied weight appears under two names but is one node).
@@ -91,10 +102,17 @@ class Variable {
   /// gradient's address across calls, so this is legal whenever no backward is running.
   void rebind_gradient(Tensor storage_view) const;
 
-  /// At most one observer per parameter; null removes it. The observer must outlive its registration.
-  void set_observer(GradientObserver* observer) const;
-  /// Null: nobody watches.
-  [[nodiscard]] GradientObserver* observer() const noexcept;
+  /// Moves a parameter to another device, with its gradient if one is written: Module::to().
+  /// @throws ContractError  Somebody watches it, and may hold views of its memory.
+  void move_to(Device device) const;
+
+  /// From now on `observer` is told of this parameter's gradients, after those that were added before. It must outlive
+  /// its registration. @throws ContractError  Null, or added already.
+  void add_observer(GradientObserver* observer) const;
+  /// Ends that; nothing happens where it is not registered.
+  void remove_observer(const GradientObserver* observer) const;
+  /// In the order in which they were added; empty for what is not a parameter. Valid until one is added or removed.
+  [[nodiscard]] std::span<GradientObserver* const> observers() const noexcept;
 
   /// Computes the gradient of this one-element variable with respect to every parameter it depends on, adding to what
   /// zero_grad() has not cleared, and frees the graph. Operations run in reverse order of creation.

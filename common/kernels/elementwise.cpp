@@ -74,6 +74,31 @@ void relu_backward(const Tensor& input_gradient, Write write, const Tensor& out_
   call.ops().relu_backward(array_of(input_gradient), write, array_of(out_gradient), array_of(out), call.context());
 }
 
+void exp_forward(const Tensor& out, const Tensor& input) {
+  if (is_on_cpu("exp_forward", out, input)) return cpu::exp_forward(out, input);
+  require_like("exp_forward", "input", input, out);
+  const DeviceCall call("exp_forward", out);
+  call.ops().exp_forward(array_of(out), array_to_read(input), call.context());
+}
+
+void silu_forward(const Tensor& out, const Tensor& input) {
+  if (is_on_cpu("silu_forward", out, input)) return cpu::silu_forward(out, input);
+  require_like("silu_forward", "input", input, out);
+  const DeviceCall call("silu_forward", out);
+  call.ops().silu_forward(array_of(out), array_to_read(input), call.context());
+}
+
+void silu_backward(const Tensor& input_gradient, Write write, const Tensor& out_gradient, const Tensor& input) {
+  if (is_on_cpu("silu_backward", input_gradient, out_gradient, input)) {
+    return cpu::silu_backward(input_gradient, write, out_gradient, input);
+  }
+  require_like("silu_backward", "out gradient", out_gradient, input_gradient);
+  require_like("silu_backward", "input", input, input_gradient);
+  const DeviceCall call("silu_backward", input);
+  call.ops().silu_backward(array_of(input_gradient), write, array_to_read(out_gradient), array_to_read(input),
+                           call.context());
+}
+
 void gelu_forward(const Tensor& out, const Tensor& input) {
   if (is_on_cpu("gelu_forward", out, input)) return cpu::gelu_forward(out, input);
   require_like("gelu_forward", "input", input, out);

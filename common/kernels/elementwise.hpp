@@ -43,6 +43,20 @@ void relu_forward(const Tensor& out, const Tensor& input);
 /// @param out             The result of relu_forward (or its input: the signs agree).
 void relu_backward(const Tensor& input_gradient, Write write, const Tensor& out_gradient, const Tensor& out);
 
+/// out = e^input. Float32: error below 2 units in the last place.
+void exp_forward(const Tensor& out, const Tensor& input);
+
+/// out = input / (1 + e^-input).
+/// @source Elfwing, Uchibe and Doya, "Sigmoid-Weighted Linear Units", Neural Networks 107, 2018; LLaMA's activation.
+void silu_forward(const Tensor& out, const Tensor& input);
+
+/// input_gradient = out_gradient * SiLU'(input), with s = 1 / (1 + e^-x) and SiLU'(x) = s (1 + x (1 - s)).
+/// @param input_gradient  May be the same tensor as `out_gradient`.
+/// @param write           Overwrite, or add to `input_gradient`.
+/// @param out_gradient    Gradient of the result of silu_forward.
+/// @param input           What silu_forward was given.
+void silu_backward(const Tensor& input_gradient, Write write, const Tensor& out_gradient, const Tensor& input);
+
 /// out = GELU(input) in the tanh form: x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))).
 /// Float32: error below 3e-7 of max(|x|, 1).
 /// @source Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016, section 2; GPT-2's form.

@@ -22,6 +22,18 @@ namespace lockstep::kernels {
 void matmul(const Tensor& out, const Tensor& a, Transpose a_transpose, const Tensor& b, Transpose b_transpose,
             Write write = Write::kOverwrite);
 
+/// As many products as the leading dimensions count, each of the last two: out[i] = op(a[i]) op(b[i]), or added.
+///
+/// @param out          [..., M, N]. The leading dimensions of all three are alike. Types as in matmul().
+/// @param a            [..., M, K], or [..., K, M] with Transpose::kYes.
+/// @param a_transpose  How each matrix of `a` is stored.
+/// @param b            [..., K, N], or [..., N, K] with Transpose::kYes.
+/// @param b_transpose  How each matrix of `b` is stored.
+/// @param write        Overwrite, or add to `out`.
+/// @cost 2 M N K flops for each product. One call of the library for all on a device, one for each on the CPU.
+void batched_matmul(const Tensor& out, const Tensor& a, Transpose a_transpose, const Tensor& b, Transpose b_transpose,
+                    Write write = Write::kOverwrite);
+
 /// out = input op(weight) + bias: a fully connected layer, in one pass.
 ///
 /// @param out               [..., N].

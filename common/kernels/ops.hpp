@@ -28,4 +28,8 @@
 #include "kernels/loss.hpp"
 #include "kernels/matmul.hpp"
 #include "kernels/optimizer.hpp"
+#include "kernels/rms_norm.hpp"
+#include "kernels/rotary.hpp"
+#include "kernels/softmax.hpp"
 #include "kernels/types.hpp"
+#include "kernels/views.hpp"

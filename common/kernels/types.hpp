@@ -15,6 +15,9 @@ enum class Write { kOverwrite, kAdd };
 /// Whether a matrix is used as stored or with rows and columns exchanged.
 enum class Transpose { kNo, kYes };
 
+/// Which way rotary positions turn pairs of elements: forward, or back as gradients are.
+enum class Rotation { kForward, kBackward };
+
 /// The type of what is computed from elements of `dtype` and is no activation (statistics, losses, gradients of
 /// parameters): float32 for bfloat16, else `dtype`.
 [[nodiscard]] constexpr DType accumulation_dtype(DType dtype) noexcept {
@@ -30,6 +33,25 @@ struct DropoutMask {
 
   /// False: dropout changes nothing.
   [[nodiscard]] bool is_active() const noexcept { return probability > 0.0F; }
+};
+
+/// An index space of four dimensions and where its elements lie in memory: (i0, i1, i2, i3) is element
+/// offset + i0 strides[0] + ... + i3 strides[3]. Dimensions that a tensor lacks come first and have size 1; a stride of
+/// 0 repeats what is there. Made by the functions of kernels/views.hpp. Plain arrays, for device code.
+struct StridedView {
+  std::int64_t offset = 0;                 ///< Of the first element, in elements.
+  std::int64_t sizes[4] = {1, 1, 1, 1};    ///< Outermost first.
+  std::int64_t strides[4] = {0, 0, 0, 0};  ///< In elements.
+
+  /// Number of elements of the index space.
+  [[nodiscard]] constexpr std::int64_t count() const noexcept { return sizes[0] * sizes[1] * sizes[2] * sizes[3]; }
+};
+
+/// A tensor [outer, count, inner] of which `count` elements each are added up.
+struct SumSizes {
+  std::int64_t outer;  ///< Product of the dimensions before the one that is summed over.
+  std::int64_t count;  ///< Its size.
+  std::int64_t inner;  ///< Product of those behind it.
 };
 
 /// The key of one dropout layer in one step.

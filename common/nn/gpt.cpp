@@ -107,12 +107,12 @@ class GptBlock : public Module {
   /// @param next_norm  ln_1() of the next block, or the model's ln_f.
   [[nodiscard]] ResidualNorm forward(const ResidualNorm& stream, const LayerNorm& next_norm,
                                      const Dropouts& dropouts) const {
-    const Variable qkv = attn_c_attn_.forward(stream.normalized);                                       // [B, T, 3C]
-    const Variable heads = autograd::attention(qkv, head_count_, dropouts.mask(3 * layer_ + 1));        // [B, T, C]
-    Variable attended = autograd::dropout(attn_c_proj_.forward(heads), dropouts.mask(3 * layer_ + 2));  // [B, T, C]
+    const Variable qkv = attn_c_attn_(stream.normalized);                                         // [B, T, 3C]
+    const Variable heads = autograd::attention(qkv, head_count_, dropouts.mask(3 * layer_ + 1));  // [B, T, C]
+    Variable attended = autograd::dropout(attn_c_proj_(heads), dropouts.mask(3 * layer_ + 2));    // [B, T, C]
     const ResidualNorm middle = ln_2_.add_forward(stream.sum, std::move(attended));
 
-    const Variable wide = mlp_c_fc_.forward(middle.normalized);  // [B, T, 4C]
+    const Variable wide = mlp_c_fc_(middle.normalized);  // [B, T, 4C]
     Variable narrow = autograd::dropout(mlp_c_proj_.forward_of_gelu(wide), dropouts.mask(3 * layer_ + 3));  // [B, T, C]
     return next_norm.add_forward(middle.sum, std::move(narrow));
   }
@@ -166,7 +166,7 @@ Variable Gpt::hidden(const Tensor& inputs, const ForwardContext& context) const 
   const auto dropouts = std::make_shared<const Dropouts>(config_.dropout, context);
   ResidualNorm stream;
   stream.sum = autograd::dropout(autograd::embedding(inputs, wte_.weight(), wpe_.weight()), dropouts->mask(0));
-  stream.normalized = blocks_.front()->ln_1().forward(stream.sum);  // [B, T, C]
+  stream.normalized = blocks_.front()->ln_1()(stream.sum);  // [B, T, C]
   for (std::size_t layer = 0; layer < blocks_.size(); ++layer) {
     const bool is_last = layer + 1 == blocks_.size();
     const LayerNorm& next_norm = is_last ? ln_f_ : blocks_[layer + 1]->ln_1();

@@ -12,9 +12,10 @@ double linear_bound(std::int64_t inputs) { return 1.0 / std::sqrt(static_cast<do
 
 }  // namespace
 
-Linear::Linear(std::int64_t inputs, std::int64_t outputs, const InitScope& scope)
-    : weight_(register_parameter("weight", scope.uniform("weight", {outputs, inputs}, linear_bound(inputs)))),
-      bias_(register_parameter("bias", scope.uniform("bias", {outputs}, linear_bound(inputs)))) {}
+Linear::Linear(std::int64_t inputs, std::int64_t outputs, const InitScope& scope, Bias bias)
+    : weight_(register_parameter("weight", scope.uniform("weight", {outputs, inputs}, linear_bound(inputs)))) {
+  if (bias == Bias::kYes) bias_ = register_parameter("bias", scope.uniform("bias", {outputs}, linear_bound(inputs)));
+}
 
 autograd::Variable Linear::forward(const autograd::Variable& input) const {
   return autograd::linear(input, weight_, bias_);
@@ -29,7 +30,7 @@ autograd::Variable Conv1D::forward(const autograd::Variable& input) const {
 }
 
 autograd::Variable Conv1D::forward_of_gelu(const autograd::Variable& input) const {
-  return autograd::gelu_conv1d(input, weight_, bias_);
+  return call(input, [this](const autograd::Variable& given) { return autograd::gelu_conv1d(given, weight_, bias_); });
 }
 
 Embedding::Embedding(std::int64_t count, std::int64_t channels, const InitScope& scope, double deviation)
@@ -51,8 +52,6 @@ autograd::ResidualNorm LayerNorm::add_forward(const autograd::Variable& input, a
 Mlp::Mlp(std::int64_t inputs, std::int64_t hidden, std::int64_t outputs, const InitScope& scope)
     : fc1_(child<Linear>("fc1", inputs, hidden, scope)), fc2_(child<Linear>("fc2", hidden, outputs, scope)) {}
 
-autograd::Variable Mlp::forward(const autograd::Variable& input) const {
-  return fc2_.forward(autograd::relu(fc1_.forward(input)));
-}
+autograd::Variable Mlp::forward(const autograd::Variable& input) const { return fc2_(autograd::relu(fc1_(input))); }
 
 }  // namespace lockstep::nn

@@ -4,18 +4,22 @@
 #include "autograd/functions.hpp"
 #include "autograd/variable.hpp"
 #include "nn/init.hpp"
+#include "nn/layer.hpp"
 #include "nn/module.hpp"
 
 namespace lockstep::nn {
 
+/// Whether a layer adds a bias.
+enum class Bias { kNo, kYes };
+
 /// y = x W^T + b, as torch.nn.Linear: "weight" [out, in] and "bias" [out], both uniform in +-1/sqrt(in).
-class Linear : public Module {
+class Linear : public Layer {
  public:
-  /// @param inputs, outputs  Channels. @param scope  Names and seeds the parameters.
-  Linear(std::int64_t inputs, std::int64_t outputs, const InitScope& scope);
+  /// @param inputs, outputs  Channels. @param scope  Names and seeds the parameters. @param bias  kNo: weight only.
+  Linear(std::int64_t inputs, std::int64_t outputs, const InitScope& scope, Bias bias = Bias::kYes);
 
   /// @param input  [..., in]. @return  [..., out].
-  [[nodiscard]] autograd::Variable forward(const autograd::Variable& input) const;
+  [[nodiscard]] autograd::Variable forward(const autograd::Variable& input) const override;
 
  private:
   autograd::Variable weight_, bias_;
@@ -23,15 +27,15 @@ class Linear : public Module {
 
 /// y = x W + b with W stored [in, out]: GPT-2's layout, which Hugging Face calls Conv1D. "weight" is normal with
 /// `deviation`, "bias" zero.
-class Conv1D : public Module {
+class Conv1D : public Layer {
  public:
   /// @param inputs, outputs  Channels. @param scope  Names and seeds. @param deviation  Of the initial weights.
   Conv1D(std::int64_t inputs, std::int64_t outputs, const InitScope& scope, double deviation = 0.02);
 
   /// @param input  [..., in]. @return  [..., out].
-  [[nodiscard]] autograd::Variable forward(const autograd::Variable& input) const;
+  [[nodiscard]] autograd::Variable forward(const autograd::Variable& input) const override;
 
-  /// forward() of gelu(input), which is not kept for backward.
+  /// A call with gelu(input), which is not kept for backward; hooks see `input`.
   [[nodiscard]] autograd::Variable forward_of_gelu(const autograd::Variable& input) const;
 
  private:
@@ -53,15 +57,15 @@ class Embedding : public Module {
 };
 
 /// Normalises each row to mean 0 and variance 1, then scales and shifts: "weight" [C] ones, "bias" [C] zeros.
-class LayerNorm : public Module {
+class LayerNorm : public Layer {
  public:
   /// @param channels  Of the last dimension. @param scope  Names the parameters. @param epsilon  Added to the variance.
   LayerNorm(std::int64_t channels, const InitScope& scope, double epsilon = 1e-5);
 
   /// @param input  [..., C]. @return  Same shape.
-  [[nodiscard]] autograd::Variable forward(const autograd::Variable& input) const;
+  [[nodiscard]] autograd::Variable forward(const autograd::Variable& input) const override;
 
-  /// Adds a branch to the residual stream and normalises the sum, in one pass.
+  /// Adds a branch to the residual stream and normalises the sum, in one pass. No hook is told of it.
   [[nodiscard]] autograd::ResidualNorm add_forward(const autograd::Variable& input, autograd::Variable branch) const;
 
  private:
@@ -70,13 +74,13 @@ class LayerNorm : public Module {
 };
 
 /// Linear, ReLU, Linear: "fc1" and "fc2"; 784-256-10 classifies digits.
-class Mlp : public Module {
+class Mlp : public Layer {
  public:
   /// @param inputs, hidden, outputs  Channels. @param scope  Names and seeds the parameters.
   Mlp(std::int64_t inputs, std::int64_t hidden, std::int64_t outputs, const InitScope& scope);
 
   /// @param input  [B, inputs]. @return  [B, outputs].
-  [[nodiscard]] autograd::Variable forward(const autograd::Variable& input) const;
+  [[nodiscard]] autograd::Variable forward(const autograd::Variable& input) const override;
 
  private:
   Linear &fc1_, &fc2_;

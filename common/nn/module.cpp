@@ -8,6 +8,11 @@
 
 namespace lockstep::nn {
 
+const Tensor& Buffer::value() const {
+  require(value_ != nullptr, "nn: a buffer that no module has registered");
+  return *value_;
+}
+
 std::vector<NamedParameter> Module::named_parameters() const {
   std::vector<NamedParameter> all;
   append_to(all, "");
@@ -17,6 +22,12 @@ std::vector<NamedParameter> Module::named_parameters() const {
 
 std::vector<NamedBuffer> Module::named_buffers() const {
   std::vector<NamedBuffer> all;
+  append_to(all, "");
+  return all;
+}
+
+std::vector<NamedModule> Module::named_modules() {
+  std::vector<NamedModule> all;
   append_to(all, "");
   return all;
 }
@@ -37,6 +48,30 @@ void Module::zero_grad() {
   for (const autograd::Variable& parameter : parameters()) parameter.zero_grad();
 }
 
+void Module::to(Device device) {
+  std::vector<NamedParameter> all;
+  append_to(all, "");
+  for (const NamedParameter& named : all) {
+    require(named.parameter.observers().empty(), "nn: parameter ", named.name, " is watched and cannot move to ",
+            device.name(), "; call to() before the model is wrapped");
+  }
+  for (const NamedParameter& named : all) named.parameter.move_to(device);
+  move_buffers(device);
+}
+
+void Module::move_buffers(Device device) {
+  for (const Entry& entry : entries_) {
+    if (entry.child) entry.child->move_buffers(device);
+    if (entry.buffer.value_) *entry.buffer.value_ = entry.buffer.value().to(device);
+  }
+}
+
+void Module::set_requires_grad(bool requires_grad) {
+  std::vector<NamedParameter> all;
+  append_to(all, "");
+  for (const NamedParameter& named : all) named.parameter.set_requires_grad(requires_grad);
+}
+
 autograd::Variable Module::register_parameter(std::string name, Tensor value) {
   autograd::Variable parameter = autograd::Variable::parameter(std::move(value), name);
   parameter.node()->listing = autograd::Variable::Node::Listing::kAwaited;
@@ -48,10 +83,11 @@ void Module::register_tied_parameter(std::string name, const autograd::Variable&
   add({std::move(name), parameter, nullptr});
 }
 
-Tensor Module::register_buffer(std::string name, Tensor value) {
+Buffer Module::register_buffer(std::string name, Tensor value) {
   require(value.is_defined(), "nn: buffer ", name, " has no value");
-  add({std::move(name), {}, nullptr, value});
-  return value;
+  Buffer buffer(std::move(value));
+  add({std::move(name), {}, nullptr, buffer});
+  return buffer;
 }
 
 void Module::register_module(std::string name, Module& child) {
@@ -79,25 +115,38 @@ void Module::append_to(std::vector<NamedParameter>& all, const std::string& pref
       entry.child->append_to(all, prefix + entry.name + ".");
       continue;
     }
-    if (entry.buffer.is_defined()) continue;
+    if (entry.buffer.value_) continue;
     const bool is_tied = std::any_of(all.begin(), all.end(),
                                      [&](const auto& other) { return other.parameter.is_same(entry.parameter); });
     if (!is_tied) all.push_back({prefix + entry.name, entry.parameter});
   }
 }
 
-void Module::append_to(std::vector<NamedBuffer>& all, const std::string& prefix) const {
+void Module::append_to(std::vector<NamedModule>& all, const std::string& path) {
+  all.push_back({path, *this});
   for (const Entry& entry : entries_) {
-    if (entry.child) entry.child->append_to(all, prefix + entry.name + ".");
-    if (entry.buffer.is_defined()) all.push_back({prefix + entry.name, entry.buffer});
+    if (entry.child) entry.child->append_to(all, path.empty() ? entry.name : path + "." + entry.name);
   }
 }
 
-ParameterGroup all_parameters(const Module& module) { return {module.named_parameters(), 0}; }
+void Module::append_to(std::vector<NamedBuffer>& all, const std::string& prefix) const {
+  for (const Entry& entry : entries_) {
+    if (entry.child) entry.child->append_to(all, prefix + entry.name + ".");
+    if (entry.buffer.value_) all.push_back({prefix + entry.name, entry.buffer.value()});
+  }
+}
+
+std::vector<NamedParameter> trained_parameters(const Module& module) {
+  std::vector<NamedParameter> all = module.named_parameters();
+  std::erase_if(all, [](const NamedParameter& named) { return !named.parameter.requires_grad(); });
+  return all;
+}
+
+ParameterGroup all_parameters(const Module& module) { return {trained_parameters(module), 0}; }
 
 std::vector<ParameterGroup> weight_decay_groups(const Module& module, double weight_decay) {
   std::vector<ParameterGroup> groups{{{}, weight_decay}, {{}, 0}};
-  for (NamedParameter& named : module.named_parameters()) {
+  for (NamedParameter& named : trained_parameters(module)) {
     const bool is_matrix = named.parameter.value().shape().rank() >= 2;
     groups[is_matrix ? 0 : 1].parameters.push_back(std::move(named));
   }

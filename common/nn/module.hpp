@@ -13,6 +13,7 @@
 
 #include "autograd/variable.hpp"
 #include "nn/init.hpp"
+#include "tensor/named_tensor.hpp"
 
 namespace lockstep::nn {
 
@@ -22,10 +23,45 @@ struct NamedParameter {
   autograd::Variable parameter;  ///< The variable itself.
 };
 
-/// A tensor that belongs to the model's state and is not trained (a running mean, a mask), and its full name.
+/// A tensor that belongs to the model's state and is not trained (a running mean, a mask). Copies are handles of one
+/// buffer, which Module::to() moves.
+class Buffer {
+ public:
+  Buffer() = default;
+  /// The elements, wherever they are now. @throws ContractError  Default-constructed.
+  [[nodiscard]] const Tensor& value() const;
+
+ private:
+  friend class Module;
+  explicit Buffer(Tensor value) : value_(std::make_shared<Tensor>(std::move(value))) {}
+
+  std::shared_ptr<Tensor> value_;
+};
+
+/// A buffer's elements and its full name.
 struct NamedBuffer {
   std::string name;  ///< Full name.
   Tensor value;      ///< Shares the module's storage: copying into it loads.
+};
+
+/// Whether load_state_dict() takes a state that is not the module's own.
+enum class Strict {
+  kYes,  ///< Names that are missing or surplus are an error.
+  kNo,   ///< What is there under its name is loaded, the rest is reported.
+};
+
+/// What load_state_dict() has found in only one of the two, by name (PyTorch's _IncompatibleKeys).
+struct IncompatibleKeys {
+  std::vector<std::string> missing_keys;     ///< The module has them, the state does not.
+  std::vector<std::string> unexpected_keys;  ///< The state has them, the module does not.
+};
+
+class Module;
+
+/// A module of a model and its path, for example "h.0.attn.c_attn"; that of the model itself is empty.
+struct NamedModule {
+  std::string name;  ///< Path.
+  Module& module;    ///< Lives as long as the model.
 };
 
 /// What a forward pass needs beside its inputs. Random numbers depend on (seed, step, layer, sample id, element) and
@@ -62,11 +98,33 @@ class Module {
   [[nodiscard]] std::vector<autograd::Variable> parameters() const;
   /// All buffers with full names, in registration order.
   [[nodiscard]] std::vector<NamedBuffer> named_buffers() const;
+  /// This module and all below it with their paths, parents before their children, in registration order. To put a hook
+  /// on a layer, or to freeze a part: `dynamic_cast<nn::Layer&>(named.module)`.
+  [[nodiscard]] std::vector<NamedModule> named_modules();
   /// Total number of elements of parameters().
   [[nodiscard]] std::int64_t parameter_count() const;
 
   /// Marks every gradient unwritten.
   void zero_grad();
+
+  /// Parameters, then buffers, with full names; a tied parameter once. Nothing is copied.
+  [[nodiscard]] std::vector<NamedTensor> state_dict() const;
+  /// Copies the elements of `state` into the parameters and buffers of the same names, from whatever device; float32
+  /// and bfloat16 become each other. A tied parameter may come under any of its names. Nothing is written if it throws.
+  /// @param state   Such as another module's state_dict(), or what a file held.
+  /// @param strict  Whether names have to be the module's.
+  /// @return        With Strict::kNo, the names that were left out.
+  /// @throws FormatError  With Strict::kYes, the names that are missing or surplus, all of them; always, a tensor of
+  ///                      another shape or of a type that does not fit, or a name that comes twice.
+  IncompatibleKeys load_state_dict(std::span<const NamedTensor> state, Strict strict = Strict::kYes);
+
+  /// Moves parameters, written gradients and buffers to `device`. What an optimizer has made from them stays behind,
+  /// and values taken before are copies afterwards: call it before the optimizer is made.
+  /// @throws ContractError  Somebody watches a parameter (DistributedDataParallel does). Then nothing has moved.
+  void to(Device device);
+
+  /// Freezes all parameters of this module and its children, or ends that: Variable::set_requires_grad().
+  void set_requires_grad(bool requires_grad);
 
  protected:
   /// Registers a parameter under `name` and returns it. Layers take initial values from an InitScope.
@@ -74,9 +132,9 @@ class Module {
   autograd::Variable register_parameter(std::string name, Tensor value);
   /// Registers a parameter that another layer owns too: a tied weight.
   void register_tied_parameter(std::string name, const autograd::Variable& parameter);
-  /// Registers a tensor that is saved and broadcast with the model but has no gradient, and returns it.
-  /// @throws ContractError  The name is taken.
-  Tensor register_buffer(std::string name, Tensor value);
+  /// Registers a tensor that is saved and broadcast with the model but has no gradient.
+  /// @return  Its handle, for forward(). @throws ContractError  The name is taken.
+  Buffer register_buffer(std::string name, Tensor value);
   /// Makes a child, which this module owns, and registers it: `child<Linear>("fc1", inputs, hidden, scope)`. Its
   /// parameters appear as "fc1.<theirs>", in messages too.
   ///
@@ -103,7 +161,7 @@ class Module {
     std::string name;
     autograd::Variable parameter;  // undefined for a child and for a buffer
     Module* child = nullptr;
-    Tensor buffer = {};
+    Buffer buffer = {};                       // without a value for what is none
     std::unique_ptr<Module> owned = nullptr;  // the child, if this module has made it
   };
   // A scope becomes that of the child; all else stays as it is.
@@ -118,7 +176,10 @@ class Module {
   void adopt(std::string name, std::unique_ptr<Module> child);
   void add(Entry entry);
   void append_to(std::vector<NamedParameter>& all, const std::string& prefix) const;
+  void append_to(std::vector<NamedModule>& all, const std::string& path);
   void append_to(std::vector<NamedBuffer>& all, const std::string& prefix) const;
+  void move_buffers(Device device);
+  void append_tied_to(std::vector<NamedTensor>& all, const std::string& prefix) const;
 
   std::vector<Entry> entries_;
 };
@@ -127,12 +188,17 @@ class Module {
 struct ParameterGroup {
   std::vector<NamedParameter> parameters;  ///< Of this group.
   double weight_decay = 0;                 ///< 0: none.
+  double learning_rate_scale = 1;          ///< Times the learning rate of each step.
 };
 
-/// All parameters of `module`, without weight decay.
+/// The parameters of `module` that are not frozen, as named_parameters().
+[[nodiscard]] std::vector<NamedParameter> trained_parameters(const Module& module);
+
+/// The trained_parameters() of `module`, without weight decay.
 [[nodiscard]] ParameterGroup all_parameters(const Module& module);
 
-/// Two groups, as GPT-2 is trained: matrices and embeddings (two dimensions or more) decay, biases and norms do not.
+/// The trained_parameters() in two groups, as GPT-2 is trained: matrices and embeddings (two dimensions or more) decay,
+/// biases and norms do not.
 [[nodiscard]] std::vector<ParameterGroup> weight_decay_groups(const Module& module, double weight_decay);
 
 }  // namespace lockstep::nn

@@ -14,7 +14,7 @@ double clip_grad_norm(const std::vector<autograd::Variable>& parameters, double 
   for (const autograd::Variable& parameter : parameters) {
     if (!parameter.has_gradient()) continue;
     gradients.push_back(parameter.gradient());
-    if (parameter.observer() != nullptr) observers.insert(parameter.observer());
+    observers.insert(parameter.observers().begin(), parameter.observers().end());
   }
   const double norm = std::sqrt(kernels::squared_norm(gradients));
   for (autograd::GradientObserver* const observer : observers) observer->require_sound_gradients();

@@ -1,5 +1,7 @@
 #include "optim/optimizer.hpp"
 
+#include <utility>
+
 #include "base/error.hpp"
 
 namespace lockstep::optim {
@@ -9,15 +11,32 @@ Optimizer::Optimizer(std::vector<nn::ParameterGroup> groups) : groups_(std::move
   require(!updates_.empty(), "optim: no parameter to update; a module's layers are made with child<...>(name, ...)");
 }
 
+namespace {
+
+// What forbids the update of a parameter; undefined if nothing can.
+Tensor veto_of(const nn::NamedParameter& named) {
+  Tensor veto;
+  for (const autograd::GradientObserver* observer : named.parameter.observers()) {
+    Tensor next = observer->veto();
+    if (!next.is_defined()) continue;
+    require(!veto.is_defined(), "optim: two observers of ", named.name, " may forbid its update; one can");
+    veto = std::move(next);
+  }
+  return veto;
+}
+
+}  // namespace
+
 void Optimizer::step(double learning_rate) {
   auto updates = updates_.begin();
   for (const nn::ParameterGroup& group : groups_) {
+    const double own_rate = learning_rate * group.learning_rate_scale;
     for (const nn::NamedParameter& named : group.parameters) {
       const autograd::Variable& parameter = named.parameter;
       const auto index = static_cast<std::size_t>(updates - updates_.begin());
       if (parameter.has_gradient()) {
-        const Tensor veto = parameter.observer() == nullptr ? Tensor() : parameter.observer()->veto();
-        update({parameter.value(), parameter.gradient(), index, ++*updates, learning_rate, group.weight_decay, veto});
+        update({parameter.value(), parameter.gradient(), index, ++*updates, own_rate, group.weight_decay,
+                veto_of(named)});
       }
       ++updates;
     }

@@ -7,16 +7,12 @@
 #include <vector>
 
 #include "nn/module.hpp"
-#include "tensor/tensor.hpp"
+#include "tensor/named_tensor.hpp"
 
 namespace lockstep::optim {
 
-/// A tensor of optimizer state, for example "h.0.ln_1.weight.exp_avg". The handle shares the optimizer's storage:
-/// a checkpoint reads it and, on resume, copies into it.
-struct NamedTensor {
-  std::string name;  ///< Of parameter and quantity.
-  Tensor tensor;     ///< A view: copying into it loads.
-};
+/// Of optimizer state the name is that of parameter and quantity, for example "h.0.ln_1.weight.exp_avg".
+using lockstep::NamedTensor;
 
 /// How often step() has been called, and which parameters it has updated less often, because they had no gradient.
 struct StepCounts {
@@ -28,7 +24,7 @@ struct StepCounts {
 /// both may be rebound between steps. Thread safety: none.
 class Optimizer {
  public:
-  /// @param groups  Parameters and their weight decay.
+  /// @param groups  Parameters, each group with its weight decay and its scale of the learning rate.
   /// @throws ContractError  There is no parameter in them.
   explicit Optimizer(std::vector<nn::ParameterGroup> groups);
   Optimizer(const Optimizer&) = delete;
@@ -37,7 +33,7 @@ class Optimizer {
 
   /// Updates every parameter that has a gradient, in one pass each; the others stay as they are, and so does one whose
   /// observer has a veto (autograd::GradientObserver::veto()), which the host need not know of yet.
-  /// @param learning_rate  Of this step; schedules live outside (optim/schedule.hpp).
+  /// @param learning_rate  Of this step, before each group's own scale; schedules live outside (optim/schedule.hpp).
   void step(double learning_rate);
 
   /// Marks every gradient unwritten.
@@ -61,7 +57,7 @@ class Optimizer {
     Tensor gradient;       ///< Read only.
     std::size_t index;     ///< Position over all groups, for looking state up.
     std::int64_t number;   ///< Of this update among the parameter's own, from 1.
-    double learning_rate;  ///< Of this step.
+    double learning_rate;  ///< Of this step and the parameter's group.
     double weight_decay;   ///< Of the parameter's group.
     Tensor veto;           ///< For the kernel: not 0 forbids the update. May be undefined.
   };

@@ -29,11 +29,11 @@ class BranchModel : public nn::Module {
     return autograd::mse_loss(sum, tensor_of({0, 0}, {1, 2}));
   }
 
-  Tensor shift() const { return shift_; }
+  Tensor shift() const { return shift_.value(); }
 
  private:
   std::vector<Variable> weights_;
-  Tensor shift_;
+  nn::Buffer shift_;
 };
 
 /// What every rank's `rank_main` threw; empty: nothing.

@@ -52,6 +52,52 @@ TEST_CASE("the constructor gives every rank the parameters of rank 0", "[ddp][mu
   for (const std::uint64_t digest : digests) CHECK(digest == ddp::parameter_digest(original));
 }
 
+TEST_CASE("a frozen parameter comes from rank 0 and is neither awaited nor averaged", "[ddp][multirank]") {
+  std::vector<std::vector<float>> gradients(2);
+  std::vector<float> first_elements(2);
+  const auto gradients_of_others = [](const SmallModel& model) {
+    std::vector<float> all;
+    for (const nn::NamedParameter& named : nn::trained_parameters(model)) {
+      const auto elements = named.parameter.gradient().span<float>();
+      all.insert(all.end(), elements.begin(), elements.end());
+    }
+    return all;
+  };
+  run_all(2, [&](comm::JobContext context) {
+    const auto rank = static_cast<std::size_t>(context.rank);
+    const Group group = make_group(std::move(context));
+    SmallModel model(recorded().at("parameters"));
+    const Variable frozen = model.parameters()[2];
+    if (rank == 1) frozen.value().span<float>()[0] += 1;
+    frozen.set_requires_grad(false);
+    const ddp::DistributedDataParallel ddp(model, *group);
+    first_elements[rank] = frozen.value().span<float>()[0];
+    const Shard shard = shard_of(static_cast<int>(rank));
+    model.loss(shard.features, shard.targets).backward();
+    if (frozen.has_gradient()) throw Error("a frozen parameter has a gradient");
+    gradients[rank] = gradients_of_others(model);
+  });
+  CHECK(first_elements[0] == first_elements[1]);
+  CHECK(gradients[0] == gradients[1]);
+  std::vector<float> expected;
+  for (const char* name : {"0.weight", "0.bias", "2.bias"}) {
+    for (const float value : recorded().at("gradients").at(name).get<std::vector<float>>()) expected.push_back(value);
+  }
+  REQUIRE(gradients[0].size() == expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) CHECK(std::abs(gradients[0][i] - expected[i]) < 2e-6F);
+}
+
+TEST_CASE("ranks that freeze different parameters are told so", "[ddp][multirank]") {
+  const auto messages = messages_of(2, [&](comm::JobContext context) {
+    const int rank = context.rank;
+    const Group group = make_group(std::move(context));
+    SmallModel model(recorded().at("parameters"));
+    model.parameters()[2].set_requires_grad(rank == 0);
+    const ddp::DistributedDataParallel ddp(model, *group);
+  });
+  for (const std::string& message : messages) CHECK_THAT(message, ContainsSubstring("frozen parameter 2.weight"));
+}
+
 TEST_CASE("the wrapper is a module whose names are the wrapped one's after \"module.\"; messages keep the plain names",
           "[ddp]") {
   run_all(1, [&](comm::JobContext context) {
@@ -183,21 +229,20 @@ TEST_CASE("metrics are averaged over the ranks", "[ddp][multirank]") {
 }
 
 TEST_CASE("a module that cannot be wrapped is left as it was", "[ddp]") {
-  class Listener : public autograd::GradientObserver {
-   public:
-    void on_gradient_ready(Variable& /*parameter*/) override {}
-    void on_backward_end() override {}
-  };
-  Listener listener;
   BranchModel model;
-  model.parameters().at(1).set_observer(&listener);
   const std::vector<std::string> messages = messages_of(1, [&](comm::JobContext context) {
+    class Shared : public nn::Module {
+     public:
+      explicit Shared(const Variable& parameter) { register_tied_parameter("b", parameter); }
+    };
     const Group group = make_group(std::move(context));
+    Shared part(model.parameters().at(1));
+    const ddp::DistributedDataParallel of_part(part, *group);
     const ddp::DistributedDataParallel ddp(model, *group);
   });
-  CHECK_THAT(messages.at(0), ContainsSubstring("parameter b is already watched"));
+  CHECK_THAT(messages.at(0), ContainsSubstring("parameter b is averaged already"));
   for (const nn::NamedParameter& named : model.named_parameters()) {
-    CHECK(named.parameter.observer() == (named.name == "b" ? &listener : nullptr));
+    CHECK(named.parameter.observers().empty());
     CHECK(named.parameter.name() == named.name);
   }
   CHECK_NOTHROW(model.loss({0, 1, 2}).backward());  // calls no observer that has gone

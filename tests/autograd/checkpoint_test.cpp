@@ -38,7 +38,7 @@ struct Model {
         first(Variable::parameter(random_tensor({16, 16}, 2, dtype), "first")),
         second(Variable::parameter(random_tensor({16, 16}, 3, dtype), "second")),
         tied(Variable::parameter(random_tensor({16, 16}, 4, dtype), "tied")) {
-    for (const Variable& parameter : parameters()) parameter.set_observer(&recorder);
+    for (const Variable& parameter : parameters()) parameter.add_observer(&recorder);
   }
 
   [[nodiscard]] std::vector<Variable> parameters() const { return {input, first, second, tied}; }
@@ -107,7 +107,7 @@ TEST_CASE("checkpoints can be nested", "[autograd][checkpoint]") {
     return std::vector{linear(checkpoint(inner, {in[0]})[0], v, {})};
   };
   OrderRecorder recorder;
-  w.set_observer(&recorder);
+  w.add_observer(&recorder);
   CHECK(test::gradient_mismatch({x, w, v}, [&] {
           return mse_loss(checkpoint(outer, {gelu(x)})[0], random_tensor({3, 4}, 4));
         }) == "");
@@ -132,7 +132,7 @@ TEST_CASE("an output that nothing uses, and a failing function, leave no trace",
   };
   const auto loss = [&] { return mse_loss(checkpoint(both, {gelu(x)})[0], random_tensor({2, 4}, 3)); };
   OrderRecorder recorder;
-  w.set_observer(&recorder);
+  w.add_observer(&recorder);
   loss().backward();
   CHECK(x.has_gradient());
   CHECK_FALSE(w.has_gradient());

@@ -17,17 +17,11 @@
 
 using namespace lockstep;
 using namespace lockstep::autograd;
+using lockstep::test::any_loss;
 using lockstep::test::gradient_mismatch;
 using lockstep::test::random_parameter;
 using lockstep::test::random_tensor;
 using lockstep::test::random_tokens;
-
-namespace {
-
-// A loss under which every element of `output` has a gradient of its own.
-Variable any_loss(const Variable& output) { return mse_loss(output, random_tensor(output.value().shape(), 99)); }
-
-}  // namespace
 
 TEST_CASE("the gradient check notices a wrong gradient and a missing one", "[autograd]") {
   const Variable x = random_parameter({3}, 1, "x"), y = random_parameter({3}, 2, "y");

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "autograd/functions.hpp"
 #include "autograd/variable.hpp"
 #include "base/philox.hpp"
 #include "base/text.hpp"
@@ -38,6 +39,30 @@ inline Tensor random_tokens(const Shape& shape, std::int32_t bound, std::uint64_
     token = static_cast<std::int32_t>(words.next_below(static_cast<std::uint64_t>(bound)));
   }
   return tensor;
+}
+
+/// A loss under which every element of `output` has a gradient of its own.
+inline autograd::Variable any_loss(const autograd::Variable& output) {
+  const Tensor& value = output.value();
+  return autograd::mse_loss(output, random_tensor(value.shape(), 99, value.dtype()).to(value.device()));
+}
+
+/// The elements of a float32 or float64 tensor, wherever it is.
+inline std::vector<double> elements_of(const Tensor& tensor) {
+  const Tensor host = tensor.to(Device{});
+  if (host.dtype() == DType::kFloat64) return {host.span<double>().begin(), host.span<double>().end()};
+  return {host.span<float>().begin(), host.span<float>().end()};
+}
+
+/// The largest |a - b|; infinity where the sizes differ or a comparison meets NaN.
+inline double largest_difference(const std::vector<double>& a, const std::vector<double>& b) {
+  if (a.size() != b.size()) return INFINITY;
+  double largest = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double difference = std::abs(a[i] - b[i]);
+    if (!(difference <= largest)) largest = std::isnan(difference) ? INFINITY : difference;
+  }
+  return largest;
 }
 
 /// A float64 parameter with random elements.

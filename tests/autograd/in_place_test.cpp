@@ -9,6 +9,7 @@
 #include "autograd/checkpoint.hpp"
 #include "autograd/functions.hpp"
 #include "autograd/gradient_check.hpp"
+#include "autograd/primitives.hpp"
 #include "kernels/types.hpp"
 #include "support/catch.hpp"
 
@@ -31,6 +32,8 @@ struct NamedOperation {
 
 const Variable kWeight(random_tensor({6, 6}, 50)), kWide(random_tensor({18, 6}, 51)), kGain(random_tensor({6}, 52)),
     kShift(random_tensor({6}, 53)), kOther(random_tensor({2, 3, 6}, 54));
+const Variable kSquares(random_tensor({2, 6, 6}, 55));
+const RotaryTable kTable = RotaryTable::make(3, 6, 10.0, DType::kFloat64);
 const std::array<std::int64_t, 2> kSamples{7, 3};
 const kernels::DropoutMask kMask{0.4F, kernels::dropout_key(1, 2, 3), kSamples};
 
@@ -46,6 +49,25 @@ std::vector<NamedOperation> producers() {
            [](Variable x) { return add_layer_norm(kOther, std::move(x), kGain, kShift, 1e-5).sum; }},
           {"norm of add_layer_norm",
            [](Variable x) { return add_layer_norm(kOther, std::move(x), kGain, kShift, 1e-5).normalized; }},
+          {"matmul", [](Variable x) { return matmul(x, kWeight); }},
+          {"matmul of many", [](Variable x) { return matmul(x, kSquares); }},
+          {"reshape",
+           [](Variable x) {
+             return reshape(reshape(x, {36}), {2, 3, 6});
+           }},
+          {"transpose", [](Variable x) { return transpose(transpose(x, 1, 2), 2, 1); }},
+          {"narrow and cat",
+           [](Variable x) {
+             return cat(std::array{narrow(x, 0, 1, 1), narrow(x, 0, 0, 1)}, 0);
+           }},
+          {"mul", [](Variable x) { return mul(x, kOther); }},
+          {"mul by a number", [](Variable x) { return mul(std::move(x), 0.7); }},
+          {"exp", [](Variable x) { return exp(mul(std::move(x), 0.1)); }},
+          {"softmax", [](Variable x) { return softmax(x); }},
+          {"silu", [](Variable x) { return silu(x); }},
+          {"rms_norm", [](Variable x) { return rms_norm(x, kGain, 1e-5); }},
+          {"rotary", [](Variable x) { return apply_rotary_pos_emb(x, kTable); }},
+          {"sum that is added", [](Variable x) { return add(x, sum(x, -1, KeepAxis::kYes)); }},
           {"checkpointed relu", [](Variable x) {
              return checkpoint([](std::span<const Variable> given) { return std::vector{relu(given[0])}; },
                                {std::move(x)})

@@ -41,8 +41,8 @@ struct Chain {
   Recorder recorder;
 
   Chain() {
-    first.set_observer(&recorder);
-    second.set_observer(&recorder);
+    first.add_observer(&recorder);
+    second.add_observer(&recorder);
   }
   [[nodiscard]] Variable loss(const Variable& a, const Variable& b) const {
     return mse_loss(linear(gelu(linear(x, a, {})), b, {}), random_tensor({3, 4}, 4));
@@ -77,8 +77,8 @@ TEST_CASE("a parameter that the loss does not depend on is not reported", "[auto
 
 TEST_CASE("a removed observer hears nothing", "[autograd]") {
   Chain chain;
-  chain.first.set_observer(nullptr);
-  chain.second.set_observer(nullptr);
+  chain.first.remove_observer(&chain.recorder);
+  chain.second.remove_observer(&chain.recorder);
   chain.loss(chain.first, chain.second).backward();
   CHECK(chain.recorder.events.empty());
 }
@@ -180,8 +180,8 @@ TEST_CASE("nothing is recorded while gradients are off", "[autograd]") {
 
 TEST_CASE("backward frees activations as it walks, and leaves only gradients", "[autograd]") {
   Chain chain;
-  chain.first.set_observer(nullptr);  // the recorder keeps copies
-  chain.second.set_observer(nullptr);
+  chain.first.remove_observer(&chain.recorder);  // the recorder keeps copies
+  chain.second.remove_observer(&chain.recorder);
   chain.loss(chain.first, chain.second).backward();  // makes the gradients' storage
   const std::size_t before = allocator_statistics().bytes_in_use;
   Variable loss = chain.loss(chain.first, chain.second);

@@ -37,7 +37,7 @@ TESTS_OF_SOURCE = {
     "column_sums.cu": "*gradient of a bias*", "dropout.cu": "*drops*", "elementwise.cu": "device sums*,device fill*",
     "embedding.cu": "*embeddings*", "layer_norm.cu": "device layer norm*",
     "layer_norm_backward.cu": "device gradients of layer norm*", "loss.cu": "device cross-entropy*",
-    "numbers.cu": "device sums and norms*"}
+    "numbers.cu": "device sums and norms*", "rms_norm.cu": "device rms_norm*"}
 
 # Guards, as (file, text, what takes its place). Barriers are found by their name.
 GUARDS = [
@@ -50,6 +50,8 @@ GUARDS = [
     ("bias_gradient.cu", "if (threadIdx.y != 0 || c >= columns) return;", "if (threadIdx.y != 0) return;"),
     ("bias_gradient.cu", "begin + rows_per_block < rows ? begin + rows_per_block : rows", "begin + rows_per_block"),
     ("layer_norm.cu", "if (row >= p.rows) return;", ""),
+    ("rms_norm.cu", "if (row >= rows) return;", ""),
+    ("rms_norm.cu", "if (row >= p.rows) return;", ""),
     ("layer_norm_backward.cu", "begin + p.rows_per_block < p.rows ? begin + p.rows_per_block : p.rows",
      "begin + p.rows_per_block"),
     ("loss.cu", "if (i >= 0 && i + W <= count) {", "if (i >= 0) {"),

@@ -213,6 +213,39 @@ TEST_CASE("optimizers refuse modules without parameters, such as one that has re
   CHECK_THROWS_WITH(optim::Sgd(Empty()), ContainsSubstring("no parameter"));
 }
 
+TEST_CASE("one observer of a parameter may forbid its update, two are refused", "[optim]") {
+  class Forbidding : public autograd::GradientObserver {
+   public:
+    explicit Forbidding(std::int64_t verdict) : verdict_(Tensor::from<std::int64_t>(std::span(&verdict, 1), {1})) {}
+    void on_gradient_ready(Variable&) override {}
+    void on_backward_end() override {}
+    [[nodiscard]] Tensor veto() const override { return verdict_; }
+
+   private:
+    Tensor verdict_;
+  };
+  class Silent : public autograd::GradientObserver {
+   public:
+    void on_gradient_ready(Variable&) override {}
+    void on_backward_end() override {}
+  };
+  const Variable parameter = Variable::parameter(Tensor::from<float>(std::array{1.0F}, {1}), "parameter");
+  optim::Sgd optimizer(std::vector<nn::ParameterGroup>{{{{"parameter", parameter}}, 0}});
+  Silent silent;
+  Forbidding forbids(1), allows(0);
+  parameter.add_observer(&silent);
+  parameter.add_observer(&forbids);
+  set_gradient(parameter, 0.5F);
+  optimizer.step(1.0);
+  CHECK(parameter.value().item() == 1.0);
+  parameter.remove_observer(&forbids);
+  parameter.add_observer(&allows);
+  optimizer.step(1.0);
+  CHECK(parameter.value().item() == 0.5);
+  parameter.add_observer(&forbids);
+  CHECK_THROWS_WITH(optimizer.step(1.0), ContainsSubstring("two observers of parameter"));
+}
+
 TEST_CASE("optimizers refuse float64 parameters", "[optim]") {
   const nn::Linear layer(2, 3, nn::InitScope(1, DType::kFloat64));
   CHECK_THROWS_AS(optim::AdamW({nn::all_parameters(layer)}), ContractError);

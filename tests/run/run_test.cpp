@@ -273,7 +273,7 @@ TEST_CASE("a module's buffers carry their full names and are saved with its para
       register_parameter("weight", Tensor::zeros({1}));
       mean = register_buffer("mean", Tensor::zeros({2}));
     }
-    Tensor mean;
+    nn::Buffer mean;
   };
   class Outer : public nn::Module {
    public:
@@ -287,11 +287,11 @@ TEST_CASE("a module's buffers carry their full names and are saved with its para
   CHECK(model.named_parameters().size() == 1);
   optim::Sgd optimizer(model);
   data::SequentialSampler sampler(5);
-  model.inner.mean.span<float>()[1] = 7;
+  model.inner.mean.value().span<float>()[1] = 7;
   run::TrainingSaver saver(folder.path(), small_options(folder.path()), 1);
   saver.save(1, model, optimizer, sampler);
   saver.finish();
   model.inner.mean.fill_zero();
   CHECK(run::load_training(folder.path(), model, optimizer, sampler) == 1);
-  CHECK(model.inner.mean.span<float>()[1] == 7);
+  CHECK(model.inner.mean.value().span<float>()[1] == 7);
 }

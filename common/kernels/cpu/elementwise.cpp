@@ -147,4 +147,45 @@ void relu_backward(const Tensor& input_gradient, Write write, const Tensor& out_
   });
 }
 
+void exp_forward(const Tensor& out, const Tensor& input) {
+  on_device_and_storage_type("exp_forward", out, [&](auto zero) {
+    using S = decltype(zero);
+    require_like("exp_forward", "input", input, out);
+    S* const to = data_of<S>(out);
+    const S* const from = data_of<const S>(input);
+    for_each_vector_of<S>(out.count(),
+                          [=](std::int64_t i, auto lanes) { store(to + i, fast_exp(load(from + i, lanes)), lanes); });
+  });
+}
+
+void silu_forward(const Tensor& out, const Tensor& input) {
+  on_device_and_storage_type("silu_forward", out, [&](auto zero) {
+    using S = decltype(zero);
+    using T = Compute<S>;
+    require_like("silu_forward", "input", input, out);
+    S* const to = data_of<S>(out);
+    const S* const from = data_of<const S>(input);
+    for_each_vector_of<S>(out.count(), [=](std::int64_t i, auto lanes) {
+      const Vector<T> x = load(from + i, lanes);
+      store(to + i, x / (T{1} + fast_exp(-x)), lanes);
+    });
+  });
+}
+
+void silu_backward(const Tensor& input_gradient, Write write, const Tensor& out_gradient, const Tensor& input) {
+  on_device_and_storage_type("silu_backward", input_gradient, [&](auto zero) {
+    using S = decltype(zero);
+    using T = Compute<S>;
+    require_like("silu_backward", "out gradient", out_gradient, input_gradient);
+    require_like("silu_backward", "input", input, input_gradient);
+    S* const to = data_of<S>(input_gradient);
+    const S *const dy = data_of<const S>(out_gradient), *const from = data_of<const S>(input);
+    for_each_vector_of<S>(input.count(), [=](std::int64_t i, auto lanes) {
+      const Vector<T> x = load(from + i, lanes), gate = T{1} / (T{1} + fast_exp(-x));
+      const Vector<T> gradient = load(dy + i, lanes) * gate * (T{1} + x * (T{1} - gate));
+      store(to + i, write == Write::kAdd ? load(to + i, lanes) + gradient : gradient, lanes);
+    });
+  });
+}
+
 }  // namespace lockstep::kernels::cpu

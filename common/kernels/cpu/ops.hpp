@@ -19,6 +19,26 @@ void gelu_forward(const Tensor& out, const Tensor& input);
 void gelu_backward_again(const Tensor& out, const Tensor& gradient, const Tensor& input);
 void gelu_backward(const Tensor& input_gradient, Write write, const Tensor& out_gradient, const Tensor& input);
 
+void exp_forward(const Tensor& out, const Tensor& input);
+void silu_forward(const Tensor& out, const Tensor& input);
+void silu_backward(const Tensor& input_gradient, Write write, const Tensor& out_gradient, const Tensor& input);
+
+// Types and sizes of these have been checked; `a` and `b` are read as their views say.
+void copy_view(const Tensor& out, const StridedView& to, Write write, const Tensor& input, const StridedView& from);
+void add_broadcast(const Tensor& out, const Tensor& a, const StridedView& a_view, const Tensor& b,
+                   const StridedView& b_view);
+void multiply(const Tensor& out, Write write, const Tensor& a, const StridedView& a_view, const Tensor& b,
+              const StridedView& b_view);
+void sum_axis(const Tensor& out, Write write, const Tensor& input, const SumSizes& sizes);
+void softmax_forward(const Tensor& out, const Tensor& input);
+void softmax_backward(const Tensor& input_gradient, Write write, const Tensor& out_gradient, const Tensor& out);
+void rms_norm_forward(const Tensor& out, const Tensor& reciprocal, const Tensor& input, const Tensor& gain,
+                      double epsilon);
+void rms_norm_backward(const Tensor& input_gradient, Write write, const Tensor& gain_gradient, Write gain_write,
+                       const Tensor& out_gradient, const Tensor& reciprocal, const Tensor& input, const Tensor& gain);
+void rotary(const Tensor& out, Write write, const Tensor& input, const Tensor& cos, const Tensor& sin,
+            Rotation rotation);
+
 void dropout_forward(const Tensor& out, const Tensor& input, const DropoutMask& mask, const Tensor& residual);
 
 void embedding_forward(const Tensor& out, const Tensor& tokens, const Tensor& token_table,

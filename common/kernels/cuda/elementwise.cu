@@ -110,6 +110,53 @@ struct ReluBackward {
   }
 };
 
+template <typename S>
+struct Exponential {
+  S* out;
+  const S* input;
+
+  template <int W>
+  __device__ void run(std::int64_t i) const {
+    Floats<W> values = load<W>(input, i);
+#pragma unroll
+    for (int k = 0; k < W; ++k) values.at[k] = expf(values.at[k]);
+    store(out, i, values);
+  }
+};
+
+template <typename S>
+struct SiluForward {
+  S* out;
+  const S* input;
+
+  template <int W>
+  __device__ void run(std::int64_t i) const {
+    Floats<W> values = load<W>(input, i);
+#pragma unroll
+    for (int k = 0; k < W; ++k) values.at[k] /= 1.0F + expf(-values.at[k]);
+    store(out, i, values);
+  }
+};
+
+template <typename S>
+struct SiluBackward {
+  S* input_gradient;
+  Write write;
+  const S *out_gradient, *input;
+
+  template <int W>
+  __device__ void run(std::int64_t i) const {
+    Floats<W> values = load<W>(out_gradient, i);
+    const Floats<W> x = load<W>(input, i);
+#pragma unroll
+    for (int k = 0; k < W; ++k) {
+      const float gate = 1.0F / (1.0F + expf(-x.at[k]));
+      values.at[k] *= gate * (1.0F + x.at[k] * (1.0F - gate));
+    }
+    write_pack(input_gradient, i, values, write);
+  }
+};
+
 }  // namespace
 
 void fill(Array out, double value, Context context) {
@@ -166,6 +213,28 @@ void relu_backward(Array input_gradient, Write write, Array out_gradient, Array 
     using S = decltype(zero);
     const ReluBackward<S> operation{input_gradient.as<S>(), write, out_gradient.as<S>(), out.as<S>()};
     map<S>(operation, out.count(), are_aligned(input_gradient.data, out_gradient.data, out.data), context.stream);
+  });
+}
+
+void exp_forward(Array out, Array input, Context context) {
+  on_storage_type(out, [&](auto zero) {
+    using S = decltype(zero);
+    map<S>(Exponential<S>{out.as<S>(), input.as<S>()}, out.count(), are_aligned(out.data, input.data), context.stream);
+  });
+}
+
+void silu_forward(Array out, Array input, Context context) {
+  on_storage_type(out, [&](auto zero) {
+    using S = decltype(zero);
+    map<S>(SiluForward<S>{out.as<S>(), input.as<S>()}, out.count(), are_aligned(out.data, input.data), context.stream);
+  });
+}
+
+void silu_backward(Array input_gradient, Write write, Array out_gradient, Array input, Context context) {
+  on_storage_type(input, [&](auto zero) {
+    using S = decltype(zero);
+    const SiluBackward<S> operation{input_gradient.as<S>(), write, out_gradient.as<S>(), input.as<S>()};
+    map<S>(operation, input.count(), are_aligned(input_gradient.data, out_gradient.data, input.data), context.stream);
   });
 }
 

@@ -24,18 +24,22 @@ __global__ void __launch_bounds__(kMapThreads) map_elements(Operation operation,
   }
 }
 
+/// Runs `operation` over `count` elements, one a thread: where neighbours in the result are none in the inputs.
+template <typename Operation>
+void map_single(const Operation& operation, std::int64_t count, cudaStream_t stream) {
+  if (count == 0) return;
+  const auto blocks = static_cast<unsigned int>(blocks_for(count, kMapThreads));
+  cuda_check(launch(map_elements<1, Operation>, dim3(blocks), dim3(kMapThreads), 0, stream, operation, count));
+}
+
 /// Runs `operation` over `count` elements stored as S. `is_aligned`: all its pointers are multiples of 16 bytes.
 template <typename S, typename Operation>
 void map(const Operation& operation, std::int64_t count, bool is_aligned, cudaStream_t stream) {
+  if (!is_aligned) return map_single(operation, count, stream);
   if (count == 0) return;
-  const int width = is_aligned ? kPackWidth<S> : 1;
-  const auto blocks = static_cast<unsigned int>(blocks_for(count, std::int64_t{width} * kMapThreads));
-  if (is_aligned) {
-    cuda_check(
-        launch(map_elements<kPackWidth<S>, Operation>, dim3(blocks), dim3(kMapThreads), 0, stream, operation, count));
-  } else {
-    cuda_check(launch(map_elements<1, Operation>, dim3(blocks), dim3(kMapThreads), 0, stream, operation, count));
-  }
+  constexpr int kWidth = kPackWidth<S>;
+  const auto blocks = static_cast<unsigned int>(blocks_for(count, std::int64_t{kWidth} * kMapThreads));
+  cuda_check(launch(map_elements<kWidth, Operation>, dim3(blocks), dim3(kMapThreads), 0, stream, operation, count));
 }
 
 }  // namespace LOCKSTEP_KERNEL_NAMESPACE

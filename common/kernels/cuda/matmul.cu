@@ -23,13 +23,24 @@ using Layout = std::unique_ptr<std::remove_pointer_t<cublasLtMatrixLayout_t>, De
 
 cudaDataType_t type_of(DType dtype) { return dtype == DType::kBFloat16 ? CUDA_R_16BF : CUDA_R_32F; }
 
-/// Our matrix, row by row, as cuBLASLt's transpose of it.
-Layout layout_of(const Array& matrix) {
+/// Our `batch` matrices, one after the other and row by row, as cuBLASLt's transposes of them.
+Layout layout_of(const Array& matrices, std::int64_t batch) {
+  const std::int64_t rows = matrices.rows / batch;
   cublasLtMatrixLayout_t layout = nullptr;
-  cublas_check(cublasLtMatrixLayoutCreate(&layout, type_of(matrix.dtype), static_cast<std::uint64_t>(matrix.columns),
-                                          static_cast<std::uint64_t>(matrix.rows), matrix.columns),
-               "describing a matrix");
-  return Layout(layout);
+  cublas_check(
+      cublasLtMatrixLayoutCreate(&layout, type_of(matrices.dtype), static_cast<std::uint64_t>(matrices.columns),
+                                 static_cast<std::uint64_t>(rows), matrices.columns),
+      "describing a matrix");
+  Layout made(layout);
+  if (batch == 1) return made;
+  const auto count = static_cast<std::int32_t>(batch);
+  const std::int64_t stride = rows * matrices.columns;
+  cublas_check(cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count),
+               "describing a batch");
+  cublas_check(
+      cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof stride),
+      "describing a batch");
+  return made;
 }
 
 template <typename T>
@@ -75,18 +86,18 @@ void clear(const Array& out, Context context) {
   cuda_check(cudaMemsetAsync(out.data, 0, bytes, context.stream));
 }
 
-}  // namespace
-
-void matmul(Array out, Array a, Transpose a_transpose, Array b, Transpose b_transpose, Array bias, Write write,
-            Context context) {
-  const std::int64_t inner = a_transpose == Transpose::kYes ? a.rows : a.columns;
+/// `batch` products of matrices that lie one after the other; a bias is for one product.
+void multiply_matrices(Array out, Array a, Transpose a_transpose, Array b, Transpose b_transpose, Array bias,
+                       std::int64_t batch, Write write, Context context) {
+  const std::int64_t inner = a_transpose == Transpose::kYes ? a.rows / batch : a.columns;
   if (out.count() == 0) return;
   if (inner == 0) {
     require(!bias.is_defined(), "matmul: a layer without inputs cannot add a bias");
     return write == Write::kAdd ? void() : clear(out, context);
   }
   const Array added = bias_for(out, bias, context);
-  const MatmulKey key{.rows = out.rows,
+  const MatmulKey key{.batch = batch,
+                      .rows = out.rows / batch,
                       .columns = out.columns,
                       .inner = inner,
                       .is_a_transposed = a_transpose == Transpose::kYes,
@@ -97,7 +108,7 @@ void matmul(Array out, Array a, Transpose a_transpose, Array b, Transpose b_tran
                       .out = out.dtype,
                       .alignment = alignment_of({out.data, a.data, b.data, added.data})};
   const Operation operation = operation_of(key, added.data);
-  const Layout left = layout_of(b), right = layout_of(a), result = layout_of(out);
+  const Layout left = layout_of(b, batch), right = layout_of(a, batch), result = layout_of(out, batch);
   MatmulPlans& plans = MatmulPlans::of_device(context.device);
   const cublasLtMatmulHeuristicResult_t choice =
       plans.choice(key, operation.get(), left.get(), right.get(), result.get());
@@ -107,6 +118,18 @@ void matmul(Array out, Array a, Transpose a_transpose, Array b, Transpose b_tran
                               out.data, result.get(), out.data, result.get(), &choice.algo, workspace,
                               choice.workspaceSize, context.stream),
                "multiplying matrices");
+}
+
+}  // namespace
+
+void matmul(Array out, Array a, Transpose a_transpose, Array b, Transpose b_transpose, Array bias, Write write,
+            Context context) {
+  multiply_matrices(out, a, a_transpose, b, b_transpose, bias, 1, write, context);
+}
+
+void batched_matmul(Array out, Array a, Transpose a_transpose, Array b, Transpose b_transpose, std::int64_t batch,
+                    Write write, Context context) {
+  multiply_matrices(out, a, a_transpose, b, b_transpose, {}, batch, write, context);
 }
 
 }  // namespace LOCKSTEP_KERNEL_NAMESPACE

@@ -75,9 +75,9 @@ cublasLtMatmulHeuristicResult_t MatmulPlans::choice(const MatmulKey& key, cublas
   const auto best =
       std::find_if(candidates.begin(), end, [](const auto& one) { return one.state == CUBLAS_STATUS_SUCCESS; });
   if (status != CUBLAS_STATUS_SUCCESS || best == end) {
-    throw Error(concat("cuBLASLt has no algorithm for a product of ", key.in, " [", key.rows, ", ", key.inner,
-                       "] times [", key.inner, ", ", key.columns, "] into ", key.out, " aligned to ", key.alignment,
-                       " bytes (", count, " candidates): ", cublasLtGetStatusString(status)));
+    throw Error(concat("cuBLASLt has no algorithm for ", key.batch, " product(s) of ", key.in, " [", key.rows, ", ",
+                       key.inner, "] times [", key.inner, ", ", key.columns, "] into ", key.out, " aligned to ",
+                       key.alignment, " bytes (", count, " candidates): ", cublasLtGetStatusString(status)));
   }
   choices_.emplace(key, *best);
   return *best;

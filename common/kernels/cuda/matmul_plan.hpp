@@ -18,6 +18,7 @@ inline namespace LOCKSTEP_KERNEL_NAMESPACE {
 /// Everything that cuBLASLt's choice of an algorithm depends on. Its matrices are column by column, so ours are their
 /// transposes: out^T [N, M] = op(b)^T op(a)^T, with b as its A and a as its B.
 struct MatmulKey {
+  std::int64_t batch;                 // products in one call
   std::int64_t rows, columns, inner;  // M, N, K of ours
   bool is_a_transposed, is_b_transposed, has_bias, is_added;
   DType in, out;
