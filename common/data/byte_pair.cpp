@@ -159,7 +159,9 @@ class BytePairTokenizer final : public Tokenizer {
                                  ", each used once"));
       }
       const std::optional<std::string> bytes = reader.read(token);
-      if (!bytes) throw FormatError(concat(file, ": token '", token, "' has a character that stands for no byte"));
+      if (!bytes || bytes->empty()) {
+        throw FormatError(concat(file, ": token '", token, "' has a character that stands for no byte"));
+      }
       is_taken[id] = true;
       texts_[id] = *bytes;
       ids.emplace(*bytes, static_cast<std::int32_t>(id));
