@@ -2,42 +2,21 @@
 
 #include <bit>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "support/catch.hpp"
+#include "support/raw_safetensors.hpp"
 #include "support/temporary_folder.hpp"
 
 using namespace lockstep;
 using namespace lockstep::checkpoint;
+using test::bytes_from;
+using test::RawTensor;
+using test::write_raw;
 
 namespace {
-
-// A tensor as bytes: this writer shares no code with the reader.
-struct RawTensor {
-  std::string name, type, shape, data;
-};
-
-template <typename T>
-std::string bytes_from(const std::vector<T>& values) {
-  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
-}
-
-void write_raw(const std::filesystem::path& path, const std::vector<RawTensor>& tensors) {
-  std::string header, data;
-  for (const RawTensor& tensor : tensors) {
-    header += concat(header.empty() ? "{" : ",", '"', tensor.name, R"(":{"dtype":")", tensor.type, R"(","shape":)",
-                     tensor.shape, R"(,"data_offsets":[)", data.size(), ',', data.size() + tensor.data.size(), "]}");
-    data += tensor.data;
-  }
-  header += "}";
-  std::string length(8, '\0');
-  const std::uint64_t header_bytes = header.size();
-  std::memcpy(length.data(), &header_bytes, 8);
-  write_file(path, length + header + data);
-}
 
 const RawTensor kA{"a", "F32", "[2]", bytes_from<float>({1, 2})};
 const RawTensor kB{"b", "F32", "[1]", bytes_from<float>({3})};
