@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "base/error.hpp"
 #include "base/philox.hpp"
+#include "nn/key_value_cache.hpp"
 
 namespace lockstep::gpt {
 namespace {
@@ -20,8 +22,11 @@ std::vector<std::int32_t> likeliest(std::span<const float> logits, int count) {
     return logit_a != logit_b ? logit_a > logit_b : a < b;  // ties by number, so that results repeat
   };
   const std::size_t kept = count == 0 ? tokens.size() : std::min(tokens.size(), static_cast<std::size_t>(count));
-  std::partial_sort(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(kept), tokens.end(), is_likelier);
-  tokens.resize(kept);
+  if (kept < tokens.size()) {
+    std::nth_element(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(kept), tokens.end(), is_likelier);
+    tokens.resize(kept);
+  }
+  std::sort(tokens.begin(), tokens.end(), is_likelier);
   return tokens;
 }
 
@@ -36,12 +41,52 @@ std::size_t drawn_ids_of(const nn::Gpt& model, const SampleOptions& options) {
   return static_cast<std::size_t>(options.vocabulary_size == 0 ? known : std::min(known, options.vocabulary_size));
 }
 
+// What the model sees of a text that grows, and what it predicts from that. The window depends on nothing but the
+// text's length, so that the cache changes no text.
+class Window {
+ public:
+  Window(const nn::Gpt& model, CacheUse use) : model_(model), context_(to_size(model.config().context_length)) {
+    if (use == CacheUse::kAuto && model.device().is_cpu()) cache_.emplace(model.config());
+  }
+
+  /// Scores of the token that follows `tokens`, [V] on the host. Each call has the tokens of the one before, and more.
+  [[nodiscard]] Tensor next_scores(std::span<const std::int32_t> tokens) {
+    if (tokens.size() - first_ > context_) {  // the beginning falls out of sight
+      first_ = tokens.size() - (context_ - context_ / 4);
+      seen_ = first_;
+      if (cache_) cache_->clear();
+    }
+    const std::span<const std::int32_t> inputs = tokens.subspan(cache_ ? seen_ : first_);
+    seen_ = tokens.size();
+    const Tensor batch = Tensor::from(inputs, {1, static_cast<std::int64_t>(inputs.size())});  // [1, N]
+    const autograd::Variable scores =
+        cache_ ? model_.logits(batch, *cache_) : model_.logits(batch, nn::Gpt::Positions::kLast);  // [1, V]
+    return scores.value().to(Device{});
+  }
+
+ private:
+  static std::size_t to_size(std::int64_t count) { return static_cast<std::size_t>(count); }
+
+  const nn::Gpt& model_;
+  std::size_t context_;
+  std::size_t first_ = 0;  // of the text, where the window begins
+  std::size_t seen_ = 0;   // how many tokens of the text the cache has seen
+  std::optional<nn::KeyValueCache> cache_;
+};
+
+// How many of the likeliest tokens have the share `top_p` of all their probability. @param cumulative  Not empty.
+std::size_t nucleus(std::span<const double> cumulative, double top_p) {
+  const auto last = std::lower_bound(cumulative.begin(), cumulative.end() - 1, top_p * cumulative.back());
+  return static_cast<std::size_t>(last - cumulative.begin()) + 1;  // + 1: with the one that reaches the share
+}
+
 }  // namespace
 
 std::int32_t draw_token(std::span<const float> logits, const SampleOptions& options, float uniform) {
   require(!logits.empty(), "draw_token: no logits");
   require(options.temperature >= 0 && options.top_k >= 0, "draw_token: temperature ", options.temperature,
           " and top_k ", options.top_k, " must not be negative");
+  require(options.top_p > 0 && options.top_p <= 1, "draw_token: top_p ", options.top_p, " is not in (0, 1]");
   const std::vector<std::int32_t> tokens = likeliest(logits, options.temperature == 0 ? 1 : options.top_k);
   if (tokens.size() == 1) return tokens.front();
 
@@ -52,7 +97,8 @@ std::int32_t draw_token(std::span<const float> logits, const SampleOptions& opti
     sum += std::exp((logits[static_cast<std::size_t>(tokens[i])] - highest) / options.temperature);
     cumulative[i] = sum;
   }
-  const auto drawn = std::upper_bound(cumulative.begin(), cumulative.end() - 1, uniform * sum);
+  if (options.top_p < 1) cumulative.resize(nucleus(cumulative, options.top_p));
+  const auto drawn = std::upper_bound(cumulative.begin(), cumulative.end() - 1, uniform * cumulative.back());
   return tokens[static_cast<std::size_t>(drawn - cumulative.begin())];
 }
 
@@ -60,15 +106,11 @@ std::vector<std::int32_t> generate_tokens(const nn::Gpt& model, std::vector<std:
                                           const SampleOptions& options) {
   require(!tokens.empty(), "generate_tokens: the prompt is empty");
   const autograd::NoGradGuard no_grad;
-  const auto context_length = static_cast<std::size_t>(model.config().context_length);
   const std::size_t drawn_ids = drawn_ids_of(model, options);
+  Window window(model, options.cache);
   for (std::int64_t i = 0; i < options.token_count; ++i) {
-    const std::size_t seen = std::min(tokens.size(), context_length);
-    const std::span<const std::int32_t> window = std::span(tokens).last(seen);
-    const Tensor inputs = Tensor::from(window, {1, static_cast<std::int64_t>(seen)});   // [1, T]
-    const autograd::Variable logits = model.logits(inputs, nn::Gpt::Positions::kLast);  // [1, V]
-    const Tensor on_host = logits.value().to(Device{});
-    const std::span<const float> scores = on_host.span<float>();
+    const Tensor next = window.next_scores(tokens);  // [1, V]
+    const std::span<const float> scores = next.span<float>();
     tokens.push_back(draw_token(scores.first(drawn_ids), options, uniform_at(options.seed, tokens.size())));
   }
   return tokens;

@@ -31,12 +31,6 @@ bool is_hash(const json& value) {
   return text.size() == kHashDigits && text.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
-// A name that stays inside the checkpoint's folder, and that the system reads as it is written.
-bool is_plain_file_name(const std::string& name) {
-  return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos &&
-         name.find('\0') == std::string::npos;
-}
-
 FileEntry entry_from(const std::string& name, const json& value, const fs::path& path) {
   const bool is_entry = is_plain_file_name(name) && value.is_object() && value.contains("bytes") &&
                         value["bytes"].is_number_unsigned() && value.contains("xxh3") && is_hash(value["xxh3"]);
@@ -46,6 +40,11 @@ FileEntry entry_from(const std::string& name, const json& value, const fs::path&
 }
 
 }  // namespace
+
+bool is_plain_file_name(const std::string& name) {
+  return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos &&
+         name.find('\0') == std::string::npos;
+}
 
 json parse_json(std::string_view text, const fs::path& path) {
   const auto limit_depth = [&path](int depth, json::parse_event_t /*event*/, json& /*value*/) {

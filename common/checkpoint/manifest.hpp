@@ -29,6 +29,10 @@ inline constexpr int kMaxJsonDepth = 32;
 /// @throws FormatError  Not JSON, or more than kMaxJsonDepth levels.
 [[nodiscard]] nlohmann::json parse_json(std::string_view text, const std::filesystem::path& path);
 
+/// Whether `name` stays inside the folder in which a list of files stands, and is read by the system as it is written:
+/// for lists from outside.
+[[nodiscard]] bool is_plain_file_name(const std::string& name);
+
 /// One file of a checkpoint.
 struct FileEntry {
   std::string name;         ///< Without a folder.

@@ -22,19 +22,6 @@ constexpr const char* kMetadataKey = "__metadata__";
 constexpr std::size_t kLengthBytes = 8;
 constexpr int kMaxHeaderDepth = 8;  // {name: {shape: [...]}} has 3; without a limit, brackets alone use up the stack
 
-struct TypeName {
-  DType dtype;
-  const char* name;
-};
-constexpr std::array<TypeName, 6> kTypeNames = {{{DType::kFloat32, "F32"},
-                                                 {DType::kFloat64, "F64"},
-                                                 {DType::kBFloat16, "BF16"},
-                                                 {DType::kInt32, "I32"},
-                                                 {DType::kInt64, "I64"},
-                                                 {DType::kUInt8, "U8"}}};
-
-const char* type_name_of(DType dtype) { return std::ranges::find(kTypeNames, dtype, &TypeName::dtype)->name; }
-
 std::string_view as_text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
@@ -90,9 +77,9 @@ class HeaderParser {
       fail("tensor ", name, ": expected exactly dtype, shape and data_offsets");
     TensorEntry entry;
     entry.name = name;
-    entry.dtype = dtype(name, value["dtype"]);
+    entry.type = type(name, value["dtype"]);
     std::vector<std::int64_t> sizes;
-    std::uint64_t expected_bytes = bytes_of(entry.dtype);
+    std::uint64_t expected_bytes = bytes_of(entry.type);
     for (const std::uint64_t size : numbers(name, "shape", value["shape"])) {
       if (size > INT64_MAX || __builtin_mul_overflow(expected_bytes, size, &expected_bytes))
         fail("tensor ", name, ": shape ", dump_json(value["shape"]), " has too many elements");
@@ -107,7 +94,7 @@ class HeaderParser {
     entry.begin = offsets[0];
     entry.end = offsets[1];
     if (entry.end - entry.begin != expected_bytes)
-      fail("tensor ", name, ": ", type_name_of(entry.dtype), " of shape ", entry.shape, " takes ", expected_bytes,
+      fail("tensor ", name, ": ", name_of(entry.type), " of shape ", entry.shape, " takes ", expected_bytes,
            " bytes, data_offsets give ", entry.end - entry.begin);
     return entry;
   }
@@ -131,10 +118,10 @@ class HeaderParser {
     throw FormatError(concat(file_.path().string(), ": ", parts...));
   }
 
-  [[nodiscard]] DType dtype(const std::string& name, const json& value) const {
-    for (const TypeName& type : kTypeNames)
-      if (value == type.name) return type.dtype;
-    fail("tensor ", name, ": type ", dump_json(value), " is not one of F32, F64, BF16, I32, I64, U8");
+  [[nodiscard]] StoredType type(const std::string& name, const json& value) const {
+    const auto known = value.is_string() ? parse_stored_type(value.get_ref<const std::string&>()) : std::nullopt;
+    if (known) return *known;
+    fail("tensor ", name, ": type ", dump_json(value), " is not one of ", stored_type_names());
   }
 
   [[nodiscard]] std::vector<std::uint64_t> numbers(const std::string& name, const char* key, const json& value) const {
@@ -158,7 +145,7 @@ std::string make_header(std::span<const NamedTensor> tensors, const Metadata& me
     require(tensor.is_defined(), "saving tensor ", name, ": it is undefined");
     require(name != kMetadataKey && !header.contains(name), "saving tensor ", name, ": the name is taken");
     const std::uint64_t end = offset + static_cast<std::uint64_t>(tensor.bytes());
-    header[name] = {{"dtype", type_name_of(tensor.dtype())},
+    header[name] = {{"dtype", name_of(stored_type_of(tensor.dtype()))},
                     {"shape", tensor.shape().dimensions()},
                     {"data_offsets", {offset, end}}};
     offset = end;
@@ -212,8 +199,8 @@ std::span<const std::byte> SafetensorsFile::bytes(const TensorEntry& entry) cons
 Tensor SafetensorsFile::read(const std::string& name) const {
   const TensorEntry* entry = find(name);
   if (entry == nullptr) throw FormatError(concat(path().string(), ": no tensor ", name));
-  Tensor tensor = Tensor::empty(entry->shape, entry->dtype);
-  std::ranges::copy(bytes(*entry), static_cast<std::byte*>(tensor.data()));
+  Tensor tensor = Tensor::empty(entry->shape, natural_dtype(entry->type));
+  widen_into(tensor, entry->type, bytes(*entry));
   return tensor;
 }
 
@@ -253,9 +240,9 @@ void require_loadable(const SafetensorsFile& file, std::span<const NamedTensor> 
     const TensorEntry* entry = file.find(name);
     if (entry == nullptr)
       missing.push_back(name);
-    else if (entry->shape != tensor.shape() || entry->dtype != tensor.dtype())
-      throw FormatError(concat(file.path().string(), ": tensor ", name, " is ", entry->dtype, " ", entry->shape,
-                               ", expected ", tensor.dtype(), " ", tensor.shape()));
+    else if (entry->shape != tensor.shape() || entry->type != stored_type_of(tensor.dtype()))
+      throw FormatError(concat(file.path().string(), ": tensor ", name, " is ", word_for(entry->type), " ",
+                               entry->shape, ", expected ", tensor.dtype(), " ", tensor.shape()));
   }
   for (const TensorEntry& entry : file.entries())
     if (!wanted.contains(entry.name)) surplus.push_back(entry.name);

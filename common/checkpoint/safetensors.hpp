@@ -13,6 +13,7 @@
 
 #include "checkpoint/manifest.hpp"
 #include "checkpoint/mapped_file.hpp"
+#include "checkpoint/stored_type.hpp"
 #include "tensor/tensor.hpp"
 
 namespace lockstep::checkpoint {
@@ -39,11 +40,11 @@ FileEntry write_safetensors(const std::filesystem::path& path, std::span<const N
 
 /// One tensor's place in a file.
 struct TensorEntry {
-  std::string name;               ///< Unique in the file.
-  DType dtype = DType::kFloat32;  ///< Element type of the data.
-  Shape shape;                    ///< As written.
-  std::uint64_t begin = 0;        ///< First byte, counted from the end of the header.
-  std::uint64_t end = 0;          ///< One behind the last.
+  std::string name;                    ///< Unique in the file.
+  StoredType type = StoredType::kF32;  ///< Element type of the data.
+  Shape shape;                         ///< As written.
+  std::uint64_t begin = 0;             ///< First byte, counted from the end of the header.
+  std::uint64_t end = 0;               ///< One behind the last.
 };
 
 /// A file mapped into memory. Elements are read from disk when they are touched. Thread safety: const calls from any
@@ -64,10 +65,10 @@ class SafetensorsFile {
   /// The entry of that name, or null.
   [[nodiscard]] const TensorEntry* find(const std::string& name) const noexcept;
 
-  /// The bytes of an entry of this file, [shape x dtype]; valid while the file is open and not aligned.
+  /// The bytes of an entry of this file, [shape x type]; valid while the file is open and not aligned.
   [[nodiscard]] std::span<const std::byte> bytes(const TensorEntry& entry) const noexcept;
 
-  /// A copy of a tensor. @throws FormatError  No such tensor.
+  /// A copy of a tensor, of natural_dtype(). @throws FormatError  No such tensor.
   [[nodiscard]] Tensor read(const std::string& name) const;
 
   /// Copies a tensor's elements to `destination`.

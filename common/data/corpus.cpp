@@ -27,48 +27,56 @@ std::string joined_fingerprint(const std::string& training, const std::string& v
 }
 
 std::shared_ptr<const Dataset> windows_of(std::string_view text, const Tokenizer& tokenizer, const std::string& name,
-                                          std::int64_t context_length) {
+                                          const CorpusOptions& options, Placement placement) {
   Tokens tokens{.ids = tokenizer.encode(text), .vocabulary_size = tokenizer.vocabulary_size(), .name = name};
-  return std::make_shared<TokenDataset>(std::move(tokens), context_length);
+  return std::make_shared<TokenDataset>(std::move(tokens), options.context_length, placement, options.seed);
 }
 
 void add_text(Corpus& corpus, const CorpusOptions& options) {
   const std::string name = name_of(options.data);
   const std::string text = read_text(options.data);
-  const std::int64_t context_length = options.context_length;
+  const auto training = [&](std::string_view part, const std::string& part_name) {
+    return windows_of(part, *corpus.tokenizer, part_name, options, options.placement);
+  };
+  const auto validation = [&](std::string_view part, const std::string& part_name) {
+    return windows_of(part, *corpus.tokenizer, part_name, options, Placement::kFixed);
+  };
   corpus.fingerprint = sha256_hex(text);
   if (!options.validation_data.empty()) {
-    const std::string validation = read_text(options.validation_data);
-    corpus.fingerprint = joined_fingerprint(corpus.fingerprint, sha256_hex(validation));
-    corpus.training = windows_of(text, *corpus.tokenizer, name, context_length);
-    corpus.validation = windows_of(validation, *corpus.tokenizer, options.validation_data.string(), context_length);
+    const std::string other = read_text(options.validation_data);
+    corpus.fingerprint = joined_fingerprint(corpus.fingerprint, sha256_hex(other));
+    corpus.training = training(text, name);
+    corpus.validation = validation(other, options.validation_data.string());
     return;
   }
   const TextParts parts = split_text(text, name);
-  corpus.training = windows_of(parts.training, *corpus.tokenizer, name + " (training part)", context_length);
-  corpus.validation = windows_of(parts.validation, *corpus.tokenizer, name + " (validation part)", context_length);
+  corpus.training = training(parts.training, name + " (training part)");
+  corpus.validation = validation(parts.validation, name + " (validation part)");
 }
 
 void add_token_files(Corpus& corpus, const CorpusOptions& options) {
   const auto file = std::make_shared<const TokenFile>(options.data);
-  TokenFileDataset::Options part{.token_count = file->token_count(),
-                                 .context_length = options.context_length,
-                                 .vocabulary_size = corpus.vocabulary_size};
+  TokenFileDataset::Options training{.token_count = file->token_count(),
+                                     .context_length = options.context_length,
+                                     .vocabulary_size = corpus.vocabulary_size,
+                                     .placement = options.placement,
+                                     .seed = options.seed};
+  TokenFileDataset::Options validation = training;
+  validation.placement = Placement::kFixed;
   corpus.fingerprint = file_fingerprint(options.data);
   if (!options.validation_data.empty()) {
-    const auto validation = std::make_shared<const TokenFile>(options.validation_data);
+    const auto other = std::make_shared<const TokenFile>(options.validation_data);
     corpus.fingerprint = joined_fingerprint(corpus.fingerprint, file_fingerprint(options.validation_data));
-    corpus.training = std::make_shared<TokenFileDataset>(file, part);
-    part.token_count = validation->token_count();
-    corpus.validation = std::make_shared<TokenFileDataset>(validation, part);
+    validation.token_count = other->token_count();
+    corpus.training = std::make_shared<TokenFileDataset>(file, training);
+    corpus.validation = std::make_shared<TokenFileDataset>(other, validation);
     return;
   }
-  const std::int64_t validation_tokens = validation_share(file->token_count());
-  part.token_count -= validation_tokens;
-  corpus.training = std::make_shared<TokenFileDataset>(file, part);
-  part.first_token = part.token_count;
-  part.token_count = validation_tokens;
-  corpus.validation = std::make_shared<TokenFileDataset>(file, part);
+  validation.token_count = validation_share(file->token_count());
+  training.token_count -= validation.token_count;
+  validation.first_token = training.token_count;
+  corpus.training = std::make_shared<TokenFileDataset>(file, training);
+  corpus.validation = std::make_shared<TokenFileDataset>(file, validation);
 }
 
 void add_random_tokens(Corpus& corpus, const CorpusOptions& options) {

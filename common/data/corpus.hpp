@@ -8,6 +8,7 @@
 
 #include "data/dataset.hpp"
 #include "data/tokenizer.hpp"
+#include "data/windows.hpp"
 
 namespace lockstep::data {
 
@@ -20,7 +21,8 @@ struct CorpusOptions {
   std::filesystem::path validation_data{};  ///< Empty: the last tenth of `data`.
   std::int64_t context_length = 0;          ///< T: tokens per sample.
   std::int64_t vocabulary_size = 0;  ///< The model's: the limit of ids in token files, and that of random tokens.
-  std::uint64_t seed = 0;            ///< Of random tokens.
+  std::uint64_t seed = 0;            ///< Of random tokens and windows.
+  Placement placement = Placement::kFixed;  ///< Of the training samples' windows; those that validate are fixed.
 };
 
 /// Samples and tokenizer.

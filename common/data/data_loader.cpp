@@ -17,9 +17,11 @@ namespace lockstep::data {
 // slot of its number; next() takes them out in order. So the order is the sampler's, however the workers are timed.
 class DataLoader::Prefetcher {
  public:
-  Prefetcher(const Dataset& dataset, std::vector<std::int64_t> indices, const DataLoaderOptions& options)
+  // The sampler's next iteration.
+  Prefetcher(const Dataset& dataset, Sampler& sampler, const DataLoaderOptions& options)
       : dataset_(dataset),
-        indices_(std::move(indices)),
+        indices_(sampler.begin_iteration()),
+        epoch_(sampler.epoch()),
         options_(options),
         batch_count_(count_batches()),
         slots_(static_cast<std::size_t>(options.prefetch_batches)) {
@@ -81,11 +83,12 @@ class DataLoader::Prefetcher {
   [[nodiscard]] Batch make(std::size_t number) const {
     const auto batch_size = static_cast<std::size_t>(options_.batch_size);
     const auto left = std::span(indices_).subspan(number * batch_size);
-    return dataset_.batch(left.first(std::min(batch_size, left.size())));
+    return dataset_.batch_of_epoch(left.first(std::min(batch_size, left.size())), epoch_);
   }
 
   const Dataset& dataset_;
   const std::vector<std::int64_t> indices_;
+  const std::int64_t epoch_;
   const DataLoaderOptions options_;
   const std::size_t batch_count_;
   std::mutex mutex_;
@@ -116,7 +119,7 @@ std::int64_t DataLoader::batches_per_epoch() const {
 
 DataLoader::Iterator DataLoader::begin() {
   prefetcher_.reset();  // joins the workers of an iteration that was left early
-  prefetcher_ = std::make_unique<Prefetcher>(dataset_, sampler_.begin_iteration(), options_);
+  prefetcher_ = std::make_unique<Prefetcher>(dataset_, sampler_, options_);
   fetch();
   return Iterator(*this);
 }

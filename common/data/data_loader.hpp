@@ -70,6 +70,13 @@ class DataLoader {
   /// What the iterator is compared with.
   [[nodiscard]] std::default_sentinel_t end() const noexcept { return {}; }
 
+  /// What the loader was made from: enough to make another one that deals the same samples in another way.
+  [[nodiscard]] const Dataset& dataset() const noexcept { return dataset_; }
+  /// Whose order the batches are in.
+  [[nodiscard]] Sampler& sampler() const noexcept { return sampler_; }
+  /// As given to the constructor.
+  [[nodiscard]] const DataLoaderOptions& options() const noexcept { return options_; }
+
   /// Batches of a whole epoch on this rank.
   [[nodiscard]] std::int64_t batches_per_epoch() const;
 

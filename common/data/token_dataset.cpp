@@ -34,25 +34,22 @@ void require_index(std::int64_t index, std::int64_t size) {
 
 }  // namespace
 
-TokenDataset::TokenDataset(Tokens tokens, std::int64_t context_length)
-    : tokens_(std::move(tokens)), context_length_(context_length), sample_count_(0) {
-  require(context_length >= 1, "context length ", context_length, " is not positive");
-  const auto token_count = static_cast<std::int64_t>(tokens_.ids.size());
-  sample_count_ = (token_count - 1) / context_length;  // - 1: the last sample needs one more token as its last target
-  if (sample_count_ < 1)
-    throw FormatError(concat(tokens_.name, ": ", token_count, " tokens are too few for one sample of context length ",
-                             context_length, ", which needs ", context_length + 1,
-                             "; use a longer text or a smaller model"));
-}
+TokenDataset::TokenDataset(Tokens tokens, std::int64_t context_length, Placement placement, std::uint64_t seed)
+    : tokens_(std::move(tokens)),
+      windows_({.token_count = static_cast<std::int64_t>(tokens_.ids.size()),
+                .context_length = context_length,
+                .placement = placement,
+                .seed = seed},
+               tokens_.name) {}
 
-Batch TokenDataset::batch(std::span<const std::int64_t> indices) const {
-  TokenBatch out = allocate_batch(indices, context_length_);
+Batch TokenDataset::batch_of_epoch(std::span<const std::int64_t> indices, std::int64_t epoch) const {
+  const std::int64_t context_length = windows_.options().context_length;
+  TokenBatch out = allocate_batch(indices, context_length);
   auto input = out.inputs.begin(), target = out.targets.begin();
   for (const std::int64_t index : indices) {
-    require_index(index, sample_count_);
-    const auto first = tokens_.ids.begin() + index * context_length_;
-    input = std::copy_n(first, context_length_, input);
-    target = std::copy_n(first + 1, context_length_, target);  // + 1: the target of a token is the one behind it
+    const auto first = tokens_.ids.begin() + windows_.first_token(index, epoch);
+    input = std::copy_n(first, context_length, input);
+    target = std::copy_n(first + 1, context_length, target);  // + 1: the target of a token is the one behind it
   }
   return out.batch;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "data/dataset.hpp"
+#include "data/windows.hpp"
 
 namespace lockstep::data {
 
@@ -17,22 +18,26 @@ struct Tokens {
   std::string name;                  ///< What messages call it: "input.txt (training part)".
 };
 
-/// Windows of a text that overlap by one token: sample i reads tokens [i*T, i*T+T) and must predict [i*T+1, i*T+T+1).
-/// Every token but the first is a target in at most one sample; a rest shorter than a window is not used.
+/// Windows of a text. Fixed ones overlap by one token: sample i reads tokens [i*T, i*T+T) and must predict [i*T+1,
+/// i*T+T+1). Every token but the first is a target in at most one sample; a rest shorter than a window is not used.
+/// Random ones begin anywhere, elsewhere in each epoch (data/windows.hpp).
 class TokenDataset final : public Dataset {
  public:
   /// @param tokens          The text.
   /// @param context_length  T, at least 1.
+  /// @param placement       Where windows begin. @param seed  Of random ones.
   /// @throws FormatError  The text is too short for one sample; says how many tokens are needed.
-  TokenDataset(Tokens tokens, std::int64_t context_length);
+  TokenDataset(Tokens tokens, std::int64_t context_length, Placement placement = Placement::kFixed,
+               std::uint64_t seed = 0);
 
-  [[nodiscard]] std::int64_t size() const noexcept override { return sample_count_; }
-  [[nodiscard]] Batch batch(std::span<const std::int64_t> indices) const override;  ///< inputs, targets [B, T] int32.
+  [[nodiscard]] std::int64_t size() const noexcept override { return windows_.count(); }
+  [[nodiscard]] Batch batch(std::span<const std::int64_t> indices) const override { return batch_of_epoch(indices, 0); }
+  /// inputs, targets [B, T] int32.
+  [[nodiscard]] Batch batch_of_epoch(std::span<const std::int64_t> indices, std::int64_t epoch) const override;
 
  private:
   Tokens tokens_;
-  std::int64_t context_length_;
-  std::int64_t sample_count_;
+  Windows windows_;
 };
 
 /// Token sequences from a rule that a model can learn, for benchmarks and tests without a text: with probability

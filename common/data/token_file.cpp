@@ -86,20 +86,19 @@ void TokenFile::read(std::int64_t first, std::span<std::uint16_t> tokens) const 
 }
 
 TokenFileDataset::TokenFileDataset(std::shared_ptr<const TokenFile> file, const Options& options)
-    : file_(std::move(file)), options_(options), sample_count_(0) {
-  require(options.context_length >= 1, "context length ", options.context_length, " is not positive");
+    : file_(std::move(file)),
+      options_(options),
+      windows_({.token_count = options.token_count,
+                .context_length = options.context_length,
+                .placement = options.placement,
+                .seed = options.seed},
+               file_->path().string()) {
   require(options.first_token >= 0 && options.token_count >= 0 &&
               options.first_token <= file_->token_count() - options.token_count,
           "tokens ", options.first_token, " and ", options.token_count, " more of a file with ", file_->token_count());
-  sample_count_ = (options.token_count - 1) / options.context_length;  // - 1: the last target needs one more token
-  if (sample_count_ < 1) {
-    throw FormatError(concat(file_->path().string(), ": ", options.token_count,
-                             " tokens are too few for one sample of context length ", options.context_length,
-                             ", which needs ", options.context_length + 1, "; use a longer file or a smaller model"));
-  }
 }
 
-Batch TokenFileDataset::batch(std::span<const std::int64_t> indices) const {
+Batch TokenFileDataset::batch_of_epoch(std::span<const std::int64_t> indices, std::int64_t epoch) const {
   const std::int64_t context_length = options_.context_length;
   const auto batch_size = static_cast<std::int64_t>(indices.size());
   Batch batch{.inputs = Tensor::empty({batch_size, context_length}, DType::kInt32),
@@ -108,8 +107,7 @@ Batch TokenFileDataset::batch(std::span<const std::int64_t> indices) const {
   auto input = batch.inputs.span<std::int32_t>().begin(), target = batch.targets.span<std::int32_t>().begin();
   std::vector<std::uint16_t> window(static_cast<std::size_t>(context_length) + 1);  // + 1: the last target
   for (const std::int64_t index : indices) {
-    require(index >= 0 && index < sample_count_, "sample ", index, " of a dataset of ", sample_count_, " samples");
-    const std::int64_t first = options_.first_token + index * context_length;
+    const std::int64_t first = options_.first_token + windows_.first_token(index, epoch);
     file_->read(first, window);
     require_known(window, first);
     input = std::copy(window.begin(), window.end() - 1, input);

@@ -16,6 +16,7 @@
 #include "base/unique_fd.hpp"
 #include "data/dataset.hpp"
 #include "data/token_file_header.hpp"
+#include "data/windows.hpp"
 
 namespace lockstep::data {
 
@@ -48,31 +49,34 @@ class TokenFile {
   std::int64_t token_count_ = 0;
 };
 
-/// Samples from a range of a token file: windows that overlap by one token, as in TokenDataset.
+/// Samples from a range of a token file: windows as in TokenDataset.
 class TokenFileDataset final : public Dataset {
  public:
   /// Which part of the file, and how it is cut.
   struct Options {
-    std::int64_t first_token = 0;      ///< The range's beginning in the file.
-    std::int64_t token_count = 0;      ///< Its length.
-    std::int64_t context_length = 0;   ///< T, at least 1.
-    std::int64_t vocabulary_size = 0;  ///< An id that is not below this is an error of batch().
+    std::int64_t first_token = 0;             ///< The range's beginning in the file.
+    std::int64_t token_count = 0;             ///< Its length.
+    std::int64_t context_length = 0;          ///< T, at least 1.
+    std::int64_t vocabulary_size = 0;         ///< An id that is not below this is an error of batch().
+    Placement placement = Placement::kFixed;  ///< Where windows begin.
+    std::uint64_t seed = 0;                   ///< Of random ones.
   };
   /// @throws FormatError    The range is too short for one sample; says how many tokens are needed.
   /// @throws ContractError  The range is not in the file.
   TokenFileDataset(std::shared_ptr<const TokenFile> file, const Options& options);
 
-  [[nodiscard]] std::int64_t size() const noexcept override { return sample_count_; }
+  [[nodiscard]] std::int64_t size() const noexcept override { return windows_.count(); }
+  [[nodiscard]] Batch batch(std::span<const std::int64_t> indices) const override { return batch_of_epoch(indices, 0); }
   /// inputs, targets [B, T] int32.
   /// @throws FormatError, IoError  As TokenFile::read(); an id beyond the vocabulary: names file, offset and id.
-  [[nodiscard]] Batch batch(std::span<const std::int64_t> indices) const override;
+  [[nodiscard]] Batch batch_of_epoch(std::span<const std::int64_t> indices, std::int64_t epoch) const override;
 
  private:
   void require_known(std::span<const std::uint16_t> tokens, std::int64_t first) const;
 
   std::shared_ptr<const TokenFile> file_;
   Options options_;
-  std::int64_t sample_count_;
+  Windows windows_;
 };
 
 /// Writes a token file, beside `path` first, so that there is never half of one.

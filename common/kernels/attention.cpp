@@ -46,4 +46,11 @@ void causal_attention_backward(const Tensor& qkv_gradient, const Tensor& out_gra
                                        call.dropout(dropout, samples), call.context());
 }
 
+void cached_attention_forward(const Tensor& out, const Tensor& keys, const Tensor& values, const Tensor& qkv, int heads,
+                              std::int64_t past) {
+  constexpr std::string_view kName = "cached_attention_forward";
+  require(is_on_cpu(kName, out, keys, values, qkv), kName, ": only the CPU has this operation");
+  cpu::cached_attention_forward(out, keys, values, qkv, heads, past);
+}
+
 }  // namespace lockstep::kernels

@@ -33,4 +33,19 @@ void causal_attention_backward(const Tensor& qkv_gradient, const Tensor& out_gra
                                const Tensor& log_sum_exp, const Tensor& qkv, int heads,
                                const DropoutMask& dropout = {});
 
+/// Causal attention of N new positions behind `past` earlier ones, whose keys and values are kept: what a model that
+/// writes a text needs for each token, instead of the whole text anew. Appends the new keys and values. On the CPU
+/// only.
+///
+/// @param out     [B, N, C].
+/// @param keys    [B, H, T, D], the first `past` positions filled; the next N are written. float32 for bfloat16 `qkv`.
+/// @param values  As `keys`.
+/// @param qkv     [B, N, 3C] of the new positions, as for causal_attention_forward.
+/// @param heads   H; divides C.
+/// @param past    At most T - N. With 0 the result is that of causal_attention_forward bit for bit.
+/// @throws ContractError  Beside the common rules: `qkv` is on a device.
+/// @cost 4 B N (past + N / 2) C flops; reads the keys and values of past + N positions once per new one.
+void cached_attention_forward(const Tensor& out, const Tensor& keys, const Tensor& values, const Tensor& qkv, int heads,
+                              std::int64_t past);
+
 }  // namespace lockstep::kernels

@@ -9,7 +9,8 @@
 #include "autograd/functions.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "kernels/types.hpp"
+#include "kernels/attention.hpp"
+#include "nn/key_value_cache.hpp"
 
 namespace lockstep::nn {
 
@@ -40,14 +41,20 @@ class Dropouts {
   std::vector<std::int64_t> sample_ids_;
 };
 
-GptConfig require_valid(GptConfig config) {
-  const auto& c = config;
-  const bool is_positive =
-      c.vocabulary_size > 0 && c.channels > 0 && c.head_count > 0 && c.layer_count > 0 && c.context_length > 0;
-  require(is_positive, "nn: every size of a GptConfig must be at least 1 (", c.name, ")");
-  require(c.channels % c.head_count == 0, "nn: ", c.channels, " channels do not divide into ", c.head_count, " heads");
-  require(c.dropout >= 0 && c.dropout < 1, "nn: dropout must be in [0, 1), not ", c.dropout);
-  return config;
+// What a block keeps of a text that grows. In training there is none.
+struct Memory {
+  const KeptPositions* kept = nullptr;
+  std::int64_t past = 0;  // positions that are kept already
+};
+
+// Attention of new positions of such a text. Nothing is recorded for backward.
+Variable cached_attention(const Variable& qkv, std::int64_t head_count, const Memory& memory) {
+  const Tensor& packed = qkv.value();  // [B, N, 3C]
+  const Tensor output =
+      Tensor::empty({packed.shape()[0], packed.shape()[1], packed.shape()[2] / 3}, packed.dtype(), packed.device());
+  kernels::cached_attention_forward(output, memory.kept->keys, memory.kept->values, packed,
+                                    static_cast<int>(head_count), memory.past);
+  return Variable(output);  // [B, N, C]
 }
 
 Tensor last_position(const Tensor& all) {
@@ -72,6 +79,14 @@ const std::array<GptConfig, 4>& named_configs() {
 }
 
 }  // namespace
+
+void require_valid(const GptConfig& c) {
+  const bool is_positive =
+      c.vocabulary_size > 0 && c.channels > 0 && c.head_count > 0 && c.layer_count > 0 && c.context_length > 0;
+  require(is_positive, "nn: every size of a GptConfig must be at least 1 (", c.name, ")");
+  require(c.channels % c.head_count == 0, "nn: ", c.channels, " channels do not divide into ", c.head_count, " heads");
+  require(c.dropout >= 0 && c.dropout < 1, "nn: dropout must be in [0, 1), not ", c.dropout);
+}
 
 GptConfig GptConfig::named(std::string_view name) {
   for (const GptConfig& config : named_configs()) {
@@ -105,11 +120,14 @@ class GptBlock : public Module {
 
   /// @param stream     [B, T, C], normalized by ln_1().
   /// @param next_norm  ln_1() of the next block, or the model's ln_f.
-  [[nodiscard]] ResidualNorm forward(const ResidualNorm& stream, const LayerNorm& next_norm,
-                                     const Dropouts& dropouts) const {
-    const Variable qkv = attn_c_attn_(stream.normalized);                                         // [B, T, 3C]
-    const Variable heads = autograd::attention(qkv, head_count_, dropouts.mask(3 * layer_ + 1));  // [B, T, C]
-    Variable attended = autograd::dropout(attn_c_proj_(heads), dropouts.mask(3 * layer_ + 2));    // [B, T, C]
+  /// @param memory     Of this block, where the text grows.
+  [[nodiscard]] ResidualNorm forward(const ResidualNorm& stream, const LayerNorm& next_norm, const Dropouts& dropouts,
+                                     const Memory& memory) const {
+    const Variable qkv = attn_c_attn_(stream.normalized);  // [B, T, 3C]
+    const Variable heads = memory.kept != nullptr          // [B, T, C]
+                               ? cached_attention(qkv, head_count_, memory)
+                               : autograd::attention(qkv, head_count_, dropouts.mask(3 * layer_ + 1));
+    Variable attended = autograd::dropout(attn_c_proj_(heads), dropouts.mask(3 * layer_ + 2));  // [B, T, C]
     const ResidualNorm middle = ln_2_.add_forward(stream.sum, std::move(attended));
 
     const Variable wide = mlp_c_fc_(middle.normalized);  // [B, T, 4C]
@@ -131,8 +149,17 @@ class GptBlock : public Module {
   Conv1D &mlp_c_fc_, &mlp_c_proj_;
 };
 
+namespace {
+
+GptConfig checked(GptConfig config) {
+  require_valid(config);
+  return config;
+}
+
+}  // namespace
+
 Gpt::Gpt(GptConfig config, const InitScope& scope)
-    : config_(require_valid(std::move(config))),
+    : config_(checked(std::move(config))),
       wte_(child<Embedding>("wte", config_.vocabulary_size, config_.channels, scope)),
       wpe_(child<Embedding>("wpe", config_.context_length, config_.channels, scope)),
       blocks_(make_blocks(scope)),
@@ -154,24 +181,42 @@ Variable Gpt::loss(const Tensor& inputs, const Tensor& targets, const ForwardCon
 
 Variable Gpt::logits(const Tensor& inputs, Positions positions) const {
   const autograd::NoGradGuard no_grad;
-  Variable x = hidden(inputs, {});                                            // [B, T, C]
+  return scores(hidden(inputs, {}), positions);
+}
+
+Variable Gpt::logits(const Tensor& inputs, KeyValueCache& cache, Positions positions) const {
+  const autograd::NoGradGuard no_grad;
+  const auto layers = static_cast<std::int64_t>(cache.layers_.size());
+  require(layers == config_.layer_count && cache.capacity() == config_.context_length,
+          "nn: the KeyValueCache was made for another model: ", layers, " blocks and ", cache.capacity(),
+          " positions, not ", config_.layer_count, " and ", config_.context_length);
+  Variable x = hidden(inputs, {}, &cache);  // [B, N, C]
+  cache.length_ += inputs.shape()[1];       // only now: after an error the cache is as before
+  return scores(std::move(x), positions);
+}
+
+Variable Gpt::scores(Variable x, Positions positions) const {
   if (positions == Positions::kLast) x = Variable(last_position(x.value()));  // [B, C]
   const Variable scores = autograd::linear(x, wte_.weight(), {});
   return autograd::cast(scores, kernels::accumulation_dtype(scores.value().dtype()));
 }
 
-Variable Gpt::hidden(const Tensor& inputs, const ForwardContext& context) const {
-  require(inputs.shape().rank() == 2 && inputs.shape()[1] <= config_.context_length,
-          "nn: Gpt needs tokens [B, T] with T <= ", config_.context_length, ", not ", inputs.shape());
+Variable Gpt::hidden(const Tensor& inputs, const ForwardContext& context, KeyValueCache* cache) const {
+  const std::int64_t past = cache != nullptr ? cache->length() : 0, room = config_.context_length - past;
+  require(inputs.shape().rank() == 2 && inputs.shape()[1] <= room, "nn: Gpt needs tokens [B, T] with T <= ", room,
+          ", not ", inputs.shape());
   const auto dropouts = std::make_shared<const Dropouts>(config_.dropout, context);
+  const Variable positions =  // [at least T, C]
+      past == 0 ? wpe_.weight() : Variable(wpe_.weight().value().rows(past, config_.context_length));
   ResidualNorm stream;
-  stream.sum = autograd::dropout(autograd::embedding(inputs, wte_.weight(), wpe_.weight()), dropouts->mask(0));
+  stream.sum = autograd::dropout(autograd::embedding(inputs, wte_.weight(), positions), dropouts->mask(0));
   stream.normalized = blocks_.front()->ln_1()(stream.sum);  // [B, T, C]
   for (std::size_t layer = 0; layer < blocks_.size(); ++layer) {
     const bool is_last = layer + 1 == blocks_.size();
     const LayerNorm& next_norm = is_last ? ln_f_ : blocks_[layer + 1]->ln_1();
-    const auto run = [block = blocks_[layer], &next_norm, dropouts](std::span<const Variable> given) {
-      ResidualNorm result = block->forward({given[0], given[1]}, next_norm, *dropouts);
+    const Memory memory{cache != nullptr ? &cache->layers_[layer] : nullptr, past};
+    const auto run = [block = blocks_[layer], &next_norm, dropouts, memory](std::span<const Variable> given) {
+      ResidualNorm result = block->forward({given[0], given[1]}, next_norm, *dropouts, memory);
       return std::vector{std::move(result.sum), std::move(result.normalized)};
     };
     std::vector<Variable> residual{std::move(stream.sum), std::move(stream.normalized)};

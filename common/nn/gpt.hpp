@@ -32,7 +32,11 @@ struct GptConfig {
   [[nodiscard]] static std::vector<std::string> names();
 };
 
+/// @throws ContractError  A size is not positive, channels is no multiple of head_count, or dropout is not in [0, 1).
+void require_valid(const GptConfig& config);
+
 class GptBlock;
+class KeyValueCache;
 
 /// The model. Initial values: weights normal with deviation 0.02, those that write to the residual stream with
 /// 0.02/sqrt(2*layers), biases 0.
@@ -59,9 +63,23 @@ class Gpt : public Module {
   /// @param inputs  [B, T] int32.
   /// @return        [B, T, V], or [B, V] for the last position only; never bfloat16.
   [[nodiscard]] autograd::Variable logits(const Tensor& inputs, Positions positions = Positions::kAll) const;
+  /// The same for a text that grows: `inputs` stand behind the positions that `cache` keeps, and are kept too. The
+  /// scores are those that the whole text gives, up to the rounding of sums that are added in another order; with an
+  /// empty cache, bit for bit. On the CPU only.
+  /// @param inputs  [B, N] int32, the new positions.
+  /// @param cache   Made for this model and B texts, see nn/key_value_cache.hpp.
+  /// @return        [B, V] for the last position, or [B, N, V].
+  /// @throws ContractError  No room for N more positions; another number of texts; a model on a device.
+  [[nodiscard]] autograd::Variable logits(const Tensor& inputs, KeyValueCache& cache,
+                                          Positions positions = Positions::kLast) const;
+
+  /// Where the parameters are.
+  [[nodiscard]] Device device() const noexcept { return wte_.weight().value().device(); }
 
  private:
-  [[nodiscard]] autograd::Variable hidden(const Tensor& inputs, const ForwardContext& context) const;
+  [[nodiscard]] autograd::Variable hidden(const Tensor& inputs, const ForwardContext& context,
+                                          KeyValueCache* cache = nullptr) const;
+  [[nodiscard]] autograd::Variable scores(autograd::Variable hidden, Positions positions) const;
 
   [[nodiscard]] std::vector<GptBlock*> make_blocks(const InitScope& scope);
 

@@ -39,6 +39,12 @@ Tensor generate_tensor(const Shape& shape, DType dtype, Device device, const Gen
 
 }  // namespace
 
+InitScope InitScope::skip_init(Device device, DType dtype) {
+  InitScope scope(0, dtype, device);
+  scope.is_skipped_ = true;
+  return scope;
+}
+
 InitScope InitScope::child(std::string_view name) const {
   InitScope scope = *this;
   scope.prefix_.append(name).push_back('.');
@@ -48,6 +54,7 @@ InitScope InitScope::child(std::string_view name) const {
 std::uint64_t InitScope::key(std::string_view name) const { return mix64(seed_, hash(prefix_ + std::string(name))); }
 
 Tensor InitScope::normal(std::string_view name, const Shape& shape, double deviation) const {
+  if (is_skipped_) return Tensor::empty(shape, dtype_, device_);
   const auto scale = static_cast<float>(deviation);
   return generate_tensor(shape, dtype_, device_, [scale, stream = key(name)](std::uint64_t block) {
     const PhiloxWords words = philox4x32(stream, 0, block);
@@ -57,6 +64,7 @@ Tensor InitScope::normal(std::string_view name, const Shape& shape, double devia
 }
 
 Tensor InitScope::uniform(std::string_view name, const Shape& shape, double bound) const {
+  if (is_skipped_) return Tensor::empty(shape, dtype_, device_);
   const auto scale = static_cast<float>(bound);
   return generate_tensor(shape, dtype_, device_, [scale, stream = key(name)](std::uint64_t block) {
     std::array<float, 4> four{};
@@ -67,6 +75,7 @@ Tensor InitScope::uniform(std::string_view name, const Shape& shape, double boun
 }
 
 Tensor InitScope::constant(const Shape& shape, double value) const {
+  if (is_skipped_) return Tensor::empty(shape, dtype_, device_);
   const std::array<float, 4> four = [value] {
     std::array<float, 4> values{};
     values.fill(static_cast<float>(value));

@@ -23,6 +23,10 @@ class InitScope {
   /// float32 parameters. @param seed  Of the job. @param device  Of all parameters.
   InitScope(std::uint64_t seed, Device device) : InitScope(seed, DType::kFloat32, device) {}
 
+  /// A scope that leaves values unset, for a model that is loaded next: nothing is computed, and memory is first touched
+  /// by what is loaded. (PyTorch: torch.nn.utils.skip_init.) @param device, dtype  Of all parameters.
+  [[nodiscard]] static InitScope skip_init(Device device = {}, DType dtype = DType::kFloat32);
+
   /// The scope of the child called `name`.
   [[nodiscard]] InitScope child(std::string_view name) const;
 
@@ -49,6 +53,7 @@ class InitScope {
   DType dtype_;
   Device device_;
   std::string prefix_;  // empty, or ends in '.'
+  bool is_skipped_ = false;
 };
 
 }  // namespace lockstep::nn

@@ -26,7 +26,8 @@ data::CorpusOptions corpus_options(const TrainOptions& options) {
           .validation_data = options.data.validation_path,
           .context_length = config.context_length,
           .vocabulary_size = config.vocabulary_size,
-          .seed = options.seed};
+          .seed = options.seed,
+          .placement = data::parse_placement(options.data.windows)};
 }
 
 // The bytes of the tokenizer's model; of several ranks only rank 0 makes them.

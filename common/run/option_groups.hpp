@@ -22,6 +22,7 @@ struct DataOptions {
   std::filesystem::path validation_path;  ///< Empty: the last tenth of the data.
   std::string tokenizer;                  ///< As data::parse_tokenizer_spec() reads it. After parsing never empty.
   std::int64_t vocabulary_size = 0;       ///< 0: the model's own, or more where the tokenizer has more.
+  std::string windows = "fixed";          ///< "fixed" or "random": which stretches of the text are samples.
   int num_workers = 1;                    ///< Threads that prepare batches.
   std::string tokenizer_checksum;         ///< Recorded by a run: SHA-256 of its tokenizer.model; empty: it has none.
   std::string fingerprint;                ///< Recorded by a run: what its data were.

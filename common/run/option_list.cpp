@@ -59,6 +59,13 @@ List data_options(DataOptions& data) {
        .check = whole_number(1, INT32_MAX),
        .shows_default = false,
        .kind = OptionKind::kFixed},
+      {.field = &data.windows,
+       .name = "--windows",
+       .help = "Which stretches of the text are samples: fixed, one behind the other, or random, drawn anew for each "
+               "epoch (as nanoGPT)",
+       .check = one_of({"fixed", "random"}),
+       .value_name = "NAME",
+       .kind = OptionKind::kFixed},
       {.field = &data.num_workers,
        .name = "--num-workers",
        .help = "Threads that prepare batches",

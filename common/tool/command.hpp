@@ -27,6 +27,7 @@ int data(const Arguments& arguments);
 int diff(const Arguments& arguments);
 int doctor(const Arguments& arguments);
 int emulate(const Arguments& arguments);
+int evaluate(const Arguments& arguments);
 int generate(const Arguments& arguments);
 int launch_command(const Arguments& arguments);
 int run_chapter(const Arguments& arguments);

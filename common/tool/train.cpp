@@ -39,6 +39,12 @@ std::chrono::milliseconds grace_from(const std::optional<std::string>& text) {
       concat("--grace ", *text, ": must be seconds from 0 to ", launch::kLongestGrace.count(), ", for example 30"));
 }
 
+[[noreturn]] void become_program(const std::string& name, const Arguments& arguments) {
+  std::vector<std::string> command = {find_program(find_project(), name).string()};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  become(command);
+}
+
 bool asks_for_help(const Arguments& arguments) {
   return std::any_of(arguments.begin(), arguments.end(),
                      [](const std::string& word) { return word == "--help" || word == "-h"; });
@@ -75,10 +81,8 @@ int train(const Arguments& arguments) {
   return launch::run_job(job).exit_code;
 }
 
-int generate(const Arguments& arguments) {
-  std::vector<std::string> command = {find_program(find_project(), "generate").string()};
-  command.insert(command.end(), arguments.begin(), arguments.end());
-  become(command);
-}
+int generate(const Arguments& arguments) { become_program("generate", arguments); }
+
+int evaluate(const Arguments& arguments) { become_program("evaluate", arguments); }
 
 }  // namespace lockstep::tool

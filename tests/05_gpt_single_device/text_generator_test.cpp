@@ -1,6 +1,7 @@
 #include "05_gpt_single_device/text_generator.hpp"
 
 #include <cmath>
+#include <set>
 #include <vector>
 
 #include "base/error.hpp"
@@ -55,6 +56,26 @@ TEST_CASE("top_k draws only from the likeliest tokens, ties by number", "[05]") 
   CHECK(shares({1.0F, 2.0F}, {.temperature = 1, .top_k = 9})[0] > 0);
 }
 
+TEST_CASE("top_p draws only from the fewest tokens that have the share, after top_k", "[05]") {
+  // Probabilities 0.5, 0.25, 0.125, 0.125 at temperature 1.
+  const std::vector<float> logits{std::log(0.125F), std::log(0.5F), std::log(0.125F), std::log(0.25F)};
+  using Shares = std::vector<double>;
+  const auto is_near = [](const Shares& found, const Shares& expected) {
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      if (std::abs(found[i] - expected[i]) > 2.1e-4) return false;  // one draw off at either end, of 10000
+    }
+    return true;
+  };
+  CHECK(is_near(shares(logits, {.temperature = 1, .top_k = 0, .top_p = 1}), {0.125, 0.5, 0.125, 0.25}));
+  CHECK(is_near(shares(logits, {.temperature = 1, .top_k = 0, .top_p = 0.8}), {1 / 7.0, 4 / 7.0, 0, 2 / 7.0}));
+  CHECK(is_near(shares(logits, {.temperature = 1, .top_k = 0, .top_p = 0.7}), {0, 2 / 3.0, 0, 1 / 3.0}));
+  CHECK(is_near(shares(logits, {.temperature = 1, .top_k = 0, .top_p = 0.4}), {0, 1, 0, 0}));
+  CHECK(is_near(shares(logits, {.temperature = 1, .top_k = 0, .top_p = 1e-9}), {0, 1, 0, 0}));
+  // Of the two likeliest, 2/3 and 1/3, the first has the share; of all four it would take both.
+  CHECK(is_near(shares(logits, {.temperature = 1, .top_k = 2, .top_p = 0.6}), {0, 1, 0, 0}));
+  CHECK(is_near(shares(logits, {.temperature = 1, .top_k = 0, .top_p = 0.6}), {0, 2 / 3.0, 0, 1 / 3.0}));
+}
+
 TEST_CASE("temperature 0 takes the likeliest token, whatever the random number", "[05]") {
   CHECK(shares({0.5F, -1.0F, 2.0F, 1.9F}, {.temperature = 0})[2] > 0.999);
 }
@@ -68,6 +89,8 @@ TEST_CASE("extreme scores neither overflow nor lose the last token", "[05]") {
 TEST_CASE("options that mean nothing are refused", "[05]") {
   CHECK_THROWS_AS(draw_token({}, {}, 0.0F), ContractError);
   CHECK_THROWS_AS(draw_token(std::vector<float>{1.0F}, {.temperature = -1}, 0.0F), ContractError);
+  CHECK_THROWS_AS(draw_token(std::vector<float>{1.0F}, {.top_p = 0}, 0.0F), ContractError);
+  CHECK_THROWS_AS(draw_token(std::vector<float>{1.0F}, {.top_p = 1.1}, 0.0F), ContractError);
   CHECK_THROWS_AS(generate_tokens(nn::Gpt(small_config(), 1), {}, {}), ContractError);
 }
 
@@ -93,4 +116,41 @@ TEST_CASE("the model's last position decides: generation equals drawing by hand"
   const std::span<const float> scores = all.value().span<float>();
   CHECK(draw_token(scores.subspan(256, 256), {.temperature = 0}, 0) == tokens[2]);
   CHECK(draw_token(scores.subspan(512, 256), {.temperature = 0}, 0) == tokens[3]);
+}
+
+TEST_CASE("the window is full text, then loses its oldest quarter whenever it is full", "[05]") {
+  const nn::Gpt model(small_config(), 2);  // 8 positions
+  std::vector<std::int32_t> expected{5, 6, 7};
+  std::size_t first = 0;
+  while (expected.size() < 40) {
+    if (expected.size() - first > 8) first = expected.size() - 6;
+    const auto window = std::span<const std::int32_t>(expected).subspan(first);
+    const Tensor inputs = Tensor::from(window, {1, static_cast<std::int64_t>(window.size())});
+    const autograd::Variable scores = model.logits(inputs, nn::Gpt::Positions::kLast);
+    expected.push_back(draw_token(scores.value().span<float>(), {.temperature = 0}, 0));
+  }
+  CHECK(generate_tokens(model, {5, 6, 7}, {.token_count = 37, .temperature = 0}) == expected);
+}
+
+// Scores differ by some roundings (tests/nn/key_value_cache_test.cpp); the closest two of the texts below are much
+// further apart. Weights that are all larger make texts that do not repeat one token.
+TEST_CASE("a text is the same with and without kept keys and values, whatever draws it", "[05]") {
+  nn::GptConfig config = small_config();
+  config.layer_count = 3;
+  config.context_length = 32;
+  const nn::Gpt model(config, 7);
+  for (const auto& parameter : model.parameters()) {
+    if (parameter.value().shape().rank() != 2) continue;
+    for (float& value : parameter.value().span<float>()) value *= 10;
+  }
+  const std::vector<SampleOptions> ways = {{.temperature = 0},
+                                           {.temperature = 1, .top_k = 0, .seed = 5},
+                                           {.temperature = 0.7, .top_k = 20, .top_p = 0.9, .seed = 6}};
+  for (SampleOptions options : ways) {
+    options.token_count = 100;
+    const auto cached = generate_tokens(model, {1, 2, 3}, options);
+    options.cache = CacheUse::kNever;
+    CHECK(generate_tokens(model, {1, 2, 3}, options) == cached);
+    CHECK(std::set<std::int32_t>(cached.begin(), cached.end()).size() > 5);
+  }
 }

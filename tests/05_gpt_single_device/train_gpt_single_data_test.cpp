@@ -165,3 +165,22 @@ TEST_CASE("a resumed run keeps its tokenizer and data, and refuses others", "[05
   INFO(resumed.err);
   CHECK(resumed.exit_code == 0);
 }
+
+TEST_CASE("random windows train on other samples in each epoch, and a resumed run goes on with them", "[05][data]") {
+  const TrainerOnFiles fixed, random, stopped;
+  const std::vector<std::string> options{"--steps", "24", "--sample-tokens", "0"};  // 66 samples: 16 steps an epoch
+  const auto train = [&](const TrainerOnFiles& trainer, std::vector<std::string> more) {
+    write_file(trainer.path("text"), sample_text());
+    more.insert(more.end(), options.begin(), options.end());
+    const test::Finished finished = trainer.train(trainer.path("text"), more);
+    INFO(finished.err);
+    CHECK(finished.exit_code == 0);
+  };
+  train(fixed, {});
+  train(random, {"--windows", "random"});
+  train(stopped, {"--windows", "random", "--stop-after", "20"});
+  CHECK(stopped.run({"--resume", stopped.latest().string()}).exit_code == 0);
+  CHECK(random.losses() != fixed.losses());
+  CHECK(stopped.losses() == random.losses());
+  CHECK_THAT(random.train(random.path("text"), {"--windows", "rnadom"}).err, ContainsSubstring("--windows"));
+}

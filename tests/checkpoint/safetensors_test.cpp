@@ -106,7 +106,8 @@ TEST_CASE("a tensor whose description is wrong is refused by name", "[checkpoint
     return refusal_of_file(make_file("{" + entry + "}", data_bytes));
   };
   CHECK(refuse(tensor("w", "F32", "[1]", 0, 4)).empty());
-  CHECK_THAT(refuse(tensor("w", "F16", "[2]", 0, 4)), ContainsSubstring("tensor w: type \"F16\" is not one of"));
+  CHECK_THAT(refuse(tensor("w", "F8_E4M3", "[4]", 0, 4)),
+             ContainsSubstring("tensor w: type \"F8_E4M3\" is not one of F64, F32, F16"));
   CHECK_THAT(refuse(tensor("w", "F32", "[2]", 0, 4)), ContainsSubstring("takes 8 bytes, data_offsets give 4"));
   CHECK_THAT(refuse(tensor("w", "F32", "[-1]", 0, 4)), ContainsSubstring("tensor w: shape [-1] has a wrong number"));
   CHECK_THAT(refuse(tensor("w", "F32", "[1.5]", 0, 4)), ContainsSubstring("has a wrong number"));

@@ -59,8 +59,10 @@ std::size_t read_everything(const checkpoint::SafetensorsFile& file) {
     finding_unless(file.find(entry.name) == &entry, "an entry that is not found by its name");
     data_bytes += file.bytes(entry).size();
     const Tensor tensor = file.read(entry.name);
-    finding_unless(tensor.shape() == entry.shape && tensor.dtype() == entry.dtype, "another tensor than the entry");
-    finding_unless(tensor.bytes() == static_cast<std::int64_t>(file.bytes(entry).size()), "another size than the data");
+    const DType dtype = checkpoint::natural_dtype(entry.type);
+    finding_unless(tensor.shape() == entry.shape && tensor.dtype() == dtype, "another tensor than the entry");
+    const std::size_t stored_bytes = static_cast<std::size_t>(tensor.count()) * checkpoint::bytes_of(entry.type);
+    finding_unless(stored_bytes == file.bytes(entry).size(), "another size than the data");
   }
   return data_bytes;
 }
@@ -85,6 +87,9 @@ Seeds safetensors_seeds() {
                   R"("a":{"dtype":"I64","shape":[1],"data_offsets":[0,8]},)"
                   R"("c":{"dtype":"U8","shape":[0,4],"data_offsets":[10,10]}}  )",
                   10),
+          file_of(R"({"h":{"dtype":"F16","shape":[2],"data_offsets":[0,4]},)"
+                  R"("m":{"dtype":"BOOL","shape":[1,1,2,2],"data_offsets":[4,8]}})",
+                  8),
           file_of(R"({"w":{"dtype":"F64","shape":[4294967296,4294967296],"data_offsets":[0,0]}})", 0),
           file_of(R"({"w":{"dtype":"I32","shape":[[[[[[[[[[1]]]]]]]]]],"data_offsets":[0,4]}})", 4)};
 }

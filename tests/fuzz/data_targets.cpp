@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "data/byte_pair.hpp"
 #include "data/sentence_piece.hpp"
 #include "data/token_file_header.hpp"
 #include "data/tokenizer.hpp"
@@ -104,12 +105,60 @@ Seeds tokenizer_model_seeds() {
           bytes_of(pieces + piece("<0x0A>", kByte) + bpe), bytes_of(pieces)};
 }
 
+namespace {
+
+// vocab.json of the 256 bytes and of `more`; a byte that Latin-1 does not print is a character from U+0100 on.
+std::string byte_vocabulary(const std::string& more) {
+  std::string json = "{";
+  int next = 0x100;
+  for (int byte = 0; byte < 256; ++byte) {
+    const bool is_printed = (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
+    const int code_point = is_printed ? byte : next++;
+    const bool is_escaped = code_point == '"' || code_point == '\\';
+    json += is_escaped ? "\"\\" : "\"";
+    if (code_point >= 0x80) json += static_cast<char>(0xC0 | code_point >> 6);
+    json += static_cast<char>(code_point < 0x80 ? code_point : 0x80 | (code_point & 0x3F));
+    json += concat("\":", byte, ",");
+  }
+  return json + more + "}";
+}
+
+}  // namespace
+
+// Any two texts, with a zero between them, as vocab.json and merges.txt: refused, or a tokenizer that loses nothing.
+void run_byte_pair_files(Input input) {
+  const std::string files = net::to_text(input);
+  const std::size_t zero = std::min(files.find('\0'), files.size());
+  const std::string merges = zero < files.size() ? files.substr(zero + 1) : "";
+  try {
+    const auto tokenizer = data::byte_pair_tokenizer({files.substr(0, zero), merges, "folder"});
+    const std::string text = "a the\n\xC3\xB6 \xFF<|endoftext|>" + files.substr(0, 100);
+    const std::vector<std::int32_t> ids = tokenizer->encode(text);
+    for (const std::int32_t id : ids) {
+      finding_unless(id >= 0 && id < tokenizer->vocabulary_size(), "an id that the tokenizer does not have");
+    }
+    finding_unless(tokenizer->decode(ids) == text, "a text does not come back from its tokens");
+  } catch (const FormatError&) {
+  }
+}
+
+Seeds byte_pair_files_seeds() {
+  const std::string zero(1, '\0');
+  return {
+      bytes_of(byte_vocabulary("\"th\":256,\"the\":257,\"<|endoftext|>\":258") + zero + "#version: 0.2\nt h\nth e\n"),
+      bytes_of(byte_vocabulary("\"\xC4\xA0t\":256") + zero + "\xC4\xA0 t\r\n"), bytes_of(R"({"a":0})"),
+      bytes_of(R"({"a":0,"b":0})" + zero + "a b"), bytes_of("[[[[")};
+}
+
 // Any bytes as a text, as a tokenizer's name and as token numbers.
 void run_tokenizer_text(Input input) {
   static const auto kTokenizer =
       data::sentence_piece_tokenizer(data::train_sentence_piece("the ring of the ranks\n", 275, "text"), "model");
   const std::string text = net::to_text(input);
   finding_unless(kTokenizer->decode(kTokenizer->encode(text)) == text, "a text does not come back from its tokens");
+  static const auto kBytePairs = data::byte_pair_tokenizer(
+      {byte_vocabulary("\"th\":256,\"the\":257,\"<|endoftext|>\":258"), "t h\nth e\n", "folder"});
+  finding_unless(kBytePairs->decode(kBytePairs->encode(text)) == text, "a text does not come back from byte pairs");
   finding_unless(data::utf8_character_bytes(text) <= text.size(), "a character is longer than its text");
   try {
     (void)data::parse_tokenizer_spec(text);

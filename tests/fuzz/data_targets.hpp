@@ -10,5 +10,7 @@ void run_tokenizer_model(Input input);
 Seeds tokenizer_model_seeds();
 void run_tokenizer_text(Input input);
 Seeds tokenizer_text_seeds();
+void run_byte_pair_files(Input input);
+Seeds byte_pair_files_seeds();
 
 }  // namespace lockstep::fuzz

@@ -29,6 +29,7 @@ std::span<const Target> targets() {
       Target{"token_file", run_token_file, token_file_seeds},
       Target{"tokenizer_model", run_tokenizer_model, tokenizer_model_seeds},
       Target{"tokenizer_text", run_tokenizer_text, tokenizer_text_seeds},
+      Target{"byte_pair_files", run_byte_pair_files, byte_pair_files_seeds},
       Target{"safetensors", run_safetensors, safetensors_seeds},
       Target{"manifest", run_manifest, manifest_seeds},
       Target{"saved_state", run_saved_state, saved_state_seeds},

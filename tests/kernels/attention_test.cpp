@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "kernels/dropout.hpp"
+#include "kernels/elementwise.hpp"
 #include "kernels/testing.hpp"
 #include "support/catch.hpp"
 
@@ -64,6 +65,44 @@ void check_forward(const Sizes& s, const DropoutMask& mask) {
   CHECK(largest_difference(lse, expected_lse) <= bound);
 }
 
+/// Positions [begin, end) of a [B, T, columns] tensor.
+Tensor positions_of(const Tensor& all, std::int64_t begin, std::int64_t end) {
+  const std::int64_t samples = all.shape()[0], length = all.shape()[1], columns = all.shape()[2];
+  const Tensor part = Tensor::empty({samples, end - begin, columns}, all.dtype());
+  for (std::int64_t b = 0; b < samples; ++b) {
+    const Tensor rows = all.reshape({samples * length, columns}).rows(b * length + begin, b * length + end);
+    part.reshape({samples * (end - begin), columns}).rows(b * (end - begin), (b + 1) * (end - begin)).copy_from(rows);
+  }
+  return part;
+}
+
+/// Runs the positions of `qkv` in parts of these sizes, one sample's or several's, and puts the results together.
+void run_in_parts(const Tensor& out, const Tensor& keys, const Tensor& values, const Tensor& qkv, int heads,
+                  const std::vector<std::int64_t>& parts) {
+  const std::int64_t samples = qkv.shape()[0], length = qkv.shape()[1], channels = qkv.shape()[2] / 3;
+  std::int64_t past = 0;
+  for (const std::int64_t count : parts) {
+    const Tensor part = Tensor::empty({samples, count, channels}, qkv.dtype());
+    cached_attention_forward(part, keys, values, positions_of(qkv, past, past + count), heads, past);
+    for (std::int64_t b = 0; b < samples; ++b) {
+      const Tensor from = part.reshape({samples * count, channels}).rows(b * count, (b + 1) * count);
+      out.reshape({samples * length, channels}).rows(b * length + past, b * length + past + count).copy_from(from);
+    }
+    past += count;
+  }
+}
+
+template <typename T>
+void check_cached(const Sizes& s, const std::vector<std::int64_t>& parts) {
+  const Tensor qkv = random_tensor<T>({s.B, s.T, 3 * s.H * s.D}, 1);
+  const Tensor out = Tensor::empty({s.B, s.T, s.H * s.D}, dtype_of<T>);
+  const Tensor keys = Tensor::empty({s.B, s.H, s.T + 2, s.D}, dtype_of<T>);  // + 2: room that stays free
+  const Tensor values = Tensor::empty({s.B, s.H, s.T + 2, s.D}, dtype_of<T>);
+  run_in_parts(out, keys, values, qkv, static_cast<int>(s.H), parts);
+  const double bound = 4 * 8 * static_cast<double>(s.D + 16) * kRoundoff<T>;  // as in check_forward
+  CHECK(largest_difference(out, reference(s, qkv, {}).first) <= bound);
+}
+
 const std::vector<std::int64_t> kIds{7, 123456789012};
 const DropoutMask kHalf{.probability = 0.5F, .key = 99, .sample_ids = kIds};
 
@@ -80,6 +119,38 @@ TEST_CASE("causal attention agrees with the textbook in float64", "[kernels]") {
 TEST_CASE("attention with dropout uses the mask of its samples", "[kernels]") {
   check_forward<float>({2, 37, 2, 8}, kHalf);
   check_forward<double>({2, 20, 3, 4}, kHalf);
+}
+
+TEST_CASE("attention on kept keys and values, some positions at a time, agrees with the textbook", "[kernels]") {
+  check_cached<float>({1, 9, 1, 1}, {1, 1, 7});
+  check_cached<float>({2, 33, 3, 20}, {5, 1, 1, 26});
+  check_cached<float>({1, 130, 2, 64}, {129, 1});
+  check_cached<double>({2, 20, 2, 8}, {1, 18, 1});
+}
+
+TEST_CASE("kept keys and values of bfloat16 activations lose nothing", "[kernels][bf16]") {
+  const Tensor wide = random_tensor<float>({1, 6, 3 * 2 * 8}, 1);
+  const Tensor qkv = Tensor::empty(wide.shape(), DType::kBFloat16);
+  cast(qkv, wide);
+  const Tensor out = Tensor::empty({1, 6, 2 * 8}, DType::kBFloat16);
+  const Tensor keys = Tensor::empty({1, 2, 6, 8}), values = Tensor::empty({1, 2, 6, 8});
+  run_in_parts(out, keys, values, qkv, 2, {2, 4});
+  // As a float32 result (check_forward's bound), rounded once to 8 bits.
+  const Values expected = reference({1, 6, 2, 8}, qkv, {}).first;
+  CHECK(largest_difference(out, expected) <= 4 * 0x1p-8);
+  CHECK(values_of(keys)[1] == values_of(qkv)[2 * 8 + 1]);  // head 0, position 0, channel 1
+}
+
+TEST_CASE("attention refuses keys and values that do not fit", "[kernels]") {
+  const Tensor qkv = random_tensor<float>({1, 2, 12}, 1), out = Tensor::empty({1, 2, 4});
+  const Tensor kept = Tensor::zeros({1, 2, 3, 2}), other = Tensor::zeros({1, 2, 3, 1});
+  cached_attention_forward(out, kept, kept.clone(), qkv, 2, 1);
+  CHECK_THROWS_WITH(cached_attention_forward(out, kept, kept.clone(), qkv, 2, 2),
+                    ContainsSubstring("2 positions behind 2 do not fit into room for 3"));
+  CHECK_THROWS_AS(cached_attention_forward(out, kept, kept.clone(), qkv, 2, -1), ContractError);
+  CHECK_THROWS_AS(cached_attention_forward(out, kept, other, qkv, 2, 0), ContractError);
+  CHECK_THROWS_AS(cached_attention_forward(out, Tensor::zeros({1, 2, 3, 2}, DType::kFloat64), kept, qkv, 2, 0),
+                  ContractError);
 }
 
 TEST_CASE("attention's gradient agrees with finite differences, with and without dropout", "[kernels]") {

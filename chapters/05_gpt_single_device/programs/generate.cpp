@@ -1,53 +1,57 @@
 // Lets a trained model write: `generate runs/2026-11-20-tiny-1 --prompt "The "`.
 #include <iostream>
-#include <nlohmann/json.hpp>
+#include <optional>
 
 #include "05_gpt_single_device/text_generator.hpp"
 #include "base/command_line.hpp"
 #include "base/error.hpp"
-#include "run/load_corpus.hpp"
+#include "pretrained/language_model.hpp"
 #include "run/option_checks.hpp"
-#include "run/run_folder.hpp"
-#include "run/train_options.hpp"
-#include "run/training_state.hpp"
 
 using namespace lockstep;
 
 namespace {
 
-// The folder given, or the run that has saved last.
-std::filesystem::path find_model(const std::string& folder) {
-  if (!folder.empty()) return folder;
-  const std::optional<std::filesystem::path> latest = run::latest_run("runs");
-  if (!latest) throw UsageError("no trained model in runs: name a run's folder, or train one first");
-  return *latest;
-}
+struct Options {
+  std::filesystem::path model;
+  std::optional<std::string> prompt;
+  bool no_cache = false;
+  gpt::SampleOptions sample;
+};
 
-int generate(const std::string& folder, const std::optional<std::string>& prompt, const gpt::SampleOptions& options) {
-  const std::filesystem::path path = find_model(folder);
-  const run::TrainOptions trained = run::options_from_json(run::load_options(path));
-  nn::Gpt model(trained.model_config(), trained.seed);
-  run::load_model(path, model);
-  const auto tokenizer = run::load_tokenizer(path, trained);
-  std::cout << gpt::generate_text(model, *tokenizer, prompt.value_or(trained.output.prompt), options) << '\n';
+int generate(Options options) {
+  const pretrained::LanguageModel loaded = pretrained::load_language_model(pretrained::find_model(options.model));
+  if (options.no_cache) options.sample.cache = gpt::CacheUse::kNever;
+  const std::string prompt = options.prompt.value_or(loaded.prompt);
+  std::cout << gpt::generate_text(*loaded.model, *loaded.tokenizer, prompt, options.sample) << '\n';
   return 0;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  CommandLine app("Continues a text with a model that train_gpt_single or train_gpt_ddp has trained.");
-  std::string folder;
-  std::optional<std::string> prompt;
-  gpt::SampleOptions options;
-  app.add_option("folder", folder, "A run folder or a checkpoint (the latest run in runs/ if left out)");
-  app.add_option("--prompt", prompt, "How the text begins (as the run's own sample if left out)");
-  app.add_option("--tokens", options.token_count, "How many tokens to write")
+  CommandLine app("Continues a text with a model: one that train_gpt_single or train_gpt_ddp has trained, or GPT-2.");
+  Options options;
+  auto& sample = options.sample;
+  const std::string help =
+      "A run folder or a checkpoint (the latest run in runs/ if left out), or a "
+      "folder of Hugging Face's GPT-2: config.json, model.safetensors, vocab.json "
+      "and merges.txt";
+  app.add_option("folder", options.model, help).without_default();
+  app.add_option("--model", options.model, "The same, by name").type_name("DIR").without_default();
+  app.add_option("--prompt", options.prompt,
+                 "How the text begins (if left out: as the run's own sample, or a new document of GPT-2)");
+  app.add_option("--tokens", sample.token_count, "How many tokens to write")
       .check(whole_number(1));
-  app.add_option("--temperature", options.temperature, "0 always takes the likeliest token, 1 draws as predicted")
+  app.add_option("--temperature", sample.temperature, "0 always takes the likeliest token, 1 draws as predicted")
       .check(real_number(0));
-  app.add_option("--top-k", options.top_k, "Draw only from the k likeliest tokens; 0 allows all")
+  app.add_option("--top-k", sample.top_k, "Draw only from the k likeliest tokens; 0 allows all")
       .check(whole_number(0, 1'000'000));
-  app.add_option("--seed", options.seed, "Seed of the draws").check(whole_number(0));
-  return run_main(app, argc, argv, [&] { return generate(folder, prompt, options); });
+  app.add_option("--top-p", sample.top_p,
+                 "Draw only from the fewest likeliest tokens that have this probability together; 1 allows all")
+      .check(real_number(0.000001, 1));
+  app.add_option("--seed", sample.seed, "Seed of the draws: the same one gives the same text").check(whole_number(0));
+  app.add_flag("--no-cache", options.no_cache,
+               "Compute the whole text anew for each token instead of keeping keys and values: slower, same text");
+  return run_main(app, argc, argv, [&] { return generate(options); });
 }

@@ -60,6 +60,8 @@ void causal_attention_forward(const Tensor& out, const Tensor& log_sum_exp, cons
                               const DropoutMask& dropout);
 void causal_attention_backward(const Tensor& qkv_gradient, const Tensor& out_gradient, const Tensor& out,
                                const Tensor& log_sum_exp, const Tensor& qkv, int heads, const DropoutMask& dropout);
+void cached_attention_forward(const Tensor& out, const Tensor& keys, const Tensor& values, const Tensor& qkv, int heads,
+                              std::int64_t past);
 
 void matmul(const Tensor& out, const Tensor& a, Transpose a_transpose, const Tensor& b, Transpose b_transpose,
             Write write);

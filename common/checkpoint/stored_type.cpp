@@ -1,0 +1,121 @@
+#include "checkpoint/stored_type.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+
+#include "base/bfloat16.hpp"
+#include "base/error.hpp"
+
+namespace lockstep::checkpoint {
+
+namespace {
+
+struct TypeFacts {
+  StoredType type;
+  std::string_view name;
+  std::size_t bytes;
+  DType natural;
+};
+// In the order of the enumeration.
+constexpr std::array<TypeFacts, 8> kTypes = {{{StoredType::kF64, "F64", 8, DType::kFloat64},
+                                              {StoredType::kF32, "F32", 4, DType::kFloat32},
+                                              {StoredType::kF16, "F16", 2, DType::kFloat32},
+                                              {StoredType::kBF16, "BF16", 2, DType::kBFloat16},
+                                              {StoredType::kI64, "I64", 8, DType::kInt64},
+                                              {StoredType::kI32, "I32", 4, DType::kInt32},
+                                              {StoredType::kU8, "U8", 1, DType::kUInt8},
+                                              {StoredType::kBool, "BOOL", 1, DType::kUInt8}}};
+
+const TypeFacts& facts_of(StoredType type) noexcept { return kTypes[static_cast<std::size_t>(type)]; }
+
+bool is_float(StoredType type) noexcept {
+  return type == StoredType::kF64 || type == StoredType::kF32 || type == StoredType::kF16 || type == StoredType::kBF16;
+}
+
+// convert(element) for each of them; memcpy because nothing is aligned.
+template <typename From, typename To, typename Convert>
+void convert_each(const Tensor& destination, std::span<const std::byte> from, Convert convert) {
+  const std::byte* next = from.data();
+  for (To& to : destination.span<To>()) {
+    From element;
+    std::memcpy(&element, next, sizeof(From));
+    to = static_cast<To>(convert(element));
+    next += sizeof(From);
+  }
+}
+
+template <typename To>
+void widen_floats(const Tensor& destination, StoredType type, std::span<const std::byte> from) {
+  if (type == StoredType::kF16) {
+    convert_each<std::uint16_t, To>(destination, from, float16_to_float);
+  } else if (type == StoredType::kBF16) {
+    convert_each<BFloat16, To>(destination, from, [](BFloat16 value) { return to_float(value); });
+  } else {
+    convert_each<float, To>(destination, from, [](float value) { return value; });
+  }
+}
+
+}  // namespace
+
+std::size_t bytes_of(StoredType type) noexcept { return facts_of(type).bytes; }
+std::string_view name_of(StoredType type) noexcept { return facts_of(type).name; }
+DType natural_dtype(StoredType type) noexcept { return facts_of(type).natural; }
+
+std::string_view word_for(StoredType type) noexcept {
+  if (type == StoredType::kF16) return "float16";
+  return type == StoredType::kBool ? "bool" : name_of(natural_dtype(type));
+}
+
+std::optional<StoredType> parse_stored_type(std::string_view name) noexcept {
+  const auto* const found = std::ranges::find(kTypes, name, &TypeFacts::name);
+  return found == kTypes.end() ? std::nullopt : std::optional(found->type);
+}
+
+std::string stored_type_names() {
+  std::string names;
+  for (const TypeFacts& type : kTypes) names += concat(names.empty() ? "" : ", ", type.name);
+  return names;
+}
+
+StoredType stored_type_of(DType dtype) noexcept {
+  const auto writes = [dtype](const TypeFacts& type) {
+    return type.natural == dtype && type.type != StoredType::kF16 && type.type != StoredType::kBool;
+  };
+  return std::ranges::find_if(kTypes, writes)->type;
+}
+
+bool widens_to(StoredType type, DType dtype) noexcept {
+  if (natural_dtype(type) == dtype) return true;
+  if (!is_float(type) || type == StoredType::kF64) return false;
+  return dtype == DType::kFloat64 || (dtype == DType::kFloat32 && type != StoredType::kF32);
+}
+
+void widen_into(const Tensor& destination, StoredType type, std::span<const std::byte> from) {
+  require(widens_to(type, destination.dtype()), name_of(type), " does not become ", destination.dtype(),
+          " without loss");
+  require(from.size() == static_cast<std::size_t>(destination.count()) * bytes_of(type), "widen_into: ", from.size(),
+          " bytes of ", name_of(type), " for ", destination.shape());
+  if (bytes_of(type) == bytes_of(destination.dtype())) {  // the same bits
+    std::ranges::copy(from, static_cast<std::byte*>(destination.data()));
+  } else if (destination.dtype() == DType::kFloat64) {
+    widen_floats<double>(destination, type, from);
+  } else {
+    widen_floats<float>(destination, type, from);
+  }
+}
+
+float float16_to_float(std::uint16_t bits) noexcept {
+  const std::uint32_t sign = std::uint32_t{bits & 0x8000U} << 16;
+  const std::uint32_t exponent = (bits >> 10) & 0x1FU, fraction = bits & 0x3FFU;
+  if (exponent == 0) {  // zero or subnormal: fraction * 2^-24, which a float32 holds as a normal number
+    const float magnitude = static_cast<float>(fraction) * 0x1p-24F;
+    return std::bit_cast<float>(std::bit_cast<std::uint32_t>(magnitude) | sign);
+  }
+  // Exponents are stored plus 15 here, plus 127 in a float32; 31 stands for infinity and NaN, as 255 does there.
+  const std::uint32_t wide = exponent == 31 ? 255U : exponent + (127U - 15U);
+  return std::bit_cast<float>(sign | (wide << 23) | (fraction << 13));
+}
+
+}  // namespace lockstep::checkpoint

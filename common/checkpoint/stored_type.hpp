@@ -1,0 +1,53 @@
+#pragma once
+/// @file
+/// Element types as safetensors files name them. Files of other writers hold types that no Tensor has: half precision
+/// (F16), and truth values (BOOL) of attention masks.
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "tensor/tensor.hpp"
+
+namespace lockstep::checkpoint {
+
+/// The types that are read; those with a DType are written too.
+enum class StoredType : std::uint8_t { kF64, kF32, kF16, kBF16, kI64, kI32, kU8, kBool };
+
+/// Size of one element in bytes; a BOOL takes one.
+[[nodiscard]] std::size_t bytes_of(StoredType type) noexcept;
+
+/// "F32", "BOOL".
+[[nodiscard]] std::string_view name_of(StoredType type) noexcept;
+
+/// "float32", "bool": the word for messages, as name_of(DType) where the type has one.
+[[nodiscard]] std::string_view word_for(StoredType type) noexcept;
+
+/// The type of that name; nothing where it is none of these.
+[[nodiscard]] std::optional<StoredType> parse_stored_type(std::string_view name) noexcept;
+
+/// "F64, F32, ...": for messages.
+[[nodiscard]] std::string stored_type_names();
+
+/// How tensors of that type are written.
+[[nodiscard]] StoredType stored_type_of(DType dtype) noexcept;
+
+/// What elements of that type become without loss: their own DType; F16 float32, BOOL uint8.
+[[nodiscard]] DType natural_dtype(StoredType type) noexcept;
+
+/// Whether every value of `type` is one of `dtype` too, so that reading it as such loses nothing: F16 and BF16 as
+/// float32 or float64, F32 as float64, BOOL as uint8, and each type as itself.
+[[nodiscard]] bool widens_to(StoredType type, DType dtype) noexcept;
+
+/// Copies elements, converted where the types differ.
+/// @param from  [destination.count() x bytes_of(type)], not aligned.
+/// @param destination  On the host.
+/// @pre  widens_to(type, destination.dtype()).
+void widen_into(const Tensor& destination, StoredType type, std::span<const std::byte> from);
+
+/// IEEE 754 binary16 to float32, exactly: subnormal numbers, infinities and NaN included.
+[[nodiscard]] float float16_to_float(std::uint16_t bits) noexcept;
+
+}  // namespace lockstep::checkpoint
