@@ -115,6 +115,26 @@ double worst_difference(const std::vector<double>& a, const std::vector<double>&
   return worst;
 }
 
+// Values and gradients of every expression in float32 on `device` against float64.
+void check_in_float32(Device device) {
+  for (const Expression& expression : expressions()) {
+    INFO(expression.name << " on " << device.name());
+    const std::vector<Variable> wide = inputs_of(expression, DType::kFloat64, {});
+    const std::vector<Variable> narrow_inputs = inputs_of(expression, DType::kFloat32, device);
+    const Variable expected = expression.run(wide), output = expression.run(narrow_inputs);
+    // At most ten operations of a handful of terms each, there and back, of numbers up to e^3: 200 roundoffs of 20.
+    constexpr double kBound = 200 * 20 * 0x1p-24;
+    CHECK(output.value().shape() == expected.value().shape());
+    CHECK(worst_difference(elements_of(output.value()), elements_of(expected.value())) <= kBound);
+    any_loss(expected).backward();
+    any_loss(output).backward();
+    for (std::size_t i = 0; i < wide.size(); ++i) {
+      CHECK(narrow_inputs[i].gradient().device() == device);
+      CHECK(worst_difference(elements_of(narrow_inputs[i].gradient()), elements_of(wide[i].gradient())) <= kBound);
+    }
+  }
+}
+
 }  // namespace
 
 TEST_CASE("the gradients of every primitive are its slopes", "[autograd]") {
@@ -140,24 +160,10 @@ TEST_CASE("gradients of primitives are added to those of an earlier backward", "
   }
 }
 
-TEST_CASE("primitives on a device, and in float32 on the CPU, agree with float64", "[autograd][gpu]") {
-  const Device device = GENERATE(Device{}, test::accelerator());
-  for (const Expression& expression : expressions()) {
-    INFO(expression.name << " on " << device.name());
-    const std::vector<Variable> wide = inputs_of(expression, DType::kFloat64, {});
-    const std::vector<Variable> narrow_inputs = inputs_of(expression, DType::kFloat32, device);
-    const Variable expected = expression.run(wide), output = expression.run(narrow_inputs);
-    // At most ten operations of a handful of terms each, there and back, of numbers up to e^3: 200 roundoffs of 20.
-    constexpr double kBound = 200 * 20 * 0x1p-24;
-    CHECK(output.value().shape() == expected.value().shape());
-    CHECK(worst_difference(elements_of(output.value()), elements_of(expected.value())) <= kBound);
-    any_loss(expected).backward();
-    any_loss(output).backward();
-    for (std::size_t i = 0; i < wide.size(); ++i) {
-      CHECK(narrow_inputs[i].gradient().device() == device);
-      CHECK(worst_difference(elements_of(narrow_inputs[i].gradient()), elements_of(wide[i].gradient())) <= kBound);
-    }
-  }
+TEST_CASE("primitives in float32 agree with float64", "[autograd]") { check_in_float32({}); }
+
+TEST_CASE("primitives on a device agree with float64 on the CPU", "[autograd][gpu]") {
+  check_in_float32(test::accelerator());
 }
 
 TEST_CASE("primitives say what does not fit", "[autograd]") {

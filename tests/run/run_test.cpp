@@ -291,7 +291,7 @@ TEST_CASE("a module's buffers carry their full names and are saved with its para
   run::TrainingSaver saver(folder.path(), small_options(folder.path()), 1);
   saver.save(1, model, optimizer, sampler);
   saver.finish();
-  model.inner.mean.fill_zero();
+  model.inner.mean.value().fill_zero();
   CHECK(run::load_training(folder.path(), model, optimizer, sampler) == 1);
   CHECK(model.inner.mean.value().span<float>()[1] == 7);
 }
