@@ -49,10 +49,10 @@ class Sampler {
 
   /// This rank's remaining samples of the epoch, in order. An iteration starts at the epoch's beginning, except the
   /// first one after load_state().
-  [[nodiscard]] std::vector<std::int64_t> begin_iteration();
+  [[nodiscard]] virtual std::vector<std::int64_t> begin_iteration();
 
   /// Counts samples handed out on this rank, and thereby as many on every other.
-  void advance(std::int64_t samples_of_this_rank);
+  virtual void advance(std::int64_t samples_of_this_rank);
 
   /// How many samples this rank draws in a whole epoch.
   [[nodiscard]] virtual std::int64_t samples_per_epoch() const = 0;

@@ -45,7 +45,15 @@ class Reader {
 constexpr const char* kKept = "kept";
 constexpr const char* kFewerSteps = "fewer_optimizer_steps";
 
-optim::StepCounts optimizer_steps_from(const nlohmann::json& json, const std::filesystem::path& path) {
+}  // namespace
+
+nlohmann::json to_json(const optim::StepCounts& counts) {
+  nlohmann::json json{{"optimizer_steps", counts.steps}};
+  if (!counts.fewer.empty()) json[kFewerSteps] = counts.fewer;
+  return json;
+}
+
+optim::StepCounts step_counts_from(const nlohmann::json& json, const std::filesystem::path& path) {
   optim::StepCounts counts{.steps = Reader(json, path).count("optimizer_steps")};
   if (!json.contains(kFewerSteps)) return counts;
   const Reader fewer(json[kFewerSteps], path);
@@ -59,31 +67,33 @@ optim::StepCounts optimizer_steps_from(const nlohmann::json& json, const std::fi
   return counts;
 }
 
-}  // namespace
+nlohmann::json to_json(const data::SamplerState& state) {
+  return {
+      {"seed", state.seed}, {"epoch", state.epoch}, {"consumed", state.consumed}, {"dataset_size", state.dataset_size}};
+}
+
+data::SamplerState sampler_state_from(const nlohmann::json& json, const std::filesystem::path& path) {
+  const Reader sampler(json, path);
+  return {.seed = sampler.number("seed"),
+          .epoch = sampler.count("epoch"),
+          .consumed = sampler.count("consumed"),
+          .dataset_size = sampler.count("dataset_size")};
+}
 
 nlohmann::json to_json(const SavedState& state) {
-  nlohmann::json json{{"step", state.step},
-                      {"optimizer_steps", state.optimizer_steps.steps},
-                      {"sampler",
-                       {{"seed", state.sampler.seed},
-                        {"epoch", state.sampler.epoch},
-                        {"consumed", state.sampler.consumed},
-                        {"dataset_size", state.sampler.dataset_size}}},
-                      {"options", state.options}};
-  if (!state.optimizer_steps.fewer.empty()) json[kFewerSteps] = state.optimizer_steps.fewer;
+  nlohmann::json json = to_json(state.optimizer_steps);
+  json["step"] = state.step;
+  json["sampler"] = to_json(state.sampler);
+  json["options"] = state.options;
   if (!state.kept.is_null()) json[kKept] = state.kept;
   return json;
 }
 
 SavedState saved_state_from(const nlohmann::json& json, const std::filesystem::path& path) {
   const Reader reader(json, path);
-  const Reader sampler(reader.at("sampler"), path);
   return {.step = reader.count("step"),
-          .optimizer_steps = optimizer_steps_from(json, path),
-          .sampler = {.seed = sampler.number("seed"),
-                      .epoch = sampler.count("epoch"),
-                      .consumed = sampler.count("consumed"),
-                      .dataset_size = sampler.count("dataset_size")},
+          .optimizer_steps = step_counts_from(json, path),
+          .sampler = sampler_state_from(reader.at("sampler"), path),
           .kept = json.value(kKept, nlohmann::json()),
           .options = reader.at("options")};
 }

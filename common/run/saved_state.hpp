@@ -19,6 +19,16 @@ struct SavedState {
   nlohmann::json options;             ///< As to_json(TrainOptions) gives them.
 };
 
+/// {"optimizer_steps", and "fewer_optimizer_steps" where some parameters have had fewer}.
+[[nodiscard]] nlohmann::json to_json(const optim::StepCounts& counts);
+/// @param path  Of the file, for the message. @throws FormatError  Not what to_json() makes; names the entry.
+[[nodiscard]] optim::StepCounts step_counts_from(const nlohmann::json& json, const std::filesystem::path& path);
+
+/// An object with the members of the state.
+[[nodiscard]] nlohmann::json to_json(const data::SamplerState& state);
+/// @param path  Of the file, for the message. @throws FormatError  Not what to_json() makes; names the entry.
+[[nodiscard]] data::SamplerState sampler_state_from(const nlohmann::json& json, const std::filesystem::path& path);
+
 /// For state.json.
 [[nodiscard]] nlohmann::json to_json(const SavedState& state);
 

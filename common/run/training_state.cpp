@@ -62,7 +62,9 @@ std::string problem_with(const std::filesystem::path& checkpoint, const std::str
 nlohmann::json choose_checkpoint(const std::filesystem::path& checkpoints) {
   try {
     const std::filesystem::path newest = newest_checkpoint(checkpoints);
-    return {{"checkpoint", newest.string()}, {"fingerprint", checkpoint::fingerprint(newest)}};
+    return {{"checkpoint", newest.string()},
+            {"below", newest.lexically_relative(checkpoints).string()},
+            {"fingerprint", checkpoint::fingerprint(newest)}};
   } catch (const Error& error) {
     return {{"error", error.what()}};
   }
@@ -85,8 +87,8 @@ std::filesystem::path agree_on_checkpoint(const std::filesystem::path& checkpoin
   choice = comm::broadcast_object(group, choice, 0);
   std::string problems;
   if (!choice.contains("error")) {
-    const std::filesystem::path own =
-        checkpoints / std::filesystem::path(choice.at("checkpoint").get<std::string>()).filename();
+    const std::string below = choice.at("below").get<std::string>();
+    const std::filesystem::path own = below == "." ? checkpoints : checkpoints / below;
     const auto found =
         comm::all_gather_object(group, group.rank() == 0 ? "" : problem_with(own, choice.at("fingerprint")));
     for (std::size_t rank = 0; rank < found.size(); ++rank) {
@@ -132,10 +134,13 @@ void TrainingSaver::finish() {
   saver_->finish();
 }
 
+std::filesystem::path find_checkpoint(const std::filesystem::path& path, comm::ProcessGroup* group) {
+  return group == nullptr ? newest_checkpoint(path) : agree_on_checkpoint(path, *group);
+}
+
 std::int64_t load_training(const std::filesystem::path& checkpoints, nn::Module& model, optim::Optimizer& optimizer,
                            data::Sampler& sampler, comm::ProcessGroup* group, std::span<const KeptState> kept) {
-  const std::filesystem::path newest =
-      group == nullptr ? newest_checkpoint(checkpoints) : agree_on_checkpoint(checkpoints, *group);
+  const std::filesystem::path newest = find_checkpoint(checkpoints, group);
   // The state is read first: nothing is changed where it is not what it should be.
   const SavedState state = saved_state_from(checkpoint::load_state(newest), newest / checkpoint::kStateFile);
   (void)checkpoint::load(newest, {.model = tensors_of(model), .optimizer = tensors_of(optimizer)});

@@ -64,6 +64,15 @@ class TrainingSaver {
   nlohmann::json options_;
 };
 
+/// The checkpoint that `path` is, or the newest one below it that verifies: of several ranks, on rank 0, whose choice
+/// all others follow.
+/// @param path   A checkpoint, a folder of checkpoints, or a run folder; each rank may have it on a disk of its own.
+/// @param group  Null: this process alone. Called on all ranks.
+/// @throws IoError        There is none.
+/// @throws MismatchError  On all ranks alike: names those that lack rank 0's checkpoint, or whose copy differs or is
+///                        damaged.
+[[nodiscard]] std::filesystem::path find_checkpoint(const std::filesystem::path& path, comm::ProcessGroup* group);
+
 /// Fills model, optimizer, sampler and what is kept beside from the newest checkpoint that verifies: of several ranks,
 /// on rank 0, whose choice all others follow.
 /// @param checkpoints  The folder of checkpoints, which each rank may have on a disk of its own.

@@ -1,0 +1,36 @@
+#include "08_accelerate/prepared/accelerated_loader.hpp"
+
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace lockstep::accelerate {
+namespace {
+
+data::DataLoaderOptions options_for(const data::DataLoader& original, const ShardOptions& shard) {
+  data::DataLoaderOptions options = original.options();
+  options.batch_size = shard.batch_size;
+  options.drop_last = shard.drop_last;
+  return options;
+}
+
+}  // namespace
+
+AcceleratedLoader::Parts::Parts(const data::DataLoader& original, const ShardOptions& options,
+                                std::shared_ptr<GradientState> shared)
+    : shard(original.sampler(), options, std::move(shared)),
+      loader(original.dataset(), shard, options_for(original, options)) {}
+
+AcceleratedLoader::AcceleratedLoader(const data::DataLoader& original, const ShardOptions& shard,
+                                     std::shared_ptr<GradientState> shared)
+    : parts_(std::make_shared<Parts>(original, shard, std::move(shared))) {}
+
+void AcceleratedLoader::skip_first(std::int64_t batches) {
+  require(batches >= 0 && batches < batches_per_epoch(), "skip_first_batches: ", batches, " of ", batches_per_epoch(),
+          " batches leave none");
+  data::SamplerState state = sampler().state();
+  state.consumed = batches * total_batch_size();
+  sampler().load_state(state);
+}
+
+}  // namespace lockstep::accelerate

@@ -1,0 +1,66 @@
+#pragma once
+/// @file
+/// An optimizer and a schedule that do something only at the end of a step's micro-batches.
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "08_accelerate/prepared/gradient_state.hpp"
+#include "optim/optimizer.hpp"
+#include "optim/schedule.hpp"
+
+namespace lockstep::accelerate {
+
+/// What prepare() makes of an optimizer. A loop calls step() and zero_grad() for every micro-batch; between those of a
+/// step they do nothing. A handle: copies share one optimizer. Lifetime: ends before the optimizer does.
+class AcceleratedOptimizer {
+ public:
+  /// @param optimizer  Outlives this object. @param shared  Of the accelerator.
+  AcceleratedOptimizer(optim::Optimizer& optimizer, std::shared_ptr<const GradientState> shared) noexcept
+      : optimizer_(&optimizer), shared_(std::move(shared)) {}
+
+  /// Updates the parameters if this micro-batch is the last of its step. @param learning_rate  Of this update.
+  void step(double learning_rate) {
+    if (shared_->sync_gradients) optimizer_->step(learning_rate);
+  }
+  /// Marks every gradient unwritten, except between the micro-batches of a step. It may stand at the beginning of a
+  /// loop's body or at its end.
+  void zero_grad() {
+    if (shared_->may_clear()) optimizer_->zero_grad();
+  }
+
+  /// The optimizer itself: what a checkpoint keeps.
+  [[nodiscard]] optim::Optimizer& optimizer() const noexcept { return *optimizer_; }
+  /// So that functions that take an optimizer take this one.
+  operator optim::Optimizer&() const noexcept { return *optimizer_; }  // NOLINT(google-explicit-constructor)
+
+ private:
+  optim::Optimizer* optimizer_;
+  std::shared_ptr<const GradientState> shared_;
+};
+
+/// What prepare() makes of a schedule: the schedule and how far it has come, in updates. (Accelerate advances by the
+/// number of processes per step, for schedules that were written for one of them; here schedules count updates.)
+/// A handle: copies share one position.
+class AcceleratedScheduler {
+ public:
+  /// @param schedule  Copied. @param shared  Of the accelerator.
+  AcceleratedScheduler(optim::Schedule schedule, std::shared_ptr<const GradientState> shared)
+      : schedule_(std::move(schedule)), shared_(std::move(shared)) {}
+
+  /// The learning rate of the next update.
+  [[nodiscard]] double get_last_lr() const { return schedule_.at(*updates_); }
+  /// Goes to the next learning rate if this micro-batch is the last of its step.
+  void step() {
+    if (shared_->sync_gradients) ++*updates_;
+  }
+  /// How many steps have been taken; shared with all copies, for saving and loading.
+  [[nodiscard]] const std::shared_ptr<std::int64_t>& updates() const noexcept { return updates_; }
+
+ private:
+  optim::Schedule schedule_;
+  std::shared_ptr<const GradientState> shared_;
+  std::shared_ptr<std::int64_t> updates_ = std::make_shared<std::int64_t>(0);
+};
+
+}  // namespace lockstep::accelerate

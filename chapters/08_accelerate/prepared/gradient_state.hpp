@@ -1,0 +1,28 @@
+#pragma once
+/// @file
+/// Where a training loop stands among the micro-batches of a step: what the accelerator and everything that it has
+/// prepared must agree on.
+#include <cstdint>
+
+namespace lockstep::accelerate {
+
+class OrderShard;
+
+/// Shared by an accelerator and its prepared objects. The *window* is the micro-batches whose gradients add up to one
+/// step. Thread safety: none.
+/// @source accelerate.state.GradientState, Hugging Face Accelerate 1.
+struct GradientState {
+  bool sync_gradients = true;          ///< The running micro-batch is the last of its window.
+  std::int64_t micro_batches = 0;      ///< Of the window that runs, this one included.
+  bool has_accumulated = false;        ///< backward() has run in this window.
+  bool is_backward_done = false;       ///< backward() has run in this micro-batch.
+  bool is_joined = false;              ///< Within join_uneven_inputs().
+  const OrderShard* active = nullptr;  ///< Of the loader that handed out a batch last; null: none has.
+
+  /// Whether zero_grad() may clear: not between the micro-batches of a window, wherever the loop calls it.
+  [[nodiscard]] bool may_clear() const noexcept { return !has_accumulated || (sync_gradients && is_backward_done); }
+  /// Whether gradients are waiting for more micro-batches.
+  [[nodiscard]] bool is_within_window() const noexcept { return has_accumulated && !sync_gradients; }
+};
+
+}  // namespace lockstep::accelerate

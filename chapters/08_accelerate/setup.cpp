@@ -1,0 +1,20 @@
+#include "08_accelerate/setup.hpp"
+
+#include "06_gpt_ddp/ddp/setup.hpp"
+
+namespace lockstep::accelerate {
+
+AcceleratorOptions accelerator_options(const run::TrainOptions& options) {
+  return {.process = {.device = options.device.name,
+                      .share_gpu = options.device.share_gpu,
+                      .bind_cores = options.device.bind_cores,
+                      .backend = options.parallel.backend},
+          .mixed_precision = options.model.bf16 ? MixedPrecision::kBf16 : MixedPrecision::kNo,
+          .gradient_accumulation_steps = options.accumulation_steps,
+          .split_batches = true,
+          .even_batches = false,
+          .seed = options.seed,
+          .ddp = ddp::ddp_options(options)};
+}
+
+}  // namespace lockstep::accelerate

@@ -1,0 +1,200 @@
+#include "08_accelerate/state/saved_objects.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "08_accelerate/process/partial_state.hpp"
+#include "base/error.hpp"
+#include "checkpoint/checkpoint.hpp"
+#include "checkpoint/manifest.hpp"
+#include "checkpoint/writer_lock.hpp"
+#include "comm/objects.hpp"
+#include "run/saved_state.hpp"
+
+namespace lockstep::accelerate {
+namespace {
+
+using nlohmann::json;
+
+// The first of a kind keeps its plain names, so that a file of one model is what everybody expects.
+std::string prefix_of(std::string_view kind, std::size_t index) {
+  return index == 0 ? std::string() : concat(kind, "_", index, ".");
+}
+
+checkpoint::Contents contents_of(const SavedObjects& objects) {
+  checkpoint::Contents contents;
+  for (std::size_t i = 0; i < objects.models.size(); ++i) {
+    const std::string prefix = prefix_of("model", i);
+    const nn::Module& module = *objects.models[i].module;
+    for (const auto& named : module.named_parameters())
+      contents.model.push_back({prefix + named.name, named.parameter.value()});
+    for (const auto& named : module.named_buffers()) contents.model.push_back({prefix + named.name, named.value});
+  }
+  for (std::size_t i = 0; i < objects.optimizers.size(); ++i) {
+    for (const optim::NamedTensor& named : objects.optimizers[i]->state())
+      contents.optimizer.push_back({prefix_of("optimizer", i) + named.name, named.tensor});
+  }
+  return contents;
+}
+
+// Files are written from host memory.
+checkpoint::Contents on_host(checkpoint::Contents contents) {
+  for (auto* const tensors : {&contents.model, &contents.optimizer})
+    for (checkpoint::NamedTensor& named : *tensors) named.tensor = named.tensor.to(Device{});
+  return contents;
+}
+
+json states_of(const std::vector<run::KeptState>& objects) {
+  json states = json::object();
+  for (const run::KeptState& object : objects) states[object.name] = object.save();
+  return states;
+}
+
+json describe(const SavedObjects& objects, std::int64_t number, int world_size) {
+  json state{{"number", number}, {"world_size", world_size}, {"objects", states_of(objects.of_job)}};
+  for (const char* const kind : {"bucket_orders", "optimizers", "schedulers", "samplers"}) state[kind] = json::array();
+  for (const SavedObjects::Model& model : objects.models) {
+    const auto wrapper = model.wrapper.lock();
+    state["bucket_orders"].push_back(wrapper ? wrapper->bucket_order() : std::vector<std::string>());
+  }
+  for (const optim::Optimizer* const optimizer : objects.optimizers)
+    state["optimizers"].push_back(run::to_json(optimizer->step_counts()));
+  for (const auto& updates : objects.schedules) state["schedulers"].push_back(*updates);
+  for (const data::Sampler* const sampler : objects.samplers)
+    state["samplers"].push_back(run::to_json(sampler->state()));
+  return state;
+}
+
+// The states in a checkpoint, as far as they can be checked before anything is changed.
+class StateReader {
+ public:
+  StateReader(const std::filesystem::path& checkpoint, const SavedObjects& objects)
+      : path_(checkpoint / checkpoint::kStateFile), state_(checkpoint::load_state(checkpoint)) {
+    for (const char* const name : {"number", "world_size"})
+      if (!has(name) || !state_.at(name).is_number_unsigned()) fail(concat("no number '", name, "'"));
+    require_list("bucket_orders", "models", objects.models.size());
+    require_list("optimizers", "optimizers", objects.optimizers.size());
+    require_list("schedulers", "schedulers", objects.schedules.size());
+    require_list("samplers", "loaders", objects.samplers.size());
+    require_states(state_, "objects", objects.of_job);
+    if (!has("ranks") || !state_.at("ranks").is_array() || std::ssize(state_.at("ranks")) != world_size())
+      fail("no list 'ranks' with a state of each rank");
+  }
+
+  [[nodiscard]] std::int64_t number() const { return state_.at("number").get<std::int64_t>(); }
+  [[nodiscard]] std::int64_t world_size() const { return state_.at("world_size").get<std::int64_t>(); }
+
+  // The n-th of a kind.
+  [[nodiscard]] const json& at(const char* kind, std::size_t index) const { return state_.at(kind).at(index); }
+  [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
+  [[nodiscard]] const json& objects() const { return state_.at("objects"); }
+
+  // One rank's objects.
+  [[nodiscard]] const json& of_rank(int rank, const std::vector<run::KeptState>& objects) const {
+    const json& all = state_.at("ranks").at(static_cast<std::size_t>(rank));
+    require_names(all, objects);
+    return all;
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const { throw FormatError(concat(path_.string(), ": ", what)); }
+  [[nodiscard]] bool has(const char* name) const { return state_.is_object() && state_.contains(name); }
+
+  void require_list(const char* name, const char* what, std::size_t count) const {
+    if (!has(name) || !state_.at(name).is_array()) fail(concat("no list '", name, "'"));
+    if (state_.at(name).size() != count)
+      fail(concat("it was saved with ", state_.at(name).size(), " prepared ", what, ", and there are ", count,
+                  "; prepare the same objects in the same order before load_state()"));
+  }
+
+  void require_states(const json& state, const char* name, const std::vector<run::KeptState>& objects) const {
+    if (!has(name)) fail(concat("no object '", name, "'"));
+    require_names(state.at(name), objects);
+  }
+
+  void require_names(const json& states, const std::vector<run::KeptState>& objects) const {
+    for (const run::KeptState& object : objects) {
+      if (!states.is_object() || !states.contains(object.name))
+        fail(concat("no state of '", object.name, "', which is registered for checkpointing"));
+    }
+  }
+
+  std::filesystem::path path_;
+  json state_;
+};
+
+void load_all(const std::vector<run::KeptState>& objects, const json& states) {
+  for (const run::KeptState& object : objects) object.load(states.at(object.name));
+}
+
+// Behind the checkpoints of a training that was not continued, which are not this one's to remove.
+std::int64_t next_number(const std::filesystem::path& folder) {
+  const auto present = checkpoint::CheckpointFolder(folder).list();
+  if (present.empty()) return 0;
+  const std::string name = present.back().filename().string();  // list() gives names of this form only
+  return std::stoll(name.substr(std::string_view("step_").size())) + 1;
+}
+
+// What rank 0 has done, or why it could not.
+json write(const SavedObjects& objects, const json& state, const std::filesystem::path& folder, int total_limit) {
+  try {
+    const checkpoint::WriterLock lock(folder);
+    const int kept = total_limit > 0 ? total_limit : std::numeric_limits<int>::max();
+    const auto number = state.at("number").get<std::int64_t>();
+    const auto saved = checkpoint::CheckpointFolder(folder, {.keep_last = kept, .on_save_step = {}})
+                           .save(number, on_host(contents_of(objects)), state);
+    return {{"checkpoint", saved.string()}, {"number", number}};
+  } catch (const Error& error) {
+    return {{"error", error.what()}};
+  }
+}
+
+}  // namespace
+
+SavedState save_objects(const SavedObjects& objects, const PartialState& ranks, const std::filesystem::path& folder,
+                        std::optional<std::int64_t> number, int total_limit) {
+  for (const SavedObjects::Model& model : objects.models)
+    if (const auto wrapper = model.wrapper.lock()) wrapper->require_sound_gradients();
+  comm::ProcessGroup& group = ranks.process_group();
+  const std::vector<json> of_ranks = comm::all_gather_object(group, states_of(objects.of_rank));
+  json outcome;
+  if (ranks.is_main_process()) {
+    json state = describe(objects, number ? *number : next_number(folder), ranks.num_processes());
+    state["ranks"] = of_ranks;
+    outcome = write(objects, state, folder, total_limit);
+  }
+  outcome = comm::broadcast_object(group, outcome, 0);
+  if (outcome.contains("error")) throw IoError(concat("rank 0: ", outcome.at("error").get<std::string>()));
+  return {.checkpoint = outcome.at("checkpoint").get<std::string>(), .number = outcome.at("number")};
+}
+
+LoadedState load_objects(const SavedObjects& objects, const PartialState& ranks, const std::filesystem::path& path) {
+  const std::filesystem::path found = run::find_checkpoint(path, &ranks.process_group());
+  const StateReader state(found, objects);
+  const bool has_rank_states = state.world_size() == ranks.num_processes();
+  const json own = has_rank_states ? state.of_rank(ranks.process_index(), objects.of_rank) : json::object();
+  std::vector<optim::StepCounts> counts;
+  for (std::size_t i = 0; i < objects.optimizers.size(); ++i)
+    counts.push_back(run::step_counts_from(state.at("optimizers", i), state.path()));
+  std::vector<data::SamplerState> positions;
+  for (std::size_t i = 0; i < objects.samplers.size(); ++i)
+    positions.push_back(run::sampler_state_from(state.at("samplers", i), state.path()));
+
+  (void)checkpoint::load(found, contents_of(objects));
+  for (std::size_t i = 0; i < counts.size(); ++i) objects.optimizers[i]->set_step_counts(counts[i]);
+  for (std::size_t i = 0; i < positions.size(); ++i) objects.samplers[i]->load_state(positions[i]);
+  for (std::size_t i = 0; i < objects.schedules.size(); ++i)
+    *objects.schedules[i] = state.at("schedulers", i).get<std::int64_t>();
+  for (std::size_t i = 0; i < objects.models.size(); ++i) {
+    const auto wrapper = objects.models[i].wrapper.lock();
+    if (wrapper) wrapper->set_bucket_order(state.at("bucket_orders", i).get<std::vector<std::string>>());
+  }
+  load_all(objects.of_job, state.objects());
+  if (has_rank_states) load_all(objects.of_rank, own);
+  return {.checkpoint = found, .number = state.number(), .has_rank_states = has_rank_states};
+}
+
+}  // namespace lockstep::accelerate

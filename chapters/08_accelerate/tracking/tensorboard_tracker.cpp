@@ -1,0 +1,115 @@
+// TensorBoard's event files: protocol buffers in TensorFlow's record format, both written by hand.
+//
+// A record is: length (8 bytes), checksum of these 8 bytes (4), data, checksum of the data (4); all little-endian. The
+// data are a protocol buffer `Event`, of which four fields are used. In a protocol buffer, each field begins with a
+// key: its number times 8, plus how its value is written: 0 a varint, 1 eight bytes, 2 a length and as many bytes, 5
+// four.
+//
+//   Event:   1 wall_time (double)  2 step (int64)  3 file_version (string)  5 summary (Summary)
+//   Summary: 1 value (Value, repeated)             Value: 1 tag (string)  2 simple_value (float)
+//
+// Sources: tensorflow/core/util/event.proto, framework/summary.proto, lib/io/record_writer.h (TensorFlow 2).
+#include <unistd.h>
+
+#include <array>
+#include <bit>
+#include <chrono>
+#include <string>
+#include <type_traits>
+
+#include "08_accelerate/tracking/record_file.hpp"
+#include "08_accelerate/tracking/tracker.hpp"
+#include "base/error.hpp"
+
+namespace lockstep::accelerate {
+namespace {
+
+// CRC-32C (Castagnoli, 1993): polynomial 0x1EDC6F41, bits reflected.
+constexpr std::array<std::uint32_t, 256> kCrcTable = [] {
+  std::array<std::uint32_t, 256> table{};
+  for (std::uint32_t byte = 0; byte < 256; ++byte) {
+    std::uint32_t rest = byte;
+    for (int bit = 0; bit < 8; ++bit) rest = (rest >> 1) ^ ((rest & 1) != 0 ? 0x82F63B78U : 0U);
+    table[byte] = rest;
+  }
+  return table;
+}();
+
+// Rotated and shifted, because the checksum of data that contain checksums would be weak.
+std::uint32_t masked_crc(std::string_view bytes) {
+  std::uint32_t crc = ~0U;
+  for (const char c : bytes) crc = (crc >> 8) ^ kCrcTable[(crc ^ static_cast<unsigned char>(c)) & 0xFF];
+  return std::rotr(~crc, 15) + 0xA282EAD8U;
+}
+
+template <typename Unsigned>
+std::string little_endian(Unsigned value) {
+  static_assert(std::is_unsigned_v<Unsigned>);
+  std::string bytes;
+  for (std::size_t i = 0; i < sizeof(value); ++i) bytes += static_cast<char>(value >> (8 * i) & 0xFF);
+  return bytes;
+}
+
+std::string varint(std::uint64_t value) {
+  std::string bytes;
+  for (; value >= 0x80; value >>= 7) bytes += static_cast<char>((value & 0x7F) | 0x80);
+  return bytes + static_cast<char>(value);
+}
+
+enum class Wire : std::uint64_t { kVarint = 0, kEightBytes = 1, kBytes = 2, kFourBytes = 5 };
+
+std::string key(std::uint64_t field, Wire wire) { return varint(field * 8 + static_cast<std::uint64_t>(wire)); }
+
+std::string bytes_field(std::uint64_t field, const std::string& bytes) {
+  return key(field, Wire::kBytes) + varint(bytes.size()) + bytes;
+}
+
+std::string record_of(const std::string& data) {
+  const std::string length = little_endian(std::uint64_t{data.size()});
+  return length + little_endian(masked_crc(length)) + data + little_endian(masked_crc(data));
+}
+
+std::string event_now() {
+  const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
+  return key(1, Wire::kEightBytes) + little_endian(std::bit_cast<std::uint64_t>(now.count()));
+}
+
+std::string summary_of(const Scalars& values) {
+  std::string summary;
+  for (const auto& [name, value] : values) {
+    const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(value));
+    summary += bytes_field(1, bytes_field(1, name) + key(2, Wire::kFourBytes) + little_endian(bits));
+  }
+  return summary;
+}
+
+std::string file_name() {
+  std::array<char, 256> host{};
+  if (::gethostname(host.data(), host.size() - 1) != 0) host = {'h', 'o', 's', 't'};
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return concat("events.out.tfevents.", std::chrono::duration_cast<std::chrono::seconds>(now).count(), '.', host.data(),
+                '.', ::getpid());
+}
+
+class TensorBoardTracker final : public Tracker {
+ public:
+  explicit TensorBoardTracker(const std::filesystem::path& folder) : file_(folder / file_name()) {
+    if (file_.is_new()) file_.append(record_of(event_now() + bytes_field(3, "brain.Event:2")));
+  }
+
+  void log(const Scalars& values, std::int64_t step) override {
+    const std::string number = key(2, Wire::kVarint) + varint(static_cast<std::uint64_t>(step));
+    file_.append(record_of(event_now() + number + bytes_field(5, summary_of(values))));
+  }
+
+ private:
+  RecordFile file_;
+};
+
+}  // namespace
+
+std::unique_ptr<Tracker> make_tensorboard_tracker(const std::filesystem::path& folder) {
+  return std::make_unique<TensorBoardTracker>(folder);
+}
+
+}  // namespace lockstep::accelerate

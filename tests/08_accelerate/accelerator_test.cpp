@@ -1,0 +1,331 @@
+// The accelerator on a model that is no GPT: one process without it is the oracle.
+#include "08_accelerate/accelerator.hpp"
+
+#include <array>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "digits.hpp"
+#include "optim/clip.hpp"
+#include "support/accelerator.hpp"
+
+using namespace lockstep;
+using namespace lockstep::test;
+using accelerate::Accelerator;
+using accelerate::AcceleratorOptions;
+
+namespace {
+
+constexpr double kClip = 0.5;
+
+// What a loop without an accelerator comes to.
+std::vector<float> trained_by_hand(std::int64_t samples, std::int64_t batch_size, std::int64_t epochs,
+                                   bool drop_last = true, Device device = {}) {
+  Training training(samples, {.batch_size = batch_size, .drop_last = drop_last}, device);
+  std::int64_t updates = 0;
+  for (std::int64_t epoch = 0; epoch < epochs; ++epoch) {
+    training.sampler.set_epoch(epoch);
+    for (const data::Batch& batch : training.loader) {
+      training.optimizer.zero_grad();
+      training.loss_of(batch).backward();
+      optim::clip_grad_norm(training.model.parameters(), kClip);
+      training.optimizer.step(training.schedule.at(updates++));
+    }
+  }
+  return values_of(training.model);
+}
+
+// Where a loop's body calls zero_grad().
+enum class ZeroGrad { kFirst, kLast };
+
+// The same loop with an accelerator, in Accelerate's form.
+std::vector<float> trained(Accelerator& accelerator, Training& training, std::int64_t epochs,
+                           ZeroGrad place = ZeroGrad::kFirst) {
+  auto [net, adam, batches, rate] =
+      accelerator.prepare(training.model, training.optimizer, training.loader, training.schedule);
+  for (std::int64_t epoch = 0; epoch < epochs; ++epoch) {
+    training.sampler.set_epoch(epoch);
+    for (const data::Batch& batch : batches) {
+      const auto scope = accelerator.accumulate(net);
+      if (place == ZeroGrad::kFirst) adam.zero_grad();
+      accelerator.backward(training.loss_of(batch));
+      if (accelerator.sync_gradients()) accelerator.clip_grad_norm(net->parameters(), kClip);
+      adam.step(rate.get_last_lr());
+      rate.step();
+      if (place == ZeroGrad::kLast) adam.zero_grad();
+    }
+  }
+  return values_of(training.model);
+}
+
+std::vector<std::vector<float>> trained_on(int world_size, const AcceleratorOptions& options, std::int64_t samples,
+                                           const data::DataLoaderOptions& loader, std::int64_t epochs,
+                                           ZeroGrad place = ZeroGrad::kFirst) {
+  return run_ranks_for<std::vector<float>>(world_size, [&](comm::JobContext job) {
+    Accelerator accelerator(options, std::move(job));
+    Training training(samples, loader, accelerator.device());
+    return trained(accelerator, training, epochs, place);
+  });
+}
+
+// Gradients are sums of the same 12 float32 terms in another order: off by 12 * 2^-24 of the largest, or 1e-6. A step
+// of Adam is at most its learning rate, 1e-2, and turns such a relative error into a hundredth of 1e-6; where a
+// gradient all but vanishes, the error can be as large as the gradient, and the step is off by up to the rate times the
+// share of the error: bounded here by a hundredth of a step. A wrong gradient is off by whole steps.
+constexpr double kTolerance = 1e-4;
+
+}  // namespace
+
+TEST_CASE("in one process without rendezvous variables, the accelerator changes no bit", "[accelerate]") {
+  Accelerator accelerator;
+  Training training(30, {.batch_size = 12});
+  CHECK(trained(accelerator, training, 2) == trained_by_hand(30, 12, 2));
+}
+
+TEST_CASE("on a device, the accelerator changes no bit either", "[accelerate][gpu]") {
+  const Device device = test::accelerator();
+  Accelerator accelerator({.process = {.device = device.name()}});
+  CHECK(accelerator.device() == device);
+  Training training(30, {.batch_size = 12}, device);
+  CHECK(trained(accelerator, training, 1) == trained_by_hand(30, 12, 1, true, device));
+  const std::vector<float> values{1, 2};
+  const Tensor here = Tensor::from(std::span<const float>(values), {2}, device);
+  CHECK(accelerator.gather(here).device() == device);
+  CHECK(accelerator.reduce(here).to(Device{}).span<float>()[1] == 2);
+}
+
+TEST_CASE("several ranks take the steps of one process with the whole batch", "[accelerate][multirank]") {
+  const int world_size = GENERATE(2, 3, 4);
+  const bool is_split = GENERATE(true, false);
+  const std::int64_t batch_size = is_split ? 12 : 12 / world_size;
+  const auto of_ranks = trained_on(world_size, {.split_batches = is_split}, 30, {.batch_size = batch_size}, 2);
+  for (const auto& values : of_ranks) CHECK(values == of_ranks[0]);
+  const auto expected = trained_by_hand(30, 12, 2);
+  CHECK(largest_difference(of_ranks[0], expected) < kTolerance);
+  CHECK(largest_difference(of_ranks[0], trained_by_hand(30, 12, 1)) > 10 * kTolerance);  // the tolerance is no blanket
+}
+
+TEST_CASE("micro-batches of a scope add up to the step of the whole batch, wherever zero_grad stands",
+          "[accelerate][multirank]") {
+  const int world_size = GENERATE(1, 2, 3);
+  const ZeroGrad place = GENERATE(ZeroGrad::kFirst, ZeroGrad::kLast);
+  const AcceleratorOptions halves{.gradient_accumulation_steps = 2, .split_batches = true};
+  const auto of_ranks = trained_on(world_size, halves, 36, {.batch_size = 6}, 2, place);
+  CHECK(largest_difference(of_ranks[0], trained_by_hand(36, 12, 2)) < kTolerance);
+}
+
+TEST_CASE("the last batch of an epoch ends a step, even in the middle of one", "[accelerate]") {
+  Accelerator accelerator({.gradient_accumulation_steps = 2});
+  Training training(15, {.batch_size = 5});  // three micro-batches an epoch
+  auto [net, adam, batches] = accelerator.prepare(training.model, training.optimizer, training.loader);
+  std::vector<bool> synced;
+  for (std::int64_t epoch = 0; epoch < 2; ++epoch) {
+    for (const data::Batch& batch : batches) {
+      const auto scope = accelerator.accumulate(net);
+      accelerator.backward(training.loss_of(batch));
+      synced.push_back(accelerator.sync_gradients());
+      if (!accelerator.sync_gradients())
+        CHECK_THROWS_AS(accelerator.clip_grad_norm(net->parameters(), 1), ContractError);
+      adam.step(1e-3);
+      adam.zero_grad();
+    }
+  }
+  CHECK(synced == std::vector<bool>{false, true, true, false, true, true});
+  CHECK(training.optimizer.step_counts().steps == 4);
+}
+
+TEST_CASE("nothing is sent for micro-batches that are not the last of a step", "[accelerate][multirank]") {
+  std::vector<std::vector<std::uint64_t>> sent(2);
+  run_all(2, [&](comm::JobContext job) {
+    const auto rank = static_cast<std::size_t>(job.rank);
+    Accelerator accelerator({.process = {.backend = "star"}, .gradient_accumulation_steps = 2}, std::move(job));
+    Training training(24, {.batch_size = 2});
+    auto [net, batches] = accelerator.prepare(training.model, training.loader);
+    for (const data::Batch& batch : batches) {
+      const auto scope = accelerator.accumulate(net);
+      const auto before = accelerator.process_group().traffic_sent().payload_bytes;
+      accelerator.backward(training.loss_of(batch));
+      sent[rank].push_back(accelerator.process_group().traffic_sent().payload_bytes - before);
+      training.model.zero_grad();
+    }
+  });
+  for (const auto& of_rank : sent) {
+    REQUIRE(of_rank.size() == 6);
+    for (std::size_t i = 0; i < of_rank.size(); ++i) CHECK((of_rank[i] > 0) == (i % 2 == 1));
+  }
+}
+
+TEST_CASE("micro-batches at hand are a range, with weights of their own", "[accelerate][multirank]") {
+  struct Part {
+    data::Batch batch;
+    double weight;
+  };
+  std::vector<std::vector<float>> found(2);
+  run_all(2, [&](comm::JobContext job) {
+    const auto rank = static_cast<std::size_t>(job.rank);
+    Accelerator accelerator({.split_batches = true}, std::move(job));
+    Training training(36, {.batch_size = 12});
+    auto [net, adam, batches] = accelerator.prepare(training.model, training.optimizer, training.loader);
+    std::int64_t updates = 0;
+    for (const data::Batch& batch : batches) {
+      std::vector<Part> parts;  // one sample, then five
+      for (const auto& [begin, end] : {std::pair(0, 1), std::pair(1, 6)}) {
+        parts.push_back(
+            {{batch.inputs.rows(begin, end), batch.targets.rows(begin, end), batch.sample_ids.rows(begin, end)},
+             (end - begin) / 6.0});
+      }
+      adam.zero_grad();
+      for (const Part& part : accelerator.accumulate(net, parts))
+        accelerator.backward(training.loss_of(part.batch), part.weight);
+      accelerator.clip_grad_norm(net->parameters(), kClip);
+      adam.step(training.schedule.at(updates++));
+    }
+    found[rank] = values_of(training.model);
+  });
+  CHECK(found[0] == found[1]);
+  CHECK(largest_difference(found[0], trained_by_hand(36, 12, 1)) < kTolerance);
+}
+
+TEST_CASE("gather_for_metrics equals one process's evaluation for sizes that do not divide",
+          "[accelerate][multirank]") {
+  const int world_size = GENERATE(1, 2, 3, 4);
+  const std::int64_t samples = GENERATE(1, 3, 4, 11, 13, 24);
+  Training alone(samples, {.batch_size = 4, .drop_last = false});
+  std::vector<float> expected;
+  std::vector<std::int64_t> expected_ids;
+  for (const data::Batch& batch : alone.loader) {
+    const Tensor logits = alone.model.forward(autograd::Variable(batch.inputs)).value();
+    expected.insert(expected.end(), logits.span<float>().begin(), logits.span<float>().end());
+    const auto ids = batch.sample_ids.span<std::int64_t>();
+    expected_ids.insert(expected_ids.end(), ids.begin(), ids.end());
+  }
+  std::vector<std::vector<float>> found(static_cast<std::size_t>(world_size));
+  std::vector<std::vector<std::int64_t>> found_ids(static_cast<std::size_t>(world_size));
+  run_all(world_size, [&](comm::JobContext job) {
+    const auto rank = static_cast<std::size_t>(job.rank);
+    Accelerator accelerator({}, std::move(job));
+    Training training(samples, {.batch_size = 2, .drop_last = false});
+    auto [net, batches] = accelerator.prepare(training.model, training.loader);
+    for (const data::Batch& batch : batches) {
+      const Tensor logits = accelerator.gather_for_metrics(net->forward(autograd::Variable(batch.inputs)).value());
+      found[rank].insert(found[rank].end(), logits.span<float>().begin(), logits.span<float>().end());
+      const Tensor ids = accelerator.gather_for_metrics(batch.sample_ids);
+      found_ids[rank].insert(found_ids[rank].end(), ids.span<std::int64_t>().begin(), ids.span<std::int64_t>().end());
+    }
+  });
+  for (std::size_t rank = 0; rank < found.size(); ++rank) {
+    CHECK(found_ids[rank] == expected_ids);
+    CHECK(found[rank] == expected);
+  }
+}
+
+TEST_CASE("gather_for_metrics takes ranks with unequal shares of a batch", "[accelerate][multirank]") {
+  std::vector<std::vector<std::int64_t>> found(3);
+  run_all(3, [&](comm::JobContext job) {
+    const auto rank = static_cast<std::size_t>(job.rank);
+    Accelerator accelerator({.even_batches = false}, std::move(job));
+    Training training(8, {.batch_size = 4, .drop_last = false});  // shares of 3, 3 and 2: one batch each
+    auto batches = accelerator.prepare(training.loader);
+    for (const data::Batch& batch : batches) {
+      const Tensor ids = accelerator.gather_for_metrics(batch.sample_ids);
+      found[rank].assign(ids.span<std::int64_t>().begin(), ids.span<std::int64_t>().end());
+    }
+  });
+  const auto expected = data::epoch_permutation(3, 0, 8);
+  for (const auto& of_rank : found) CHECK(of_rank == expected);
+}
+
+TEST_CASE("gather_for_metrics says what it needs", "[accelerate][fault]") {
+  Accelerator accelerator;
+  CHECK_THROWS_AS(accelerator.gather_for_metrics(Tensor::zeros({2})), ContractError);
+  Training training(8, {.batch_size = 4});
+  auto batches = accelerator.prepare(training.loader);
+  for ([[maybe_unused]] const data::Batch& batch : batches) {
+    CHECK_THROWS_AS(accelerator.gather_for_metrics(Tensor::zeros({3})), ContractError);
+    CHECK_THROWS_AS(accelerator.gather_for_metrics(Tensor()), ContractError);
+  }
+}
+
+TEST_CASE("ranks with unequal numbers of batches take the steps of one process", "[accelerate][multirank]") {
+  const int world_size = GENERATE(2, 4);
+  std::vector<std::vector<float>> found(static_cast<std::size_t>(world_size));
+  run_all(world_size, [&](comm::JobContext job) {
+    const auto rank = static_cast<std::size_t>(job.rank);
+    Accelerator accelerator({.split_batches = true, .even_batches = false}, std::move(job));
+    Training training(25, {.batch_size = 8, .drop_last = false});  // the last batch has one sample
+    auto [net, adam, batches] = accelerator.prepare(training.model, training.optimizer, training.loader);
+    std::int64_t updates = 0;
+    for (const data::Batch& batch : accelerator.join_uneven_inputs(net, batches)) {
+      adam.zero_grad();
+      const std::vector<data::Batch> parts(batch.size() > 0 ? 1 : 0, batch);
+      for (const data::Batch& part : accelerator.accumulate(net, parts)) accelerator.backward(training.loss_of(part));
+      accelerator.clip_grad_norm(net->parameters(), kClip);
+      adam.step(training.schedule.at(updates++));
+    }
+    found[rank] = values_of(training.model);
+  });
+  for (const auto& values : found) CHECK(values == found[0]);
+  CHECK(largest_difference(found[0], trained_by_hand(25, 8, 1, false)) < kTolerance);
+}
+
+TEST_CASE("within join_uneven_inputs a scope cannot count micro-batches", "[accelerate][fault]") {
+  Accelerator accelerator({.gradient_accumulation_steps = 2});
+  Training training(8, {.batch_size = 4});
+  auto [net, batches] = accelerator.prepare(training.model, training.loader);
+  for ([[maybe_unused]] const data::Batch& batch : accelerator.join_uneven_inputs(net, batches))
+    CHECK_THROWS_AS(accelerator.accumulate(net), ContractError);
+  for ([[maybe_unused]] const data::Batch& batch : batches) CHECK_NOTHROW(accelerator.accumulate(net));
+}
+
+TEST_CASE("skip_first_batches begins an epoch later, once", "[accelerate][multirank]") {
+  std::vector<std::vector<std::int64_t>> ids(2);
+  run_all(2, [&](comm::JobContext job) {
+    const auto rank = static_cast<std::size_t>(job.rank);
+    Accelerator accelerator({}, std::move(job));
+    Training training(12, {.batch_size = 2});
+    auto batches = accelerator.prepare(training.loader);
+    for (const data::Batch& batch : accelerator.skip_first_batches(batches, 2)) {
+      for (const std::int64_t id : batch.sample_ids.span<std::int64_t>()) ids[rank].push_back(id);
+    }
+    for (const data::Batch& batch : batches) ids[rank].push_back(batch.sample_ids.span<std::int64_t>()[0]);
+  });
+  const auto order = data::epoch_permutation(3, 0, 12);
+  CHECK(ids[0] == std::vector<std::int64_t>{order[8], order[10], order[0], order[4], order[8]});
+  CHECK(ids[1] == std::vector<std::int64_t>{order[9], order[11], order[1], order[5], order[9]});
+  Accelerator accelerator;
+  Training training(12, {.batch_size = 2});
+  auto batches = accelerator.prepare(training.loader);
+  CHECK_THROWS_AS(accelerator.skip_first_batches(batches, 6), ContractError);
+}
+
+TEST_CASE("a prepared model is the module itself, and can be prepared once", "[accelerate]") {
+  Accelerator accelerator;
+  Training training(8, {.batch_size = 4});
+  auto net = accelerator.prepare(training.model);
+  CHECK(&accelerator.unwrap_model(net) == &training.model);
+  CHECK_THROWS_AS(accelerator.prepare(training.model), ContractError);
+}
+
+TEST_CASE("autocast computes in the options' precision while its object lives", "[accelerate]") {
+  Accelerator half({.mixed_precision = accelerate::MixedPrecision::kBf16}), full;
+  {
+    const auto scope = half.autocast();
+    CHECK(autograd::is_autocast_enabled());
+    const auto inner = full.autocast();
+    CHECK_FALSE(autograd::is_autocast_enabled());
+  }
+  CHECK_FALSE(autograd::is_autocast_enabled());
+}
+
+TEST_CASE("options that have no meaning are refused, and say what to do", "[accelerate][multirank][fault]") {
+  CHECK_THROWS_AS(Accelerator({.gradient_accumulation_steps = 0}), ContractError);
+  CHECK_THROWS_AS(Accelerator({.total_limit = -1}), ContractError);
+  const auto outcomes = run_ranks(2, [](comm::JobContext job) {
+    Accelerator accelerator({.split_batches = true}, std::move(job));
+    Training training(9, {.batch_size = 3});
+    (void)accelerator.prepare(training.loader);
+  });
+  for (const auto& outcome : outcomes) CHECK_THAT(outcome.message(), ContainsSubstring("batch of 3 samples"));
+}
