@@ -80,11 +80,6 @@ class DataLoader {
   /// Batches of a whole epoch on this rank.
   [[nodiscard]] std::int64_t batches_per_epoch() const;
 
-  /// What the loader was made of: enough to make another one, such as one that deals the same samples to several ranks.
-  [[nodiscard]] const Dataset& dataset() const noexcept { return dataset_; }
-  [[nodiscard]] Sampler& sampler() const noexcept { return sampler_; }                  ///< The order it follows.
-  [[nodiscard]] const DataLoaderOptions& options() const noexcept { return options_; }  ///< As given.
-
   /// Time spent waiting for batches since construction: what loading costs the training loop.
   [[nodiscard]] std::chrono::nanoseconds time_waited() const noexcept { return time_waited_; }
 
