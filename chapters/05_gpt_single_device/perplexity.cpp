@@ -17,12 +17,12 @@ constexpr std::int64_t kPassPositions = 2048;
 
 // A window reads the tokens [begin, end - 1) and is to predict [first_target, end): the token behind each that it
 // reads.
-struct Window {
+struct EvaluationWindow {
   std::int64_t begin = 0, end = 0, first_target = 0;
 };
 
-std::vector<Window> windows_of(std::int64_t token_count, std::int64_t length, std::int64_t stride) {
-  std::vector<Window> windows;
+std::vector<EvaluationWindow> windows_of(std::int64_t token_count, std::int64_t length, std::int64_t stride) {
+  std::vector<EvaluationWindow> windows;
   std::int64_t first_target = 1;  // nothing stands before token 0
   for (std::int64_t begin = 0; first_target < token_count; begin += stride) {
     const std::int64_t end = std::min(begin + length, token_count);
@@ -33,9 +33,10 @@ std::vector<Window> windows_of(std::int64_t token_count, std::int64_t length, st
 }
 
 // The loss of windows of one length, in one pass.
-TextLoss loss_of(const nn::Gpt& model, std::span<const std::int32_t> tokens, std::span<const Window> windows) {
+TextLoss loss_of(const nn::Gpt& model, std::span<const std::int32_t> tokens,
+                 std::span<const EvaluationWindow> windows) {
   std::vector<std::int32_t> inputs, targets;
-  for (const Window& window : windows) {
+  for (const EvaluationWindow& window : windows) {
     for (std::int64_t at = window.begin; at + 1 < window.end; ++at) {
       inputs.push_back(tokens[static_cast<std::size_t>(at)]);
       const bool counts = at + 1 >= window.first_target;
@@ -63,7 +64,7 @@ TextLoss text_loss(const nn::Gpt& model, std::span<const std::int32_t> tokens, c
   require(length >= 2 && length <= context, "text_loss: windows of ", length, " tokens, not 2 to ", context);
   require(stride >= 1 && stride < length, "text_loss: a stride of ", stride, " tokens, not 1 to ", length - 1);
   const autograd::NoGradGuard no_grad;
-  const std::vector<Window> windows = windows_of(static_cast<std::int64_t>(tokens.size()), length, stride);
+  const std::vector<EvaluationWindow> windows = windows_of(static_cast<std::int64_t>(tokens.size()), length, stride);
   const auto most = static_cast<std::size_t>(std::max<std::int64_t>(1, kPassPositions / length));
   TextLoss total;
   for (std::size_t first = 0; first < windows.size();) {

@@ -123,10 +123,8 @@ class GptBlock : public Module {
   /// @param memory     Of this block, where the text grows.
   [[nodiscard]] ResidualNorm forward(const ResidualNorm& stream, const LayerNorm& next_norm, const Dropouts& dropouts,
                                      const Memory& memory) const {
-    const Variable qkv = attn_c_attn_(stream.normalized);  // [B, T, 3C]
-    const Variable heads = memory.kept != nullptr          // [B, T, C]
-                               ? cached_attention(qkv, head_count_, memory)
-                               : autograd::attention(qkv, head_count_, dropouts.mask(3 * layer_ + 1));
+    const Variable qkv = attn_c_attn_(stream.normalized);                                       // [B, T, 3C]
+    const Variable heads = attend(qkv, dropouts, memory);                                       // [B, T, C]
     Variable attended = autograd::dropout(attn_c_proj_(heads), dropouts.mask(3 * layer_ + 2));  // [B, T, C]
     const ResidualNorm middle = ln_2_.add_forward(stream.sum, std::move(attended));
 
@@ -136,6 +134,11 @@ class GptBlock : public Module {
   }
 
  private:
+  [[nodiscard]] Variable attend(const Variable& qkv, const Dropouts& dropouts, const Memory& memory) const {
+    if (memory.kept != nullptr) return cached_attention(qkv, head_count_, memory);
+    return autograd::attention(qkv, head_count_, dropouts.mask(3 * layer_ + 1));
+  }
+
   // 2 * layers branches add to the residual stream; this keeps the variance of their sum independent of the depth.
   static double small_deviation(const GptConfig& config) {
     return 0.02 / std::sqrt(2.0 * static_cast<double>(config.layer_count));

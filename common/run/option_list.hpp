@@ -34,6 +34,7 @@ struct OptionDeclaration {
   bool shows_default = true;                  ///< --help shows what the field holds.
   int at_most = 0;                            ///< Values that a vector takes; 0: any number.
   OptionKind kind = OptionKind::kChangeable;  ///< Where it comes from, and what a resumed run may do.
+  bool is_new = false;                        ///< Runs from before there was this option have its default.
 
   /// The entry in options.json: "keep_last".
   [[nodiscard]] std::string json_name() const;

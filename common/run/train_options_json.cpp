@@ -52,7 +52,7 @@ TrainOptions options_from_json(const nlohmann::json& json) {
   TrainOptions options;
   try {
     for (const OptionDeclaration& option : list_options(options)) {
-      if (!option.is_saved()) continue;
+      if (!option.is_saved() || (option.is_new && !json.contains(option.json_name()))) continue;
       std::visit([&](auto* field) { from_value(json.at(option.json_name()), *field); }, option.field);
     }
   } catch (const nlohmann::json::exception& error) {

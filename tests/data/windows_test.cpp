@@ -18,7 +18,7 @@ using namespace lockstep::data;
 
 namespace {
 
-Tokens counting_tokens(int count) {
+Tokens numbered_tokens(int count) {
   Tokens tokens{.ids = {}, .vocabulary_size = 60'000, .name = "counting"};
   for (int i = 0; i < count; ++i) tokens.ids.push_back(i);
   return tokens;
@@ -76,7 +76,7 @@ TEST_CASE("random windows depend on seed, epoch and number, and on nothing else"
 }
 
 TEST_CASE("a loader deals other random windows in each epoch, and goes on where it stopped", "[data]") {
-  const TokenDataset dataset(counting_tokens(1001), 10, Placement::kRandom, 5);
+  const TokenDataset dataset(numbered_tokens(1001), 10, Placement::kRandom, 5);
   CHECK(dataset.size() == 100);
   RandomSampler sampler(dataset.size(), 2);
   DataLoader loader(dataset, sampler, {.batch_size = 10, .num_workers = 2});
@@ -96,7 +96,7 @@ TEST_CASE("a loader deals other random windows in each epoch, and goes on where 
 
 TEST_CASE("a text and a token file of its tokens give the same random windows; validation stays fixed", "[data]") {
   const test::TemporaryFolder folder;
-  const Tokens tokens = counting_tokens(1001);
+  const Tokens tokens = numbered_tokens(1001);
   write_token_file(folder / "tokens.bin", tokens.ids);
   const Corpus corpus = load_corpus({.data = folder / "tokens.bin",
                                      .context_length = 10,
@@ -121,7 +121,7 @@ TEST_CASE("a text and a token file of its tokens give the same random windows; v
 }
 
 TEST_CASE("a loader says what it was made from, and can be dealt anew in another way", "[data]") {
-  const TokenDataset dataset(counting_tokens(101), 10);
+  const TokenDataset dataset(numbered_tokens(101), 10);
   RandomSampler sampler(dataset.size(), 2);
   const DataLoader loader(dataset, sampler, {.batch_size = 4, .drop_last = false, .prefetch_batches = 3});
   CHECK(&loader.dataset() == &dataset);
