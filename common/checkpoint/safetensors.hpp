@@ -14,15 +14,12 @@
 #include "checkpoint/manifest.hpp"
 #include "checkpoint/mapped_file.hpp"
 #include "checkpoint/stored_type.hpp"
+#include "tensor/named_tensor.hpp"
 #include "tensor/tensor.hpp"
 
 namespace lockstep::checkpoint {
 
-/// A tensor (a view: saving reads its elements, loading writes them) and its name in the file.
-struct NamedTensor {
-  std::string name;  ///< Unique in the file.
-  Tensor tensor;     ///< Saved from host memory; loaded to where it lives.
-};
+using lockstep::NamedTensor;  // saved from host memory; loaded to where it lives
 
 /// Text beside the tensors, under the key "__metadata__".
 using Metadata = std::map<std::string, std::string>;
