@@ -1,6 +1,7 @@
 # lockstep_module(), lockstep_chapter(), lockstep_program(), lockstep_test(): the only ways a target is made here.
 # Their DEPENDS lists are the project's dependency list; tests/course/ rejects any #include that they do not cover.
 
+include("${CMAKE_CURRENT_LIST_DIR}/LockstepPrebuilt.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/LockstepPrecompile.cmake")
 
 # Sources that change seldom are compiled several at a time: what they include is read, and what they all instantiate is
