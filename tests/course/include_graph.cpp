@@ -201,6 +201,7 @@ class Checker {
                          const Names& owners) {
     const auto found = resolve(file.name, included);
     if (!found) return report(file.place(index), " includes \"", included, "\", which is no file of the project");
+    if (graph_.is_left_out(*found)) return;  // an optional part that this build lacks
     const Names targets = owners_of(*found);
     if (!is_visible_to_any(owners, targets) && !share_folder(owners, targets)) {
       report(file.place(index), " includes \"", included, "\", but ", *owners.begin(), " does not list ",

@@ -139,6 +139,15 @@ TEST_CASE("A file of no target is reported, unless it is left out", "[course]") 
   CHECK(with(forgotten, graph).empty());
 }
 
+TEST_CASE("What a build leaves out may be included where it is there", "[course]") {
+  const Files optional = {{"common/gloo/group.hpp", ""},
+                          {"chapters/01_one/one.hpp", "#ifdef HAVE_GLOO\n#include \"gloo/group.hpp\"\n#endif\n"}};
+  TargetGraph graph = sound_graph();
+  CHECK_FALSE(with(optional, graph).empty());
+  graph.left_out["common/gloo"] = "Gloo is not installed";
+  CHECK(with(optional, graph).empty());
+}
+
 TEST_CASE("Modules that must not know one another are kept apart", "[course]") {
   TargetGraph graph = sound_graph();
   graph.targets["lockstep::tensor"] = {"lockstep::tensor", "common/tensor", {}, {}, {}, {}};

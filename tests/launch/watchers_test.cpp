@@ -236,11 +236,15 @@ TEST_CASE("what cannot be killed is named, and the launcher ends without it", "[
   fs::permissions(folder.path(), fs::perms::all);
   for (const std::string name : {"launch_helper", "lockstep_reaper"})
     fs::copy_file(test::built_program(name), folder / name);
+  // With the library that they load: the build may lie where only root can read.
+  fs::copy(fs::path(test::built_program("lockstep_reaper")).parent_path().parent_path() / "lib", folder.path());
   fs::copy_file(test::built_program("launch_helper"), folder / "roots_own");
   REQUIRE(chmod((folder / "roots_own").c_str(), 04755) == 0);
   Subprocess job({"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", (folder / "launch_helper").string(),
                   "1", "execute", (folder / "roots_own").string(), "1", "unkillable"},
-                 {{"LOCKSTEP_GRACE_SECONDS", "0.1"}, {"LOCKSTEP_STATE_DIR", (folder / "state").string()}});
+                 {{"LOCKSTEP_GRACE_SECONDS", "0.1"},
+                  {"LOCKSTEP_STATE_DIR", (folder / "state").string()},
+                  {"LD_LIBRARY_PATH", folder.path().string()}});
   REQUIRE(job.wait_for_output("ready"));
   const std::vector<pid_t> family = launch::descendants_of(job.pid());
   job.send_signal(SIGTERM);
