@@ -122,14 +122,14 @@ std::filesystem::path Accelerator::save_state() {
   require(!gradient_state_->is_within_window(), "save_state: called between the micro-batches of a step, whose ",
           "gradients are not saved; ask sync_gradients() first");
   const auto folder = run::checkpoints_of(options_.project_dir);
-  const SavedState saved = save_objects(saved_, *this, folder, next_save_, options_.total_limit);
+  const SavedCheckpoint saved = save_objects(saved_, *this, folder, next_save_, options_.total_limit);
   next_save_ = saved.number + 1;
   return saved.checkpoint;
 }
 
-LoadedState Accelerator::load_state(const std::filesystem::path& path) {
+LoadedCheckpoint Accelerator::load_state(const std::filesystem::path& path) {
   const auto folder = path.empty() ? run::checkpoints_of(options_.project_dir) : path;
-  LoadedState loaded = load_objects(saved_, *this, folder);
+  LoadedCheckpoint loaded = load_objects(saved_, *this, folder);
   next_save_ = loaded.number + 1;
   if (!loaded.has_rank_states) {
     random_.reseed(mix64(options_.seed, static_cast<std::uint64_t>(loaded.number) + 1));

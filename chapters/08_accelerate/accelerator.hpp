@@ -80,6 +80,8 @@ class Accelerator : public PartialState {
   explicit Accelerator(AcceleratorOptions options = {});
   /// The same for a job that has been joined before.
   Accelerator(AcceleratorOptions options, comm::JobContext job);
+  Accelerator(const Accelerator&) = delete;
+  Accelerator& operator=(const Accelerator&) = delete;
 
   /// Prepares any number of modules, optimizers, loaders and schedules, in any order: `auto [net, adam] =
   /// accelerator.prepare(model, optimizer)`. One alone is returned as it is, not as a tuple. Collective.
@@ -181,7 +183,7 @@ class Accelerator : public PartialState {
   /// @param path  A checkpoint, or a folder of them; empty: the newest one of project_dir that verifies.
   /// @return      What was read. @pre  The same objects are prepared and registered, and no step has begun.
   /// @throws  As load_objects().
-  LoadedState load_state(const std::filesystem::path& path = {});
+  LoadedCheckpoint load_state(const std::filesystem::path& path = {});
 
   /// Makes the trackers that log_with names, in project_dir/logs/project_name, and writes config.json there. On the
   /// main process; on the others nothing happens. @param config  What the training was asked to do.

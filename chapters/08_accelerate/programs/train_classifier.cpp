@@ -61,7 +61,7 @@ data::TensorDataset make_dataset(std::int64_t count, std::uint64_t stream) {
     return normal_floats(word, words.next_word())[0];
   };
   std::vector<float> centre(kClasses * kFeatures);
-  for (float& value : centre) value = 0.4F * normal(centres);
+  for (float& value : centre) value = 0.7F * normal(centres);
   const Tensor features = Tensor::zeros({count, kFeatures}), targets = Tensor::zeros({count}, DType::kInt32);
   for (std::int64_t row = 0; row < count; ++row) {
     const auto label = static_cast<std::int64_t>(random.next_below(kClasses));

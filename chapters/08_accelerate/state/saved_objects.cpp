@@ -79,6 +79,11 @@ class StateReader {
     require_list("optimizers", "optimizers", objects.optimizers.size());
     require_list("schedulers", "schedulers", objects.schedules.size());
     require_list("samplers", "loaders", objects.samplers.size());
+    for (const json& updates : state_.at("schedulers"))
+      if (!updates.is_number_unsigned()) fail("a scheduler's position is no whole number of at least 0");
+    for (const json& order : state_.at("bucket_orders"))
+      if (!order.is_array() || !std::ranges::all_of(order, [](const json& name) { return name.is_string(); }))
+        fail("a bucket order is no list of names");
     require_states(state_, "objects", objects.of_job);
     if (!has("ranks") || !state_.at("ranks").is_array() || std::ssize(state_.at("ranks")) != world_size())
       fail("no list 'ranks' with a state of each rank");
@@ -154,8 +159,8 @@ json write(const SavedObjects& objects, const json& state, const std::filesystem
 
 }  // namespace
 
-SavedState save_objects(const SavedObjects& objects, const PartialState& ranks, const std::filesystem::path& folder,
-                        std::optional<std::int64_t> number, int total_limit) {
+SavedCheckpoint save_objects(const SavedObjects& objects, const PartialState& ranks,
+                             const std::filesystem::path& folder, std::optional<std::int64_t> number, int total_limit) {
   for (const SavedObjects::Model& model : objects.models)
     if (const auto wrapper = model.wrapper.lock()) wrapper->require_sound_gradients();
   comm::ProcessGroup& group = ranks.process_group();
@@ -171,7 +176,8 @@ SavedState save_objects(const SavedObjects& objects, const PartialState& ranks, 
   return {.checkpoint = outcome.at("checkpoint").get<std::string>(), .number = outcome.at("number")};
 }
 
-LoadedState load_objects(const SavedObjects& objects, const PartialState& ranks, const std::filesystem::path& path) {
+LoadedCheckpoint load_objects(const SavedObjects& objects, const PartialState& ranks,
+                              const std::filesystem::path& path) {
   const std::filesystem::path found = run::find_checkpoint(path, &ranks.process_group());
   const StateReader state(found, objects);
   const bool has_rank_states = state.world_size() == ranks.num_processes();

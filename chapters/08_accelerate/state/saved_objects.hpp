@@ -53,7 +53,7 @@ struct SavedObjects {
 };
 
 /// A checkpoint that has been written.
-struct SavedState {
+struct SavedCheckpoint {
   std::filesystem::path checkpoint;  ///< Its folder.
   std::int64_t number = 0;           ///< In its name.
 };
@@ -66,11 +66,11 @@ struct SavedState {
 /// @param total_limit  0: all stay.
 /// @return             The checkpoint and its number, on all ranks.
 /// @throws IoError     On all ranks alike: rank 0 could not write it; earlier checkpoints are untouched.
-SavedState save_objects(const SavedObjects& objects, const PartialState& ranks, const std::filesystem::path& folder,
-                        std::optional<std::int64_t> number, int total_limit);
+SavedCheckpoint save_objects(const SavedObjects& objects, const PartialState& ranks,
+                             const std::filesystem::path& folder, std::optional<std::int64_t> number, int total_limit);
 
 /// What load_objects() has found.
-struct LoadedState {
+struct LoadedCheckpoint {
   std::filesystem::path checkpoint;  ///< That was read.
   std::int64_t number = 0;           ///< As it was saved.
   bool has_rank_states = true;       ///< False: saved by another number of ranks; of_rank is as it was before.
@@ -81,6 +81,7 @@ struct LoadedState {
 /// @param path  A folder of checkpoints, or one of them.
 /// @throws IoError, FormatError  There is none, or it does not fit what has been prepared; nothing is changed then.
 /// @throws MismatchError         On all ranks alike: a rank lacks rank 0's checkpoint, or its copy is damaged.
-LoadedState load_objects(const SavedObjects& objects, const PartialState& ranks, const std::filesystem::path& path);
+LoadedCheckpoint load_objects(const SavedObjects& objects, const PartialState& ranks,
+                              const std::filesystem::path& path);
 
 }  // namespace lockstep::accelerate
