@@ -23,8 +23,8 @@ class InitScope {
   /// float32 parameters. @param seed  Of the job. @param device  Of all parameters.
   InitScope(std::uint64_t seed, Device device) : InitScope(seed, DType::kFloat32, device) {}
 
-  /// A scope that leaves values unset, for a model that is loaded next: nothing is computed, and memory is first touched
-  /// by what is loaded. (PyTorch: torch.nn.utils.skip_init.) @param device, dtype  Of all parameters.
+  /// A scope that leaves values unset, for a model that is loaded next: nothing is computed, and memory is first
+  /// touched by what is loaded. (PyTorch: torch.nn.utils.skip_init.) @param device, dtype  Of all parameters.
   [[nodiscard]] static InitScope skip_init(Device device = {}, DType dtype = DType::kFloat32);
 
   /// The scope of the child called `name`.

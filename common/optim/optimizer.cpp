@@ -35,8 +35,8 @@ void Optimizer::step(double learning_rate) {
       const autograd::Variable& parameter = named.parameter;
       const auto index = static_cast<std::size_t>(updates - updates_.begin());
       if (parameter.has_gradient()) {
-        update({parameter.value(), parameter.gradient(), index, ++*updates, own_rate, group.weight_decay,
-                veto_of(named)});
+        update(
+            {parameter.value(), parameter.gradient(), index, ++*updates, own_rate, group.weight_decay, veto_of(named)});
       }
       ++updates;
     }

@@ -131,8 +131,8 @@ int train(const run::TrainOptions& options) {
   if (run.sample_is_due())
     if (accelerator.is_main_process())  // NEW
       run.set_sample(gpt::generate_text(
-        model, *corpus.tokenizer, options.output.prompt,
-        {.token_count = options.output.sample_tokens, .seed = options.seed}));
+          model, *corpus.tokenizer, options.output.prompt,
+          {.token_count = options.output.sample_tokens, .seed = options.seed}));
   return run.finish();
 }
 
