@@ -66,7 +66,7 @@ TEST_CASE("reduce adds or averages, and leaves its argument as it is", "[acceler
     return std::array{sum, tensor.item() == own ? state.reduce(own) : -1, state.reduce(own, comm::ReduceOp::kMean),
                       static_cast<double>(state.reduce(std::int64_t{state.process_index()}, comm::ReduceOp::kMax))};
   });
-  const double all = ((std::int64_t{1} << (3 * world_size)) - 1) / 7;  // 1 + 8 + 64 + ...
+  const auto all = static_cast<double>(((std::int64_t{1} << (3 * world_size)) - 1) / 7);  // 1 + 8 + 64 + ...
   for (const auto& of_rank : sums) CHECK(of_rank == std::array{all, all, all / world_size, world_size - 1.0});
 }
 

@@ -165,7 +165,7 @@ TEMPLATE_TEST_CASE("softmax sums to one, leaves masked elements out and does not
     const Tensor input = random_tensor<TestType>({3, columns}, 1, 3.0),
                  out = Tensor::empty({3, columns}, input.dtype());
     const auto elements = input.template span<TestType>();
-    for (std::int64_t c = 0; c < columns; ++c) elements[static_cast<std::size_t>(columns + c)] += 1e4;
+    for (std::int64_t c = 0; c < columns; ++c) elements[static_cast<std::size_t>(columns + c)] += 1e4F;
     if (columns > 1) elements[static_cast<std::size_t>(2 * columns + 1)] = -INFINITY;
     const Values x = values_of(input);
     Values expected(x.size());

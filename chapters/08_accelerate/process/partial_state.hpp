@@ -23,7 +23,7 @@ struct ProcessOptions {
   std::string device = "cpu";  ///< As Device::for_rank() reads it: of several GPUs each rank takes one of its own.
   bool share_gpu = false;      ///< Ranks may share a GPU.
   bool bind_cores = false;     ///< Each rank stays on its share of the host's processors.
-  std::string backend;         ///< One of backend::all_backends(); empty: nccl on GPUs, else ring.
+  std::string backend{};       ///< One of backend::all_backends(); empty: nccl on GPUs, else ring.
 };
 
 /// While it lives, the main process is ahead of the others: they wait in the constructor until it has left the scope.
