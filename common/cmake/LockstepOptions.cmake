@@ -31,18 +31,21 @@ add_library(lockstep::plain_options ALIAS lockstep_plain_options)
 add_library(lockstep_options INTERFACE)
 add_library(lockstep::options ALIAS lockstep_options)
 target_link_libraries(lockstep_options INTERFACE lockstep_plain_options)
-target_include_directories(lockstep_plain_options INTERFACE "${PROJECT_SOURCE_DIR}/common"
-                                                            "${PROJECT_SOURCE_DIR}/chapters")
+# Who uses an installed Lockstep (LockstepInstall.cmake) gets the language, and neither warnings nor a processor.
+target_compile_features(lockstep_plain_options INTERFACE $<INSTALL_INTERFACE:cxx_std_20>)
+target_include_directories(lockstep_plain_options INTERFACE "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/common>"
+                                                            "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/chapters>")
 # What nvcc compiles gets its own options (common/cmake/LockstepCuda.cmake).
 set(LOCKSTEP_IS_CXX "$<COMPILE_LANGUAGE:CXX>")
 target_compile_options(lockstep_plain_options INTERFACE
-  "$<${LOCKSTEP_IS_CXX}:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wconversion;-Wno-sign-conversion>")
+  "$<BUILD_INTERFACE:$<${LOCKSTEP_IS_CXX}:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wconversion;-Wno-sign-conversion>>")
 if(LOCKSTEP_WARNINGS_AS_ERRORS)
-  target_compile_options(lockstep_plain_options INTERFACE "$<${LOCKSTEP_IS_CXX}:-Werror>")
+  target_compile_options(lockstep_plain_options INTERFACE "$<BUILD_INTERFACE:$<${LOCKSTEP_IS_CXX}:-Werror>>")
 endif()
 if(LOCKSTEP_NATIVE)
   # g++ 12 picks poor tunings for processors it does not know: instructions native, scheduling generic.
-  target_compile_options(lockstep_plain_options INTERFACE "$<${LOCKSTEP_IS_CXX}:-march=native;-mtune=generic>")
+  target_compile_options(lockstep_plain_options INTERFACE
+    "$<BUILD_INTERFACE:$<${LOCKSTEP_IS_CXX}:-march=native;-mtune=generic>>")
 endif()
 if(LOCKSTEP_SANITIZE)
   target_compile_options(lockstep_options INTERFACE -fsanitize=${LOCKSTEP_SANITIZE} -fno-omit-frame-pointer

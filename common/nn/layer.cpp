@@ -93,7 +93,7 @@ Variable Layer::call(const Variable& given, const std::function<Variable(const V
 }
 
 template <typename Hook>
-HookHandle Layer::add(Hooks<Hook>& hooks, Hook hook) {
+HookHandle Layer::add_hook(Hooks<Hook>& hooks, Hook hook) {
   require(static_cast<bool>(hook), "nn: a hook that is no function");
   std::erase_if(hooks, [](const auto& other) { return other.expired(); });
   auto owner = std::make_shared<const Hook>(std::move(hook));
@@ -101,12 +101,14 @@ HookHandle Layer::add(Hooks<Hook>& hooks, Hook hook) {
   return HookHandle(std::move(owner));
 }
 
-HookHandle Layer::register_forward_pre_hook(ForwardPreHook hook) { return add(forward_pre_hooks_, std::move(hook)); }
-HookHandle Layer::register_forward_hook(ForwardHook hook) { return add(forward_hooks_, std::move(hook)); }
-HookHandle Layer::register_full_backward_pre_hook(BackwardPreHook hook) {
-  return add(backward_pre_hooks_, std::move(hook));
+HookHandle Layer::register_forward_pre_hook(ForwardPreHook hook) {
+  return add_hook(forward_pre_hooks_, std::move(hook));
 }
-HookHandle Layer::register_full_backward_hook(BackwardHook hook) { return add(backward_hooks_, std::move(hook)); }
+HookHandle Layer::register_forward_hook(ForwardHook hook) { return add_hook(forward_hooks_, std::move(hook)); }
+HookHandle Layer::register_full_backward_pre_hook(BackwardPreHook hook) {
+  return add_hook(backward_pre_hooks_, std::move(hook));
+}
+HookHandle Layer::register_full_backward_hook(BackwardHook hook) { return add_hook(backward_hooks_, std::move(hook)); }
 
 Sequential& Sequential::append(Function function) {
   require(static_cast<bool>(function), "nn: step ", steps_.size(), " of a Sequential is no function");

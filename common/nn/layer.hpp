@@ -78,7 +78,7 @@ class Layer : public Module {
   struct Call;
 
   template <typename Hook>
-  static HookHandle add(Hooks<Hook>& hooks, Hook hook);
+  static HookHandle add_hook(Hooks<Hook>& hooks, Hook hook);
   [[nodiscard]] std::shared_ptr<Call> begin_backward_call() const;
 
   Hooks<ForwardPreHook> forward_pre_hooks_;

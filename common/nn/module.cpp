@@ -75,23 +75,23 @@ void Module::set_requires_grad(bool requires_grad) {
 autograd::Variable Module::register_parameter(std::string name, Tensor value) {
   autograd::Variable parameter = autograd::Variable::parameter(std::move(value), name);
   parameter.node()->listing = autograd::Variable::Node::Listing::kAwaited;
-  add({std::move(name), parameter, nullptr});
+  add_entry({std::move(name), parameter, nullptr});
   return parameter;
 }
 
 void Module::register_tied_parameter(std::string name, const autograd::Variable& parameter) {
-  add({std::move(name), parameter, nullptr});
+  add_entry({std::move(name), parameter, nullptr});
 }
 
 Buffer Module::register_buffer(std::string name, Tensor value) {
   require(value.is_defined(), "nn: buffer ", name, " has no value");
   Buffer buffer(std::move(value));
-  add({std::move(name), {}, nullptr, buffer});
+  add_entry({std::move(name), {}, nullptr, buffer});
   return buffer;
 }
 
 void Module::register_module(std::string name, Module& child) {
-  add({std::move(name), {}, &child});
+  add_entry({std::move(name), {}, &child});
   std::vector<NamedParameter> all;
   append_to(all, "");
   for (const NamedParameter& named : all) named.parameter.node()->name = named.name;
@@ -102,7 +102,7 @@ void Module::adopt(std::string name, std::unique_ptr<Module> child) {
   entries_.back().owned = std::move(child);
 }
 
-void Module::add(Entry entry) {
+void Module::add_entry(Entry entry) {
   const bool is_taken =
       std::any_of(entries_.begin(), entries_.end(), [&](const Entry& other) { return other.name == entry.name; });
   require(!is_taken, "nn: a module registers the name ", entry.name, " twice");

@@ -174,7 +174,7 @@ class Module {
     }
   }
   void adopt(std::string name, std::unique_ptr<Module> child);
-  void add(Entry entry);
+  void add_entry(Entry entry);
   void append_to(std::vector<NamedParameter>& all, const std::string& prefix) const;
   void append_to(std::vector<NamedModule>& all, const std::string& path);
   void append_to(std::vector<NamedBuffer>& all, const std::string& prefix) const;

@@ -1,0 +1,55 @@
+# cmake -DBUILD=folder -DEXAMPLE=folder -DSCRATCH=folder -DCOMPILER=c++ -P own_model.cmake
+# Installs the build, and follows docs/own_model/README.md: one process, DDP and the accelerator have the same losses.
+cmake_policy(VERSION 3.25)
+
+function(run result)
+  execute_process(COMMAND ${ARGN} OUTPUT_VARIABLE output ERROR_VARIABLE output RESULT_VARIABLE status
+                  WORKING_DIRECTORY "${SCRATCH}")
+  if(NOT status EQUAL 0)
+    list(JOIN ARGN " " command)
+    message(FATAL_ERROR "${command}: ${status}\n${output}")
+  endif()
+  set(${result} "${output}" PARENT_SCOPE)
+endfunction()
+
+# The five losses of an output, in millionths.
+function(read_losses result output)
+  string(REGEX MATCHALL "loss [0-9]+\\.[0-9][0-9][0-9][0-9][0-9][0-9]" losses "${output}")
+  list(LENGTH losses count)
+  if(NOT count EQUAL 5)
+    message(FATAL_ERROR "not the losses of five epochs:\n${output}")
+  endif()
+  list(TRANSFORM losses REPLACE "loss |\\." "")
+  list(TRANSFORM losses REPLACE "^0+" "")
+  set(${result} "${losses}" PARENT_SCOPE)
+endfunction()
+
+file(REMOVE_RECURSE "${SCRATCH}")
+file(MAKE_DIRECTORY "${SCRATCH}")
+run(ignored "${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${SCRATCH}/prefix")
+file(COPY "${EXAMPLE}/" DESTINATION "${SCRATCH}/own_model")
+run(ignored "${CMAKE_COMMAND}" -S own_model -B build "-DCMAKE_PREFIX_PATH=${SCRATCH}/prefix"
+    "-DCMAKE_CXX_COMPILER=${COMPILER}" -DCMAKE_CXX_FLAGS=-Wall)
+run(built "${CMAKE_COMMAND}" --build build)
+if(built MATCHES "warning")
+  message(FATAL_ERROR "the example compiles with warnings:\n${built}")
+endif()
+
+run(output build/train_alone)
+read_losses(alone "${output}")
+list(GET alone 0 first)
+list(GET alone 4 last)
+if(NOT last LESS first)
+  message(FATAL_ERROR "nothing is learned:\n${output}")
+endif()
+foreach(program IN ITEMS train_ddp train_accelerate)
+  run(output prefix/bin/lockstep launch --nproc 2 -- build/${program})
+  read_losses(losses "${output}")
+  foreach(loss expected IN ZIP_LISTS losses alone)
+    math(EXPR difference "${loss} - ${expected}")
+    if(difference GREATER 5 OR difference LESS -5)  # sums in another order: a few units of the sixth digit
+      message(FATAL_ERROR "${program} on two ranks has other losses than one process:\n${output}\n${alone}")
+    endif()
+  endforeach()
+endforeach()
+file(REMOVE_RECURSE "${SCRATCH}")
