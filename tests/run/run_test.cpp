@@ -85,7 +85,8 @@ void add_rank_1(comm::ProcessGroup& group, bool stops, int steps) {
   }
 }
 
-const run::RunSummary kFacts{.parameters = 10, .training_samples = 100, .validation_samples = 10};
+const run::RunSummary kFacts{
+    .parameters = 10, .training_samples = 100, .validation_samples = 10, .tokens_per_sample = 4, .label = "text"};
 
 }  // namespace
 
@@ -170,7 +171,7 @@ TEST_CASE("ranks tell each other at the end of a step who was slow, what each ho
       [&](comm::ProcessGroup& group) { add_rank_1(group, wants_to_stop, 1); });
   CHECK(messages == std::vector<std::string>(2));
   CHECK(is_finished == wants_to_stop);
-  CHECK(step.tokens == 6 * 4 + 20);
+  CHECK(step.count == 6 * 4 + 20);
   CHECK(step.slowest_rank == 1);
   REQUIRE(step.peak_memory_mib.size() == 2);
   CHECK(step.peak_memory_mib[0] > 1);
@@ -288,7 +289,7 @@ TEST_CASE("a module's buffers carry their full names and are saved with its para
   optim::Sgd optimizer(model);
   data::SequentialSampler sampler(5);
   model.inner.mean.value().span<float>()[1] = 7;
-  run::TrainingSaver saver(folder.path(), small_options(folder.path()), 1);
+  run::TrainingSaver saver(folder.path(), {}, nlohmann::json::object(), 1);
   saver.save(1, model, optimizer, sampler);
   saver.finish();
   model.inner.mean.value().fill_zero();
