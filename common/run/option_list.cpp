@@ -210,6 +210,9 @@ OptionList list_options(RunOptions& options) {
       join({loop_options(options), learning_rate_options(options.learning_rate), device_options(options.device),
             checkpoint_options(options.checkpoints), output_options(options.output)});
   std::erase_if(all, [&](const OptionDeclaration& option) { return std::ranges::count(kOfPrograms, option.name) > 0; });
+  OptionDeclaration& batch_size = all.front();  // which has a default here, whatever the model
+  batch_size.help = "Samples per step, over all ranks together";
+  batch_size.shows_default = true;
   all.push_back({.field = &options.task, .name = "task", .kind = OptionKind::kRecorded});
   return all;
 }

@@ -47,7 +47,7 @@ std::string loss_chart(const Steps& steps, const std::string& unit) {
                   series("validation", steps, [](const StepMetrics& step) { return step.validation_loss; })}});
 }
 
-// One curve per name, as all are shares or costs of the same evaluations; empty: nothing was scored.
+// One curve per name; empty: nothing was scored.
 std::string score_chart(const Steps& steps) {
   std::set<std::string> names;
   for (const StepMetrics& step : steps)

@@ -57,8 +57,11 @@ void complete(RunOptions& options, const CommandLine& line) {
   if (line.is_given("--learning-rate-scaling") && options.learning_rate.reference_batch_size == 0)
     throw UsageError("--learning-rate-scaling needs the batch size to scale from: give --reference-batch-size too");
   Device::parse(options.device.name).require_available();
-  for (std::filesystem::path& run : options.output.compare)
+  for (std::filesystem::path& run : options.output.compare) {
     if (!std::filesystem::exists(run / "metrics.jsonl")) run = latest_run(run, options.task).value_or(run);
+    if (task_of(run) != options.task)
+      throw UsageError(concat("--compare: ", run.string(), " has trained something else than this program does"));
+  }
 }
 
 }  // namespace lockstep::run

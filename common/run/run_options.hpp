@@ -64,7 +64,7 @@ struct RunOptions {
 
 /// Checks options that only make sense together, and fills in what was left out.
 /// @param line  After parsing.
-/// @throws UsageError        Options that have no meaning together.
+/// @throws UsageError        Options that have no meaning together; a run of another task to compare with.
 /// @throws UnavailableError  A device that this build does not have.
 void complete(RunOptions& options, const CommandLine& line);
 

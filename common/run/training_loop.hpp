@@ -6,6 +6,7 @@
 #include <functional>
 #include <iterator>
 #include <optional>
+#include <utility>
 
 #include "data/data_loader.hpp"
 #include "nn/module.hpp"

@@ -1,4 +1,4 @@
-// DERIVES FROM chapters/02_ring_all_reduce/programs/train_mlp_single.cpp new<=22 changed<=4
+// DERIVES FROM chapters/02_ring_all_reduce/programs/train_mlp_single.cpp new<=23 changed<=4
 // Trains a 784-256-10 perceptron on synthetic pictures of ten classes.
 // What surrounds this (options, progress, files) is in common/run; it writes
 // the loss of every step with all its digits, so that runs can be compared.
@@ -71,6 +71,7 @@ int train(const run::RunOptions& options) {
   // CHANGED: where there are GPUs, each rank of a host takes one of its own.
   const Device device = options.device_of(job.local_rank);  // CHANGED
   const auto group = ring::make_ring_process_group(job);  // NEW
+  options.require_divisible_batch(group->world_size());  // NEW
   const Data data = make_data(kTraining + kValidation, options.seed);
   const data::TensorDataset training(data.inputs.rows(0, kTraining),
                                      data.targets.rows(0, kTraining));

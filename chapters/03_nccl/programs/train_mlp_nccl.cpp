@@ -1,4 +1,4 @@
-// DERIVES FROM chapters/02_ring_all_reduce/programs/train_mlp_ring.cpp new<=1 changed<=2
+// DERIVES FROM chapters/02_ring_all_reduce/programs/train_mlp_ring.cpp new<=2 changed<=2
 // Trains a 784-256-10 perceptron on synthetic pictures of ten classes.
 // What surrounds this (options, progress, files) is in common/run; it writes
 // the loss of every step with all its digits, so that runs can be compared.
@@ -69,7 +69,9 @@ int train(const run::RunOptions& options) {
   if (launch::is_rank()) job = comm::rendezvous("env://");
   const Device device = options.device_of(job.local_rank);
   // CHANGED: the group. Whatever the device, nothing else differs.
-  const auto group = backend::make_process_group("nccl", job, {device, options.device.share_gpu});  // CHANGED
+  const auto group =  // CHANGED
+      backend::make_process_group("nccl", job, {device, options.device.share_gpu});  // NEW
+  options.require_divisible_batch(group->world_size());
   const Data data = make_data(kTraining + kValidation, options.seed);
   const data::TensorDataset training(data.inputs.rows(0, kTraining),
                                      data.targets.rows(0, kTraining));
