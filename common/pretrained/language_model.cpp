@@ -38,12 +38,16 @@ LanguageModel load_hugging_face(const fs::path& folder, Device device) {
 }
 
 LanguageModel load_run(const fs::path& path, Device device) {
-  const run::TrainOptions trained = run::options_from_json(run::load_options(path));
+  const nlohmann::json options = run::load_options(path);
+  if (options.contains("task"))
+    throw FormatError(
+        concat(path.string(), ": a run of ", options["task"].get<std::string>(), ", which writes no text"));
+  const run::TrainOptions trained = run::options_from_json(options);
   LanguageModel loaded;
   loaded.model = std::make_unique<nn::Gpt>(trained.model_config(), nn::InitScope::skip_init(device));
   run::load_model(path, *loaded.model);
   loaded.tokenizer = run::load_tokenizer(path, trained);
-  loaded.prompt = trained.output.prompt;
+  loaded.prompt = trained.text.prompt;
   return loaded;
 }
 

@@ -2,14 +2,15 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <numeric>
+#include <optional>
 
+#include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
 #include "run/metrics.hpp"
+#include "run/option_list.hpp"
 #include "run/readable.hpp"
-#include "run/train_options.hpp"
 #include "trace/report.hpp"
 
 namespace lockstep::run {
@@ -19,37 +20,54 @@ namespace {
 constexpr std::size_t kWindows = 50;
 
 // "2026-11-21-tiny-2: batch 32, learning rate 0.8, warm-up 8"
-std::string name_of(const fs::path& run) {
-  const TrainOptions options = options_from_json(parse_json(read_file(run / "options.json")));
+std::string legend_of(const fs::path& run) {
+  RunOptions options;
+  read_json(
+      parse_json(read_file(run / "options.json")),
+      join({learning_rate_options(options.learning_rate), {{.field = &options.batch_size, .name = "--batch-size"}}}));
   const double rate = options.learning_rate.highest * options.learning_rate_scale();
   return concat(run.filename().string(), ": batch ", options.batch_size, ", learning rate ", shortest(rate),
                 ", warm-up ", options.learning_rate.warmup_steps);
 }
 
-// Means over as many steps as make a fiftieth of the run; each stands at the tokens seen by its last step.
-trace::Series curve_of(const fs::path& run) {
+struct Curve {
+  trace::Series series;
+  std::optional<Unit> unit;  // of x; a run without steps has none
+};
+
+// Means over as many steps as make a fiftieth of the run; each stands at what its last step had seen.
+Curve curve_of(const fs::path& run) {
   const std::vector<StepMetrics> steps = read_metrics(run / "metrics.jsonl");
   const std::size_t window = std::max<std::size_t>(steps.size() / kWindows, 1);
-  trace::Series curve{.name = name_of(run), .x = {}, .y = {}};
-  std::int64_t tokens = 0;
+  trace::Series curve{.name = legend_of(run), .x = {}, .y = {}};
+  std::int64_t seen = 0;
   double sum = 0;
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    tokens += steps[i].tokens;
+    seen += steps[i].count;
     sum += steps[i].loss;
     if ((i + 1) % window != 0) continue;
-    curve.x.push_back(static_cast<double>(tokens));
+    curve.x.push_back(static_cast<double>(seen));
     curve.y.push_back(sum / static_cast<double>(window));
     sum = 0;
   }
-  return curve;
+  return {curve, steps.empty() ? std::nullopt : std::optional(steps.front().unit)};
 }
 
 }  // namespace
 
-std::string comparison_chart(const std::vector<fs::path>& runs) {
-  trace::Chart chart{
-      .title = "Training loss of several runs", .x_label = "tokens seen", .y_label = "nats per token", .series = {}};
-  for (const fs::path& run : runs) chart.series.push_back(curve_of(fs::weakly_canonical(run)));
+std::string comparison_chart(const std::vector<fs::path>& runs, const std::string& loss_unit) {
+  std::optional<Unit> unit;
+  trace::Chart chart{.title = "Training loss of several runs", .x_label = "", .y_label = loss_unit, .series = {}};
+  for (const fs::path& run : runs) {
+    Curve curve = curve_of(fs::weakly_canonical(run));
+    if (!unit) unit = curve.unit;
+    if (curve.unit && curve.unit != unit) {
+      throw FormatError(concat("--compare: ", run.string(), " counts ", name_of(*curve.unit), " and ",
+                               runs.front().string(), " ", name_of(*unit), ": compare runs of one kind"));
+    }
+    chart.series.push_back(std::move(curve.series));
+  }
+  chart.x_label = concat(name_of(unit.value_or(Unit::kTokens)), " seen");
   return trace::line_chart(chart);
 }
 

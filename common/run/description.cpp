@@ -4,8 +4,6 @@
 
 #include "base/text.hpp"
 #include "comm/process_group.hpp"
-#include "data/text.hpp"
-#include "kernels/matmul.hpp"
 #include "kernels/threads.hpp"
 #include "run/optimization.hpp"
 #include "run/readable.hpp"
@@ -20,52 +18,40 @@ std::string counted(std::int64_t count, const std::string& thing) {
   return grouped(count) + " " + thing + (count == 1 ? "" : "s");
 }
 
-std::string describe_model(const TrainOptions& options, std::int64_t parameters) {
-  const nn::GptConfig config = options.model_config();
-  return concat(config.name, ": ", grouped(parameters), " parameters (", config.layer_count, " layers, ",
-                config.head_count, " heads, width ", config.channels, ", context ", config.context_length,
-                ", vocabulary ", config.vocabulary_size, ")");
+std::string describe_model(const RunOptions& options, const RunSummary& facts) {
+  const std::string details = facts.model_details.empty() ? "" : " (" + facts.model_details + ")";
+  return concat(label_of(options, facts), ": ", grouped(facts.parameters), " parameters", details);
 }
 
-std::string describe_files(const TrainOptions& options) {
-  const bool is_course_text = options.data.path.empty();
-  const std::filesystem::path path = is_course_text ? data::find_course_text() : options.data.path;
-  const auto bytes = static_cast<std::int64_t>(std::filesystem::file_size(path));
-  return concat(is_course_text ? "course text" : path.string(), ", ", short_bytes(bytes));
+std::string describe_data(const RunSummary& facts) {
+  const std::string source = facts.data_source.empty() ? "" : facts.data_source + ": ";
+  const std::string sizes = concat(grouped(facts.training_samples), " training and ", grouped(facts.validation_samples),
+                                   " validation samples");
+  const bool has_tokens = facts.tokens_per_sample > 0;
+  return concat(source, sizes, has_tokens ? concat(" of ", facts.tokens_per_sample, " tokens") : "");
 }
 
-std::string describe_data(const TrainOptions& options, const RunSummary& facts) {
-  std::string text = options.data.path == data::kRandomData ? "random tokens" : describe_files(options);
-  if (facts.corpus.tokenizer) text += " as " + facts.corpus.tokenizer->description();
-  return concat(text, ": ", grouped(facts.training_samples), " training and ", grouped(facts.validation_samples),
-                " validation samples of ", options.model_config().context_length, " tokens");
-}
-
-std::string describe_batch(const TrainOptions& options, int world_size) {
-  const std::int64_t tokens = options.batch_size * options.model_config().context_length;
-  std::string text = concat(counted(options.batch_size, "sample"), " a step (", grouped(tokens), " tokens)");
+std::string describe_batch(const RunOptions& options, const RunSummary& facts, int world_size) {
+  std::string text = counted(options.batch_size, "sample") + " a step";
+  if (facts.tokens_per_sample > 0)
+    text += concat(" (", grouped(options.batch_size * facts.tokens_per_sample), " tokens)");
   if (world_size > 1) text += concat(", ", options.batch_size / world_size, " on each rank");
   if (options.accumulation_steps > 1) text += concat(", in ", options.accumulation_steps, " parts");
   return text;
 }
 
-std::string describe_ranks(const TrainOptions& options, const comm::ProcessGroup* group) {
+std::string describe_ranks(const RunOptions& options, const comm::ProcessGroup* group) {
   const std::string backend = group == nullptr ? "" : concat(" (", group->backend(), ")");
   const int world_size = world_size_of(group);
   return concat(world_size, backend, ", device ", options.device.name, ", ", counted(kernels::thread_count(), "thread"),
                 world_size > 1 ? " each" : "");
 }
 
-std::string describe_steps(const TrainOptions& options, const RunSummary& facts) {
+std::string describe_steps(const RunOptions& options, const RunSummary& facts) {
   const std::int64_t steps = options.total_steps(facts.training_samples);
   const double epochs = static_cast<double>(steps * options.batch_size) /
                         static_cast<double>(std::max<std::int64_t>(facts.training_samples, 1));
   return concat(grouped(steps), " (", fixed(epochs, epochs < 9.95 ? 1 : 0), " epochs), seed ", options.seed);
-}
-
-std::string describe_precision() {
-  return concat("bfloat16 activations and products, float32 weights, gradients and updates",
-                kernels::has_bfloat16_products() ? "" : "; emulated: no bfloat16 instructions here, so not faster");
 }
 
 // Bytes that a terminal would act on become a dot; line feeds stay.
@@ -77,16 +63,19 @@ std::string printable(std::string text) {
 
 }  // namespace
 
-Facts describe(const TrainOptions& options, const RunSummary& facts, const comm::ProcessGroup* group) {
-  Facts all{{"model", describe_model(options, facts.parameters)},
-            {"data", describe_data(options, facts)},
-            {"batch", describe_batch(options, world_size_of(group))},
+std::string label_of(const RunOptions& options, const RunSummary& facts) {
+  return facts.label.empty() ? options.task : facts.label;
+}
+
+Facts describe(const RunOptions& options, const RunSummary& facts, const comm::ProcessGroup* group) {
+  const std::string update = facts.update.empty() ? describe_learning_rate(options) : facts.update;
+  Facts all{{"model", describe_model(options, facts)},
+            {"data", describe_data(facts)},
+            {"batch", describe_batch(options, facts, world_size_of(group))},
             {"ranks", describe_ranks(options, group)},
             {"steps", describe_steps(options, facts)},
-            {"update", describe_optimization(options)}};
-  if (options.model.bf16) all.emplace_back("bf16", describe_precision());
-  if (options.model.activation_checkpointing)
-    all.emplace_back("memory", "activations of a block are computed again in backward");
+            {"update", update}};
+  all.insert(all.end(), facts.more.begin(), facts.more.end());
   return all;
 }
 
@@ -103,6 +92,7 @@ std::string closing(const std::filesystem::path& run_folder, const Outcome& outc
                             outcome.step < outcome.last_step ? concat(" of ", outcome.last_step) : " steps", " in ",
                             clock_time(outcome.elapsed), ", loss ", fixed(outcome.loss, 4));
   if (outcome.validation_loss) text += ", validation loss " + fixed(*outcome.validation_loss, 4);
+  for (const auto& [name, score] : outcome.scores) text += ", " + name + " " + fixed(score, 4);
   text += "\n";
   if (!outcome.generated.empty()) text += "\nThe model writes:\n\n" + printable(outcome.generated) + "\n\n";
   text += concat("  report      ", (run_folder / "report.html").string(), "\n");

@@ -8,7 +8,6 @@
 #include "comm/objects.hpp"
 #include "comm/process_group.hpp"
 #include "data/sentence_piece.hpp"
-#include "run/run_folder.hpp"
 
 namespace lockstep::run {
 
@@ -17,8 +16,6 @@ namespace fs = std::filesystem;
 namespace {
 
 using Kind = data::TokenizerSpec::Kind;
-
-constexpr const char* kTokenizerFile = "tokenizer.model";
 
 data::CorpusOptions corpus_options(const TrainOptions& options) {
   const nn::GptConfig config = options.model_config();
@@ -63,8 +60,8 @@ void require_same_data(const TrainOptions& options, comm::ProcessGroup* group, c
 
 // Better now than at the end of the training.
 void require_usable_prompt(const TrainOptions& options, const data::Corpus& corpus) {
-  if (options.output.sample_tokens == 0) return;
-  for (const std::int32_t token : corpus.tokenizer->encode(options.output.prompt)) {
+  if (options.text.sample_tokens == 0) return;
+  for (const std::int32_t token : corpus.tokenizer->encode(options.text.prompt)) {
     if (token < corpus.vocabulary_size) continue;
     throw UsageError(concat("--prompt has the token ", token, ", but the model's vocabulary has ",
                             corpus.vocabulary_size, ": use a smaller one, or --sample-tokens 0"));
@@ -87,10 +84,6 @@ data::Corpus load(const TrainOptions& options, comm::ProcessGroup* group) {
 data::Corpus load_corpus(const TrainOptions& options) { return load(options, nullptr); }
 
 data::Corpus load_corpus(const TrainOptions& options, comm::ProcessGroup& group) { return load(options, &group); }
-
-void save_tokenizer(const fs::path& run_folder, const data::Tokenizer& tokenizer) {
-  if (!tokenizer.model().empty()) replace_file(run_folder / kTokenizerFile, std::string(tokenizer.model()));
-}
 
 std::shared_ptr<const data::Tokenizer> load_tokenizer(const fs::path& path, const TrainOptions& trained) {
   const data::TokenizerSpec spec = data::parse_tokenizer_spec(trained.data.tokenizer);

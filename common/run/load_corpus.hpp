@@ -25,9 +25,8 @@ namespace lockstep::run {
 /// @throws MismatchError  Beside the above: this rank's data differ from rank 0's.
 [[nodiscard]] data::Corpus load_corpus(const TrainOptions& options, comm::ProcessGroup& group);
 
-/// Writes the model of a tokenizer that has one as `tokenizer.model` into a run folder, atomically.
-/// @throws IoError  The disk failed.
-void save_tokenizer(const std::filesystem::path& run_folder, const data::Tokenizer& tokenizer);
+/// The model of a tokenizer that has one, in a run folder.
+inline constexpr const char* kTokenizerFile = "tokenizer.model";
 
 /// The tokenizer that a model was trained with.
 /// @param path     A run folder, or a checkpoint in one.

@@ -23,14 +23,16 @@ StepMetrics from_json(const nlohmann::json& json) {
   json.at("epoch").get_to(metrics.epoch);
   json.at("loss").get_to(metrics.loss);
   json.at("learning_rate").get_to(metrics.learning_rate);
-  json.at("gradient_norm").get_to(metrics.gradient_norm);
-  json.at("tokens").get_to(metrics.tokens);
+  if (json.contains("gradient_norm")) metrics.gradient_norm = json["gradient_norm"].get<double>();
+  metrics.unit = json.contains(name_of(Unit::kSamples)) ? Unit::kSamples : Unit::kTokens;
+  json.at(name_of(metrics.unit)).get_to(metrics.count);
   metrics.duration = milliseconds(json, "step_ms");
   metrics.data_wait = milliseconds(json, "data_wait_ms");
   metrics.forward = milliseconds(json, "forward_ms");
   metrics.backward = milliseconds(json, "backward_ms");
   metrics.update = milliseconds(json, "update_ms");
   if (json.contains("validation_loss")) metrics.validation_loss = json["validation_loss"].get<double>();
+  if (json.contains("scores")) json["scores"].get_to(metrics.scores);
   if (json.contains("exposed_communication_ms")) {
     metrics.exposed_communication = milliseconds(json, "exposed_communication_ms");
   }
@@ -42,8 +44,10 @@ StepMetrics from_json(const nlohmann::json& json) {
 
 }  // namespace
 
-double StepMetrics::tokens_per_s() const noexcept {
-  return duration.count() > 0 ? static_cast<double>(tokens) / duration.count() * 1e3 : 0.0;
+const char* name_of(Unit unit) noexcept { return unit == Unit::kSamples ? "samples" : "tokens"; }
+
+double StepMetrics::count_per_s() const noexcept {
+  return duration.count() > 0 ? static_cast<double>(count) / duration.count() * 1e3 : 0.0;
 }
 
 StepMetrics::Milliseconds StepMetrics::own_time() const noexcept {
@@ -54,16 +58,18 @@ std::string to_line(const StepMetrics& metrics) {
   nlohmann::ordered_json json{{"step", metrics.step},
                               {"epoch", metrics.epoch},
                               {"loss", metrics.loss},
-                              {"learning_rate", metrics.learning_rate},
-                              {"gradient_norm", metrics.gradient_norm},
-                              {"tokens", metrics.tokens},
-                              {"tokens_per_s", metrics.tokens_per_s()},
-                              {"step_ms", metrics.duration.count()},
-                              {"data_wait_ms", metrics.data_wait.count()},
-                              {"forward_ms", metrics.forward.count()},
-                              {"backward_ms", metrics.backward.count()},
-                              {"update_ms", metrics.update.count()}};
+                              {"learning_rate", metrics.learning_rate}};
+  if (metrics.gradient_norm) json["gradient_norm"] = *metrics.gradient_norm;
+  const std::string unit = name_of(metrics.unit);
+  json[unit] = metrics.count;
+  json[unit + "_per_s"] = metrics.count_per_s();
+  json["step_ms"] = metrics.duration.count();
+  json["data_wait_ms"] = metrics.data_wait.count();
+  json["forward_ms"] = metrics.forward.count();
+  json["backward_ms"] = metrics.backward.count();
+  json["update_ms"] = metrics.update.count();
   if (metrics.validation_loss) json["validation_loss"] = *metrics.validation_loss;
+  if (!metrics.scores.empty()) json["scores"] = metrics.scores;
   if (metrics.exposed_communication) {
     json["exposed_communication_ms"] = metrics.exposed_communication->count();
     json["slowest_rank"] = metrics.slowest_rank;

@@ -5,12 +5,19 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace lockstep::run {
+
+/// What a run counts to say how fast it is.
+enum class Unit { kSamples, kTokens };
+
+/// "samples" or "tokens".
+[[nodiscard]] const char* name_of(Unit unit) noexcept;
 
 /// One step. Numbers survive writing and reading bit for bit.
 struct StepMetrics {
@@ -20,9 +27,11 @@ struct StepMetrics {
   std::int64_t epoch = 0;                             ///< From 0 on.
   double loss = 0;                                    ///< Mean over the global batch, before this update.
   std::optional<double> validation_loss;              ///< After this update, where it was measured.
+  std::map<std::string, double> scores;               ///< What else was measured then, by name: accuracy.
   double learning_rate = 0;                           ///< That the step used.
-  double gradient_norm = 0;                           ///< Before clipping.
-  std::int64_t tokens = 0;                            ///< Of this step, over all ranks.
+  std::optional<double> gradient_norm;                ///< Before clipping, where it was measured.
+  Unit unit = Unit::kTokens;                          ///< Of `count`.
+  std::int64_t count = 0;                             ///< Samples or tokens of this step, over all ranks.
   Milliseconds duration{};                            ///< The whole step; validation and saving do not count.
   Milliseconds data_wait{};                           ///< Part of duration: waiting for the loader.
   Milliseconds forward{};                             ///< Of all micro-batches.
@@ -37,7 +46,7 @@ struct StepMetrics {
   [[nodiscard]] Milliseconds own_time() const noexcept;
 
   /// Over all ranks; 0 for a step that took no time.
-  [[nodiscard]] double tokens_per_s() const noexcept;
+  [[nodiscard]] double count_per_s() const noexcept;
 };
 
 /// One line without the line feed.

@@ -1,32 +1,12 @@
 #pragma once
 /// @file
-/// The options of a training program by topic; TrainOptions puts them together.
+/// The options of any training program by topic; RunOptions puts them together.
 #include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
 
 namespace lockstep::run {
-
-/// Which model, and how it computes.
-struct ModelOptions {
-  std::string name = "tiny";              ///< Of a configuration: one of nn::GptConfig::names().
-  double dropout = 0.0;                   ///< Probability; 0: none.
-  bool bf16 = false;                      ///< Activations and matrix products in bfloat16.
-  bool activation_checkpointing = false;  ///< Blocks are computed again in backward instead of kept.
-};
-
-/// What is read, and how it becomes tokens.
-struct DataOptions {
-  std::filesystem::path path;             ///< Empty: the course text; data::kRandomData: random tokens.
-  std::filesystem::path validation_path;  ///< Empty: the last tenth of the data.
-  std::string tokenizer;                  ///< As data::parse_tokenizer_spec() reads it. After parsing never empty.
-  std::int64_t vocabulary_size = 0;       ///< 0: the model's own, or more where the tokenizer has more.
-  std::string windows = "fixed";          ///< "fixed" or "random": which stretches of the text are samples.
-  int num_workers = 1;                    ///< Threads that prepare batches.
-  std::string tokenizer_checksum;         ///< Recorded by a run: SHA-256 of its tokenizer.model; empty: it has none.
-  std::string fingerprint;                ///< Recorded by a run: what its data were.
-};
 
 /// How gradients become updates.
 struct OptimizerOptions {
@@ -72,9 +52,7 @@ struct CheckpointOptions {
 /// What a run leaves behind and reports.
 struct OutputOptions {
   std::filesystem::path folder = "runs";       ///< Where the run folder is made.
-  std::int64_t validate_every = 100;           ///< Steps; 0: only at the end.
-  std::string prompt = "The ";                 ///< What the generated text begins with.
-  std::int64_t sample_tokens = 300;            ///< Length of the generated text; 0: none.
+  std::int64_t validate_every = 100;           ///< Steps between evaluations; 0: only at the end.
   std::vector<std::filesystem::path> compare;  ///< Run folders whose losses the report draws beside this run's.
   std::filesystem::path export_initial;        ///< Where the initial weights are written. Empty: nowhere.
   bool log_batches = false;                    ///< Adds each step's sample numbers to metrics.jsonl.

@@ -1,82 +1,15 @@
 #include "run/option_list.hpp"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 
-#include "data/corpus.hpp"
 #include "run/comparison.hpp"
 #include "run/option_checks.hpp"
 
 namespace lockstep::run {
-namespace {
 
-using List = std::vector<OptionDeclaration>;
-
-List model_options(ModelOptions& model) {
-  return {
-      {.field = &model.name,
-       .name = "--model",
-       .help = "Size of the model: tiny, small, tutorial or 124m",
-       .check = one_of(nn::GptConfig::names()),
-       .value_name = "NAME",
-       .kind = OptionKind::kFixed},
-      {.field = &model.dropout,
-       .name = "--dropout",
-       .help = "Share of activations dropped in training",
-       .check = real_number(0, 0.99)},
-      {.field = &model.bf16,
-       .name = "--bf16",
-       .help = "Compute activations and matrix products in bfloat16; weights, gradients and updates stay float32"},
-      {.field = &model.activation_checkpointing,
-       .name = "--activation-checkpointing",
-       .help = "Compute each block's activations again in backward: less memory, a third more time"},
-  };
-}
-
-List data_options(DataOptions& data) {
-  return {
-      {.field = &data.path,
-       .name = "--data",
-       .help = "Text to train on, or a file of tokens (.bin), or random (the course text if left out)",
-       .check = readable_file_or(data::kRandomData),
-       .value_name = "FILE",
-       .kind = OptionKind::kFixed},
-      {.field = &data.validation_path,
-       .name = "--validation-data",
-       .help = "Text or file of tokens to validate with (the last tenth of --data if left out)",
-       .check = readable_file(),
-       .value_name = "FILE",
-       .kind = OptionKind::kFixed},
-      {.field = &data.tokenizer,
-       .name = "--tokenizer",
-       .help = "bytes, sentencepiece or sentencepiece:PIECES (learned from the text), FILE.model, or numbers "
-               "(bytes of a text, numbers of other data if left out)",
-       .check = tokenizer_spec(),
-       .value_name = "NAME",
-       .kind = OptionKind::kFixed},
-      {.field = &data.vocabulary_size,
-       .name = "--vocabulary-size",
-       .help = "Tokens in the model's vocabulary (as many as model and tokenizer need if left out)",
-       .check = whole_number(1, INT32_MAX),
-       .shows_default = false,
-       .kind = OptionKind::kFixed},
-      {.field = &data.windows,
-       .name = "--windows",
-       .help = "Which stretches of the text are samples: fixed, one behind the other, or random, drawn anew for each "
-               "epoch (as nanoGPT)",
-       .check = one_of({"fixed", "random"}),
-       .value_name = "NAME",
-       .kind = OptionKind::kFixed,
-       .is_new = true},
-      {.field = &data.num_workers,
-       .name = "--num-workers",
-       .help = "Threads that prepare batches",
-       .check = whole_number(1, 64)},
-      {.field = &data.tokenizer_checksum, .name = "tokenizer_checksum", .kind = OptionKind::kRecorded},
-      {.field = &data.fingerprint, .name = "data_fingerprint", .kind = OptionKind::kRecorded},
-  };
-}
-
-List loop_options(TrainOptions& options) {
+OptionList loop_options(RunOptions& options) {
   return {
       {.field = &options.batch_size,
        .name = "--batch-size",
@@ -91,7 +24,7 @@ List loop_options(TrainOptions& options) {
       {.field = &options.steps, .name = "--steps", .help = "Updates in all", .check = whole_number(1)},
       {.field = &options.epochs,
        .name = "--epochs",
-       .help = "Passes over the text, in place of --steps",
+       .help = "Passes over the data, in place of --steps",
        .check = whole_number(1),
        .shows_default = false},
       {.field = &options.uneven,
@@ -111,7 +44,7 @@ List loop_options(TrainOptions& options) {
   };
 }
 
-List optimizer_options(OptimizerOptions& optimizer) {
+OptionList optimizer_options(OptimizerOptions& optimizer) {
   return {
       {.field = &optimizer.name,
        .name = "--optimizer",
@@ -139,7 +72,7 @@ List optimizer_options(OptimizerOptions& optimizer) {
   };
 }
 
-List learning_rate_options(LearningRateOptions& learning_rate) {
+OptionList learning_rate_options(LearningRateOptions& learning_rate) {
   return {
       {.field = &learning_rate.highest,
        .name = "--learning-rate",
@@ -171,7 +104,7 @@ List learning_rate_options(LearningRateOptions& learning_rate) {
   };
 }
 
-List device_options(DeviceOptions& device) {
+OptionList device_options(DeviceOptions& device) {
   return {
       {.field = &device.name,
        .name = "--device",
@@ -189,7 +122,7 @@ List device_options(DeviceOptions& device) {
   };
 }
 
-List parallel_options(ParallelOptions& parallel) {
+OptionList parallel_options(ParallelOptions& parallel) {
   return {
       {.field = &parallel.backend,
        .name = "--backend",
@@ -211,7 +144,7 @@ List parallel_options(ParallelOptions& parallel) {
   };
 }
 
-List checkpoint_options(CheckpointOptions& checkpoints) {
+OptionList checkpoint_options(CheckpointOptions& checkpoints) {
   return {
       {.field = &checkpoints.save_every,
        .name = "--save-every",
@@ -227,7 +160,7 @@ List checkpoint_options(CheckpointOptions& checkpoints) {
   };
 }
 
-List output_options(OutputOptions& output) {
+OptionList output_options(OutputOptions& output) {
   return {
       {.field = &output.folder,
        .name = "--out",
@@ -236,11 +169,6 @@ List output_options(OutputOptions& output) {
       {.field = &output.validate_every,
        .name = "--validate-every",
        .help = "Steps between measurements of the validation loss; 0 measures only at the end",
-       .check = whole_number(0)},
-      {.field = &output.prompt, .name = "--prompt", .help = "Beginning of the text generated at the end"},
-      {.field = &output.sample_tokens,
-       .name = "--sample-tokens",
-       .help = "Length of the text generated at the end; 0 for none",
        .check = whole_number(0)},
       {.field = &output.compare,
        .name = "--compare",
@@ -262,8 +190,6 @@ List output_options(OutputOptions& output) {
   };
 }
 
-}  // namespace
-
 std::string OptionDeclaration::json_name() const {
   std::string text = name.substr(0, name.find(','));
   text.erase(0, text.find_first_not_of('-'));
@@ -271,14 +197,23 @@ std::string OptionDeclaration::json_name() const {
   return text;
 }
 
-std::vector<OptionDeclaration> list_options(TrainOptions& options) {
-  List all;
-  for (const List& topic : {data_options(options.data), model_options(options.model), loop_options(options),
-                            optimizer_options(options.optimizer), learning_rate_options(options.learning_rate),
-                            device_options(options.device), parallel_options(options.parallel),
-                            checkpoint_options(options.checkpoints), output_options(options.output)}) {
-    all.insert(all.end(), topic.begin(), topic.end());
-  }
+OptionList join(std::initializer_list<OptionList> topics) {
+  OptionList all;
+  for (const OptionList& topic : topics) all.insert(all.end(), topic.begin(), topic.end());
+  return all;
+}
+
+OptionList list_options(RunOptions& options) {
+  // A program that does not do these things itself would take them and do nothing.
+  constexpr std::array<std::string_view, 3> kOfPrograms{"--accumulation-steps", "--uneven", "--bind-cores"};
+  OptionList all =
+      join({loop_options(options), learning_rate_options(options.learning_rate), device_options(options.device),
+            checkpoint_options(options.checkpoints), output_options(options.output)});
+  std::erase_if(all, [&](const OptionDeclaration& option) { return std::ranges::count(kOfPrograms, option.name) > 0; });
+  OptionDeclaration& batch_size = all.front();  // which has a default here, whatever the model
+  batch_size.help = "Samples per step, over all ranks together";
+  batch_size.shows_default = true;
+  all.push_back({.field = &options.task, .name = "task", .kind = OptionKind::kRecorded});
   return all;
 }
 

@@ -25,7 +25,7 @@ std::vector<Part> parts_of(const ProgressReport& progress) {
   step.insert(0, last_step.size() - std::min(last_step.size(), step.size()), ' ');  // so that columns stay in place
   std::vector<Part> parts{{"step " + step + "/" + last_step, 9}, {"loss " + fixed(progress.loss, 4), 8}};
   if (progress.validation_loss) parts.push_back({"validation " + fixed(*progress.validation_loss, 4), 7});
-  parts.push_back({short_count(progress.tokens_per_s) + " tokens/s", 5});
+  parts.push_back({concat(short_count(progress.count_per_s), " ", name_of(progress.unit), "/s"), 5});
   if (progress.exposed_communication) {
     parts.push_back({"exposed " + fixed(progress.exposed_communication->count(), 1) + " ms (" +
                          fixed(progress.exposed_share * 100, 0) + "%)",

@@ -7,15 +7,18 @@
 #include <optional>
 #include <string>
 
+#include "run/metrics.hpp"
+
 namespace lockstep::run {
 
 /// What the line shows.
 struct ProgressReport {
   std::int64_t step = 0;                  ///< Steps done.
   std::int64_t last_step = 0;             ///< Steps planned.
-  double loss = 0;                        ///< In nats per token.
+  double loss = 0;                        ///< Of the last step.
   std::optional<double> validation_loss;  ///< The last one measured; empty: none yet.
-  double tokens_per_s = 0;                ///< Of all ranks together.
+  Unit unit = Unit::kTokens;              ///< Of `count_per_s`.
+  double count_per_s = 0;                 ///< Of all ranks together.
   std::optional<std::chrono::duration<double, std::milli>>
       exposed_communication;                              ///< Per step; empty: a single process.
   double exposed_share = 0;                               ///< Of the step, in [0, 1].

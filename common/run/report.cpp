@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "base/error.hpp"
 #include "base/timing.hpp"
@@ -37,14 +38,32 @@ trace::Series series(const std::string& name, const Steps& steps, const Value& v
   return line;
 }
 
-std::string loss_chart(const Steps& steps) {
+std::string loss_chart(const Steps& steps, const std::string& unit) {
   return trace::line_chart(
       {.title = "Loss",
        .x_label = "step",
-       .y_label = "nats per token",
+       .y_label = unit,
        .series = {series("training", steps, [](const StepMetrics& step) { return std::optional(step.loss); }),
                   series("validation", steps, [](const StepMetrics& step) { return step.validation_loss; })}});
 }
+
+// One curve per name; empty: nothing was scored.
+std::string score_chart(const Steps& steps) {
+  std::set<std::string> names;
+  for (const StepMetrics& step : steps)
+    for (const auto& entry : step.scores) names.insert(entry.first);
+  if (names.empty()) return "";
+  trace::Chart chart{.title = "Validation scores", .x_label = "step", .y_label = "", .series = {}};
+  for (const std::string& name : names) {
+    chart.series.push_back(series(name, steps, [&](const StepMetrics& step) {
+      const auto score = step.scores.find(name);
+      return score == step.scores.end() ? std::nullopt : std::optional(score->second);
+    }));
+  }
+  return trace::line_chart(chart);
+}
+
+Unit unit_of(const Steps& steps) { return steps.empty() ? Unit::kTokens : steps.back().unit; }
 
 // The median over a window of steps: single slow steps would hide the course of things.
 std::vector<double> smoothed(const std::vector<double>& values) {
@@ -61,28 +80,30 @@ std::vector<double> smoothed(const std::vector<double>& values) {
 
 std::string throughput_chart(const Steps& steps) {
   trace::Series line =
-      series("all ranks", steps, [](const StepMetrics& step) { return std::optional(step.tokens_per_s()); });
+      series("all ranks", steps, [](const StepMetrics& step) { return std::optional(step.count_per_s()); });
   line.y = smoothed(line.y);
   return trace::line_chart({.title = "Throughput",
                             .x_label = "step",
-                            .y_label = "tokens per second",
+                            .y_label = concat(name_of(unit_of(steps)), " per second"),
                             .series = {line},
                             .starts_at_zero = true});
 }
 
 std::string optimization_charts(const Steps& steps) {
-  const auto norm = [](const StepMetrics& step) { return std::optional(step.gradient_norm); };
+  const auto norm = [](const StepMetrics& step) { return step.gradient_norm; };
   const auto rate = [](const StepMetrics& step) { return std::optional(step.learning_rate); };
-  return trace::line_chart({.title = "Gradient norm, before clipping",
-                            .x_label = "step",
-                            .y_label = "2-norm",
-                            .series = {series("gradient norm", steps, norm)},
-                            .starts_at_zero = true}) +
-         trace::line_chart({.title = "Learning rate",
-                            .x_label = "step",
-                            .y_label = "",
-                            .series = {series("learning rate", steps, rate)},
-                            .starts_at_zero = true});
+  const trace::Series norms = series("gradient norm", steps, norm);
+  const bool was_measured = steps.empty() || !norms.x.empty();
+  const std::string norm_chart = trace::line_chart({.title = "Gradient norm, before clipping",
+                                                    .x_label = "step",
+                                                    .y_label = "2-norm",
+                                                    .series = {norms},
+                                                    .starts_at_zero = true});
+  return (was_measured ? norm_chart : "") + trace::line_chart({.title = "Learning rate",
+                                                               .x_label = "step",
+                                                               .y_label = "",
+                                                               .series = {series("learning rate", steps, rate)},
+                                                               .starts_at_zero = true});
 }
 
 // The mean of a duration over the steady part of a run, in milliseconds.
@@ -101,8 +122,9 @@ Facts step_facts(const Steps& steps) {
   const auto part = [duration](double ms) {
     return fixed(ms, 2) + " ms (" + fixed(duration > 0 ? ms / duration * 100 : 0, 1) + " % of the step)";
   };
-  const double tokens = static_cast<double>(steps.back().tokens);
-  Facts facts{{"step", fixed(duration, 1) + " ms, " + short_count(tokens / duration * 1e3) + " tokens/s"},
+  const double count = static_cast<double>(steps.back().count);
+  Facts facts{{"step", concat(fixed(duration, 1), " ms, ", short_count(count / duration * 1e3), " ",
+                              name_of(unit_of(steps)), "/s")},
               {"forward", part(mean_ms(steps, [](const StepMetrics& step) { return step.forward; }))},
               {"backward", part(mean_ms(steps, [](const StepMetrics& step) { return step.backward; }))},
               {"update", part(mean_ms(steps, [](const StepMetrics& step) { return step.update; }))},
@@ -142,6 +164,7 @@ Facts outcome_facts(const fs::path& run_folder, const Outcome& outcome) {
       {"steps done", concat(outcome.step, " of ", outcome.last_step, ", this time in ", clock_time(outcome.elapsed))},
       {"loss", fixed(outcome.loss, 4)}};
   if (outcome.validation_loss) facts.emplace_back("validation loss", fixed(*outcome.validation_loss, 4));
+  for (const auto& [name, score] : outcome.scores) facts.emplace_back("validation " + name, fixed(score, 4));
   if (outcome.longest_save.count() > 0) {
     facts.emplace_back("saving", concat("the training waited at most ", fixed(outcome.longest_save.count() * 1e3, 1),
                                         " ms for a checkpoint"));
@@ -162,11 +185,12 @@ std::string report_page(const fs::path& run_folder, const Facts& description, co
   const fs::path metrics_path = run_folder / "metrics.jsonl";
   const Steps steps = fs::exists(metrics_path) ? read_metrics(metrics_path) : Steps{};
   std::string body = section("Outcome", trace::fact_table(outcome_facts(run_folder, outcome)));
-  body += section("Curves", charts(loss_chart(steps) + throughput_chart(steps)));
+  body +=
+      section("Curves", charts(loss_chart(steps, outcome.loss_unit) + score_chart(steps) + throughput_chart(steps)));
   if (!compared.empty()) {
     std::vector<fs::path> runs{run_folder};
     runs.insert(runs.end(), compared.begin(), compared.end());
-    body += section("Beside other runs", comparison_chart(runs));
+    body += section("Beside other runs", comparison_chart(runs, outcome.loss_unit));
   }
   if (!outcome.generated.empty()) {
     body += section("The model writes", "<pre>" + trace::escape_html(outcome.generated) + "</pre>\n");

@@ -9,11 +9,9 @@
 #include "autograd/functions.hpp"
 #include "base/error.hpp"
 #include "base/json.hpp"
-#include "base/sha256.hpp"
 #include "comm/objects.hpp"
 #include "comm/process_group.hpp"
 #include "run/description.hpp"
-#include "run/load_corpus.hpp"
 #include "run/rank_summary.hpp"
 #include "run/readable.hpp"
 #include "run/report.hpp"
@@ -51,13 +49,9 @@ bool is_multiple(std::int64_t step, std::int64_t interval) { return interval > 0
 
 }  // namespace
 
-Run::Run(const TrainOptions& options, const RunSummary& facts) : Run(options, facts, nullptr) {}
-
-Run::Run(const TrainOptions& options, const RunSummary& facts, comm::ProcessGroup& group)
-    : Run(options, facts, &group) {}
-
-Run::Run(const TrainOptions& options, const RunSummary& facts, comm::ProcessGroup* group)
+Run::Run(const RunOptions& options, nlohmann::json saved_options, const RunSummary& facts, comm::ProcessGroup* group)
     : options_(options),
+      saved_options_(std::move(saved_options)),
       facts_(facts),
       group_(group),
       rank_(group == nullptr ? 0 : group->rank()),
@@ -67,30 +61,24 @@ Run::Run(const TrainOptions& options, const RunSummary& facts, comm::ProcessGrou
       clock_(*recorder_),
       printer_(std::cout, detect_progress_style(), last_step_ / kPlainLines) {
   options_.require_divisible_batch(world_size_);
-  record_data();
+  if (!facts_.recorded.is_null()) saved_options_.update(facts_.recorded);
   settle_folder();
   if (group_ != nullptr) group_->record_to(recorder_);
   if (rank_ != 0) return;
-  if (facts_.corpus.tokenizer) save_tokenizer(folder_, *facts_.corpus.tokenizer);
-  replace_file(folder_ / "options.json", dump_json(to_json(options_), 2) + "\n");
+  write_files();
   std::cout << banner(describe(options_, facts_, group_)) + "  run     " + folder_.string() + "\n\n" << std::flush;
 }
 
-// What resuming and generating need to know of the data goes with the options.
-void Run::record_data() {
-  const data::Corpus& corpus = facts_.corpus;
-  if (!corpus.tokenizer) return;
-  options_.data.vocabulary_size = corpus.vocabulary_size;
-  options_.data.fingerprint = corpus.fingerprint;
-  const std::string_view model = corpus.tokenizer->model();
-  options_.data.tokenizer_checksum = model.empty() ? "" : sha256_hex(model);
+void Run::write_files() const {
+  for (const auto& [name, content] : facts_.files) replace_file(folder_ / name, content);
+  replace_file(folder_ / "options.json", dump_json(saved_options_, 2) + "\n");
 }
 
 void Run::settle_folder() {
   if (options_.resume)
     folder_ = *options_.resume;
   else if (rank_ == 0)
-    folder_ = make_run_folder(options_.output.folder, options_.model.name);
+    folder_ = make_run_folder(options_.output.folder, label_of(options_, facts_));
   if (group_ == nullptr) return;
   const std::filesystem::path of_rank_0 = comm::broadcast_text(*group_, folder_.string(), 0);
   if (options_.resume && of_rank_0 != folder_) {
@@ -107,16 +95,19 @@ void Run::resume(nn::Module& model, optim::Optimizer& optimizer, data::Sampler& 
   begin_ = trace::Clock::now();
   if (rank_ != 0) return;
   metrics_file_.emplace(folder_ / "metrics.jsonl", step_);
-  saver_.emplace(checkpoints_of(folder_), options_, last_step_).prepare(model, optimizer);
+  saver_.emplace(checkpoints_of(folder_), options_.checkpoints, saved_options_, last_step_).prepare(model, optimizer);
   if (options_.resume)
     std::cout << "resumed at step " << step_ << "\n" << std::flush;
   else if (!options_.output.export_initial.empty())
     export_weights(options_.output.export_initial, model);
 }
 
-std::vector<MicroBatch> Run::begin_step(const data::Batch& batch, std::chrono::nanoseconds loader_waiting) {
+std::vector<MicroBatch> Run::begin_step(const data::Batch& batch, std::chrono::nanoseconds loader_waiting, BatchOf of) {
   metrics_ = {};
-  metrics_.tokens = batch.inputs.count();
+  batch_of_ = of;
+  const bool counts_elsewhere = of == BatchOf::kAllRanks && rank_ != 0;
+  metrics_.unit = facts_.tokens_per_sample > 0 ? Unit::kTokens : Unit::kSamples;
+  metrics_.count = counts_elsewhere ? 0 : batch.size() * std::max<std::int64_t>(facts_.tokens_per_sample, 1);
   if (options_.output.log_batches && batch.size() > 0) {
     const auto sample_ids = batch.sample_ids.span<std::int64_t>();
     metrics_.sample_ids.assign(sample_ids.begin(), sample_ids.end());
@@ -142,8 +133,12 @@ void Run::enter(Phase phase) { clock_.enter(phase); }
 
 double Run::require_finite(const autograd::Variable& loss) const {
   const double value = loss.value().item();
-  if (!std::isfinite(value)) give_up("loss", value);
+  require_finite_loss(value);
   return value;
+}
+
+void Run::require_finite_loss(double loss) const {
+  if (!std::isfinite(loss)) give_up("loss", loss);
 }
 
 void Run::require_finite(double gradient_norm) const {
@@ -167,7 +162,7 @@ void Run::end_step(const StepResult& result) {
   metrics_.loss = result.loss;
   metrics_.gradient_norm = result.gradient_norm;
   metrics_.learning_rate = result.learning_rate;
-  if (options_.output.log_batches && group_ != nullptr) {
+  if (options_.output.log_batches && group_ != nullptr && batch_of_ == BatchOf::kThisRank) {
     metrics_.sample_ids = all_sample_ids(metrics_.sample_ids, options_.batch_size, *group_);
   }
   gather_step();
@@ -184,12 +179,12 @@ void Run::gather_step() {
   std::vector<double> sums(2 + 2 * ranks);
   // A rank that stopped alone would leave the others waiting, so a wish of one is a decision of all.
   sums[0] = stop_signal_.was_received() || step_ == options_.stop_after ? 1 : 0;
-  sums[1] = static_cast<double>(metrics_.tokens);
+  sums[1] = static_cast<double>(metrics_.count);
   sums[2 + own] = metrics_.own_time().count();
   sums[2 + ranks + own] = peak_memory_mib(device_);
   sum_over_ranks(sums);
   is_stopping_ = sums[0] > 0;
-  metrics_.tokens = static_cast<std::int64_t>(sums[1]);
+  metrics_.count = static_cast<std::int64_t>(sums[1]);
   const auto own_times = sums.begin() + 2, peaks = own_times + world_size_;
   metrics_.slowest_rank = static_cast<int>(std::max_element(own_times, peaks) - own_times);
   metrics_.peak_memory_mib.assign(peaks, sums.end());
@@ -202,9 +197,10 @@ bool Run::validation_is_due() {
   return is_multiple(step_, options_.output.validate_every) || step_ == last_step_;
 }
 
-void Run::set_validation_loss(double loss) {
-  metrics_.validation_loss = validation_loss_ = loss;
-  history_.back().validation_loss = loss;
+void Run::set_evaluation(const Evaluation& evaluation) {
+  evaluation_ = evaluation;
+  metrics_.validation_loss = history_.back().validation_loss = evaluation.loss;
+  metrics_.scores = history_.back().scores = evaluation.scores;
   clock_.record_aside("validate", trace::Category::kOther, aside_begin_);
 }
 
@@ -212,19 +208,20 @@ ProgressReport Run::progress() const {
   // Rates are means over the last steps: single steps would make the line flicker.
   const std::span<const StepMetrics> recent = std::span(history_).last(std::min(history_.size(), kAveragedSteps));
   StepMetrics::Milliseconds duration{}, exposed{}, data_wait{};
-  std::int64_t tokens = 0;
+  std::int64_t count = 0;
   for (const StepMetrics& step : recent) {
     duration += step.duration;
     exposed += step.exposed_communication.value_or(StepMetrics::Milliseconds(0));
     data_wait += step.data_wait;
-    tokens += step.tokens;
+    count += step.count;
   }
   ProgressReport progress;
   progress.step = step_;
   progress.last_step = last_step_;
   progress.loss = metrics_.loss;
-  progress.validation_loss = validation_loss_;
-  progress.tokens_per_s = static_cast<double>(tokens) / std::max(duration.count(), 1e-6) * 1e3;
+  if (evaluation_) progress.validation_loss = evaluation_->loss;
+  progress.unit = metrics_.unit;
+  progress.count_per_s = static_cast<double>(count) / std::max(duration.count(), 1e-6) * 1e3;
   progress.data_wait = data_wait / static_cast<double>(std::max<std::size_t>(recent.size(), 1));
   progress.peak_memory_mib = std::ranges::max(metrics_.peak_memory_mib);
   if (metrics_.exposed_communication) {
@@ -251,13 +248,13 @@ bool Run::checkpoint_is_due() const { return is_multiple(step_, options_.checkpo
 
 void Run::save(const nn::Module& model, const optim::Optimizer& optimizer, const data::Sampler& sampler) {
   const trace::Clock::time_point begin = trace::Clock::now();
-  if (!saver_) saver_.emplace(checkpoints_of(folder_), options_, last_step_);
+  if (!saver_) saver_.emplace(checkpoints_of(folder_), options_.checkpoints, saved_options_, last_step_);
   saver_->save(step_, model, optimizer, sampler, kept_);
   longest_save_ = std::max<std::chrono::duration<double>>(longest_save_, trace::Clock::now() - begin);
   clock_.record_aside("save", trace::Category::kCheckpoint, begin);
 }
 
-bool Run::sample_is_due() const { return step_ == last_step_ && options_.output.sample_tokens > 0; }
+bool Run::sample_is_due() const { return step_ == last_step_ && facts_.wants_sample; }
 
 void Run::set_sample(std::string generated) { sample_ = std::move(generated); }
 
@@ -270,13 +267,19 @@ int Run::finish() {
   double arrived = 1;
   sum_over_ranks({&arrived, 1});  // from here on every rank's files are complete
   if (rank_ == 0) {
-    const Outcome outcome{.step = step_,
-                          .last_step = last_step_,
-                          .loss = metrics_.loss,
-                          .validation_loss = validation_loss_,
-                          .elapsed = trace::Clock::now() - begin_,
-                          .longest_save = longest_save_,
-                          .generated = sample_};
+    Outcome outcome{.step = step_,
+                    .last_step = last_step_,
+                    .loss = metrics_.loss,
+                    .validation_loss = {},
+                    .scores = {},
+                    .elapsed = trace::Clock::now() - begin_,
+                    .longest_save = longest_save_,
+                    .generated = sample_,
+                    .loss_unit = facts_.loss_unit};
+    if (evaluation_) {
+      outcome.validation_loss = evaluation_->loss;
+      outcome.scores = evaluation_->scores;
+    }
     replace_file(folder_ / "report.html",
                  report_page(folder_, describe(options_, facts_, group_), outcome, options_.output.compare));
     std::cout << closing(folder_, outcome) << std::flush;

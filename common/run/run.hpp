@@ -2,9 +2,11 @@
 /// @file
 /// What surrounds a training loop: run folder, progress, metrics, checkpoints, report.
 #include <chrono>
+#include <concepts>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,11 +22,12 @@
 #include "optim/optimizer.hpp"
 #include "run/description.hpp"
 #include "run/metrics.hpp"
+#include "run/option_list.hpp"
 #include "run/progress_line.hpp"
+#include "run/run_options.hpp"
 #include "run/step.hpp"
 #include "run/step_clock.hpp"
 #include "run/stop_signal.hpp"
-#include "run/train_options.hpp"
 #include "run/training_state.hpp"
 #include "trace/recorder.hpp"
 
@@ -37,23 +40,29 @@ namespace lockstep::run {
 /// Exit status of a run that a signal stopped in good order: 128 + SIGINT, as shells count.
 inline constexpr int kInterruptedExitCode = 130;
 
-/// One training run, on every rank that takes part. It decides nothing about training; it counts, times, records and
-/// saves. Printing, saving and writing metrics happen where they are called, so a program with several ranks calls
-/// print_step(), save() and set_sample() on rank 0 only. Everything else is called on all ranks, in the same order.
+/// One training run, on every rank that takes part, whatever the model and the loss. It decides nothing about training;
+/// it counts, times, records and saves. Printing, saving and writing metrics happen where they are called, so a program
+/// with several ranks calls print_step(), save() and set_sample() on rank 0 only. Everything else is called on all
+/// ranks, in the same order.
 ///
 /// Order of calls: resume; per step begin_step, per micro-batch enter(kForward) and enter(kBackward), enter(kUpdate),
-/// end_step, then what is due; finish. Thread safety: none.
+/// end_step, then what is due; finish. TrainingLoop does what is the same in most programs. Thread safety: none.
 class Run {
  public:
   /// A run of this process alone. Makes the run folder and prints the banner. From here on Ctrl-C ends the loop between
   /// two steps.
   /// @throws IoError        The run folder cannot be made.
-  /// @throws UsageError     The batch does not divide by the ranks, or the text is shorter than a batch.
-  Run(const TrainOptions& options, const RunSummary& facts);
+  /// @param options  RunOptions, or the struct of a program that has options of its own.
+  /// @throws UsageError     The batch does not divide by the ranks.
+  /// @throws FormatError    There are fewer samples than in a batch.
+  template <std::derived_from<RunOptions> Options>
+  Run(const Options& options, const RunSummary& facts) : Run(options, to_json(options), facts, nullptr) {}
   /// A run of all ranks of `group`, where rank 0 makes the folder and prints. The group's collectives are recorded.
   /// @param group  Outlives the run.
   /// @throws MismatchError  Beside the above: ranks would resume different runs.
-  Run(const TrainOptions& options, const RunSummary& facts, comm::ProcessGroup& group);
+  template <std::derived_from<RunOptions> Options>
+  Run(const Options& options, const RunSummary& facts, comm::ProcessGroup& group)
+      : Run(options, to_json(options), facts, &group) {}
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
@@ -64,6 +73,9 @@ class Run {
   /// @throws IoError, FormatError, MismatchError  As load_training().
   void resume(nn::Module& model, optim::Optimizer& optimizer, data::Sampler& sampler);
 
+  [[nodiscard]] const RunOptions& options() const noexcept { return options_; }  ///< As given.
+  [[nodiscard]] int rank() const noexcept { return rank_; }                      ///< 0 for one process alone.
+  [[nodiscard]] int world_size() const noexcept { return world_size_; }          ///< 1 for one process alone.
   /// Updates done: inside a step, its index from 0.
   [[nodiscard]] std::int64_t step() const noexcept { return step_; }
   [[nodiscard]] std::int64_t last_step() const noexcept { return last_step_; }  ///< Updates of the whole training.
@@ -73,13 +85,17 @@ class Run {
   /// Begins a step with its forward phase.
   /// @param batch           May be empty where other ranks have data.
   /// @param loader_waiting  loader.time_waited().
+  /// @param of              Whose samples the batch holds, so that each counts once.
   /// @return  --accumulation-steps parts of `batch` as equal as can be, fewer where it has fewer samples.
-  [[nodiscard]] std::vector<MicroBatch> begin_step(const data::Batch& batch, std::chrono::nanoseconds loader_waiting);
+  [[nodiscard]] std::vector<MicroBatch> begin_step(const data::Batch& batch, std::chrono::nanoseconds loader_waiting,
+                                                   BatchOf of = BatchOf::kThisRank);
   /// Ends the running phase of the step and begins `phase`.
   void enter(Phase phase);
   /// The loss as a number. @throws Error  Not finite: names rank and step, and what to try; on the other ranks
   /// the next collective throws the same.
   [[nodiscard]] double require_finite(const autograd::Variable& loss) const;
+  /// The same of a loss that is a number already.
+  void require_finite_loss(double loss) const;
   /// @throws Error  Not finite: with such gradients the optimizer must not step.
   void require_finite(double gradient_norm) const;
   /// Ends the step. Several ranks agree here on whether to stop.
@@ -92,8 +108,10 @@ class Run {
 
   /// Whether this step ends with an evaluation.
   [[nodiscard]] bool validation_is_due();
-  /// @param loss  Of that evaluation, in nats per token.
-  void set_validation_loss(double loss);
+  /// @param loss  Of that evaluation, in the unit of the training loss.
+  void set_validation_loss(double loss) { set_evaluation({.loss = loss}); }
+  /// The same with further scores, which metrics.jsonl and the report have too.
+  void set_evaluation(const Evaluation& evaluation);
   /// Shows the progress line and writes the step to metrics.jsonl.
   void print_step();
   /// Whether this step ends with a comparison of the replicas: every --check-replicas steps and before a checkpoint.
@@ -105,8 +123,8 @@ class Run {
   ///                  checkpoints; earlier ones are untouched.
   void save(const nn::Module& model, const optim::Optimizer& optimizer, const data::Sampler& sampler);
 
-  [[nodiscard]] bool sample_is_due() const;  ///< Training is complete, and a text was asked for.
-  void set_sample(std::string generated);    ///< For the report and the end of the output.
+  [[nodiscard]] bool sample_is_due() const;  ///< Training is complete, and RunSummary::wants_sample.
+  void set_sample(std::string generated);    ///< A text, for the report and the end of the output.
 
   /// Waits for the last checkpoint, writes the trace of every rank and the report (rank 0), and prints how it went.
   /// @return  The program's exit status: 0, or 130 where a signal stopped the run.
@@ -117,16 +135,17 @@ class Run {
   [[nodiscard]] trace::Recorder& recorder() noexcept { return *recorder_; }  ///< For spans of one's own.
 
  private:
-  Run(const TrainOptions& options, const RunSummary& facts, comm::ProcessGroup* group);
+  Run(const RunOptions& options, nlohmann::json saved_options, const RunSummary& facts, comm::ProcessGroup* group);
 
   void settle_folder();
   void sum_over_ranks(std::span<double> values) const;
-  void record_data();
+  void write_files() const;
   void gather_step();
   [[noreturn]] void give_up(std::string_view what, double value) const;
   [[nodiscard]] ProgressReport progress() const;
 
-  TrainOptions options_;
+  RunOptions options_;
+  nlohmann::json saved_options_;  // with what only the program has, and what the run has found
   RunSummary facts_;
   comm::ProcessGroup* group_;  // null: this process alone
   int rank_, world_size_;
@@ -142,8 +161,9 @@ class Run {
   ProgressPrinter printer_;
   std::optional<MetricsFile> metrics_file_;  // rank 0 only
   StepMetrics metrics_;                      // of the step that runs or has just ended
+  BatchOf batch_of_ = BatchOf::kThisRank;    // of that step
   std::vector<StepMetrics> history_;         // of this process
-  std::optional<double> validation_loss_;    // the last one measured
+  std::optional<Evaluation> evaluation_;     // the last one
   std::optional<TrainingSaver> saver_;       // rank 0 only
   std::vector<KeptState> kept_;
   std::chrono::duration<double> longest_save_{};

@@ -5,9 +5,12 @@
 
 #include <cerrno>
 #include <ctime>
+#include <exception>
+#include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/json.hpp"
 #include "checkpoint/checkpoint.hpp"
 
 namespace lockstep::run {
@@ -38,13 +41,22 @@ fs::path make_run_folder(const fs::path& out, const std::string& label, std::chr
 
 fs::path checkpoints_of(const fs::path& run) { return run / "checkpoints"; }
 
-std::optional<fs::path> latest_run(const fs::path& out) {
+std::string task_of(const fs::path& run) {
+  try {
+    return parse_json(read_file(run / "options.json")).value("task", "");
+  } catch (const std::exception&) {
+    return "";  // who reads the options finds out what is wrong with them
+  }
+}
+
+std::optional<fs::path> latest_run(const fs::path& out, const std::string& task) {
   std::optional<fs::path> latest;
   fs::file_time_type latest_time;
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(out, error)) {
     const fs::path checkpoints = checkpoints_of(entry.path());
     if (checkpoint::CheckpointFolder(checkpoints).list().empty()) continue;  // a first save may have been cut off
+    if (task_of(entry.path()) != task) continue;
     const fs::file_time_type time = fs::last_write_time(checkpoints, error);
     if (error || (latest && time <= latest_time)) continue;
     latest = entry.path();

@@ -16,8 +16,13 @@ namespace lockstep::run {
     const std::filesystem::path& out, const std::string& label,
     std::chrono::system_clock::time_point now = std::chrono::system_clock::now());
 
-/// The run in `out` whose checkpoint was saved last, or nothing where no run has one.
-[[nodiscard]] std::optional<std::filesystem::path> latest_run(const std::filesystem::path& out);
+/// What a run trains (RunOptions::task), as its options.json says: empty for a GPT, and where there is no such file.
+[[nodiscard]] std::string task_of(const std::filesystem::path& run);
+
+/// The run of that task in `out` whose checkpoint was saved last, or nothing where no run has one.
+/// @param task  As task_of(); empty: a GPT.
+[[nodiscard]] std::optional<std::filesystem::path> latest_run(const std::filesystem::path& out,
+                                                              const std::string& task = "");
 
 /// The folder that `run`'s checkpoints stand in.
 [[nodiscard]] std::filesystem::path checkpoints_of(const std::filesystem::path& run);

@@ -16,7 +16,7 @@ struct SavedState {
   optim::StepCounts optimizer_steps;  ///< For Adam's bias correction.
   data::SamplerState sampler;         ///< Which samples come next. Does not depend on the number of ranks.
   nlohmann::json kept = nullptr;      ///< What the program keeps beside (Run::keep()), by name; null: nothing.
-  nlohmann::json options;             ///< As to_json(TrainOptions) gives them.
+  nlohmann::json options;             ///< As to_json() gives them.
 };
 
 /// {"optimizer_steps", and "fewer_optimizer_steps" where some parameters have had fewer}.

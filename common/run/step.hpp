@@ -2,6 +2,9 @@
 /// @file
 /// What goes into a training step, and what comes out of it.
 #include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
 
 #include "nn/module.hpp"
 #include "tensor/tensor.hpp"
@@ -10,10 +13,22 @@ namespace lockstep::run {
 
 /// What a step came to.
 struct StepResult {
-  double loss = 0;           ///< Mean over the global batch.
-  double gradient_norm = 0;  ///< Before clipping.
-  double learning_rate = 0;  ///< That the step used.
-  std::int64_t epoch = 0;    ///< From 0 on.
+  double loss = 0;                           ///< Mean over the global batch.
+  std::optional<double> gradient_norm = {};  ///< Before clipping; empty: not measured.
+  double learning_rate = 0;                  ///< That the step used.
+  std::int64_t epoch = 0;                    ///< From 0 on.
+};
+
+/// What an evaluation came to.
+struct Evaluation {
+  double loss = 0;                            ///< Mean over all samples of the validation.
+  std::map<std::string, double> scores = {};  ///< What else was measured, by name: {"accuracy", 0.93}.
+};
+
+/// Whose samples a batch holds.
+enum class BatchOf {
+  kThisRank,  ///< The rank's own share of the step's batch.
+  kAllRanks,  ///< The step's whole batch, the same on every rank, from which each takes its share.
 };
 
 /// What one backward pass takes of a step's batch.

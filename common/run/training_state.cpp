@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 #include <system_error>
+#include <utility>
 
 #include "base/error.hpp"
 #include "checkpoint/checkpoint.hpp"
@@ -30,9 +31,9 @@ std::vector<checkpoint::NamedTensor> tensors_of(const optim::Optimizer& optimize
   return tensors;
 }
 
-checkpoint::SaveMode save_mode(const TrainOptions& options, std::int64_t last_step) {
-  const bool saves_on_the_way = options.checkpoints.save_every > 0 && options.checkpoints.save_every < last_step;
-  const bool is_background = options.checkpoints.async_save && saves_on_the_way;
+checkpoint::SaveMode save_mode(const CheckpointOptions& options, std::int64_t last_step) {
+  const bool saves_on_the_way = options.save_every > 0 && options.save_every < last_step;
+  const bool is_background = options.async_save && saves_on_the_way;
   return is_background ? checkpoint::SaveMode::kBackground : checkpoint::SaveMode::kBlocking;
 }
 
@@ -105,13 +106,13 @@ std::filesystem::path agree_on_checkpoint(const std::filesystem::path& checkpoin
 
 }  // namespace
 
-TrainingSaver::TrainingSaver(const std::filesystem::path& checkpoints, const TrainOptions& options,
-                             std::int64_t last_step)
+TrainingSaver::TrainingSaver(const std::filesystem::path& checkpoints, const CheckpointOptions& options,
+                             nlohmann::json saved, std::int64_t last_step)
     : checkpoints_(checkpoints),
       saver_(std::make_unique<checkpoint::Saver>(
-          checkpoints, checkpoint::FolderOptions{.keep_last = static_cast<int>(options.checkpoints.keep_last)},
+          checkpoints, checkpoint::FolderOptions{.keep_last = static_cast<int>(options.keep_last)},
           save_mode(options, last_step))),
-      options_(to_json(options)) {}
+      options_(std::move(saved)) {}
 
 TrainingSaver::TrainingSaver(TrainingSaver&&) noexcept = default;
 TrainingSaver::~TrainingSaver() = default;

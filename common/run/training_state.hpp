@@ -12,7 +12,7 @@
 #include "data/sampler.hpp"
 #include "nn/module.hpp"
 #include "optim/optimizer.hpp"
-#include "run/train_options.hpp"
+#include "run/option_groups.hpp"
 
 namespace lockstep::checkpoint {
 class Saver;
@@ -36,10 +36,12 @@ struct KeptState {
 class TrainingSaver {
  public:
   /// @param checkpoints  The folder of checkpoints, made on the first save.
-  /// @param options      What goes into each checkpoint, to build the model again; `keep_last` and `async_save`.
+  /// @param options      Which checkpoints are written, and how.
+  /// @param saved        What goes into each checkpoint, to build the model again: to_json() of the run's options.
   /// @param last_step    Where training ends. Nothing goes on beside a save at the end: where no other comes before it,
   ///                     all saves block, and no memory is taken for copies.
-  TrainingSaver(const std::filesystem::path& checkpoints, const TrainOptions& options, std::int64_t last_step);
+  TrainingSaver(const std::filesystem::path& checkpoints, const CheckpointOptions& options, nlohmann::json saved,
+                std::int64_t last_step);
   TrainingSaver(TrainingSaver&&) noexcept;  ///< The moved-from object can only be destroyed.
   /// Waits for a save that runs.
   ~TrainingSaver();

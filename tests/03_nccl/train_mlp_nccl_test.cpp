@@ -1,10 +1,15 @@
 // The programs of the chapter that compute on a device.
 #include <cmath>
-#include <sstream>
+#include <filesystem>
+#include <string>
+#include <vector>
 
+#include "run/metrics.hpp"
+#include "run/run_folder.hpp"
 #include "support/accelerator.hpp"
 #include "support/catch.hpp"
 #include "support/pair_checks.hpp"
+#include "support/temporary_folder.hpp"
 
 using namespace lockstep;
 
@@ -12,14 +17,10 @@ namespace {
 
 std::string device_kind() { return test::accelerator().type == DeviceType::kCuda ? "cuda" : "emulated"; }
 
-std::vector<double> losses_in(const std::string& output) {
+std::vector<double> losses_below(const std::filesystem::path& out) {
   std::vector<double> losses;
-  std::istringstream words(output);
-  for (std::string word; words >> word;) {
-    if (word != "loss") continue;
-    words >> word;
-    losses.push_back(std::stod(word));
-  }
+  for (const auto& step : run::read_metrics(run::latest_run(out, "mlp").value() / "metrics.jsonl"))
+    losses.push_back(step.loss);
   return losses;
 }
 
@@ -27,20 +28,25 @@ std::vector<double> losses_in(const std::string& output) {
 
 TEST_CASE("train_mlp_nccl trains what train_mlp_single trains", "[nccl][chapter][multirank]") {
   // As for train_mlp_ring, from which it differs in the group alone.
-  test::check_pair("train_mlp_single", "train_mlp_nccl", 1e-5);
+  test::check_pair("train_mlp_single", "train_mlp_nccl", 1e-5, test::LossesIn::kRunFolder);
 }
 
 TEST_CASE("the perceptron learns on a device what it learns on the CPU, with one rank and with several",
           "[nccl][chapter][multirank]") {
-  const std::string device = device_kind();
-  const std::vector<std::string> few{"--steps", "5"}, on_device{"--steps", "5", "--device", device};
-  const std::vector<double> expected = losses_in(test::run_on_ranks(1, "train_mlp_single", few)[0].out);
+  const test::TemporaryFolder folder;
+  const std::string reference = (folder / "reference").string();
+  REQUIRE(test::run_on_ranks(1, "train_mlp_single", {"--steps", "5", "--out", reference})[0].exit_code == 0);
+  const std::vector<double> expected = losses_below(reference);
   REQUIRE(expected.size() == 5);
+  const std::vector<std::string> on_device{"--steps", "5", "--device", device_kind()};
   const auto check = [&](int world_size, const std::string& program, std::vector<std::string> arguments) {
     if (world_size > 1) arguments.emplace_back("--share-gpu");
+    const std::string out = (folder / concat(program, "_", world_size)).string();
+    arguments.insert(arguments.end(), {"--out", out});
     const test::Finished finished = test::run_on_ranks(world_size, program, arguments)[0];
     INFO(program << " on " << world_size << ": " << finished.out << finished.err);
-    const std::vector<double> losses = losses_in(finished.out);
+    REQUIRE(finished.exit_code == 0);
+    const std::vector<double> losses = losses_below(out);
     REQUIRE(losses.size() == expected.size());
     // The kernels add in another order than the CPU does: as between numbers of ranks, 3e-6 for each of two layers.
     for (std::size_t i = 0; i < losses.size(); ++i) CHECK(std::abs(losses[i] - expected[i]) <= 1e-5 * expected[0]);

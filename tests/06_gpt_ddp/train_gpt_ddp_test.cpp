@@ -161,12 +161,12 @@ TEST_CASE("the option --uneven uses each sample once, and follows the single pro
   const std::vector<std::string> one_epoch{"--uneven", "--epochs", "1"};
   const auto baseline = metrics_of(0, "1", one_epoch);
   REQUIRE(baseline.size() > 1);
-  const std::int64_t rest = baseline.back().tokens;
-  REQUIRE(rest < baseline.front().tokens);
+  const std::int64_t rest = baseline.back().count;
+  REQUIRE(rest < baseline.front().count);
   const int world_size = GENERATE(2, 4);
   const auto uneven = metrics_of(world_size, "1", one_epoch);
   CHECK(largest_difference(losses_of(uneven), losses_of(baseline)) < 1e-3);
-  CHECK(uneven.back().tokens == rest);
+  CHECK(uneven.back().count == rest);
 }
 
 TEST_CASE("the metrics of several ranks say who was slowest and how much memory each took", "[ddp][pair]") {

@@ -93,7 +93,7 @@ void check_equal(const std::vector<run::StepMetrics>& found, const std::vector<r
     CHECK(found[i].gradient_norm == expected[i].gradient_norm);
     CHECK(found[i].learning_rate == expected[i].learning_rate);
     CHECK(found[i].sample_ids == expected[i].sample_ids);
-    CHECK(found[i].tokens == expected[i].tokens);
+    CHECK(found[i].count == expected[i].count);
   }
 }
 

@@ -72,7 +72,7 @@ int train(const std::string& root, std::int64_t steps, const run::TrainOptions& 
   const auto optimizer = make_optimizer(optimizer_name, model);
   std::int64_t step = 0;
   if (!checkpoint::CheckpointFolder(root).list().empty()) step = run::load_training(root, model, *optimizer, sampler);
-  run::TrainingSaver saver(root, options, steps);
+  run::TrainingSaver saver(root, options.checkpoints, to_json(options), steps);
   std::cout << "ready pid " << getpid() << " step " << step << std::endl;
 
   for (std::int64_t epoch = sampler.epoch(); step < steps; ++epoch) {

@@ -24,7 +24,7 @@ fs::path make_run(const fs::path& folder, const run::TrainOptions& options, int 
     run::StepMetrics metrics;
     metrics.step = step;
     metrics.loss = step;
-    metrics.tokens = options.batch_size * 10;
+    metrics.count = options.batch_size * 10;
     lines += to_line(metrics) + "\n";
   }
   write_file(folder / "metrics.jsonl", lines);
@@ -40,8 +40,8 @@ TEST_CASE("curves of runs stand beside each other, named by what differs", "[run
   large.batch_size = 16;
   large.learning_rate.reference_batch_size = 4;
   large.learning_rate.warmup_steps = 7;
-  const std::string html =
-      run::comparison_chart({make_run(folder / "small", small, 100), make_run(folder / "large", large, 25)});
+  const std::string html = run::comparison_chart(
+      {make_run(folder / "small", small, 100), make_run(folder / "large", large, 25)}, "nats per token");
   CHECK_THAT(html, ContainsSubstring("small: batch 4, learning rate 0.002, warm-up 50"));
   CHECK_THAT(html, ContainsSubstring("large: batch 16, learning rate 0.008, warm-up 7"));
   // 100 steps make 50 means of two: (1 + 2) / 2 at 2 * 40 tokens comes first, (99 + 100) / 2 at 4000 tokens last.
@@ -50,5 +50,5 @@ TEST_CASE("curves of runs stand beside each other, named by what differs", "[run
 
 TEST_CASE("a folder that is no run cannot be compared", "[run]") {
   const test::TemporaryFolder folder;
-  CHECK_THROWS_AS(run::comparison_chart({folder.path()}), IoError);
+  CHECK_THROWS_AS(run::comparison_chart({folder.path()}, ""), IoError);
 }

@@ -19,7 +19,7 @@ StepMetrics example(std::int64_t step) {
   metrics.loss = static_cast<double>(0.1F) / 3;  // no short decimal
   metrics.learning_rate = 1e-3 / 7;
   metrics.gradient_norm = 0.3;
-  metrics.tokens = 3072;
+  metrics.count = 3072;
   metrics.duration = Milliseconds(64);
   return metrics;
 }
@@ -52,7 +52,7 @@ TEST_CASE("a step's numbers survive the file bit for bit", "[run]") {
   CHECK(read.slowest_rank == 2);
   CHECK(read.peak_memory_mib == metrics.peak_memory_mib);
   CHECK(read.sample_ids == metrics.sample_ids);
-  CHECK(read.tokens_per_s() == 48'000);
+  CHECK(read.count_per_s() == 48'000);
   CHECK(to_line(metrics).find('\n') == std::string::npos);
 }
 

@@ -80,7 +80,7 @@ TEST_CASE("each schedule rises to the scaled rate and ends where it should", "[r
 
 TEST_CASE("the banner says what was done to the learning rate", "[run]") {
   CHECK(run::describe_optimization(options_of({})) ==
-        "AdamW, learning rate 0.002 falling to 0.0002, warm-up 50 steps, weight decay 0.1, clip 1, dropout 0");
+        "AdamW, learning rate 0.002 falling to 0.0002, warm-up 50 steps, weight decay 0.1, clip 1");
   CHECK_THAT(run::describe_optimization(options_of({"--batch-size", "64", "--reference-batch-size", "16"})),
              ContainsSubstring("learning rate 0.002 x 4 (batch 64 / 16) = 0.008 falling to 0.0008,"));
   CHECK_THAT(run::describe_optimization(

@@ -13,7 +13,7 @@ ProgressReport example() {
           .last_step = 1000,
           .loss = 2.31251,
           .validation_loss = 2.4,
-          .tokens_per_s = 45'210,
+          .count_per_s = 45'210,
           .exposed_communication = std::chrono::microseconds(1240),
           .exposed_share = 0.031,
           .slowest_rank = 3,

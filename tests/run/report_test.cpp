@@ -18,7 +18,7 @@ StepMetrics step_of(std::int64_t step) {
   StepMetrics metrics;
   metrics.step = step;
   metrics.loss = 5.0 / static_cast<double>(step);
-  metrics.tokens = 3072;
+  metrics.count = 3072;
   metrics.duration = Milliseconds(50);
   metrics.data_wait = Milliseconds(1.25);
   metrics.exposed_communication = Milliseconds(5);

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <iostream>
 #include <limits>
@@ -28,10 +27,9 @@ using namespace lockstep;
 
 namespace {
 
-run::TrainOptions small_options(const std::filesystem::path& folder) {
-  std::ofstream(folder / "text.txt") << std::string(4000, 'a');
-  run::TrainOptions options;
-  options.data.path = folder / "text.txt";
+run::RunOptions small_options(const std::filesystem::path& folder) {
+  run::RunOptions options;
+  options.task = "text";
   options.output.folder = folder / "runs";
   options.batch_size = 12;
   options.steps = 3;
@@ -85,7 +83,8 @@ void add_rank_1(comm::ProcessGroup& group, bool stops, int steps) {
   }
 }
 
-const run::RunSummary kFacts{.parameters = 10, .training_samples = 100, .validation_samples = 10};
+const run::RunSummary kFacts{
+    .parameters = 10, .training_samples = 100, .validation_samples = 10, .tokens_per_sample = 4};
 
 }  // namespace
 
@@ -108,7 +107,7 @@ TEST_CASE("signals ask a run to stop, however often they come, and an ignored on
 
 TEST_CASE("a batch is cut into parts as equal as can be, which weigh as much as they hold", "[run]") {
   const test::TemporaryFolder folder;
-  run::TrainOptions options = small_options(folder.path());
+  run::RunOptions options = small_options(folder.path());
   options.accumulation_steps = 3;
   run::Run run(options, kFacts);
   const data::Batch batch = batch_of(7);
@@ -132,7 +131,7 @@ TEST_CASE("a batch is cut into parts as equal as can be, which weigh as much as 
 
 TEST_CASE("parts weigh as many targets as count in the loss", "[run]") {
   const test::TemporaryFolder folder;
-  run::TrainOptions options = small_options(folder.path());
+  run::RunOptions options = small_options(folder.path());
   options.accumulation_steps = 2;
   run::Run run(options, kFacts);
   const data::Batch batch = batch_of(4);
@@ -170,7 +169,7 @@ TEST_CASE("ranks tell each other at the end of a step who was slow, what each ho
       [&](comm::ProcessGroup& group) { add_rank_1(group, wants_to_stop, 1); });
   CHECK(messages == std::vector<std::string>(2));
   CHECK(is_finished == wants_to_stop);
-  CHECK(step.tokens == 6 * 4 + 20);
+  CHECK(step.count == 6 * 4 + 20);
   CHECK(step.slowest_rank == 1);
   REQUIRE(step.peak_memory_mib.size() == 2);
   CHECK(step.peak_memory_mib[0] > 1);
@@ -183,7 +182,7 @@ TEST_CASE("the samples of a step are logged in the order in which one process wo
   std::vector<std::int64_t> ids;
   const auto messages = run_as_rank_0(
       [&](comm::ProcessGroup& group) {
-        run::TrainOptions options = small_options(folder.path());
+        run::RunOptions options = small_options(folder.path());
         options.output.log_batches = true;
         run::Run run(options, kFacts, group);
         (void)run.begin_step(batch_of(3), {});
@@ -254,7 +253,7 @@ TEST_CASE("why one rank gives up is what every rank throws", "[run][multirank]")
 
 TEST_CASE("replicas are compared every so many steps, and before a checkpoint", "[run]") {
   const test::TemporaryFolder folder;
-  run::TrainOptions options = small_options(folder.path());
+  run::RunOptions options = small_options(folder.path());
   options.parallel.check_replicas = GENERATE(2, 0);
   run::Run run(options, kFacts);
   std::vector<bool> is_due;
@@ -288,7 +287,7 @@ TEST_CASE("a module's buffers carry their full names and are saved with its para
   optim::Sgd optimizer(model);
   data::SequentialSampler sampler(5);
   model.inner.mean.value().span<float>()[1] = 7;
-  run::TrainingSaver saver(folder.path(), small_options(folder.path()), 1);
+  run::TrainingSaver saver(folder.path(), {}, nlohmann::json::object(), 1);
   saver.save(1, model, optimizer, sampler);
   saver.finish();
   model.inner.mean.value().fill_zero();

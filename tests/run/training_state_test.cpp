@@ -36,7 +36,7 @@ struct Training {
 
 void save(const fs::path& disk, std::int64_t step, float value, const std::vector<run::KeptState>& kept = {}) {
   Training training(value);
-  run::TrainingSaver saver(disk, {}, 1);
+  run::TrainingSaver saver(disk, {}, nlohmann::json::object(), 1);
   saver.save(step, training.model, training.optimizer, training.sampler, kept);
   saver.finish();
 }

@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "net/token.hpp"
 #include "store/tcp_store.hpp"
 #include "support/catch.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace lockstep::test {
 namespace {
@@ -36,6 +40,55 @@ double largest_difference(const std::vector<double>& a, const std::vector<double
   return largest;
 }
 
+/// The loss of every step in the one run folder below `out`; none where there is no such folder.
+std::vector<double> losses_below(const std::filesystem::path& out) {
+  std::vector<double> losses;
+  std::error_code ignored;
+  for (const auto& run : std::filesystem::directory_iterator(out, ignored)) {
+    std::ifstream lines(run.path() / "metrics.jsonl");
+    for (std::string line; std::getline(lines, line);) losses.push_back(nlohmann::json::parse(line).at("loss"));
+  }
+  return losses;
+}
+
+struct Trained {
+  std::vector<Finished> ranks;
+  std::vector<double> losses;
+};
+
+/// Two programs, started as they are meant to be.
+struct Pair {
+  LossesIn where;
+  std::string single, distributed;
+
+  [[nodiscard]] Trained train_single() const { return alone(single); }
+  [[nodiscard]] Trained train_without_launcher() const { return alone(distributed); }
+
+  [[nodiscard]] Trained train(int world_size, std::vector<std::string> arguments = {}) const {
+    return with_losses(arguments, [&] { return run_on_ranks(world_size, distributed, arguments); });
+  }
+
+ private:
+  [[nodiscard]] Trained alone(const std::string& program) const {
+    std::vector<std::string> command{built_program(program)};
+    return with_losses(command, [&] { return std::vector{run_program(command, no_rank())}; });
+  }
+
+  // Says in `arguments` where a run folder goes, if there is one.
+  [[nodiscard]] Trained with_losses(std::vector<std::string>& arguments, const auto& run) const {
+    if (where == LossesIn::kOutput) {
+      Trained trained{run(), {}};
+      trained.losses = losses_in(trained.ranks[0].out);
+      return trained;
+    }
+    const TemporaryFolder folder;
+    arguments.insert(arguments.end(), {"--out", folder.path().string()});
+    Trained trained{run(), {}};
+    trained.losses = losses_below(folder.path());
+    return trained;
+  }
+};
+
 }  // namespace
 
 std::vector<Finished> run_on_ranks(int world_size, const std::string& program,
@@ -62,32 +115,31 @@ std::vector<Finished> run_on_ranks(int world_size, const std::string& program,
   return finished;
 }
 
-void check_pair(const std::string& single, const std::string& distributed, double tolerance) {
-  const Finished baseline = run_program({built_program(single)}, no_rank());
-  REQUIRE(baseline.exit_code == 0);
-  const std::vector<double> losses = losses_in(baseline.out);
-  REQUIRE(losses.size() >= 10);
-  REQUIRE(losses.back() < 0.5 * losses.front());  // it learns
+void check_pair(const std::string& single, const std::string& distributed, double tolerance, LossesIn where) {
+  const Pair pair{where, single, distributed};
+  const Trained baseline = pair.train_single();
+  REQUIRE(baseline.ranks[0].exit_code == 0);
+  REQUIRE(baseline.losses.size() >= 10);
+  REQUIRE(baseline.losses.back() < 0.5 * baseline.losses.front());  // it learns
 
-  CHECK(run_program({built_program(distributed)}, no_rank()).out == baseline.out);
-  CHECK(run_on_ranks(1, distributed)[0].out == baseline.out);
+  CHECK(pair.train_without_launcher().losses == baseline.losses);
+  CHECK(pair.train(1).losses == baseline.losses);
 
-  const double allowed = tolerance * losses.front();
+  const double allowed = tolerance * baseline.losses.front();
   for (const int world_size : {2, 3, 4}) {
-    const std::vector<Finished> ranks = run_on_ranks(world_size, distributed);
-    CAPTURE(world_size, ranks[0].err);
-    CHECK(ranks[0].exit_code == 0);
-    CHECK(largest_difference(losses_in(ranks[0].out), losses) <= allowed);
-    for (std::size_t rank = 1; rank < ranks.size(); ++rank) CHECK(ranks[rank].out == "");
+    const Trained trained = pair.train(world_size);
+    CAPTURE(world_size, trained.ranks[0].err);
+    CHECK(trained.ranks[0].exit_code == 0);
+    CHECK(largest_difference(trained.losses, baseline.losses) <= allowed);
+    for (std::size_t rank = 1; rank < trained.ranks.size(); ++rank) CHECK(trained.ranks[rank].out == "");
   }
-  const Finished other = run_on_ranks(2, distributed, {"--seed", "2"})[0];
-  CHECK(losses_in(other.out).size() == losses.size());
-  CHECK(largest_difference(losses_in(other.out), losses) > 1000 * allowed);
+  const Trained other = pair.train(2, {"--seed", "2"});
+  CHECK(other.losses.size() == baseline.losses.size());
+  CHECK(largest_difference(other.losses, baseline.losses) > 1000 * allowed);
 
-  const std::vector<Finished> uneven = run_on_ranks(2, distributed, {"--batch-size", "7"});
-  for (const Finished& rank : uneven) {
-    CHECK(rank.exit_code == 1);
-    CHECK_THAT(rank.err, ContainsSubstring("--batch-size 7 is not divisible by 2 ranks"));
+  for (const Finished& rank : pair.train(2, {"--batch-size", "7"}).ranks) {
+    CHECK(rank.exit_code != 0);
+    CHECK_THAT(rank.err, ContainsSubstring("--batch-size 7 ") && ContainsSubstring("2 ranks"));
   }
 }
 

@@ -1,17 +1,21 @@
-// DERIVES FROM chapters/02_ring_all_reduce/programs/train_mlp_single.cpp new<=27 changed<=3
-// Trains a 784-256-10 perceptron on synthetic pictures of ten classes. Prints
-// the loss of every step with all its digits: two runs can be compared exactly.
-#include <cstdio>
-
+// DERIVES FROM chapters/02_ring_all_reduce/programs/train_mlp_single.cpp new<=23 changed<=4
+// Trains a 784-256-10 perceptron on synthetic pictures of ten classes.
+// What surrounds this (options, progress, files) is in common/run; it writes
+// the loss of every step with all its digits, so that runs can be compared.
 #include "02_ring_all_reduce/ring_process_group.hpp"  // NEW
 #include "autograd/functions.hpp"
-#include "base/command_line.hpp"
 #include "base/philox.hpp"
 #include "comm/rendezvous.hpp"  // NEW
+#include "data/data_loader.hpp"
+#include "data/sampler.hpp"
+#include "data/tensor_dataset.hpp"
 #include "device/device.hpp"
 #include "launch/spawn.hpp"  // NEW
 #include "nn/layers.hpp"
 #include "optim/adamw.hpp"
+#include "run/option_parser.hpp"
+#include "run/run.hpp"
+#include "run/training_loop.hpp"
 
 using namespace lockstep;
 
@@ -20,15 +24,7 @@ namespace {
 constexpr std::int64_t kPixels = 784;  // 28 x 28, as the digits of MNIST
 constexpr std::int64_t kHidden = 256;
 constexpr std::int64_t kClasses = 10;
-
-struct Options {
-  std::int64_t steps = 20;
-  std::int64_t batch_size = 48;
-  double learning_rate = 1e-3;
-  std::uint64_t seed = 1;
-  std::string device = "cpu";
-  bool share_gpu = false;  // NEW
-};
+constexpr std::int64_t kTraining = 960, kValidation = 240;  // samples
 
 struct Data {
   Tensor inputs;  // [N, 784] float32
@@ -60,66 +56,83 @@ Data make_data(std::int64_t count, std::uint64_t seed) {
   return data;
 }
 
-void train(const Options& options) {
+// The loss of samples that the model has not learned from.
+run::Evaluation evaluate(const nn::Mlp& model, const Tensor& inputs,
+                         const Tensor& targets) {
+  const autograd::NoGradGuard no_grad;
+  const autograd::Variable logits = model.forward(autograd::Variable(inputs));
+  return {.loss = autograd::cross_entropy(logits, targets).value().item()};
+}
+
+int train(const run::RunOptions& options) {
   // NEW: 1. Find the other ranks; there is only this one unless a launcher says otherwise.
   comm::JobContext job;  // NEW
   if (launch::is_rank()) job = comm::rendezvous("env://");  // NEW
   // CHANGED: where there are GPUs, each rank of a host takes one of its own.
-  const RankPlace me{job.local_rank, options.share_gpu};  // NEW
-  const Device device = Device::for_rank(options.device, me);  // CHANGED
+  const Device device = options.device_of(job.local_rank);  // CHANGED
   const auto group = ring::make_ring_process_group(job);  // NEW
-  const std::int64_t share = options.batch_size / group->world_size();  // NEW
-  require(share * group->world_size() == options.batch_size, "--batch-size ",  // NEW
-          options.batch_size, " is not divisible by ", group->world_size(), " ranks");  // NEW
-  const Data data = make_data(options.steps * options.batch_size, options.seed);
+  options.require_divisible_batch(group->world_size());  // NEW
+  const Data data = make_data(kTraining + kValidation, options.seed);
+  const data::TensorDataset training(data.inputs.rows(0, kTraining),
+                                     data.targets.rows(0, kTraining));
+  data::SequentialSampler sampler(kTraining);
+  data::DataLoader loader(training, sampler,
+                          {.batch_size = options.batch_size});
   nn::Mlp model(kPixels, kHidden, kClasses, {options.seed, device});
   optim::Adam optimizer(model);
   // NEW: 2. Start from equal weights: those of rank 0.
   for (const autograd::Variable& parameter : model.parameters())  // NEW
     group->broadcast(comm::buffer_of(parameter.value()), 0).synchronize();  // NEW
+  const run::RunSummary facts{.parameters = model.parameter_count(),
+                              .training_samples = kTraining,
+                              .validation_samples = kValidation,
+                              .loss_unit = "nats per sample"};
+  run::Run run(options, facts, *group);  // CHANGED
+  run::TrainingLoop loop(run, model, optimizer, loader);
+  loop.evaluate_with([&] {
+    const std::int64_t begin = kTraining, end = begin + kValidation;
+    return evaluate(model, data.inputs.rows(begin, end).to(device),
+                    data.targets.rows(begin, end).to(device));
+  });
 
-  for (std::int64_t step = 0; step < options.steps; ++step) {
+  for (const data::Batch& batch : loop) {
     // NEW: 3. Take this rank's part of the batch: begin and end are the slice's.
-    const std::int64_t begin = step * options.batch_size + job.rank * share;  // CHANGED
-    const std::int64_t end = begin + share;  // CHANGED
-    const Tensor targets = data.targets.rows(begin, end).to(device);  // [B]
-    const autograd::Variable inputs(
-        data.inputs.rows(begin, end).to(device));  // [B, 784]
+    const std::int64_t share = options.batch_size / group->world_size();  // NEW
+    const std::int64_t begin = job.rank * share, end = begin + share;  // NEW
+    const Tensor targets = batch.targets.rows(begin, end).to(device);  // CHANGED
+    const autograd::Variable inputs(batch.inputs.rows(begin, end).to(device));  // CHANGED
 
     optimizer.zero_grad();
     const autograd::Variable logits = model.forward(inputs);  // [B, 10]
     autograd::Variable loss = autograd::cross_entropy(logits, targets);
+    run.enter(run::Phase::kBackward);
     loss.backward();
     // NEW: 4. Average the gradients: the mean over equal slices is that of the whole batch.
     for (const autograd::Variable& parameter : model.parameters()) {  // NEW
       const auto gradient = comm::buffer_of(parameter.gradient());  // NEW
       group->all_reduce(gradient, comm::ReduceOp::kMean).synchronize();  // NEW
     }  // NEW
-    optimizer.step(options.learning_rate);
+    run.enter(run::Phase::kUpdate);
+    optimizer.step(loop.learning_rate());
     double mean_loss = loss.value().item();
-    // NEW: 5. Report the loss of the whole batch, once.
+    // NEW: 5. Report the loss of the whole batch.
     const auto batch_loss = comm::host_buffer(std::span(&mean_loss, 1));  // NEW
     group->all_reduce(batch_loss, comm::ReduceOp::kMean).synchronize();  // NEW
-    if (job.rank == 0)  // NEW
-      std::printf("step %ld loss %.9g\n", step + 1, mean_loss);
+    loop.end_step(mean_loss);
   }
+  return run.finish();
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  CommandLine app("Trains a perceptron on synthetic pictures");
-  Options options;
-  const OptionCheck positive = whole_number(1);
-  app.add_option("--steps", options.steps, "Number of updates").check(positive);
-  app.add_option("--batch-size", options.batch_size, "Samples per update")
-      .check(positive);
-  app.add_option("--learning-rate", options.learning_rate, "Used by Adam");
-  app.add_option("--seed", options.seed, "Seed for data and initial weights");
-  app.add_option("--device", options.device, "cpu, emulated or cuda");
-  app.add_flag("--share-gpu", options.share_gpu, "Ranks may share a GPU");  // NEW
-  return run_main(app, argc, argv, [&] {
-    train(options);
-    return 0;
-  });
+  run::RunOptions defaults;
+  defaults.task = "mlp";
+  defaults.steps = 20;
+  defaults.batch_size = 48;
+  defaults.learning_rate = {
+      .highest = 1e-3, .warmup_steps = 0, .schedule = "constant"};
+  return run::run_training(argc, argv,
+                           "Trains a perceptron on synthetic pictures",
+                           defaults, train);
 }

@@ -1,13 +1,17 @@
-// Trains a 784-256-10 perceptron on synthetic pictures of ten classes. Prints
-// the loss of every step with all its digits: two runs can be compared exactly.
-#include <cstdio>
-
+// Trains a 784-256-10 perceptron on synthetic pictures of ten classes.
+// What surrounds this (options, progress, files) is in common/run; it writes
+// the loss of every step with all its digits, so that runs can be compared.
 #include "autograd/functions.hpp"
-#include "base/command_line.hpp"
 #include "base/philox.hpp"
+#include "data/data_loader.hpp"
+#include "data/sampler.hpp"
+#include "data/tensor_dataset.hpp"
 #include "device/device.hpp"
 #include "nn/layers.hpp"
 #include "optim/adamw.hpp"
+#include "run/option_parser.hpp"
+#include "run/run.hpp"
+#include "run/training_loop.hpp"
 
 using namespace lockstep;
 
@@ -16,14 +20,7 @@ namespace {
 constexpr std::int64_t kPixels = 784;  // 28 x 28, as the digits of MNIST
 constexpr std::int64_t kHidden = 256;
 constexpr std::int64_t kClasses = 10;
-
-struct Options {
-  std::int64_t steps = 20;
-  std::int64_t batch_size = 48;
-  double learning_rate = 1e-3;
-  std::uint64_t seed = 1;
-  std::string device = "cpu";
-};
+constexpr std::int64_t kTraining = 960, kValidation = 240;  // samples
 
 struct Data {
   Tensor inputs;  // [N, 784] float32
@@ -55,43 +52,63 @@ Data make_data(std::int64_t count, std::uint64_t seed) {
   return data;
 }
 
-void train(const Options& options) {
-  const Device device = Device::parse(options.device);
-  const Data data = make_data(options.steps * options.batch_size, options.seed);
+// The loss of samples that the model has not learned from.
+run::Evaluation evaluate(const nn::Mlp& model, const Tensor& inputs,
+                         const Tensor& targets) {
+  const autograd::NoGradGuard no_grad;
+  const autograd::Variable logits = model.forward(autograd::Variable(inputs));
+  return {.loss = autograd::cross_entropy(logits, targets).value().item()};
+}
+
+int train(const run::RunOptions& options) {
+  const Device device = options.device_of(0);
+  const Data data = make_data(kTraining + kValidation, options.seed);
+  const data::TensorDataset training(data.inputs.rows(0, kTraining),
+                                     data.targets.rows(0, kTraining));
+  data::SequentialSampler sampler(kTraining);
+  data::DataLoader loader(training, sampler,
+                          {.batch_size = options.batch_size});
   nn::Mlp model(kPixels, kHidden, kClasses, {options.seed, device});
   optim::Adam optimizer(model);
+  const run::RunSummary facts{.parameters = model.parameter_count(),
+                              .training_samples = kTraining,
+                              .validation_samples = kValidation,
+                              .loss_unit = "nats per sample"};
+  run::Run run(options, facts);
+  run::TrainingLoop loop(run, model, optimizer, loader);
+  loop.evaluate_with([&] {
+    const std::int64_t begin = kTraining, end = begin + kValidation;
+    return evaluate(model, data.inputs.rows(begin, end).to(device),
+                    data.targets.rows(begin, end).to(device));
+  });
 
-  for (std::int64_t step = 0; step < options.steps; ++step) {
-    const std::int64_t begin = step * options.batch_size;
-    const std::int64_t end = begin + options.batch_size;
-    const Tensor targets = data.targets.rows(begin, end).to(device);  // [B]
-    const autograd::Variable inputs(
-        data.inputs.rows(begin, end).to(device));  // [B, 784]
+  for (const data::Batch& batch : loop) {
+    const Tensor targets = batch.targets.to(device);  // [B]
+    const autograd::Variable inputs(batch.inputs.to(device));  // [B, 784]
 
     optimizer.zero_grad();
     const autograd::Variable logits = model.forward(inputs);  // [B, 10]
     autograd::Variable loss = autograd::cross_entropy(logits, targets);
+    run.enter(run::Phase::kBackward);
     loss.backward();
-    optimizer.step(options.learning_rate);
+    run.enter(run::Phase::kUpdate);
+    optimizer.step(loop.learning_rate());
     double mean_loss = loss.value().item();
-    std::printf("step %ld loss %.9g\n", step + 1, mean_loss);
+    loop.end_step(mean_loss);
   }
+  return run.finish();
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  CommandLine app("Trains a perceptron on synthetic pictures");
-  Options options;
-  const OptionCheck positive = whole_number(1);
-  app.add_option("--steps", options.steps, "Number of updates").check(positive);
-  app.add_option("--batch-size", options.batch_size, "Samples per update")
-      .check(positive);
-  app.add_option("--learning-rate", options.learning_rate, "Used by Adam");
-  app.add_option("--seed", options.seed, "Seed for data and initial weights");
-  app.add_option("--device", options.device, "cpu, emulated or cuda");
-  return run_main(app, argc, argv, [&] {
-    train(options);
-    return 0;
-  });
+  run::RunOptions defaults;
+  defaults.task = "mlp";
+  defaults.steps = 20;
+  defaults.batch_size = 48;
+  defaults.learning_rate = {
+      .highest = 1e-3, .warmup_steps = 0, .schedule = "constant"};
+  return run::run_training(argc, argv,
+                           "Trains a perceptron on synthetic pictures",
+                           defaults, train);
 }

@@ -18,6 +18,7 @@
 #include "run/load_corpus.hpp"
 #include "run/optimization.hpp"
 #include "run/run.hpp"
+#include "run/text_summary.hpp"
 #include "run/train_options.hpp"
 
 using namespace lockstep;
@@ -77,10 +78,8 @@ int train(const run::TrainOptions& options) {
   nn::Gpt model(config, {options.seed, device});
   const auto chosen = run::make_optimizer(options, model);
   optim::Optimizer& optimizer = *chosen;
-  const run::RunSummary facts{.parameters = model.parameter_count(),
-                              .training_samples = training.size(),
-                              .validation_samples = validation.size(),
-                              .corpus = corpus};
+  const run::RunSummary facts =
+      run::summarize_text_run(options, corpus, model);
   run::Run run(options, facts);
   const optim::Schedule schedule = options.schedule(run.last_step());
   run.resume(model, optimizer, sampler);
@@ -114,8 +113,8 @@ int train(const run::TrainOptions& options) {
 
   if (run.sample_is_due())
     run.set_sample(gpt::generate_text(
-        model, *corpus.tokenizer, options.output.prompt,
-        {.token_count = options.output.sample_tokens, .seed = options.seed}));
+        model, *corpus.tokenizer, options.text.prompt,
+        {.token_count = options.text.sample_tokens, .seed = options.seed}));
   return run.finish();
 }
 

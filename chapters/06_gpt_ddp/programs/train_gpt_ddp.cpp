@@ -24,6 +24,7 @@
 #include "run/load_corpus.hpp"
 #include "run/optimization.hpp"
 #include "run/run.hpp"
+#include "run/text_summary.hpp"
 #include "run/train_options.hpp"
 
 using namespace lockstep;
@@ -90,10 +91,8 @@ int train(const run::TrainOptions& options) {
   ddp::DistributedDataParallel ddp(model, *group, ddp::ddp_options(options));  // NEW
   const auto chosen = run::make_optimizer(options, model);
   optim::Optimizer& optimizer = *chosen;
-  const run::RunSummary facts{.parameters = model.parameter_count(),
-                              .training_samples = training.size(),
-                              .validation_samples = validation.size(),
-                              .corpus = corpus};
+  const run::RunSummary facts =
+      run::summarize_text_run(options, corpus, model);
   run::Run run(options, facts, *group);  // CHANGED
   ddp::keep_bucket_order(run, ddp);  // NEW
   const optim::Schedule schedule = options.schedule(run.last_step());
@@ -135,8 +134,8 @@ int train(const run::TrainOptions& options) {
   if (run.sample_is_due())
     if (rank == 0)  // NEW
       run.set_sample(gpt::generate_text(
-          model, *corpus.tokenizer, options.output.prompt,
-          {.token_count = options.output.sample_tokens, .seed = options.seed}));
+          model, *corpus.tokenizer, options.text.prompt,
+          {.token_count = options.text.sample_tokens, .seed = options.seed}));
   return run.finish();
 }
 

@@ -22,6 +22,7 @@
 #include "run/load_corpus.hpp"
 #include "run/optimization.hpp"
 #include "run/run.hpp"
+#include "run/text_summary.hpp"
 #include "run/train_options.hpp"
 
 using namespace lockstep;
@@ -85,10 +86,8 @@ int train(const run::TrainOptions& options) {
   const auto chosen = run::make_optimizer(options, model);
   auto [net, optimizer, batches, validation_batches] =  // CHANGED
       accelerator.prepare(model, *chosen, loader, validation_loader);  // NEW
-  const run::RunSummary facts{.parameters = model.parameter_count(),
-                              .training_samples = training.size(),
-                              .validation_samples = validation.size(),
-                              .corpus = corpus};
+  const run::RunSummary facts =
+      run::summarize_text_run(options, corpus, model);
   run::Run run(options, facts, group);  // CHANGED
   ddp::keep_bucket_order(run, net.ddp());  // NEW
   const optim::Schedule schedule = options.schedule(run.last_step());
@@ -131,8 +130,8 @@ int train(const run::TrainOptions& options) {
   if (run.sample_is_due())
     if (accelerator.is_main_process())  // NEW
       run.set_sample(gpt::generate_text(
-          model, *corpus.tokenizer, options.output.prompt,
-          {.token_count = options.output.sample_tokens, .seed = options.seed}));
+          model, *corpus.tokenizer, options.text.prompt,
+          {.token_count = options.text.sample_tokens, .seed = options.seed}));
   return run.finish();
 }
 

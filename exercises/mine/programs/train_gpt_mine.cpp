@@ -28,6 +28,7 @@
 #include "run/load_corpus.hpp"
 #include "run/optimization.hpp"
 #include "run/run.hpp"
+#include "run/text_summary.hpp"
 #include "run/train_options.hpp"
 
 using namespace lockstep;
@@ -98,10 +99,8 @@ int train(const run::TrainOptions& options) {
   ddp::DistributedDataParallel ddp(model, *group, mine::ddp_options(files, options));  // CHANGED
   const auto chosen = mine::make_optimizer(files, options, model);  // CHANGED
   optim::Optimizer& optimizer = *chosen;
-  const run::RunSummary facts{.parameters = model.parameter_count(),
-                              .training_samples = training.size(),
-                              .validation_samples = validation.size(),
-                              .corpus = corpus};
+  const run::RunSummary facts =
+      run::summarize_text_run(options, corpus, model);
   run::Run run(options, facts, *group);
   ddp::keep_bucket_order(run, ddp);
   const optim::Schedule schedule = options.schedule(run.last_step());
@@ -144,8 +143,8 @@ int train(const run::TrainOptions& options) {
   if (run.sample_is_due())
     if (rank == 0)
       run.set_sample(gpt::generate_text(
-          model, *corpus.tokenizer, options.output.prompt,
-          {.token_count = options.output.sample_tokens, .seed = options.seed}));
+          model, *corpus.tokenizer, options.text.prompt,
+          {.token_count = options.text.sample_tokens, .seed = options.seed}));
   const std::string rings = mine::compare_rings(*group, model.parameter_count());  // NEW
   const int exit_code = run.finish();  // NEW
   if (rank == 0)  // NEW

@@ -4,7 +4,6 @@
 
 #include "base/error.hpp"
 #include "run/option_list.hpp"
-#include "run/train_options.hpp"
 
 namespace lockstep::run {
 namespace {
@@ -38,27 +37,24 @@ void from_value(const nlohmann::json& value, T& field) {
 
 }  // namespace
 
-nlohmann::json to_json(const TrainOptions& options) {
+nlohmann::json values_of(const OptionList& list) {
   nlohmann::json json;
-  TrainOptions copy = options;  // the list is of fields that may be written
-  for (const OptionDeclaration& option : list_options(copy)) {
+  for (const OptionDeclaration& option : list) {
     if (!option.is_saved()) continue;
     std::visit([&](const auto* field) { json[option.json_name()] = to_value(*field); }, option.field);
   }
   return json;
 }
 
-TrainOptions options_from_json(const nlohmann::json& json) {
-  TrainOptions options;
+void read_json(const nlohmann::json& json, const OptionList& list) {
   try {
-    for (const OptionDeclaration& option : list_options(options)) {
+    for (const OptionDeclaration& option : list) {
       if (!option.is_saved() || (option.is_new && !json.contains(option.json_name()))) continue;
       std::visit([&](auto* field) { from_value(json.at(option.json_name()), *field); }, option.field);
     }
   } catch (const nlohmann::json::exception& error) {
     throw FormatError(concat("options.json of the run: ", error.what()));
   }
-  return options;
 }
 
 }  // namespace lockstep::run

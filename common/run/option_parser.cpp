@@ -1,0 +1,119 @@
+#include "run/option_parser.hpp"
+
+#include <malloc.h>
+
+#include <concepts>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <variant>
+
+#include "base/command_line.hpp"
+#include "base/environment.hpp"
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "base/json.hpp"
+#include "run/run_folder.hpp"
+
+namespace lockstep::run {
+namespace fs = std::filesystem;
+namespace {
+
+std::string program_name(const char* const* argv) {
+  return environment::get("LOCKSTEP_PROGRAM").value_or(fs::path(argv[0]).filename().string());
+}
+
+void add_option(CommandLine& app, const OptionDeclaration& declared) {
+  const auto add = [&]<typename T>(T* field) {
+    if constexpr (std::same_as<T, bool>) {
+      app.add_flag(declared.name, *field, declared.help);
+    } else {
+      const CommandLine::Option option = app.add_option(declared.name, *field, declared.help);
+      if (declared.check) option.check(declared.check);
+      if (declared.value_name != nullptr) option.type_name(declared.value_name);
+      if (!declared.shows_default) option.without_default();
+      if (declared.at_most > 0) option.at_most(declared.at_most);
+    }
+  };
+  std::visit(add, declared.field);
+}
+
+std::string name_of(const std::string& task) { return task.empty() ? "a GPT" : task; }
+
+// oneDNN packs a matrix into a buffer that it takes and frees in each product. glibc would keep such buffers in the
+// heap once it has seen one freed, where small objects soon lie between them and the heap grows step by step (measured:
+// 60 MiB a rank). Pages of their own go back at once; making them costs nothing beside a product of that size.
+void give_large_buffers_back() {
+#if defined(__GLIBC__)
+  constexpr int kLargeBytes = 4 << 20;
+  ::mallopt(M_MMAP_THRESHOLD, kLargeBytes);
+#endif
+}
+
+}  // namespace
+
+OptionParser::OptionParser(int argc, const char* const* argv, std::string description)
+    : argc_(argc), argv_(argv), description_(std::move(description)) {}
+
+OptionParser::~OptionParser() = default;
+
+std::optional<int> OptionParser::read(const OptionList& list) {
+  line_ = std::make_unique<CommandLine>(description_, program_name(argv_));
+  for (const OptionDeclaration& declared : list) {
+    if (declared.is_on_command_line()) add_option(*line_, declared);
+  }
+  line_->add_option("--resume", resume_, "Continue a run: its folder, or the latest one in --out if left out")
+      .allow_no_value()
+      .type_name("[FOLDER]");
+  if (const std::optional<int> exit_code = line_->parse(argc_, argv_)) return exit_code;
+  if (line_->is_given("--steps") && line_->is_given("--epochs"))
+    throw UsageError("--steps and --epochs both say how long to train: give one of them");
+  return std::nullopt;
+}
+
+std::optional<fs::path> OptionParser::folder_to_resume(const RunOptions& options) const {
+  if (!line_->is_given("--resume")) return std::nullopt;
+  if (!resume_.empty()) return resume_;
+  const std::optional<fs::path> latest = latest_run(options.output.folder, options.task);
+  if (latest) return latest;
+  const std::string of_task = options.task.empty() ? "" : " of the task " + options.task;
+  throw UsageError(concat("--resume: no run", of_task, " with a checkpoint in ", options.output.folder.string(),
+                          "; name a run's folder or --out"));
+}
+
+void read_run_options(const fs::path& run, const std::string& task, const OptionList& list) {
+  if (const std::string other = task_of(run); other != task) {
+    throw UsageError(concat("--resume: ", run.string(), " has trained ", name_of(other), ", and this program trains ",
+                            name_of(task), "; name one of its own runs"));
+  }
+  read_json(parse_json(read_file(run / "options.json")), list);
+}
+
+// What has shaped the weights so far cannot change from now on.
+void require_same_run(const OptionList& now, const OptionList& then, const fs::path& run) {
+  const nlohmann::json new_values = values_of(now), old_values = values_of(then);
+  for (const OptionDeclaration& option : then) {
+    if (option.kind != OptionKind::kFixed) continue;
+    const nlohmann::json& old_value = old_values.at(option.json_name());
+    if (new_values.at(option.json_name()) == old_value) continue;
+    const bool is_text = old_value.is_string();
+    const std::string text = is_text ? old_value.get<std::string>() : dump_json(old_value);
+    throw UsageError(concat("--resume: ", run.string(), " was trained ", text.empty() ? "without " : "with ",
+                            option.name, text.empty() ? "" : " ", text, "; leave the option out, or start a new run"));
+  }
+}
+
+int run_guarded_training(const char* const* argv, const std::function<int()>& body) noexcept {
+  return run_guarded(program_name(argv), [&] {
+    give_large_buffers_back();
+    return body();
+  });
+}
+
+bool only_checks_options(const RunOptions& options) {
+  if (!environment::get("LOCKSTEP_CHECK_OPTIONS")) return false;
+  options.require_divisible_batch(environment::get_int("WORLD_SIZE", 1, INT32_MAX).value_or(1));
+  return true;
+}
+
+}  // namespace lockstep::run

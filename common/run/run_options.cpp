@@ -1,0 +1,67 @@
+#include "run/run_options.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/command_line.hpp"
+#include "base/error.hpp"
+#include "run/run_folder.hpp"
+
+namespace lockstep::run {
+
+double RunOptions::learning_rate_scale() const noexcept {
+  if (learning_rate.reference_batch_size == 0 || learning_rate.scaling == "none") return 1;
+  const double ratio = static_cast<double>(batch_size) / static_cast<double>(learning_rate.reference_batch_size);
+  return learning_rate.scaling == "sqrt" ? std::sqrt(ratio) : ratio;
+}
+
+optim::Schedule RunOptions::schedule(std::int64_t total_steps) const {
+  const double scale = learning_rate_scale(), highest = learning_rate.highest * scale;
+  const std::int64_t warmup = std::min(learning_rate.warmup_steps, total_steps);
+  const optim::DecayOptions decay{.learning_rate = highest,
+                                  .total_steps = total_steps - warmup,
+                                  .minimum = std::min(learning_rate.lowest, learning_rate.highest) * scale};
+  if (learning_rate.schedule == "constant") return optim::LinearWarmup(highest, warmup);
+  if (learning_rate.schedule == "linear") return optim::with_warmup(highest, warmup, optim::LinearDecay(decay));
+  return optim::with_warmup(highest, warmup, optim::CosineDecay(decay));
+}
+
+double RunOptions::max_gradient_norm() const noexcept {
+  return optimizer.clip > 0 ? optimizer.clip : std::numeric_limits<double>::infinity();
+}
+
+std::int64_t RunOptions::total_steps(std::int64_t samples) const {
+  const std::int64_t steps_per_epoch = (samples + (uneven ? batch_size - 1 : 0)) / batch_size;
+  if (steps_per_epoch == 0) {
+    throw FormatError(concat("the training data have ", samples, " samples, fewer than one batch of ", batch_size,
+                             ": use more data or a smaller --batch-size"));
+  }
+  return epochs > 0 ? epochs * steps_per_epoch : steps;
+}
+
+void RunOptions::require_divisible_batch(std::int64_t world_size) const {
+  const std::int64_t parts = world_size * accumulation_steps;
+  if (batch_size % parts == 0) return;
+  const std::string micro_batches = concat(" with ", accumulation_steps, " --accumulation-steps");
+  throw UsageError(concat("--batch-size ", batch_size, " cannot be divided evenly among ", world_size, " ranks",
+                          accumulation_steps > 1 ? micro_batches : "", ": use a multiple of ", parts));
+}
+
+Device RunOptions::device_of(int local_rank) const {
+  return Device::for_rank(device.name, {.local_rank = local_rank, .share_gpu = device.share_gpu});
+}
+
+void complete(RunOptions& options, const CommandLine& line) {
+  require(options.batch_size > 0, "a training program must say how many samples --batch-size is if left out");
+  if (line.is_given("--learning-rate-scaling") && options.learning_rate.reference_batch_size == 0)
+    throw UsageError("--learning-rate-scaling needs the batch size to scale from: give --reference-batch-size too");
+  Device::parse(options.device.name).require_available();
+  for (std::filesystem::path& run : options.output.compare) {
+    if (!std::filesystem::exists(run / "metrics.jsonl")) run = latest_run(run, options.task).value_or(run);
+    if (task_of(run) != options.task)
+      throw UsageError(concat("--compare: ", run.string(), " has trained something else than this program does"));
+  }
+}
+
+}  // namespace lockstep::run

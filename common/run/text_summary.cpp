@@ -1,0 +1,75 @@
+#include "run/text_summary.hpp"
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+
+#include "base/sha256.hpp"
+#include "base/text.hpp"
+#include "data/text.hpp"
+#include "kernels/matmul.hpp"
+#include "run/load_corpus.hpp"
+#include "run/optimization.hpp"
+#include "run/readable.hpp"
+
+namespace lockstep::run {
+namespace {
+
+std::string describe_sizes(const nn::GptConfig& config) {
+  return concat(config.layer_count, " layers, ", config.head_count, " heads, width ", config.channels, ", context ",
+                config.context_length, ", vocabulary ", config.vocabulary_size);
+}
+
+std::string describe_files(const TrainOptions& options) {
+  const bool is_course_text = options.data.path.empty();
+  const std::filesystem::path path = is_course_text ? data::find_course_text() : options.data.path;
+  const auto bytes = static_cast<std::int64_t>(std::filesystem::file_size(path));
+  return concat(is_course_text ? "course text" : path.string(), ", ", short_bytes(bytes));
+}
+
+std::string describe_source(const TrainOptions& options, const data::Corpus& corpus) {
+  const std::string source = options.data.path == data::kRandomData ? "random tokens" : describe_files(options);
+  return corpus.tokenizer ? source + " as " + corpus.tokenizer->description() : source;
+}
+
+std::string describe_precision() {
+  return concat("bfloat16 activations and products, float32 weights, gradients and updates",
+                kernels::has_bfloat16_products() ? "" : "; emulated: no bfloat16 instructions here, so not faster");
+}
+
+Facts describe_memory_and_precision(const ModelOptions& model) {
+  Facts facts;
+  if (model.bf16) facts.emplace_back("bf16", describe_precision());
+  if (model.activation_checkpointing)
+    facts.emplace_back("memory", "activations of a block are computed again in backward");
+  return facts;
+}
+
+// What resuming and generating need to know of the data goes with the options.
+nlohmann::json record(const data::Corpus& corpus) {
+  const std::string_view model = corpus.tokenizer->model();
+  return {{"vocabulary_size", corpus.vocabulary_size},
+          {"data_fingerprint", corpus.fingerprint},
+          {"tokenizer_checksum", model.empty() ? "" : sha256_hex(model)}};
+}
+
+}  // namespace
+
+RunSummary summarize_text_run(const TrainOptions& options, const data::Corpus& corpus, const nn::Module& model) {
+  const nn::GptConfig config = options.model_config(corpus.vocabulary_size);
+  RunSummary summary{.parameters = model.parameter_count(),
+                     .training_samples = corpus.training->size(),
+                     .validation_samples = corpus.validation->size(),
+                     .tokens_per_sample = config.context_length,
+                     .loss_unit = "nats per token",
+                     .label = config.name,
+                     .model_details = describe_sizes(config),
+                     .data_source = describe_source(options, corpus),
+                     .update = concat(describe_optimization(options), ", dropout ", shortest(options.model.dropout)),
+                     .more = describe_memory_and_precision(options.model),
+                     .wants_sample = options.text.sample_tokens > 0,
+                     .recorded = record(corpus)};
+  if (!corpus.tokenizer->model().empty()) summary.files[kTokenizerFile] = corpus.tokenizer->model();
+  return summary;
+}
+
+}  // namespace lockstep::run
