@@ -23,6 +23,8 @@ constexpr Mistake kMistakes[] = {
      "gather_rows() takes equally many integers from all ranks: fill up, and leave the filling out afterwards."},
     {"stride_of_full_batch", "rows of a short last batch are looked for where those of a full one would be",
      "Rank r's block begins at r times the number of rows that each rank has passed."},
+    {"begins_by_own_rows", "where the last batch begins is computed from its own few rows, so repeated ones look real",
+     "All batches before the last are full: batch k begins at k * P * batch_size."},
     {"own_rows", "a rank returns its own rows", "All ranks return the predictions of all ranks."},
 };
 
@@ -61,6 +63,7 @@ std::vector<std::int64_t> gather_for_metrics(std::span<const std::int64_t> own, 
   std::vector<std::int64_t> padded(own.begin(), own.end());
   if (!is_mistake("own_row_count")) padded.resize(static_cast<std::size_t>(rows));
   if (is_mistake("last_row_of_all") && count < most) padded.pop_back();
+  if (is_mistake("begins_by_own_rows")) count = std::min(rows * ranks, batch.sample_count - batch.index * ranks * rows);
   const std::vector<std::int64_t> all = group.gather_rows(padded);
   if (is_mistake("own_rows")) return {own.begin(), own.end()};
   if (is_mistake("order_of_ranks") || is_mistake("cuts_order_of_ranks")) {

@@ -40,6 +40,7 @@ class Job {
 
   void run(const Run& run) {
     run_ = run;
+    loaded_ = at_;
     const Outcome& outcome =
         check_.run({.world_size = run.world_size, .question = [&](int) {
                       return nlohmann::json{{"orders", to_message(std::span<const std::int64_t>(orders_))},
@@ -65,10 +66,12 @@ class Job {
   }
 
   [[nodiscard]] std::string place(std::int64_t step, int rank) const {
-    return concat(runs_ == 0 ? "run " : "after a restart, run ", runs_, " (", counted(run_.world_size, "rank"),
-                  ", batches of ", run_.total_batch,
-                  run_.skip < 0 ? "" : concat(", skip_first_batches(", run_.skip, ")"), "), rank ", rank, ", batch ",
-                  step);
+    const bool is_continued = loaded_.epoch != 0 || loaded_.consumed != 0;
+    return concat(
+        "run ", runs_, " (",
+        is_continued ? concat("load_state() of epoch ", loaded_.epoch, ", consumed ", loaded_.consumed, "; ") : "",
+        run_.skip < 0 ? "" : concat("skip_first_batches(", run_.skip, "); "), counted(run_.world_size, "rank"),
+        ", batches of ", run_.total_batch, "), rank ", rank, ", batch ", step);
   }
 
   // From its place in the order of the epoch.
@@ -132,6 +135,7 @@ class Job {
   Position at_;
   Numbers orders_;  // [kEpochs, samples_]
   Run run_;
+  Position loaded_;  // by the run
   int runs_ = 0;
 };
 

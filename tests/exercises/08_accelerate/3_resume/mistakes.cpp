@@ -16,6 +16,8 @@ constexpr Mistake kMistakes[] = {
     {"contiguous_blocks",
      "each rank gets a contiguous block of what is left, so the batches are not those of one process",
      "Positions that are neighbours belong to the same batch: deal them to different ranks."},
+    {"blocks_of_batch", "each rank takes a contiguous block of every batch instead of every P-th sample",
+     "Position p of what is left goes to rank p % P."},
     {"skips_from_here", "skip_first_batches() begins at the loaded position instead of the epoch's first sample",
      "A program that loads a state and skips would skip twice. The skipped batches are the epoch's first ones."},
     {"skips_every_epoch", "later epochs begin where the first one was continued",
@@ -64,6 +66,12 @@ std::vector<std::int64_t> OrderShard::begin_iteration() {
     position = begin + rank_ * (end - begin) / world_size_;
     end = begin + (rank_ + 1) * (end - begin) / world_size_;
     stride = 1;
+  }
+  if (is_mistake("blocks_of_batch")) {
+    const std::int64_t size = total_batch_size_ / world_size_;
+    for (std::int64_t i = 0; i < (end - begin) / world_size_; ++i)
+      own.push_back(order[static_cast<std::size_t>(begin + i / size * total_batch_size_ + rank_ * size + i % size)]);
+    return own;
   }
   for (; position < end; position += stride) own.push_back(order[static_cast<std::size_t>(position)]);
   return own;

@@ -21,6 +21,10 @@ constexpr Mistake kMistakes[] = {
      "Call verify() after flush(), and throw if it returns false."},
     {"removes_before_verify", "old checkpoints are removed before the new one has been verified",
      "A new checkpoint counts when it has been read back. Only then may old ones go."},
+    {"removes_before_rename", "a checkpoint of the same number is removed before the new one is renamed",
+     "rename() replaces what has that name, in one step."},
+    {"removes_newest", "the newest checkpoints are removed, and the oldest stay",
+     "Sort the numbers the other way around."},
     {"hides_failure", "the function returns as if all were well though nothing has been saved",
      "Its caller goes on training, and believes to have a checkpoint. Throw IoError."},
     {"keeps_one_more", "total_limit counts the old checkpoints only, so one more stays",
@@ -50,6 +54,7 @@ void remove_old(CheckpointStore& store, std::size_t kept) {
     if (number_of(name) || is_mistake("counts_others")) names.push_back(name);
   if (!is_mistake("alphabetical_order"))
     std::ranges::stable_sort(names, {}, [](const std::string& name) { return number_of(name).value_or(-1); });
+  if (is_mistake("removes_newest")) std::ranges::reverse(names);
   for (std::size_t i = 0; i + kept < names.size(); ++i) store.remove(names[i]);
 }
 
@@ -76,6 +81,7 @@ void save_checkpoint(CheckpointStore& store, std::int64_t number, int total_limi
     if (is_mistake("hides_failure")) return;
     throw;
   }
+  if (is_mistake("removes_before_rename")) store.remove(name);
   if (written != name) store.rename(written, name);
   if (is_mistake("removes_before_verify")) store.flush(name);
   if (!is_mistake("removes_first") && !keeps_all)
