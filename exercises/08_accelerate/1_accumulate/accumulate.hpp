@@ -22,6 +22,7 @@ class Replica {
   /// Computes the loss of one of this rank's micro-batches, and adds `weight` times its gradient to gradient(). As
   /// loss.backward(weight). Sends nothing.
   /// @param micro_batch  Its number, counted from the beginning of the training run.
+  /// @param weight       Its share in the gradient of an update.
   virtual void backward(std::int64_t micro_batch, double weight) = 0;
   /// All of the model's gradients, [count]; zeros when training begins.
   [[nodiscard]] virtual std::span<float> gradient() noexcept = 0;
@@ -39,11 +40,11 @@ class Replica {
 /// as well, between accumulate() and backward() or after step(). Ranks have equally many micro-batches. Thread safety:
 /// one thread.
 /// @source accelerate.Accelerator, accelerate.state.GradientState, Hugging Face Accelerate 1.
-class Accelerator {
+class GradientAccumulator {
  public:
-  /// @param gradient_accumulation_steps  Micro-batches of a window, at least 1. @param replica, group  Outlive this
-  /// object.
-  Accelerator(std::int64_t gradient_accumulation_steps, Replica& replica, Collectives& group)
+  /// @param gradient_accumulation_steps  Micro-batches of a window, at least 1.
+  /// @param replica, group               Outlive this object.
+  GradientAccumulator(std::int64_t gradient_accumulation_steps, Replica& replica, Collectives& group)
       : steps_(gradient_accumulation_steps), replica_(replica), group_(group) {}
 
   /// Begins a micro-batch, and decides whether it is the last one of its window: that is, whether the window is full
@@ -56,6 +57,7 @@ class Accelerator {
 
   /// Adds a micro-batch's gradient, divided by gradient_accumulation_steps, to the window's. After the window's last
   /// one the gradients are averaged over the ranks.
+  /// @param micro_batch  As Replica::backward() takes it.
   /// @post  With sync_gradients() the replica's gradient is the mean over all ranks.
   /// @cost  The gradient is sent once per window.
   void backward(std::int64_t micro_batch);

@@ -2,17 +2,17 @@
 
 namespace lockstep::accelerate {
 
-std::vector<std::int64_t> OrderShard::begin_iteration() {
+std::vector<std::int64_t> ResumableShard::begin_iteration() {
   // TODO(08.3): find what is left of the epoch, or of the next one, and deal it
   lockstep::todo("08.3 begin_iteration");
 }
 
-void OrderShard::advance() {
+void ResumableShard::advance() {
   // TODO(08.3): count the samples of all ranks
   lockstep::todo("08.3 advance");
 }
 
-void OrderShard::skip_first_batches(std::int64_t batches) {
+void ResumableShard::skip_first_batches(std::int64_t batches) {
   // TODO(08.3): choose the position within the epoch
   lockstep::todo("08.3 skip_first_batches");
 }

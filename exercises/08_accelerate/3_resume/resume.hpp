@@ -24,7 +24,7 @@ struct SamplerState {
 ///
 /// Order of calls: begin_iteration(), then advance() after each batch, and again for the next epoch. load_state() and
 /// skip_first_batches() come before begin_iteration(). Nothing is sent: all ranks make the same calls.
-class OrderShard {
+class ResumableShard {
  public:
   /// The samples of an epoch, in the order in which one process would use them: of equal length in all epochs.
   using OrderOfEpoch = std::function<std::vector<std::int64_t>(std::int64_t epoch)>;
@@ -32,7 +32,7 @@ class OrderShard {
   /// @param order_of_epoch    The same on all ranks.
   /// @param rank, world_size  This rank in [0, world_size), and how many there are.
   /// @param total_batch_size  Samples of a batch over all ranks: a multiple of world_size, and at most an epoch.
-  OrderShard(OrderOfEpoch order_of_epoch, std::int64_t rank, std::int64_t world_size, std::int64_t total_batch_size)
+  ResumableShard(OrderOfEpoch order_of_epoch, std::int64_t rank, std::int64_t world_size, std::int64_t total_batch_size)
       : order_of_epoch_(std::move(order_of_epoch)),
         rank_(rank),
         world_size_(world_size),

@@ -57,12 +57,11 @@ inline constexpr const char* kIncomplete = "incomplete";
 /// Wherever the power fails, two things hold. What is called step_N is complete. And as long as the new checkpoint is
 /// not there, all earlier ones are.
 ///
-/// @param number  Of the checkpoint, at least as high as all that are there. If there is one of this number, it is
-///                replaced.
+/// @param store        Of the training run.
+/// @param number       Of the checkpoint, at least as high as all that are there. One of this number is replaced.
 /// @param total_limit  How many are kept; 0: all.
-/// @throws IoError  The disk is full, or what is on it is not what was to be written. Earlier checkpoints are
-/// untouched,
-///                  and what was written is removed.
+/// @throws IoError     The disk is full, or what is on it is not what was to be written. Earlier checkpoints are
+///                     untouched, and what was written is removed.
 void save_checkpoint(CheckpointStore& store, std::int64_t number, int total_limit);
 
 }  // namespace lockstep::accelerate

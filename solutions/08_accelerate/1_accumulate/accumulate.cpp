@@ -2,7 +2,7 @@
 
 namespace lockstep::accelerate {
 
-void Accelerator::accumulate(bool is_last_batch) {
+void GradientAccumulator::accumulate(bool is_last_batch) {
   // SOLUTION(08.1) accumulate: count the micro-batch, and decide whether the window ends with it
   if (sync_gradients_) micro_batches_ = 0;  // the window before has ended
   ++micro_batches_;
@@ -10,7 +10,7 @@ void Accelerator::accumulate(bool is_last_batch) {
   // END SOLUTION
 }
 
-void Accelerator::backward(std::int64_t micro_batch) {
+void GradientAccumulator::backward(std::int64_t micro_batch) {
   // SOLUTION(08.1) backward: add this micro-batch's gradient; at the end of the window average over the ranks
   replica_.backward(micro_batch, 1.0 / static_cast<double>(steps_));
   is_update_due_ = true;
@@ -20,13 +20,13 @@ void Accelerator::backward(std::int64_t micro_batch) {
   // END SOLUTION
 }
 
-void Accelerator::zero_grad() {
+void GradientAccumulator::zero_grad() {
   // SOLUTION(08.1) zero_grad: clear, unless an update still needs the gradients
   if (!is_update_due_) replica_.zero_grad();
   // END SOLUTION
 }
 
-void Accelerator::step() {
+void GradientAccumulator::step() {
   // SOLUTION(08.1) step: update at the end of a window
   if (!sync_gradients_) return;
   replica_.step();

@@ -2,7 +2,7 @@
 
 namespace lockstep::accelerate {
 
-std::vector<std::int64_t> OrderShard::begin_iteration() {
+std::vector<std::int64_t> ResumableShard::begin_iteration() {
   // SOLUTION(08.3) begin_iteration: find what is left of the epoch, or of the next one, and deal it
   std::vector<std::int64_t> order = order_of_epoch_(state_.epoch);
   if (std::ssize(order) - state_.consumed < total_batch_size_) {
@@ -19,13 +19,13 @@ std::vector<std::int64_t> OrderShard::begin_iteration() {
   // END SOLUTION
 }
 
-void OrderShard::advance() {
+void ResumableShard::advance() {
   // SOLUTION(08.3) advance: count the samples of all ranks
   state_.consumed += total_batch_size_;
   // END SOLUTION
 }
 
-void OrderShard::skip_first_batches(std::int64_t batches) {
+void ResumableShard::skip_first_batches(std::int64_t batches) {
   // SOLUTION(08.3) skip_first_batches: choose the position within the epoch
   state_.consumed = batches * total_batch_size_;
   // END SOLUTION

@@ -38,7 +38,7 @@ namespace lockstep::accelerate {
 
 using exercise::is_mistake;
 
-void Accelerator::accumulate(bool is_last_batch) {
+void GradientAccumulator::accumulate(bool is_last_batch) {
   if (is_mistake("counts_over_epochs")) {
     sync_gradients_ = ++micro_batches_ % steps_ == 0 || is_last_batch;
     return;
@@ -48,7 +48,7 @@ void Accelerator::accumulate(bool is_last_batch) {
   sync_gradients_ = micro_batches_ == steps_ || (is_last_batch && !is_mistake("ignores_last_batch"));
 }
 
-void Accelerator::backward(std::int64_t micro_batch) {
+void GradientAccumulator::backward(std::int64_t micro_batch) {
   replica_.backward(micro_batch, is_mistake("no_weight") ? 1.0 : 1.0 / static_cast<double>(steps_));
   is_update_due_ = true;
   if (sync_gradients_ && is_mistake("weight_of_short_window"))
@@ -59,13 +59,13 @@ void Accelerator::backward(std::int64_t micro_batch) {
   for (float& value : replica_.gradient()) value /= static_cast<float>(group_.world_size());
 }
 
-void Accelerator::zero_grad() {
+void GradientAccumulator::zero_grad() {
   if (is_mistake("clears_before_the_last") ? sync_gradients_
                                            : !is_update_due_ || is_mistake("clears_every_micro_batch"))
     replica_.zero_grad();
 }
 
-void Accelerator::step() {
+void GradientAccumulator::step() {
   if (!sync_gradients_ && !is_mistake("steps_every_micro_batch")) return;
   replica_.step();
   is_update_due_ = is_mistake("never_clears") || (is_mistake("steps_every_micro_batch") && !sync_gradients_);

@@ -38,15 +38,15 @@ Answer answer(Question& question) {
   const bool clears_first = question.get<bool>("clears_first");
   RecordingReplica replica(static_cast<std::size_t>(per_epoch * epochs), question.get<double>("value"));
   LinkCollectives& group = question.collectives();
-  accelerate::Accelerator accelerator(question.get<std::int64_t>("steps"), replica, group);
+  accelerate::GradientAccumulator accumulator(question.get<std::int64_t>("steps"), replica, group);
   std::vector<std::int64_t> syncs, updates, sent;
   for (std::int64_t m = 0; m < per_epoch * epochs; ++m) {
-    accelerator.accumulate(m % per_epoch == per_epoch - 1);
-    syncs.push_back(accelerator.sync_gradients() ? 1 : 0);
-    if (clears_first) accelerator.zero_grad();
-    accelerator.backward(m);
-    accelerator.step();
-    if (!clears_first) accelerator.zero_grad();
+    accumulator.accumulate(m % per_epoch == per_epoch - 1);
+    syncs.push_back(accumulator.sync_gradients() ? 1 : 0);
+    if (clears_first) accumulator.zero_grad();
+    accumulator.backward(m);
+    accumulator.step();
+    if (!clears_first) accumulator.zero_grad();
     updates.push_back(replica.updates);
     sent.push_back(static_cast<std::int64_t>(group.issued("all_reduce").size()));
   }

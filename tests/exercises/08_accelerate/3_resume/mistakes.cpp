@@ -44,7 +44,7 @@ std::int64_t continued_at = -1;
 
 }  // namespace
 
-std::vector<std::int64_t> OrderShard::begin_iteration() {
+std::vector<std::int64_t> ResumableShard::begin_iteration() {
   std::vector<std::int64_t> order = order_of_epoch_(state_.epoch);
   const auto count = std::ssize(order);
   if (continued_at < 0) continued_at = state_.consumed;
@@ -77,12 +77,12 @@ std::vector<std::int64_t> OrderShard::begin_iteration() {
   return own;
 }
 
-void OrderShard::advance() {
+void ResumableShard::advance() {
   if (is_mistake("counts_when_dealt")) return;
   state_.consumed += is_mistake("counts_own_samples") ? total_batch_size_ / world_size_ : total_batch_size_;
 }
 
-void OrderShard::skip_first_batches(std::int64_t batches) {
+void ResumableShard::skip_first_batches(std::int64_t batches) {
   const std::int64_t count = is_mistake("counts_own_samples") ? total_batch_size_ / world_size_ : total_batch_size_;
   state_.consumed = batches * count + (is_mistake("skips_from_here") ? state_.consumed : 0);
 }

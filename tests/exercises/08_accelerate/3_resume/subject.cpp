@@ -18,7 +18,7 @@ Answer answer(Question& question) {
             " were asked for; this run has the epochs 0 to ", epochs - 1);
     return std::vector<std::int64_t>(orders.begin() + epoch * samples, orders.begin() + (epoch + 1) * samples);
   };
-  accelerate::OrderShard shard(order_of_epoch, question.rank(), question.world_size(), total_batch);
+  accelerate::ResumableShard shard(order_of_epoch, question.rank(), question.world_size(), total_batch);
   shard.load_state({question.get<std::int64_t>("epoch"), question.get<std::int64_t>("consumed")});
   if (skip >= 0) shard.skip_first_batches(skip);
 
