@@ -28,13 +28,13 @@ enum class Disk : std::int64_t { kGood = 0, kFull = 1, kWritesSomethingElse = 2 
 // A folder in memory whose power fails during a given call.
 class FailingStore final : public accelerate::CheckpointStore {
  public:
-  FailingStore(std::map<std::string, Entry> entries, Disk disk, std::int64_t failing_call)
-      : entries(std::move(entries)), disk_(disk), failing_call_(failing_call) {}
+  FailingStore(std::map<std::string, Entry> before, Disk disk, std::int64_t failing_call)
+      : entries(std::move(before)), disk_(disk), failing_call_(failing_call) {}
 
   void write(const std::string& name) override {
     if (is_off()) return;
     entries[name] = {.is_complete = false, .is_flushed = false};
-    call("write", name);
+    if (!call("write", name)) return;
     if (disk_ == Disk::kFull) throw IoError(concat("writing ", name), ENOSPC);
     entries[name] = {.is_damaged = disk_ == Disk::kWritesSomethingElse, .is_flushed = false};
   }
