@@ -1,0 +1,87 @@
+#include <algorithm>
+
+#include "08_accelerate/2_gather_for_metrics/gather_for_metrics.hpp"
+#include "exercise/subject.hpp"
+
+namespace lockstep::exercise {
+namespace {
+
+constexpr Mistake kMistakes[] = {
+    {"keeps_repeated", "nothing is left out, so repeated samples count twice",
+     "How many positions of this batch are below sample_count? No more than these are wanted."},
+    {"order_of_ranks", "the rows are in the order of the ranks instead of that of the samples",
+     "Position p is in row p / P of rank p % P."},
+    {"cuts_order_of_ranks", "the rows are in the order of the ranks, and the list is cut at its end",
+     "That loses real rows of the last rank and keeps repeated ones of others. First restore the order, then cut."},
+    {"cuts_every_batch", "every batch is cut to what the last batch has",
+     "Only the last batch can hold fewer than P * batch_size positions. How many are left from this batch on?"},
+    {"last_row_of_all", "every rank leaves out its last row if the last batch is not full",
+     "Not all ranks have a repeated sample: which of the positions are below sample_count?"},
+    {"removes_equal", "predictions that occur twice are taken for repeated samples",
+     "Different samples may have equal predictions. Decide by position."},
+    {"own_row_count", "each rank passes as many rows as it has, and the ranks do not have equally many",
+     "gather_rows() takes equally many integers from all ranks: fill up, and leave the filling out afterwards."},
+    {"stride_of_full_batch", "rows of a short last batch are looked for where those of a full one would be",
+     "Rank r's block begins at r times the number of rows that each rank has passed."},
+    {"begins_by_own_rows", "where the last batch begins is computed from its own few rows, so repeated ones look real",
+     "All batches before the last are full: batch k begins at k * P * batch_size."},
+    {"own_rows", "a rank returns its own rows", "All ranks return the predictions of all ranks."},
+};
+
+}  // namespace
+
+std::span<const Mistake> mistakes() noexcept { return kMistakes; }
+
+}  // namespace lockstep::exercise
+
+namespace lockstep::accelerate {
+
+using exercise::is_mistake;
+
+namespace {
+
+// Real positions of a batch.
+std::int64_t count_of(const EvaluationBatch& batch, std::int64_t most) {
+  if (is_mistake("cuts_every_batch") && batch.sample_count % most != 0) return batch.sample_count % most;
+  return std::min(most, batch.sample_count - batch.index * most);
+}
+
+std::vector<std::int64_t> without_equal(const std::vector<std::int64_t>& values) {
+  std::vector<std::int64_t> kept;
+  for (const std::int64_t value : values)
+    if (std::ranges::find(kept, value) == kept.end()) kept.push_back(value);
+  return kept;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> gather_for_metrics(std::span<const std::int64_t> own, const EvaluationBatch& batch,
+                                             Collectives& group) {
+  const std::int64_t ranks = group.world_size(), most = ranks * batch.batch_size;
+  std::int64_t count = count_of(batch, most);
+  const std::int64_t rows = (std::min(most, batch.sample_count - batch.index * most) + ranks - 1) / ranks;
+  std::vector<std::int64_t> padded(own.begin(), own.end());
+  if (!is_mistake("own_row_count")) padded.resize(static_cast<std::size_t>(rows));
+  if (is_mistake("last_row_of_all") && count < most) padded.pop_back();
+  if (is_mistake("begins_by_own_rows")) count = std::min(rows * ranks, batch.sample_count - batch.index * ranks * rows);
+  const std::vector<std::int64_t> all = group.gather_rows(padded);
+  if (is_mistake("own_rows")) return {own.begin(), own.end()};
+  if (is_mistake("order_of_ranks") || is_mistake("cuts_order_of_ranks")) {
+    std::vector<std::int64_t> result;
+    for (std::int64_t i = 0; i < rows * ranks; ++i)
+      if (is_mistake("cuts_order_of_ranks") ? i < count : i % rows * ranks + i / rows < count)
+        result.push_back(all[static_cast<std::size_t>(i)]);
+    return result;
+  }
+  if (is_mistake("keeps_repeated") || is_mistake("removes_equal")) count = rows * ranks;
+  std::int64_t stride = is_mistake("stride_of_full_batch") ? batch.batch_size : rows;
+  if (is_mistake("last_row_of_all") && count < most) count = --stride * ranks;
+  std::vector<std::int64_t> result;
+  for (std::int64_t position = 0; position < count; ++position) {
+    const auto at = static_cast<std::size_t>(position % ranks * stride + position / ranks);
+    result.push_back(at < all.size() ? all[at] : 0);
+  }
+  return is_mistake("removes_equal") ? without_equal(result) : result;
+}
+
+}  // namespace lockstep::accelerate
