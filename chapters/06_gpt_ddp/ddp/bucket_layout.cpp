@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "autograd/node.hpp"
 #include "base/error.hpp"
 #include "base/round_up.hpp"
 #include "base/text.hpp"
@@ -67,10 +68,9 @@ std::size_t gradient_bytes(std::span<const nn::NamedParameter> parameters) {
 void place_buckets(std::vector<Bucket>& buckets, std::span<const nn::NamedParameter> parameters,
                    const std::shared_ptr<Storage>& memory) {
   for (const nn::NamedParameter& named : parameters) {
-    const autograd::Variable& parameter = named.parameter;
-    const bool is_in_the_way = parameter.has_gradient() && parameter.gradient().storage() == memory;
-    const Tensor& value = parameter.value();
-    if (is_in_the_way) parameter.rebind_gradient(Tensor::empty(value.shape(), value.dtype(), value.device()));
+    const Tensor& value = named.parameter.value();
+    if (named.parameter.node()->gradient.storage() != memory) continue;
+    named.parameter.rebind_gradient(Tensor::empty(value.shape(), value.dtype(), value.device()));  // out of the way
   }
   std::size_t begin = 0;
   for (Bucket& bucket : buckets) begin = place(bucket, parameters, memory, begin);
