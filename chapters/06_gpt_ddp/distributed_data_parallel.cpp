@@ -99,7 +99,8 @@ void DistributedDataParallel::fill_buckets(std::span<const std::size_t> order) {
   for (const Bucket& bucket : buckets_) {
     for (const std::size_t i : bucket.parameters) bucket_of_[i] = bucket.index;
   }
-  allocate_buckets(buckets_, parameters_, group_);
+  if (!memory_) memory_ = group_.allocate(gradient_bytes(parameters_), parameters_.front().parameter.value().device());
+  place_buckets(buckets_, parameters_, memory_);
   if (verdict_) verdict_->lay_out(buckets_);
 }
 

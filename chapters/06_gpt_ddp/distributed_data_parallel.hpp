@@ -172,6 +172,7 @@ class DistributedDataParallel final : public nn::Module, private autograd::Gradi
   std::unordered_map<const autograd::Variable::Node*, std::size_t> index_of_;  // of a parameter
   std::vector<std::size_t> bucket_of_;                                         // parameter index -> bucket index
   std::vector<Bucket> buckets_;
+  std::shared_ptr<Storage> memory_;  // of all buckets, the same for every layout
 
   // Of the running step.
   std::vector<std::size_t> ready_order_;  // parameters whose gradient is final

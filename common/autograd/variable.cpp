@@ -129,6 +129,8 @@ void Variable::rebind_gradient(Tensor storage_view) const {
   require_same_layout(parameter, storage_view, "rebind_gradient()");
   require(parameter.pending_uses == 0, "autograd: rebind_gradient() of ", parameter.name, " during backward()");
   if (parameter.has_gradient) storage_view.copy_from(parameter.gradient);
+  if (const auto loan = parameter.loan.lock()) loan->tensor = loan->tensor.clone();  // the old place may be reused
+  parameter.loan.reset();
   parameter.gradient = std::move(storage_view);
 }
 

@@ -110,19 +110,34 @@ FileEntry write_text(const fs::path& path, std::string_view text) {
   return file.finish();
 }
 
-// Fills a folder; `announce` hears of each step before it is taken.
-void write_checkpoint(const fs::path& folder, std::int64_t step, const Contents& contents, const json& state,
-                      const std::function<void(std::string_view)>& announce) {
-  Manifest manifest{.step = step, .files = {}};
+// What goes into a checkpoint, and who hears of what happens to it.
+struct Save {
+  std::int64_t step;
+  const Contents& contents;
+  const json& state;
+  const OnTensorWritten& on_written;
+  std::function<void(std::string_view)> announce;  // each step before it is taken
+};
+
+// Both files are with the system before the first wait for the disk: whoever would change a tensor waits for the former
+// only.
+std::vector<FileEntry> write_tensors(const fs::path& folder, const Save& save) {
+  save.announce("model");
+  FileWriter model = begin_safetensors(folder / kModelFile, save.contents.model, {{"format", "pt"}},
+                                       save.on_written);  // transformers insists on the entry
+  save.announce("optimizer");
+  FileWriter optimizer = begin_safetensors(folder / kOptimizerFile, save.contents.optimizer, {}, save.on_written);
+  save.announce("flush");
+  return {model.finish(), optimizer.finish()};
+}
+
+void write_checkpoint(const fs::path& folder, const Save& save) {
+  const auto& announce = save.announce;
   announce("create");
   fs::create_directory(folder);
-  announce("model");
-  manifest.files.push_back(
-      write_safetensors(folder / kModelFile, contents.model, {{"format", "pt"}}));  // transformers insists on the entry
-  announce("optimizer");
-  manifest.files.push_back(write_safetensors(folder / kOptimizerFile, contents.optimizer));
+  Manifest manifest{.step = save.step, .files = write_tensors(folder, save)};
   announce("state");
-  manifest.files.push_back(write_text(folder / kStateFile, dump_json(state, 2) + "\n"));
+  manifest.files.push_back(write_text(folder / kStateFile, dump_json(save.state, 2) + "\n"));
   announce("manifest");
   write_text(folder / kManifestFile, to_text(manifest));
   announce("sync");
@@ -149,7 +164,8 @@ CheckpointFolder::CheckpointFolder(fs::path root, FolderOptions options)
   require(options_.keep_last >= 1, "keep_last ", options_.keep_last, " would keep no checkpoint");
 }
 
-fs::path CheckpointFolder::save(std::int64_t step, const Contents& contents, const json& state) {
+fs::path CheckpointFolder::save(std::int64_t step, const Contents& contents, const json& state,
+                                const OnTensorWritten& on_written) {
   require(step >= 0, "saving step ", step);
   const auto announce = [this](std::string_view name) {
     if (options_.on_save_step) options_.on_save_step(name);
@@ -163,7 +179,7 @@ fs::path CheckpointFolder::save(std::int64_t step, const Contents& contents, con
     const fs::path incomplete = root_ / concat(kIncompletePrefix, folder_name(order));
     const fs::path complete = root_ / folder_name(order);
     write_or_remove(incomplete, [&] {
-      write_checkpoint(incomplete, step, contents, state, announce);
+      write_checkpoint(incomplete, {step, contents, state, on_written, announce});
       announce("rename");
       fs::rename(incomplete, complete);
     });

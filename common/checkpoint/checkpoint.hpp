@@ -40,16 +40,18 @@ class CheckpointFolder {
   explicit CheckpointFolder(std::filesystem::path root, FolderOptions options = {});
 
   /// Writes a checkpoint and removes what is no longer kept, including leftovers of a killed writer.
-  /// @param step      In the name; at least 0. Saving a step again adds a newer checkpoint of that step; those of
-  /// higher
-  ///                  steps are removed, for the run was resumed from before them.
-  /// @param contents  Host tensors.
-  /// @param state     Everything else that resuming needs: step, epoch, sampler, seed, schedule, options.
-  /// @return          The checkpoint's folder.
+  /// @param step        In the name; at least 0. Saving a step again adds a newer checkpoint of that step; those of
+  ///                    higher steps are removed, for the run was resumed from before them.
+  /// @param contents    What is saved, on any device.
+  /// @param state       Everything else that resuming needs: step, epoch, sampler, seed, schedule, options.
+  /// @param on_written  Called for each tensor, first the model's, then the optimizer's, in their order, before the
+  ///                    first wait for the disk.
+  /// @return            The checkpoint's folder.
   /// @throws IoError      The disk failed or is full. Earlier checkpoints are untouched, and what was written is
   /// removed.
   /// @throws FormatError  What was read back is not what was written.
-  std::filesystem::path save(std::int64_t step, const Contents& contents, const nlohmann::json& state);
+  std::filesystem::path save(std::int64_t step, const Contents& contents, const nlohmann::json& state,
+                             const OnTensorWritten& on_written = {});
 
   /// Removes what a killed writer has left: leftovers, and checkpoints that its last save would have removed. For a run
   /// that has nothing to save any more.

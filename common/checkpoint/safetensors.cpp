@@ -159,17 +159,23 @@ std::string make_header(std::span<const NamedTensor> tensors, const Metadata& me
 
 FileEntry write_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
                             const Metadata& metadata) {
+  return begin_safetensors(path, tensors, metadata, {}).finish();
+}
+
+FileWriter begin_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
+                             const Metadata& metadata, const OnTensorWritten& on_written) {
   const std::string header = make_header(tensors, metadata);
   require(header.size() <= kMaxHeaderBytes, "saving ", path.string(), ": a header of ", header.size(), " bytes");
   FileWriter file(path);
   const std::uint64_t header_bytes = header.size();
   file.write(as_text(std::as_bytes(std::span(&header_bytes, 1))));
   file.write(header);
-  for (const auto& [name, tensor] : tensors) {
-    const Tensor on_host = tensor.to(Device{});
-    file.write({static_cast<const char*>(on_host.data()), static_cast<std::size_t>(on_host.bytes())});
+  for (const NamedTensor& named : tensors) {
+    const Tensor on_host = named.tensor.to(Device{});
+    file.write({static_cast<const char*>(on_host.const_data()), static_cast<std::size_t>(on_host.bytes())});
+    if (on_written) on_written(named);
   }
-  return file.finish();
+  return file;
 }
 
 SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path) {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -34,6 +35,15 @@ inline constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
 /// @throws ContractError  A name twice, the name "__metadata__", or a tensor that is undefined or not on the host.
 FileEntry write_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
                             const Metadata& metadata = {});
+
+/// Called with a tensor whose elements have been handed to the system: they may change from now on, although the disk
+/// may not have them yet. May be empty, and may throw, which ends the writing.
+using OnTensorWritten = std::function<void(const NamedTensor&)>;
+
+/// As write_safetensors(), but without waiting for the disk: finish() of what it returns does.
+/// @param on_written  Called for each of `tensors`, in their order.
+[[nodiscard]] FileWriter begin_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
+                                           const Metadata& metadata, const OnTensorWritten& on_written);
 
 /// One tensor's place in a file.
 struct TensorEntry {

@@ -1,6 +1,7 @@
 #include "checkpoint/saver.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <thread>
 #include <utility>
 
@@ -11,14 +12,30 @@
 namespace lockstep::checkpoint {
 namespace {
 
-// Makes `to` hold tensors of the names, shapes and types of `from`.
-void make_room(const std::vector<NamedTensor>& from, std::vector<NamedTensor>& to) {
+bool is_on_device(const NamedTensor& named) { return !named.tensor.device().is_cpu(); }
+
+// Makes `copies` hold host tensors like those of `tensors` that are on a device, in their order.
+void make_room(const std::vector<NamedTensor>& tensors, std::vector<NamedTensor>& copies) {
+  std::vector<NamedTensor> wanted;
+  std::ranges::copy_if(tensors, std::back_inserter(wanted), is_on_device);
   const auto fits = [](const NamedTensor& a, const NamedTensor& b) {
     return a.name == b.name && a.tensor.shape() == b.tensor.shape() && a.tensor.dtype() == b.tensor.dtype();
   };
-  if (std::ranges::equal(from, to, fits)) return;
-  to.clear();
-  for (const auto& [name, tensor] : from) to.push_back({name, Tensor::empty(tensor.shape(), tensor.dtype())});
+  if (std::ranges::equal(wanted, copies, fits)) return;
+  copies.clear();
+  for (const auto& [name, tensor] : wanted) copies.push_back({name, Tensor::empty(tensor.shape(), tensor.dtype())});
+}
+
+// `tensors`, with those on a device copied to `copies`, which have been made for them.
+std::vector<NamedTensor> on_host(const std::vector<NamedTensor>& tensors, const std::vector<NamedTensor>& copies) {
+  std::vector<NamedTensor> result;
+  auto copy = copies.begin();
+  for (const NamedTensor& named : tensors) {
+    require(named.tensor.is_defined(), "saving tensor ", named.name, ": it is undefined");
+    if (is_on_device(named)) copy->tensor.copy_from(named.tensor);
+    result.push_back(is_on_device(named) ? *copy++ : named);
+  }
+  return result;
 }
 
 // The caller's options, and a thread that nobody waits for any more goes no further than to the next step: its place in
@@ -56,6 +73,7 @@ void Saver::prepare(const Contents& contents) {
   if (mode_ == SaveMode::kBlocking) return;
   wait();
   make_copies_fit(contents);
+  if (background_->copies.model.empty() && background_->copies.optimizer.empty()) return;
   run_in_background([](Background& background) {  // memory is real only when it has been written to
     for (const auto* tensors : {&background.copies.model, &background.copies.optimizer})
       for (const auto& [name, tensor] : *tensors) tensor.fill_zero();
@@ -68,14 +86,27 @@ void Saver::save(std::int64_t step, const Contents& contents, nlohmann::json sta
     return;
   }
   wait();
-  make_copies_fit(contents);
-  Contents& copies = background_->copies;
-  for (const auto& [from, to] : {std::pair(&contents.model, &copies.model), {&contents.optimizer, &copies.optimizer}})
-    for (std::size_t i = 0; i < from->size(); ++i) (*to)[i].tensor.copy_from((*from)[i].tensor);
   step_ = step;
-  run_in_background([step, state = std::move(state)](Background& background) {
-    background.folder.save(step, background.copies, state);
+  const auto snapshot = std::make_shared<Snapshot>(take_snapshot(contents));
+  run_in_background([step, state = std::move(state), snapshot](Background& background) {
+    Snapshot own = std::move(*snapshot);  // whatever happens, the locks go with the end of the work
+    auto lock = own.locks.begin();
+    background.folder.save(step, own.contents, state, [&lock](const NamedTensor& written) {
+      if ((lock++)->release() == ReadLock::Outcome::kUnchanged) return;
+      throw Error(concat(written.name, " has been changed before it was written: the disk took too long"));
+    });
   });
+}
+
+Saver::Snapshot Saver::take_snapshot(const Contents& contents) {
+  make_copies_fit(contents);
+  const Contents& copies = background_->copies;
+  Snapshot snapshot{
+      {.model = on_host(contents.model, copies.model), .optimizer = on_host(contents.optimizer, copies.optimizer)}, {}};
+  const auto until = std::chrono::steady_clock::now() + longest_wait_;
+  for (const auto* tensors : {&snapshot.contents.model, &snapshot.contents.optimizer})
+    for (const NamedTensor& named : *tensors) snapshot.locks.emplace_back(named.tensor.storage(), until);
+  return snapshot;
 }
 
 void Saver::finish() {
@@ -85,8 +116,9 @@ void Saver::finish() {
 
 void Saver::run_in_background(std::function<void(Background&)> work) {
   std::packaged_task<void()> task([work = std::move(work), background = background_] { work(*background); });
-  running_ = task.get_future();
+  std::future<void> running = task.get_future();
   writer_ = std::thread(std::move(task));
+  running_ = std::move(running);
 }
 
 void Saver::wait() {

@@ -40,12 +40,14 @@ class Storage {
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
 
-  /// First byte, for reading and writing; on whatever device it lives.
+  /// First byte, for reading and writing; on whatever device it lives. Waits while another thread reads the bytes under
+  /// a ReadLock (device/read_lock.hpp).
   [[nodiscard]] std::byte* data() const noexcept {
     write_accesses_.fetch_add(1, std::memory_order_relaxed);
+    if (read_locks_.load(std::memory_order_acquire) != 0) wait_for_readers();
     return data_;
   }
-  /// First byte, for reading only.
+  /// First byte, for reading only; never waits.
   [[nodiscard]] const std::byte* const_data() const noexcept { return data_; }
   /// How often data() has been called. What was computed from these bytes is still right where the number is the same,
   /// as long as nobody writes through an address from before.
@@ -63,12 +65,16 @@ class Storage {
   void record_use(const Stream& stream) const;
 
  private:
+  friend class ReadLock;
+  void wait_for_readers() const noexcept;
+
   std::byte* data_;
   std::size_t bytes_;
   Device device_;
   std::shared_ptr<void> owner_;  // gives the block back, or keeps wrapped memory alive
   DeviceAllocator* allocator_;   // of device or pinned memory; null for other
   mutable std::atomic<std::uint64_t> write_accesses_{0};
+  mutable std::atomic<int> read_locks_{0};
 };
 
 /// What the caching allocator of one device holds, in bytes.

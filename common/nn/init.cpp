@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <thread>
+#include <vector>
 
+#include "base/affinity.hpp"
 #include "base/error.hpp"
 #include "base/philox.hpp"
 
@@ -16,14 +20,31 @@ std::uint64_t hash(std::string_view text) {
   return value;
 }
 
+// Drawing takes some 30 ns a value, starting a thread some tens of microseconds.
+constexpr std::size_t kLeastBlocksPerThread = std::size_t{1} << 14;
+
+// Runs work(begin, end) for parts of [0, blocks), on all processors that this thread may use. These are threads of
+// their own: a rank that computes with one thread draws while the others of its host wait for what it draws.
+void in_parallel(std::size_t blocks, const std::function<void(std::size_t, std::size_t)>& work) {
+  const std::size_t most = std::max<std::size_t>(1, blocks / kLeastBlocksPerThread);
+  const std::size_t parts = std::clamp<std::size_t>(allowed_cpus().size(), 1, most);
+  std::vector<std::jthread> threads;
+  for (std::size_t part = 1; part < parts; ++part) {
+    threads.emplace_back(std::cref(work), part * blocks / parts, (part + 1) * blocks / parts);
+  }
+  work(0, blocks / parts);
+}
+
 // Element i is number i % 4 of the four that generate(block i / 4) returns.
 template <typename T, typename Generate>
 void fill_blocks(std::span<T> values, const Generate& generate) {
-  for (std::size_t begin = 0; begin < values.size(); begin += 4) {
-    const std::array<float, 4> four = generate(begin / 4);
-    const std::size_t count = std::min<std::size_t>(4, values.size() - begin);
-    for (std::size_t i = 0; i < count; ++i) values[begin + i] = static_cast<T>(four[i]);
-  }
+  in_parallel((values.size() + 3) / 4, [&](std::size_t first, std::size_t end) {
+    for (std::size_t block = first; block < end; ++block) {
+      const std::array<float, 4> four = generate(block);
+      const std::size_t begin = block * 4, count = std::min<std::size_t>(4, values.size() - begin);
+      for (std::size_t i = 0; i < count; ++i) values[begin + i] = static_cast<T>(four[i]);
+    }
+  });
 }
 
 template <typename Generate>

@@ -46,7 +46,7 @@ struct ParallelOptions {
 struct CheckpointOptions {
   std::int64_t save_every = 200;  ///< Steps; 0: only at the end.
   std::int64_t keep_last = 2;     ///< Checkpoints kept; older ones are removed.
-  bool async_save = true;         ///< The training waits for a copy of the tensors only, not for the disk.
+  bool async_save = true;         ///< The training waits for the system to take the tensors, not for the disk.
 };
 
 /// What a run leaves behind and reports.

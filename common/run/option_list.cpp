@@ -156,7 +156,7 @@ OptionList checkpoint_options(CheckpointOptions& checkpoints) {
        .check = whole_number(1, 1'000'000)},
       {.field = &checkpoints.async_save,
        .name = "--async-save,!--no-async-save",
-       .help = "Write checkpoints while training goes on, from a copy of the tensors in memory (the default)"},
+       .help = "Write checkpoints while training goes on (the default)"},
   };
 }
 

@@ -39,17 +39,18 @@ class TrainingSaver {
   /// @param options      Which checkpoints are written, and how.
   /// @param saved        What goes into each checkpoint, to build the model again: to_json() of the run's options.
   /// @param last_step    Where training ends. Nothing goes on beside a save at the end: where no other comes before it,
-  ///                     all saves block, and no memory is taken for copies.
+  ///                     all saves block.
   TrainingSaver(const std::filesystem::path& checkpoints, const CheckpointOptions& options, nlohmann::json saved,
                 std::int64_t last_step);
   TrainingSaver(TrainingSaver&&) noexcept;  ///< The moved-from object can only be destroyed.
   /// Waits for a save that runs.
   ~TrainingSaver();
 
-  /// Makes room for what saving in the background copies; the caller does not wait.
+  /// Makes room for what saving in the background copies from a device; the caller does not wait.
   void prepare(const nn::Module& model, const optim::Optimizer& optimizer);
 
-  /// Saves a checkpoint of step `step`, atomically. Everything may change as soon as it has returned.
+  /// Saves a checkpoint of step `step`, atomically. Everything may change as soon as it has returned; in the
+  /// background, what changes a tensor that is not written yet waits for that.
   /// @throws IoError  The disk failed (in the background: in the save before), or another process saves there; earlier
   ///                  checkpoints are untouched.
   void save(std::int64_t step, const nn::Module& model, const optim::Optimizer& optimizer, const data::Sampler& sampler,

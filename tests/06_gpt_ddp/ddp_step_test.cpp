@@ -11,6 +11,7 @@
 
 #include "06_gpt_ddp/ddp/comm_hook.hpp"
 #include "06_gpt_ddp/distributed_data_parallel.hpp"
+#include "base/error.hpp"
 #include "branch_model.hpp"
 #include "support/catch.hpp"
 
@@ -23,6 +24,13 @@ std::vector<std::vector<std::size_t>> layout_of(const ddp::DistributedDataParall
   std::vector<std::vector<std::size_t>> layout;
   for (const ddp::Bucket& bucket : ddp.buckets()) layout.push_back(bucket.parameters);
   return layout;
+}
+
+// Where the buckets' memory is; null where they do not share it.
+const Storage* memory_of(const ddp::DistributedDataParallel& ddp) {
+  const Storage* const first = ddp.buckets().front().gradients.storage().get();
+  const auto is_elsewhere = [first](const ddp::Bucket& bucket) { return bucket.gradients.storage().get() != first; };
+  return std::ranges::any_of(ddp.buckets(), is_elsewhere) ? nullptr : first;
 }
 
 // The gradients of one process, as all_gradients().
@@ -97,6 +105,7 @@ TEST_CASE("buckets are rebuilt once, not inside accumulation, in the order in wh
     // Backward gets a, c, b on rank 0, and other orders elsewhere.
     const std::vector<std::vector<std::size_t>> orders{{1, 2, 0}, {0, 1, 2}, {2, 0, 1}};
     first[rank] = layout_of(ddp);
+    const Storage* const memory = memory_of(ddp);
     {
       const auto no_sync = ddp.no_sync();
       model.loss(orders[rank]).backward();
@@ -104,6 +113,7 @@ TEST_CASE("buckets are rebuilt once, not inside accumulation, in the order in wh
     inside[rank] = layout_of(ddp);
     model.loss(orders[rank]).backward();
     second[rank] = layout_of(ddp);
+    if (memory == nullptr || memory_of(ddp) != memory) throw Error("the new buckets are in other memory");
     model.zero_grad();
     model.loss(orders[(rank + 1) % 3]).backward();
     last[rank] = layout_of(ddp);

@@ -286,6 +286,17 @@ TEST_CASE("a head too wide for all logits at once gives the same loss and gradie
   CHECK(head.error(3) < 1e-14);
 }
 
+TEST_CASE("a gradient that forward prepares outlives the memory that it was prepared in", "[autograd]") {
+  const WideHead head;
+  const Tensor old = head.table.begin_gradient_write().first;
+  head.table.zero_grad();
+  const Variable loss = head.loss();  // prepares it in `old`
+  head.table.rebind_gradient(Tensor::empty({16000, 4}, DType::kFloat64));
+  old.fill_zero();  // which is another's by now
+  loss.backward(0.5);
+  CHECK(head.error(1) < 1e-14);
+}
+
 TEST_CASE("gradients that forward prepares survive other graphs and rebinding", "[autograd]") {
   const WideHead head;
   const Variable first = head.loss(), second = head.loss();

@@ -210,7 +210,7 @@ TEST_CASE("SIGKILL before any step of a save leaves a checkpoint that loads", "[
     if (status == 0) break;
     REQUIRE(WIFSIGNALED(status));
   }
-  CHECK(fault == 11);                        // the steps of save(): each has been the place of a kill
+  CHECK(fault == 12);                        // the steps of save(): each has been the place of a kill
   CHECK(names_in(root.path()).size() == 1);  // and the save that finished removed what the others left behind
 }
 

@@ -3,7 +3,9 @@
 #include <atomic>
 #include <chrono>
 #include <future>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <thread>
 
 #include "base/error.hpp"
@@ -44,10 +46,33 @@ float newest_value(const fs::path& root) {
 
 nlohmann::json state_of(float value) { return {{"value", value}}; }
 
+// Changes the tensors in another thread, as the next step would, and knows when it has come to that.
+class Changer {
+ public:
+  Changer(const Contents& contents, float value)
+      : first_(*contents.model[0].tensor.storage()),
+        accesses_(first_.write_accesses()),
+        thread_([contents, value] { set(contents, value); }) {}
+
+  // Returns once the thread has asked for the first tensor, and has had the time to write to it if nothing stops it.
+  void wait_until_it_asks() const {
+    const auto begin = std::chrono::steady_clock::now();
+    while (first_.write_accesses() == accesses_ && std::chrono::steady_clock::now() - begin < kLimit)
+      std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+
+ private:
+  const Storage& first_;
+  std::uint64_t accesses_;
+  std::jthread thread_;
+};
+
 }  // namespace
 
 TEST_CASE("a save in the background returns before it is written, and writes what was there when it was called",
           "[checkpoint]") {
+  const std::string held = GENERATE("clean", "model", "optimizer");  // where the disk is when somebody would change it
   const test::TemporaryFolder root;
   std::promise<void> gate;
   auto opened = gate.get_future();
@@ -55,17 +80,121 @@ TEST_CASE("a save in the background returns before it is written, and writes wha
   Saver saver(root / "c",
               {.on_save_step =
                    [&](std::string_view step) {
-                     if (step == "clean") was_opened = opened.wait_for(kLimit) == std::future_status::ready;
+                     if (step == held) was_opened = opened.wait_for(kLimit) == std::future_status::ready;
                    }},
               SaveMode::kBackground);
   const Contents contents = contents_of(1);
   saver.save(1, contents, state_of(1));
-  CHECK_FALSE(fs::exists(root / "c"));
-  set(contents, 2);
-  gate.set_value();
+  CHECK(CheckpointFolder(root / "c").list().empty());
+  {
+    const Changer changer(contents, 2);
+    changer.wait_until_it_asks();
+    gate.set_value();
+  }
   saver.finish();
   CHECK(was_opened);
   CHECK(newest_value(root / "c") == 1);
+  CHECK(contents.model[0].tensor.span<float>()[7] == 2);
+}
+
+TEST_CASE("tensors may change while the disk is waited for: nobody waits for more than for the system to take them",
+          "[checkpoint]") {
+  const test::TemporaryFolder root;
+  std::promise<void> gate;
+  auto opened = gate.get_future();
+  std::atomic<bool> was_opened = false;
+  Saver saver(root.path(),
+              {.on_save_step =
+                   [&](std::string_view step) {
+                     if (step == "flush") was_opened = opened.wait_for(kLimit) == std::future_status::ready;
+                   }},
+              SaveMode::kBackground);
+  const Contents contents = contents_of(1);
+  saver.save(1, contents, state_of(1));
+  set(contents, 2);  // in this thread, which opens the gate only afterwards
+  gate.set_value();
+  saver.finish();
+  CHECK(was_opened);
+  CHECK(newest_value(root.path()) == 1);
+}
+
+TEST_CASE("a save of several views of one storage holds it until the last is written", "[checkpoint]") {
+  const test::TemporaryFolder root;
+  const Tensor whole = Tensor::zeros({4});
+  Saver saver(root.path(), {}, SaveMode::kBackground);
+  saver.save(1, {.model = {{"a", whole.rows(0, 1)}, {"b", whole.rows(1, 4)}}, .optimizer = {}}, state_of(1));
+  for (float& element : whole.span<float>()) element = 1;
+  saver.finish();
+  const Tensor a = Tensor::empty({1}), b = Tensor::empty({3});
+  (void)load(CheckpointFolder(root.path()).latest().value(), {.model = {{"a", a}, {"b", b}}, .optimizer = {}});
+  CHECK(a.span<float>()[0] + b.span<float>()[0] + b.span<float>()[2] == 0);
+}
+
+TEST_CASE("a save that fails lets go of the tensors that it has not written", "[checkpoint]") {
+  const test::TemporaryFolder root;
+  const std::string at = GENERATE("clean", "optimizer");
+  Saver saver(root.path(),
+              {.on_save_step =
+                   [&](std::string_view step) {
+                     if (step == at) throw IoError("the disk is full");
+                   }},
+              SaveMode::kBackground);
+  const Contents contents = contents_of(1);
+  saver.save(1, contents, state_of(1));
+  set(contents, 2);  // else it would wait for 15 minutes
+  CHECK_THROWS_AS(saver.finish(), IoError);
+}
+
+// A disk that does not answer from the step "optimizer" on, until it is told to or kLimit has passed.
+class HangingDisk {
+ public:
+  [[nodiscard]] FolderOptions options() {
+    return {.on_save_step = [this](std::string_view step) {
+      if (step != "optimizer") return;
+      reached_.set_value();
+      answered_.wait_for(kLimit);
+    }};
+  }
+  void wait_until_reached() { reached_.get_future().wait_for(kLimit); }
+  void answer() { gate_.set_value(); }
+
+ private:
+  std::promise<void> reached_, gate_;
+  std::shared_future<void> answered_ = gate_.get_future().share();
+};
+
+TEST_CASE("what waits for a disk that does not answer goes on in the end, and the save has failed", "[checkpoint]") {
+  const test::TemporaryFolder root;
+  HangingDisk disk;
+  Saver saver(root.path(), disk.options(), SaveMode::kBackground, std::chrono::seconds(2));
+  const Contents contents = contents_of(1);
+  saver.save(1, contents, state_of(1));
+  disk.wait_until_reached();
+  set(contents, 2);  // waits for the optimizer's tensor until the time is up
+  CHECK(contents.optimizer[0].tensor.span<float>()[0] == -2);
+  disk.answer();
+  CHECK_THROWS_WITH(saver.finish(), ContainsSubstring("the checkpoint of step 1") &&
+                                        ContainsSubstring("w.exp_avg has been changed before it was written"));
+  CHECK(fs::is_empty(root.path()));
+}
+
+TEST_CASE("a thread that nobody waits for any more keeps alive what it reads", "[checkpoint]") {
+  const test::TemporaryFolder root;
+  HangingDisk disk;
+  std::weak_ptr<Storage> read;
+  {
+    const Contents contents = contents_of(1);
+    read = contents.optimizer[0].tensor.storage();
+    Saver saver(root.path(), disk.options(), SaveMode::kBackground, std::chrono::milliseconds(20));
+    saver.save(1, contents, state_of(1));
+    disk.wait_until_reached();
+    CHECK_THROWS_AS(saver.finish(), TimeoutError);
+  }
+  CHECK_FALSE(read.expired());
+  disk.answer();
+  const auto begin = std::chrono::steady_clock::now();
+  while (!read.expired() && std::chrono::steady_clock::now() - begin < kLimit) std::this_thread::yield();
+  CHECK(read.expired());
 }
 
 TEST_CASE("saves in the background do not run beside each other, and none is left out", "[checkpoint]") {

@@ -4,11 +4,13 @@
 #include <string>
 #include <vector>
 
+#include "autograd/autocast.hpp"
 #include "autograd/functions.hpp"
 #include "autograd/gradient_check.hpp"
 #include "base/error.hpp"
 #include "nn/gpt.hpp"
 #include "nn/layers.hpp"
+#include "optim/clip.hpp"
 #include "support/catch.hpp"
 
 using namespace lockstep;
@@ -78,6 +80,39 @@ TEST_CASE("the named configurations have GPT-2's parameter counts", "[nn]") {
   CHECK(nn::Gpt(nn::GptConfig::named("124m"), 1).parameter_count() == 124'439'808);  // as Hugging Face's "gpt2"
   CHECK_THROWS_WITH(nn::GptConfig::named("huge"), ContainsSubstring("tiny, small, tutorial"));
   CHECK(nn::GptConfig::names() == std::vector<std::string>{"tiny", "small", "tutorial", "124m"});
+}
+
+TEST_CASE("large tensors, which several threads draw, get the values that each element has by itself", "[nn]") {
+  // Not a multiple of the four values of a block, nor of the parts; 16384 blocks and more are shared by threads.
+  constexpr std::int64_t kCount = 4 * 3 * 16384 + 6;
+  const nn::InitScope scope(7);
+  const Tensor normal = scope.normal("x", {kCount}, 0.5), uniform = scope.uniform("x", {kCount}, 0.5);
+  const Tensor constant = scope.constant({kCount}, 3);
+  for (const std::int64_t length : {1, 5, 1000, 65536, 98307, 131079, 196613}) {  // the shorter ones by one thread
+    const auto last = static_cast<std::size_t>(length - 1);
+    CHECK(scope.normal("x", {length}, 0.5).span<float>()[last] == normal.span<float>()[last]);
+    CHECK(scope.uniform("x", {length}, 0.5).span<float>()[last] == uniform.span<float>()[last]);
+  }
+  for (const float value : constant.span<float>()) REQUIRE(value == 3);
+}
+
+TEST_CASE("forward and backward only read the weights, so that a save in the background does not hold them up",
+          "[nn]") {
+  const bool is_bfloat16 = GENERATE(false, true);
+  const autograd::Autocast autocast(is_bfloat16);
+  const nn::Gpt model(small_config(0.1), 5);
+  const Tensor inputs = random_tokens({3, 6}, 13, 1), targets = random_tokens({3, 6}, 13, 2);
+  const auto accesses = [&model] {
+    std::vector<std::uint64_t> counts;
+    for (const Variable& parameter : model.parameters())
+      counts.push_back(parameter.value().storage()->write_accesses());
+    return counts;
+  };
+  const auto before = accesses();
+  const std::vector<std::int64_t> ids{0, 1, 2};
+  model.loss(inputs, targets, {.is_training = true, .sample_ids = ids}).backward();
+  (void)optim::clip_grad_norm(model.parameters(), 1.0);
+  CHECK(accesses() == before);
 }
 
 TEST_CASE("initial values depend on the seed and the name, and on nothing else", "[nn]") {

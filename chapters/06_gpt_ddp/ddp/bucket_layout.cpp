@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "autograd/node.hpp"
 #include "base/error.hpp"
 #include "base/round_up.hpp"
 #include "base/text.hpp"
@@ -12,23 +13,29 @@ namespace {
 
 constexpr std::int64_t kViewAlignment = 64;  // bytes: one cache line, one AVX-512 register
 
-void allocate(Bucket& bucket, std::span<const nn::NamedParameter> parameters, comm::ProcessGroup& group) {
-  const Tensor& first = parameters[bucket.parameters.front()].parameter.value();
+std::int64_t view_bytes(const nn::NamedParameter& named) {
+  return round_up(named.parameter.value().bytes(), kViewAlignment);
+}
+
+// Gives a bucket the bytes of `memory` from `begin` on. @return  Where the next one begins.
+std::size_t place(Bucket& bucket, std::span<const nn::NamedParameter> parameters,
+                  const std::shared_ptr<Storage>& memory, std::size_t begin) {
+  const DType dtype = parameters[bucket.parameters.front()].parameter.value().dtype();
+  const auto element_bytes = static_cast<std::int64_t>(bytes_of(dtype));
   std::int64_t bytes = 0;
-  for (const std::size_t i : bucket.parameters)
-    bytes += round_up(parameters[i].parameter.value().bytes(), kViewAlignment);
-  const auto storage = group.allocate(static_cast<std::size_t>(bytes), first.device());
-  const auto element_bytes = static_cast<std::int64_t>(bytes_of(first.dtype()));
-  bucket.gradients = Tensor::view_of(storage, 0, {bytes / element_bytes}, first.dtype());
+  for (const std::size_t i : bucket.parameters) bytes += view_bytes(parameters[i]);
+  bucket.gradients = Tensor::view_of(memory, begin, {bytes / element_bytes}, dtype);
   bucket.gradients.fill_zero();  // the gaps between views are sent too: they must hold numbers
-  std::size_t offset = 0;
+  std::int64_t offset = 0;
   bucket.ends.clear();
   for (const std::size_t i : bucket.parameters) {
     const Tensor& value = parameters[i].parameter.value();
-    parameters[i].parameter.rebind_gradient(Tensor::view_of(storage, offset, value.shape(), value.dtype()));
-    offset += static_cast<std::size_t>(round_up(value.bytes(), kViewAlignment));
-    bucket.ends.push_back(static_cast<std::int64_t>(offset) / element_bytes);
+    parameters[i].parameter.rebind_gradient(
+        Tensor::view_of(memory, begin + static_cast<std::size_t>(offset), value.shape(), value.dtype()));
+    offset += view_bytes(parameters[i]);
+    bucket.ends.push_back(offset / element_bytes);
   }
+  return begin + static_cast<std::size_t>(bytes);
 }
 
 }  // namespace
@@ -52,9 +59,21 @@ std::vector<Bucket> lay_out_buckets(std::span<const nn::NamedParameter> paramete
   return buckets;
 }
 
-void allocate_buckets(std::vector<Bucket>& buckets, std::span<const nn::NamedParameter> parameters,
-                      comm::ProcessGroup& group) {
-  for (Bucket& bucket : buckets) allocate(bucket, parameters, group);
+std::size_t gradient_bytes(std::span<const nn::NamedParameter> parameters) {
+  std::int64_t bytes = 0;
+  for (const nn::NamedParameter& named : parameters) bytes += view_bytes(named);
+  return static_cast<std::size_t>(bytes);
+}
+
+void place_buckets(std::vector<Bucket>& buckets, std::span<const nn::NamedParameter> parameters,
+                   const std::shared_ptr<Storage>& memory) {
+  for (const nn::NamedParameter& named : parameters) {
+    const Tensor& value = named.parameter.value();
+    if (named.parameter.node()->gradient.storage() != memory) continue;
+    named.parameter.rebind_gradient(Tensor::empty(value.shape(), value.dtype(), value.device()));  // out of the way
+  }
+  std::size_t begin = 0;
+  for (Bucket& bucket : buckets) begin = place(bucket, parameters, memory, begin);
 }
 
 std::vector<std::string> names_in_order(std::span<const Bucket> buckets,

@@ -2,6 +2,7 @@
 /// @file
 /// Which parameters share a bucket, and where in it each one's gradient lies.
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -32,10 +33,15 @@ struct BucketLimits {
 [[nodiscard]] std::vector<Bucket> lay_out_buckets(std::span<const nn::NamedParameter> parameters,
                                                   std::span<const std::size_t> order, const BucketLimits& limits);
 
-/// Gives every bucket memory and makes the parameters' gradients views into it; gradients that have been written move.
-/// Collective where the group's allocate() is: all ranks pass the same layout.
-void allocate_buckets(std::vector<Bucket>& buckets, std::span<const nn::NamedParameter> parameters,
-                      comm::ProcessGroup& group);
+/// Bytes of all buckets together, whatever their layout.
+[[nodiscard]] std::size_t gradient_bytes(std::span<const nn::NamedParameter> parameters);
+
+/// Gives every bucket its part of `memory` and makes the parameters' gradients views into it. Gradients that have been
+/// written move there, those of an earlier layout in the same memory too.
+/// @param memory  Of gradient_bytes(), on the parameters' device.
+/// @cost  Where gradients of an earlier layout move, as much memory again until it returns.
+void place_buckets(std::vector<Bucket>& buckets, std::span<const nn::NamedParameter> parameters,
+                   const std::shared_ptr<Storage>& memory);
 
 /// The parameters' names as they lie in the buckets.
 [[nodiscard]] std::vector<std::string> names_in_order(std::span<const Bucket> buckets,

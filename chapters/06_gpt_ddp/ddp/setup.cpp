@@ -26,6 +26,10 @@ DdpOptions ddp_options(const run::TrainOptions& options) {
           .comm_hook = options.parallel.compress_gradients == "bf16" ? bf16_compress_hook() : all_reduce_hook};
 }
 
+nn::InitScope init_scope(const run::TrainOptions& options, int rank, Device device) {
+  return rank == 0 ? nn::InitScope(options.seed, device) : nn::InitScope::skip_init(device);
+}
+
 void keep_bucket_order(run::Run& run, DistributedDataParallel& ddp) {
   run.keep(
       {.name = "bucket_order",

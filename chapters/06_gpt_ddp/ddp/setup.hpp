@@ -6,6 +6,7 @@
 #include "06_gpt_ddp/distributed_data_parallel.hpp"
 #include "06_gpt_ddp/distributed_sampler.hpp"
 #include "comm/process_group.hpp"
+#include "nn/init.hpp"
 #include "run/run.hpp"
 #include "run/train_options.hpp"
 
@@ -21,6 +22,9 @@ namespace lockstep::ddp {
 
 /// What --no-sync and --compress-gradients ask of the wrapper.
 [[nodiscard]] DdpOptions ddp_options(const run::TrainOptions& options);
+
+/// Initial values from --seed on rank 0. The other ranks get none: DistributedDataParallel gives them rank 0's.
+[[nodiscard]] nn::InitScope init_scope(const run::TrainOptions& options, int rank, Device device);
 
 /// Has the order of `ddp`'s buckets saved with the run's checkpoints and taken over when it is resumed, so that
 /// gradients are added up as they would have been. @param run  Not resumed yet. @param ddp  Outlives the run.

@@ -1,4 +1,4 @@
-// DERIVES FROM chapters/05_gpt_single_device/programs/train_gpt_single.cpp new<=20 changed<=12
+// DERIVES FROM chapters/05_gpt_single_device/programs/train_gpt_single.cpp new<=20 changed<=13
 // Trains a GPT on a text with data parallelism: one process per device.  // CHANGED
 //
 // Cut a text into samples and build a model; then, step by step: predict every
@@ -87,7 +87,7 @@ int train(const run::TrainOptions& options) {
 
   // The model, equal on all ranks: backward() averages its gradients.  // CHANGED
   const autograd::Autocast autocast(options.model.bf16);
-  nn::Gpt model(config, {options.seed, device});
+  nn::Gpt model(config, ddp::init_scope(options, rank, device));  // CHANGED
   ddp::DistributedDataParallel ddp(model, *group, ddp::ddp_options(options));  // NEW
   const auto chosen = run::make_optimizer(options, model);
   optim::Optimizer& optimizer = *chosen;

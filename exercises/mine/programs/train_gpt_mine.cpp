@@ -95,7 +95,7 @@ int train(const run::TrainOptions& options) {
 
   // The model, equal on all ranks: backward() averages its gradients.
   const autograd::Autocast autocast(options.model.bf16);
-  nn::Gpt model(config, {options.seed, device});
+  nn::Gpt model(config, ddp::init_scope(options, rank, device));
   ddp::DistributedDataParallel ddp(model, *group, mine::ddp_options(files, options));  // CHANGED
   const auto chosen = mine::make_optimizer(files, options, model);  // CHANGED
   optim::Optimizer& optimizer = *chosen;
