@@ -37,9 +37,21 @@ OptionCheck tokenizer_spec() {
   };
 }
 
+namespace {
+
+// Of whatever task: which one it must be is not known here.
+bool has_run(const std::filesystem::path& folder) {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error))
+    if (latest_run(folder, task_of(entry.path()))) return true;
+  return false;
+}
+
+}  // namespace
+
 OptionCheck run_folder() {
   return [](const std::string& text) -> std::string {
-    if (std::filesystem::is_regular_file(std::filesystem::path(text) / "metrics.jsonl") || latest_run(text)) return "";
+    if (std::filesystem::is_regular_file(std::filesystem::path(text) / "metrics.jsonl") || has_run(text)) return "";
     return concat("'", text, "' is not the folder of a run (it has no metrics.jsonl), and there is no run in it");
   };
 }

@@ -32,6 +32,7 @@ double RunOptions::max_gradient_norm() const noexcept {
 }
 
 std::int64_t RunOptions::total_steps(std::int64_t samples) const {
+  require(batch_size > 0, "the options of a run name no batch size");
   const std::int64_t steps_per_epoch = (samples + (uneven ? batch_size - 1 : 0)) / batch_size;
   if (steps_per_epoch == 0) {
     throw FormatError(concat("the training data have ", samples, " samples, fewer than one batch of ", batch_size,
@@ -58,9 +59,11 @@ void complete(RunOptions& options, const CommandLine& line) {
     throw UsageError("--learning-rate-scaling needs the batch size to scale from: give --reference-batch-size too");
   Device::parse(options.device.name).require_available();
   for (std::filesystem::path& run : options.output.compare) {
-    if (!std::filesystem::exists(run / "metrics.jsonl")) run = latest_run(run, options.task).value_or(run);
-    if (task_of(run) != options.task)
+    const bool is_run = std::filesystem::exists(run / "metrics.jsonl");
+    const std::optional<std::filesystem::path> found = is_run ? run : latest_run(run, options.task);
+    if (!found || task_of(*found) != options.task)
       throw UsageError(concat("--compare: ", run.string(), " has trained something else than this program does"));
+    run = *found;
   }
 }
 

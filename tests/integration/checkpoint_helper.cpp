@@ -22,6 +22,7 @@
 #include "nn/gpt.hpp"
 #include "optim/adamw.hpp"
 #include "optim/sgd.hpp"
+#include "run/train_options.hpp"
 #include "run/training_state.hpp"
 
 namespace {

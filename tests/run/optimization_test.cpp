@@ -6,6 +6,7 @@
 #include "nn/layers.hpp"
 #include "optim/adamw.hpp"
 #include "optim/sgd.hpp"
+#include "run/train_options.hpp"
 #include "support/catch.hpp"
 
 using namespace lockstep;

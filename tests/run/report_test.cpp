@@ -51,11 +51,17 @@ void fill(const test::TemporaryFolder& folder) {
 TEST_CASE("the report holds curves, ranks, timeline and text, and asks no server for anything", "[run]") {
   const test::TemporaryFolder folder;
   fill(folder);
-  const std::string page =
-      report_page(folder.path(), {{"model", "tiny & <small>"}},
-                  {.step = 8, .last_step = 8, .loss = 0.6, .validation_loss = {}, .elapsed = {}, .generated = "a < b"});
+  const std::string page = report_page(folder.path(), {{"model", "tiny & <small>"}},
+                                       {.step = 8,
+                                        .last_step = 8,
+                                        .loss = 0.6,
+                                        .validation_loss = {},
+                                        .scores = {},
+                                        .elapsed = {},
+                                        .generated = "a < b",
+                                        .loss_unit = "nats per token"});
   for (const char* part : {"Loss", "Throughput", "validation", "rank 1", "exposed communication", "Timeline",
-                           "a &lt; b", "tiny &amp; &lt;small&gt;"}) {
+                           "a &lt; b", "nats per token", "tokens per second", "tiny &amp; &lt;small&gt;"}) {
     CHECK_THAT(page, ContainsSubstring(part));
   }
   for (const char* remote : {"src=\"http", "href=\"http", "url(http", "@import", "fetch("}) {

@@ -17,6 +17,7 @@ TEST_CASE("a run that trains a GPT counts tokens, and keeps what its data were",
   run::TrainOptions options;
   options.data.path = folder / "text.txt";
   options.data.tokenizer = "bytes";
+  options.batch_size = 4;
   options.model.dropout = 0.25;
   options.model.activation_checkpointing = true;
   const data::Corpus corpus = run::load_corpus(options);
