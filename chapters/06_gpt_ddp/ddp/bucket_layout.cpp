@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "autograd/node.hpp"
 #include "base/error.hpp"
@@ -38,6 +39,27 @@ std::size_t place(Bucket& bucket, std::span<const nn::NamedParameter> parameters
   return begin + static_cast<std::size_t>(bytes);
 }
 
+// Where gradients wait while their memory is laid out anew. Several share a block, so that what is freed afterwards is
+// in pieces that serve for other tensors too.
+class PlacesAside {
+ public:
+  [[nodiscard]] Tensor take(const nn::NamedParameter& named) {
+    const Tensor& value = named.parameter.value();
+    const auto bytes = static_cast<std::size_t>(view_bytes(named));
+    if (!block_ || used_ + bytes > block_->bytes()) {
+      block_ = Storage::allocate(std::max(bytes, kBlockBytes), value.device());
+      used_ = 0;
+    }
+    const std::size_t begin = std::exchange(used_, used_ + bytes);
+    return Tensor::view_of(block_, begin, value.shape(), value.dtype());
+  }
+
+ private:
+  static constexpr std::size_t kBlockBytes = std::size_t{4} << 20;
+  std::shared_ptr<Storage> block_;
+  std::size_t used_ = 0;
+};
+
 }  // namespace
 
 std::vector<Bucket> lay_out_buckets(std::span<const nn::NamedParameter> parameters, std::span<const std::size_t> order,
@@ -67,10 +89,9 @@ std::size_t gradient_bytes(std::span<const nn::NamedParameter> parameters) {
 
 void place_buckets(std::vector<Bucket>& buckets, std::span<const nn::NamedParameter> parameters,
                    const std::shared_ptr<Storage>& memory) {
+  PlacesAside aside;
   for (const nn::NamedParameter& named : parameters) {
-    const Tensor& value = named.parameter.value();
-    if (named.parameter.node()->gradient.storage() != memory) continue;
-    named.parameter.rebind_gradient(Tensor::empty(value.shape(), value.dtype(), value.device()));  // out of the way
+    if (named.parameter.node()->gradient.storage() == memory) named.parameter.rebind_gradient(aside.take(named));
   }
   std::size_t begin = 0;
   for (Bucket& bucket : buckets) begin = place(bucket, parameters, memory, begin);
