@@ -53,8 +53,10 @@ void fetch(const Variable& parameter) {
 }
 
 // Where the first contribution to a parameter's gradient goes, if somebody has a place for it.
-void ask_for_place(Variable::Node& node, Variable parameter) {
+void ask_for_place(const Variable& variable) {
+  Variable::Node& node = *variable.node();
   if (!node.is_parameter || node.gradient.is_defined()) return;
+  Variable parameter = variable;
   for (std::size_t i = 0; i < node.observers.size() && !node.gradient.is_defined(); ++i) {
     Tensor place = node.observers[i]->place_gradient(parameter);
     if (place.is_defined()) require_same_layout_and_device(node, place, "place_gradient()");
@@ -138,7 +140,7 @@ void Variable::zero_grad() const {
 
 std::pair<Tensor, GradientWrite> Variable::begin_gradient_write() const {
   Node& node = require_node(node_, "begin_gradient_write()");
-  ask_for_place(node, *this);
+  ask_for_place(*this);
   if (!node.gradient.is_defined()) node.gradient = Tensor::empty(node.shape, node.dtype, node.device);
   if (!node.has_gradient) {
     if (const auto loan = node.loan.lock()) loan->tensor = loan->tensor.clone();  // another graph is first
@@ -152,7 +154,7 @@ std::pair<Tensor, GradientWrite> Variable::begin_gradient_write() const {
 
 void Variable::accumulate_gradient(Tensor contribution) const {
   Node& node = require_node(node_, "accumulate_gradient()");
-  ask_for_place(node, *this);
+  ask_for_place(*this);
   const bool may_take_over =
       !node.has_gradient && (!node.is_parameter || (!node.gradient.is_defined() && is_exclusive(contribution)));
   if (may_take_over) {
@@ -257,7 +259,7 @@ void Variable::remove_observer(const GradientObserver* observer) const {
 std::shared_ptr<GradientLoan> borrow_gradient(const Variable& variable) {
   Variable::Node& node = require_node(variable.node(), "borrow_gradient()");
   const auto loan = std::make_shared<GradientLoan>();
-  ask_for_place(node, variable);
+  ask_for_place(variable);
   const bool is_free = node.is_parameter && !node.has_gradient && node.loan.expired();
   if (is_free && node.gradient.is_defined()) {
     loan->tensor = node.gradient;
