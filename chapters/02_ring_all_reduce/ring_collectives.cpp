@@ -158,6 +158,7 @@ void RingProcessGroup::run_reduce(const Call& call) {
 
 // As in all_reduce, but this rank's own input is what it starts with.
 void RingProcessGroup::run_all_gather(const Call& call) {
+  if (shared_) return shared_->all_gather(call.values, call.input, call.fingerprint(), call.deadline);
   comm::copy_bytes(comm::part_of(call.values, rank(), world_size()), comm::bytes_of(call.input));
   if (world_size() == 1) return;
   send_segments(call, right(), comm::part_of(call.values, rank(), world_size()));
@@ -175,6 +176,7 @@ void RingProcessGroup::run_all_gather(const Call& call) {
 // As in all_reduce, but the sum of part r ends at rank r: it begins at rank r + 1, so a rank first sends the part of
 // its left neighbour. The input stays as it is: sums travel in a memory of their own.
 void RingProcessGroup::run_reduce_scatter(const Call& call) {
+  if (shared_) return shared_->reduce_scatter(call.values, call.input, call.fingerprint(), call.deadline);
   const auto own_part = [&](int steps_back) {
     return comm::part_of(call.input, wrap(rank() - steps_back, world_size()), world_size());
   };

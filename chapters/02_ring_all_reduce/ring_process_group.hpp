@@ -48,7 +48,7 @@ inline constexpr RingOptions kPlainRing{.transport = TransportChoice::kTcp, .alg
 /// @cost    all_reduce: 2(P-1) steps; 2(P-1)/P of the buffer sent per rank, whatever P. all_gather, reduce_scatter:
 ///          P-1 steps, half of that. broadcast, reduce: the buffer once per rank, P-2 segments of delay. Up to
 ///          small_bytes, and in barrier(): 2 messages one after the other, P-1 of each at rank 0. In shared memory
-///          all_reduce sends nothing: see SharedMemoryAllReduce.
+///          all_reduce, all_gather and reduce_scatter send nothing: see SharedMemoryAllReduce.
 /// @source  Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations",
 ///          J. Parallel Distrib. Comput. 69(2), 2009.
 class RingProcessGroup : public comm::HostProcessGroup {
@@ -61,7 +61,8 @@ class RingProcessGroup : public comm::HostProcessGroup {
 
   [[nodiscard]] std::string_view backend() const noexcept override { return "ring"; }
 
-  /// Collective: in shared memory, a block that all_reduce works on where it is.
+  /// Collective: in shared memory, a block that all_reduce, all_gather and reduce_scatter work on
+  /// where it is.
   [[nodiscard]] std::shared_ptr<Storage> allocate(std::size_t bytes, Device device) override;
 
  protected:

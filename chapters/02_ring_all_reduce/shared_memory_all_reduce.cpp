@@ -12,10 +12,6 @@
 namespace lockstep::ring {
 namespace {
 
-constexpr std::size_t kSegmentBytes = std::size_t{512} << 10;
-
-constexpr std::int64_t kLine = 64;
-
 SmallBufferLimits limits_for(int world_size) {
   const auto row =
       std::ranges::find_if(kSmallBufferRows, [&](const auto& each) { return world_size <= each.world_size; });
@@ -30,7 +26,7 @@ std::byte* bytes_at(const comm::Buffer& values, std::int64_t element) {
 
 // The part of `all` that rank `rank` reduces, in elements relative to the start of `all`.
 Chunk chunk_in(std::int64_t count, std::int64_t width, int rank, int world_size) {
-  const std::int64_t per_line = kLine / width;
+  const std::int64_t per_line = kLineBytes / width;
   const Chunk lines = chunk_of((count + per_line - 1) / per_line, rank, world_size);
   const std::int64_t begin = std::min(lines.begin * per_line, count);
   return {begin, std::min((lines.begin + lines.count) * per_line, count) - begin};
@@ -113,8 +109,7 @@ void SharedMemoryAllReduce::reduce_in_place(const Call& call) {
 // rank copies i's results out before it copies i + 2 in.
 void SharedMemoryAllReduce::reduce_segments(const Call& call, FirstSegment first) {
   using MeetingStep = SharedMemoryMeeting::MeetingStep;
-  constexpr auto kBytes = static_cast<std::int64_t>(kSegmentBytes);
-  const std::int64_t segments = (call.values.bytes() + kBytes - 1) / kBytes;
+  const std::int64_t segments = (call.values.bytes() + kSegmentBytes - 1) / kSegmentBytes;
   for (std::int64_t i = 0; i <= segments; ++i) {
     const bool is_past_end = i == segments;
     const bool is_missing = !is_past_end && (i > 0 || first == FirstSegment::kMissing);
@@ -134,7 +129,7 @@ void SharedMemoryAllReduce::reduce_segments(const Call& call, FirstSegment first
 }
 
 Chunk SharedMemoryAllReduce::segment_of(const Call& call, std::int64_t index) const {
-  const std::int64_t length = static_cast<std::int64_t>(kSegmentBytes) / width_of(call.values);
+  const std::int64_t length = kSegmentBytes / width_of(call.values);
   const std::int64_t begin = std::min(index * length, call.values.count);
   return {begin, std::min(length, call.values.count - begin)};
 }

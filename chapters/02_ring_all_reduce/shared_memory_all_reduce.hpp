@@ -1,15 +1,17 @@
 #pragma once
 /// @file
-/// All-reduce between the ranks of one host without messages: every rank reads the others' elements where they are.
+/// All-reduce and its two halves between the ranks of one host without messages: every rank reads the others' elements
+/// where they are.
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "02_ring_all_reduce/ring_schedule.hpp"
-#include "02_ring_all_reduce/shared_memory_meeting.hpp"
+#include "02_ring_all_reduce/shared_memory/meeting.hpp"
 #include "comm/buffer.hpp"
 #include "comm/registered_memory.hpp"
 
@@ -52,7 +54,8 @@ struct SharedMemoryAllReduceOptions {
 ///   that nobody waits for the slowest twice.
 ///
 /// Ranks with registered and ranks with private memory may meet: that is the third way without the copies of the
-/// former. Thread safety: one thread at a time; SharedMemory::interrupt() from any.
+/// former. reduce_scatter() and all_gather() choose in the same way, by their inputs; where the outputs are does not
+/// matter. Thread safety: one thread at a time; SharedMemory::interrupt() from any.
 class SharedMemoryAllReduce {
  public:
   /// Adds slots and segments to the shared file. Collective.
@@ -69,7 +72,26 @@ class SharedMemoryAllReduce {
   ///         the buffer copied through the cache. Small: 1 wait, P reads of the buffer.
   void run(const comm::Buffer& values, const comm::Fingerprint& fingerprint, const Deadline& deadline);
 
+  /// Rank r's `output` [count] becomes part r of what run() would make of `input` [P * count], bit for bit.
+  /// @param output       May be this rank's part of `input`, else apart from it.
+  /// @param input        Unchanged but for that.
+  /// @param fingerprint  As for run(). @throws  As run().
+  /// @cost   Registered: 2 waits; reads 1/P of all P inputs. Private: a wait per segment of `input`, and (P-1)/P of it
+  ///         copied through the cache. Small: 1 wait.
+  void reduce_scatter(const comm::Buffer& output, const comm::Buffer& input, const comm::Fingerprint& fingerprint,
+                      const Deadline& deadline);
+
+  /// Every rank's `output` [P * count] becomes the inputs of all, by rank.
+  /// @param input        [count]; may be this rank's part of `output`, else apart from it.
+  /// @param fingerprint  As for run(). @throws  As run().
+  /// @cost   Registered: 2 waits; the output is written once. Private: a wait per segment, and the input copied through
+  ///         the cache. Small: 1 wait.
+  void all_gather(const comm::Buffer& output, const comm::Buffer& input, const comm::Fingerprint& fingerprint,
+                  const Deadline& deadline);
+
  private:
+  static constexpr std::int64_t kSegmentBytes = 512 * 1024;  // a multiple of lines; two of each rank fit the cache
+
   struct Call {
     const comm::Buffer& values;
     const comm::Fingerprint& fingerprint;
@@ -83,6 +105,16 @@ class SharedMemoryAllReduce {
   /// the slots' and registered ranks did not: a rare mixture, which pays one wait more.
   enum class FirstSegment { kCopied, kMissing };
   void reduce_segments(const Call& call, FirstSegment first);
+
+  /// How the input of one half is divided.
+  struct Parts {
+    int count = 1;              ///< How many an input has.
+    int read = 0;               ///< The one of which this rank reads, from all inputs.
+    std::int64_t elements = 0;  ///< Of each.
+  };
+  /// Brings pieces of all inputs to where this rank can read them, and calls `read` for each, with sources_ set.
+  void read_inputs(const Call& call, const Parts& parts, const std::function<void(Chunk)>& read);
+  void read_staged(const Call& call, const Parts& parts, const std::function<void(Chunk)>& read);
 
   [[nodiscard]] Chunk segment_of(const Call& call, std::int64_t index) const;
   void copy_in(const Call& call, std::int64_t index);

@@ -32,14 +32,29 @@ Tensor weight_for_product(const Variable& weight, DType dtype) {
   if (!weight.is_parameter()) return converted(value, dtype);
   Variable::Node& node = *weight.node();
   const Storage& storage = *value.storage();
-  if (node.rounded_at == storage.write_accesses()) return node.rounded;
+  if (node.rounded_at == storage.write_accesses()) return node.rounded->tensor;
   // A graph that has not run backward yet keeps the copy it was recorded with.
-  if (!node.rounded.is_defined() || !is_exclusive(node.rounded)) {
-    node.rounded = Tensor::empty(value.shape(), dtype, value.device());
+  if (!node.rounded || node.rounded.use_count() > 1 || !is_exclusive(node.rounded->tensor)) {
+    node.rounded = std::make_shared<RoundedWeight>(RoundedWeight{Tensor::empty(value.shape(), dtype, value.device())});
   }
-  kernels::cast(node.rounded, value);
+  kernels::cast(node.rounded->tensor, value);
   node.rounded_at = storage.write_accesses();
-  return node.rounded;
+  return node.rounded->tensor;
+}
+
+SavedWeight::SavedWeight(const Variable& weight, const Tensor& used)
+    : weight_(weight.without_value()), dtype_(used.dtype()) {
+  if (!weight.is_parameter()) {
+    kept_ = used;
+  } else if (used.dtype() != weight.dtype()) {
+    rounded_ = weight.node()->rounded;
+  }
+}
+
+Tensor SavedWeight::get() const {
+  if (kept_.is_defined()) return kept_;
+  if (rounded_ && rounded_->tensor.is_defined()) return rounded_->tensor;
+  return weight_for_product(weight_, dtype_);
 }
 
 Variable cast(const Variable& input, DType dtype) {

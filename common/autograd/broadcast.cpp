@@ -9,7 +9,7 @@
 namespace lockstep::autograd {
 
 std::pair<Variable, Variable> with_common_type(const Variable& a, const Variable& b) {
-  const DType a_type = a.value().dtype(), b_type = b.value().dtype();
+  const DType a_type = a.dtype(), b_type = b.dtype();
   if (a_type == b_type || a_type == DType::kFloat64 || b_type == DType::kFloat64) return {a, b};
   return {cast(a, kernels::accumulation_dtype(a_type)), cast(b, kernels::accumulation_dtype(b_type))};
 }

@@ -16,8 +16,9 @@ namespace {
 // The sum of two shapes or types.
 Variable add_broadcast(const Variable& given_a, const Variable& given_b) {
   const auto [a, b] = with_common_type(given_a, given_b);
-  const Tensor sum = empty_broadcast(a.value(), b.value());
-  kernels::add_broadcast(sum, a.value(), b.value());
+  const Tensor left = a.value(), right = b.value();
+  const Tensor sum = empty_broadcast(left, right);
+  kernels::add_broadcast(sum, left, right);
   return record(sum, {a, b}, [a = a.without_value(), b = b.without_value()](const Tensor& d_sum) {
     for (const Variable& term : {a, b}) {
       if (term.requires_grad()) term.accumulate_gradient(sum_to(d_sum, term.node()->shape));
@@ -28,9 +29,10 @@ Variable add_broadcast(const Variable& given_a, const Variable& given_b) {
 }  // namespace
 
 Variable add(Variable a, const Variable& b) {
-  if (a.value().dtype() != b.value().dtype() || a.value().shape() != b.value().shape()) return add_broadcast(a, b);
+  if (a.dtype() != b.dtype() || a.shape() != b.shape()) return add_broadcast(a, b);
   Tensor sum = output_for(a);
-  kernels::add(sum, a.value(), b.value());
+  const Tensor left = a.value(), right = b.value();
+  kernels::add(sum, left, right);
   return record(sum, {a, b}, [a = a.without_value(), b = b.without_value()](Tensor d_sum) {
     if (a.requires_grad()) a.accumulate_gradient(d_sum);
     if (b.requires_grad()) b.accumulate_gradient(std::move(d_sum));

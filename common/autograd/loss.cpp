@@ -54,18 +54,19 @@ Variable whole_head_cross_entropy(const Variable& hidden, const Variable& table,
   const RowLosses rows(targets, x);
   kernels::softmax_cross_entropy(rows.losses, logits, rows.targets, rows.scale);
 
-  return record(rows.mean(), {hidden, table},
-                [hidden, table = table.without_value(), w, d_logits = logits](const Tensor& d_loss) {
-                  multiply_by(d_logits, d_loss);
-                  if (hidden.requires_grad()) {
-                    const auto [d_hidden, write] = hidden.begin_gradient_write();
-                    kernels::linear_input_gradient(d_hidden, write, d_logits, w, kernels::Transpose::kYes);
-                  }
-                  if (table.requires_grad()) {
-                    const auto [d_table, write] = table.begin_gradient_write();
-                    kernels::linear_weight_gradient(d_table, write, hidden.value(), d_logits, kernels::Transpose::kYes);
-                  }
-                });
+  return record(
+      rows.mean(), {hidden, table},
+      [hidden, table = table.without_value(), saved = SavedWeight(table, w), d_logits = logits](const Tensor& d_loss) {
+        multiply_by(d_logits, d_loss);
+        if (hidden.requires_grad()) {
+          const auto [d_hidden, write] = hidden.begin_gradient_write();
+          kernels::linear_input_gradient(d_hidden, write, d_logits, saved.get(), kernels::Transpose::kYes);
+        }
+        if (table.requires_grad()) {
+          const auto [d_table, write] = table.begin_gradient_write();
+          kernels::linear_weight_gradient(d_table, write, hidden.value(), d_logits, kernels::Transpose::kYes);
+        }
+      });
 }
 
 // The head and loss some rows at a time: gradients are made in forward, backward hands them on.
@@ -137,7 +138,7 @@ Variable head_cross_entropy(const Variable& given, const Variable& table, const 
     return Variable(rows.mean());
   }
   const std::int64_t logits_bytes =
-      targets.count() * table.value().shape()[0] * static_cast<std::int64_t>(bytes_of(hidden.value().dtype()));
+      targets.count() * table.shape()[0] * static_cast<std::int64_t>(bytes_of(hidden.value().dtype()));
   return logits_bytes <= kLargestLogitsBytes ? whole_head_cross_entropy(hidden, table, targets)
                                              : sliced_head_cross_entropy(hidden, table, targets);
 }

@@ -12,7 +12,9 @@
 ///   });
 /// }
 /// ```
-/// The function captures a variable if it reads the value, and `variable.without_value()` if it does not.
+/// The function captures a variable if it reads the value, and `variable.without_value()` if it does not. Either way it
+/// asks a parameter for its value again, which may have been released and fetched meanwhile; an operation that reads
+/// the values of two parameters holds copies of the handles.
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
@@ -32,6 +34,12 @@ using BackwardFunction = std::function<void(Tensor gradient)>;
 /// Where an operation prepares a gradient before backward() asks for it.
 struct GradientLoan {
   Tensor tensor;  ///< Shaped like the variable; uninitialised when borrowed.
+};
+
+/// A parameter's elements as autocast multiplies with them. Graphs share it; Variable::release_value() takes it away
+/// from all of them.
+struct RoundedWeight {
+  Tensor tensor;  ///< Undefined once the value has been released.
 };
 
 /// A parameter, or the result of one recorded operation.
@@ -55,10 +63,11 @@ struct Variable::Node {
   bool is_parameter = false;               ///< True: the fields below hold; false: those of an operation.
   std::string name;                        ///< Full name, for messages and checkpoints.
   Listing listing = Listing::kNotAwaited;  ///< Whether a list of parameters has had it, or should have.
-  Tensor value;                            ///< The elements; rebound by rebind_value().
-  Tensor rounded;                     ///< The bfloat16 copy that autocast multiplies with; undefined if never used.
-  std::uint64_t rounded_at = kNever;  ///< write_accesses() of the value's storage when `rounded` was made.
-  bool is_frozen = false;             ///< Counts as data: nothing is recorded for it, and backward() does not reach it.
+  Tensor value;                            ///< The elements; undefined while they are released.
+  ValueSource* source = nullptr;           ///< Who brings them back; null: nobody.
+  std::shared_ptr<RoundedWeight> rounded;  ///< The copy that autocast multiplies with; null if there is none.
+  std::uint64_t rounded_at = kNever;       ///< write_accesses() of the value's storage when `rounded` was made.
+  bool is_frozen = false;  ///< Counts as data: nothing is recorded for it, and backward() does not reach it.
   std::vector<GradientObserver*> observers;  ///< Told when the gradient is final, in this order.
   std::weak_ptr<GradientLoan> loan;          ///< Who prepares a gradient in `gradient` while nothing is written to it.
 

@@ -56,7 +56,7 @@ double reciprocal(std::int64_t count) {
 }  // namespace
 
 Variable matmul(const Variable& given_a, const Variable& given_b) {
-  const Shape &left = given_a.value().shape(), &right = given_b.value().shape();
+  const Shape &left = given_a.shape(), &right = given_b.shape();
   require(left.rank() >= 2 && right.rank() >= 2, "autograd: matmul() needs matrices, not ", left, " and ", right);
   if (right.rank() == 2) return conv1d(given_a, given_b, {});
   const Variable a = product_operand(given_a), b = product_operand(given_b);
@@ -65,8 +65,9 @@ Variable matmul(const Variable& given_a, const Variable& given_b) {
   const auto rank = static_cast<std::size_t>(left.rank());
   dimensions[rank - 1] = right[-1];
   const Shape shape(std::span<const std::int64_t>(dimensions.data(), rank));  // [..., M, N]
-  const Tensor output = Tensor::empty(shape, a.value().dtype(), a.value().device());
-  kernels::batched_matmul(output, a.value(), Transpose::kNo, b.value(), Transpose::kNo);
+  const Tensor left_value = a.value(), right_value = b.value();
+  const Tensor output = Tensor::empty(shape, left_value.dtype(), left_value.device());
+  kernels::batched_matmul(output, left_value, Transpose::kNo, right_value, Transpose::kNo);
   return record(output, {a, b}, [a, b](const Tensor& d_output) {
     add_product_gradient(a, d_output, Transpose::kNo, b.value(), Transpose::kYes);
     add_product_gradient(b, a.value(), Transpose::kYes, d_output, Transpose::kNo);
@@ -75,8 +76,9 @@ Variable matmul(const Variable& given_a, const Variable& given_b) {
 
 Variable mul(const Variable& given_a, const Variable& given_b) {
   const auto [a, b] = with_common_type(given_a, given_b);
-  const Tensor product = empty_broadcast(a.value(), b.value());
-  kernels::multiply(product, GradientWrite::kOverwrite, a.value(), b.value());
+  const Tensor left = a.value(), right = b.value();
+  const Tensor product = empty_broadcast(left, right);
+  kernels::multiply(product, GradientWrite::kOverwrite, left, right);
   return record(product, {a, b}, [a = a, b = b](const Tensor& d_product) {
     add_factor_gradient(a, d_product, b.value());
     add_factor_gradient(b, d_product, a.value());
@@ -166,18 +168,18 @@ Variable silu(const Variable& input) {
 }
 
 Variable rms_norm(const Variable& input, const Variable& weight, double epsilon) {
-  const Tensor& x = input.value();  // [..., C]
+  const Tensor x = input.value(), w = weight.value();  // [..., C], [C]
   const Tensor output = empty_like(x);
   const std::int64_t rows = x.count() == 0 ? 0 : x.count() / x.shape()[-1];
   const Tensor factors = Tensor::empty({rows}, kernels::accumulation_dtype(x.dtype()), x.device());
-  kernels::rms_norm_forward(output, factors, x, weight.value(), epsilon);
+  kernels::rms_norm_forward(output, factors, x, w, epsilon);
   return record(output, {input, weight}, [input, weight, factors](const Tensor& d_output) {
     Tensor d_weight;
     GradientWrite weight_write = GradientWrite::kOverwrite;
     if (weight.requires_grad()) std::tie(d_weight, weight_write) = weight.begin_gradient_write();
     const auto run = [&](const Tensor& d_input, GradientWrite write) {
-      kernels::rms_norm_backward(d_input, write, d_weight, weight_write, d_output, factors, input.value(),
-                                 weight.value());
+      const Tensor value = input.value(), gain = weight.value();
+      kernels::rms_norm_backward(d_input, write, d_weight, weight_write, d_output, factors, value, gain);
     };
     if (input.requires_grad() && !input.is_same(weight)) return write_elementwise_gradient(input, d_output, run);
     Tensor d_input = empty_like(d_output);  // the kernel writes both

@@ -21,8 +21,8 @@ struct NormGradients {
 NormGradients begin_norm_gradients(const Variable& weight, const Variable& bias) {
   const auto begin = [&](const Variable& parameter) {
     if (parameter.requires_grad()) return parameter.begin_gradient_write();
-    const Tensor& like = weight.value();  // scratch for a gradient that nobody wants
-    return std::pair(Tensor::empty(like.shape(), like.dtype(), like.device()), GradientWrite::kOverwrite);
+    // Scratch for a gradient that nobody wants.
+    return std::pair(Tensor::empty(weight.shape(), weight.dtype(), weight.device()), GradientWrite::kOverwrite);
   };
   const auto [d_weight, weight_write] = begin(weight);
   const auto [d_bias, bias_write] = begin(bias);
@@ -37,8 +37,8 @@ Variable record_layer_norm(const Variable& input, const Variable& weight, const 
   const auto backward = [input, weight, bias = bias.without_value(), statistics](const Tensor& d_output) {
     const auto [d_weight, d_bias, write] = begin_norm_gradients(weight, bias);
     const auto run = [&](const Tensor& d_input, const Tensor& skip) {
-      kernels::layer_norm_backward(d_input, d_output, statistics, input.value(), weight.value(), d_weight, d_bias,
-                                   write, skip);
+      const Tensor x = input.value(), w = weight.value();
+      kernels::layer_norm_backward(d_input, d_output, statistics, x, w, d_weight, d_bias, write, skip);
     };
     const bool is_apart = !input.is_same(weight) && !input.is_same(bias);  // else its gradient is written by the kernel
     if (is_apart && input.has_gradient()) {  // the residual stream: what went past the norm is there, and is added here
@@ -56,20 +56,20 @@ Variable record_layer_norm(const Variable& input, const Variable& weight, const 
 }  // namespace
 
 Variable layer_norm(const Variable& input, const Variable& weight, const Variable& bias, double epsilon) {
-  const Tensor& x = input.value();  // [..., C]
+  const Tensor x = input.value(), w = weight.value(), b = bias.value();  // [..., C], [C], [C]
   Tensor output = Tensor::empty(x.shape(), x.dtype(), x.device());
   const auto statistics = kernels::LayerNormStatistics::for_rows_of(x);
-  kernels::layer_norm_forward(output, statistics, x, weight.value(), bias.value(), epsilon);
+  kernels::layer_norm_forward(output, statistics, x, w, b, epsilon);
   return record_layer_norm(input, weight, bias, std::move(output), statistics);
 }
 
 ResidualNorm add_layer_norm(const Variable& input, Variable branch, const Variable& weight, const Variable& bias,
                             double epsilon) {
-  const Tensor& x = input.value();  // [..., C]
+  const Tensor x = input.value(), w = weight.value(), b = bias.value();  // [..., C], [C], [C]
   const Tensor sum = output_for(branch);
   const Tensor output = Tensor::empty(x.shape(), x.dtype(), x.device());
   const auto statistics = kernels::LayerNormStatistics::for_rows_of(x);
-  kernels::add_layer_norm_forward(output, sum, statistics, x, branch.value(), weight.value(), bias.value(), epsilon);
+  kernels::add_layer_norm_forward(output, sum, statistics, x, branch.value(), w, b, epsilon);
 
   Variable total = record(sum, {input, branch}, [a = input.without_value(), b = branch.without_value()](Tensor d_sum) {
     if (a.requires_grad()) a.accumulate_gradient(d_sum);
@@ -81,7 +81,7 @@ ResidualNorm add_layer_norm(const Variable& input, Variable branch, const Variab
 
 Variable embedding(const Tensor& given, const Variable& token_table, const Variable& position_table) {
   require(given.shape().rank() == 2, "autograd: embedding needs tokens [B, T], not ", given.shape());
-  const Tensor& table = token_table.value();       // [V, C]
+  const Tensor table = token_table.value();        // [V, C]
   const Tensor tokens = given.to(table.device());  // [B, T]
   Tensor output = Tensor::empty({tokens.shape()[0], tokens.shape()[1], table.shape()[-1]},
                                 activation_dtype(table.dtype()), table.device());  // [B, T, C]

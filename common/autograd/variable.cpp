@@ -28,6 +28,42 @@ void require_same_layout(const Variable::Node& parameter, const Tensor& view, co
           ", the new storage ", view.dtype(), " ", view.shape());
 }
 
+void require_same_layout_and_device(const Variable::Node& parameter, const Tensor& tensor, const char* operation) {
+  require_same_layout(parameter, tensor, operation);
+  require(tensor.device() == parameter.device, "autograd: ", operation, ": parameter ", parameter.name, " is on ",
+          parameter.device.name(), ", the new storage on ", tensor.device().name());
+}
+
+void require_value(const Variable::Node& parameter, const char* operation) {
+  require(parameter.value.is_defined(), "autograd: ", operation, " of parameter ", parameter.name,
+          ", whose value is released; call value() first");
+}
+
+// What has been rounded from other elements, or from other storage, whose write accesses count from 0.
+void forget_rounded(Variable::Node& parameter) { parameter.rounded_at = Variable::Node::kNever; }
+
+void fetch(const Variable& parameter) {
+  const std::string& name = parameter.name();
+  ValueSource* const source = parameter.node()->source;
+  require(source != nullptr, "autograd: value() of parameter ", name,
+          ", which is released and has no ValueSource; call adopt_value() or set_value_source() first");
+  Variable handle = parameter;
+  source->fetch(handle);
+  require(parameter.has_value(), "autograd: the ValueSource of parameter ", name, " has fetched nothing");
+}
+
+// Where the first contribution to a parameter's gradient goes, if somebody has a place for it.
+void ask_for_place(const Variable& variable) {
+  Variable::Node& node = *variable.node();
+  if (!node.is_parameter || node.gradient.is_defined()) return;
+  Variable parameter = variable;
+  for (std::size_t i = 0; i < node.observers.size() && !node.gradient.is_defined(); ++i) {
+    Tensor place = node.observers[i]->place_gradient(parameter);
+    if (place.is_defined()) require_same_layout_and_device(node, place, "place_gradient()");
+    node.gradient = std::move(place);
+  }
+}
+
 // A tensor that others may read must not be added to in place.
 void make_writable(Tensor& gradient) {
   if (!is_exclusive(gradient)) gradient = gradient.clone();
@@ -48,9 +84,27 @@ Variable Variable::parameter(Tensor value, std::string name) {
 }
 
 const Tensor& Variable::value() const {
-  if (node_ && node_->is_parameter) return node_->value;
+  if (node_ && node_->is_parameter) {
+    if (!node_->value.is_defined()) fetch(*this);
+    return node_->value;
+  }
   require(value_.is_defined(), "autograd: value() of an undefined variable");
   return value_;
+}
+
+const Shape& Variable::shape() const {
+  require(is_defined(), "autograd: shape() of an undefined variable");
+  return node_ ? node_->shape : value_.shape();
+}
+
+DType Variable::dtype() const {
+  require(is_defined(), "autograd: dtype() of an undefined variable");
+  return node_ ? node_->dtype : value_.dtype();
+}
+
+Device Variable::device() const {
+  require(is_defined(), "autograd: device() of an undefined variable");
+  return node_ ? node_->device : value_.device();
 }
 
 const std::string& Variable::name() const {
@@ -86,6 +140,7 @@ void Variable::zero_grad() const {
 
 std::pair<Tensor, GradientWrite> Variable::begin_gradient_write() const {
   Node& node = require_node(node_, "begin_gradient_write()");
+  ask_for_place(*this);
   if (!node.gradient.is_defined()) node.gradient = Tensor::empty(node.shape, node.dtype, node.device);
   if (!node.has_gradient) {
     if (const auto loan = node.loan.lock()) loan->tensor = loan->tensor.clone();  // another graph is first
@@ -99,6 +154,7 @@ std::pair<Tensor, GradientWrite> Variable::begin_gradient_write() const {
 
 void Variable::accumulate_gradient(Tensor contribution) const {
   Node& node = require_node(node_, "accumulate_gradient()");
+  ask_for_place(*this);
   const bool may_take_over =
       !node.has_gradient && (!node.is_parameter || (!node.gradient.is_defined() && is_exclusive(contribution)));
   if (may_take_over) {
@@ -119,9 +175,10 @@ void Variable::accumulate_gradient(Tensor contribution) const {
 void Variable::rebind_value(Tensor storage_view) const {
   Node& parameter = require_parameter(node_, "rebind_value()");
   require_same_layout(parameter, storage_view, "rebind_value()");
+  require_value(parameter, "rebind_value()");
   storage_view.copy_from(parameter.value);
   parameter.value = std::move(storage_view);
-  parameter.rounded_at = Node::kNever;  // another storage counts its write accesses from 0
+  forget_rounded(parameter);
 }
 
 void Variable::rebind_gradient(Tensor storage_view) const {
@@ -134,16 +191,60 @@ void Variable::rebind_gradient(Tensor storage_view) const {
   parameter.gradient = std::move(storage_view);
 }
 
+bool Variable::has_value() const noexcept {
+  return node_ && node_->is_parameter ? node_->value.is_defined() : value_.is_defined();
+}
+
+Tensor Variable::release_value() const {
+  Node& parameter = require_parameter(node_, "release_value()");
+  if (parameter.rounded) parameter.rounded->tensor = Tensor();  // graphs that hold it ask for the value again
+  parameter.rounded.reset();
+  forget_rounded(parameter);
+  return std::exchange(parameter.value, Tensor());
+}
+
+void Variable::adopt_value(Tensor value) const {
+  Node& parameter = require_parameter(node_, "adopt_value()");
+  require_same_layout_and_device(parameter, value, "adopt_value()");
+  parameter.value = std::move(value);
+  forget_rounded(parameter);
+}
+
+void Variable::set_value_source(ValueSource* source) const {
+  require_parameter(node_, "set_value_source()").source = source;
+}
+
+Tensor Variable::release_gradient() const {
+  Node& parameter = require_parameter(node_, "release_gradient()");
+  require(parameter.pending_uses == 0, "autograd: release_gradient() of ", parameter.name,
+          " before backward() has completed it");
+  parameter.has_gradient = false;
+  parameter.loan.reset();  // what is prepared there comes as a contribution like any other
+  return std::exchange(parameter.gradient, Tensor());
+}
+
+void Variable::adopt_gradient(Tensor gradient) const {
+  Node& parameter = require_parameter(node_, "adopt_gradient()");
+  require_same_layout_and_device(parameter, gradient, "adopt_gradient()");
+  require(!parameter.is_frozen, "autograd: adopt_gradient() of ", parameter.name, ", which is frozen");
+  require(parameter.pending_uses == 0, "autograd: adopt_gradient() of ", parameter.name,
+          " before backward() has completed it");
+  parameter.loan.reset();
+  parameter.gradient = std::move(gradient);
+  parameter.has_gradient = true;
+}
+
 void Variable::move_to(Device device) const {
   Node& parameter = require_parameter(node_, "move_to()");
   if (device == parameter.device) return;
   require(parameter.observers.empty() && parameter.pending_uses == 0, "autograd: parameter ", parameter.name,
           " cannot move to ", device.name(), " while it is watched; move the model before it is wrapped");
+  require_value(parameter, "move_to()");
   parameter.value = parameter.value.to(device);
   parameter.gradient = parameter.has_gradient ? parameter.gradient.to(device) : Tensor();
   parameter.device = device;
-  parameter.rounded = Tensor();
-  parameter.rounded_at = Node::kNever;
+  parameter.rounded.reset();
+  forget_rounded(parameter);
 }
 
 void Variable::add_observer(GradientObserver* observer) const {
@@ -160,6 +261,7 @@ void Variable::remove_observer(const GradientObserver* observer) const {
 std::shared_ptr<GradientLoan> borrow_gradient(const Variable& variable) {
   Variable::Node& node = require_node(variable.node(), "borrow_gradient()");
   const auto loan = std::make_shared<GradientLoan>();
+  ask_for_place(variable);
   const bool is_free = node.is_parameter && !node.has_gradient && node.loan.expired();
   if (is_free && node.gradient.is_defined()) {
     loan->tensor = node.gradient;

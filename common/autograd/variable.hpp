@@ -34,6 +34,23 @@ class GradientObserver {
   /// What forbids updates with the gradients of the last backward: one int64 on their device, 0 where nothing does
   /// (kernels/optimizer.hpp). Undefined: nothing ever does. Of a parameter's observers at most one may have a veto.
   [[nodiscard]] virtual Tensor veto() const { return {}; }
+
+  /// Memory for the gradient of a parameter that has none: asked where a gradient is written first, after
+  /// release_gradient() too, so that gradients of several parameters come to lie side by side.
+  /// @return  Uninitialised elements of the parameter's shape, type and device. Undefined: the next observer is asked,
+  ///          and where none answers, memory is allocated.
+  [[nodiscard]] virtual Tensor place_gradient(Variable& /*parameter*/) { return {}; }
+};
+
+/// Brings a parameter's elements back after Variable::release_value(): gathers them from other ranks, reads or draws
+/// them. Called on the thread that asked for the value, in forward or in backward().
+class ValueSource {
+ public:
+  virtual ~ValueSource() = default;
+
+  /// Has to call `parameter.adopt_value()`, and must not ask for `parameter.value()`. May release other parameters,
+  /// those that the running operation has asked for included: it holds them until it has computed.
+  virtual void fetch(Variable& parameter) = 0;
 };
 
 /// Whether a kernel that produces a gradient replaces what is there or adds to it.
@@ -59,8 +76,17 @@ class Variable {
 
   /// False for a default-constructed variable.
   [[nodiscard]] bool is_defined() const noexcept { return node_ != nullptr || value_.is_defined(); }
-  /// The elements; for a parameter wherever they live now. @throws ContractError  Undefined, or without_value().
+  /// The elements; for a parameter wherever they live now, and if they have been released, once its source has brought
+  /// them back. The reference is to the variable's own handle: who asks for the next value before this one is read
+  /// keeps a copy of the handle.
+  /// @throws ContractError  Undefined, without_value(), or released without a source that brings it back; names it.
   [[nodiscard]] const Tensor& value() const;
+  /// Of value(); never fetches. @throws ContractError  Undefined.
+  [[nodiscard]] const Shape& shape() const;
+  /// Of value() and gradient(); never fetches. @throws ContractError  Undefined.
+  [[nodiscard]] DType dtype() const;
+  /// Where value() and gradient() are; never fetches. @throws ContractError  Undefined.
+  [[nodiscard]] Device device() const;
   /// A parameter that is not frozen, or computed from one while gradients were on.
   [[nodiscard]] bool requires_grad() const noexcept;
   /// A leaf made by parameter(), frozen or not.
@@ -96,14 +122,42 @@ class Variable {
   /// must not write to `contribution` afterwards.
   void accumulate_gradient(Tensor contribution) const;
 
-  /// Moves the parameter's value into other storage, copying the elements (buckets, sharding).
+  /// Moves the parameter's value into other storage, copying the elements (buckets). @throws ContractError  Released.
   void rebind_value(Tensor storage_view) const;
   /// Makes `storage_view` the place where gradients are written, keeping what has been written. Nobody caches a
   /// gradient's address across calls, so this is legal whenever no backward is running.
   void rebind_gradient(Tensor storage_view) const;
 
+  /// @name Memory that comes and goes
+  /// For those who keep only a part of the elements (sharding). Legal in backward() too, for gradients once they are
+  /// complete. Operations ask for a parameter's value again in backward() and hold none in between; a view of it
+  /// (detach(), reshape(), narrow() of rows) does, and keeps the memory.
+  /// @{
+
+  /// Lets go of the parameter's elements, and of what autocast has rounded them to. Nothing is copied.
+  /// @return  What held them; undefined if they were released before. Dropping it frees the memory unless somebody else
+  ///          refers to its storage: is_exclusive(), autograd/node.hpp.
+  /// @throws ContractError  Not a parameter.
+  Tensor release_value() const;
+  /// Makes `value` the parameter's elements, in the place of those that it has or has released. Nothing is copied.
+  /// @throws ContractError  Not a parameter; another shape, type or device.
+  void adopt_value(Tensor value) const;
+  /// Whether value() returns without a fetch.
+  [[nodiscard]] bool has_value() const noexcept;
+  /// Who is asked where value() finds nothing; null: nobody. It must outlive that.
+  /// @throws ContractError  Not a parameter.
+  void set_value_source(ValueSource* source) const;
+  /// Lets go of the gradient and of the place where it was written: the next contribution is a first one, and its place
+  /// is asked for again. @return  What held it, as release_value(). @throws ContractError  Not a parameter, or
+  /// backward() has still to add to it.
+  Tensor release_gradient() const;
+  /// Makes `gradient` the parameter's gradient, as if backward() had written it. Nothing is copied.
+  /// @throws ContractError  Not a parameter; frozen; another shape, type or device; backward() has still to add to it.
+  void adopt_gradient(Tensor gradient) const;
+  /// @}
+
   /// Moves a parameter to another device, with its gradient if one is written: Module::to().
-  /// @throws ContractError  Somebody watches it, and may hold views of its memory.
+  /// @throws ContractError  Somebody watches it, and may hold views of its memory; or its value is released.
   void move_to(Device device) const;
 
   /// From now on `observer` is told of this parameter's gradients, after those that were added before. It must outlive

@@ -27,7 +27,7 @@ void causal_attention_forward(const Tensor& out, const Tensor& log_sum_exp, cons
   DeviceCall call(kName, qkv);
   const std::int64_t samples = qkv.shape()[0];
   call.ops().causal_attention_forward(array_of(out), array_of(log_sum_exp), array_of(qkv), samples, heads,
-                                      call.dropout(dropout, samples), call.context());
+                                      call.attention_dropout(dropout, samples), call.context());
 }
 
 void causal_attention_backward(const Tensor& qkv_gradient, const Tensor& out_gradient, const Tensor& out,
@@ -43,7 +43,7 @@ void causal_attention_backward(const Tensor& qkv_gradient, const Tensor& out_gra
   const std::int64_t samples = qkv.shape()[0];
   call.ops().causal_attention_backward(array_of(qkv_gradient), array_of(out_gradient), array_of(out),
                                        array_of(log_sum_exp), array_of(qkv), samples, heads,
-                                       call.dropout(dropout, samples), call.context());
+                                       call.attention_dropout(dropout, samples), call.context());
 }
 
 void cached_attention_forward(const Tensor& out, const Tensor& keys, const Tensor& values, const Tensor& qkv, int heads,

@@ -102,9 +102,20 @@ void* DeviceCall::take_bytes(std::size_t bytes) {
   return scratch_.back()->data();
 }
 
-DeviceDropout DeviceCall::dropout(const DropoutMask& mask, std::int64_t samples) {
-  require_mask(operation_, mask, samples);
+DeviceDropout DeviceCall::attention_dropout(const DropoutMask& mask, std::int64_t samples) {
+  require_attention_mask(operation_, mask, samples);
+  return mask.is_active() ? with_sample_ids(mask) : DeviceDropout{};
+}
+
+DeviceDropout DeviceCall::dropout(const DropoutMask& mask, const Tensor& tensor) {
   if (!mask.is_active()) return {};
+  const DropoutRows rows = dropout_rows(operation_, mask, tensor);
+  DeviceDropout dropout = with_sample_ids(mask);
+  dropout.rows = rows;
+  return dropout;
+}
+
+DeviceDropout DeviceCall::with_sample_ids(const DropoutMask& mask) {
   DeviceState& state = state_of(device_);
   const std::uint64_t stream = current_stream(device_).id();
   const bool is_there =
@@ -116,7 +127,12 @@ DeviceDropout DeviceCall::dropout(const DropoutMask& mask, std::int64_t samples)
     copy_memory({state.sample_ids->data(), device_}, {state.last_sample_ids.data(), Device{}},
                 mask.sample_ids.size_bytes());
   }
-  return {mask.probability, mask.key, reinterpret_cast<const std::int64_t*>(state.sample_ids->data()), samples};
+  return {.probability = mask.probability,
+          .key = mask.key,
+          .sample_ids = reinterpret_cast<const std::int64_t*>(state.sample_ids->data()),
+          .samples = static_cast<std::int64_t>(mask.sample_ids.size()),
+          .first_element = mask.first_element,
+          .rows = {}};
 }
 
 double* DeviceCall::results(std::size_t count) {

@@ -38,8 +38,11 @@ class DeviceCall final : private DeviceScratch {
   /// For one of ops().
   [[nodiscard]] const DeviceContext& context() const noexcept { return context_; }
 
-  /// The mask with its sample ids in device memory. @throws ContractError  It does not fit `samples` samples.
-  [[nodiscard]] DeviceDropout dropout(const DropoutMask& mask, std::int64_t samples);
+  /// The mask of attention with its sample ids in device memory. @throws ContractError  It does not fit `samples`
+  /// samples.
+  [[nodiscard]] DeviceDropout attention_dropout(const DropoutMask& mask, std::int64_t samples);
+  /// The mask of a dropout of `tensor`. @throws ContractError  It does not fit.
+  [[nodiscard]] DeviceDropout dropout(const DropoutMask& mask, const Tensor& tensor);
   /// Room for `count` numbers that an operation is to write.
   [[nodiscard]] double* results(std::size_t count);
   /// What was written to results(), once the stream has come past it: blocks the host.
@@ -48,6 +51,7 @@ class DeviceCall final : private DeviceScratch {
 
  private:
   void* take_bytes(std::size_t bytes) override;
+  [[nodiscard]] DeviceDropout with_sample_ids(const DropoutMask& mask);
 
   std::string_view operation_;
   Device device_;

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "base/dtype.hpp"
+#include "kernels/dropout_rows.hpp"
 
 struct CUstream_st;  // what CUDA's cudaStream_t points to
 
@@ -32,12 +33,14 @@ struct DeviceArray {
 
 /// A DropoutMask (kernels/types.hpp) whose sample ids lie in device memory. Element e of sample s is dropped where word
 /// w of philox4x32(key, s, 16 g + n) is below probability * 2^32, with e = 64 g + 16 w + n; a kept one is multiplied by
-/// 1 / (1 - probability).
+/// 1 / (1 - probability). Where the tensor is a part of what the mask is drawn for, the numbers are those of the whole.
 struct DeviceDropout {
   float probability = 0.0F;                  ///< In [0, 1); 0: no dropout.
   std::uint64_t key = 0;                     ///< From dropout_key().
   const std::int64_t* sample_ids = nullptr;  ///< [samples], device memory; null without dropout.
   std::int64_t samples = 0;                  ///< B.
+  std::int64_t first_element = 0;            ///< Of each sample, the number of its first element.
+  DropoutRows rows = {};                     ///< Of dropout: the tensor's rows. None: each is a sample.
 
   /// False: dropout changes nothing.
   [[nodiscard]] constexpr bool is_active() const noexcept { return probability > 0.0F; }

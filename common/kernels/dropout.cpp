@@ -16,7 +16,7 @@ void dropout_forward(const Tensor& out, const Tensor& input, const DropoutMask& 
   if (!mask.is_active()) return residual.is_defined() ? add(out, residual, input) : copy(out, input);
   if (residual.is_defined()) require_like("dropout_forward", "residual", residual, out);
   DeviceCall call("dropout_forward", out);
-  const DeviceDropout dropout = call.dropout(mask, out.shape()[0]);
+  const DeviceDropout dropout = call.dropout(mask, out);
   call.ops().dropout_forward(array_of(out), array_of(input), dropout, array_of(residual), call.context());
 }
 

@@ -31,6 +31,15 @@ struct DropoutMask {
   std::uint64_t key = 0;                     ///< From dropout_key().
   std::span<const std::int64_t> sample_ids;  ///< [B] global ids; the first dimension of the tensor is B.
 
+  // Where the tensor is only a part of what the mask is drawn for, so that the parts of several ranks draw the whole's.
+  /// Number of the sample's element that comes first in the tensor, which has a run of each sample's elements. Of
+  /// attention whose heads begin with head h: h T T.
+  std::int64_t first_element = 0;
+  /// 0, or how many rows a sample has: then the tensor is [..., columns], and its rows are some of all samples' rows,
+  /// one sample's after the other's, beginning with row `first_row`. Not for attention.
+  std::int64_t rows_per_sample = 0;
+  std::int64_t first_row = 0;  ///< In [0, B * rows_per_sample); read only with rows_per_sample.
+
   /// False: dropout changes nothing.
   [[nodiscard]] bool is_active() const noexcept { return probability > 0.0F; }
 };

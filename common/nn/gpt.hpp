@@ -74,7 +74,7 @@ class Gpt : public Module {
                                           Positions positions = Positions::kLast) const;
 
   /// Where the parameters are.
-  [[nodiscard]] Device device() const noexcept { return wte_.weight().value().device(); }
+  [[nodiscard]] Device device() const noexcept { return wte_.weight().device(); }
 
  private:
   [[nodiscard]] autograd::Variable hidden(const Tensor& inputs, const ForwardContext& context,

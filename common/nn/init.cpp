@@ -9,6 +9,7 @@
 #include "base/affinity.hpp"
 #include "base/error.hpp"
 #include "base/philox.hpp"
+#include "nn/init_blocks.hpp"
 
 namespace lockstep::nn {
 namespace {
@@ -78,9 +79,7 @@ Tensor InitScope::normal(std::string_view name, const Shape& shape, double devia
   if (is_skipped_) return Tensor::empty(shape, dtype_, device_);
   const auto scale = static_cast<float>(deviation);
   return generate_tensor(shape, dtype_, device_, [scale, stream = key(name)](std::uint64_t block) {
-    const PhiloxWords words = philox4x32(stream, 0, block);
-    const auto low = normal_floats(words[0], words[1]), high = normal_floats(words[2], words[3]);
-    return std::array{scale * low[0], scale * low[1], scale * high[0], scale * high[1]};
+    return normal_block(stream, scale, block);
   });
 }
 
@@ -88,10 +87,7 @@ Tensor InitScope::uniform(std::string_view name, const Shape& shape, double boun
   if (is_skipped_) return Tensor::empty(shape, dtype_, device_);
   const auto scale = static_cast<float>(bound);
   return generate_tensor(shape, dtype_, device_, [scale, stream = key(name)](std::uint64_t block) {
-    std::array<float, 4> four{};
-    const PhiloxWords words = philox4x32(stream, 0, block);
-    for (std::size_t i = 0; i < 4; ++i) four[i] = scale * (2 * uniform_float(words[i]) - 1);
-    return four;
+    return uniform_block(stream, scale, block);
   });
 }
 

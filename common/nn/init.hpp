@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "tensor/slice.hpp"
 #include "tensor/tensor.hpp"
 
 namespace lockstep::nn {
@@ -41,8 +42,13 @@ class InitScope {
   /// Normal with mean 0 and standard deviation `deviation`; float64 parameters get the float32 values.
   /// @throws UnavailableError  The device is not there. The next two throw it too.
   [[nodiscard]] Tensor normal(std::string_view name, const Shape& shape, double deviation) const;
+  /// The elements of `slice` of the tensor that normal(name, slice.whole, deviation) makes, bit for bit. The whole is
+  /// never made. @return  Of shape slice.shape(). @throws ContractError  As require_valid().
+  [[nodiscard]] Tensor normal(std::string_view name, const Slice& slice, double deviation) const;
   /// Uniform in [-bound, bound).
   [[nodiscard]] Tensor uniform(std::string_view name, const Shape& shape, double bound) const;
+  /// As normal() of a slice.
+  [[nodiscard]] Tensor uniform(std::string_view name, const Slice& slice, double bound) const;
   /// Every element `value`.
   [[nodiscard]] Tensor constant(const Shape& shape, double value) const;
 

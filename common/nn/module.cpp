@@ -40,7 +40,7 @@ std::vector<autograd::Variable> Module::parameters() const {
 
 std::int64_t Module::parameter_count() const {
   std::int64_t count = 0;
-  for (const autograd::Variable& parameter : parameters()) count += parameter.value().count();
+  for (const autograd::Variable& parameter : parameters()) count += parameter.shape().count();
   return count;
 }
 
@@ -147,7 +147,7 @@ ParameterGroup all_parameters(const Module& module) { return {trained_parameters
 std::vector<ParameterGroup> weight_decay_groups(const Module& module, double weight_decay) {
   std::vector<ParameterGroup> groups{{{}, weight_decay}, {{}, 0}};
   for (NamedParameter& named : trained_parameters(module)) {
-    const bool is_matrix = named.parameter.value().shape().rank() >= 2;
+    const bool is_matrix = named.parameter.shape().rank() >= 2;
     groups[is_matrix ? 0 : 1].parameters.push_back(std::move(named));
   }
   return groups;

@@ -82,10 +82,10 @@ std::vector<Tensor> Optimizer::zeros_like_parameters() const {
   std::vector<Tensor> zeros;
   for (const nn::ParameterGroup& group : groups_) {
     for (const nn::NamedParameter& named : group.parameters) {
-      const Tensor& value = named.parameter.value();
-      require(value.dtype() == DType::kFloat32, "optim: ", named.name, " is ", value.dtype(),
+      const autograd::Variable& parameter = named.parameter;
+      require(parameter.dtype() == DType::kFloat32, "optim: ", named.name, " is ", parameter.dtype(),
               "; optimizers update float32");
-      zeros.push_back(Tensor::zeros(value.shape(), value.dtype(), value.device()));
+      zeros.push_back(Tensor::zeros(parameter.shape(), parameter.dtype(), parameter.device()));
     }
   }
   return zeros;

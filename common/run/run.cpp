@@ -91,7 +91,7 @@ void Run::settle_folder() {
 void Run::resume(nn::Module& model, optim::Optimizer& optimizer, data::Sampler& sampler) {
   if (options_.resume) step_ = load_training(checkpoints_of(folder_), model, optimizer, sampler, group_, kept_);
   first_step_ = step_;
-  device_ = model.parameters().front().value().device();
+  device_ = model.parameters().front().device();
   begin_ = trace::Clock::now();
   if (rank_ != 0) return;
   metrics_file_.emplace(folder_ / "metrics.jsonl", step_);

@@ -1,11 +1,10 @@
-#include "02_ring_all_reduce/shared_memory_all_reduce.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <set>
 #include <thread>
 
+#include "02_ring_all_reduce/shared_memory_member.hpp"
 #include "base/error.hpp"
 #include "support/catch.hpp"
 #include "support/collective_elements.hpp"
@@ -15,68 +14,14 @@ using namespace lockstep;
 using namespace std::chrono_literals;
 using comm::JobContext;
 using comm::ReduceOp;
+using test::kPlaces;
+using test::Member;
+using test::Place;
 using test::run_ranks;
 using test::run_ranks_for;
+using test::soon;
 
 namespace {
-
-Deadline soon() { return Deadline::after(20s); }
-
-// Where ranks have their buffers. Mixed: odd ranks registered, even ranks private. Slots: private, and all through the
-// slots whatever their size. Mixed small: as mixed, while the private ones take their buffers for the slots'.
-enum class Place { kSlots, kPrivate, kRegistered, kMixed, kMixedSmall };
-const std::vector<Place> kPlaces{Place::kSlots, Place::kPrivate, Place::kRegistered, Place::kMixed, Place::kMixedSmall};
-
-bool is_mixed(Place place) { return place == Place::kMixed || place == Place::kMixedSmall; }
-
-ring::SharedMemoryAllReduceOptions options_for(Place place) {
-  const bool has_slots = place == Place::kSlots || place == Place::kMixedSmall;
-  const std::size_t limit = has_slots ? 10000 : 0;
-  return {.small = ring::SmallBufferLimits{limit, place == Place::kSlots ? limit : 0}};
-}
-
-// One rank's end of the all-reduce, and memory to reduce in.
-class Member {
- public:
-  Member(const JobContext& context, Place place)
-      : context_(context),
-        memory_(comm::make_shared_memory(context, "test", soon()).memory),
-        registered_(memory_),
-        all_reduce_(memory_, registered_, soon(), options_for(place)),
-        is_registered_(place == Place::kRegistered || (is_mixed(place) && context.rank % 2 == 1)) {}
-
-  template <typename T>
-  void reduce(std::span<T> values, ReduceOp op, const Deadline& deadline = soon()) {
-    const comm::Fingerprint fingerprint{.sequence = sequence++,
-                                        .collective = comm::Collective::kAllReduce,
-                                        .op = op,
-                                        .dtype = dtype_of<T>,
-                                        .root = 0,
-                                        .count = static_cast<std::int64_t>(values.size())};
-    all_reduce_.run(comm::host_buffer(values), fingerprint, deadline);
-  }
-
-  // `count` elements where this rank has its buffers. All ranks call it: an allocation is collective.
-  template <typename T>
-  std::span<T> buffer(std::size_t count) {
-    const auto block = registered_.allocate(count * sizeof(T), soon());
-    storage_ = is_registered_ ? block : Storage::allocate(count * sizeof(T));
-    return {reinterpret_cast<T*>(storage_->data()), count};
-  }
-
-  [[nodiscard]] const JobContext& context() const { return context_; }
-  [[nodiscard]] comm::SharedMemory& memory() { return *memory_; }
-
-  std::uint64_t sequence = 0;
-
- private:
-  const JobContext& context_;
-  std::shared_ptr<comm::SharedMemory> memory_;
-  comm::RegisteredMemory registered_;
-  ring::SharedMemoryAllReduce all_reduce_;
-  bool is_registered_;
-  std::shared_ptr<Storage> storage_;
-};
 
 template <typename T>
 std::string run_case(Member& member, std::size_t count, ReduceOp op) {

@@ -103,6 +103,20 @@ void check_cached(const Sizes& s, const std::vector<std::int64_t>& parts) {
   CHECK(largest_difference(out, reference(s, qkv, {}).first) <= bound);
 }
 
+/// Columns [begin, begin + count) of each of `blocks` equal blocks of the last dimension, side by side.
+Tensor columns_of(const Tensor& x, std::int64_t blocks, std::int64_t begin, std::int64_t count) {
+  const std::int64_t width = x.shape()[2] / blocks, rows = x.shape()[0] * x.shape()[1];
+  const Tensor part = Tensor::empty({x.shape()[0], x.shape()[1], blocks * count});
+  for (std::int64_t row = 0; row < rows; ++row) {
+    for (std::int64_t i = 0; i < blocks * count; ++i) {
+      const std::int64_t column = i / count * width + begin + i % count;
+      part.span<float>()[static_cast<std::size_t>(row * blocks * count + i)] =
+          x.span<float>()[static_cast<std::size_t>(row * blocks * width + column)];
+    }
+  }
+  return part;
+}
+
 const std::vector<std::int64_t> kIds{7, 123456789012};
 const DropoutMask kHalf{.probability = 0.5F, .key = 99, .sample_ids = kIds};
 
@@ -119,6 +133,32 @@ TEST_CASE("causal attention agrees with the textbook in float64", "[kernels]") {
 TEST_CASE("attention with dropout uses the mask of its samples", "[kernels]") {
   check_forward<float>({2, 37, 2, 8}, kHalf);
   check_forward<double>({2, 20, 3, 4}, kHalf);
+}
+
+TEST_CASE("attention of some heads draws the masks that they have among all heads", "[kernels]") {
+  const Sizes s{2, 37, 4, 8};
+  const Tensor qkv = random_tensor<float>({s.B, s.T, 3 * s.H * s.D}, 1),
+               dy = random_tensor<float>({s.B, s.T, s.H * s.D}, 2);
+  const auto run = [&](const Tensor& packed, const Tensor& d_out, std::int64_t heads, const DropoutMask& mask) {
+    const Tensor out = Tensor::empty({s.B, s.T, heads * s.D}), log_sum_exp = Tensor::empty({s.B, heads, s.T});
+    const Tensor gradient = Tensor::empty(packed.shape());
+    causal_attention_forward(out, log_sum_exp, packed, static_cast<int>(heads), mask);
+    causal_attention_backward(gradient, d_out, out, log_sum_exp, packed, static_cast<int>(heads), mask);
+    return std::pair{out, gradient};
+  };
+  const auto [whole, whole_gradient] = run(qkv, dy, s.H, kHalf);
+  for (const auto& [begin, end] : {std::pair{0, 1}, std::pair{1, 4}, std::pair{2, 3}}) {
+    DropoutMask mask = kHalf;
+    mask.first_element = begin * s.T * s.T;
+    const std::int64_t heads = end - begin, from = begin * s.D;
+    const auto [part, gradient] =
+        run(columns_of(qkv, 3, from, heads * s.D), columns_of(dy, 1, from, heads * s.D), heads, mask);
+    CHECK(equal_bits(part, columns_of(whole, 1, from, heads * s.D)));
+    CHECK(equal_bits(gradient, columns_of(whole_gradient, 3, from, heads * s.D)));
+  }
+  DropoutMask rows = kHalf;
+  rows.rows_per_sample = s.T;
+  CHECK_THROWS_WITH(run(qkv, dy, s.H, rows), ContainsSubstring("rows_per_sample"));
 }
 
 TEST_CASE("attention on kept keys and values, some positions at a time, agrees with the textbook", "[kernels]") {

@@ -42,10 +42,10 @@ Results on_device(TestDevice& device, const AttentionSizes& s, const Tensor& qkv
   return {device.get(out), device.get(log_sum_exp), device.get(gradient)};
 }
 
-void check_attention(DType dtype, const AttentionSizes& s, float probability) {
+void check_attention(DType dtype, const AttentionSizes& s, float probability, std::int64_t first_element = 0) {
   TestDevice device;
   const std::span<const std::int64_t> ids(kIds.data(), static_cast<std::size_t>(s.B));
-  const DropoutMask mask{.probability = probability, .key = 99, .sample_ids = ids};
+  const DropoutMask mask{.probability = probability, .key = 99, .sample_ids = ids, .first_element = first_element};
   const Tensor qkv = random_stored(dtype, {s.B, s.T, 3 * s.H * s.D}, 1);
   const Tensor dy = random_stored(dtype, {s.B, s.T, s.H * s.D}, 2);
   const Results expected = on_cpu(s, qkv, dy, mask), result = on_device(device, s, qkv, dy, mask);
@@ -71,6 +71,14 @@ TEST_CASE("device attention and its gradient agree with float64", "[kernels][gpu
 
 TEST_CASE("device attention drops the probabilities that the CPU drops", "[kernels][gpu]") {
   for (const AttentionSizes& s : kAttentionSizes) check_attention(DType::kFloat32, s, 0.4F);
+}
+
+TEST_CASE("device attention of the last heads drops what the CPU drops there", "[kernels][gpu]") {
+  for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {
+    for (const std::int64_t first_head : {1, 3}) {
+      check_attention(dtype, {2, 33, 2, 16}, 0.4F, first_head * 33 * 33);
+    }
+  }
 }
 
 TEST_CASE("device attention in bfloat16 agrees with float64", "[kernels][gpu]") {

@@ -32,6 +32,30 @@ TEST_CASE("a device drops the elements that the CPU drops, to the bit", "[kernel
   }
 }
 
+TEST_CASE("a device draws the masks of rows and of parts of samples that the CPU draws", "[kernels][gpu]") {
+  const Device device = test::accelerator();
+  const std::vector<std::int64_t> ids{7, 123456789012, 0};
+  const auto check = [&](const DropoutMask& mask, const Tensor& x) {
+    const Tensor expected = Tensor::empty(x.shape()), out = Tensor::empty(x.shape(), DType::kFloat32, device);
+    dropout_forward(expected, x, mask);
+    dropout_forward(out, x.to(device), mask);
+    CHECK(equal_bits(out.to(Device{}), expected));
+  };
+  for (const std::int64_t columns : {5, 64, 130}) {
+    for (const auto& [first_row, rows] :
+         {std::pair{0, 1}, std::pair{3, 2}, std::pair{2, 9}, std::pair{9, 3}, std::pair{0, 12}}) {
+      check({.probability = 0.4F, .key = 99, .sample_ids = ids, .rows_per_sample = 4, .first_row = first_row},
+            random_tensor<float>({rows, columns}, 1));
+    }
+  }
+  for (const std::int64_t first : {1, 63, 64, 1000}) {
+    for (const std::int64_t count : {1, 64, 1100}) {
+      check({.probability = 0.4F, .key = 99, .sample_ids = ids, .first_element = first},
+            random_tensor<float>({3, count}, 1));
+    }
+  }
+}
+
 TEST_CASE("device dropout drops infinities, and without a mask adds", "[kernels][gpu]") {
   TestDevice device;
   const std::vector<std::int64_t> ids{3};

@@ -131,7 +131,8 @@ DeviceDropout TestDevice::mask(const DropoutMask& mask) {
   return {.probability = mask.probability,
           .key = mask.key,
           .sample_ids = put(ids).as<std::int64_t>(),
-          .samples = ids.count()};
+          .samples = ids.count(),
+          .first_element = mask.first_element};
 }
 
 double* TestDevice::number() { return static_cast<double*>(allocate(sizeof(double))); }

@@ -67,6 +67,62 @@ TEST_CASE("a batch split over ranks draws the masks of the whole batch", "[kerne
   CHECK(equal_bits(whole, parts));
 }
 
+TEST_CASE("rows of a batch draw the masks of the whole batch, wherever they are cut", "[kernels]") {
+  const std::int64_t rows_per_sample = 7, rows = 4 * rows_per_sample, columns = 149;
+  const Tensor x = random_tensor<float>({rows, columns}, 1), residual = random_tensor<float>({rows, columns}, 2);
+  const Tensor whole = Tensor::empty(x.shape()), gradient = x.clone();
+  DropoutMask mask{.probability = 0.3F, .key = 7, .sample_ids = kSampleIds};
+  dropout_forward(whole.reshape({4, rows_per_sample, columns}), x.reshape({4, rows_per_sample, columns}), mask,
+                  residual);
+  dropout_backward(gradient.reshape({4, rows_per_sample * columns}), Write::kOverwrite, x, mask);
+  mask.rows_per_sample = rows_per_sample;
+  for (const std::int64_t length : {1, 5, 7, 14, 20, 28}) {
+    const Tensor parts = Tensor::empty(x.shape()), d_parts = x.clone();
+    for (std::int64_t begin = 0; begin < rows; begin += length) {
+      const std::int64_t end = std::min(begin + length, rows);
+      mask.first_row = begin;
+      dropout_forward(parts.rows(begin, end), x.rows(begin, end), mask, residual.rows(begin, end));
+      dropout_backward(d_parts.rows(begin, end), Write::kOverwrite, x.rows(begin, end), mask);
+    }
+    CAPTURE(length);
+    CHECK(equal_bits(whole, parts));
+    CHECK(equal_bits(gradient, d_parts));
+  }
+}
+
+TEST_CASE("a part of every sample's elements draws that part of the masks", "[kernels]") {
+  const std::size_t count = 1043, samples = 4;
+  const Tensor whole = ones({4, 1043});
+  const DropoutMask mask{.probability = 0.3F, .key = 7, .sample_ids = kSampleIds};
+  dropout_forward(whole, whole, mask);
+  for (const auto& [begin, end] : {std::pair{0, 500}, std::pair{64, 128}, std::pair{37, 38}, std::pair{500, 1043}}) {
+    const Tensor part = ones({4, end - begin});
+    DropoutMask shifted = mask;
+    shifted.first_element = begin;
+    dropout_forward(part, part, shifted);
+    std::size_t wrong = 0;
+    const auto length = static_cast<std::size_t>(end - begin);
+    for (std::size_t i = 0; i < samples * length; ++i) {
+      const std::size_t place = i / length * count + static_cast<std::size_t>(begin) + i % length;
+      wrong += part.span<float>()[i] != whole.span<float>()[place];
+    }
+    CHECK(wrong == 0);
+  }
+}
+
+TEST_CASE("dropout refuses rows that no sample has", "[kernels]") {
+  const Tensor x = ones({5, 3});
+  DropoutMask mask{.probability = 0.5F, .key = 0, .sample_ids = kSampleIds, .rows_per_sample = 2, .first_row = 3};
+  dropout_forward(x, x, mask);
+  mask.first_row = 4;
+  CHECK_THROWS_WITH(dropout_forward(x, x, mask),
+                    Catch::Matchers::ContainsSubstring("rows [4, 9) of 4 samples with 2 rows each"));
+  mask.first_row = -1;
+  CHECK_THROWS_AS(dropout_forward(x, x, mask), ContractError);
+  mask = {.probability = 0.5F, .key = 0, .sample_ids = kSampleIds, .first_element = -1};
+  CHECK_THROWS_AS(dropout_forward(ones({4, 3}), ones({4, 3}), mask), ContractError);
+}
+
 TEST_CASE("dropout's gradient passes where the forward pass did", "[kernels]") {
   const DropoutMask mask{.probability = 0.5F, .key = 21, .sample_ids = kSampleIds};
   const Tensor x = ones({4, 100}), gradient = random_tensor<float>({4, 100}, 1), dx = gradient.clone();

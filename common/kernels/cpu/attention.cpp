@@ -46,7 +46,7 @@ struct Problem {
         scale(static_cast<T>(1.0 / std::sqrt(static_cast<double>(head_size)))),
         dropout(mask),
         qkv(data_of<S>(packed)) {
-    require_mask(operation, mask, samples);
+    require_attention_mask(operation, mask, samples);
   }
 
   [[nodiscard]] std::int64_t elements() const { return samples * heads * length * length; }
@@ -112,7 +112,7 @@ void unpack(S* to, std::int64_t to_stride, const T* from, std::int64_t rows, con
 template <typename S, typename T = Compute<S>>
 void drop_row(T* row, const Problem<S>& p, std::int64_t sample, std::int64_t head, std::int64_t i) {
   T factors[256];
-  const std::int64_t first = (head * p.length + i) * p.length;
+  const std::int64_t first = p.dropout.first_element + (head * p.length + i) * p.length;
   for (std::int64_t j = 0; j <= i; j += 256) {
     const std::int64_t count = std::min<std::int64_t>(256, i + 1 - j);
     dropout_factors(factors, p.dropout, p.dropout.sample_ids[static_cast<std::size_t>(sample)], first + j, count);

@@ -1,5 +1,6 @@
 // Dropout with recomputed masks: nothing is stored. Backward is the same function of the gradient.
-// Letters: B samples; a sample has `count` elements in groups of 64 (kernels/cuda/random.cuh).
+// Letters: B samples; a sample's elements are decided in groups of 64 (kernels/cuda/random.cuh). The tensor has `count`
+// elements of each, beginning anywhere (kernels/dropout_rows.hpp).
 #include "kernels/cuda/launching.cuh"
 #include "kernels/cuda/operations.hpp"
 #include "kernels/cuda/packs.cuh"
@@ -14,30 +15,42 @@ namespace {
 constexpr int kThreads = 256;  // each decides 4 elements
 constexpr std::int64_t kElements = 4 * kThreads;
 
-/// out = residual + thinned(input) [B, count]; residual may be null.
+/// out = residual + thinned(input); residual may be null.
 ///
-/// Launch: (blocks_for(count, kElements), B up to 65535, more by a loop) blocks of kThreads. A thread takes one Philox
+/// Launch: (blocks_for(count, kElements), B up to 65535, more by a loop) blocks of kThreads; `count` is that of the
+/// largest part, and of one group more where parts need not begin with a group. A thread takes one Philox
 /// block and the four elements that it decides. They lie 16 apart: half a warp reads 16 neighbours at a time, whole
 /// sectors of 32 bytes for float32 and bfloat16 alike. Traffic: what is read and written, once.
 /// @source Srivastava et al., J. Mach. Learn. Res. 15, 2014 (inverted form).
 template <typename S>
-__global__ void __launch_bounds__(kThreads) drop_elements(S* out, const S* input, const S* residual, DropoutRule rule,
-                                                          std::int64_t samples, std::int64_t count) {
+__global__ void __launch_bounds__(kThreads)
+    drop_elements(S* out, const S* input, const S* residual, DropoutRule rule, DropoutRows rows) {
   const std::int64_t thread = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
-  const std::int64_t group = thread / 16, n = thread % 16;
-  if (64 * group + n >= count) return;
-  for (std::int64_t sample = blockIdx.y; sample < samples; sample += gridDim.y) {
+  const std::int64_t n = thread % 16;
+  for (std::int64_t index = blockIdx.y; index < rows.parts(); index += gridDim.y) {
+    const DropoutPart part = rows.part(index);
+    const std::int64_t group = part.first / 64 + thread / 16;
+    if (64 * group + n - part.first >= part.count) continue;
     std::uint32_t words[4];
-    dropout_words(words, rule, static_cast<std::uint64_t>(rule.sample_ids[sample]), static_cast<std::uint64_t>(group),
-                  static_cast<std::uint32_t>(n));
+    dropout_words(words, rule, static_cast<std::uint64_t>(rule.sample_ids[part.sample]),
+                  static_cast<std::uint64_t>(group), static_cast<std::uint32_t>(n));
 #pragma unroll
     for (int w = 0; w < 4; ++w) {
-      const std::int64_t element = 64 * group + 16 * w + n, i = sample * count + element;
-      if (element >= count) break;
+      const std::int64_t element = 64 * group + 16 * w + n - part.first, i = part.begin + element;
+      if (element >= part.count) break;
+      if (element < 0) continue;  // of the first group, what lies before the part
       const float kept = residual == nullptr ? 0.0F : widened(residual[i]);
       out[i] = narrowed<S>(kept + thinned(widened(input[i]), factor_of(rule, words[w])));
     }
   }
+}
+
+DropoutRows whole_samples(std::int64_t count, const DeviceDropout& mask) {
+  return {.rows = mask.samples,
+          .columns = count / mask.samples,
+          .first_row = 0,
+          .rows_per_sample = 1,
+          .first_element = mask.first_element};
 }
 
 }  // namespace
@@ -51,12 +64,13 @@ void dropout_forward(Array out, Array input, const DeviceDropout& mask, Array re
   }
   on_storage_type(out, [&](auto zero) {
     using S = decltype(zero);
-    const std::int64_t count = out.count() / mask.samples;
+    const DropoutRows rows = mask.rows.rows > 0 ? mask.rows : whole_samples(out.count(), mask);
+    const bool may_begin_within = rows.rows_per_sample > 1 || rows.first_element % 64 != 0;
+    const std::int64_t count = rows.largest_count() + (may_begin_within ? 63 : 0), parts = rows.parts();
     const dim3 grid(static_cast<unsigned int>(blocks_for(count, kElements)),
-                    static_cast<unsigned int>(mask.samples < 65535 ? mask.samples : 65535));
+                    static_cast<unsigned int>(parts < 65535 ? parts : 65535));
     cuda_check(launch(drop_elements<S>, grid, dim3(kThreads), 0, context.stream, out.as<S>(),
-                      static_cast<const S*>(input.data), static_cast<const S*>(residual.data), rule_of(mask),
-                      mask.samples, count));
+                      static_cast<const S*>(input.data), static_cast<const S*>(residual.data), rule_of(mask), rows));
   });
 }
 

@@ -19,13 +19,14 @@ struct DropoutRule {
   const std::int64_t* sample_ids;  // [B]; null: nothing is dropped
   std::uint32_t threshold;         // an element whose word is below it is dropped
   float kept_factor;               // 1 / (1 - probability)
+  std::int64_t first_element;      // of attention: what strided_factors() adds to its elements' numbers
 };
 
 /// @pre  The mask is not active or has sample ids.
 inline DropoutRule rule_of(const DeviceDropout& mask) {
   return {mask.key, mask.is_active() ? mask.sample_ids : nullptr,
           static_cast<std::uint32_t>(static_cast<double>(mask.probability) * 4294967296.0),
-          1.0F / (1.0F - mask.probability)};
+          1.0F / (1.0F - mask.probability), mask.first_element};
 }
 
 /// The four words that decide elements 64 group + 16 w + n, w = 0..3.
@@ -47,12 +48,13 @@ __device__ inline float factor_of(const DropoutRule& rule, std::uint32_t word) {
 /// A dropped element is 0 even where the value is infinite, as with a stored boolean mask.
 __device__ inline float thinned(float value, float factor) { return factor == 0.0F ? 0.0F : value * factor; }
 
-/// The factors of elements first + 16 k. A group of 64 elements begins at most once within them, so one or two Philox
+/// The factors of elements first_element + first + 16 k. A group of 64 elements begins at most once within them, so one or two Philox
 /// blocks serve all kCount <= 4.
 template <int kCount>
 __device__ inline void strided_factors(float (&factors)[kCount], const DropoutRule& rule, std::uint64_t sample_id,
                                        std::int64_t first) {
   static_assert(kCount <= 4);
+  first += rule.first_element;
   const auto n = static_cast<std::uint32_t>(first % 16);
   const int first_word = static_cast<int>(first / 16 % 4);
   const auto group = static_cast<std::uint64_t>(first / 64);

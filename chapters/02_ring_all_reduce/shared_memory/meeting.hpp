@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Where the ranks of one host meet before and during an all-reduce through shared memory: who is here, in which
+/// Where the ranks of one host meet before and during a collective through shared memory: who is here, in which
 /// collective, with which memory, and how far.
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +14,9 @@
 #include "comm/shared_memory.hpp"
 
 namespace lockstep::ring {
+
+/// What processors exchange as one, in bytes: whatever two ranks write lies on different lines.
+inline constexpr std::int64_t kLineBytes = 64;
 
 /// Every rank has a slot, in which it says which collective it has entered, and two counters, with which it says how
 /// far it is. A rank writes only what is its own, and reads what is the others': no lock, no queue, no message.

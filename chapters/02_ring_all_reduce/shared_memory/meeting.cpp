@@ -1,22 +1,16 @@
-#include "02_ring_all_reduce/shared_memory_meeting.hpp"
+#include "02_ring_all_reduce/shared_memory/meeting.hpp"
 
 #include <array>
 #include <atomic>
 
 #include "base/error.hpp"
+#include "base/round_up.hpp"
 #include "comm/transport.hpp"
 
 namespace lockstep::ring {
-namespace {
-
-constexpr std::size_t kLine = 64;  // what processors exchange as one: whatever two ranks write lies on different lines
-
-std::size_t round_to_lines(std::size_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
-
-}  // namespace
 
 // What a rank says when it enters a collective. `meeting` is written last and read first.
-struct alignas(kLine) SharedMemoryMeeting::Slot {
+struct alignas(kLineBytes) SharedMemoryMeeting::Slot {
   std::atomic<std::uint64_t> meeting;
   std::uint64_t sequence;
   net::FrameTag tag;
@@ -25,7 +19,7 @@ struct alignas(kLine) SharedMemoryMeeting::Slot {
 
 // All that one rank writes and the others read, except for the elements in its slots, which follow the members.
 struct SharedMemoryMeeting::Member {
-  struct alignas(kLine) Counter {
+  struct alignas(kLineBytes) Counter {
     std::atomic<std::uint64_t> value;
   };
   comm::Doorbell doorbell;
@@ -38,7 +32,7 @@ SharedMemoryMeeting::SharedMemoryMeeting(std::shared_ptr<comm::SharedMemory> mem
     : memory_(std::move(memory)),
       rank_(memory_->rank()),
       world_size_(memory_->world_size()),
-      slot_bytes_(round_to_lines(slot_bytes)),
+      slot_bytes_(round_up(slot_bytes, static_cast<std::size_t>(kLineBytes))),
       offsets_(static_cast<std::size_t>(world_size_)) {
   region_ = memory_->grow(offsets_.size() * (sizeof(Member) + 2 * slot_bytes_), deadline);
   waiter_.emplace(memory_->make_waiter(member(rank_).doorbell));
@@ -107,7 +101,7 @@ void SharedMemoryMeeting::ring_all() noexcept {
 }
 
 void SharedMemoryMeeting::give_up(int peer, const Deadline& deadline) const {
-  throw TimeoutError(concat(memory_->name_of(peer), " did not join the shared-memory all-reduce within ",
+  throw TimeoutError(concat(memory_->name_of(peer), " did not join the collective in shared memory within ",
                             format_seconds(deadline.waited())));
 }
 

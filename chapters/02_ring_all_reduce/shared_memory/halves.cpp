@@ -1,0 +1,98 @@
+// Reduce-scatter and all-gather through shared memory. In both, each rank reads a piece of every rank's input and
+// writes only to its own output.
+//
+// An input is made of parts of equal size: of reduce-scatter one for each rank, of all-gather one. A piece is a run of
+// elements of a part. All ranks work on the same piece at the same time.
+#include <algorithm>
+
+#include "02_ring_all_reduce/shared_memory_all_reduce.hpp"
+#include "comm/copy_bytes.hpp"
+#include "comm/reduce_many.hpp"
+
+namespace lockstep::ring {
+
+using MeetingStep = SharedMemoryMeeting::MeetingStep;
+
+// Every rank reduces the part that is its own.
+void SharedMemoryAllReduce::reduce_scatter(const comm::Buffer& output, const comm::Buffer& input,
+                                           const comm::Fingerprint& fingerprint, const Deadline& deadline) {
+  const Parts parts{.count = world_size_, .read = rank_, .elements = output.count};
+  read_inputs({input, fingerprint, deadline}, parts, [&](Chunk piece) {
+    destinations_.assign(
+        1, static_cast<std::byte*>(output.data) + piece.begin * static_cast<std::int64_t>(bytes_of(output.dtype)));
+    comm::reduce_many(sources_, destinations_, piece.count, output.dtype, fingerprint.op);
+  });
+}
+
+// Every rank copies all parts, beginning with that of the next rank, so that not all read from one.
+void SharedMemoryAllReduce::all_gather(const comm::Buffer& output, const comm::Buffer& input,
+                                       const comm::Fingerprint& fingerprint, const Deadline& deadline) {
+  const Parts parts{.count = 1, .read = 0, .elements = input.count};
+  const auto width = static_cast<std::int64_t>(bytes_of(input.dtype));
+  read_inputs({input, fingerprint, deadline}, parts, [&](Chunk piece) {
+    for (int i = 1; i <= world_size_; ++i) {
+      const int rank = wrap(rank_ + i, world_size_);
+      std::byte* const to = static_cast<std::byte*>(output.data) + (rank * input.count + piece.begin) * width;
+      if (to != sources_[rank]) comm::copy_bytes(to, sources_[rank], static_cast<std::size_t>(piece.count * width));
+    }
+  });
+}
+
+// Small inputs in the slots need no second wait; registered inputs are read where they are; what is private goes
+// through the staged segments.
+void SharedMemoryAllReduce::read_inputs(const Call& call, const Parts& parts, const std::function<void(Chunk)>& read) {
+  memory_->check_not_interrupted();
+  const auto bytes = static_cast<std::size_t>(call.values.bytes());
+  const bool is_small = bytes <= small_.private_bytes;
+  const auto offset = is_small ? std::nullopt : registered_.find(call.values.data, bytes);
+  const std::span<std::byte> slot = meeting_.next_slot();
+  if (is_small && bytes > 0) comm::copy_bytes(slot.data(), call.values.data, bytes);
+  meet(call, offset ? static_cast<std::int64_t>(*offset) : SharedMemoryMeeting::kPrivate);
+
+  const Chunk all{0, parts.elements};
+  const std::int64_t first_byte = parts.read * parts.elements * static_cast<std::int64_t>(bytes_of(call.values.dtype));
+  if (is_small) {
+    for (int rank = 0; rank < world_size_; ++rank) sources_[rank] = meeting_.slot(rank) + first_byte;
+    if (bytes > 0) read(all);
+    return;
+  }
+  if (std::ranges::count(shared_buffers_, nullptr) == 0) {
+    for (int rank = 0; rank < world_size_; ++rank) sources_[rank] = shared_buffers_[rank] + first_byte;
+    read(all);
+  } else {
+    read_staged(call, parts, read);
+  }
+  // No rank changes its input before all have read it.
+  meeting_.signal(MeetingStep::kReduced);
+  meeting_.wait_for_all(MeetingStep::kReduced, call.deadline);
+}
+
+// One wait per piece. Staged segments take turns: a rank that stages piece i knows that all have staged piece i - 1,
+// and so have read piece i - 2, which was where piece i comes.
+void SharedMemoryAllReduce::read_staged(const Call& call, const Parts& parts, const std::function<void(Chunk)>& read) {
+  const auto width = static_cast<std::int64_t>(bytes_of(call.values.dtype));
+  const auto* const own = static_cast<const std::byte*>(call.values.data);
+  const std::int64_t length =
+      std::max<std::int64_t>(kSegmentBytes / (parts.count * kLineBytes), 1) * kLineBytes / width;
+  for (std::int64_t index = 0; index * length < parts.elements; ++index) {
+    const Chunk piece{index * length, std::min(length, parts.elements - index * length)};
+    const auto in_input = [&](int part) { return (part * parts.elements + piece.begin) * width; };
+    const bool is_private = shared_buffers_[rank_] == nullptr;
+    for (int part = 0; is_private && part < parts.count; ++part) {
+      if (parts.count > 1 && part == parts.read) continue;  // nobody else reads it
+      comm::copy_bytes(staged(rank_, index) + part * length * width, own + in_input(part),
+                       static_cast<std::size_t>(piece.count * width));
+    }
+    meeting_.signal(MeetingStep::kCopied);
+    meeting_.wait_for_all(MeetingStep::kCopied, call.deadline);
+    for (int rank = 0; rank < world_size_; ++rank) {
+      const std::byte* const whole = shared_buffers_[rank];  // registered memory is read where it is
+      sources_[rank] =
+          whole != nullptr ? whole + in_input(parts.read) : staged(rank, index) + parts.read * length * width;
+    }
+    sources_[rank_] = own + in_input(parts.read);
+    read(piece);
+  }
+}
+
+}  // namespace lockstep::ring
