@@ -24,18 +24,13 @@
 #include "08_accelerate/tracking/tracker.hpp"
 #include "autograd/autocast.hpp"
 #include "autograd/variable.hpp"
+#include "base/mixed_precision.hpp"
 #include "data/data_loader.hpp"
 #include "nn/module.hpp"
 #include "optim/optimizer.hpp"
 #include "optim/schedule.hpp"
 
 namespace lockstep::accelerate {
-
-/// What a forward pass computes in.
-enum class MixedPrecision {
-  kNo,    ///< The parameters' own type.
-  kBf16,  ///< bfloat16 where it may be (autograd::Autocast); parameters, gradients and losses stay float32.
-};
 
 /// Accelerate's options and defaults; equal on all ranks.
 struct AcceleratorOptions {
