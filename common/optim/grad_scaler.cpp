@@ -2,7 +2,7 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <string_view>
+#include <string>
 #include <utility>
 #include <vector>
 
