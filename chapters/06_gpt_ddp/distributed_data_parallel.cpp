@@ -166,8 +166,8 @@ void DistributedDataParallel::prepare(const Bucket& bucket) {
     is_filled_[i] = true;
   }
   if (verdict_) {
-    verdict_->count(bucket);
-  } else if (!is_finite(bucket.gradients)) {
+    verdict_->count(bucket, options_.refuse_non_finite);
+  } else if (options_.refuse_non_finite && !is_finite(bucket.gradients)) {
     mark_non_finite(bucket);
   }
   if (const double own_weight = weight(); own_weight != 1) kernels::scale(bucket.gradients, own_weight);

@@ -37,6 +37,8 @@ struct DdpOptions {
   bool static_graph = false;            ///< As find_unused_parameters, looked up in the first step only: every later
                                         ///< step must use the same ones, and no bucket waits for the others.
   bool average_gradients = true;        ///< False, to see what happens: every rank trains for itself.
+  bool refuse_non_finite = true;        ///< Whether a gradient that is NaN or infinite is an error. False: it reaches
+                                        ///< all ranks' averages, for a gradient scaler that skips such steps.
   CommHook comm_hook = all_reduce_hook;  ///< As register_comm_hook().
 };
 

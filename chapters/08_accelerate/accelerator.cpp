@@ -1,6 +1,8 @@
 #include "08_accelerate/accelerator.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -15,6 +17,7 @@ namespace lockstep::accelerate {
 namespace {
 
 constexpr const char* kRandomName = "random";
+constexpr const char* kScalerName = "scaler";
 
 Shape with_rows(const Shape& shape, std::int64_t rows) {
   std::vector<std::int64_t> dimensions(shape.dimensions().begin(), shape.dimensions().end());
@@ -48,10 +51,30 @@ void Accelerator::initialize() {
   require(options_.gradient_accumulation_steps >= 1, "accelerator: gradient_accumulation_steps is ",
           options_.gradient_accumulation_steps, "; a step has at least one micro-batch");
   require(options_.total_limit >= 0, "accelerator: total_limit is ", options_.total_limit, "; 0 keeps all checkpoints");
+  if (options_.mixed_precision == MixedPrecision::kFp16) {
+    throw UnavailableError(
+        "accelerator: no kernel computes in float16 yet, so mixed precision fp16 cannot be used; "
+        "choose bf16, which has float32's range and needs no gradient scaler");
+  }
+  if (options_.grad_scaler) make_scaler();
   register_own_state();
 }
 
-void Accelerator::register_own_state() { saved_.of_rank.push_back(kept_state_of(kRandomName, random_)); }
+// Where gradients are averaged all ranks find the same; a rank that trains parameters of its own may find more.
+void Accelerator::make_scaler() {
+  optim::GradScalerOptions options = *options_.grad_scaler;
+  options.any_rank = [this](bool is_found) {
+    return reduce(static_cast<std::int64_t>(is_found), comm::ReduceOp::kMax) != 0;
+  };
+  scaler_ = std::make_unique<optim::GradScaler>(std::move(options));
+  gradient_state_->scaler = scaler_.get();
+  options_.ddp.refuse_non_finite = !scaler_->is_enabled();
+}
+
+void Accelerator::register_own_state() {
+  saved_.of_rank.push_back(kept_state_of(kRandomName, random_));
+  if (scaler_) saved_.of_job.push_back(kept_state_of(kScalerName, *scaler_));
+}
 
 std::shared_ptr<ddp::DistributedDataParallel> Accelerator::wrap(nn::Module& model) {
   auto wrapper = std::make_shared<ddp::DistributedDataParallel>(model, process_group(), options_.ddp);
@@ -74,7 +97,7 @@ AcceleratedLoader Accelerator::prepare_one(data::DataLoader& loader) {
                            .batch_size = original.batch_size / ranks,
                            .drop_last = original.drop_last,
                            .even_batches = options_.even_batches};
-  AcceleratedLoader prepared(loader, shard, gradient_state_);
+  AcceleratedLoader prepared(loader, shard, gradient_state_, options_.device_placement ? device() : Device{});
   saved_.samplers.push_back(&loader.sampler());
   return prepared;
 }
@@ -91,11 +114,38 @@ void Accelerator::backward(const autograd::Variable& loss) {
 
 void Accelerator::backward(const autograd::Variable& loss, double weight) {
   gradient_state_->has_accumulated = gradient_state_->is_backward_done = true;
-  loss.backward(weight);
+  if (!scaler_) return loss.backward(weight);
+  update_scale();
+  scaler_->scale(loss).backward(weight);
+}
+
+// Not at the end of an optimizer's step: another optimizer's gradients may still have the same scale.
+void Accelerator::update_scale() {
+  if (scaler_ && std::exchange(gradient_state_->is_scale_due, false)) scaler_->update();
+}
+
+const optim::GradScaler* Accelerator::scaler() {
+  update_scale();
+  return scaler_.get();
+}
+
+// Of the optimizers that train some of `parameters`; clipping one model must not end the step of another.
+void Accelerator::unscale_gradients(const std::vector<autograd::Variable>& parameters) {
+  std::set<const void*> meant;
+  for (const autograd::Variable& parameter : parameters) meant.insert(parameter.node().get());
+  for (const optim::Optimizer* const optimizer : saved_.optimizers) {
+    const bool is_meant = std::ranges::any_of(optimizer->groups(), [&](const nn::ParameterGroup& group) {
+      return std::ranges::any_of(group.parameters, [&](const nn::NamedParameter& named) {
+        return meant.contains(named.parameter.node().get());
+      });
+    });
+    if (is_meant) scaler_->unscale(*optimizer);
+  }
 }
 
 double Accelerator::clip_grad_norm(const std::vector<autograd::Variable>& parameters, double max_norm) {
   require(sync_gradients(), "clip_grad_norm: more micro-batches are still to be added; ask sync_gradients() first");
+  if (scaler_) unscale_gradients(parameters);
   return optim::clip_grad_norm(parameters, max_norm);
 }
 
@@ -121,6 +171,7 @@ Tensor Accelerator::gather_for_metrics(const Tensor& tensor) const {
 std::filesystem::path Accelerator::save_state() {
   require(!gradient_state_->is_within_window(), "save_state: called between the micro-batches of a step, whose ",
           "gradients are not saved; ask sync_gradients() first");
+  update_scale();
   const auto folder = run::checkpoints_of(options_.project_dir);
   const SavedCheckpoint saved = save_objects(saved_, *this, folder, next_save_, options_.total_limit);
   next_save_ = saved.number + 1;
@@ -137,6 +188,7 @@ LoadedCheckpoint Accelerator::load_state(const std::filesystem::path& path) {
           " was saved by another number of ranks; their random() begins anew");
   }
   *gradient_state_ = {};
+  gradient_state_->scaler = scaler_.get();
   return loaded;
 }
 
@@ -160,6 +212,8 @@ void Accelerator::end_training() {
 }
 
 void Accelerator::free_memory() {
+  update_scale();
+  gradient_state_->skipped.clear();
   saved_ = {};
   register_own_state();
   release_cached_memory(device());

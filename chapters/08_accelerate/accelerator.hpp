@@ -24,18 +24,14 @@
 #include "08_accelerate/tracking/tracker.hpp"
 #include "autograd/autocast.hpp"
 #include "autograd/variable.hpp"
+#include "base/mixed_precision.hpp"
 #include "data/data_loader.hpp"
 #include "nn/module.hpp"
+#include "optim/grad_scaler.hpp"
 #include "optim/optimizer.hpp"
 #include "optim/schedule.hpp"
 
 namespace lockstep::accelerate {
-
-/// What a forward pass computes in.
-enum class MixedPrecision {
-  kNo,    ///< The parameters' own type.
-  kBf16,  ///< bfloat16 where it may be (autograd::Autocast); parameters, gradients and losses stay float32.
-};
 
 /// Accelerate's options and defaults; equal on all ranks.
 struct AcceleratorOptions {
@@ -44,11 +40,13 @@ struct AcceleratorOptions {
   std::int64_t gradient_accumulation_steps = 1;          ///< Micro-batches whose gradients add up to one step.
   bool split_batches = false;  ///< Whether a loader's batch size is that of all ranks together; else each rank's.
   bool even_batches = true;    ///< Whether a loader that keeps its last batch repeats samples until ranks have as many.
-  std::uint64_t seed = 0;      ///< Of random().
-  ddp::DdpOptions ddp{};       ///< How gradients are averaged.
-  std::filesystem::path project_dir = ".";  ///< Checkpoints are kept in its folder "checkpoints".
-  int total_limit = 0;                      ///< How many checkpoints are kept; 0: all.
-  std::vector<std::string> log_with{};      ///< Trackers that init_trackers() makes: see make_tracker().
+  bool device_placement = true;  ///< Whether prepared loaders hand out batches on the device; else in host memory.
+  std::uint64_t seed = 0;        ///< Of random().
+  ddp::DdpOptions ddp{};         ///< How gradients are averaged.
+  std::optional<optim::GradScalerOptions> grad_scaler{};  ///< Scale losses so; any_rank is the accelerator's to set.
+  std::filesystem::path project_dir = ".";                ///< Checkpoints are kept in its folder "checkpoints".
+  int total_limit = 0;                                    ///< How many checkpoints are kept; 0: all.
+  std::vector<std::string> log_with{};                    ///< Trackers that init_trackers() makes: see make_tracker().
 };
 
 /// What prepare() takes.
@@ -75,7 +73,8 @@ concept Preparable = std::derived_from<T, nn::Module> || std::derived_from<T, op
 class Accelerator : public PartialState {
  public:
   /// Joins the job that the environment describes; without a launcher, this process is the job. Collective.
-  /// @throws ContractError  gradient_accumulation_steps below 1, or a negative total_limit.
+  /// @throws ContractError     gradient_accumulation_steps below 1, a negative total_limit, or as optim::GradScaler.
+  /// @throws UnavailableError  Mixed precision kFp16: no kernel computes in float16 yet; kBf16 is there.
   /// @throws  Further, as PartialState.
   explicit Accelerator(AcceleratorOptions options = {});
   /// The same for a job that has been joined before.
@@ -120,16 +119,26 @@ class Accelerator : public PartialState {
     return options_.gradient_accumulation_steps;
   }
 
-  /// Adds the gradients of `loss`, divided by gradient_accumulation_steps().
+  /// Adds the gradients of `loss`, divided by gradient_accumulation_steps(); with a gradient scaler, of the scaled
+  /// loss.
   /// @throws  As DistributedDataParallel's backward.
   void backward(const autograd::Variable& loss);
   /// The same with a weight of its own, for micro-batches of unequal sizes. @param weight  The micro-batch's share of
   /// this rank's step.
   void backward(const autograd::Variable& loss, double weight);
 
-  /// Scales the averaged gradients down to `max_norm`. @return  Their norm before.
-  /// @throws ContractError  Not sync_gradients(): more gradients are still to be added.
+  /// Scales the averaged gradients down to `max_norm`, after a gradient scaler has unscaled them.
+  /// @return  Their norm before; not finite where the step will be skipped.
+  /// @throws ContractError  Not sync_gradients(): more gradients are still to be added. With a gradient scaler: called
+  ///                        twice in a step for parameters of the same optimizer.
   double clip_grad_norm(const std::vector<autograd::Variable>& parameters, double max_norm);
+
+  /// Whether the last step of a prepared optimizer was skipped, because a gradient was infinite or NaN on some rank;
+  /// the same on all ranks. Schedules do not move on then.
+  [[nodiscard]] bool optimizer_step_was_skipped() const noexcept { return !gradient_state_->skipped.empty(); }
+  /// The gradient scaler, which counts the last step as over: to be asked behind the step of its last optimizer. Null
+  /// without AcceleratorOptions::grad_scaler.
+  [[nodiscard]] const optim::GradScaler* scaler();
 
   /// While the returned object lives, operations compute in the options' precision.
   [[nodiscard]] autograd::Autocast autocast() const noexcept {
@@ -144,7 +153,8 @@ class Accelerator : public PartialState {
   [[nodiscard]] Tensor gather_for_metrics(const Tensor& tensor) const;
 
   /// Loops over a loader whose ranks may have different numbers of batches (even_batches = false): ranks without data
-  /// get empty batches until none has any, and every target counts alike in the gradients.
+  /// get empty batches until none has any, and every target counts alike in the gradients. Batches are in host memory,
+  /// where targets are counted.
   template <typename Model>
   [[nodiscard]] UnevenInputs join_uneven_inputs(const AcceleratedModel<Model>& model, AcceleratedLoader& loader) {
     return UnevenInputs(*gradient_state_, model.ddp(), loader.loader());
@@ -168,12 +178,13 @@ class Accelerator : public PartialState {
 
   /// Saves `object` with every checkpoint: rank 0's state is everybody's. @param object  Outlives the last save.
   void register_for_checkpointing(Checkpointable auto& object) {
-    saved_.of_job.push_back(kept_state_of(concat("object_", saved_.of_job.size()), object));
+    const std::size_t own = scaler_ ? 1 : 0;
+    saved_.of_job.push_back(kept_state_of(concat("object_", saved_.of_job.size() - own), object));
   }
 
-  /// Saves models, optimizers, schedules, samplers' positions, registered objects, and random() of every rank, as
-  /// project_dir/checkpoints/step_N, where N counts the checkpoints. It is complete and has been read back before the
-  /// oldest of more than total_limit is removed. Collective.
+  /// Saves models, optimizers, schedules, samplers' positions, the gradient scaler, registered objects, and random() of
+  /// every rank, as project_dir/checkpoints/step_N, where N counts the checkpoints. It is complete and has been read
+  /// back before the oldest of more than total_limit is removed. Collective.
   /// @return  The checkpoint's folder. @throws IoError  On all ranks alike; earlier checkpoints are untouched.
   /// @throws ContractError  Between the micro-batches of a step, whose gradients are not saved.
   std::filesystem::path save_state();
@@ -208,11 +219,15 @@ class Accelerator : public PartialState {
   AcceleratedScheduler prepare_one(const optim::Schedule& schedule);
   std::shared_ptr<ddp::DistributedDataParallel> wrap(nn::Module& model);
   void initialize();
+  void make_scaler();
   void register_own_state();
+  void update_scale();
+  void unscale_gradients(const std::vector<autograd::Variable>& parameters);
 
   AcceleratorOptions options_;
   std::shared_ptr<GradientState> gradient_state_ = std::make_shared<GradientState>();
   RandomState random_;
+  std::unique_ptr<optim::GradScaler> scaler_;  // null: none
   SavedObjects saved_;
   std::vector<std::unique_ptr<Tracker>> trackers_;  // on the main process
   std::optional<std::int64_t> next_save_;  // the number of the next checkpoint; unset: behind those that are there

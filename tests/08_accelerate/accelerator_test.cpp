@@ -331,7 +331,7 @@ TEST_CASE("a prepared model is the module itself, and can be prepared once", "[a
 }
 
 TEST_CASE("autocast computes in the options' precision while its object lives", "[accelerate]") {
-  Accelerator half({.mixed_precision = accelerate::MixedPrecision::kBf16}), full;
+  Accelerator half({.mixed_precision = MixedPrecision::kBf16}), full;
   {
     const auto scope = half.autocast();
     CHECK(autograd::is_autocast_enabled());
@@ -350,4 +350,25 @@ TEST_CASE("options that have no meaning are refused, and say what to do", "[acce
     (void)accelerator.prepare(training.loader);
   });
   for (const auto& outcome : outcomes) CHECK_THAT(outcome.message(), ContainsSubstring("batch of 3 samples"));
+}
+
+TEST_CASE("prepared loaders place batches on the accelerator's device, unless that is switched off",
+          "[accelerate][gpu]") {
+  const Device device = test::accelerator();
+  const bool is_placing = GENERATE(true, false);
+  Accelerator accelerator({.process = {.device = device.name()}, .device_placement = is_placing});
+  Training training(9, {.batch_size = 4, .drop_last = false});
+  auto batches = accelerator.prepare(training.loader);
+  std::int64_t samples = 0;
+  for (const data::Batch& batch : batches) {
+    CHECK(batch.inputs.device() == (is_placing ? device : Device{}));
+    CHECK(batch.targets.device() == batch.inputs.device());
+    CHECK(batch.sample_ids.device().is_cpu());
+    const std::int64_t first = batch.sample_ids.span<std::int64_t>()[0];
+    const data::Batch expected = training.samples.batch(std::span(&first, 1));
+    const Tensor arrived = batch.inputs.to(Device{});
+    for (std::size_t i = 0; i < kInputs; ++i) CHECK(arrived.span<float>()[i] == expected.inputs.span<float>()[i]);
+    samples += batch.size();
+  }
+  CHECK(samples == 9);
 }

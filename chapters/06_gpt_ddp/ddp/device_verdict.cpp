@@ -30,8 +30,9 @@ void DeviceVerdict::lay_out(std::span<const Bucket> buckets) {
   arrived_ = Storage::allocate_pinned(static_cast<std::size_t>(counts_.bytes()), device_);
 }
 
-void DeviceVerdict::count(const Bucket& bucket) {
+void DeviceVerdict::count(const Bucket& bucket, bool is_refused) {
   if (!std::exchange(is_counting_, true)) counts_.fill_zero();
+  if (!is_refused) return;
   const std::size_t first = (1 + begins_[bucket.index]) * sizeof(std::int64_t);
   const Tensor by_part = Tensor::view_of(counts_.storage(), first, {std::ssize(bucket.ends)}, DType::kInt64);
   kernels::count_non_finite_by_part(total_, by_part, bucket.gradients, ends_[bucket.index]);

@@ -32,7 +32,8 @@ class DeviceVerdict {
   /// To be called when buckets have memory, and again when they are laid out anew.
   void lay_out(std::span<const Bucket> buckets);
   /// Has the device count what is not finite in a bucket that is about to leave.
-  void count(const Bucket& bucket);
+  /// @param is_refused  False: there is nothing to be counted, because it may be.
+  void count(const Bucket& bucket, bool is_refused);
   /// In place of end_step(), for a step that must know more of the ranks than one count: adds what this rank has
   /// counted to `faults`. Blocks the host.
   void take_own(std::span<GradientFault> faults);

@@ -17,13 +17,20 @@ data::DataLoaderOptions options_for(const data::DataLoader& original, const Shar
 }  // namespace
 
 AcceleratedLoader::Parts::Parts(const data::DataLoader& original, const ShardOptions& options,
-                                std::shared_ptr<GradientState> shared)
+                                std::shared_ptr<GradientState> shared, Device device_)
     : shard(original.sampler(), options, std::move(shared)),
-      loader(original.dataset(), shard, options_for(original, options)) {}
+      loader(original.dataset(), shard, options_for(original, options)),
+      device(device_) {}
+
+void AcceleratedLoader::Parts::place(const data::DataLoader::Iterator& at) {
+  if (device.is_cpu() || at == std::default_sentinel) return;
+  const auto here = [this](const Tensor& tensor) { return tensor.is_defined() ? tensor.to(device) : tensor; };
+  placed = {.inputs = here(at->inputs), .targets = here(at->targets), .sample_ids = at->sample_ids};
+}
 
 AcceleratedLoader::AcceleratedLoader(const data::DataLoader& original, const ShardOptions& shard,
-                                     std::shared_ptr<GradientState> shared)
-    : parts_(std::make_shared<Parts>(original, shard, std::move(shared))) {}
+                                     std::shared_ptr<GradientState> shared, Device device)
+    : parts_(std::make_shared<Parts>(original, shard, std::move(shared), device)) {}
 
 void AcceleratedLoader::skip_first(std::int64_t batches) {
   require(batches >= 0 && batches < batches_per_epoch(), "skip_first_batches: ", batches, " of ", batches_per_epoch(),

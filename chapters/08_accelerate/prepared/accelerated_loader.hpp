@@ -2,29 +2,83 @@
 /// @file
 /// A loader whose batches are dealt to ranks.
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <iterator>
 #include <memory>
 
 #include "08_accelerate/prepared/order_shard.hpp"
 #include "data/data_loader.hpp"
+#include "device/device.hpp"
 
 namespace lockstep::accelerate {
 
 /// This rank's batches of a loader that was written for one process: `for (const data::Batch& batch : batches)`.
-/// A handle: copies share one loader. Epochs are still chosen with the original sampler's set_epoch(). Batches are in
-/// host memory. Lifetime: ends before the dataset and the sampler do. Thread safety: one thread.
+/// A handle: copies share one loader. Epochs are still chosen with the original sampler's set_epoch(). Inputs and
+/// targets are on the device that it was made for; sample ids stay in host memory, where dropout reads them. Lifetime:
+/// ends before the dataset and the sampler do. Thread safety: one thread.
 class AcceleratedLoader {
  public:
   /// @param original  Its dataset, sampler and options are used; it is not iterated itself. Dataset and sampler outlive
   ///                  this object.
   /// @param shard     How it is dealt; batch_size and drop_last as this rank's loader is to have them.
   /// @param shared    Of the accelerator.
+  /// @param device    Where batches are placed; the CPU's leaves them where the dataset has made them.
   /// @throws FormatError  An epoch has no batch, as data::DataLoader.
-  AcceleratedLoader(const data::DataLoader& original, const ShardOptions& shard, std::shared_ptr<GradientState> shared);
+  AcceleratedLoader(const data::DataLoader& original, const ShardOptions& shard, std::shared_ptr<GradientState> shared,
+                    Device device = {});
+
+ private:
+  struct Parts {
+    Parts(const data::DataLoader& original, const ShardOptions& options, std::shared_ptr<GradientState> shared,
+          Device device);
+    // Copies the batch at `at`, if there is one, to the device.
+    void place(const data::DataLoader::Iterator& at);
+    OrderShard shard;
+    data::DataLoader loader;
+    Device device;
+    data::Batch placed;  // undefined on the CPU
+  };
+
+ public:
+  /// Single-pass: a batch is valid until the next increment.
+  class Iterator {
+   public:
+    /// For std::iterator_traits.
+    using iterator_category = std::input_iterator_tag;
+    /// For std::iterator_traits.
+    using value_type = data::Batch;
+    /// For std::iterator_traits.
+    using difference_type = std::ptrdiff_t;
+    /// For std::iterator_traits.
+    using pointer = const data::Batch*;
+    /// For std::iterator_traits.
+    using reference = const data::Batch&;
+
+    /// The current batch, until ++.
+    [[nodiscard]] const data::Batch& operator*() const noexcept {
+      return parts_->device.is_cpu() ? *original_ : parts_->placed;
+    }
+    /// The current batch, until ++.
+    [[nodiscard]] const data::Batch* operator->() const noexcept { return &**this; }
+    /// Waits for the next batch, and starts its copies to the device.
+    Iterator& operator++() {
+      ++original_;
+      parts_->place(original_);
+      return *this;
+    }
+    /// True once the epoch is over.
+    bool operator==(std::default_sentinel_t end) const noexcept { return original_ == end; }
+
+   private:
+    friend class AcceleratedLoader;
+    explicit Iterator(Parts& parts) : parts_(&parts), original_(parts.loader.begin()) { parts.place(original_); }
+    Parts* parts_;
+    data::DataLoader::Iterator original_;
+  };
 
   /// Starts an iteration. @throws  Whatever the dataset throws.
-  [[nodiscard]] data::DataLoader::Iterator begin() { return parts_->loader.begin(); }
+  [[nodiscard]] Iterator begin() { return Iterator(*parts_); }
   /// What the iterator is compared with.
   [[nodiscard]] std::default_sentinel_t end() const noexcept { return {}; }
 
@@ -39,17 +93,12 @@ class AcceleratedLoader {
   /// @throws ContractError  Negative, or not fewer than the epoch has.
   void skip_first(std::int64_t batches);
 
-  /// The loader of this rank's share.
+  /// The loader of this rank's share; its own batches are in host memory.
   [[nodiscard]] data::DataLoader& loader() const noexcept { return parts_->loader; }
   /// The sampler of the whole job, which a checkpoint keeps.
   [[nodiscard]] data::Sampler& sampler() const noexcept { return parts_->shard.whole(); }
 
  private:
-  struct Parts {
-    Parts(const data::DataLoader& original, const ShardOptions& options, std::shared_ptr<GradientState> shared);
-    OrderShard shard;
-    data::DataLoader loader;
-  };
   std::shared_ptr<Parts> parts_;
 };
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "08_accelerate/prepared/gradient_state.hpp"
+#include "optim/grad_scaler.hpp"
 #include "optim/optimizer.hpp"
 #include "optim/schedule.hpp"
 
@@ -16,13 +17,25 @@ namespace lockstep::accelerate {
 class AcceleratedOptimizer {
  public:
   /// @param optimizer  Outlives this object. @param shared  Of the accelerator.
-  AcceleratedOptimizer(optim::Optimizer& optimizer, std::shared_ptr<const GradientState> shared) noexcept
+  AcceleratedOptimizer(optim::Optimizer& optimizer, std::shared_ptr<GradientState> shared) noexcept
       : optimizer_(&optimizer), shared_(std::move(shared)) {}
 
-  /// Updates the parameters if this micro-batch is the last of its step. @param learning_rate  Of this update.
+  /// Updates the parameters if this micro-batch is the last of its step; with a gradient scaler, unless a gradient is
+  /// infinite or NaN on some rank. @param learning_rate  Of this update.
+  /// @throws ContractError  As optim::GradScaler::step(), if the accelerator has one.
   void step(double learning_rate) {
-    if (shared_->sync_gradients) optimizer_->step(learning_rate);
+    if (!shared_->sync_gradients) return;
+    if (shared_->scaler == nullptr) return optimizer_->step(learning_rate);
+    const bool is_taken = shared_->scaler->step(*optimizer_, learning_rate);
+    shared_->is_scale_due = true;
+    if (is_taken) {
+      shared_->skipped.erase(optimizer_);
+    } else {
+      shared_->skipped.insert(optimizer_);
+    }
   }
+  /// Whether the last step() was skipped for a gradient that was infinite or NaN.
+  [[nodiscard]] bool step_was_skipped() const { return shared_->skipped.contains(optimizer_); }
   /// Marks every gradient unwritten, except between the micro-batches of a step. It may stand at the beginning of a
   /// loop's body or at its end.
   void zero_grad() {
@@ -36,7 +49,7 @@ class AcceleratedOptimizer {
 
  private:
   optim::Optimizer* optimizer_;
-  std::shared_ptr<const GradientState> shared_;
+  std::shared_ptr<GradientState> shared_;
 };
 
 /// What prepare() makes of a schedule: the schedule and how far it has come, in updates. (Accelerate advances by the
@@ -50,9 +63,9 @@ class AcceleratedScheduler {
 
   /// The learning rate of the next update.
   [[nodiscard]] double get_last_lr() const { return schedule_.at(*updates_); }
-  /// Goes to the next learning rate if this micro-batch is the last of its step.
+  /// Goes to the next learning rate if this micro-batch is the last of its step, and no optimizer has skipped it.
   void step() {
-    if (shared_->sync_gradients) ++*updates_;
+    if (shared_->sync_gradients && shared_->skipped.empty()) ++*updates_;
   }
   /// How many steps have been taken; shared with all copies, for saving and loading.
   [[nodiscard]] const std::shared_ptr<std::int64_t>& updates() const noexcept { return updates_; }

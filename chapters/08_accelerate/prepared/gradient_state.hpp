@@ -3,6 +3,12 @@
 /// Where a training loop stands among the micro-batches of a step: what the accelerator and everything that it has
 /// prepared must agree on.
 #include <cstdint>
+#include <set>
+
+namespace lockstep::optim {
+class GradScaler;
+class Optimizer;
+}  // namespace lockstep::optim
 
 namespace lockstep::accelerate {
 
@@ -12,12 +18,15 @@ class OrderShard;
 /// step. Thread safety: none.
 /// @source accelerate.state.GradientState, Hugging Face Accelerate 1.
 struct GradientState {
-  bool sync_gradients = true;          ///< The running micro-batch is the last of its window.
-  std::int64_t micro_batches = 0;      ///< Of the window that runs, this one included.
-  bool has_accumulated = false;        ///< backward() has run in this window.
-  bool is_backward_done = false;       ///< backward() has run in this micro-batch.
-  bool is_joined = false;              ///< Within join_uneven_inputs().
-  const OrderShard* active = nullptr;  ///< Of the loader that handed out a batch last; null: none has.
+  bool sync_gradients = true;                   ///< The running micro-batch is the last of its window.
+  std::int64_t micro_batches = 0;               ///< Of the window that runs, this one included.
+  bool has_accumulated = false;                 ///< backward() has run in this window.
+  bool is_backward_done = false;                ///< backward() has run in this micro-batch.
+  bool is_joined = false;                       ///< Within join_uneven_inputs().
+  const OrderShard* active = nullptr;           ///< Of the loader that handed out a batch last; null: none has.
+  optim::GradScaler* scaler = nullptr;          ///< Of the accelerator; null: losses are not scaled.
+  bool is_scale_due = false;                    ///< An optimizer has stepped by the scaler since its last update().
+  std::set<const optim::Optimizer*> skipped{};  ///< Optimizers whose last step was skipped.
 
   /// Whether zero_grad() may clear: not between the micro-batches of a window, wherever the loop calls it.
   [[nodiscard]] bool may_clear() const noexcept { return !has_accumulated || (sync_gradients && is_backward_done); }

@@ -94,9 +94,9 @@ Accuracy evaluate(accelerate::Accelerator& accelerator, const Classifier& model,
   const autograd::NoGradGuard no_grad;
   Accuracy accuracy;
   for (const data::Batch& batch : batches) {
-    const Tensor predicted = most_likely(model.forward(batch.inputs.to(accelerator.device())).value());
+    const Tensor predicted = most_likely(model.forward(batch.inputs).value());
     const Tensor predictions = accelerator.gather_for_metrics(predicted);  // [N of all ranks]
-    const Tensor targets = accelerator.gather_for_metrics(batch.targets);  // [N of all ranks]
+    const Tensor targets = accelerator.gather_for_metrics(batch.targets).to(Device{});
     for (std::int64_t i = 0; i < targets.count(); ++i)
       accuracy.right += predictions.span<std::int32_t>()[i] == targets.span<std::int32_t>()[i] ? 1 : 0;
     accuracy.all += targets.count();
@@ -132,8 +132,8 @@ int train(const Options& options) {
     for (const data::Batch& batch : batches) {
       const auto scope = accelerator.accumulate(net);
       adam.zero_grad();
-      const autograd::Variable logits = net->forward(batch.inputs.to(accelerator.device()));  // [B, kClasses]
-      const autograd::Variable loss = autograd::cross_entropy(logits, batch.targets.to(accelerator.device()));
+      const autograd::Variable logits = net->forward(batch.inputs);  // [B, kClasses]
+      const autograd::Variable loss = autograd::cross_entropy(logits, batch.targets);
       accelerator.backward(loss);
       if (accelerator.sync_gradients()) accelerator.clip_grad_norm(net->parameters(), 1.0);
       adam.step(rate.get_last_lr());
