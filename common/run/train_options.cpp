@@ -24,6 +24,10 @@ namespace {
 constexpr const char* kDescription =
     "Trains a GPT on a text and leaves a run folder: checkpoints, metrics.jsonl, report.html.";
 
+// The device that a launcher has chosen for programs that are not told otherwise. `lockstep launch` looks for the name
+// in a program's file: `used` keeps it there in one piece.
+[[gnu::used]] constexpr char kDeviceVariable[] = "LOCKSTEP_DEVICE";
+
 std::string program_name(const char* const* argv) {
   return environment::get("LOCKSTEP_PROGRAM").value_or(fs::path(argv[0]).filename().string());
 }
@@ -151,6 +155,7 @@ Device TrainOptions::device_of(int local_rank) const {
 
 ParsedTrainOptions parse_train_options(int argc, const char* const* argv) {
   TrainOptions options;
+  options.device.name = environment::get(kDeviceVariable).value_or(options.device.name);
   std::string resume;
   CommandLine app(kDescription, program_name(argv));
   add_all(app, options, resume);
