@@ -1,11 +1,15 @@
 #include "08_accelerate/accelerator.hpp"
 
+#include <map>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <system_error>
 #include <utility>
 
+#include "08_accelerate/process/launch_settings.hpp"
 #include "base/error.hpp"
 #include "base/json.hpp"
+#include "base/option_checks.hpp"
 #include "base/philox.hpp"
 #include "device/storage.hpp"
 #include "optim/clip.hpp"
@@ -30,6 +34,14 @@ Tensor padded(const Tensor& tensor, std::int64_t rows) {
   return longer;
 }
 
+MixedPrecision parse_mixed_precision(const std::string& name) {
+  static const std::map<std::string, MixedPrecision> kByName = {{"no", MixedPrecision::kNo},
+                                                                {"bf16", MixedPrecision::kBf16}};
+  const std::string wrong = one_of(kByName)(name);
+  if (!wrong.empty()) throw UsageError("LOCKSTEP_MIXED_PRECISION: " + wrong);
+  return kByName.at(name);
+}
+
 }  // namespace
 
 Accelerator::Accelerator(AcceleratorOptions options)
@@ -48,6 +60,8 @@ void Accelerator::initialize() {
   require(options_.gradient_accumulation_steps >= 1, "accelerator: gradient_accumulation_steps is ",
           options_.gradient_accumulation_steps, "; a step has at least one micro-batch");
   require(options_.total_limit >= 0, "accelerator: total_limit is ", options_.total_limit, "; 0 keeps all checkpoints");
+  if (!options_.mixed_precision)
+    options_.mixed_precision = parse_mixed_precision(launched_mixed_precision().value_or("no"));
   register_own_state();
 }
 
