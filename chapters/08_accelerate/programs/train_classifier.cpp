@@ -131,6 +131,7 @@ int train(const Options& options) {
     double last_loss = 0;
     for (const data::Batch& batch : batches) {
       const auto scope = accelerator.accumulate(net);
+      const auto precision = accelerator.autocast();
       adam.zero_grad();
       const autograd::Variable logits = net->forward(batch.inputs.to(accelerator.device()));  // [B, kClasses]
       const autograd::Variable loss = autograd::cross_entropy(logits, batch.targets.to(accelerator.device()));
