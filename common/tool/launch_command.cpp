@@ -107,56 +107,65 @@ void export_settings(const Configuration& file, const std::optional<std::string>
   }
 }
 
-}  // namespace
-
-int launch_command(const Arguments& arguments) {
-  const std::size_t begin = program_begin(arguments);
+struct LaunchOptions {
   std::optional<std::string> nproc, processes, precision;
   fs::path config_file;
   int hosts = 1;
+  bool has_no_prefix = false;
+  bool is_standalone = false;
   double grace_s = std::chrono::duration<double>(launch::default_grace()).count();
-  CommandLine app(
-      "Runs a program as several ranks on this machine, with the variables that torchrun sets:\n"
-      "  ./lockstep launch [OPTIONS] -- program [arguments]",
-      "lockstep launch");
-  app.add_option("--nproc,--nproc-per-node,--nproc_per_node", nproc,
+};
+
+void add_options(CommandLine& app, LaunchOptions& options) {
+  app.add_option("--nproc,--nproc-per-node,--nproc_per_node", options.nproc,
                  "Number of ranks, or auto (if left out) for as many as suit the machine");
-  app.add_option("--num-processes,--num_processes", processes, "The same, by Accelerate's name");
-  app.add_option("--mixed-precision,--mixed_precision", precision,
+  app.add_option("--num-processes,--num_processes", options.processes, "The same, by Accelerate's name");
+  app.add_option("--mixed-precision,--mixed_precision", options.precision,
                  "What programs with an Accelerator compute in, unless they choose themselves: no, bf16 or fp16 "
                  "(LOCKSTEP_MIXED_PRECISION)")
       .check(one_of({"no", "bf16", "fp16"}));
-  app.add_option("--config,--config-file,--config_file", config_file,
+  app.add_option("--config,--config-file,--config_file", options.config_file,
                  "A file that ./lockstep config has written; its values stand in for options that are left out "
                  "($XDG_CONFIG_HOME/lockstep/config.json or ~/.config/lockstep/config.json if there is one)")
       .type_name("FILE")
       .without_default();
-  app.add_option("--nnodes", hosts, "Number of machines; only 1 is supported so far").check(whole_number(1, INT32_MAX));
-  bool has_no_prefix = false;
-  app.add_flag("--no-prefix", has_no_prefix, "Print the ranks' lines unchanged, without [rank N]");
-  bool is_standalone = false;
-  app.add_flag("--standalone", is_standalone, "Accepted for compatibility with torchrun: a job on one machine");
-  app.add_option("--grace", grace_s,
+  app.add_option("--nnodes", options.hosts, "Number of machines; only 1 is supported so far")
+      .check(whole_number(1, INT32_MAX));
+  app.add_flag("--no-prefix", options.has_no_prefix, "Print the ranks' lines unchanged, without [rank N]");
+  app.add_flag("--standalone", options.is_standalone, "Accepted for compatibility with torchrun: a job on one machine");
+  app.add_option("--grace", options.grace_s,
                  "Seconds from SIGTERM to SIGKILL when the ranks are ended (LOCKSTEP_GRACE_SECONDS): time for a "
                  "checkpoint, and no more than what ends the job leaves (Slurm's KillWait, a preemption's notice)")
       .check(real_number(0, static_cast<double>(launch::kLongestGrace.count())));
+}
+
+}  // namespace
+
+int launch_command(const Arguments& arguments) {
+  const std::size_t begin = program_begin(arguments);
+  LaunchOptions options;
+  CommandLine app(
+      "Runs a program as several ranks on this machine, with the variables that torchrun sets:\n"
+      "  ./lockstep launch [OPTIONS] -- program [arguments]",
+      "lockstep launch");
+  add_options(app, options);
   const Arguments own(arguments.begin(), arguments.begin() + static_cast<std::ptrdiff_t>(begin));
   if (const auto done = app.parse(own)) return *done;
-  if (hosts != 1) throw UsageError("--nnodes: jobs on several machines are not supported yet");
+  if (options.hosts != 1) throw UsageError("--nnodes: jobs on several machines are not supported yet");
 
   launch::JobOptions job;
   job.command.assign(arguments.begin() + static_cast<std::ptrdiff_t>(begin), arguments.end());
   if (!job.command.empty() && job.command.front() == "--") job.command.erase(job.command.begin());
   if (job.command.empty()) throw UsageError("no program to run: ./lockstep launch --nproc 2 -- program arguments");
   job.command.front() = resolve(job.command.front());
-  const std::optional<std::string> ranks = one_rank_count(nproc, processes);
+  const std::optional<std::string> ranks = one_rank_count(options.nproc, options.processes);
   std::optional<int> asked;
-  if (ranks) asked = parse_rank_count(*ranks, nproc ? "--nproc" : "--num-processes");
-  const Configuration configuration = load_configuration(config_file);
-  export_settings(configuration, precision, job.command.front());
-  job.style = has_no_prefix ? launch::OutputStyle::kPlain : launch::OutputStyle::kPrefixed;
+  if (ranks) asked = parse_rank_count(*ranks, options.nproc ? "--nproc" : "--num-processes");
+  const Configuration configuration = load_configuration(options.config_file);
+  export_settings(configuration, options.precision, job.command.front());
+  job.style = options.has_no_prefix ? launch::OutputStyle::kPlain : launch::OutputStyle::kPrefixed;
   job.world_size = asked ? *asked : rank_count_in(configuration);
-  job.grace = std::chrono::milliseconds(static_cast<std::int64_t>(grace_s * 1000));
+  job.grace = std::chrono::milliseconds(static_cast<std::int64_t>(options.grace_s * 1000));
   return launch::run_job(job).exit_code;
 }
 
