@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <string>
 #include <system_error>
 #include <utility>
 
+#include "08_accelerate/process/launch_settings.hpp"
 #include "base/error.hpp"
 #include "base/json.hpp"
 #include "base/philox.hpp"
@@ -51,6 +53,9 @@ void Accelerator::initialize() {
   require(options_.gradient_accumulation_steps >= 1, "accelerator: gradient_accumulation_steps is ",
           options_.gradient_accumulation_steps, "; a step has at least one micro-batch");
   require(options_.total_limit >= 0, "accelerator: total_limit is ", options_.total_limit, "; 0 keeps all checkpoints");
+  if (!options_.mixed_precision)
+    options_.mixed_precision =
+        parse_mixed_precision(launched_mixed_precision().value_or("no"), "LOCKSTEP_MIXED_PRECISION");
   if (options_.mixed_precision == MixedPrecision::kFp16) {
     throw UnavailableError(
         "accelerator: no kernel computes in float16 yet, so mixed precision fp16 cannot be used; "

@@ -35,9 +35,10 @@ namespace lockstep::accelerate {
 
 /// Accelerate's options and defaults; equal on all ranks.
 struct AcceleratorOptions {
-  ProcessOptions process{};                              ///< Device and backend.
-  MixedPrecision mixed_precision = MixedPrecision::kNo;  ///< What autocast() does.
-  std::int64_t gradient_accumulation_steps = 1;          ///< Micro-batches whose gradients add up to one step.
+  ProcessOptions process{};  ///< Device and backend.
+  /// What autocast() does; unset: what the launcher has chosen (LOCKSTEP_MIXED_PRECISION), else kNo.
+  std::optional<MixedPrecision> mixed_precision{};
+  std::int64_t gradient_accumulation_steps = 1;  ///< Micro-batches whose gradients add up to one step.
   bool split_batches = false;  ///< Whether a loader's batch size is that of all ranks together; else each rank's.
   bool even_batches = true;    ///< Whether a loader that keeps its last batch repeats samples until ranks have as many.
   bool device_placement = true;  ///< Whether prepared loaders hand out batches on the device; else in host memory.
@@ -75,6 +76,7 @@ class Accelerator : public PartialState {
   /// Joins the job that the environment describes; without a launcher, this process is the job. Collective.
   /// @throws ContractError     gradient_accumulation_steps below 1, a negative total_limit, or as optim::GradScaler.
   /// @throws UnavailableError  Mixed precision kFp16: no kernel computes in float16 yet; kBf16 is there.
+  /// @throws UsageError        LOCKSTEP_MIXED_PRECISION is asked for, and is no precision.
   /// @throws  Further, as PartialState.
   explicit Accelerator(AcceleratorOptions options = {});
   /// The same for a job that has been joined before.

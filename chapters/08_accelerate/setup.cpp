@@ -1,5 +1,7 @@
 #include "08_accelerate/setup.hpp"
 
+#include <optional>
+
 #include "06_gpt_ddp/ddp/setup.hpp"
 
 namespace lockstep::accelerate {
@@ -9,7 +11,7 @@ AcceleratorOptions accelerator_options(const run::TrainOptions& options) {
                       .share_gpu = options.device.share_gpu,
                       .bind_cores = options.device.bind_cores,
                       .backend = options.parallel.backend},
-          .mixed_precision = options.model.bf16 ? MixedPrecision::kBf16 : MixedPrecision::kNo,
+          .mixed_precision = options.model.bf16 ? std::optional(MixedPrecision::kBf16) : std::nullopt,
           .gradient_accumulation_steps = options.accumulation_steps,
           .split_batches = true,
           .even_batches = false,

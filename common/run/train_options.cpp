@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/command_line.hpp"
+#include "base/environment.hpp"
 #include "base/error.hpp"
 #include "data/corpus.hpp"
 #include "run/optimization.hpp"
@@ -13,6 +14,10 @@ namespace {
 
 constexpr const char* kDescription =
     "Trains a GPT on a text and leaves a run folder: checkpoints, metrics.jsonl, report.html.";
+
+// The device that a launcher has chosen for programs that are not told otherwise. `lockstep launch` looks for the name
+// in a program's file: `used` keeps it there in one piece.
+[[gnu::used]] constexpr char kDeviceVariable[] = "LOCKSTEP_DEVICE";
 
 void make_absolute(fs::path& path) {
   if (!path.empty()) path = fs::absolute(path).lexically_normal();
@@ -50,7 +55,9 @@ void complete(TrainOptions& options, const CommandLine& line) {
 }
 
 ParsedTrainOptions parse_train_options(int argc, const char* const* argv) {
-  return parse_options(argc, argv, kDescription, TrainOptions());
+  TrainOptions defaults;
+  defaults.device.name = environment::get(kDeviceVariable).value_or(defaults.device.name);
+  return parse_options(argc, argv, kDescription, defaults);
 }
 
 int run_training(int argc, const char* const* argv, const std::function<int(const TrainOptions&)>& train) noexcept {

@@ -23,10 +23,12 @@ struct Command {
 [[nodiscard]] std::span<const Command> commands();
 
 int bench(const Arguments& arguments);
+int config(const Arguments& arguments);
 int data(const Arguments& arguments);
 int diff(const Arguments& arguments);
 int doctor(const Arguments& arguments);
 int emulate(const Arguments& arguments);
+int estimate(const Arguments& arguments);
 int evaluate(const Arguments& arguments);
 int generate(const Arguments& arguments);
 int launch_command(const Arguments& arguments);

@@ -1,93 +1,70 @@
-#include <sys/utsname.h>
-#include <unistd.h>
-
-#include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <string>
 
-#include "base/error.hpp"
-#include "launch/cores.hpp"
+#include "base/command_line.hpp"
+#include "base/environment.hpp"
+#include "launch/spawn.hpp"
 #include "tool/command.hpp"
+#include "tool/machine_report.hpp"
 #include "tool/project.hpp"
+#include "tool/self_test.hpp"
 
 namespace lockstep::tool {
 namespace {
 
-namespace fs = std::filesystem;
+constexpr const char* kFooter =
+    "The report holds no secrets: no tokens, no addresses. --test starts ranks on this machine. To test a cluster, "
+    "start\n"
+    "--test as one rank per node or GPU: with srun, mpirun or torchrun, or by hand on each node,\n"
+    "  RANK=0 WORLD_SIZE=2 MASTER_ADDR=host0 MASTER_PORT=29500 LOCKSTEP_BIND_ADDRESS=0.0.0.0 "
+    "LOCKSTEP_TOKEN_FILE=token\n"
+    "  ./lockstep doctor --test     (RANK=1 on the other; the file token is the same on all nodes)";
 
-// The value after "key:" or "key=" in a file of such lines.
-std::string field_of(const std::string& path, const std::string& key) {
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) {
-    if (line.rfind(key, 0) != 0) continue;
-    const std::size_t begin = line.find_first_not_of(" \t\"", line.find_first_of(":=") + 1);
-    if (begin == std::string::npos) return "";
-    return line.substr(begin, line.find_last_not_of("\" ") + 1 - begin);
+void print_report() {
+  std::string troubles;
+  for (const FactGroup& group : describe_machine()) {
+    std::cout << group.title << "\n";
+    for (const Fact& fact : group.facts) {
+      constexpr std::size_t kColumn = 20;
+      const std::size_t blanks = fact.name.size() < kColumn ? kColumn - fact.name.size() : 1;
+      std::cout << "  " << fact.name << std::string(blanks, ' ') << fact.value << "\n";
+      if (!fact.trouble.empty()) troubles += "  " + fact.name + ": " + fact.trouble + "\n";
+    }
   }
-  return "unknown";
+  if (!troubles.empty()) std::cout << "to look at\n" << troubles;
+  std::cout << std::flush;
 }
 
-double gigabytes_available() { return std::stod("0" + field_of("/proc/meminfo", "MemAvailable")) / (1024 * 1024); }
-
-std::string find_in_path(const std::string& name) {
-  const char* path = getenv("PATH");
-  std::string folders = path == nullptr ? "" : path;
-  for (std::size_t begin = 0; begin <= folders.size();) {
-    const std::size_t end = std::min(folders.find(':', begin), folders.size());
-    const fs::path candidate = fs::path(folders.substr(begin, end - begin)) / name;
-    if (access(candidate.c_str(), X_OK) == 0) return candidate.string();
-    begin = end + 1;
+// Of several ranks one reports, whoever has started them.
+bool is_first_rank() {
+  for (const char* name : {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}) {
+    if (const auto rank = environment::get(name)) return *rank == "0";
   }
-  return "";
-}
-
-void print(const std::string& what, const std::string& value) {
-  std::cout << "  " << what << std::string(what.size() < 18 ? 18 - what.size() : 1, ' ') << value << "\n";
-}
-
-void print_program(const std::string& name, const std::string& use) {
-  const std::string path = find_in_path(name);
-  print(name, path.empty() ? "missing: " + use : path);
+  return true;
 }
 
 }  // namespace
 
 int doctor(const Arguments& arguments) {
-  if (!arguments.empty()) {
-    std::cout << "Usage: ./lockstep doctor\n\nSays what this machine has, and what is missing.\n";
-    return arguments.front() == "--help" || arguments.front() == "-h" ? 0 : 2;
+  bool is_test = false;
+  std::string ranks = "2";
+  CommandLine app(
+      "Says what this machine has, and what is missing: a report to paste into a question. With --test it also says,\n"
+      "within a minute, whether this machine can train.",
+      "lockstep doctor");
+  app.add_flag("--test", is_test, "Train a tiny model as several ranks, by every way to communicate, and compare");
+  app.add_option("--num-processes,--num_processes,--nproc", ranks, "Ranks of the test");
+  app.footer(kFooter);
+  if (const auto done = app.parse(arguments)) return *done;
+  const int world_size = parse_rank_count(ranks, "--num-processes");
+  const bool is_rank = launch::is_rank();
+  if (!is_rank || is_first_rank()) print_report();
+  if (!is_test) {
+    std::cout << "./lockstep doctor --test says whether this machine can train\n";
+    return 0;
   }
-  const Project project = find_project();
-  const launch::Cores cores = launch::usable_cores();
-  utsname system{};
-  uname(&system);
-  std::cout << "machine\n";
-  print("system", field_of("/etc/os-release", "PRETTY_NAME") + ", Linux " + system.release + ", " + system.machine);
-  print("processor", field_of("/proc/cpuinfo", "model name"));
-  print("cores", concat(cores.physical, " usable, ", cores.logical, " hardware threads; ./lockstep train uses ",
-                        suitable_rank_count(), " ranks"));
-  print("memory", concat(static_cast<int>(gigabytes_available() * 10) / 10.0, " GiB available"));
-  std::error_code ignored;
-  const fs::space_info disk = fs::space(project.root, ignored);
-  print("disk", concat(disk.available / (1 << 30), " GiB free for ", project.root.string()));
-  print("GPU",
-        fs::exists("/dev/nvidia0") ? "an NVIDIA device (this build computes on the CPU)" : "none; none is needed");
-
-  std::cout << "build\n";
-  print("folder", project.build.string());
-  print("compiler", concat("g++ or clang ", __VERSION__));
-  print("matrix products",
-        LOCKSTEP_HAS_ONEDNN ? "oneDNN" : "Eigen (install libdnnl-dev and configure again for faster ones)");
-
-  std::cout << "programs\n";
-  print_program("cmake", "needed to build");
-  print_program("ninja", "needed to build");
-  print_program("ccache", "makes later builds faster");
-  print_program("clang-format", "needed only to format changed code");
-  print_program("curl", "needed only for ./lockstep data");
-  print_program("nvcc", "needed only for NVIDIA devices");
-  return 0;
+  if (is_rank) join_self_test();
+  return run_self_tests(world_size);
 }
 
 }  // namespace lockstep::tool

@@ -1,15 +1,26 @@
+#include <stdlib.h>
+
 #include <algorithm>
 #include <filesystem>
+#include <iostream>
+#include <optional>
+#include <string>
+#include <system_error>
 
 #include "base/command_line.hpp"
+#include "base/environment.hpp"
 #include "base/error.hpp"
+#include "base/file.hpp"
 #include "launch/grace.hpp"
 #include "launch/launcher.hpp"
 #include "tool/command.hpp"
+#include "tool/configuration.hpp"
 #include "tool/project.hpp"
 
 namespace lockstep::tool {
 namespace {
+
+namespace fs = std::filesystem;
 
 // Where the program begins: after "--", else at the first word that is neither an option nor an option's value.
 std::size_t program_begin(const Arguments& arguments) {
@@ -28,44 +39,133 @@ std::size_t program_begin(const Arguments& arguments) {
 
 // A bare name means a program of the chapters where there is one, else one that PATH finds.
 std::string resolve(const std::string& name) {
-  const std::filesystem::path own = program_folder() / name;
-  return name.find('/') == std::string::npos && std::filesystem::is_regular_file(own) ? own.string() : name;
+  const fs::path own = program_folder() / name;
+  return name.find('/') == std::string::npos && fs::is_regular_file(own) ? own.string() : name;
+}
+
+// Torchrun's option and Accelerate's mean the same.
+std::optional<std::string> one_rank_count(const std::optional<std::string>& nproc,
+                                          const std::optional<std::string>& processes) {
+  if (nproc && processes && *nproc != *processes) {
+    throw UsageError(concat("--nproc-per-node ", *nproc, " and --num-processes ", *processes,
+                            " both say how many ranks to start; give one of them"));
+  }
+  return nproc ? nproc : processes;
+}
+
+// The settings of the file that is named, or else of the usual one where there is one; says which.
+Configuration load_configuration(const fs::path& named) {
+  const bool is_usual = named.empty();
+  if (is_usual && !environment::get("XDG_CONFIG_HOME") && !environment::get("HOME")) return {};
+  const fs::path file = is_usual ? default_configuration_file() : named;
+  if (is_usual && !fs::exists(file)) return {};
+  if (fs::is_directory(file)) throw UsageError(concat("--config ", file.string(), " is a folder; name a file"));
+  const Configuration configuration = read_configuration(file);
+  std::cerr << "lockstep: settings of " << shown(file) << ": " << describe(configuration) << "\n";
+  return configuration;
+}
+
+int rank_count_in(const Configuration& configuration) {
+  const auto value = configuration.find("num_processes");
+  return parse_rank_count(value == configuration.end() ? "auto" : value->second);
+}
+
+// Whether a program's file, or a script, names a variable. Programs with an Accelerator do.
+bool mentions(const std::string& program, const std::string& variable) {
+  if (!fs::is_regular_file(program)) return false;  // PATH finds it
+  return read_file(program).find(variable) != std::string::npos;
+}
+
+// A setting that the program would ignore: an error where it was asked for by option and that is certain, else a line.
+void warn_of_ignored(const std::string& program, const Setting& setting, const std::string& value, bool is_option) {
+  if (value == setting.neutral || setting.variable == "OMP_NUM_THREADS" || mentions(program, setting.variable)) return;
+  const std::string name = fs::path(program).filename().string();
+  std::error_code not_there;
+  const bool is_ours = fs::equivalent(fs::path(program).parent_path(), program_folder(), not_there);
+  if (is_ours && is_option) {
+    throw UsageError(concat(name, " has no Accelerator, and would ignore --mixed-precision ", value, "; its own ",
+                            "options may choose the precision (", name, " --help)"));
+  }
+  std::cerr << "lockstep: " << setting.key << " " << value << " has no effect "
+            << (is_ours ? concat("on ", name, ", which does not read ") : concat("unless what ", name, " runs reads "))
+            << setting.variable << "\n";
+}
+
+// Hands settings on to the ranks, which inherit this process's environment. What an option says goes before what the
+// environment says, and that before the file.
+void export_settings(const Configuration& file, const std::optional<std::string>& precision,
+                     const std::string& program) {
+  for (const Setting& setting : settings()) {
+    if (setting.variable.empty()) continue;
+    const bool is_option = precision && setting.key == "mixed_precision";
+    const auto in_file = file.find(setting.key);
+    if (!is_option && (in_file == file.end() || environment::get(setting.variable))) continue;
+    const std::string value = is_option ? *precision : in_file->second;
+    if (value == "auto") continue;
+    warn_of_ignored(program, setting, value, is_option);
+    setenv(setting.variable.c_str(), value.c_str(), 1);
+  }
+}
+
+struct LaunchOptions {
+  std::optional<std::string> nproc, processes, precision;
+  fs::path config_file;
+  int hosts = 1;
+  bool has_no_prefix = false;
+  bool is_standalone = false;
+  double grace_s = std::chrono::duration<double>(launch::default_grace()).count();
+};
+
+void add_options(CommandLine& app, LaunchOptions& options) {
+  app.add_option("--nproc,--nproc-per-node,--nproc_per_node", options.nproc,
+                 "Number of ranks, or auto (if left out) for as many as suit the machine");
+  app.add_option("--num-processes,--num_processes", options.processes, "The same, by Accelerate's name");
+  app.add_option("--mixed-precision,--mixed_precision", options.precision,
+                 "What programs with an Accelerator compute in, unless they choose themselves: no, bf16 or fp16 "
+                 "(LOCKSTEP_MIXED_PRECISION)")
+      .check(one_of({"no", "bf16", "fp16"}));
+  app.add_option("--config,--config-file,--config_file", options.config_file,
+                 "A file that ./lockstep config has written; its values stand in for options that are left out "
+                 "($XDG_CONFIG_HOME/lockstep/config.json or ~/.config/lockstep/config.json if there is one)")
+      .type_name("FILE")
+      .without_default();
+  app.add_option("--nnodes", options.hosts, "Number of machines; only 1 is supported so far")
+      .check(whole_number(1, INT32_MAX));
+  app.add_flag("--no-prefix", options.has_no_prefix, "Print the ranks' lines unchanged, without [rank N]");
+  app.add_flag("--standalone", options.is_standalone, "Accepted for compatibility with torchrun: a job on one machine");
+  app.add_option("--grace", options.grace_s,
+                 "Seconds from SIGTERM to SIGKILL when the ranks are ended (LOCKSTEP_GRACE_SECONDS): time for a "
+                 "checkpoint, and no more than what ends the job leaves (Slurm's KillWait, a preemption's notice)")
+      .check(real_number(0, static_cast<double>(launch::kLongestGrace.count())));
 }
 
 }  // namespace
 
 int launch_command(const Arguments& arguments) {
   const std::size_t begin = program_begin(arguments);
-  std::string ranks = "auto";
-  int hosts = 1;
-  double grace_s = std::chrono::duration<double>(launch::default_grace()).count();
+  LaunchOptions options;
   CommandLine app(
       "Runs a program as several ranks on this machine, with the variables that torchrun sets:\n"
       "  ./lockstep launch [OPTIONS] -- program [arguments]",
       "lockstep launch");
-  app.add_option("--nproc,--nproc-per-node,--nproc_per_node", ranks,
-                 "Number of ranks, or auto for as many as suit the machine");
-  app.add_option("--nnodes", hosts, "Number of machines; only 1 is supported so far").check(whole_number(1, INT32_MAX));
-  bool has_no_prefix = false;
-  app.add_flag("--no-prefix", has_no_prefix, "Print the ranks' lines unchanged, without [rank N]");
-  bool is_standalone = false;
-  app.add_flag("--standalone", is_standalone, "Accepted for compatibility with torchrun: a job on one machine");
-  app.add_option("--grace", grace_s,
-                 "Seconds from SIGTERM to SIGKILL when the ranks are ended (LOCKSTEP_GRACE_SECONDS): time for a "
-                 "checkpoint, and no more than what ends the job leaves (Slurm's KillWait, a preemption's notice)")
-      .check(real_number(0, static_cast<double>(launch::kLongestGrace.count())));
+  add_options(app, options);
   const Arguments own(arguments.begin(), arguments.begin() + static_cast<std::ptrdiff_t>(begin));
   if (const auto done = app.parse(own)) return *done;
-  if (hosts != 1) throw UsageError("--nnodes: jobs on several machines are not supported yet");
+  if (options.hosts != 1) throw UsageError("--nnodes: jobs on several machines are not supported yet");
 
   launch::JobOptions job;
   job.command.assign(arguments.begin() + static_cast<std::ptrdiff_t>(begin), arguments.end());
   if (!job.command.empty() && job.command.front() == "--") job.command.erase(job.command.begin());
   if (job.command.empty()) throw UsageError("no program to run: ./lockstep launch --nproc 2 -- program arguments");
   job.command.front() = resolve(job.command.front());
-  job.style = has_no_prefix ? launch::OutputStyle::kPlain : launch::OutputStyle::kPrefixed;
-  job.world_size = parse_rank_count(ranks);
-  job.grace = std::chrono::milliseconds(static_cast<std::int64_t>(grace_s * 1000));
+  const std::optional<std::string> ranks = one_rank_count(options.nproc, options.processes);
+  std::optional<int> asked;
+  if (ranks) asked = parse_rank_count(*ranks, options.nproc ? "--nproc" : "--num-processes");
+  const Configuration configuration = load_configuration(options.config_file);
+  export_settings(configuration, options.precision, job.command.front());
+  job.style = options.has_no_prefix ? launch::OutputStyle::kPlain : launch::OutputStyle::kPrefixed;
+  job.world_size = asked ? *asked : rank_count_in(configuration);
+  job.grace = std::chrono::milliseconds(static_cast<std::int64_t>(options.grace_s * 1000));
   return launch::run_job(job).exit_code;
 }
 

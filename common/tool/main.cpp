@@ -20,6 +20,8 @@ constexpr std::array kCommands = {
     Command{"run", "run", "NN [program] [--nproc N] [-- args]", "run a program of chapter NN", run_chapter},
     Command{"launch", "run", "--nproc N -- program args", "run a program as N ranks, with torchrun's variables",
             launch_command},
+    Command{"config", "run", "[--default] [--config FILE]", "ask a few questions, and write the file that launch reads",
+            config},
     Command{"generate", "run", "[options]", "write text with a trained model, or with GPT-2", generate},
     Command{"evaluate", "run", "[options]", "say how well a model predicts a text: its perplexity", evaluate},
     Command{"emulate", "run", "[--check] my_kernel.cu [-- args]", "run a CUDA program without a GPU, and find its bugs",
@@ -32,7 +34,9 @@ constexpr std::array kCommands = {
     Command{"trace", "know", "--last-failure", "show the last collectives of each rank of the job that failed last",
             trace},
     Command{"data", "know", "tinyshakespeare|tokenizer|tokens", "fetch a text, learn a tokenizer, write tokens", data},
-    Command{"doctor", "know", "", "say what this machine has, and what is missing", doctor},
+    Command{"estimate", "know", "MODEL [options]", "say how much memory training a model needs, by strategy", estimate},
+    Command{"doctor", "know", "[--test]", "a report on this machine to paste; --test says whether it can train",
+            doctor},
 };
 
 // Done by a program of its own, which also explains them.

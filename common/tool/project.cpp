@@ -87,12 +87,12 @@ int run_and_wait(const std::vector<std::string>& command, const ProgramVariables
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-int parse_rank_count(const std::string& text) {
+int parse_rank_count(const std::string& text, const std::string& option) {
   if (text == "auto") return suitable_rank_count();
   int count = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
   if (error != std::errc() || end != text.data() + text.size() || count < 1 || count > kMostRanks) {
-    throw UsageError(concat("--nproc is ", text.empty() ? "empty" : text, "; it must be a number of ranks from 1 to ",
+    throw UsageError(concat(option, " is ", text.empty() ? "empty" : text, "; it must be a number of ranks from 1 to ",
                             kMostRanks, ", or auto"));
   }
   return count;

@@ -38,8 +38,9 @@ using ProgramVariables = std::map<std::string, std::string>;
 [[nodiscard]] int run_and_wait(const std::vector<std::string>& command, const ProgramVariables& variables = {});
 
 /// A number of ranks as a user writes it.
-/// @throws UsageError  Neither a number in [1, 1024] nor "auto" (as many as suit_ranks()).
-[[nodiscard]] int parse_rank_count(const std::string& text);
+/// @param option  That it was given to, for the message.
+/// @throws UsageError  Neither a number in [1, 1024] nor "auto" (as many as suitable_rank_count()).
+[[nodiscard]] int parse_rank_count(const std::string& text, const std::string& option = "--nproc");
 
 /// How many ranks suit this machine: 4 from four cores up, else 2, so that there is something to see.
 [[nodiscard]] int suitable_rank_count();

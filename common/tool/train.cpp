@@ -39,10 +39,11 @@ std::chrono::milliseconds grace_from(const std::optional<std::string>& text) {
       concat("--grace ", *text, ": must be seconds from 0 to ", launch::kLongestGrace.count(), ", for example 30"));
 }
 
-[[noreturn]] void become_program(const std::string& name, const Arguments& arguments) {
+[[noreturn]] void become_program(const std::string& name, const Arguments& arguments,
+                                 const ProgramVariables& variables = {}) {
   std::vector<std::string> command = {find_program(find_project(), name).string()};
   command.insert(command.end(), arguments.begin(), arguments.end());
-  become(command);
+  become(command, variables);
 }
 
 bool asks_for_help(const Arguments& arguments) {
@@ -84,5 +85,9 @@ int train(const Arguments& arguments) {
 int generate(const Arguments& arguments) { become_program("generate", arguments); }
 
 int evaluate(const Arguments& arguments) { become_program("evaluate", arguments); }
+
+int estimate(const Arguments& arguments) {
+  become_program("estimate_memory", arguments, {{"LOCKSTEP_PROGRAM", "lockstep estimate"}});
+}
 
 }  // namespace lockstep::tool

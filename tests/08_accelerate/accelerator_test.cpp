@@ -1,6 +1,8 @@
 // The accelerator on a model that is no GPT: one process without it is the oracle.
 #include "08_accelerate/accelerator.hpp"
 
+#include <stdlib.h>
+
 #include <array>
 #include <cmath>
 #include <string>
@@ -339,6 +341,25 @@ TEST_CASE("autocast computes in the options' precision while its object lives", 
     CHECK_FALSE(autograd::is_autocast_enabled());
   }
   CHECK_FALSE(autograd::is_autocast_enabled());
+}
+
+TEST_CASE("the launcher chooses the precision and the device that options leave open", "[accelerate]") {
+  const auto is_half = [](accelerate::AcceleratorOptions options) {
+    const Accelerator accelerator(std::move(options));
+    const auto scope = accelerator.autocast();
+    return autograd::is_autocast_enabled();
+  };
+  CHECK_FALSE(is_half({}));
+  ::setenv("LOCKSTEP_MIXED_PRECISION", "bf16", 1);
+  CHECK(is_half({}));
+  CHECK_FALSE(is_half({.mixed_precision = accelerate::MixedPrecision::kNo}));  // what the program says goes first
+  ::setenv("LOCKSTEP_MIXED_PRECISION", "fp8", 1);
+  CHECK_THROWS_WITH(Accelerator(), ContainsSubstring("LOCKSTEP_MIXED_PRECISION: there is no 'fp8'"));
+  ::unsetenv("LOCKSTEP_MIXED_PRECISION");
+  ::setenv("LOCKSTEP_DEVICE", "abacus", 1);
+  CHECK_THROWS_WITH(Accelerator(), ContainsSubstring("abacus"));
+  CHECK(Accelerator({.process = {.device = "cpu"}}).device().is_cpu());
+  ::unsetenv("LOCKSTEP_DEVICE");
 }
 
 TEST_CASE("options that have no meaning are refused, and say what to do", "[accelerate][multirank][fault]") {

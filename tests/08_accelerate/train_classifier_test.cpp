@@ -56,3 +56,19 @@ TEST_CASE("the classifier continues from its newest checkpoint", "[accelerate][p
   CHECK_THAT(rest, ContainsSubstring("continues step_00000001"));
   CHECK(rest.substr(rest.find("epoch 3")) == whole.substr(whole.find("epoch 3")));
 }
+
+TEST_CASE("the precision that a launcher chooses reaches the classifier", "[accelerate][program]") {
+  const test::TemporaryFolder folder;
+  const auto losses_in = [&](const std::string& precision) {
+    const test::Finished finished = test::run_program(
+        {test::built_program("lockstep"), "launch", "--num-processes", "1", "--mixed-precision", precision, "--",
+         test::built_program("train_classifier"), "--epochs", "1", "--out", (folder / precision).string()},
+        {{"OMP_NUM_THREADS", "1"}});
+    INFO(finished.err);
+    REQUIRE(finished.exit_code == 0);
+    return finished.out;
+  };
+  const std::string full = losses_in("no"), half = losses_in("bf16");
+  CHECK(full != half);
+  CHECK(std::abs(accuracy_in(full) - accuracy_in(half)) < 0.05);  // a few samples near a border may change sides
+}

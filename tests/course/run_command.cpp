@@ -70,8 +70,8 @@ bool read_all(int fd, const Deadline& deadline, std::string& text) {
 CommandResult run_command(const std::string& command, const std::filesystem::path& folder,
                           const std::filesystem::path& path, std::chrono::milliseconds limit) {
   Pipe output = make_pipe();
-  const std::string script =
-      concat("cd ", quoted(folder), " && PATH=", quoted(path), ":\"$PATH\" && export PATH NO_COLOR=1\n", command);
+  const std::string script = concat("cd ", quoted(folder), " && PATH=", quoted(path),
+                                    ":\"$PATH\" && export PATH NO_COLOR=1 XDG_CONFIG_HOME=/nonexistent\n", command);
   const pid_t child = start(script, output.write_end.get());
   output.write_end.reset();
   CommandResult result;

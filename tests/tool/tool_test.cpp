@@ -33,7 +33,7 @@ TEST_CASE("help lists every command", "[tool]") {
   const Finished finished = tool({"--help"});
   CHECK(finished.exit_code == 0);
   for (const std::string command : {"train", "run", "launch", "generate", "evaluate", "emulate", "diff", "test",
-                                    "bench", "trace", "data", "doctor"}) {
+                                    "bench", "trace", "data", "config", "estimate", "doctor"}) {
     CHECK_THAT(finished.out, ContainsSubstring("\n  " + command));
     if (command == "train" || command == "generate" || command == "evaluate") continue;  // they ask a chapter's program
     CHECK(tool({command, "--help"}).exit_code == 0);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "03_nccl/choose_backend.hpp"
+#include "08_accelerate/process/launch_settings.hpp"
 #include "base/affinity.hpp"
 #include "base/error.hpp"
 #include "comm/rendezvous.hpp"
@@ -18,6 +19,10 @@ comm::JobContext join_job() {
   if (launch::is_rank()) return comm::rendezvous("env://");
   comm::JobContext alone;
   return alone;
+}
+
+std::string device_of(const ProcessOptions& options) {
+  return options.device.empty() ? launched_device().value_or("cpu") : options.device;
 }
 
 std::string backend_of(const ProcessOptions& options, Device device) {
@@ -55,7 +60,7 @@ MainProcessFirst::~MainProcessFirst() {
 PartialState::PartialState(const ProcessOptions& options) : PartialState(options, join_job()) {}
 
 PartialState::PartialState(const ProcessOptions& options, comm::JobContext job)
-    : device_(Device::for_rank(options.device, {job.local_rank, options.share_gpu})) {
+    : device_(Device::for_rank(device_of(options), {job.local_rank, options.share_gpu})) {
   if (options.bind_cores) restrict_to_cpus(launch::share_of_cpus(job.local_rank, job.local_world_size));
   group_ = backend::make_process_group(backend_of(options, device_), std::move(job),
                                        {.device = device_, .share_gpu = options.share_gpu});

@@ -20,10 +20,12 @@ namespace lockstep::accelerate {
 
 /// How ranks find each other and where they compute.
 struct ProcessOptions {
-  std::string device = "cpu";  ///< As Device::for_rank() reads it: of several GPUs each rank takes one of its own.
-  bool share_gpu = false;      ///< Ranks may share a GPU.
-  bool bind_cores = false;     ///< Each rank stays on its share of the host's processors.
-  std::string backend{};       ///< One of backend::all_backends(); empty: nccl on GPUs, else ring.
+  /// As Device::for_rank() reads it: of several GPUs each rank takes one of its own. Empty: what the launcher has
+  /// chosen (LOCKSTEP_DEVICE), else cpu.
+  std::string device{};
+  bool share_gpu = false;   ///< Ranks may share a GPU.
+  bool bind_cores = false;  ///< Each rank stays on its share of the host's processors.
+  std::string backend{};    ///< One of backend::all_backends(); empty: nccl on GPUs, else ring.
 };
 
 /// While it lives, the main process is ahead of the others: they wait in the constructor until it has left the scope.

@@ -28,7 +28,7 @@ struct Options {
   std::int64_t epochs = 3;
   std::int64_t batch_size = 24;
   std::int64_t accumulation_steps = 1;
-  std::string device = "cpu";
+  std::string device;  // empty: what the launcher has chosen, else cpu
   std::filesystem::path out = "runs/classifier";
   bool shall_resume = false;
 };
@@ -131,6 +131,7 @@ int train(const Options& options) {
     double last_loss = 0;
     for (const data::Batch& batch : batches) {
       const auto scope = accelerator.accumulate(net);
+      const auto precision = accelerator.autocast();
       adam.zero_grad();
       const autograd::Variable logits = net->forward(batch.inputs);  // [B, kClasses]
       const autograd::Variable loss = autograd::cross_entropy(logits, batch.targets);
@@ -160,7 +161,7 @@ int main(int argc, char** argv) {
   app.add_option("--batch-size", options.batch_size, "Samples per step over all ranks").check(whole_number(1, 600));
   app.add_option("--accumulation-steps", options.accumulation_steps, "Micro-batches per step")
       .check(whole_number(1, 64));
-  app.add_option("--device", options.device, "cpu, emulated or cuda");
+  app.add_option("--device", options.device, "cpu, emulated or cuda (if left out what the launcher has chosen, else cpu)");
   app.add_option("--out", options.out, "Where checkpoints are kept");
   app.add_flag("--resume", options.shall_resume, "Continue from the newest checkpoint");
   return run_main(app, argc, argv, [&] { return train(options); });

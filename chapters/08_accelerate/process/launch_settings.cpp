@@ -1,0 +1,19 @@
+#include "08_accelerate/process/launch_settings.hpp"
+
+#include "base/environment.hpp"
+
+namespace lockstep::accelerate {
+namespace {
+
+// `lockstep launch` looks for these names in a program's file, to say so where a program would ignore a setting: `used`
+// keeps them there in one piece.
+[[gnu::used]] constexpr char kDeviceVariable[] = "LOCKSTEP_DEVICE";
+[[gnu::used]] constexpr char kMixedPrecisionVariable[] = "LOCKSTEP_MIXED_PRECISION";
+
+}  // namespace
+
+std::optional<std::string> launched_device() { return environment::get(kDeviceVariable); }
+
+std::optional<std::string> launched_mixed_precision() { return environment::get(kMixedPrecisionVariable); }
+
+}  // namespace lockstep::accelerate

@@ -1,0 +1,158 @@
+// estimate_memory: how much memory training a GPT needs on each rank, by strategy. `lockstep estimate` runs it.
+#include <array>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "08_accelerate/process/memory_estimate.hpp"
+#include "base/command_line.hpp"
+#include "base/environment.hpp"
+#include "base/error.hpp"
+#include "base/json.hpp"
+#include "base/terminal.hpp"
+#include "nn/gpt_parameters.hpp"
+
+using namespace lockstep;
+
+namespace {
+
+struct Strategy {
+  const char* name;  // in the JSON
+  const char* title;  // in the tables
+  plan::Sharding sharding;
+  bool is_alone;  // one rank, whatever the number of ranks
+};
+constexpr std::array kStrategies = {Strategy{"single", "one rank", plan::Sharding::kNothing, true},
+                                    Strategy{"ddp", "DDP", plan::Sharding::kNothing, false},
+                                    Strategy{"zero1", "ZeRO 1 (+ moments)", plan::Sharding::kOptimizer, false},
+                                    Strategy{"zero2", "ZeRO 2 (+ gradients)", plan::Sharding::kGradients, false},
+                                    Strategy{"zero3", "ZeRO 3, FSDP (+ values)", plan::Sharding::kWeights, false}};
+
+struct Options {
+  std::string model;
+  int world_size = 4;
+  std::int64_t batch_size = 0;  // 0: the model's usual one
+  std::int64_t context = 0;  // 0: the model's
+  std::string mixed_precision = "no";
+  bool activation_checkpointing = false;
+  bool is_json = false;
+};
+
+accelerate::EstimateRequest request_of(const Options& options) {
+  accelerate::EstimateRequest request{.config = accelerate::find_model_sizes(options.model)};
+  const std::int64_t longest = request.config.context_length;
+  request.config.activation_checkpointing |= options.activation_checkpointing;
+  request.batch_size = options.batch_size > 0 ? options.batch_size : request.config.batch_size;
+  request.context = options.context > 0 ? options.context : longest;
+  request.is_half = options.mixed_precision != "no";
+  request.world_size = options.world_size;
+  if (request.context > longest) {
+    throw UsageError(concat("--context ", request.context, ": ", options.model, " sees at most ", longest,
+                            " positions"));
+  }
+  return request;
+}
+
+accelerate::RankMemory memory_of(accelerate::EstimateRequest request, const Strategy& strategy) {
+  if (strategy.is_alone) request.world_size = 1;
+  return accelerate::estimate_memory(request, strategy.sharding);
+}
+
+// 1024^2 bytes, as tools of the system show them.
+std::string mib(double bytes) { return with_digits(bytes / (1 << 20), 1); }
+
+void print_parts(const accelerate::EstimateRequest& request) {
+  TextTable table;
+  table.add({"MiB on each rank", "values", "2-byte copy", "gradients", "moments", "activations", "together"});
+  for (const Strategy& strategy : kStrategies) {
+    const accelerate::RankMemory m = memory_of(request, strategy);
+    const std::string ranks = strategy.is_alone ? "" : concat(", ", request.world_size, " ranks");
+    table.add({strategy.title + ranks, mib(m.values), mib(m.half_values), mib(m.gradients), mib(m.moments),
+               mib(m.activations), mib(m.total())});
+  }
+  std::cout << table.text();
+}
+
+void print_by_ranks(accelerate::EstimateRequest request) {
+  constexpr std::array kRanks = {1, 2, 4, 8, 16, 64};
+  TextTable table;
+  std::vector<std::string> head = {"MiB on each of N ranks; N ="};
+  for (const int ranks : kRanks) head.push_back(std::to_string(ranks));
+  table.add(head);
+  for (const Strategy& strategy : kStrategies) {
+    if (strategy.is_alone) continue;
+    std::vector<std::string> row = {strategy.title};
+    for (const int ranks : kRanks) {
+      request.world_size = ranks;
+      row.push_back(mib(memory_of(request, strategy).total()));
+    }
+    table.add(row);
+  }
+  std::cout << '\n'
+            << table.text();
+}
+
+void print_tables(const accelerate::EstimateRequest& request, const Options& options) {
+  std::cout << options.model << ": " << nn::gpt_parameter_count(request.config) << " parameters, AdamW, "
+            << (request.is_half ? options.mixed_precision : "float32") << ", " << request.batch_size << " x "
+            << request.context << " positions at once on a rank"
+            << (request.config.activation_checkpointing ? ", activation checkpointing" : "") << "\n\n";
+  print_parts(request);
+  print_by_ranks(request);
+  std::cout << "\nZeRO adds to what is split among the ranks, line by line; this version trains with the first two.\n"
+               "Not counted: program and libraries, buffers of collectives, data, a checkpoint being written,\n"
+               "gaps in memory, and with ZeRO 3 the weights of the layers at work.\n";
+}
+
+void print_json(const accelerate::EstimateRequest& request, const Options& options) {
+  nlohmann::ordered_json all = {{"model", options.model},
+                                {"parameters", nn::gpt_parameter_count(request.config)},
+                                {"mixed_precision", options.mixed_precision},
+                                {"batch_size", request.batch_size},
+                                {"context", request.context},
+                                {"activation_checkpointing", request.config.activation_checkpointing},
+                                {"num_processes", request.world_size}};
+  for (const Strategy& strategy : kStrategies) {
+    const accelerate::RankMemory m = memory_of(request, strategy);
+    all["bytes"][strategy.name] = {{"values", m.values}, {"half_values", m.half_values}, {"gradients", m.gradients}, {"moments", m.moments}, {"activations", m.activations}, {"total", m.total()}};
+  }
+  std::cout << dump_json(all, 2) << "\n";
+}
+
+int estimate(const Options& options) {
+  const accelerate::EstimateRequest request = request_of(options);
+  if (options.is_json) {
+    print_json(request, options);
+  } else {
+    print_tables(request, options);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CommandLine app("Says how much memory training a GPT with AdamW needs on each rank, by strategy.",
+                  environment::get("LOCKSTEP_PROGRAM").value_or(""));
+  Options options;
+  app.add_option("model", options.model,
+                 "tiny, small, tutorial, 124m (gpt2), 350m (gpt2-medium), 774m (gpt2-large), 1.5b (gpt2-xl); or a "
+                 "folder with a config.json of GPT-2, a run or a checkpoint")
+      .required();
+  app.add_option("--num-processes,--num_processes,--world-size", options.world_size, "Number of ranks")
+      .check(whole_number(1, 1'000'000));
+  app.add_option("--batch-size", options.batch_size,
+                 "Samples at once on each rank, its micro-batch (the model's usual number if left out)")
+      .check(whole_number(1, 1'000'000))
+      .without_default();
+  app.add_option("--context", options.context, "Positions per sample (the model's if left out)")
+      .check(whole_number(1, 100'000'000))
+      .without_default();
+  app.add_option("--mixed-precision,--mixed_precision", options.mixed_precision, "no, bf16 or fp16")
+      .check(one_of({"no", "bf16", "fp16"}));
+  app.add_flag("--activation-checkpointing", options.activation_checkpointing,
+               "Blocks are computed again in backward instead of kept");
+  app.add_flag("--json", options.is_json, "Print bytes as JSON instead of tables");
+  return run_main(app, argc, argv, [&] { return estimate(options); });
+}
