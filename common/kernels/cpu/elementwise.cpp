@@ -109,7 +109,7 @@ void add_bias(const Tensor& out, const Tensor& input, const Tensor& bias) {
     const std::int64_t columns = columns_of(out);
     require_count("add_bias", "bias", bias, columns, out.dtype());
     T* const to = data_of<T>(out);
-    const T *const from = data_of<T>(input), *const added = data_of<T>(bias);
+    const T *const from = data_of<const T>(input), *const added = data_of<const T>(bias);
     parallel_blocks(rows_of(out), 16, out.count(), [=](std::int64_t begin, std::int64_t end) {
       for (std::int64_t row = begin; row < end; ++row) {
 #pragma GCC ivdep

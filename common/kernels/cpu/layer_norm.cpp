@@ -60,7 +60,7 @@ void normalize_rows(const Tensor& out, const LayerNormStatistics& statistics, co
   const std::int64_t channels = columns_of(out);
   S* const to = data_of<S>(out);
   T *const means = data_of<T>(statistics.mean), *const deviations = data_of<T>(statistics.reciprocal_deviation);
-  const T *const gains = data_of<T>(gain), *const biases = data_of<T>(bias);
+  const T *const gains = data_of<const T>(gain), *const biases = data_of<const T>(bias);
   parallel_blocks(rows_of(out), 16, out.count(), [&, channels](std::int64_t begin, std::int64_t end) {
     for (std::int64_t row = begin; row < end; ++row) {
       prepare(row);
@@ -163,7 +163,7 @@ void layer_norm_backward(const Tensor& input_gradient, const Tensor& out_gradien
                                .out_gradient = data_of<S>(out_gradient),
                                .input = data_of<S>(input),
                                .skip = data_of<S>(skip_gradient),
-                               .gain = data_of<T>(gain),
+                               .gain = data_of<const T>(gain),
                                .means = data_of<T>(statistics.mean),
                                .deviations = data_of<T>(statistics.reciprocal_deviation),
                                .channels = columns_of(input)};

@@ -39,9 +39,9 @@ void matmul(const Tensor& out, const Tensor& a, Transpose a_transpose, const Ten
             "matmul: ", a.dtype(), " ", a.shape(), a_flipped ? "^T" : "", " times ", b.dtype(), " ", b.shape(),
             b_flipped ? "^T" : "", " does not fit ", out.dtype(), " ", out.shape());
     run(Gemm<In, Out>{.out = data_of<Out>(out),
-                      .a = data_of<In>(a),
+                      .a = data_of<const In>(a),
                       .a_transpose = a_transpose,
-                      .b = data_of<In>(b),
+                      .b = data_of<const In>(b),
                       .b_transpose = b_transpose,
                       .rows = rows,
                       .columns = columns,
@@ -64,14 +64,14 @@ void linear_forward(const Tensor& out, const Tensor& input, const Tensor& weight
             "linear_forward: input ", input.dtype(), " ", input.shape(), " and weight ", weight.dtype(), " ",
             weight.shape(), is_flipped ? "^T" : "", " do not fit out ", out.dtype(), " ", out.shape());
     run(Gemm<In, Out>{.out = data_of<Out>(out),
-                      .a = data_of<In>(input),
+                      .a = data_of<const In>(input),
                       .a_transpose = Transpose::kNo,
-                      .b = data_of<In>(weight),
+                      .b = data_of<const In>(weight),
                       .b_transpose = weight_transpose,
                       .rows = rows_of(out),
                       .columns = columns,
                       .inner = columns_of(input),
-                      .bias = data_of<Compute<In>>(bias)});
+                      .bias = data_of<const Compute<In>>(bias)});
   });
 }
 

@@ -48,8 +48,8 @@ __device__ inline float factor_of(const DropoutRule& rule, std::uint32_t word) {
 /// A dropped element is 0 even where the value is infinite, as with a stored boolean mask.
 __device__ inline float thinned(float value, float factor) { return factor == 0.0F ? 0.0F : value * factor; }
 
-/// The factors of elements first_element + first + 16 k. A group of 64 elements begins at most once within them, so one or two Philox
-/// blocks serve all kCount <= 4.
+/// The factors of elements first_element + first + 16 k. A group of 64 elements begins at most once within them, so one
+/// or two Philox blocks serve all kCount <= 4.
 template <int kCount>
 __device__ inline void strided_factors(float (&factors)[kCount], const DropoutRule& rule, std::uint64_t sample_id,
                                        std::int64_t first) {
