@@ -352,7 +352,7 @@ TEST_CASE("the launcher chooses the precision and the device that options leave 
   CHECK_FALSE(is_half({}));
   ::setenv("LOCKSTEP_MIXED_PRECISION", "bf16", 1);
   CHECK(is_half({}));
-  CHECK_FALSE(is_half({.mixed_precision = accelerate::MixedPrecision::kNo}));  // what the program says goes first
+  CHECK_FALSE(is_half({.mixed_precision = MixedPrecision::kNo}));  // what the program says goes first
   ::setenv("LOCKSTEP_MIXED_PRECISION", "fp8", 1);
   CHECK_THROWS_WITH(Accelerator(), ContainsSubstring("LOCKSTEP_MIXED_PRECISION: there is no 'fp8'"));
   ::unsetenv("LOCKSTEP_MIXED_PRECISION");
