@@ -26,6 +26,7 @@ class ReadLock {
   /// @param until    When writers stop waiting.
   ReadLock(std::shared_ptr<const Storage> storage, std::chrono::steady_clock::time_point until);
   ReadLock(ReadLock&&) noexcept = default;
+  /// Takes over what `other` keeps; what this one has kept is released with `other`.
   ReadLock& operator=(ReadLock&& other) noexcept;
   ~ReadLock();
 
