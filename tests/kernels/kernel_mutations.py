@@ -43,7 +43,8 @@ TESTS_OF_SOURCE = {
 GUARDS = [
     ("map.cuh", "if (i + W <= count) {", "if (true) {"),
     ("map.cuh", "rest < count; ++rest", "rest < i + W; ++rest"),
-    ("dropout.cu", "if (element >= count) break;", ""),
+    ("dropout.cu", "if (element >= part.count) break;", ""),
+    ("dropout.cu", "if (element < 0) continue;", ""),
     ("embedding.cu", "const bool has_columns = c < channels;", "const bool has_columns = true;"),
     ("embedding.cu", "row <= last && tokens[row] == token", "tokens[row] == token"),
     ("column_sums.cu", "if (threadIdx.y != 0 || c >= columns) return;", "if (threadIdx.y != 0) return;"),

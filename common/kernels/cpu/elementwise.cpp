@@ -43,7 +43,7 @@ void copy(const Tensor& out, const Tensor& input) {
   require(out.device().is_cpu() && input.device().is_cpu(), "copy: no kernels for this device in this build");
   if (out.data() == input.data()) return;
   auto* const to = static_cast<std::byte*>(out.data());
-  const auto* const from = static_cast<const std::byte*>(input.data());
+  const auto* const from = static_cast<const std::byte*>(input.const_data());
   constexpr std::int64_t kBlockBytes = 1 << 16;
   parallel_blocks(out.bytes(), kBlockBytes, out.bytes() / 4, [=](std::int64_t begin, std::int64_t end) {
     std::memcpy(to + begin, from + begin, static_cast<std::size_t>(end - begin));
@@ -59,7 +59,7 @@ void cast(const Tensor& out, const Tensor& input) {
                 input.count() == out.count(),
             "cast: ", input.dtype(), " ", input.shape(), " cannot become ", out.dtype(), " ", out.shape());
     To* const to = data_of<To>(out);
-    const From* const from = data_of<From>(input);
+    const From* const from = data_of<const From>(input);
     if constexpr (std::is_same_v<Compute<To>, float>) {
       for_each_vector_of<float>(out.count(),
                                 [=](std::int64_t i, auto lanes) { store(to + i, load(from + i, lanes), lanes); });
