@@ -94,16 +94,17 @@ inline void transpose_step(Vector<T>* rows, std::integer_sequence<int, kLane...>
 /// to = from^T for a square of one vector's length.
 template <typename T>
 inline void transpose_square(T* to, std::int64_t to_stride, const T* from, std::int64_t from_stride) {
-  constexpr auto kLanesOf = std::make_integer_sequence<int, kLanes<T>>{};
-  Vector<T> rows[kLanes<T>];
+  constexpr int kCount = kLanes<T>;
+  constexpr auto kLanesOf = std::make_integer_sequence<int, kCount>{};
+  Vector<T> rows[kCount];
 #pragma GCC unroll 16
-  for (int i = 0; i < kLanes<T>; ++i) rows[i] = load(from + i * from_stride);
+  for (int i = 0; i < kCount; ++i) rows[i] = load(from + i * from_stride);
   transpose_step<1, T>(rows, kLanesOf);
-  if constexpr (kLanes<T> > 2) transpose_step<2, T>(rows, kLanesOf);
-  if constexpr (kLanes<T> > 4) transpose_step<4, T>(rows, kLanesOf);
-  if constexpr (kLanes<T> > 8) transpose_step<8, T>(rows, kLanesOf);
+  if constexpr (kCount > 2) transpose_step<2, T>(rows, kLanesOf);
+  if constexpr (kCount > 4) transpose_step<4, T>(rows, kLanesOf);
+  if constexpr (kCount > 8) transpose_step<8, T>(rows, kLanesOf);
 #pragma GCC unroll 16
-  for (int i = 0; i < kLanes<T>; ++i) store(to + i * to_stride, rows[i]);
+  for (int i = 0; i < kCount; ++i) store(to + i * to_stride, rows[i]);
 }
 
 }  // namespace lockstep::kernels
