@@ -19,12 +19,6 @@ using Clock = Deadline::Clock;
 constexpr WaitPolicy kOwnProcessor{.looks = 64, .rounds = 64, .spin = std::chrono::microseconds{50}};
 constexpr WaitPolicy kSharedProcessor{.looks = 1, .rounds = 64, .spin = std::chrono::microseconds{50}};
 
-int processors_of_this_process() {
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  return ::sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? std::max(1, CPU_COUNT(&allowed)) : 1;
-}
-
 // Tells the processor that this is a loop of looks, so that its other thread gets the execution units.
 void relax() noexcept {
 #if defined(__x86_64__)
@@ -49,6 +43,12 @@ void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, Clock:
 }
 
 }  // namespace
+
+int processors_of_this_process() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  return ::sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? std::max(1, CPU_COUNT(&allowed)) : 1;
+}
 
 void Doorbell::wake() noexcept {
   rings.fetch_add(1, std::memory_order_seq_cst);

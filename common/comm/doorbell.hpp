@@ -30,6 +30,9 @@ struct alignas(64) Doorbell {
 };
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free, "a lock would live in one process only");
 
+/// How many processors this process may run on; at least 1.
+[[nodiscard]] int processors_of_this_process();
+
 /// What to do before sleeping: rounds of looking, each ended by offering the processor to others (sched_yield), which
 /// costs little where nobody wants it. Without the offers, a rank that looks for another one would keep it from the
 /// very processor it needs, as soon as anything else runs on the machine.

@@ -1,13 +1,15 @@
 #include "comm/tcp_transport.hpp"
 
 #include <poll.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <thread>
+#include <utility>
 
 #include "base/error.hpp"
+#include "comm/doorbell.hpp"
 #include "comm/get_or_fail.hpp"
 #include "net/bytes.hpp"
 #include "store/store.hpp"
@@ -20,8 +22,14 @@ using Clock = std::chrono::steady_clock;
 
 // A handshake that has begun gets longer: the peer might believe it done, and send.
 constexpr auto kHandshakeSlice = 5s;
-// How long a rank looks again and again before it sleeps: about what going to sleep and waking up cost.
+// How long a rank looks again and again before it sleeps: about what going to sleep and waking up cost. Where ranks
+// share processors, once for each of them, since they look in turn.
 constexpr auto kSpinLimit = 50us;
+// A rank that shares its processor offers it to others between two looks. Got back later than this, it was used by
+// somebody who computes; a rank that sleeps instead is woken up before the other's turn ends.
+constexpr auto kLongTurn = 100us;
+// How many waits then do without looking: the first time, and at most, if it happens again and again.
+constexpr int kFewestSleeps = 16, kMostSleeps = 1024;
 // This rank's own limit on a payload is what it expects; a frame that announces this much is damaged or forged.
 constexpr std::uint64_t kMaxPayloadBytes = std::uint64_t{1} << 40;
 
@@ -40,7 +48,7 @@ TcpTransport::TcpTransport(const JobContext& context, const std::string& group, 
                 net::checksum(net::as_bytes(group))},
       peers_(static_cast<std::size_t>(context.world_size)),
       unconnected_(peers_.size() - 1),  // all but this rank
-      may_spin_(context.local_world_size <= static_cast<int>(std::thread::hardware_concurrency())) {
+      spinning_(context.local_world_size) {
   if (context_.world_size == 1) return;
   listener_ =
       std::make_unique<net::GuardedListener>(net::SocketAddress{context_.bind_address, 0}, context_.token, identity_);
@@ -175,6 +183,26 @@ bool TcpTransport::send_all_queued() {
   return has_moved;
 }
 
+TcpTransport::Spinning::Spinning(int ranks_on_host)
+    : shares_processors_(ranks_on_host > processors_of_this_process()),
+      limit_(shares_processors_ ? ranks_on_host * kSpinLimit : kSpinLimit) {}
+
+std::chrono::nanoseconds TcpTransport::Spinning::time_to_spin() noexcept {
+  if (sleeps_left_ > 0) return --sleeps_left_, 0ns;
+  sleeps_ /= 2;
+  return limit_;
+}
+
+bool TcpTransport::Spinning::offer_processor() noexcept {
+  if (!shares_processors_) return true;
+  const auto begin = Clock::now();
+  ::sched_yield();
+  if (Clock::now() - begin <= kLongTurn) return true;
+  sleeps_ = std::clamp(4 * sleeps_, kFewestSleeps, kMostSleeps);
+  sleeps_left_ = sleeps_;
+  return false;
+}
+
 // One call, while a rank waits: the first time it finds nothing to do it notes the time, and sleeps once spinning has
 // cost as much as sleeping would.
 class TcpTransport::Idling {
@@ -184,9 +212,10 @@ class TcpTransport::Idling {
   // Returns false at the deadline.
   bool pause(int receiving_from, const Deadline& deadline) {
     const auto now = Clock::now();
-    if (!is_idle_) spin_end_ = now + (transport_.may_spin_ ? kSpinLimit : 0us);
-    is_idle_ = true;
-    return now < spin_end_ || transport_.sleep_until_ready(receiving_from, deadline);
+    if (!std::exchange(is_idle_, true)) spin_end_ = now + transport_.spinning_.time_to_spin();
+    if (now >= spin_end_) return transport_.sleep_until_ready(receiving_from, deadline);
+    if (!transport_.spinning_.offer_processor()) spin_end_ = now;
+    return true;
   }
   void has_moved() noexcept { is_idle_ = false; }
 

@@ -71,6 +71,19 @@ class TcpTransport final : public Transport {
   // What a rank does that can neither send nor receive: looks again for a moment, then sleeps until a socket is ready.
   // Returns false at the deadline.
   class Idling;
+  // How long a wait looks again: as long as the ranks of the job are all that wants the processors.
+  class Spinning {
+   public:
+    explicit Spinning(int ranks_on_host);
+    std::chrono::nanoseconds time_to_spin() noexcept;  // of the wait that begins
+    bool offer_processor() noexcept;                   // between two looks; false: somebody needs it for longer
+
+   private:
+    bool shares_processors_;
+    std::chrono::nanoseconds limit_;
+    int sleeps_ = 0;       // waits that the last long turn made sleep at once
+    int sleeps_left_ = 0;  // of them, those to come
+  };
   bool sleep_until_ready(int receiving_from, const Deadline& deadline);
   void throw_if_failed(const std::string& task) const;
   [[noreturn]] void throw_broken(int peer, const std::string& what) const;
@@ -82,7 +95,7 @@ class TcpTransport final : public Transport {
   std::unique_ptr<net::GuardedListener> listener_;
   std::vector<Peer> peers_;  // by rank; this rank's own stays empty
   std::size_t unconnected_;  // peers without a connection yet
-  bool may_spin_;
+  Spinning spinning_;
   std::size_t queued_ = 0;            // messages, of all peers
   std::vector<pollfd> poll_entries_;  // keeps its memory
   std::mutex sockets_mutex_;          // held to open or shut down a socket

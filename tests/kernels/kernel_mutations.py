@@ -34,7 +34,7 @@ SOURCE_OF_HEADER = {"sums.cuh": "numbers.cu", "attention_tiles.cuh": "attention_
 TESTS_OF_SOURCE = {
     "attention_forward.cu": "device attention*", "attention_backward.cu": "device attention*",
     "attention_tensor_core.cu": "device attention in bfloat16*", "bias_gradient.cu": "*gradient of a bias*",
-    "column_sums.cu": "*gradient of a bias*", "dropout.cu": "*drops*", "elementwise.cu": "device sums*,device fill*",
+    "column_sums.cu": "*gradient of a bias*", "dropout.cu": "*drops*,*masks of rows*", "elementwise.cu": "device sums*,device fill*",
     "embedding.cu": "*embeddings*", "layer_norm.cu": "device layer norm*",
     "layer_norm_backward.cu": "device gradients of layer norm*", "loss.cu": "device cross-entropy*",
     "numbers.cu": "device sums and norms*", "rms_norm.cu": "device rms_norm*"}
