@@ -34,7 +34,8 @@ ControlPlane::ControlPlane(const JobContext& context, const Deadline& deadline)
     context.store->set(key, hub_->address().text());
   }
   const std::string task = concat("rank ", context.rank, ": waiting for the control plane of rank 0");
-  const auto address = net::SocketAddress::parse(get_or_fail(context, key, task, deadline));
+  const auto published = net::SocketAddress::parse(get_or_fail(context, key, task, deadline));
+  const net::SocketAddress address = net::as_seen_from(context.bind_address, published);
   member_ = std::make_unique<Member>(context, address, deadline, *shared_);
   try {
     member_->wait_until_ready(deadline);

@@ -105,7 +105,7 @@ net::SocketAddress meeting_point(const VariableLookup& lookup, const Environment
   const auto master = lookup("MASTER_ADDR");
   const auto host = master ? master : place.host;
   if (!host) throw FormatError("env://: the variable MASTER_ADDR is not set; it names the host of rank 0");
-  return {*host, store_port(lookup, place, address)};
+  return {net::without_brackets(*host), store_port(lookup, place, address)};
 }
 
 // Options come first, then the address, then the environment.

@@ -14,6 +14,8 @@
 #include "comm/init_method.hpp"
 #include "comm/report_signal.hpp"
 #include "comm/versions.hpp"
+#include "net/descriptor_limit.hpp"
+#include "net/interfaces.hpp"
 #include "net/token.hpp"
 #include "store/file_store.hpp"
 #include "store/tcp_store.hpp"
@@ -35,9 +37,15 @@ struct HostedStore {
   }
 };
 
-std::unique_ptr<store::TcpStoreServer> serve_store(const Membership& member, const std::string& token) {
+std::unique_ptr<store::TcpStoreServer> serve_store(const Membership& member, const std::string& token,
+                                                   const Deadline& deadline) {
   try {
-    return std::make_unique<store::TcpStoreServer>(member.store, token, member.generation);
+    const net::SocketAddress address = net::listening_address(member.store, deadline);
+    return std::make_unique<store::TcpStoreServer>(address, token, member.generation);
+  } catch (const TimeoutError& error) {
+    throw TimeoutError(concat("rank 0: ", error.what()));
+  } catch (const FormatError& error) {
+    throw FormatError(concat("rank 0: ", error.what(), "; MASTER_ADDR must name the host of rank 0"));
   } catch (const IoError& error) {
     throw IoError(concat("rank 0: ", error.what(), "; if another job runs there, choose another MASTER_PORT"));
   }
@@ -149,15 +157,42 @@ class JoinBarrier {
   std::string prefix_;
 };
 
+// Holds the address by which a rank of another host has reached the store's.
+std::string store_host_key(const Membership& member) {
+  return concat("generation/", member.generation, "/join/store_host");
+}
+
 void open_tcp_store(JobContext& context, const Membership& member, const RendezvousOptions& options,
                     const Deadline& deadline) {
   context.token = options.token ? *options.token : net::find_token(member.running_store.value_or(member.store));
   auto hosted = std::make_shared<HostedStore>();
-  if (member.rank == 0 && !member.running_store) hosted->server = serve_store(member, context.token);
+  if (member.rank == 0 && !member.running_store) hosted->server = serve_store(member, context.token, deadline);
   hosted->client = connect_store(member, context.token, deadline);
   context.store = std::shared_ptr<store::Store>(hosted, hosted->client.get());
-  // Peers reach this rank by the address that the store's network sees.
-  context.bind_address = hosted->client->local_address().host;
+  // Peers reach this rank by the address that the store's network sees, unless the user knows better.
+  const std::string seen = hosted->client->local_address().host;
+  context.bind_address = net::given_bind_address(seen).value_or(seen);
+  const auto server = hosted->client->server_address();
+  if (server && !net::is_loopback(seen)) context.store->compare_set(store_host_key(member), "", server->host);
+}
+
+// A rank that has reached the store by loopback is on the store's host. Once all ranks are there, one of another host
+// has said by which address it has reached that host, if there is such a rank.
+void leave_loopback(JobContext& context, const Membership& member) {
+  if (!net::is_loopback(context.bind_address)) return;
+  const auto address = context.store->try_get(store_host_key(member));
+  if (!address || net::is_loopback(*address)) return;
+  const auto fail = [&](const std::string& reason) {
+    throw FormatError(concat("rank ", member.rank, ": ", reason, "; set LOCKSTEP_INTERFACE to the network interface ",
+                             "by which other hosts reach this one: ", net::describe(net::interface_addresses())));
+  };
+  const bool is_given = net::given_bind_address().has_value();
+  if (is_given && member.local_world_size == member.world_size) return;  // no rank is elsewhere
+  if (is_given) fail(concat("ranks of other hosts cannot reach ", context.bind_address));
+  if (!net::is_own_address(*address)) {
+    fail(concat("ranks of other hosts reach this one as ", *address, ", which is not its address (is it translated?)"));
+  }
+  context.bind_address = *address;
 }
 
 // The file is this user's alone, so it may hold the token. Addresses are told by the user: a file has none.
@@ -166,7 +201,7 @@ void open_file_store(JobContext& context, const Membership& member, const Rendez
   context.store = std::make_shared<store::FileStore>(member.store_file, deadline);
   const auto given = options.token ? options.token : net::given_token();
   context.token = given ? *given : context.store->compare_set("token", "", net::make_token());
-  context.bind_address = environment::get("LOCKSTEP_BIND_ADDRESS").value_or("127.0.0.1");
+  context.bind_address = net::given_bind_address().value_or("127.0.0.1");
 }
 
 // Ranks of several hosts that all listen on loopback would look for each other in vain.
@@ -175,8 +210,18 @@ void check_reachable(const JobContext& context, JoinBarrier& barrier, const Dead
   const std::string hub = barrier.host_of(0, deadline), own = barrier.host_of(context.rank, deadline);
   if (hub == own) return;
   throw FormatError(concat("rank ", context.rank, " is on host ", own, " and rank 0 on ", hub, ", which cannot reach ",
-                           "each other at ", context.bind_address, "; set LOCKSTEP_BIND_ADDRESS on each rank to its ",
-                           "host's address"));
+                           "each other at ", context.bind_address,
+                           "; set LOCKSTEP_INTERFACE on each rank to a network ",
+                           "interface that the others can reach: ", net::describe(net::interface_addresses())));
+}
+
+// A rank may come to have a connection to each other one. Rank 0 has two from each, for store and control plane, and
+// cannot do without them.
+void raise_descriptor_limit(const JobContext& context) {
+  constexpr std::uint64_t kOthers = 64;  // files, devices, standard streams, strangers
+  const auto world_size = static_cast<std::uint64_t>(context.world_size);
+  if (context.rank == 0) net::require_descriptors(2 * world_size + kOthers, concat("rank 0 of ", world_size, " ranks"));
+  net::raise_descriptor_limit((context.rank == 0 ? 3 : 1) * world_size + kOthers);
 }
 
 JobContext basic_context(const Membership& member, const RendezvousOptions& options) {
@@ -202,6 +247,9 @@ JobContext rendezvous(const std::string& init_method, const RendezvousOptions& o
   JobContext context = basic_context(member, options);
   watch_report_signal();  // also where no control plane answers it: asking a rank must not end it
   if (member.world_size == 1) return context;
+  (void)net::given_bind_address();  // a wrong one is an error now, not once rank 0 has been found
+
+  raise_descriptor_limit(context);
 
   const auto deadline = Deadline::after(context.limits.join);
   const bool has_file = !member.store_file.empty() && !member.running_store;
@@ -212,7 +260,10 @@ JobContext rendezvous(const std::string& init_method, const RendezvousOptions& o
 
   JoinBarrier barrier(*context.store, member);
   barrier.check_in(deadline);
-  if (has_file) check_reachable(context, barrier, deadline);
+  if (has_file)
+    check_reachable(context, barrier, deadline);
+  else
+    leave_loopback(context, member);
   if (member.rank == 0) {
     const std::string differences = barrier.differences(deadline);
     if (!differences.empty()) context.log.warning(differences);

@@ -24,7 +24,8 @@ struct RendezvousOptions {
 /// Joins the job and returns once all ranks have.
 ///
 /// `env://` reads RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT as torchrun sets them, and
-/// LOCKSTEP_TOKEN or LOCKSTEP_TOKEN_FILE, LOCKSTEP_GENERATION, LOCKSTEP_FLIGHT_DIR, LOCKSTEP_STORE, LOCKSTEP_PORT.
+/// LOCKSTEP_TOKEN or LOCKSTEP_TOKEN_FILE, LOCKSTEP_GENERATION, LOCKSTEP_FLIGHT_DIR, LOCKSTEP_STORE, LOCKSTEP_PORT,
+/// LOCKSTEP_INTERFACE, LOCKSTEP_BIND_ADDRESS.
 /// Without RANK it reads what Open MPI, PMI or Slurm say instead (comm/job_environment.hpp has the names and their
 /// order). Without LOCKSTEP_GENERATION it counts as torchrun does (TORCHELASTIC_RESTART_COUNT), else as Slurm does
 /// (SLURM_RESTART_COUNT).
@@ -35,9 +36,19 @@ struct RendezvousOptions {
 /// on LOCKSTEP_PORT, or MASTER_PORT, or, where torchrun's own store has that one (TORCHELASTIC_RUN_ID is set), the
 /// port after it. With `file://` it is the file, which must be reachable by all ranks, is private to this user, holds
 /// the job's token where none is given, and goes with the last rank; what a crashed run has left in it is
-/// not seen. Ranks then listen on LOCKSTEP_BIND_ADDRESS, 127.0.0.1 unless it is set. World size 1 needs no network.
+/// not seen. World size 1 needs no network.
 ///
-/// @throws FormatError   A variable or the address is missing or malformed, or a rank is out of range; names it.
+/// Addresses: a MASTER_ADDR that is a name is looked up until it is known. Rank 0 listens there as
+/// net::listening_address() says: the host's own name may be loopback on that host (Debian's 127.0.1.1). Ranks listen,
+/// for each other, on LOCKSTEP_BIND_ADDRESS or the interface LOCKSTEP_INTERFACE (net::given_bind_address()). Without
+/// them it is the address from which they have reached the store; and where that is loopback, the one by which ranks of
+/// other hosts have reached the store's host. With `file://` it is 127.0.0.1 then.
+///
+/// The limit of open files is raised where the job's connections need it.
+///
+/// @throws FormatError   A variable or the address is missing or malformed, a rank is out of range, MASTER_ADDR is not
+///                       rank 0's host, or there is no such interface; names it.
+/// @throws Error         Rank 0 may not have as many open files as the job has connections.
 /// @throws MismatchError Two processes have the same rank, or world sizes differ; says who.
 /// @throws TimeoutError  Not all came within limits.join: "present: 0, 2; missing: 1, 3".
 /// @throws IoError       Rank 0 cannot listen on the port.

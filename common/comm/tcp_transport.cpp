@@ -81,7 +81,9 @@ void TcpTransport::throw_broken(int peer, const std::string& what) const {
 
 void TcpTransport::connect_to(int peer, const Deadline& deadline) {
   const std::string task = concat("rank ", context_.global_rank(context_.rank), ": connecting to ", name_of(peer));
-  const auto address = net::SocketAddress::parse(get_or_fail(context_, concat(address_prefix_, peer), task, deadline));
+  const auto published =
+      net::SocketAddress::parse(get_or_fail(context_, concat(address_prefix_, peer), task, deadline));
+  const net::SocketAddress address = net::as_seen_from(context_.bind_address, published);
   for (;;) {
     throw_if_failed(task);
     const auto slice = Deadline::after(kJobWaitSlice).earliest(deadline);
@@ -134,6 +136,7 @@ void TcpTransport::adopt(int peer, net::StreamSocket socket) {
   if (!entry.socket.is_open()) --unconnected_;
   context_.log.debug(
       concat("connected to ", socket.peer(), "; frames have a ", socket.frame_mac() == nullptr ? "checksum" : "MAC"));
+  socket.set_user_timeout(context_.limits.progress);  // as long as a peer may be busy with something else
   const std::scoped_lock lock(sockets_mutex_);
   entry.socket = std::move(socket);
   if (is_interrupted_) entry.socket.shutdown();
@@ -282,13 +285,16 @@ bool TcpTransport::sleep_until_ready(int receiving_from, const Deadline& deadlin
     if (events != 0) poll_entries_.push_back({entry.socket.fd(), static_cast<short>(events), 0});
   }
   Deadline wake_up = deadline;
+  const std::size_t of_peers = poll_entries_.size();
   if (unconnected_ > 0) {
     listener_->append_poll_entries(poll_entries_);
     wake_up = wake_up.earliest(listener_->next_deadline());
   }
   const int ready = ::poll(poll_entries_.data(), poll_entries_.size(), wake_up.poll_timeout_ms());
   if (ready < 0 && errno != EINTR) throw IoError("poll", errno);
-  if (unconnected_ > 0) accept_waiting();
+  const auto of_listener = std::span(poll_entries_).subspan(of_peers);
+  const bool has_news = std::ranges::any_of(of_listener, [](const pollfd& entry) { return entry.revents != 0; });
+  if (unconnected_ > 0 && (has_news || listener_->next_deadline().has_expired())) accept_waiting();
   return ready > 0 || !deadline.has_expired();
 }
 

@@ -1,25 +1,25 @@
 #include "net/resolve.hpp"
 
 #include <netinet/in.h>
-#include <poll.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <future>
 #include <thread>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
+#include "net/backoff.hpp"
 
 namespace lockstep::net {
 namespace {
 
 using namespace std::chrono_literals;
 
-// Of several addresses none may use up the time of the others, however long there is.
-constexpr std::chrono::nanoseconds kLongestAttempt = 3s;
+// A name that becomes known within this time is nothing to report.
+constexpr auto kQuietLookups = 3s;
 
 struct Found {
   int status = 0;
@@ -53,41 +53,16 @@ Found look_up_by(const SocketAddress& address, const Deadline& deadline, Lookup 
   return answer.get();
 }
 
-// Connecting to a free port of one's own ephemeral range can, by TCP's simultaneous open, connect a socket to itself.
-bool is_connected_to_itself(int fd) {
-  const auto ends = ends_of(fd);
-  return ends && ends->local == ends->remote;
-}
-
-// Waits until the connection that has begun is made, or `deadline`. Returns an errno.
-int finish_connecting(int fd, const Deadline& deadline) {
-  pollfd entry{fd, POLLOUT, 0};
-  int ready = 0;
-  while ((ready = ::poll(&entry, 1, deadline.poll_timeout_ms())) <= 0) {
-    if (ready < 0 && errno != EINTR) throw IoError("poll", errno);
-    if (deadline.has_expired()) return ETIMEDOUT;
-  }
-  int error = 0;
-  socklen_t error_bytes = sizeof error;
-  ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &error_bytes);
-  return error;
-}
-
-// One attempt at one address: 0 and an open descriptor, or an errno.
-int connect_once(const addrinfo& candidate, const Deadline& deadline, UniqueFd& fd) {
-  fd.reset(::socket(candidate.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!fd.is_open()) return errno;
-  if (::connect(fd.get(), candidate.ai_addr, candidate.ai_addrlen) != 0) {
-    if (errno != EINPROGRESS && errno != EINTR) return errno;
-    if (const int error = finish_connecting(fd.get(), deadline)) return error;
-  }
-  return is_connected_to_itself(fd.get()) ? ECONNREFUSED : 0;
-}
-
-std::size_t count_of(const addrinfo& candidates) {
-  std::size_t count = 0;
-  for (const addrinfo* candidate = &candidates; candidate != nullptr; candidate = candidate->ai_next) ++count;
-  return count;
+// The IPv4 address that an IPv6 socket sees as ::ffff:a.b.c.d.
+std::optional<sockaddr_storage> unmapped(const sockaddr_storage& raw) {
+  const auto& from = reinterpret_cast<const sockaddr_in6&>(raw);
+  if (raw.ss_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&from.sin6_addr)) return std::nullopt;
+  sockaddr_storage result{};
+  auto& to = reinterpret_cast<sockaddr_in&>(result);
+  to.sin_family = AF_INET;
+  to.sin_port = from.sin6_port;
+  std::memcpy(&to.sin_addr, &from.sin6_addr.s6_addr[12], sizeof to.sin_addr);  // the last 4 of 16 bytes
+  return result;
 }
 
 }  // namespace
@@ -99,35 +74,41 @@ AddressList resolve(const SocketAddress& address, const Deadline& deadline, Look
   return std::move(found.addresses);
 }
 
-UniqueFd connect_to_any(const addrinfo& candidates, const std::string& name, const Deadline& deadline) {
-  const std::size_t count = count_of(candidates);
-  std::chrono::nanoseconds pause = 5ms;
-  for (;;) {
-    int error = ETIMEDOUT;
-    std::size_t left = count;
-    for (const addrinfo* candidate = &candidates; candidate != nullptr; candidate = candidate->ai_next, --left) {
-      const auto share = std::min(deadline.remaining() / static_cast<std::int64_t>(left), kLongestAttempt);
-      UniqueFd fd;
-      error = connect_once(*candidate, count == 1 ? deadline : Deadline::after(share), fd);
-      if (error == 0) return fd;
+AddressList resolve_until_known(const SocketAddress& address, const Deadline& deadline, Lookup lookup) {
+  Backoff backoff(50ms, 2000ms);
+  const auto report = Deadline::after(kQuietLookups);
+  for (bool is_reported = false;;) {
+    std::string reason;
+    try {
+      return resolve(address, deadline, lookup);
+    } catch (const IoError& error) {
+      reason = error.what();
     }
+    std::this_thread::sleep_for(std::min(backoff.pause(), deadline.remaining()));
     if (deadline.has_expired()) {
-      throw TimeoutError(concat("cannot connect to ", name, ", tried for ", format_seconds(deadline.waited()), ": ",
-                                std::strerror(error)));
+      throw TimeoutError(concat(reason, ", tried for ", format_seconds(deadline.waited())));
     }
-    std::this_thread::sleep_for(std::min(pause, deadline.remaining()));
-    pause = std::min<std::chrono::nanoseconds>(pause * 2, 200ms);
+    if (!report.has_expired() || is_reported) continue;
+    Logger().warning(concat(reason, "; trying again until it is known"));
+    is_reported = true;
   }
 }
 
 SocketAddress to_address(const sockaddr_storage& raw, socklen_t raw_bytes) {
   if (raw.ss_family == AF_UNIX) return {"a process of this host", 0};
+  if (const auto mapped = unmapped(raw)) return to_address(*mapped, sizeof(sockaddr_in));
   std::array<char, NI_MAXHOST> host{};
   std::array<char, NI_MAXSERV> port{};
   const int status = ::getnameinfo(reinterpret_cast<const sockaddr*>(&raw), raw_bytes, host.data(), host.size(),
                                    port.data(), port.size(), NI_NUMERICHOST | NI_NUMERICSERV);
   if (status != 0) return {"unknown", 0};
   return {host.data(), std::stoi(port.data())};
+}
+
+SocketAddress to_address(const addrinfo& one) {
+  sockaddr_storage raw{};
+  std::memcpy(&raw, one.ai_addr, one.ai_addrlen);
+  return to_address(raw, one.ai_addrlen);
 }
 
 std::optional<Ends> ends_of(int fd) {

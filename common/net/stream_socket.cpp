@@ -10,6 +10,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
+#include <climits>
+#include <cstdint>
 #include <cstring>
 #include <string_view>
 
@@ -18,6 +21,9 @@
 
 namespace lockstep::net {
 namespace {
+
+// After this, a name is looked up again.
+constexpr std::chrono::seconds kNameIsGoodFor{10};
 
 bool wait_for(int fd, short events, const Deadline& deadline) {
   pollfd entry{fd, events, 0};
@@ -45,6 +51,16 @@ void do_not_pace(int fd) {
   ::setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, kReno.data(), kReno.size());
 }
 
+// A host that is switched off sends nothing, not even that it is gone. Of a connection that is silent for a minute the
+// kernel asks six times, ten seconds apart. It also keeps routers with tables of connections from forgetting this one.
+void keep_alive(int fd) {
+  const auto set = [fd](int level, int option, int value) { ::setsockopt(fd, level, option, &value, sizeof value); };
+  set(SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, 60);
+  set(IPPROTO_TCP, TCP_KEEPINTVL, 10);
+  set(IPPROTO_TCP, TCP_KEEPCNT, 6);
+}
+
 }  // namespace
 
 StreamSocket::StreamSocket(UniqueFd fd, std::string peer) : fd_(std::move(fd)), peer_(std::move(peer)) {
@@ -52,13 +68,27 @@ StreamSocket::StreamSocket(UniqueFd fd, std::string peer) : fd_(std::move(fd)), 
   if (flags < 0 || ::fcntl(fd_.get(), F_SETFL, flags | O_NONBLOCK) != 0) throw IoError(peer_, errno);
   const int on = 1;  // frames are written whole, so waiting for more bytes to send only adds latency
   ::setsockopt(fd_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  keep_alive(fd_.get());
   is_within_host_ = are_within_host(fd_.get());
   if (is_within_host_) do_not_pace(fd_.get());
 }
 
 StreamSocket StreamSocket::connect(const SocketAddress& address, const Deadline& deadline) {
-  const AddressList candidates = resolve(address, deadline);
-  return {connect_to_any(*candidates, address.text(), deadline), address.text()};
+  for (;;) {
+    const AddressList candidates = resolve_until_known(address, deadline);
+    const bool is_last = is_number(address.host) || deadline.remaining() <= kNameIsGoodFor;
+    try {
+      const Deadline round = is_last ? deadline : Deadline::after(kNameIsGoodFor);
+      return {connect_to_any(*candidates, address.text(), round), address.text()};
+    } catch (const TimeoutError&) {
+      if (is_last) throw;  // else the host may have come back with another address
+    }
+  }
+}
+
+void StreamSocket::set_user_timeout(std::chrono::milliseconds limit) noexcept {
+  const auto milliseconds = static_cast<unsigned>(std::clamp<std::int64_t>(limit.count(), 1, INT_MAX));
+  ::setsockopt(fd_.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, &milliseconds, sizeof milliseconds);
 }
 
 SocketAddress StreamSocket::local_address() const {
@@ -66,6 +96,11 @@ SocketAddress StreamSocket::local_address() const {
   socklen_t raw_bytes = sizeof raw;
   if (::getsockname(fd_.get(), reinterpret_cast<sockaddr*>(&raw), &raw_bytes) != 0) throw IoError(peer_, errno);
   return to_address(raw, raw_bytes);
+}
+
+std::optional<SocketAddress> StreamSocket::remote_address() const {
+  const auto ends = ends_of(fd_.get());
+  return ends ? std::optional(ends->remote) : std::nullopt;
 }
 
 std::size_t StreamSocket::send_some(std::span<const std::byte> header, std::span<const std::byte> payload) {

@@ -1,8 +1,10 @@
 #pragma once
 /// @file
 /// One TCP connection whose every wait is bounded.
+#include <chrono>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -22,17 +24,23 @@ class StreamSocket {
  public:
   StreamSocket() noexcept = default;
 
-  /// Takes over a connected descriptor; makes it non-blocking and, where it is TCP, sets TCP_NODELAY and, where both
-  /// ends are on this host, a congestion control that does not pace.
+  /// Takes over a connected descriptor; makes it non-blocking and, where it is TCP, sets TCP_NODELAY, SO_KEEPALIVE (a
+  /// host that vanishes while nothing is sent ends the connection after two minutes) and, where both ends are on this
+  /// host, a congestion control that does not pace.
   /// @param peer  How messages name the other end.
   StreamSocket(UniqueFd fd, std::string peer);
 
-  /// Connects, and tries again while nobody listens there yet.
-  /// A name may have several addresses: each is tried, and one that does not answer does not use up the others' time.
-  /// @throws TimeoutError  Not connected by `deadline`; says what the last attempt failed with. Or no name server has
-  ///                       answered by then.
-  /// @throws IoError       The host name is unknown.
+  /// Connects, and tries again while the name is unknown or nobody listens there yet; pauses grow and vary by chance.
+  /// A name may have several addresses: they are tried side by side (RFC 8305), so that one that does not answer delays
+  /// no other. The name is looked up again now and then.
+  /// @throws TimeoutError  Not connected by `deadline`; says what the last attempt at each address failed with, or that
+  ///                       the host name is unknown, or that no name server has answered.
   [[nodiscard]] static StreamSocket connect(const SocketAddress& address, const Deadline& deadline);
+
+  /// How long what was sent may stay without the other end's acknowledgement, or the other end may take nothing,
+  /// before the connection breaks (TCP_USER_TIMEOUT; else the kernel tries for about a quarter of an hour). For
+  /// connections whose other end always reads, or with a limit on how long it may not.
+  void set_user_timeout(std::chrono::milliseconds limit) noexcept;
 
   /// Whether there is a connection.
   [[nodiscard]] bool is_open() const noexcept { return fd_.is_open(); }
@@ -44,6 +52,8 @@ class StreamSocket {
   void set_peer(std::string peer) { peer_ = std::move(peer); }
   /// This end's address: what peers of the same network reach this host by.
   [[nodiscard]] SocketAddress local_address() const;
+  /// The other end's address as this host sees it; nothing where the connection is gone already.
+  [[nodiscard]] std::optional<SocketAddress> remote_address() const;
   /// Whether both ends are on this host, so that nobody else can touch what travels between them.
   [[nodiscard]] bool is_within_host() const noexcept { return is_within_host_; }
 

@@ -1,5 +1,6 @@
 #include "net/tcp_listener.hpp"
 
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -8,6 +9,7 @@
 #include <cerrno>
 
 #include "base/error.hpp"
+#include "net/interfaces.hpp"
 #include "net/resolve.hpp"
 
 namespace lockstep::net {
@@ -20,10 +22,18 @@ constexpr int kMostLostAtOnce = 16;  // then the caller looks after others first
 UniqueFd bind_and_listen(const addrinfo& candidate, const SocketAddress& address) {
   UniqueFd fd(::socket(candidate.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!fd.is_open()) throw IoError("socket", errno);
+  if (is_wildcard(address.host)) {  // "::" is for IPv4, too, whatever the system's default
+    const int off = 0;
+    ::setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+  }
   const int on = 1;  // a port that lingers in TIME_WAIT from an earlier job may be used again
   ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   if (::bind(fd.get(), candidate.ai_addr, candidate.ai_addrlen) != 0 || ::listen(fd.get(), kBacklog) != 0) {
-    throw IoError(concat("cannot listen on ", address.text()), errno);
+    const int error = errno;
+    const bool is_elsewhere = error == EADDRNOTAVAIL;
+    throw IoError(concat("cannot listen on ", address.text(),
+                         is_elsewhere ? concat(" (this host has ", describe(interface_addresses()), ")") : ""),
+                  error);
   }
   return fd;
 }

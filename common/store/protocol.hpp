@@ -1,5 +1,6 @@
 #pragma once
 // What store client and server say to each other; not for others. docs/wire_format.md describes it.
+#include <chrono>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -27,6 +28,10 @@ struct Reply {
   Status status = Status::kOk;
   std::string value;
 };
+
+// For what was sent to be acknowledged by the other end's kernel: then its host is gone, or the way to it. Longer than
+// any reply may take. Set on both ends.
+constexpr std::chrono::seconds kLinkLimit{30};
 
 // Key, value and expected value, with their lengths and some room.
 constexpr std::uint64_t kMaxMessageBytes = kMaxKeyBytes + 2 * kMaxValueBytes + 64;

@@ -83,6 +83,7 @@ struct TcpStoreServer::Server {
     // Those who are in come first: whatever strangers do to the listener, the job's own requests are answered.
     serve_clients();
     for (net::AcceptedPeer& peer : listener.advance()) {
+      peer.socket.set_user_timeout(kLinkLimit);
       peer.socket.set_peer(concat("rank ", peer.identity.rank, " (", peer.socket.peer(), ")"));
       clients.push_back({net::FrameStream(std::move(peer.socket), {kMaxMessageBytes, generation}), std::nullopt});
     }

@@ -27,7 +27,9 @@ TcpStore::TcpStore(const net::SocketAddress& address, const std::string& token, 
                    const Deadline& deadline)
     : socket_(net::connect_authenticated(address, token, client_identity(generation, rank), "store", deadline)),
       generation_(static_cast<std::uint32_t>(generation)),
-      rank_(rank) {}
+      rank_(rank) {
+  socket_.set_user_timeout(kLinkLimit);
+}
 
 TcpStore::Answer TcpStore::call(const Request& request, const Deadline& deadline) {
   require(!request.key.empty() && request.key.size() <= kMaxKeyBytes && request.value.size() <= kMaxValueBytes &&

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "net/address.hpp"
@@ -55,6 +56,8 @@ class TcpStore final : public Store {
 
   /// This host's address as the server's network sees it: what this rank's own listeners bind to.
   [[nodiscard]] net::SocketAddress local_address() const { return socket_.local_address(); }
+  /// The server's address as this host reaches it; nothing where the connection is gone already.
+  [[nodiscard]] std::optional<net::SocketAddress> server_address() const { return socket_.remote_address(); }
 
  private:
   struct Answer;

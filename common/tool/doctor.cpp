@@ -16,7 +16,7 @@ constexpr const char* kFooter =
     "The report holds no secrets: no tokens, no addresses. --test starts ranks on this machine. To test a cluster, "
     "start\n"
     "--test as one rank per node or GPU: with srun, mpirun or torchrun, or by hand on each node,\n"
-    "  RANK=0 WORLD_SIZE=2 MASTER_ADDR=host0 MASTER_PORT=29500 LOCKSTEP_BIND_ADDRESS=0.0.0.0 "
+    "  RANK=0 WORLD_SIZE=2 MASTER_ADDR=host0 MASTER_PORT=29500 LOCKSTEP_INTERFACE=eth0 "
     "LOCKSTEP_TOKEN_FILE=token\n"
     "  ./lockstep doctor --test     (RANK=1 on the other; the file token is the same on all nodes)";
 

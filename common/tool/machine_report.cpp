@@ -207,8 +207,9 @@ FactGroup variables() {
         "LOCKSTEP_PROGRESS_SECONDS", "LOCKSTEP_LIVENESS_SECONDS", "LOCKSTEP_DEBUGGER", "LOCKSTEP_NO_MEMORY_CACHE"}) {
     if (const auto value = environment::get(name)) group.facts.push_back({name, *value, ""});
   }
-  for (const char* name : {"MASTER_ADDR", "MASTER_PORT", "LOCKSTEP_STORE", "LOCKSTEP_TOKEN", "LOCKSTEP_TOKEN_FILE",
-                           "LOCKSTEP_BIND_ADDRESS", "LOCKSTEP_FLIGHT_DIR", "LD_PRELOAD", "LD_LIBRARY_PATH"}) {
+  for (const char* name :
+       {"MASTER_ADDR", "MASTER_PORT", "LOCKSTEP_STORE", "LOCKSTEP_TOKEN", "LOCKSTEP_TOKEN_FILE",
+        "LOCKSTEP_BIND_ADDRESS", "LOCKSTEP_INTERFACE", "LOCKSTEP_FLIGHT_DIR", "LD_PRELOAD", "LD_LIBRARY_PATH"}) {
     if (environment::get(name)) group.facts.push_back({name, "is set", ""});
   }
   return group;

@@ -3,13 +3,13 @@
 #include <sys/socket.h>
 
 #include <array>
+#include <climits>
 #include <string>
 #include <thread>
 
 #include "base/error.hpp"
 #include "net/bytes.hpp"
 #include "net/loopback_pair.hpp"
-#include "net/resolve.hpp"
 #include "net/stream_socket.hpp"
 #include "support/catch.hpp"
 
@@ -42,6 +42,23 @@ TEST_CASE("both ends of a connection within one host send without a pacing timer
   const auto pair = connect_pair();
   CHECK(congestion_control_of(pair.left) == "reno");
   CHECK(congestion_control_of(pair.right) == "reno");
+}
+
+TEST_CASE("a connection asks whether its silent other end is still there", "[net]") {
+  auto pair = connect_pair();
+  const auto option = [&](int level, int name) {
+    int value = -1;
+    socklen_t bytes = sizeof value;
+    return ::getsockopt(pair.left.fd(), level, name, &value, &bytes) == 0 ? value : -1;
+  };
+  CHECK(option(SOL_SOCKET, SO_KEEPALIVE) == 1);
+  CHECK(option(IPPROTO_TCP, TCP_KEEPIDLE) + option(IPPROTO_TCP, TCP_KEEPINTVL) * option(IPPROTO_TCP, TCP_KEEPCNT) ==
+        120);
+  CHECK(option(IPPROTO_TCP, TCP_USER_TIMEOUT) == 0);  // the kernel's
+  pair.left.set_user_timeout(30s);
+  CHECK(option(IPPROTO_TCP, TCP_USER_TIMEOUT) == 30'000);
+  pair.left.set_user_timeout(std::chrono::hours{24 * 365});  // more than the kernel can count
+  CHECK(option(IPPROTO_TCP, TCP_USER_TIMEOUT) == INT_MAX);
 }
 
 TEST_CASE("a message far larger than the kernel's buffers arrives whole", "[net]") {
@@ -107,88 +124,4 @@ TEST_CASE("connect to where nobody listens gives up at the deadline and says why
 TEST_CASE("a port that is taken is named", "[net]") {
   const TcpListener first;
   CHECK_THROWS_WITH(TcpListener(first.address()), ContainsSubstring(first.address().text()));
-}
-
-namespace {
-
-using net::AddressList;
-
-// Address lists as getaddrinfo() makes them, of numbers.
-addrinfo* list_of(const char* host, const char* port, const addrinfo* hints) {
-  addrinfo* found = nullptr;
-  addrinfo numeric = *hints;
-  numeric.ai_flags |= AI_NUMERICHOST;
-  return ::getaddrinfo(host, port, &numeric, &found) == 0 ? found : nullptr;
-}
-
-// A name server that does not answer in time.
-int slow_lookup(const char* host, const char* port, const addrinfo* hints, addrinfo** found) {
-  if ((hints->ai_flags & AI_NUMERICHOST) != 0) return ::getaddrinfo(host, port, hints, found);
-  std::this_thread::sleep_for(1500ms);
-  *found = list_of("127.0.0.1", port, hints);
-  return 0;
-}
-
-// A name of two addresses.
-int double_lookup(const char*, const char* port, const addrinfo* hints, addrinfo** found) {
-  if ((hints->ai_flags & AI_NUMERICHOST) != 0) return EAI_NONAME;
-  *found = list_of("127.0.0.2", port, hints);
-  (*found)->ai_next = list_of("127.0.0.1", port, hints);
-  return 0;
-}
-
-// A port of 127.0.0.2 whose queue is full: the kernel drops what else comes, as a host that is switched off does.
-class FullListener {
- public:
-  FullListener() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in raw{};
-    raw.sin_family = AF_INET;
-    raw.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);
-    socklen_t bytes = sizeof raw;
-    ::bind(fd_.get(), reinterpret_cast<sockaddr*>(&raw), sizeof raw);
-    ::listen(fd_.get(), 0);
-    ::getsockname(fd_.get(), reinterpret_cast<sockaddr*>(&raw), &bytes);
-    port_ = ntohs(raw.sin_port);
-    while (fills_.size() < 100 && try_to_connect()) {
-    }
-  }
-  int port() const { return port_; }
-  bool is_full() const { return fills_.size() < 100; }
-
- private:
-  bool try_to_connect() {
-    try {
-      fills_.push_back(StreamSocket::connect({"127.0.0.2", port_}, Deadline::after(100ms)));
-    } catch (const TimeoutError&) {
-      return false;
-    }
-    return true;
-  }
-
-  UniqueFd fd_;
-  int port_ = 0;
-  std::vector<StreamSocket> fills_;
-};
-
-}  // namespace
-
-TEST_CASE("a name server that does not answer is waited for until the deadline, not longer", "[net]") {
-  const auto begin = std::chrono::steady_clock::now();
-  CHECK_THROWS_WITH(net::resolve({"node7", 80}, Deadline::after(100ms), slow_lookup),
-                    ContainsSubstring("'node7'") && ContainsSubstring("name server"));
-  CHECK(std::chrono::steady_clock::now() - begin < 1400ms);  // before the answer comes
-  const AddressList found = net::resolve({"node7", 80}, Deadline::never(), slow_lookup);
-  CHECK(found->ai_next == nullptr);
-  CHECK_NOTHROW(net::resolve({"127.0.0.1", 80}, Deadline::after(0ms), slow_lookup));  // a number needs no answer
-}
-
-TEST_CASE("an address that does not answer leaves time for the name's other addresses", "[net]") {
-  const FullListener full;
-  REQUIRE(full.is_full());
-  const TcpListener good({"127.0.0.1", full.port()});
-  const AddressList both = net::resolve({"node7", full.port()}, Deadline::never(), double_lookup);
-  REQUIRE(both->ai_next != nullptr);
-  const Deadline deadline = Deadline::after(4s);
-  CHECK(net::connect_to_any(*both, "node7", deadline).is_open());
-  CHECK_FALSE(deadline.has_expired());  // the first address would have taken all of it
 }

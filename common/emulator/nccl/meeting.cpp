@@ -7,12 +7,12 @@
 #include <string>
 #include <tuple>
 
-#include "base/environment.hpp"
 #include "base/error.hpp"
 #include "emulator/nccl/failure.hpp"
 #include "net/bytes.hpp"
 #include "net/frame.hpp"
 #include "net/guarded_listener.hpp"
+#include "net/interfaces.hpp"
 #include "net/token.hpp"
 #include "store/tcp_store.hpp"
 
@@ -101,7 +101,7 @@ class Connecting {
       : own_(own),
         should_stop_(should_stop),
         identity_{net::Role::kCollective, 0, own.rank, net::checksum(net::as_bytes(own.point.prefix))},
-        listener_({environment::get("LOCKSTEP_BIND_ADDRESS").value_or("127.0.0.1"), 0}, own.point.token, identity_),
+        listener_({net::given_bind_address().value_or("127.0.0.1"), 0}, own.point.token, identity_),
         sockets_(static_cast<std::size_t>(own.size)) {}
 
   [[nodiscard]] std::string address() const { return listener_.address().text(); }

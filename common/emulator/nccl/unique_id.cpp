@@ -6,8 +6,8 @@
 #include <mutex>
 #include <sstream>
 
-#include "base/environment.hpp"
 #include "emulator/nccl/failure.hpp"
+#include "net/interfaces.hpp"
 #include "net/token.hpp"
 #include "store/tcp_store.hpp"
 
@@ -35,7 +35,7 @@ ncclUniqueId make_unique_id() {
   Service& serving = service();
   const std::scoped_lock lock(serving.mutex);
   if (!serving.server) {
-    const std::string host = environment::get("LOCKSTEP_BIND_ADDRESS").value_or("127.0.0.1");
+    const std::string host = net::given_bind_address().value_or("127.0.0.1");
     serving.token = net::make_token();
     serving.server = std::make_unique<store::TcpStoreServer>(net::SocketAddress{host, 0}, serving.token);
   }

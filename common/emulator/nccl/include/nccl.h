@@ -135,7 +135,7 @@ ncclResult_t ncclMemFree(void* pointer);                 ///< Of ncclMemAlloc().
 /// @{
 
 /// A new id, which this process serves until it ends: rank 0 asks for it and gives it to the others. It listens, as all
-/// ranks do, on loopback, or on the address of its own host in LOCKSTEP_BIND_ADDRESS.
+/// ranks do, on loopback, or on the address of its own host in LOCKSTEP_BIND_ADDRESS or of LOCKSTEP_INTERFACE.
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id);
 /// Waits for all ranks. The communicator belongs to the device that is current; no two ranks of one process may have
 /// the same. Devices of different processes are never the same here.

@@ -1,0 +1,150 @@
+// Names with several addresses, names that are not known yet, and addresses where nobody answers.
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <atomic>
+#include <string>
+#include <thread>
+
+#include "base/error.hpp"
+#include "net/resolve.hpp"
+#include "net/stream_socket.hpp"
+#include "net/tcp_listener.hpp"
+#include "support/catch.hpp"
+
+using namespace lockstep;
+using namespace std::chrono_literals;
+using net::StreamSocket;
+using net::TcpListener;
+
+namespace {
+
+using net::AddressList;
+
+// Address lists as getaddrinfo() makes them, of numbers.
+addrinfo* list_of(const char* host, const char* port, const addrinfo* hints) {
+  addrinfo* found = nullptr;
+  addrinfo numeric = *hints;
+  numeric.ai_flags |= AI_NUMERICHOST;
+  return ::getaddrinfo(host, port, &numeric, &found) == 0 ? found : nullptr;
+}
+
+// A name server that does not answer in time.
+int slow_lookup(const char* host, const char* port, const addrinfo* hints, addrinfo** found) {
+  if ((hints->ai_flags & AI_NUMERICHOST) != 0) return ::getaddrinfo(host, port, hints, found);
+  std::this_thread::sleep_for(1500ms);
+  *found = list_of("127.0.0.1", port, hints);
+  return 0;
+}
+
+// A name that becomes known after some time, as a cluster's new host does.
+std::atomic<int> lookups_before_known = 0;
+
+int late_lookup(const char* host, const char* port, const addrinfo* hints, addrinfo** found) {
+  if ((hints->ai_flags & AI_NUMERICHOST) != 0) return ::getaddrinfo(host, port, hints, found);
+  if (lookups_before_known > 0) {
+    --lookups_before_known;
+    return EAI_NONAME;
+  }
+  *found = list_of("127.0.0.1", port, hints);
+  return 0;
+}
+
+// A name of two addresses.
+int double_lookup(const char*, const char* port, const addrinfo* hints, addrinfo** found) {
+  if ((hints->ai_flags & AI_NUMERICHOST) != 0) return EAI_NONAME;
+  *found = list_of("127.0.0.2", port, hints);
+  (*found)->ai_next = list_of("127.0.0.1", port, hints);
+  return 0;
+}
+
+// A port of 127.0.0.2 whose queue is full: the kernel drops what else comes, as a host that is switched off does.
+class FullListener {
+ public:
+  FullListener() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in raw{};
+    raw.sin_family = AF_INET;
+    raw.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);
+    socklen_t bytes = sizeof raw;
+    ::bind(fd_.get(), reinterpret_cast<sockaddr*>(&raw), sizeof raw);
+    ::listen(fd_.get(), 0);
+    ::getsockname(fd_.get(), reinterpret_cast<sockaddr*>(&raw), &bytes);
+    port_ = ntohs(raw.sin_port);
+    while (fills_.size() < 100 && try_to_connect()) {
+    }
+  }
+  int port() const { return port_; }
+  bool is_full() const { return fills_.size() < 100; }
+
+ private:
+  bool try_to_connect() {
+    try {
+      fills_.push_back(StreamSocket::connect({"127.0.0.2", port_}, Deadline::after(100ms)));
+    } catch (const TimeoutError&) {
+      return false;
+    }
+    return true;
+  }
+
+  UniqueFd fd_;
+  int port_ = 0;
+  std::vector<StreamSocket> fills_;
+};
+
+}  // namespace
+
+TEST_CASE("a name server that does not answer is waited for until the deadline, not longer", "[net]") {
+  const auto begin = std::chrono::steady_clock::now();
+  CHECK_THROWS_WITH(net::resolve({"node7", 80}, Deadline::after(100ms), slow_lookup),
+                    ContainsSubstring("'node7'") && ContainsSubstring("name server"));
+  CHECK(std::chrono::steady_clock::now() - begin < 1400ms);  // before the answer comes
+  const AddressList found = net::resolve({"node7", 80}, Deadline::never(), slow_lookup);
+  CHECK(found->ai_next == nullptr);
+  CHECK_NOTHROW(net::resolve({"127.0.0.1", 80}, Deadline::after(0ms), slow_lookup));  // a number needs no answer
+}
+
+TEST_CASE("an address that does not answer costs the name's other addresses nothing", "[net]") {
+  const FullListener full;
+  REQUIRE(full.is_full());
+  const TcpListener good({"127.0.0.1", full.port()});
+  const AddressList both = net::resolve({"node7", full.port()}, Deadline::never(), double_lookup);
+  REQUIRE(both->ai_next != nullptr);
+  const UniqueFd fd = net::connect_to_any(*both, "node7", Deadline::never());
+  CHECK(net::ends_of(fd.get())->remote.host == "127.0.0.1");
+}
+
+TEST_CASE("an address that comes to listen is found beside one that never answers", "[net]") {
+  const FullListener full;
+  REQUIRE(full.is_full());
+  const AddressList both = net::resolve({"node7", full.port()}, Deadline::never(), double_lookup);
+  std::jthread late([&] {
+    std::this_thread::sleep_for(700ms);
+    TcpListener listener({"127.0.0.1", full.port()});
+    (void)listener.accept(Deadline::after(10s));
+  });
+  CHECK(net::connect_to_any(*both, "node7", Deadline::after(20s)).is_open());
+}
+
+TEST_CASE("where no address answers, each is listed with what it did", "[net]") {
+  const FullListener full;
+  REQUIRE(full.is_full());
+  const AddressList both = net::resolve({"node7", full.port()}, Deadline::never(), double_lookup);
+  CHECK_THROWS_WITH(net::connect_to_any(*both, "node7", Deadline::after(400ms)),
+                    ContainsSubstring("cannot connect to node7, tried for 0.4 s") &&
+                        ContainsSubstring("127.0.0.2: Connection timed out") &&
+                        ContainsSubstring("127.0.0.1: Connection refused"));
+}
+
+TEST_CASE("a name that is not known yet is looked up again", "[net]") {
+  lookups_before_known = 3;
+  const AddressList found = net::resolve_until_known({"node7", 80}, Deadline::after(20s), late_lookup);
+  CHECK(net::to_address(*found) == net::SocketAddress{"127.0.0.1", 80});
+  CHECK(lookups_before_known == 0);
+}
+
+TEST_CASE("a name that stays unknown is named at the deadline", "[net]") {
+  lookups_before_known = 1'000'000;
+  CHECK_THROWS_WITH(net::resolve_until_known({"node7", 80}, Deadline::after(200ms), late_lookup),
+                    ContainsSubstring("'node7' is unknown") && ContainsSubstring("tried for 0.2 s"));
+  CHECK(lookups_before_known < 1'000'000 - 1);
+}
