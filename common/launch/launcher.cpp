@@ -8,10 +8,12 @@
 
 #include "base/deadline.hpp"
 #include "base/error.hpp"
+#include "base/preemption.hpp"
 #include "launch/descendants.hpp"
 #include "launch/flight_summary.hpp"
 #include "launch/grace.hpp"
 #include "launch/job_folder.hpp"
+#include "launch/job_log.hpp"
 #include "launch/job_output.hpp"
 #include "launch/reaper_process.hpp"
 #include "launch/signal_scope.hpp"
@@ -42,6 +44,8 @@ class Job {
         reaper_(options.command, options.world_size, merged_environment(variables()), signals_.inherited()) {}
 
   JobResult run() {
+    output_.record_to(*log_);
+    log_->start(0, options_.command, 0, options_.world_size, folder_.path());
     while (!reaper_.has_ended() && !is_abandoned_) {
       wait();
       // Before what the ranks did: a signal to all processes of the job must not pass for a failure of one.
@@ -54,10 +58,12 @@ class Job {
     if (reaper_.has_ended() && phase_ != Phase::kKilling) lose_watchers();
     if (reaper_.has_ended() && ended_ < options_.world_size) sweep();
     if (was_asked_to_end() && !is_stopped_by_signal_) wait_for_own_signal();
+    conclude_preemption();
     output_.take(reaper_);  // what the last rank wrote before it ended
     output_.close();
     summarize();
     drain();
+    log_->end(result_.exit_code);
     return result_;
   }
 
@@ -70,6 +76,8 @@ class Job {
     };
     add(thread_variables(options_.world_size, usable_cores()));
     add(output_.variables());
+    if (options_.preempt_signal != 0)
+      variables.emplace_back(kPreemptSignalVariable, std::to_string(options_.preempt_signal));
     add(options_.variables);
     return variables;
   }
@@ -86,13 +94,14 @@ class Job {
     const int rank = event.local_rank;
     switch (event.kind) {
       case ReaperEvent::Kind::kStarted:
-        return;
+        return log_->rank_started(rank, event.detail);
       case ReaperEvent::Kind::kStartFailed:
         fail(rank, concat("could not be started: ", options_.command.front(), ": ", strerror(event.detail)), 127);
         return kill();
       case ReaperEvent::Kind::kEnded:
         return take_end(rank, event.detail);
       case ReaperEvent::Kind::kSignalled:
+        log_->signal(event.detail, "reaper");
         return stop(event.detail, concat(signal_name(event.detail), " to lockstep_reaper"));
       case ReaperEvent::Kind::kWatcherEnded:
         if (phase_ != Phase::kKilling) lose_watchers();
@@ -103,27 +112,59 @@ class Job {
   void take_end(int rank, int status) {
     ++ended_;
     output_.take_rest(rank, reaper_);  // shown before the line that says how it ended
+    log_->rank_ended(rank, status);
+    if (exit_code_of(status) == kRequeueExitCode) return take_preemption(rank);
     if (exit_code_of(status) != 0) fail(rank, describe_end(status), exit_code_of(status));
     if (was_killed_from_outside(status)) blame(rank, describe_end(status), exit_code_of(status));
     if (ended_ == options_.world_size) kill();  // what the ranks have left running
   }
 
+  // It has saved and asks to be started again: no failure. The others have agreed with it to stop.
+  void take_preemption(int rank) {
+    if (preempted_++ == 0) log_->preempted(rank);
+    if (ended_ == options_.world_size) return kill();
+    if (phase_ != Phase::kRunning) return;
+    result_.exit_code = kRequeueExitCode;
+    say(concat("rank ", rank, " was asked to stop and has saved (exit code ", kRequeueExitCode,
+               "); ending the others"));
+    enter(Phase::kSettling, options_.settle);  // they have agreed to stop, and may be ending
+  }
+
+  // The others of a rank that has saved get their time to end as it did: one that fails now has not saved.
+  [[nodiscard]] bool is_waiting_for_preempted() const {
+    return phase_ == Phase::kSettling && !result_.failure && result_.exit_code == kRequeueExitCode;
+  }
+
+  // Where a signal to this process was the reason, and all ranks have saved, the job is to be started again.
+  void conclude_preemption() {
+    const bool is_asked = result_.exit_code == 128 + SIGTERM ||
+                          (options_.preempt_signal != 0 && result_.exit_code == 128 + options_.preempt_signal);
+    if (preempted_ < options_.world_size || result_.failure) return;
+    if (is_stopped_by_signal_ && !is_asked) return;
+    result_.exit_code = kRequeueExitCode;
+    say(concat("all ranks have stopped in good order; exit code ", kRequeueExitCode, ": start the job again to go on"));
+  }
+
   // Nobody has sent a signal yet, so this rank's end is no consequence. The kernel takes a killed process apart before
   // it tells its parent; a peer that misses it may have ended with an error by then.
   void blame(int rank, const std::string& what, int exit_code) {
-    if (phase_ != Phase::kSettling || is_stopped_by_signal_ || result_.failure->rank == rank) return;
+    if (phase_ != Phase::kSettling || is_stopped_by_signal_) return;
+    if (result_.failure && result_.failure->rank == rank) return;
     if (result_.exit_code >= 128) return;  // so was the first
     result_.exit_code = exit_code;
     result_.failure = RankFailure{rank, what, {}};
     folder_.note_first_failure(rank, what);
+    log_->failure(rank, what);
     say(concat("rank ", rank, " ", what, ", and that came first: it only took longer to end"));
   }
 
   void fail(int rank, const std::string& what, int exit_code) {
-    if (phase_ != Phase::kRunning) return;  // a consequence of the first failure, or of a signal to the launcher
+    // Else it is a consequence of the first failure, or of a signal to the launcher.
+    if (phase_ != Phase::kRunning && !is_waiting_for_preempted()) return;
     result_.exit_code = exit_code;
     result_.failure = RankFailure{rank, what, {}};
     folder_.note_first_failure(rank, what);
+    log_->failure(rank, what);
     folder_.keep();
     const int others = options_.world_size - ended_;
     const std::string when = ended_ == 0 ? "" : concat(" ", format_seconds(started_.waited()), " after the start");
@@ -143,7 +184,8 @@ class Job {
   // To this process. Only Ctrl-C means more when it comes twice: `timeout`, for one, sends SIGTERM to its child and
   // then to its whole group.
   void take_signal(int signal) {
-    if (signal == SIGUSR1) return report();
+    log_->signal(signal, "launcher");
+    if (signal == SIGUSR1 && signal != options_.preempt_signal) return report();
     const bool is_repeated = std::exchange(was_signalled_, true);
     if (!is_repeated || signal != SIGINT) return stop(signal, signal_name(signal));
     if (phase_ != Phase::kKilling) {
@@ -270,8 +312,9 @@ class Job {
   }
 
   const JobOptions& options_;
+  const std::shared_ptr<JobLog> log_ = options_.log ? options_.log : std::make_shared<JobLog>();
   const std::chrono::milliseconds grace_ = options_.grace ? *options_.grace : default_grace();
-  SignalScope signals_;  // before the store's thread, which inherits the blocked signals
+  SignalScope signals_{options_.preempt_signal};  // before the store's thread, which inherits the blocked signals
   ReservedPort port_;
   std::string token_ = make_token();
   store::TcpStoreServer store_{net::SocketAddress{}, token_};
@@ -281,6 +324,7 @@ class Job {
   Deadline started_ = Deadline::never();
   Deadline deadline_ = Deadline::never();
   int ended_ = 0;
+  int preempted_ = 0;                  // of those, ended with kRequeueExitCode
   bool was_signalled_ = false;         // this process
   bool is_stopped_by_signal_ = false;  // the job, by a signal to this process or to the reaper
   bool is_abandoned_ = false;

@@ -2,6 +2,7 @@
 /// @file
 /// Starts the ranks of a job on this host, passes their output on, and ends all of them when one fails.
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +11,8 @@
 #include "launch/rank_environment.hpp"
 
 namespace lockstep::launch {
+
+class JobLog;
 
 /// What to run, and how patiently.
 struct JobOptions {
@@ -23,6 +26,10 @@ struct JobOptions {
   std::chrono::milliseconds settle{1000};
   /// From SIGTERM to SIGKILL: time for a checkpoint. Empty: default_grace() (grace.hpp).
   std::optional<std::chrono::milliseconds> grace;
+  /// A signal to the launcher that means the same as SIGTERM, such as SIGUSR2; 0: none. The ranks learn of it
+  /// (LOCKSTEP_PREEMPT_SIGNAL), because some schedulers send it to them directly.
+  int preempt_signal = 0;
+  std::shared_ptr<JobLog> log;  ///< Where events and output are kept; null: nowhere.
 };
 
 /// The rank that failed first.
@@ -35,7 +42,9 @@ struct RankFailure {
 /// How a job ended.
 struct JobResult {
   /// 0: all ranks ended with 0. Else that of the first rank to fail (128 + signal; 127: it could not be started), or
-  /// 128 + signal where a signal to the launcher ended the job.
+  /// 128 + signal where a signal to the launcher ended the job. 75 (kRequeueExitCode of base/preemption.hpp) where
+  /// SIGTERM or JobOptions::preempt_signal did and all ranks have ended with 75: they have saved, and the job is to be
+  /// started again. The same where ranks were asked directly.
   int exit_code = 0;
   std::optional<RankFailure> failure;  ///< Of the first rank to fail; empty: none did.
 };
