@@ -18,11 +18,13 @@ constexpr OutputStream kStreams[] = {OutputStream::kOut, OutputStream::kErr};
 
 }  // namespace
 
-JobOutput::JobOutput(int world_size, OutputStyle style)
+JobOutput::JobOutput(int world_size, OutputStyle style, int first_rank)
     : world_size_(world_size),
       style_(fitting(style)),
       queue_(STDOUT_FILENO, STDERR_FILENO),
-      merger_(world_size, style_, [this](OutputStream stream, std::string_view text) { queue_.add(stream, text); }) {}
+      merger_(
+          world_size, style_, [this](OutputStream stream, std::string_view text) { queue_.add(stream, text); },
+          first_rank) {}
 
 void JobOutput::record_to(JobLog& log) {
   log_ = &log;

@@ -23,7 +23,8 @@ class JobLog;
 class JobOutput {
  public:
   /// @param style  kFirstLive counts as kFirstPlain where standard output is no terminal.
-  JobOutput(int world_size, OutputStyle style);
+  /// @param first_rank  The job's rank of the first of these ranks, for prefixes; all calls count from 0.
+  JobOutput(int world_size, OutputStyle style, int first_rank = 0);
   JobOutput(const JobOutput&) = delete;
   JobOutput& operator=(const JobOutput&) = delete;
 

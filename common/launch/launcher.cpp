@@ -32,26 +32,42 @@ constexpr std::size_t kShownCollectives = 2;
 // What run_guarded() (base/command_line.hpp) ends a program with that cannot begin: its collectives tell nothing.
 constexpr int kUsageExit = 2, kUnavailableExit = 77;
 constexpr std::size_t kReportedCollectives = 10;  // on SIGUSR1
+// Where the ranks' flight recorders write; of no other job.
+constexpr const char* kFolderVariable = "LOCKSTEP_FLIGHT_DIR";
 // For a reader that takes nothing, once the job has failed: a healthy job's output is waited for.
 constexpr std::chrono::seconds kStuckOutputLimit{2};
 
-/// One run of run_job().
+/// How the ranks of a job on one host find each other: by a store of this process.
+struct Meeting {
+  ReservedPort port;
+  std::string token = make_token();
+  store::TcpStoreServer store{net::SocketAddress{}, token};
+};
+
+/// One run of run_job() or run_share().
 class Job {
  public:
-  explicit Job(const JobOptions& options)
+  /// @param share  Null for run_job().
+  Job(const JobOptions& options, SignalScope& signals, const HostShare* share)
       : options_(options),
-        output_(options.world_size, options.style),
-        reaper_(options.command, options.world_size, merged_environment(variables()), signals_.inherited()) {}
+        share_(share),
+        first_rank_(share == nullptr ? 0 : share->first_rank),
+        signals_(signals),
+        output_(options.world_size, options.style, first_rank_),
+        reaper_(options.command, options.world_size, merged_environment(variables()), signals_.inherited(),
+                first_rank_) {}
 
   JobResult run() {
     output_.record_to(*log_);
-    log_->start(0, options_.command, 0, options_.world_size, folder_.path());
+    log_->start(share_ == nullptr ? 0 : share_->generation, options_.command, first_rank_, options_.world_size,
+                folder_.path());
     while (!reaper_.has_ended() && !is_abandoned_) {
       wait();
       // Before what the ranks did: a signal to all processes of the job must not pass for a failure of one.
       while (const int signal = signals_.take()) take_signal(signal);
       output_.take(reaper_);
       while (const auto event = reaper_.receive()) take_event(*event);
+      if (share_ != nullptr) hear_peers(*share_->peers);
       write_output();
       if (deadline_.has_expired()) advance();
     }
@@ -68,9 +84,9 @@ class Job {
   }
 
  private:
-  [[nodiscard]] Variables variables() const {
-    Variables variables = meeting_variables(options_.world_size, port_, store_.address().text(), token_);
-    variables.emplace_back("LOCKSTEP_FLIGHT_DIR", folder_.path().string());
+  [[nodiscard]] Variables variables() {
+    Variables variables = share_ != nullptr ? share_->variables : own_meeting();
+    variables.emplace_back(kFolderVariable, folder_.path().string());
     const auto add = [&variables](const Variables& more) {
       variables.insert(variables.end(), more.begin(), more.end());
     };
@@ -82,10 +98,16 @@ class Job {
     return variables;
   }
 
+  [[nodiscard]] Variables own_meeting() {
+    const Meeting& meeting = meeting_.emplace();
+    return meeting_variables(options_.world_size, meeting.port, meeting.store.address().text(), meeting.token);
+  }
+
   enum class Phase { kRunning, kSettling, kTerminating, kKilling };
 
   void wait() {
     std::vector<pollfd> watched = {{reaper_.control_fd(), POLLIN, 0}, {signals_.fd(), POLLIN, 0}};
+    if (share_ != nullptr) watched.push_back({share_->peers->fd(), POLLIN, 0});
     output_.watch(watched, reaper_);
     poll(watched.data(), watched.size(), deadline_.poll_timeout_ms());
   }
@@ -149,26 +171,40 @@ class Job {
   // it tells its parent; a peer that misses it may have ended with an error by then.
   void blame(int rank, const std::string& what, int exit_code) {
     if (phase_ != Phase::kSettling || is_stopped_by_signal_) return;
-    if (result_.failure && result_.failure->rank == rank) return;
+    if (result_.failure && result_.failure->rank == first_rank_ + rank) return;
     if (result_.exit_code >= 128) return;  // so was the first
+    note_failure(rank, what, exit_code);
+    say(concat("rank ", first_rank_ + rank, " ", what, ", and that came first: it only took longer to end"));
+  }
+
+  void note_failure(int local_rank, const std::string& what, int exit_code) {
     result_.exit_code = exit_code;
-    result_.failure = RankFailure{rank, what, {}};
-    folder_.note_first_failure(rank, what);
-    log_->failure(rank, what);
-    say(concat("rank ", rank, " ", what, ", and that came first: it only took longer to end"));
+    result_.failure = RankFailure{first_rank_ + local_rank, what, output_.last_lines(local_rank)};
+    folder_.note_first_failure(first_rank_ + local_rank, what);
+    log_->failure(local_rank, what);
+    if (share_ != nullptr) share_->peers->report_failure(*result_.failure, exit_code);
+  }
+
+  // A failure elsewhere takes its course here as one of this host's ranks does.
+  void hear_peers(JobPeers& peers) {
+    while (const auto line = peers.notice()) say(*line);
+    const auto request = peers.end_request();
+    if (!request || phase_ != Phase::kRunning) return;
+    result_.exit_code = 1;
+    say(concat(request->reason, "; ending this host's ranks"));
+    if (request->manner == EndRequest::Manner::kOrderly) return terminate();
+    folder_.keep();
+    enter(Phase::kSettling, options_.settle);
   }
 
   void fail(int rank, const std::string& what, int exit_code) {
     // Else it is a consequence of the first failure, or of a signal to the launcher.
     if (phase_ != Phase::kRunning && !is_waiting_for_preempted()) return;
-    result_.exit_code = exit_code;
-    result_.failure = RankFailure{rank, what, {}};
-    folder_.note_first_failure(rank, what);
-    log_->failure(rank, what);
+    note_failure(rank, what, exit_code);
     folder_.keep();
     const int others = options_.world_size - ended_;
     const std::string when = ended_ == 0 ? "" : concat(" ", format_seconds(started_.waited()), " after the start");
-    say(concat("rank ", rank, " ", what, when,
+    say(concat("rank ", first_rank_ + rank, " ", what, when,
                others > 0 ? concat("; ending the other ", others == 1 ? "rank" : "ranks") : ""));
     enter(Phase::kSettling, options_.settle);
   }
@@ -198,6 +234,7 @@ class Job {
 
   void stop(int signal, const std::string& what) {
     if (std::exchange(is_stopped_by_signal_, true)) return;
+    if (share_ != nullptr) share_->peers->report_signal(signal);
     if (was_asked_to_end()) {
       result_.failure.reset();
       result_.exit_code = 128 + signal;
@@ -269,19 +306,22 @@ class Job {
   }
 
   // Where both were killed, the ranks died with the reaper, but not what they had started: that still has the job's
-  // token in its environment.
+  // folder in its environment, which no other job and no other host's share has.
   void sweep() {
-    const std::vector<pid_t> left = kill_processes_with("LOCKSTEP_TOKEN=" + token_, Deadline::after(kKillLimit));
+    const std::string variable = concat(kFolderVariable, "=", folder_.path().string());
+    const std::vector<pid_t> left = kill_processes_with(variable, Deadline::after(kKillLimit));
     if (!left.empty()) report_left(left);
   }
 
   void summarize() {
     if (!result_.failure) return;
     RankFailure& failure = *result_.failure;
-    failure.last_lines = output_.last_lines(failure.rank);
-    say(concat("first failure: rank ", failure.rank, " ", failure.what,
-               failure.last_lines.empty() ? "; it printed nothing" : "; its last lines:"));
-    for (const std::string& line : failure.last_lines) output_.announce("  | " + line);
+    failure.last_lines = output_.last_lines(failure.rank - first_rank_);
+    if (share_ == nullptr) {  // else the failure that came first over all hosts is named once all have ended
+      say(concat("first failure: rank ", failure.rank, " ", failure.what,
+                 failure.last_lines.empty() ? "; it printed nothing" : "; its last lines:"));
+      for (const std::string& line : failure.last_lines) output_.announce("  | " + line);
+    }
     if (result_.exit_code == kUsageExit || result_.exit_code == kUnavailableExit) return;
     const std::string collectives = flight_summary(folder_.path(), kShownCollectives);
     if (collectives.empty()) return;
@@ -312,12 +352,12 @@ class Job {
   }
 
   const JobOptions& options_;
+  const HostShare* share_;
+  int first_rank_;
   const std::shared_ptr<JobLog> log_ = options_.log ? options_.log : std::make_shared<JobLog>();
   const std::chrono::milliseconds grace_ = options_.grace ? *options_.grace : default_grace();
-  SignalScope signals_{options_.preempt_signal};  // before the store's thread, which inherits the blocked signals
-  ReservedPort port_;
-  std::string token_ = make_token();
-  store::TcpStoreServer store_{net::SocketAddress{}, token_};
+  SignalScope& signals_;  // made before the store's thread, which inherits the blocked signals
+  std::optional<Meeting> meeting_;
   JobFolder folder_;
   JobResult result_;
   Phase phase_ = Phase::kRunning;
@@ -337,7 +377,14 @@ class Job {
 JobResult run_job(const JobOptions& options) {
   require(!options.command.empty(), "run_job: no command");
   require(options.world_size >= 1, "run_job: world_size is ", options.world_size, ", must be at least 1");
-  return Job(options).run();
+  SignalScope signals(options.preempt_signal);
+  return Job(options, signals, nullptr).run();
+}
+
+JobResult run_share(const JobOptions& options, const HostShare& share) {
+  require(!options.command.empty(), "run_share: no command");
+  require(options.world_size >= 1, "run_share: ", options.world_size, " ranks, must be at least 1");
+  return Job(options, *share.signals, &share).run();
 }
 
 }  // namespace lockstep::launch

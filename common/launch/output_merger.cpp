@@ -11,8 +11,8 @@ std::size_t index_of(OutputStream stream) { return static_cast<std::size_t>(stre
 
 }  // namespace
 
-OutputMerger::OutputMerger(int world_size, OutputStyle style, Sink sink)
-    : ranks_(static_cast<std::size_t>(world_size)), style_(style), sink_(std::move(sink)) {}
+OutputMerger::OutputMerger(int world_size, OutputStyle style, Sink sink, int first_rank)
+    : ranks_(static_cast<std::size_t>(world_size)), style_(style), sink_(std::move(sink)), first_rank_(first_rank) {}
 
 void OutputMerger::hide(int rank, OutputStream stream) {
   ranks_[static_cast<std::size_t>(rank)].is_hidden[index_of(stream)] = true;
@@ -60,7 +60,7 @@ void OutputMerger::pass_on(int rank, OutputStream stream, std::string_view line)
   keep(of_rank, line);
   if (of_rank.is_hidden[index_of(stream)] || is_live(rank, stream)) return;  // nobody's, or written already
   const bool has_prefix = style_ == OutputStyle::kPrefixed || (rank != 0 && style_ != OutputStyle::kPlain);
-  std::string text = has_prefix ? "[rank " + std::to_string(rank) + "] " : std::string();
+  std::string text = has_prefix ? "[rank " + std::to_string(first_rank_ + rank) + "] " : std::string();
   write_between(stream, text.append(line).append("\n"));
 }
 
