@@ -46,13 +46,13 @@ EventLog::EventLog(const std::filesystem::path& file) : path_(file) {
 
 void EventLog::write(std::string_view name, const nlohmann::ordered_json& fields) noexcept try {
   nlohmann::ordered_json event{{"time", utc_time()}, {"event", name}};
-  event.update(fields);
+  if (!fields.is_null()) event.update(fields);
   const std::string line = dump_json(event, kOneLine, BadUtf8::kReplace) + "\n";
   if (::write(fd_.get(), line.data(), line.size()) == static_cast<ssize_t>(line.size())) return;
   if (!std::exchange(has_failed_, true))
     Logger("lockstep").warning(concat("events are lost: writing ", path_.string(), ": ", strerror(errno)));
-} catch (const std::exception&) {
-  // No memory for a line: the next event may have it.
+} catch (const std::exception&) {  // no memory for a line: the next event may have it
+  if (!std::exchange(has_failed_, true)) Logger("lockstep").warning("an event is lost: it cannot be written as JSON");
 }
 
 }  // namespace lockstep::launch

@@ -19,7 +19,7 @@ class EventLog {
 
   /// Writes an event. Where the disk is full, the event is lost, and the first time a line on standard error says so:
   /// a job does not end for it.
-  /// @param name    "start", "rank_ended", ... @param fields  An object with what else is known.
+  /// @param name    "start", "rank_ended", ... @param fields  An object with what else is known, or null.
   void write(std::string_view name, const nlohmann::ordered_json& fields) noexcept;
 
   /// Where it writes.

@@ -46,12 +46,12 @@ void send_text(const UniqueFd& fd, const std::string& text) {
   if (::send(fd.get(), text.data(), text.size(), MSG_NOSIGNAL) < 0) throw IoError("sending to the server", errno);
 }
 
-// What the server sends until it closes, at most for 20 s.
+// What the server sends until it closes, at most for a minute.
 std::string receive_all(const UniqueFd& fd) {
   std::string text;
   char buffer[4096];
   pollfd watched{fd.get(), POLLIN, 0};
-  while (::poll(&watched, 1, 20'000) > 0) {
+  while (::poll(&watched, 1, 60'000) > 0) {
     const ssize_t bytes = ::recv(fd.get(), buffer, sizeof(buffer), 0);
     if (bytes <= 0) break;
     text.append(buffer, static_cast<std::size_t>(bytes));
