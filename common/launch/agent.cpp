@@ -113,6 +113,7 @@ class Agent {
              .node_rank = options.node_rank,
              .host = host_name(),
              .process = ::getpid(),
+             .instance = make_token(),
              .local_world_size = options.job.world_size};
     if (should_serve(options)) serve();
     connect();

@@ -59,7 +59,7 @@ void visit_fields(Message& message, Each& each) {
   const auto all = [&each](auto&... fields) { (each(fields), ...); };
   if constexpr (std::is_same_v<M, JoinMessage>) {
     all(message.job, message.role, message.min_nodes, message.max_nodes, message.max_restarts, message.node_rank,
-        message.host, message.process, message.local_world_size, message.last_generation);
+        message.host, message.process, message.instance, message.local_world_size, message.last_generation);
   } else if constexpr (std::is_same_v<M, WelcomeMessage>) {
     all(message.hub);
   } else if constexpr (std::is_same_v<M, RefusalMessage>) {

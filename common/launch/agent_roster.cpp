@@ -80,7 +80,7 @@ void AgentRoster::join(int agent, const JoinMessage& message) {
 // known to be dead.
 void AgentRoster::lose_predecessor_of(const JoinMessage& message) {
   for (const auto& [id, agent] : agents_) {
-    const bool is_same = agent.join.host == message.host && agent.join.process == message.process;
+    const bool is_same = agent.join.instance == message.instance;
     const bool has_its_place = node_rank_of(agent.join) >= 0 && node_rank_of(agent.join) == message.node_rank;
     if (is_own(agent.join) || !(is_same || (has_its_place && !actions_.is_alive(id)))) continue;
     const int predecessor = id;
@@ -127,9 +127,7 @@ std::string AgentRoster::reason_to_refuse_rank(const JoinMessage& message) const
   return "";
 }
 
-bool AgentRoster::is_own(const JoinMessage& message) const {
-  return message.host == options_.own.host && message.process == options_.own.process;
-}
+bool AgentRoster::is_own(const JoinMessage& message) const { return message.instance == options_.own.instance; }
 
 int AgentRoster::node_rank_of(const JoinMessage& message) const { return is_own(message) ? 0 : message.node_rank; }
 

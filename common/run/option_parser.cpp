@@ -62,7 +62,11 @@ std::optional<int> OptionParser::read(const OptionList& list) {
   for (const OptionDeclaration& declared : list) {
     if (declared.is_on_command_line()) add_option(*line_, declared);
   }
-  line_->add_option("--resume", resume_, "Continue a run: its folder, or the latest one in --out if left out")
+  line_
+      ->add_option(
+          "--resume", resume_,
+          "Continue a run: its folder, or the latest one in --out if left out; auto: that one if there is one, else "
+          "begin, for a launcher that starts the program again")
       .allow_no_value()
       .type_name("[FOLDER]");
   if (const std::optional<int> exit_code = line_->parse(argc_, argv_)) return exit_code;
@@ -73,9 +77,10 @@ std::optional<int> OptionParser::read(const OptionList& list) {
 
 std::optional<fs::path> OptionParser::folder_to_resume(const RunOptions& options) const {
   if (!line_->is_given("--resume")) return std::nullopt;
-  if (!resume_.empty()) return resume_;
+  const bool may_begin = resume_ == "auto";
+  if (!resume_.empty() && !may_begin) return resume_;
   const std::optional<fs::path> latest = latest_run(options.output.folder, options.task);
-  if (latest) return latest;
+  if (latest || may_begin) return latest;
   const std::string of_task = options.task.empty() ? "" : " of the task " + options.task;
   throw UsageError(concat("--resume: no run", of_task, " with a checkpoint in ", options.output.folder.string(),
                           "; name a run's folder or --out"));

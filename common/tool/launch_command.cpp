@@ -1,6 +1,7 @@
 #include <stdlib.h>
 
 #include <algorithm>
+#include <climits>
 #include <filesystem>
 #include <iostream>
 #include <optional>
@@ -18,6 +19,7 @@
 #include "tool/configuration.hpp"
 #include "tool/launch_faults.hpp"
 #include "tool/launch_logs.hpp"
+#include "tool/nodes_options.hpp"
 #include "tool/project.hpp"
 
 namespace lockstep::tool {
@@ -107,7 +109,7 @@ void export_settings(const Configuration& file, const std::optional<std::string>
 struct LaunchOptions {
   std::optional<std::string> nproc, processes, precision;
   fs::path config_file;
-  int hosts = 1;
+  NodesOptions nodes;
   bool has_no_prefix = false;
   bool is_standalone = false;
   std::vector<std::string> faults;
@@ -128,8 +130,7 @@ void add_options(CommandLine& app, LaunchOptions& options) {
                  "($XDG_CONFIG_HOME/lockstep/config.json or ~/.config/lockstep/config.json if there is one)")
       .type_name("FILE")
       .without_default();
-  app.add_option("--nnodes", options.hosts, "Number of machines; only 1 is supported so far")
-      .check(whole_number(1, INT32_MAX));
+  add_nodes_options(app, options.nodes);
   app.add_flag("--no-prefix", options.has_no_prefix, "Print the ranks' lines unchanged, without [rank N]");
   app.add_flag("--standalone", options.is_standalone, "Accepted for compatibility with torchrun: a job on one machine");
   app.add_option("--grace", options.grace_s,
@@ -146,13 +147,15 @@ int launch_command(const Arguments& arguments) {
   const std::size_t begin = program_begin(arguments);
   LaunchOptions options;
   CommandLine app(
-      "Runs a program as several ranks on this machine, with the variables that torchrun sets:\n"
-      "  ./lockstep launch [OPTIONS] -- program [arguments]",
+      "Runs a program as several ranks, with the variables that torchrun sets, on this machine:\n"
+      "  ./lockstep launch [OPTIONS] -- program [arguments]\n"
+      "or on several, by the same command on each, with its own --node-rank from 0:\n"
+      "  ./lockstep launch --nnodes 2 --node-rank 0 --rdzv-endpoint HOST:PORT [OPTIONS] -- program [arguments]",
       "lockstep launch");
   add_options(app, options);
   const Arguments own(arguments.begin(), arguments.begin() + static_cast<std::ptrdiff_t>(begin));
   if (const auto done = app.parse(own)) return *done;
-  if (options.hosts != 1) throw UsageError("--nnodes: jobs on several machines are not supported yet");
+  std::optional<launch::AgentOptions> agent = agent_options(options.nodes, options.is_standalone);
 
   launch::JobOptions job;
   job.command.assign(arguments.begin() + static_cast<std::ptrdiff_t>(begin), arguments.end());
@@ -167,9 +170,12 @@ int launch_command(const Arguments& arguments) {
   job.style = options.has_no_prefix ? launch::OutputStyle::kPlain : launch::OutputStyle::kPrefixed;
   job.world_size = asked ? *asked : rank_count_in(configuration);
   const auto health_server = apply_log_options(options.logs, job);
-  export_faults(options.faults, job.world_size, job.command.front());
+  const int known_ranks = agent ? INT_MAX : job.world_size;  // of several hosts, the launcher knows only its own
+  export_faults(options.faults, known_ranks, job.command.front());
   job.grace = std::chrono::milliseconds(static_cast<std::int64_t>(options.grace_s * 1000));
-  return launch::run_job(job).exit_code;
+  if (!agent) return launch::run_job(job).exit_code;
+  agent->job = std::move(job);
+  return launch::run_agent(*agent);
 }
 
 }  // namespace lockstep::tool

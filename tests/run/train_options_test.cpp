@@ -188,6 +188,9 @@ TEST_CASE("a resumed run goes on with its own options", "[run]") {
   const TrainOptions latest = options_of({"--out", folder.path().string(), "--resume", "--steps", "20"});
   CHECK(latest.resume == run);
   CHECK(latest.steps == 20);
+
+  CHECK(options_of({"--out", folder.path().string(), "--resume", "auto"}).resume == run);
+  CHECK_FALSE(options_of({"--out", (folder.path() / "empty").string(), "--resume", "auto"}).resume);
 }
 
 TEST_CASE("a resumed run cannot change what has formed its weights", "[run]") {

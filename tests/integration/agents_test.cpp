@@ -1,0 +1,228 @@
+// `lockstep launch` on several hosts: they train as one host does, and what happens to one is known on all.
+#include <signal.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "hosts.hpp"
+#include "launch/descendants.hpp"
+#include "net/token.hpp"
+#include "support/catch.hpp"
+#include "support/subprocess.hpp"
+#include "support/temporary_folder.hpp"
+
+using namespace lockstep;
+using namespace std::chrono_literals;
+using test::Finished;
+using test::Hosts;
+using test::Subprocess;
+
+namespace {
+
+namespace fs = std::filesystem;
+using Steps = std::vector<std::string>;
+constexpr std::chrono::minutes kLimit{4};  // of a job; the machine may be busy
+
+// Prints why where this machine has no namespaces; CTest then counts a skip.
+bool is_available() {
+  static const std::string reason = Hosts::why_unavailable();
+  if (!reason.empty()) std::cout << "skipped: several hosts: " << reason << std::endl;
+  return reason.empty();
+}
+
+/// A job on several hosts: one `lockstep launch` each.
+class Job {
+ public:
+  Job(const Hosts& hosts, std::vector<std::string> options, std::vector<std::string> program)
+      : hosts_(hosts), options_(std::move(options)), program_(std::move(program)) {}
+
+  /// As a person on that host would start it.
+  [[nodiscard]] std::unique_ptr<Subprocess> start(int host, int ranks) const {
+    std::vector<std::string> command{
+        test::built_program("lockstep"), "launch",  "--node-rank",         std::to_string(host), "--rdzv-endpoint",
+        Hosts::address(0) + ":29400",    "--nproc", std::to_string(ranks), "--no-prefix"};
+    command.insert(command.end(), options_.begin(), options_.end());
+    command.emplace_back("--");
+    command.insert(command.end(), program_.begin(), program_.end());
+    return std::make_unique<Subprocess>(hosts_.on_host(host, command), std::vector<std::pair<std::string, std::string>>{
+                                                                           {"LOCKSTEP_TOKEN", token_},
+                                                                           {"LOCKSTEP_LIVENESS_SECONDS", "5"},
+                                                                           {"LOCKSTEP_GRACE_SECONDS", "5"},
+                                                                           {"OMP_NUM_THREADS", "1"}});
+  }
+
+ private:
+  const Hosts& hosts_;
+  std::vector<std::string> options_, program_;
+  std::string token_ = net::make_token();
+};
+
+// A line of metrics without the times and the memory.
+std::string what_was_computed(const std::string& line) {
+  const auto between = [&line](const std::string& first, const std::string& last) {
+    const std::size_t begin = line.find(first), end = line.find(last, begin);
+    if (begin == std::string::npos || end == std::string::npos) throw FormatError("no metrics: " + line);
+    return line.substr(begin, end - begin);
+  };
+  return between("\"step\"", "\"tokens\"") + between("\"sample_ids\"", "]");
+}
+
+/// A folder that all hosts see, with a text and the runs on it.
+class Training {
+ public:
+  Training() {
+    std::string text;
+    for (int i = 0; i < 150; ++i) text += concat("Host after host, rank after rank, number ", i % 9, ".\n");
+    write_file(folder_ / "text.txt", text);
+  }
+
+  [[nodiscard]] std::vector<std::string> program(const std::string& run) const {
+    return {test::built_program("train_gpt_ddp"),
+            "--data",
+            (folder_ / "text.txt").string(),
+            "--out",
+            (folder_ / run).string(),
+            "--resume",
+            "auto",
+            "--steps",
+            "12",
+            "--batch-size",
+            "8",
+            "--dropout",
+            "0.1",
+            "--sample-tokens",
+            "0",
+            "--validate-every",
+            "0",
+            "--save-every",
+            "1",
+            "--check-replicas",
+            "0",
+            "--log-batches"};
+  }
+
+  /// Loss, gradient norm and samples of every step, as the run has written them: to the last bit.
+  [[nodiscard]] Steps metrics(const std::string& run) const {
+    Steps steps;
+    std::error_code ignored;
+    for (const fs::directory_entry& folder : fs::directory_iterator(folder_ / run, ignored)) {
+      std::ifstream file(folder.path() / "metrics.jsonl");
+      for (std::string line; std::getline(file, line);) steps.push_back(what_was_computed(line));
+    }
+    return steps;
+  }
+
+  /// The same on one host, undisturbed, by four ranks.
+  [[nodiscard]] Steps reference() const {
+    std::vector<std::string> command{test::built_program("lockstep"), "launch", "--nproc", "4", "--"};
+    const std::vector<std::string> training = program("reference");
+    command.insert(command.end(), training.begin(), training.end());
+    // By the same algorithm: shared memory, which ranks of one host use otherwise, adds in another order (ADR 0005).
+    const Finished finished =
+        Subprocess(command, {{"OMP_NUM_THREADS", "1"}, {"LOCKSTEP_TRANSPORT", "tcp"}}).wait(kLimit);
+    return finished.exit_code == 0 ? metrics("reference") : Steps{};
+  }
+
+ private:
+  test::TemporaryFolder folder_;
+};
+
+// All processes of a host, the launcher among them: the host's first process.
+std::vector<pid_t> processes_of(const Subprocess& host) { return launch::descendants_of(host.pid()); }
+
+// As if the power had failed: the first process of a set takes all others with it.
+void kill_host(const Subprocess& host) { test::signal_process(processes_of(host).at(0), SIGKILL); }
+
+void freeze_host(const Subprocess& host) {
+  for (const pid_t pid : processes_of(host)) test::signal_process(pid, SIGSTOP);
+}
+
+const std::string kLost = "host node1 (node rank 1) is lost: ";
+
+}  // namespace
+
+TEST_CASE("two hosts and four train as one does, bit for bit", "[integration][launch][multirank]") {
+  if (!is_available()) return;
+  const Training training;
+  const auto expected = training.reference();
+  REQUIRE(expected.size() == 12);
+  for (const std::vector<int>& ranks : {std::vector{3, 1}, std::vector{1, 1, 1, 1}}) {
+    const int count = static_cast<int>(ranks.size());
+    const Hosts hosts(count);
+    const std::string name = concat("hosts-", count);
+    const Job job(hosts, {"--nnodes", std::to_string(count), "--rdzv-id", name}, training.program(name));
+    std::vector<std::unique_ptr<Subprocess>> launchers;
+    for (int host = 0; host < count; ++host)
+      launchers.push_back(job.start(host, ranks[static_cast<std::size_t>(host)]));
+    for (const auto& launcher : launchers) {
+      const Finished finished = launcher->wait(kLimit);
+      CAPTURE(count, finished.out, finished.err);
+      CHECK(finished.exit_code == 0);
+    }
+    CHECK(training.metrics(name) == expected);
+  }
+}
+
+TEST_CASE("a host that is killed, frozen or unplugged is named on all others", "[integration][launch][multirank]") {
+  if (!is_available()) return;
+  const std::string fault = GENERATE("killed", "frozen", "unplugged");
+  const Hosts hosts(3);
+  const Job job(hosts, {"--nnodes", "3"}, {test::built_program("rank_helper"), "3", "endless", "-1"});
+  std::vector<std::unique_ptr<Subprocess>> launchers;
+  for (int host = 0; host < 3; ++host) launchers.push_back(job.start(host, 1));
+  for (const auto& launcher : launchers) REQUIRE(launcher->wait_for_output("ready pid ", 60s));
+  if (fault == "killed") kill_host(*launchers[1]);
+  if (fault == "frozen") freeze_host(*launchers[1]);
+  if (fault == "unplugged") hosts.unplug(1);
+  for (const int host : {0, 2}) {
+    const Finished finished = launchers[static_cast<std::size_t>(host)]->wait(kLimit);
+    CAPTURE(fault, host, finished.err);
+    CHECK(finished.exit_code == 1);
+    CHECK_THAT(finished.err, ContainsSubstring("first failure: " + kLost));
+    CHECK_THAT(finished.err,
+               ContainsSubstring(fault == "killed" ? "closed the connection" : "no sign of life for 5.0 s"));
+  }
+  if (fault != "unplugged") return;
+  const Finished cut_off = launchers[1]->wait(kLimit);
+  CAPTURE(cut_off.err);
+  CHECK(cut_off.exit_code == 1);
+  CHECK_THAT(cut_off.err, ContainsSubstring("host node0 (node rank 0) (10.78.0.1:29400) is silent for 5.0 s"));
+}
+
+TEST_CASE("a job that may restart ends with the losses of one that nothing happened to",
+          "[integration][launch][multirank]") {
+  if (!is_available()) return;
+  const std::string fault = GENERATE("killed", "unplugged");
+  const Training training;
+  const auto expected = training.reference();
+  REQUIRE(expected.size() == 12);
+  const Hosts hosts(2);
+  const Job job(hosts, {"--nnodes", "2", "--max-restarts", "2"}, training.program("restarted"));
+  const auto first = job.start(0, 2);
+  auto second = job.start(1, 2);
+  REQUIRE(first->wait_for_output("step  3/12", 100s));
+  if (fault == "killed") {
+    kill_host(*second);
+    (void)second->wait();
+    second = job.start(1, 2);  // as whatever has started it does again
+  } else {
+    hosts.unplug(1);
+    REQUIRE(second->wait_for_output("joining again", 60s));
+    hosts.plug_in(1);
+  }
+  const Finished of_second = second->wait(kLimit);
+  const Finished of_first = first->wait(kLimit);
+  CAPTURE(fault, of_first.err, of_second.err);
+  CHECK(of_first.exit_code == 0);
+  CHECK(of_second.exit_code == 0);
+  CHECK_THAT(of_first.err, ContainsSubstring(kLost));
+  CHECK_THAT(of_first.err, ContainsSubstring("restart 1 of 2"));
+  CHECK_THAT(of_first.out, ContainsSubstring("resumed at step"));
+  CHECK(training.metrics("restarted") == expected);
+}
