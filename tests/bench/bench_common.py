@@ -56,7 +56,8 @@ def run_python_ranks(script, world_size, port, arguments, timeout=900, **extra):
     ranks = []
     for rank in range(world_size):
         environment = clean_environment(
-            RANK=rank, LOCAL_RANK=rank, WORLD_SIZE=world_size, MASTER_ADDR="127.0.0.1", MASTER_PORT=port, **extra
+            RANK=rank, LOCAL_RANK=rank, WORLD_SIZE=world_size, MASTER_ADDR="127.0.0.1", MASTER_PORT=port,
+            USE_LIBUV=0, **extra,  # Debian's PyTorch 2 is built without libuv, and asks for it all the same
         )
         output = subprocess.PIPE if rank == 0 else subprocess.DEVNULL
         ranks.append(

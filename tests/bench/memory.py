@@ -45,16 +45,79 @@ def read_steps(folder):
     return [line for line in lines if "step_ms" in line]
 
 
+def descendants(pid):
+    """A process and all below it, as far as they are there."""
+    found = [pid]
+    for path in glob.glob(f"/proc/{pid}/task/*/children"):
+        try:
+            with open(path, encoding="ascii") as file:
+                children = file.read().split()
+        except OSError:
+            continue
+        for child in children:
+            found += descendants(int(child))
+    return found
+
+
+def resident_pages(pid):
+    try:
+        with open(f"/proc/{pid}/statm", encoding="ascii") as file:
+            return int(file.read().split()[1])
+    except (OSError, IndexError):
+        return 0
+
+
+def kind_of(name, size):
+    """Of a mapping. Tensors come from mappings of tens of MiB, shared ones are registered memory."""
+    if "memfd:" in name or "/dev/shm" in name:
+        return "shared_mib"
+    if name.startswith("/"):
+        return "program_mib"
+    return "tensors_mib" if not name and size >= 32 << 20 else "heap_mib"
+
+
+def what_is_resident(pid):
+    """MiB of a process by kind of mapping."""
+    kinds = dict.fromkeys(("tensors_mib", "shared_mib", "heap_mib", "program_mib"), 0.0)
+    with open(f"/proc/{pid}/smaps", encoding="utf-8") as file:
+        for line in file:
+            fields = line.split(maxsplit=5)
+            if "-" in fields[0]:
+                begin, end = (int(address, 16) for address in fields[0].split("-"))
+                kind = kind_of(fields[5].strip() if len(fields) > 5 else "", end - begin)
+            elif fields[0] == "Rss:":
+                kinds[kind] += int(fields[1]) / 1024
+    return kinds
+
+
+class PeakWatch:
+    """Looks at the largest process of a job now and then; what it holds at its largest is in `kinds`."""
+
+    def __init__(self):
+        self.pages, self.kinds = 0, {}
+
+    def look(self, job):
+        pages, pid = max((resident_pages(pid), pid) for pid in descendants(job.pid))
+        if pages < self.pages * 1.005:
+            return
+        try:
+            self.kinds, self.pages = what_is_resident(pid), pages
+        except OSError:
+            pass  # it has just ended
+
+
 def measure_ours(programs, model, world_size, options):
     with tempfile.TemporaryDirectory() as folder:
         command = command_of(programs, folder, model, world_size, options)
         environment = clean_environment(OMP_NUM_THREADS=threads_of(world_size))
         begin = time.monotonic()
         with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL) as job:
-            first_end = None
+            first_end, watch = None, PeakWatch()
             while job.poll() is None:
                 if first_end is None and read_steps(folder):
                     first_end = time.monotonic()
+                if first_end is not None:
+                    watch.look(job)
                 time.sleep(POLL_SECONDS)
         steps = read_steps(folder)
     if job.returncode != 0 or len(steps) < options.steps or first_end is None:
@@ -66,6 +129,7 @@ def measure_ours(programs, model, world_size, options):
         "median_ms": median(times[1:]),
         "longest_ms": max(times[1:]),
         "last_loss": steps[-1]["loss"],
+        "at_peak": watch.kinds,
     }
 
 
@@ -102,7 +166,7 @@ def summarize(system, model, world_size, results):
         "peak_mib_per_rank": max(by_rank),
         "least_peak_mib": min(by_rank),
         **{name: median([result[name] for result in results]) for name in names},
-        **({"last_loss": results[-1]["last_loss"]} if "last_loss" in results[-1] else {}),
+        **({"last_loss": results[-1]["last_loss"], **results[-1]["at_peak"]} if "last_loss" in results[-1] else {}),
     }
 
 
