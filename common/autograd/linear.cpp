@@ -1,6 +1,7 @@
 // Fully connected layers, in both layouts of the weight.
 #include "autograd/autocast.hpp"
 #include "autograd/functions.hpp"
+#include "autograd/in_place.hpp"
 #include "autograd/node.hpp"
 #include "base/error.hpp"
 #include "kernels/elementwise.hpp"
@@ -76,7 +77,7 @@ Variable gelu_conv1d(const Variable& given, const Variable& weight, const Variab
                 [input, weight = weight.without_value(), saved = SavedWeight(weight, w),
                  bias = bias.without_value()](const Tensor& d_output) {
                   const Tensor& wide = input.value();
-                  const Tensor activated = Tensor::empty(wide.shape(), wide.dtype(), wide.device());  // [..., in]
+                  const Tensor activated = output_for(input);  // [..., in]: nobody reads the input after this
                   Tensor d_input = Tensor::empty(wide.shape(), wide.dtype(), wide.device());
                   kernels::linear_input_gradient(d_input, GradientWrite::kOverwrite, d_output, saved.get(),
                                                  kernels::Transpose::kNo);

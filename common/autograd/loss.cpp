@@ -12,9 +12,6 @@
 namespace lockstep::autograd {
 namespace {
 
-// Logits up to this size are kept until backward; larger ones are never all in memory.
-constexpr std::int64_t kLargestLogitsBytes = std::int64_t{128} << 20;
-
 Tensor empty_like(const Tensor& tensor) { return Tensor::empty(tensor.shape(), tensor.dtype(), tensor.device()); }
 
 Tensor make_scalar(double value, DType dtype) {
@@ -137,10 +134,12 @@ Variable head_cross_entropy(const Variable& given, const Variable& table, const 
                                   weight_for_product(table, hidden.value().dtype()), rows.targets, rows.scale);
     return Variable(rows.mean());
   }
-  const std::int64_t logits_bytes =
-      targets.count() * table.shape()[0] * static_cast<std::int64_t>(bytes_of(hidden.value().dtype()));
-  return logits_bytes <= kLargestLogitsBytes ? whole_head_cross_entropy(hidden, table, targets)
-                                             : sliced_head_cross_entropy(hidden, table, targets);
+  // Small logits are kept until backward; larger ones are never all in memory.
+  const Tensor& x = hidden.value();
+  const bool is_whole =
+      kernels::rows_of_logits(targets.count(), x.shape()[-1], table.shape()[0], x.dtype()) == targets.count();
+  return is_whole ? whole_head_cross_entropy(hidden, table, targets)
+                  : sliced_head_cross_entropy(hidden, table, targets);
 }
 
 }  // namespace lockstep::autograd

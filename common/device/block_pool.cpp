@@ -45,6 +45,7 @@ std::size_t BlockPool::release_unused() {
       range = ranges_.erase(range);
       segments_.erase(segment);
     } else {
+      if (range->second.is_free) MappedPages::discard(range->first, range->second.bytes);
       ++range;
     }
   }

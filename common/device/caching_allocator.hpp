@@ -37,7 +37,7 @@ class CachingAllocator {
   [[nodiscard]] AllocatorStatistics statistics() const;
   /// Makes bytes_in_use the peak.
   void reset_peak();
-  /// Unmaps what the pool maps and no block lies in.
+  /// Gives the memory of large free blocks back to the system.
   void release_cached();
 
  private:

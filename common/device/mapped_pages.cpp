@@ -39,6 +39,10 @@ MappedPages& MappedPages::operator=(MappedPages&& other) noexcept {
   return *this;
 }
 
+void MappedPages::discard(std::byte* begin, std::size_t bytes) noexcept {
+  ::madvise(begin, bytes, MADV_DONTNEED);  // failing costs memory only
+}
+
 MappedPages::~MappedPages() {
   if (data_ == nullptr) return;
 #if defined(__SANITIZE_ADDRESS__)

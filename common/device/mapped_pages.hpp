@@ -23,6 +23,10 @@ class MappedPages {
   MappedPages& operator=(const MappedPages&) = delete;
   ~MappedPages();
 
+  /// Gives the memory of a part of a mapping back: it reads as zero, and takes memory again once it is written to.
+  /// @param begin, bytes  Multiples of kPageBytes.
+  static void discard(std::byte* begin, std::size_t bytes) noexcept;
+
   /// First byte; null for none.
   [[nodiscard]] std::byte* data() const noexcept { return data_; }
   /// Size of the mapping.

@@ -64,7 +64,7 @@ void gelu_forward(const Tensor& out, const Tensor& input);
 
 /// gradient *= GELU'(input) and out = GELU(input), in one pass: a backward pass that makes the result of gelu_forward
 /// again, bit for bit, instead of keeping it.
-/// @param out       Overwritten.
+/// @param out       Overwritten; may be `input` itself.
 /// @param gradient  In: of the result of gelu_forward; out: of `input`.
 /// @param input     What gelu_forward was given.
 void gelu_backward_again(const Tensor& out, const Tensor& gradient, const Tensor& input);

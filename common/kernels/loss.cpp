@@ -44,24 +44,31 @@ void cross_entropy_loss(const Tensor& losses, const Tensor& logits, const Tensor
   call.ops().cross_entropy_loss(array_of(losses), array_of(logits), array_of(targets), call.context());
 }
 
+std::int64_t rows_of_logits(std::int64_t rows, std::int64_t channels, std::int64_t vocabulary, DType dtype) noexcept {
+  constexpr std::int64_t kLeastBytes = 16 << 20, kMostBytes = 128 << 20, kTimesInput = 8, kRowMultiple = 64;
+  const auto element_bytes = static_cast<std::int64_t>(bytes_of(dtype));
+  const std::int64_t bytes = std::clamp(kTimesInput * rows * channels * element_bytes, kLeastBytes, kMostBytes);
+  const std::int64_t row_bytes = std::max<std::int64_t>(1, vocabulary) * element_bytes;
+  if (rows <= bytes / row_bytes) return rows;
+  // Chunks of one size: a short one at the end would cost its products their speed. The most rows are a multiple too,
+  // so that rounding up stays within them.
+  const std::int64_t most_rows = std::max(kRowMultiple, bytes / row_bytes / kRowMultiple * kRowMultiple);
+  const std::int64_t chunk_count = divide_up(rows, most_rows);
+  return std::min(rows, divide_up(divide_up(rows, chunk_count), kRowMultiple) * kRowMultiple);
+}
+
 void linear_cross_entropy(const Tensor& losses, const Tensor& input_gradient, const Tensor& weight_gradient,
                           Write weight_write, const Tensor& input, const Tensor& weight, const Tensor& targets,
                           double gradient_scale) {
   require(input_gradient.is_defined() == weight_gradient.is_defined(),
           "linear_cross_entropy: give both gradients or none");
-  constexpr std::int64_t kScratchBytes = 128 << 20, kRowMultiple = 64;
   const std::int64_t rows = rows_of(input), vocabulary = rows_of(weight);
   require_count("linear_cross_entropy", "losses", losses, rows, accumulation_dtype(input.dtype()));
   if (is_on_cpu("linear_cross_entropy", losses, input, weight, targets)) {
     cpu::require_targets("linear_cross_entropy", targets, rows, vocabulary);  // before a chunk counts rows from 0
   }
-  const std::int64_t row_bytes =
-      std::max<std::int64_t>(1, vocabulary) * static_cast<std::int64_t>(bytes_of(input.dtype()));
-  // Chunks of one size, as few as the scratch allows: a short one at the end would cost its products their speed.
-  // The most rows are a multiple too, so that rounding up stays within them.
-  const std::int64_t most_rows = std::max(kRowMultiple, kScratchBytes / row_bytes / kRowMultiple * kRowMultiple);
-  const std::int64_t chunk_count = std::max<std::int64_t>(1, divide_up(rows, most_rows));
-  const std::int64_t chunk = divide_up(divide_up(rows, chunk_count), kRowMultiple) * kRowMultiple;
+  const std::int64_t chunk =
+      std::max<std::int64_t>(1, rows_of_logits(rows, columns_of(input), vocabulary, input.dtype()));
   const Tensor scratch = Tensor::empty({std::min(rows, chunk), vocabulary}, input.dtype(), input.device());
   for (std::int64_t begin = 0; begin < rows; begin += chunk) {
     const std::int64_t end = std::min(rows, begin + chunk);

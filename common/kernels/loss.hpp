@@ -24,6 +24,16 @@ void softmax_cross_entropy(const Tensor& losses, const Tensor& logits, const Ten
 /// As softmax_cross_entropy without the gradient: `logits` stay (evaluation).
 void cross_entropy_loss(const Tensor& losses, const Tensor& logits, const Tensor& targets);
 
+/// Of how many rows linear_cross_entropy() holds the logits at a time. All of them where those are small; else chunks
+/// of one size, as few as fit into eight times the bytes of its input: the block before takes as much in backward, when
+/// the logits are gone, so that they do not raise the peak. Never less than 16 MiB or 64 rows, never more than 128 MiB
+/// unless 64 rows are.
+/// @param rows        R, of the input. @param channels  C. @param vocabulary  V.
+/// @param dtype       Of input and logits.
+/// @return At most `rows`; all of them, or a multiple of 64.
+[[nodiscard]] std::int64_t rows_of_logits(std::int64_t rows, std::int64_t channels, std::int64_t vocabulary,
+                                          DType dtype) noexcept;
+
 /// A language model's head and loss without the [R, V] logits: logits = input weight^T for some rows at a time, their
 /// softmax_cross_entropy, and both gradients from them while they are warm.
 ///
@@ -35,7 +45,7 @@ void cross_entropy_loss(const Tensor& losses, const Tensor& logits, const Tensor
 /// @param weight           [V, C]: the token table of a tied head.
 /// @param targets          [R] int32, as in softmax_cross_entropy.
 /// @param gradient_scale   As in softmax_cross_entropy.
-/// @cost 6 R V C flops with gradients, 2 R V C without; scratch for at most 128 MiB of logits, or for 64 rows.
+/// @cost 6 R V C flops with gradients, 2 R V C without; scratch for the logits of rows_of_logits() rows.
 void linear_cross_entropy(const Tensor& losses, const Tensor& input_gradient, const Tensor& weight_gradient,
                           Write weight_write, const Tensor& input, const Tensor& weight, const Tensor& targets,
                           double gradient_scale);

@@ -3,12 +3,15 @@ import datetime
 import json
 import os
 import platform
+import shlex
 import statistics
 import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
+# Has PyTorch: Debian's, or the command that the variable holds (another Debian's: "chroot FOLDER /usr/bin/python3").
+PYTHON = shlex.split(os.environ.get("PYTHON", "/usr/bin/python3"))
 BIN = os.path.join(os.environ.get("LOCKSTEP_BUILD", os.path.join(ROOT, "build", "cpu")), "bin")
 
 
@@ -53,12 +56,13 @@ def run_python_ranks(script, world_size, port, arguments, timeout=900, **extra):
     ranks = []
     for rank in range(world_size):
         environment = clean_environment(
-            RANK=rank, LOCAL_RANK=rank, WORLD_SIZE=world_size, MASTER_ADDR="127.0.0.1", MASTER_PORT=port, **extra
+            RANK=rank, LOCAL_RANK=rank, WORLD_SIZE=world_size, MASTER_ADDR="127.0.0.1", MASTER_PORT=port,
+            USE_LIBUV=0, **extra,  # Debian's PyTorch 2 is built without libuv, and asks for it all the same
         )
         output = subprocess.PIPE if rank == 0 else subprocess.DEVNULL
         ranks.append(
             subprocess.Popen(
-                ["/usr/bin/python3", script, *arguments], env=environment, stdout=output, stderr=subprocess.DEVNULL, text=True
+                [*PYTHON, script, *arguments], env=environment, stdout=output, stderr=subprocess.DEVNULL, text=True
             )
         )
     try:
@@ -72,7 +76,7 @@ def run_python_ranks(script, world_size, port, arguments, timeout=900, **extra):
 
 
 def has_torch():
-    command = ["/usr/bin/python3", "-c", "import torch"]
+    command = [*PYTHON, "-c", "import torch"]
     try:
         return subprocess.run(command, capture_output=True, check=False).returncode == 0
     except OSError:

@@ -13,7 +13,7 @@ import json
 import os
 import tempfile
 
-from bench_common import BIN, HERE, free_port, has_torch, median, peak_mib_of, run, run_python_ranks, write_record
+from bench_common import BIN, HERE, PYTHON, free_port, has_torch, median, peak_mib_of, run, run_python_ranks, write_record
 
 STEPS = {"tiny": 40, "small": 14, "tutorial": 6}
 WARM_UP = {"tiny": 5, "small": 3, "tutorial": 2}
@@ -74,7 +74,7 @@ def measure_torch(case, steps, warm_up):
     arguments += ["--bf16"] if precision == "bf16" else []
     environment = {"OMP_NUM_THREADS": threads, **peer_settings()[0]}
     if world_size == 1:
-        text = run(["/usr/bin/python3", script, *arguments], **environment)
+        text = run([*PYTHON, script, *arguments], **environment)
     else:
         text = run_python_ranks(script, world_size, free_port(), arguments, **environment)
     fields = text.strip().split(",")

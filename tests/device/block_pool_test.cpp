@@ -16,14 +16,15 @@ constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 TEST_CASE("a block takes the place of smaller ones that lay side by side", "[device]") {
   BlockPool pool;
-  const BlockPool::Taken first = pool.take(8 * kMiB), second = pool.take(8 * kMiB), third = pool.take(16 * kMiB);
+  constexpr std::size_t kThird = BlockPool::kSegmentBytes - 16 * kMiB;
+  const BlockPool::Taken first = pool.take(8 * kMiB), second = pool.take(8 * kMiB), third = pool.take(kThird);
   CHECK(first.bytes_mapped == BlockPool::kSegmentBytes);
   CHECK(second.bytes_mapped == 0);
   CHECK(second.block == first.block + 8 * kMiB);
   pool.give_back(first.block);
   pool.give_back(third.block);
   pool.give_back(second.block);  // joins both neighbours
-  const BlockPool::Taken whole = pool.take(32 * kMiB);
+  const BlockPool::Taken whole = pool.take(BlockPool::kSegmentBytes);
   CHECK(whole.block == first.block);
   CHECK(whole.bytes_mapped == 0);
 }
@@ -31,7 +32,7 @@ TEST_CASE("a block takes the place of smaller ones that lay side by side", "[dev
 TEST_CASE("the smallest free range that is large enough is cut", "[device]") {
   BlockPool pool;
   std::byte* const small = pool.take(4 * kMiB).block;
-  std::byte* const wall = pool.take(1 * kMiB).block;  // the rest of the segment, 27 MiB, stays free
+  std::byte* const wall = pool.take(1 * kMiB).block;  // the rest of the segment stays free
   pool.give_back(small);
   CHECK(pool.take(3 * kMiB).block == small);
   CHECK(pool.take(1 * kMiB).block == small + 3 * kMiB);
@@ -53,6 +54,22 @@ TEST_CASE("segments are never joined, and are unmapped when nothing lies in them
   pool.give_back(kept);
   CHECK(pool.release_unused() == BlockPool::kSegmentBytes);
   CHECK(pool.release_unused() == 0);
+}
+
+TEST_CASE("free ranges beside a block give their memory back", "[device]") {
+  BlockPool pool;
+  std::byte* const kept = pool.take(1 * kMiB).block;
+  std::byte* const freed = pool.take(4 * kMiB).block;
+  std::memset(kept, 7, kMiB);
+  std::memset(freed, 7, 4 * kMiB);
+  pool.give_back(freed);
+  CHECK(pool.release_unused() == 0);
+  std::byte* const again = pool.take(4 * kMiB).block;
+  CHECK(again == freed);
+  CHECK(again[0] == std::byte{0});  // new pages
+  CHECK(again[4 * kMiB - 1] == std::byte{0});
+  CHECK(kept[0] == std::byte{7});
+  CHECK(kept[kMiB - 1] == std::byte{7});
 }
 
 TEST_CASE("blocks in use never overlap, in any order of taking and giving back", "[device]") {

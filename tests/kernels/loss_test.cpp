@@ -129,17 +129,32 @@ TEST_CASE("head and loss in one go through several chunks of rows", "[kernels]")
         64 * kRoundoff<float>);  // sums of 150 terms below 1, mostly tiny
 }
 
-TEST_CASE("head and loss in one take no more scratch than they say, in chunks of one size", "[kernels]") {
-  // 667 rows of 50257 float32 fill 128 MiB; 640 is the largest multiple of 64 below.
-  const std::int64_t R = GENERATE(640, 641, 1280, 1300), C = 1, V = 50257;
+TEST_CASE("head and loss in one hold as many logits as their input suggests, in chunks of one size", "[kernels]") {
+  const auto rows = [](std::int64_t R, std::int64_t C, std::int64_t V) {
+    return rows_of_logits(R, C, V, DType::kFloat32);
+  };
+  CHECK(rows(2048, 128, 256) == 2048);    // 2 MiB: all
+  CHECK(rows(2048, 256, 8192) == 512);    // 64 MiB; eight times the input is 16 MiB
+  CHECK(rows(4064, 512, 50257) == 320);   // 63.5 MiB hold 331 rows; 13 chunks
+  CHECK(rows(2032, 512, 50257) == 128);   // 31.75 MiB hold 165 rows; 16 chunks
+  CHECK(rows(8192, 768, 50257) == 640);   // never above 128 MiB, which hold 667 rows; 13 chunks
+  CHECK(rows(83, 1, 50257) == 83);        // never below 16 MiB
+  CHECK(rows(84, 1, 50257) == 64);        // two chunks
+  CHECK(rows(200, 1, 10'000'000) == 64);  // nor below 64 rows
+  CHECK(rows(0, 512, 50257) == 0);
+  CHECK(rows(10, 0, 0) == 10);
+  CHECK(rows_of_logits(4064, 512, 50257, DType::kBFloat16) == 320);
+}
+
+TEST_CASE("head and loss in one take no more scratch than they say", "[kernels]") {
+  const std::int64_t R = GENERATE(83, 84, 640, 650), C = 1, V = 50257;
   const Tensor input = random_tensor<float>({R, C}, 1), weight = random_tensor<float>({V, C}, 2),
                targets = Tensor::zeros({R}, DType::kInt32), losses = Tensor::empty({R});
   reset_peak();
   const std::size_t before = allocator_statistics().bytes_in_use;
   linear_cross_entropy(losses, {}, {}, Write::kOverwrite, input, weight, targets, 1.0);
   const std::size_t scratch = allocator_statistics().peak_bytes_in_use - before;
-  CHECK(scratch <= std::size_t{128} << 20);
-  const std::int64_t expected_rows = R <= 640 ? 640 : R == 641 ? 384 : R == 1280 ? 640 : 448;
+  const std::int64_t expected_rows = rows_of_logits(R, C, V, DType::kFloat32);
   CHECK(static_cast<double>(scratch) == Approx(static_cast<double>(expected_rows * V * 4)).epsilon(0.01));
 }
 

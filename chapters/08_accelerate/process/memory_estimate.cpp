@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/nearest_match.hpp"
+#include "kernels/loss.hpp"
 #include "nn/gpt_parameters.hpp"
 #include "pretrained/gpt2_config.hpp"
 #include "pretrained/language_model.hpp"
@@ -18,8 +19,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr double kFloatBytes = 4, kHalfBytes = 2;
-// As autograd::head_cross_entropy(): larger logits are computed in slices.
-constexpr double kLargestLogitsBytes = 128 << 20;
 
 nn::GptConfig published(const char* name, std::int64_t channels, std::int64_t heads, std::int64_t layers) {
   return {.name = name,
@@ -71,6 +70,13 @@ double matrix_elements(const nn::GptConfig& config) {
   return count;
 }
 
+// Of as many rows as the head computes at a time.
+double logits_bytes(const nn::GptConfig& config, std::int64_t rows, bool is_half) {
+  const DType dtype = is_half ? DType::kBFloat16 : DType::kFloat32;
+  const std::int64_t held = kernels::rows_of_logits(rows, config.channels, config.vocabulary_size, dtype);
+  return static_cast<double>(held * config.vocabulary_size) * static_cast<double>(bytes_of(dtype));
+}
+
 double activation_bytes(const EstimateRequest& request, std::int64_t context) {
   const nn::GptConfig& config = request.config;
   const double e = request.is_half ? kHalfBytes : kFloatBytes;
@@ -82,10 +88,10 @@ double activation_bytes(const EstimateRequest& request, std::int64_t context) {
   const bool is_recomputed = config.activation_checkpointing;
   const double kept = layers * (is_recomputed ? input : block);
   const double last = input + kFloatBytes * 2;
-  const double logits = std::min(static_cast<double>(config.vocabulary_size) * e * rows, kLargestLogitsBytes);
+  const double logits = logits_bytes(config, request.batch_size * context, request.is_half);
   const double behind_forward = rows * (kept + last + channels * e) + logits;  // with the gradient of the last norm
-  // In the MLP of the last block: its 4 C once more, activated, and their gradient; and the stream's gradient.
-  const double in_backward = rows * (kept + (is_recomputed ? block - input : 0) + 9 * channels * e);
+  // In the MLP of the last block: the gradient of its 4 C, and the stream's. The activated 4 C replace what is kept.
+  const double in_backward = rows * (kept + (is_recomputed ? block - input : 0) + 5 * channels * e);
   return std::max(behind_forward, in_backward);
 }
 

@@ -3,8 +3,11 @@
 groups and clipping, in float32 or under bfloat16 autocast. On the CPU as one process, or DDP over Gloo when WORLD_SIZE is
 set; with --device cuda on one GPU as PyTorch is fastest there: torch.compile, scaled_dot_product_attention, fused AdamW.
 
+--fast takes on the CPU too what PyTorch 2 has fused there: attention and AdamW.
+
 Prints one CSV row: system,model,world_size,threads,median_ms_per_step,tokens_per_second,peak_mib_per_rank; the memory is
-the process's on the CPU, and what tensors took at most on a GPU.
+the process's on the CPU, and what tensors took at most on a GPU. --say-start adds a field: when the first step began, in
+seconds of the monotonic clock, which all processes of a machine share.
 """
 import argparse
 import math
@@ -31,6 +34,8 @@ def gelu(x):
 
 
 class Attention(nn.Module):
+    is_fused = False  # for all of them: --fast
+
     def __init__(self, width, heads, context):
         super().__init__()
         self.heads = heads
@@ -42,7 +47,7 @@ class Attention(nn.Module):
     def forward(self, x):
         batch, time_steps, width = x.shape
         q, k, v = (t.view(batch, time_steps, self.heads, -1).transpose(1, 2) for t in self.qkv(x).split(width, dim=2))
-        if x.is_cuda:
+        if x.is_cuda or self.is_fused:
             y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
             return self.out(y.transpose(1, 2).reshape(batch, time_steps, width))
         scores = (q @ k.transpose(-2, -1)) / math.sqrt(width // self.heads)
@@ -91,6 +96,8 @@ def main():
     parser.add_argument("--batch-size", type=int, help="of all ranks together")
     parser.add_argument("--vocabulary", type=int, help="in place of the model's own")
     parser.add_argument("--no-compile", action="store_true", help="on a GPU: without torch.compile")
+    parser.add_argument("--fast", action="store_true", help="fused attention and AdamW on the CPU, where PyTorch has them")
+    parser.add_argument("--say-start", action="store_true", help="add a field: when the first step began")
     parser.add_argument("--bf16", action="store_true", help="forward under torch.autocast")
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--warm-up", type=int, default=3)
@@ -99,6 +106,9 @@ def main():
     vocabulary, width, heads, layers, context, batch = CONFIGS[arguments.model]
     batch, vocabulary = arguments.batch_size or batch, arguments.vocabulary or vocabulary
     is_cuda = arguments.device == "cuda"
+    version = tuple(int(part) for part in torch.__version__.split(".")[:2])
+    Attention.is_fused = arguments.fast and version >= (2, 0)
+    is_adamw_fused = is_cuda or (arguments.fast and version >= (2, 4))
     world_size = int(os.environ.get("WORLD_SIZE", "1"))
     rank = int(os.environ.get("RANK", "0"))
     if world_size > 1:
@@ -111,12 +121,13 @@ def main():
     rest = [p for p in network.parameters() if p.dim() < 2]
     optimizer = torch.optim.AdamW(
         [{"params": decay, "weight_decay": 0.1}, {"params": rest, "weight_decay": 0.0}], lr=1e-3, betas=(0.9, 0.95),
-        **({"fused": True} if is_cuda else {}),
+        **({"fused": True} if is_adamw_fused else {}),
     )
     generator = torch.Generator().manual_seed(1234 + rank)
     shape = (batch // world_size, context + 1)
     batches = [torch.randint(0, vocabulary if is_cuda else min(vocabulary, 256), shape, generator=generator).to(arguments.device) for _ in range(8)]
     times = []
+    start = time.monotonic()
     for step in range(arguments.steps):
         tokens = batches[step % len(batches)]
         begin = time.perf_counter()
@@ -136,7 +147,7 @@ def main():
     if rank == 0:
         print(
             f"PyTorch {torch.__version__},{arguments.model},{world_size},{arguments.threads},"
-            f"{median:.2f},{batch * context / median * 1e3:.0f},{peak:.0f}",
+            f"{median:.2f},{batch * context / median * 1e3:.0f},{peak:.0f}" + (f",{start:.3f}" if arguments.say_start else ""),
             flush=True,
         )
     if world_size > 1:
