@@ -1,13 +1,16 @@
 // The tape: recording operations, and walking them backwards.
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <utility>
 #include <vector>
 
 #include "autograd/node.hpp"
 #include "autograd/variable.hpp"
 #include "base/error.hpp"
+#include "base/fault_point.hpp"
 #include "base/text.hpp"
+#include "kernels/elementwise.hpp"
 
 namespace lockstep::autograd {
 namespace {
@@ -90,6 +93,7 @@ class Walk {
 
   static void count_contribution(const std::shared_ptr<Node>& input) {
     if (--input->pending_uses > 0 || !input->is_parameter) return;
+    if (input->has_gradient && fault::take(fault::Kind::kNan)) kernels::scale(input->gradient, NAN);
     Variable parameter(Tensor(), input);
     for (std::size_t i = 0; i < input->observers.size(); ++i) input->observers[i]->on_gradient_ready(parameter);
   }

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/fault_point.hpp"
 #include "base/file.hpp"
 #include "base/json.hpp"
 
@@ -83,6 +84,7 @@ FileWriter::FileWriter(fs::path path)
 
 void FileWriter::write(std::string_view bytes) {
   checksum_.add(bytes);
+  if (fault::take(fault::Kind::kDiskFull)) throw IoError(concat("writing ", path_.string()), ENOSPC);
   write_all(fd_.get(), bytes, path_);
 }
 

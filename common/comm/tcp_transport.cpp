@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/fault_point.hpp"
 #include "comm/doorbell.hpp"
 #include "comm/get_or_fail.hpp"
 #include "net/bytes.hpp"
@@ -150,10 +151,21 @@ void TcpTransport::send(int peer, const net::FrameHeader& header, std::span<cons
     entry.first_unsent = 0;
   }
   ++queued_;
-  entry.queue.push_back({net::seal(header, bytes, entry.socket.frame_mac()), bytes});
+  entry.queue.push_back({sealed(peer, header, bytes), bytes});
+  if (fault::take(fault::Kind::kDrop, context_.global_rank(peer))) entry.socket.shutdown();
   payload_bytes_sent_.fetch_add(bytes.size(), std::memory_order_relaxed);
   messages_sent_.fetch_add(1, std::memory_order_relaxed);
   send_queued(peer);
+}
+
+net::EncodedHeader TcpTransport::sealed(int peer, const net::FrameHeader& header, std::span<const std::byte> bytes) {
+  net::FrameMac* const mac = peers_[static_cast<std::size_t>(peer)].socket.frame_mac();
+  if (bytes.empty() || !fault::take(fault::Kind::kCorrupt, context_.global_rank(peer)))
+    return net::seal(header, bytes, mac);
+  // The caller's elements stay as they are, so the seal is that of others: to the receiver it is the same.
+  std::vector<std::byte> others(bytes.begin(), bytes.end());
+  others.front() ^= std::byte{1};
+  return net::seal(header, others, mac);
 }
 
 bool TcpTransport::send_queued(int peer) try {

@@ -64,6 +64,7 @@ class TcpTransport final : public Transport {
   void accept_waiting();
   void adopt(int peer, net::StreamSocket socket);
 
+  [[nodiscard]] net::EncodedHeader sealed(int peer, const net::FrameHeader& header, std::span<const std::byte> bytes);
   bool send_queued(int peer);  // whether anything moved
   bool send_all_queued();
   void check_header(int peer, const net::EncodedHeader& encoded, const net::FrameHeader& expected,

@@ -1,6 +1,7 @@
 #include "device/storage.hpp"
 
 #include "base/error.hpp"
+#include "base/fault_point.hpp"
 #include "device/caching_allocator.hpp"
 #include "device/device_allocator.hpp"
 
@@ -24,6 +25,9 @@ std::shared_ptr<Storage> allocate_from(DeviceAllocator& allocator, std::size_t b
 }  // namespace
 
 std::shared_ptr<Storage> Storage::allocate(std::size_t bytes, Device device) {
+  if (fault::take(fault::Kind::kOutOfMemory)) {
+    throw Error(concat("out of memory on ", device.name(), ": ", bytes, " bytes were asked for (an injected fault)"));
+  }
   if (device != Device{}) return allocate_from(DeviceAllocator::of(device), bytes, current_stream(device), device);
   const std::shared_ptr<CachingAllocator>& allocator = host_allocator();
   std::byte* const block = allocator->allocate(bytes);

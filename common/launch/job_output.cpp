@@ -5,6 +5,8 @@
 
 #include <cerrno>
 
+#include "launch/job_log.hpp"
+
 namespace lockstep::launch {
 namespace {
 
@@ -16,11 +18,22 @@ constexpr OutputStream kStreams[] = {OutputStream::kOut, OutputStream::kErr};
 
 }  // namespace
 
-JobOutput::JobOutput(int world_size, OutputStyle style)
+JobOutput::JobOutput(int world_size, OutputStyle style, int first_rank)
     : world_size_(world_size),
       style_(fitting(style)),
       queue_(STDOUT_FILENO, STDERR_FILENO),
-      merger_(world_size, style_, [this](OutputStream stream, std::string_view text) { queue_.add(stream, text); }) {}
+      merger_(
+          world_size, style_, [this](OutputStream stream, std::string_view text) { queue_.add(stream, text); },
+          first_rank) {}
+
+void JobOutput::record_to(JobLog& log) {
+  log_ = &log;
+  for (int rank = 0; rank < world_size_; ++rank) {
+    for (const OutputStream stream : kStreams) {
+      if (!log.is_shown(rank, stream)) merger_.hide(rank, stream);
+    }
+  }
+}
 
 Variables JobOutput::variables() const {
   if (style_ != OutputStyle::kFirstLive) return {};
@@ -55,7 +68,9 @@ void JobOutput::take_stream(int rank, OutputStream stream, UniqueFd& fd) {
   for (int reads = 0; fd.is_open() && reads < 8; ++reads) {
     const ssize_t bytes = read(fd.get(), buffer, sizeof(buffer));
     if (bytes > 0) {
-      merger_.add(rank, stream, std::string_view(buffer, static_cast<std::size_t>(bytes)));
+      const std::string_view written(buffer, static_cast<std::size_t>(bytes));
+      if (log_ != nullptr) log_->take_output(rank, stream, written);
+      merger_.add(rank, stream, written);
     } else if (bytes == 0) {
       merger_.close(rank, stream);
       fd.reset();

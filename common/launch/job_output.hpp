@@ -16,14 +16,20 @@
 
 namespace lockstep::launch {
 
+class JobLog;
+
 /// Reads what ranks write, merges it, and writes it to standard output and standard error without ever waiting for
 /// their readers. Single-threaded.
 class JobOutput {
  public:
   /// @param style  kFirstLive counts as kFirstPlain where standard output is no terminal.
-  JobOutput(int world_size, OutputStyle style);
+  /// @param first_rank  The job's rank of the first of these ranks, for prefixes; all calls count from 0.
+  JobOutput(int world_size, OutputStyle style, int first_rank = 0);
   JobOutput(const JobOutput&) = delete;
   JobOutput& operator=(const JobOutput&) = delete;
+
+  /// From now on, `log` gets what ranks write, and only what it says is shown. It must outlive this object.
+  void record_to(JobLog& log);
 
   /// What ranks should know of where their output goes: they themselves write to pipes.
   [[nodiscard]] Variables variables() const;
@@ -60,6 +66,7 @@ class JobOutput {
   OutputStyle style_;
   OutputQueue queue_;
   OutputMerger merger_;
+  JobLog* log_ = nullptr;  // null: none
 };
 
 }  // namespace lockstep::launch

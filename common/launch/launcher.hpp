@@ -2,19 +2,23 @@
 /// @file
 /// Starts the ranks of a job on this host, passes their output on, and ends all of them when one fails.
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "launch/host_share.hpp"
 #include "launch/output_merger.hpp"
 #include "launch/rank_environment.hpp"
 
 namespace lockstep::launch {
 
+class JobLog;
+
 /// What to run, and how patiently.
 struct JobOptions {
   std::vector<std::string> command;  ///< Program (a path, or a name that PATH finds), then its arguments.
-  int world_size = 1;                ///< Ranks, all on this host; at least 1.
+  int world_size = 1;                ///< Ranks on this host; at least 1.
   OutputStyle style =
       OutputStyle::kPrefixed;     ///< kFirstLive counts as kFirstPlain where standard output is no terminal.
   Variables variables;            ///< Further variables for all ranks; they win over the launcher's own.
@@ -23,19 +27,18 @@ struct JobOptions {
   std::chrono::milliseconds settle{1000};
   /// From SIGTERM to SIGKILL: time for a checkpoint. Empty: default_grace() (grace.hpp).
   std::optional<std::chrono::milliseconds> grace;
-};
-
-/// The rank that failed first.
-struct RankFailure {
-  int rank = -1;                        ///< In [0, world_size).
-  std::string what;                     ///< "was killed by SIGSEGV (Segmentation fault)", "exited with code 3".
-  std::vector<std::string> last_lines;  ///< Of its output, oldest first; at most OutputMerger::kKeptLines.
+  /// A signal to the launcher that means the same as SIGTERM, such as SIGUSR2; 0: none. The ranks learn of it
+  /// (LOCKSTEP_PREEMPT_SIGNAL), because some schedulers send it to them directly.
+  int preempt_signal = 0;
+  std::shared_ptr<JobLog> log;  ///< Where events and output are kept; null: nowhere.
 };
 
 /// How a job ended.
 struct JobResult {
   /// 0: all ranks ended with 0. Else that of the first rank to fail (128 + signal; 127: it could not be started), or
-  /// 128 + signal where a signal to the launcher ended the job.
+  /// 128 + signal where a signal to the launcher ended the job. 75 (kRequeueExitCode of base/preemption.hpp) where
+  /// SIGTERM or JobOptions::preempt_signal did and all ranks have ended with 75: they have saved, and the job is to be
+  /// started again. The same where ranks were asked directly.
   int exit_code = 0;
   std::optional<RankFailure> failure;  ///< Of the first rank to fail; empty: none did.
 };
@@ -61,8 +64,9 @@ struct JobResult {
 ///
 /// Two processes watch, the reaper and its guardian. When this process, one of the watchers, or this process and one of
 /// them are killed, what is left of the three kills every process of the job, whatever it is and whatever it did to its
-/// session or environment. When both watchers are killed, this process kills what still has LOCKSTEP_TOKEN of the job
-/// in its environment. Only when all three are killed at once, what ranks have started may stay.
+/// session or environment. When both watchers are killed, this process kills what still has
+/// LOCKSTEP_FLIGHT_DIR of the job in its environment. Only when all three are killed at once, what ranks have started
+/// may stay.
 ///
 /// What does not end within 5 s of SIGKILL, because it waits in the kernel or belongs to another user, is named on
 /// standard error, and run_job() returns; the reaper stays until it has ended.
@@ -74,5 +78,12 @@ struct JobResult {
 /// @pre  SIGINT, SIGTERM, SIGHUP and SIGUSR1 are not handled by other threads of this process.
 /// @post No process of the job is left, but for what was named.
 [[nodiscard]] JobResult run_job(const JobOptions& options);
+
+/// One host's share of one generation of a job: as run_job(), but for what the share says. Ranks of other hosts are
+/// found by `share.variables` in place of a store that this process serves; the first failure here is reported to the
+/// others at once and summed up by them; a failure elsewhere ends this host's ranks as one of their own does.
+/// @throws  As run_job().
+/// @pre  `share.signals` blocks the signals that run_job() names.
+[[nodiscard]] JobResult run_share(const JobOptions& options, const HostShare& share);
 
 }  // namespace lockstep::launch

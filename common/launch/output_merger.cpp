@@ -11,11 +11,21 @@ std::size_t index_of(OutputStream stream) { return static_cast<std::size_t>(stre
 
 }  // namespace
 
-OutputMerger::OutputMerger(int world_size, OutputStyle style, Sink sink)
-    : ranks_(static_cast<std::size_t>(world_size)), style_(style), sink_(std::move(sink)) {}
+OutputMerger::OutputMerger(int world_size, OutputStyle style, Sink sink, int first_rank)
+    : ranks_(static_cast<std::size_t>(world_size)), style_(style), sink_(std::move(sink)), first_rank_(first_rank) {}
+
+void OutputMerger::hide(int rank, OutputStream stream) {
+  ranks_[static_cast<std::size_t>(rank)].is_hidden[index_of(stream)] = true;
+}
+
+// Whether it is shown as it comes, and not line by line.
+bool OutputMerger::is_live(int rank, OutputStream stream) const {
+  const bool is_shown = !ranks_[static_cast<std::size_t>(rank)].is_hidden[index_of(stream)];
+  return is_shown && rank == 0 && stream == OutputStream::kOut && style_ == OutputStyle::kFirstLive;
+}
 
 void OutputMerger::add(int rank, OutputStream stream, std::string_view bytes) {
-  if (rank == 0 && stream == OutputStream::kOut && style_ == OutputStyle::kFirstLive) pass_on_live(bytes);
+  if (is_live(rank, stream)) pass_on_live(bytes);
   std::string& held = ranks_[static_cast<std::size_t>(rank)].held[index_of(stream)];
   held.append(bytes);
   std::size_t begin = 0;
@@ -46,10 +56,11 @@ std::vector<std::string> OutputMerger::last_lines(int rank) const {
 }
 
 void OutputMerger::pass_on(int rank, OutputStream stream, std::string_view line) {
-  keep(ranks_[static_cast<std::size_t>(rank)], line);
-  if (rank == 0 && style_ == OutputStyle::kFirstLive && stream == OutputStream::kOut) return;  // written already
+  Rank& of_rank = ranks_[static_cast<std::size_t>(rank)];
+  keep(of_rank, line);
+  if (of_rank.is_hidden[index_of(stream)] || is_live(rank, stream)) return;  // nobody's, or written already
   const bool has_prefix = style_ == OutputStyle::kPrefixed || (rank != 0 && style_ != OutputStyle::kPlain);
-  std::string text = has_prefix ? "[rank " + std::to_string(rank) + "] " : std::string();
+  std::string text = has_prefix ? "[rank " + std::to_string(first_rank_ + rank) + "] " : std::string();
   write_between(stream, text.append(line).append("\n"));
 }
 

@@ -35,7 +35,11 @@ class OutputMerger {
   static constexpr std::size_t kLongestLine = 64 * 1024;
 
   /// @param world_size  Ranks. @param style  How rank 0 is shown. @param sink  Takes finished text.
-  OutputMerger(int world_size, OutputStyle style, Sink sink);
+  /// @param first_rank  Added to a rank's number in its prefix; all calls count from 0.
+  OutputMerger(int world_size, OutputStyle style, Sink sink, int first_rank = 0);
+
+  /// From now on this stream of the rank is not passed on; last_lines() still has its lines.
+  void hide(int rank, OutputStream stream);
 
   /// Takes bytes that `rank` wrote.
   void add(int rank, OutputStream stream, std::string_view bytes);
@@ -52,9 +56,11 @@ class OutputMerger {
  private:
   struct Rank {
     std::string held[2];  // per stream: half a line
+    bool is_hidden[2] = {};
     std::deque<std::string> kept;
   };
 
+  [[nodiscard]] bool is_live(int rank, OutputStream stream) const;
   void pass_on(int rank, OutputStream stream, std::string_view line);
   void pass_on_live(std::string_view bytes);
   void keep(Rank& rank, std::string_view line);
@@ -63,6 +69,7 @@ class OutputMerger {
   std::vector<Rank> ranks_;
   OutputStyle style_;
   Sink sink_;
+  int first_rank_;
   std::string live_;  // what rank 0 shows on the terminal's current line
 };
 

@@ -15,18 +15,18 @@
 
 namespace lockstep::launch {
 
-ReservedPort::ReservedPort() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+ReservedPort::ReservedPort(Reach reach) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
   const int on = 1;
   sockaddr_in address{};
   address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_addr.s_addr = htonl(reach == Reach::kThisHost ? INADDR_LOOPBACK : INADDR_ANY);
   socklen_t bytes = sizeof(address);
   auto* generic = reinterpret_cast<sockaddr*>(&address);
   const bool is_bound = socket_.is_open() && bind(socket_.get(), generic, bytes) == 0 &&
                         // Only now: set before bind, the kernel might give two jobs the same port.
                         setsockopt(socket_.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
                         getsockname(socket_.get(), generic, &bytes) == 0;
-  if (!is_bound) throw IoError("cannot reserve a TCP port on 127.0.0.1", errno);
+  if (!is_bound) throw IoError("cannot reserve a TCP port", errno);
   number_ = ntohs(address.sin_port);
 }
 

@@ -11,12 +11,17 @@
 
 namespace lockstep::launch {
 
-/// A TCP port of the loopback address that no other job gets while this lives: bound, never listened on. A rank that
+/// A TCP port that no other job gets while this lives: bound, never listened on. A rank that
 /// sets SO_REUSEADDR, as every rendezvous does, can still listen on it.
 class ReservedPort {
  public:
+  /// Who shall be able to reach the port.
+  enum class Reach {
+    kThisHost,  ///< It is one of the loopback address.
+    kAllHosts,  ///< It is one of all addresses.
+  };
   /// @throws IoError  No port is free.
-  ReservedPort();
+  explicit ReservedPort(Reach reach = Reach::kThisHost);
   /// The port.
   [[nodiscard]] int number() const noexcept { return number_; }
 

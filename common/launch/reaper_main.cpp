@@ -124,7 +124,9 @@ class Reaper {
     sigprocmask(SIG_SETMASK, &signals_.original_mask(), nullptr);
     dup2(output_fd(local_rank), STDOUT_FILENO);
     dup2(output_fd(local_rank) + 1, STDERR_FILENO);
-    setenv("RANK", std::to_string(first_rank_ + local_rank).c_str(), 1);
+    const std::string rank = std::to_string(first_rank_ + local_rank);
+    setenv("RANK", rank.c_str(), 1);
+    setenv("ROLE_RANK", rank.c_str(), 1);  // all ranks of a job have one role
     setenv("LOCAL_RANK", std::to_string(local_rank).c_str(), 1);
     execvp(command_[0], command_);
     const int error = errno;

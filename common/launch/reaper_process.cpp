@@ -63,7 +63,8 @@ fs::path find_reaper() {
 }
 
 ReaperProcess::ReaperProcess(const std::vector<std::string>& command, int world_size,
-                             const std::vector<std::string>& environment, const InheritedSignals& signals)
+                             const std::vector<std::string>& environment, const InheritedSignals& signals,
+                             int first_rank)
     : world_size_(world_size) {
   const int lowest = output_fd(world_size);
   int pair[2];
@@ -79,12 +80,13 @@ ReaperProcess::ReaperProcess(const std::vector<std::string>& command, int world_
     fcntl(read.get(), F_SETFL, O_NONBLOCK);
     pipes.push_back({std::move(read), moved_above(UniqueFd(ends[1]), lowest)});
   }
-  spawn(command, environment, signals, reaper_control.get(), pipes);
+  spawn(command, environment, signals, first_rank, reaper_control.get(), pipes);
   for (Pipe& pipe : pipes) outputs_.push_back(std::move(pipe.read));
 }
 
 void ReaperProcess::spawn(const std::vector<std::string>& command, const std::vector<std::string>& environment,
-                          const InheritedSignals& signals, int reaper_control, const std::vector<Pipe>& pipes) {
+                          const InheritedSignals& signals, int first_rank, int reaper_control,
+                          const std::vector<Pipe>& pipes) {
   SpawnPlan plan;
   posix_spawn_file_actions_addopen(plan.actions(), STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_addopen(plan.actions(), STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
@@ -104,7 +106,7 @@ void ReaperProcess::spawn(const std::vector<std::string>& command, const std::ve
   posix_spawnattr_setflags(plan.attributes(), POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
 
   const std::string program = find_reaper().string();
-  std::vector<std::string> arguments = {program, std::to_string(world_size_), "0"};
+  std::vector<std::string> arguments = {program, std::to_string(world_size_), std::to_string(first_rank)};
   arguments.insert(arguments.end(), command.begin(), command.end());
   std::vector<std::string> variables = environment;
   const int error = posix_spawn(&pid_, program.c_str(), plan.actions(), plan.attributes(),

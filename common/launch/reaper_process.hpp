@@ -21,11 +21,12 @@ namespace lockstep::launch {
 /// Thread safety: one thread at a time.
 class ReaperProcess {
  public:
-  /// Starts `world_size` ranks of `command`. Their environment is `environment` ("NAME=value") plus RANK and
-  /// LOCAL_RANK.
+  /// Starts `world_size` ranks of `command`. Their environment is `environment` ("NAME=value") plus RANK, ROLE_RANK and
+  /// LOCAL_RANK. All calls below count ranks from 0 on this host.
+  /// @param first_rank  RANK of the first of them: more than 0 where other hosts run ranks as well.
   /// @throws IoError  The reaper's program, a process or a pipe is not to be had.
   ReaperProcess(const std::vector<std::string>& command, int world_size, const std::vector<std::string>& environment,
-                const InheritedSignals& signals);
+                const InheritedSignals& signals, int first_rank = 0);
   ReaperProcess(const ReaperProcess&) = delete;
   ReaperProcess& operator=(const ReaperProcess&) = delete;
   /// Has everything killed, and waits for that, but not for long: what the kernel does not let go of yet is killed by
@@ -63,7 +64,7 @@ class ReaperProcess {
   };
 
   void spawn(const std::vector<std::string>& command, const std::vector<std::string>& environment,
-             const InheritedSignals& signals, int reaper_control, const std::vector<Pipe>& pipes);
+             const InheritedSignals& signals, int first_rank, int reaper_control, const std::vector<Pipe>& pipes);
   void resume() const noexcept;
 
   int world_size_;

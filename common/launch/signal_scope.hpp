@@ -7,13 +7,14 @@
 
 namespace lockstep::launch {
 
-/// While it lives, SIGINT, SIGTERM, SIGHUP and SIGUSR1 to this process arrive through a descriptor, as SignalQueue
-/// says, and SIGPIPE is an error of write().
-/// Thread safety: one thread; threads started while it lives inherit the blocked signals.
+/// While it lives, SIGINT, SIGTERM, SIGHUP, SIGUSR1 and one more to this process arrive through a descriptor, as
+/// SignalQueue says, and SIGPIPE is an error of write(). Thread safety: one thread; threads started while it lives
+/// inherit the blocked signals.
 class SignalScope {
  public:
+  /// @param further  One more signal to take; 0: none.
   /// @throws IoError  No descriptor is to be had.
-  SignalScope() {
+  explicit SignalScope(int further = 0) : queue_{SIGINT, SIGTERM, SIGHUP, SIGUSR1, further == 0 ? SIGUSR1 : further} {
     struct sigaction ignore {};
     ignore.sa_handler = SIG_IGN;
     sigaction(SIGPIPE, &ignore, &original_pipe_);
@@ -32,7 +33,7 @@ class SignalScope {
 
  private:
   InheritedSignals inherited_ = inheritable_signals();
-  SignalQueue queue_{SIGINT, SIGTERM, SIGHUP, SIGUSR1};
+  SignalQueue queue_;
   struct sigaction original_pipe_ {};
 };
 

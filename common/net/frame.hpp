@@ -15,7 +15,7 @@
 namespace lockstep::net {
 
 /// What a frame carries. Values appear on the wire; never renumber.
-enum class FrameType : std::uint16_t { kCollective = 1, kStoreRequest = 2, kStoreReply = 3, kControl = 4 };
+enum class FrameType : std::uint16_t { kCollective = 1, kStoreRequest = 2, kStoreReply = 3, kControl = 4, kAgent = 5 };
 
 /// Sixteen bytes that the frame's user defines: a collective's fingerprint, zero elsewhere.
 using FrameTag = std::array<std::byte, 16>;

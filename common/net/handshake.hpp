@@ -19,7 +19,7 @@
 namespace lockstep::net {
 
 /// What a listener is for. Values appear on the wire; never renumber.
-enum class Role : std::uint16_t { kStore = 1, kControl = 2, kCollective = 3 };
+enum class Role : std::uint16_t { kStore = 1, kControl = 2, kCollective = 3, kAgent = 4 };
 
 /// Who a connecting rank says it is; covered by its proof.
 struct Identity {

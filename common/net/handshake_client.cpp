@@ -36,6 +36,8 @@ std::string_view name_of(Role role) noexcept {
       return "the control plane";
     case Role::kCollective:
       return "a process group";
+    case Role::kAgent:
+      return "the meeting point of launchers";
   }
   return "an unknown service";
 }

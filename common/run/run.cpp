@@ -1,14 +1,17 @@
 #include "run/run.hpp"
 
 #include <algorithm>
+#include <climits>
 #include <cmath>
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "autograd/functions.hpp"
+#include "base/environment.hpp"
 #include "base/error.hpp"
 #include "base/json.hpp"
+#include "base/preemption.hpp"
 #include "comm/objects.hpp"
 #include "comm/process_group.hpp"
 #include "run/description.hpp"
@@ -45,6 +48,14 @@ int slowest_of(std::span<const StepMetrics> steps) {
   return std::ranges::max_element(times, {}, [](const auto& entry) { return entry.second; })->first;
 }
 
+FaultInjector make_injector(const comm::ProcessGroup* group) {
+  const std::vector<fault::Fault> faults = FaultInjector::of_environment();
+  if (group == nullptr) return {faults, 0, 1, 0};
+  const comm::JobContext& job = group->context();
+  const bool is_whole_job = job.global_ranks.empty();  // else the number of the job's ranks is not known
+  return {faults, job.global_rank(job.rank), is_whole_job ? job.world_size : INT_MAX, job.generation};
+}
+
 bool is_multiple(std::int64_t step, std::int64_t interval) { return interval > 0 && step % interval == 0; }
 
 }  // namespace
@@ -59,11 +70,15 @@ Run::Run(const RunOptions& options, nlohmann::json saved_options, const RunSumma
       last_step_(options.total_steps(facts.training_samples)),
       recorder_(std::make_shared<trace::Recorder>(rank_, kRecordedSpans)),
       clock_(*recorder_),
+      faults_(make_injector(group)),
       printer_(std::cout, detect_progress_style(), last_step_ / kPlainLines) {
   options_.require_divisible_batch(world_size_);
   if (!facts_.recorded.is_null()) saved_options_.update(facts_.recorded);
   settle_folder();
-  if (group_ != nullptr) group_->record_to(recorder_);
+  if (group_ != nullptr) {
+    group_->record_to(recorder_);
+    open_status_file();
+  }
   if (rank_ != 0) return;
   write_files();
   std::cout << banner(describe(options_, facts_, group_)) + "  run     " + folder_.string() + "\n\n" << std::flush;
@@ -103,6 +118,7 @@ void Run::resume(nn::Module& model, optim::Optimizer& optimizer, data::Sampler& 
 }
 
 std::vector<MicroBatch> Run::begin_step(const data::Batch& batch, std::chrono::nanoseconds loader_waiting, BatchOf of) {
+  const StepMetrics::Milliseconds last_own_time = metrics_.own_time();
   metrics_ = {};
   batch_of_ = of;
   const bool counts_elsewhere = of == BatchOf::kAllRanks && rank_ != 0;
@@ -113,6 +129,7 @@ std::vector<MicroBatch> Run::begin_step(const data::Batch& batch, std::chrono::n
     metrics_.sample_ids.assign(sample_ids.begin(), sample_ids.end());
   }
   clock_.begin(step_ + 1, loader_waiting);
+  faults_.begin_step(step_ + 1, last_own_time);
   std::vector<MicroBatch> parts;
   const std::int64_t part_count = std::min(options_.accumulation_steps, batch.size());
   const auto all_targets = static_cast<double>(std::max<std::int64_t>(1, autograd::target_count(batch.targets)));
@@ -167,6 +184,30 @@ void Run::end_step(const StepResult& result) {
   }
   gather_step();
   history_.push_back(metrics_);
+  tell_status();
+}
+
+void Run::open_status_file() {
+  const comm::JobContext& job = group_->context();
+  status_.rank = job.global_rank(rank_);
+  status_.generation = job.generation;
+  status_.last_step = last_step_;
+  if (const auto folder = environment::get("LOCKSTEP_FLIGHT_DIR")) status_file_.emplace(*folder, status_.rank);
+}
+
+void Run::tell_status() {
+  if (!status_file_) return;
+  const auto nanoseconds = [](StepMetrics::Milliseconds duration) {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count();
+  };
+  status_.step = step_;
+  status_.step_ns = nanoseconds(metrics_.duration);
+  status_.steps_ns += status_.step_ns;
+  status_.exposed_ns += nanoseconds(metrics_.exposed_communication.value_or(StepMetrics::Milliseconds(0)));
+  const double own_peak_mib = metrics_.peak_memory_mib.at(static_cast<std::size_t>(rank_));
+  status_.peak_memory_bytes = std::llround(own_peak_mib * (1 << 20));
+  status_.loss = metrics_.loss;
+  status_file_->write(status_);
 }
 
 void Run::sum_over_ranks(std::span<double> values) const {
@@ -177,13 +218,17 @@ void Run::sum_over_ranks(std::span<double> values) const {
 void Run::gather_step() {
   const auto own = static_cast<std::size_t>(rank_), ranks = static_cast<std::size_t>(world_size_);
   std::vector<double> sums(2 + 2 * ranks);
-  // A rank that stopped alone would leave the others waiting, so a wish of one is a decision of all.
-  sums[0] = stop_signal_.was_received() || step_ == options_.stop_after ? 1 : 0;
+  // A rank that stopped alone would leave the others waiting, so a wish of one is a decision of all. A preempted one
+  // adds more than all others could.
+  const StopReason reason = stop_signal_.reason();
+  sums[0] = reason != StopReason::kNone || step_ == options_.stop_after ? 1 : 0;
+  if (reason == StopReason::kPreempted) sums[0] += world_size_;
   sums[1] = static_cast<double>(metrics_.count);
   sums[2 + own] = metrics_.own_time().count();
   sums[2 + ranks + own] = peak_memory_mib(device_);
   sum_over_ranks(sums);
   is_stopping_ = sums[0] > 0;
+  is_preempted_ = sums[0] > world_size_;
   metrics_.count = static_cast<std::int64_t>(sums[1]);
   const auto own_times = sums.begin() + 2, peaks = own_times + world_size_;
   metrics_.slowest_rank = static_cast<int>(std::max_element(own_times, peaks) - own_times);
@@ -261,6 +306,7 @@ void Run::set_sample(std::string generated) { sample_ = std::move(generated); }
 int Run::finish() {
   printer_.end_line();
   if (saver_) saver_->finish();
+  faults_.finish();
   const std::vector<trace::RankTrace> own{recorder_->snapshot()};
   trace::write_trace(folder_ / trace::trace_file_name(rank_), own);
   write_summary(folder_, summarize(rank_, history_));
@@ -284,7 +330,8 @@ int Run::finish() {
                  report_page(folder_, describe(options_, facts_, group_), outcome, options_.output.compare));
     std::cout << closing(folder_, outcome) << std::flush;
   }
-  return stop_signal_.was_received() ? kInterruptedExitCode : 0;
+  if (stop_signal_.reason() == StopReason::kInterrupted) return kInterruptedExitCode;
+  return is_preempted_ && step_ < last_step_ ? kRequeueExitCode : 0;
 }
 
 }  // namespace lockstep::run

@@ -15,12 +15,14 @@
 #include <vector>
 
 #include "autograd/variable.hpp"
+#include "comm/training_status.hpp"
 #include "data/data_loader.hpp"
 #include "data/sampler.hpp"
 #include "device/device.hpp"
 #include "nn/module.hpp"
 #include "optim/optimizer.hpp"
 #include "run/description.hpp"
+#include "run/fault_injector.hpp"
 #include "run/metrics.hpp"
 #include "run/option_list.hpp"
 #include "run/progress_line.hpp"
@@ -37,7 +39,8 @@ class ProcessGroup;
 
 namespace lockstep::run {
 
-/// Exit status of a run that a signal stopped in good order: 128 + SIGINT, as shells count.
+/// Exit status of a run that Ctrl-C or SIGHUP stopped in good order: 128 + SIGINT, as shells count. SIGTERM makes it
+/// kRequeueExitCode (base/preemption.hpp).
 inline constexpr int kInterruptedExitCode = 130;
 
 /// One training run, on every rank that takes part, whatever the model and the loss. It decides nothing about training;
@@ -127,7 +130,8 @@ class Run {
   void set_sample(std::string generated);    ///< A text, for the report and the end of the output.
 
   /// Waits for the last checkpoint, writes the trace of every rank and the report (rank 0), and prints how it went.
-  /// @return  The program's exit status: 0, or 130 where a signal stopped the run.
+  /// @return  The program's exit status: 0; 130 where Ctrl-C or SIGHUP stopped the run; 75 (kRequeueExitCode) on all
+  ///          ranks where SIGTERM or the signal of LOCKSTEP_PREEMPT_SIGNAL to one of them did and steps are left.
   [[nodiscard]] int finish();
 
   /// The run's folder; empty on ranks that write nothing.
@@ -141,6 +145,8 @@ class Run {
   void sum_over_ranks(std::span<double> values) const;
   void write_files() const;
   void gather_step();
+  void open_status_file();
+  void tell_status();
   [[noreturn]] void give_up(std::string_view what, double value) const;
   [[nodiscard]] ProgressReport progress() const;
 
@@ -154,11 +160,15 @@ class Run {
   std::int64_t step_ = 0;
   std::int64_t first_step_ = 0;  // where this process began
   bool is_stopping_ = false;
+  bool is_preempted_ = false;
   std::filesystem::path folder_;
   std::shared_ptr<trace::Recorder> recorder_;
   StepClock clock_;
+  FaultInjector faults_;
   StopSignal stop_signal_;
   ProgressPrinter printer_;
+  std::optional<comm::TrainingStatusFile> status_file_;  // where a launcher watches
+  comm::TrainingStatus status_;
   std::optional<MetricsFile> metrics_file_;  // rank 0 only
   StepMetrics metrics_;                      // of the step that runs or has just ended
   BatchOf batch_of_ = BatchOf::kThisRank;    // of that step

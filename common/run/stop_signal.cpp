@@ -1,36 +1,48 @@
 #include "run/stop_signal.hpp"
 
 #include <atomic>
+#include <set>
+
+#include "base/preemption.hpp"
 
 namespace lockstep::run {
 namespace {
 
 // The one place a signal handler can reach; StopSignal is its only reader.
-std::atomic<bool> stop_was_received = false;
+std::atomic<bool> was_interrupted = false, was_preempted = false;
 static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may only touch lock-free atomics");
 
-void receive_stop(int /*signal*/) { stop_was_received = true; }
+void receive_stop(int signal) {
+  const bool is_interruption = signal == SIGINT || signal == SIGHUP;
+  (is_interruption ? was_interrupted : was_preempted) = true;
+}
 
 }  // namespace
 
 StopSignal::StopSignal() {
-  stop_was_received = false;
-  for (std::size_t i = 0; i < kSignals.size(); ++i) {
-    sigaction(kSignals[i], nullptr, &previous_[i]);
-    if (previous_[i].sa_handler == SIG_IGN) continue;  // nohup, or a job in the background of a script
+  std::set<int> signals{SIGINT, SIGTERM, SIGHUP};
+  if (const auto chosen = preempt_signal_of_environment()) signals.insert(*chosen);
+  was_interrupted = was_preempted = false;
+  for (const int signal : signals) {
+    struct sigaction& previous = previous_[signal];
+    sigaction(signal, nullptr, &previous);
+    if (previous.sa_handler == SIG_IGN) continue;  // nohup, or a job in the background of a script
     struct sigaction action {};
     action.sa_handler = receive_stop;
     // The second Ctrl-C takes the default action: it ends us. The others come twice without anybody's impatience, from
     // the launcher and from whoever signals all processes of a service.
-    action.sa_flags = SA_RESTART | (kSignals[i] == SIGINT ? static_cast<int>(SA_RESETHAND) : 0);
-    sigaction(kSignals[i], &action, nullptr);
+    action.sa_flags = SA_RESTART | (signal == SIGINT ? static_cast<int>(SA_RESETHAND) : 0);
+    sigaction(signal, &action, nullptr);
   }
 }
 
 StopSignal::~StopSignal() {
-  for (std::size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &previous_[i], nullptr);
+  for (const auto& [signal, previous] : previous_) sigaction(signal, &previous, nullptr);
 }
 
-bool StopSignal::was_received() const noexcept { return stop_was_received; }
+StopReason StopSignal::reason() const noexcept {
+  if (was_interrupted) return StopReason::kInterrupted;
+  return was_preempted ? StopReason::kPreempted : StopReason::kNone;
+}
 
 }  // namespace lockstep::run

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include "base/command_line.hpp"
 #include "base/environment.hpp"
@@ -15,6 +16,8 @@
 #include "launch/launcher.hpp"
 #include "tool/command.hpp"
 #include "tool/configuration.hpp"
+#include "tool/launch_faults.hpp"
+#include "tool/launch_logs.hpp"
 #include "tool/project.hpp"
 
 namespace lockstep::tool {
@@ -70,12 +73,6 @@ int rank_count_in(const Configuration& configuration) {
   return parse_rank_count(value == configuration.end() ? "auto" : value->second);
 }
 
-// Whether a program's file, or a script, names a variable. Programs with an Accelerator do.
-bool mentions(const std::string& program, const std::string& variable) {
-  if (!fs::is_regular_file(program)) return false;  // PATH finds it
-  return read_file(program).find(variable) != std::string::npos;
-}
-
 // A setting that the program would ignore: an error where it was asked for by option and that is certain, else a line.
 void warn_of_ignored(const std::string& program, const Setting& setting, const std::string& value, bool is_option) {
   if (value == setting.neutral || setting.variable == "OMP_NUM_THREADS" || mentions(program, setting.variable)) return;
@@ -113,6 +110,8 @@ struct LaunchOptions {
   int hosts = 1;
   bool has_no_prefix = false;
   bool is_standalone = false;
+  std::vector<std::string> faults;
+  LaunchLogOptions logs;
   double grace_s = std::chrono::duration<double>(launch::default_grace()).count();
 };
 
@@ -137,6 +136,8 @@ void add_options(CommandLine& app, LaunchOptions& options) {
                  "Seconds from SIGTERM to SIGKILL when the ranks are ended (LOCKSTEP_GRACE_SECONDS): time for a "
                  "checkpoint, and no more than what ends the job leaves (Slurm's KillWait, a preemption's notice)")
       .check(real_number(0, static_cast<double>(launch::kLongestGrace.count())));
+  add_fault_option(app, options.faults);
+  add_log_options(app, options.logs);
 }
 
 }  // namespace
@@ -165,6 +166,8 @@ int launch_command(const Arguments& arguments) {
   export_settings(configuration, options.precision, job.command.front());
   job.style = options.has_no_prefix ? launch::OutputStyle::kPlain : launch::OutputStyle::kPrefixed;
   job.world_size = asked ? *asked : rank_count_in(configuration);
+  const auto health_server = apply_log_options(options.logs, job);
+  export_faults(options.faults, job.world_size, job.command.front());
   job.grace = std::chrono::milliseconds(static_cast<std::int64_t>(options.grace_s * 1000));
   return launch::run_job(job).exit_code;
 }

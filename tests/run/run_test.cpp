@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <iostream>
@@ -103,6 +104,23 @@ TEST_CASE("signals ask a run to stop, however often they come, and an ignored on
     CHECK_FALSE(stop.was_received());
   }
   CHECK(std::signal(SIGHUP, before) == SIG_IGN);
+}
+
+TEST_CASE("SIGTERM and the signal of LOCKSTEP_PREEMPT_SIGNAL preempt a run, Ctrl-C and SIGHUP interrupt it", "[run]") {
+  const auto reason_after = [](const std::vector<int>& signals) {
+    const run::StopSignal stop;
+    for (const int signal : signals) std::raise(signal);
+    return stop.reason();
+  };
+  CHECK(reason_after({}) == run::StopReason::kNone);
+  CHECK(reason_after({SIGTERM}) == run::StopReason::kPreempted);
+  CHECK(reason_after({SIGHUP}) == run::StopReason::kInterrupted);
+  CHECK(reason_after({SIGINT, SIGTERM}) == run::StopReason::kInterrupted);
+  setenv("LOCKSTEP_PREEMPT_SIGNAL", "SIGUSR2", 1);
+  CHECK(reason_after({SIGUSR2, SIGUSR2}) == run::StopReason::kPreempted);
+  setenv("LOCKSTEP_PREEMPT_SIGNAL", "SIGKILL", 1);
+  CHECK_THROWS_WITH(run::StopSignal(), ContainsSubstring("LOCKSTEP_PREEMPT_SIGNAL is SIGKILL"));
+  unsetenv("LOCKSTEP_PREEMPT_SIGNAL");
 }
 
 TEST_CASE("a batch is cut into parts as equal as can be, which weigh as much as they hold", "[run]") {

@@ -33,9 +33,9 @@ template <typename S>
   }
 }
 
-using HalfWords = std::uint16_t __attribute__((vector_size(32)));
-using UnalignedHalfWords = std::uint16_t __attribute__((vector_size(32), aligned(2), may_alias));
-using Words = std::uint32_t __attribute__((vector_size(64)));
+using HalfWords = std::uint16_t __attribute__((vector_size(kVectorBytes / 2)));
+using UnalignedHalfWords = std::uint16_t __attribute__((vector_size(kVectorBytes / 2), aligned(2), may_alias));
+using Words = std::uint32_t __attribute__((vector_size(kVectorBytes)));
 
 [[nodiscard]] inline Vector<float> widened(HalfWords bits) noexcept {
   return std::bit_cast<Vector<float>>(__builtin_convertvector(bits, Words) << 16);

@@ -6,7 +6,7 @@
 #include <bit>
 #include <cstdint>
 
-#ifdef __AVX512F__
+#ifdef __AVX2__
 #include <immintrin.h>
 #endif
 
@@ -21,14 +21,18 @@ namespace lockstep::kernels {
 inline constexpr int kPhiloxLanes = 16;
 using PhiloxLane = std::array<std::uint32_t, kPhiloxLanes>;
 
-/// Eight counters, each in the lower half of a 64-bit lane; what stands in the upper halves has no meaning.
-using PhiloxVector = std::uint64_t __attribute__((vector_size(64)));
+/// Counters, each in the lower half of a 64-bit lane; what stands in the upper halves has no meaning.
+using PhiloxVector = std::uint64_t __attribute__((vector_size(kVectorBytes)));
+inline constexpr int kCounters = kLanes<double>;  // of a PhiloxVector
 
 /// The 64-bit products of the lower halves with `factor`.
 [[nodiscard]] inline PhiloxVector multiply_lower(PhiloxVector a, std::uint64_t factor) noexcept {
 #ifdef __AVX512F__
   return std::bit_cast<PhiloxVector>(
       _mm512_maskz_mul_epu32(0xFF, std::bit_cast<__m512i>(a), _mm512_set1_epi64(static_cast<std::int64_t>(factor))));
+#elif defined(__AVX2__)
+  return std::bit_cast<PhiloxVector>(
+      _mm256_mul_epu32(std::bit_cast<__m256i>(a), _mm256_set1_epi64x(static_cast<std::int64_t>(factor))));
 #else
   return (a & 0xFFFFFFFF) * factor;
 #endif
@@ -37,8 +41,9 @@ using PhiloxVector = std::uint64_t __attribute__((vector_size(64)));
 /// philox4x32(key, stream, first_block + lane) for all lanes: words[w][lane]. The same function in vectors.
 inline std::array<PhiloxLane, 4> philox_lanes(std::uint64_t key, std::uint64_t stream, std::uint64_t first_block) {
   std::array<PhiloxLane, 4> words;
-  for (std::uint64_t half = 0; half < kPhiloxLanes; half += 8) {
-    const PhiloxVector block = PhiloxVector{0, 1, 2, 3, 4, 5, 6, 7} + (first_block + half);
+  for (std::uint64_t first = 0; first < kPhiloxLanes; first += kCounters) {
+    PhiloxVector block;
+    for (int lane = 0; lane < kCounters; ++lane) block[lane] = first_block + first + static_cast<std::uint64_t>(lane);
     PhiloxVector c0 = block, c1 = block >> 32, c2 = PhiloxVector{} + stream, c3 = c2 >> 32;
     std::uint64_t key0 = key, key1 = key >> 32;
     for (int round = 0; round < 10; ++round) {
@@ -52,8 +57,8 @@ inline std::array<PhiloxLane, 4> philox_lanes(std::uint64_t key, std::uint64_t s
     }
     const std::array<PhiloxVector, 4> last{c0, c1, c2, c3};
     for (std::size_t word = 0; word < 4; ++word) {
-      for (std::size_t lane = 0; lane < 8; ++lane)
-        words[word][half + lane] = static_cast<std::uint32_t>(last[word][lane]);
+      for (std::size_t lane = 0; lane < kCounters; ++lane)
+        words[word][first + lane] = static_cast<std::uint32_t>(last[word][lane]);
     }
   }
   return words;

@@ -1,5 +1,6 @@
 #include "kernels/optimizer.hpp"
 
+#include <array>
 #include <bit>
 #include <cmath>
 
@@ -16,7 +17,8 @@ namespace {
 
 constexpr std::int64_t kBlock = 8192;  // elements per task
 
-using WideVector = double __attribute__((vector_size(128)));  // as many doubles as a Vector has floats
+// Half a vector of floats, which are as many as a vector of doubles.
+using HalfVector = float __attribute__((vector_size(kVectorBytes / 2)));
 
 std::int64_t count_of(std::span<const float> values) { return static_cast<std::int64_t>(values.size()); }
 
@@ -89,13 +91,18 @@ void adam_step(std::span<float> parameter, std::span<float> first_moment, std::s
 double squared_norm(std::span<const float> values) {
   const float* const from = values.data();
   return block_sum(count_of(values), [=](std::int64_t begin, std::int64_t end) {
-    WideVector sums{};
+    std::array<Vector<double>, 2> sums{};
     for_each_vector<float>(end - begin, [&](std::int64_t i, auto lanes) {
-      const WideVector wide = __builtin_convertvector(load(from + begin + i, lanes), WideVector);
-      sums += wide * wide;
+      const auto halves = std::bit_cast<std::array<HalfVector, 2>>(load(from + begin + i, lanes));
+      for (std::size_t half = 0; half < 2; ++half) {
+        const Vector<double> wide = __builtin_convertvector(halves[half], Vector<double>);
+        sums[half] += wide * wide;
+      }
     });
     double total = 0;
-    for (int lane = 0; lane < kLanes<float>; ++lane) total += sums[lane];
+    for (const Vector<double>& half : sums) {
+      for (int lane = 0; lane < kLanes<double>; ++lane) total += half[lane];
+    }
     return total;
   });
 }

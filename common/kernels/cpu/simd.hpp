@@ -1,7 +1,6 @@
 #pragma once
 /// @file
-/// Vectors of 64 bytes (the compiler splits them where registers are smaller) and functions that vectorise. Private to
-/// the module.
+/// Vectors as long as the processor's registers, and functions that vectorise. Private to the module.
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -14,24 +13,34 @@
 
 namespace lockstep::kernels {
 
+/// Of one vector register of the processor that this is compiled for. The compiler would split longer vectors, but it
+/// keeps them in memory: four times slower with AVX2.
+#if defined(__AVX512F__)
+inline constexpr int kVectorBytes = 64;
+#elif defined(__AVX__)
+inline constexpr int kVectorBytes = 32;
+#else
+inline constexpr int kVectorBytes = 16;
+#endif
+
 template <typename T>
 struct VectorOf;
 template <>
 struct VectorOf<float> {
-  using Type = float __attribute__((vector_size(64)));
-  using Unaligned = float __attribute__((vector_size(64), aligned(4), may_alias));
+  using Type = float __attribute__((vector_size(kVectorBytes)));
+  using Unaligned = float __attribute__((vector_size(kVectorBytes), aligned(4), may_alias));
 };
 template <>
 struct VectorOf<double> {
-  using Type = double __attribute__((vector_size(64)));
-  using Unaligned = double __attribute__((vector_size(64), aligned(8), may_alias));
+  using Type = double __attribute__((vector_size(kVectorBytes)));
+  using Unaligned = double __attribute__((vector_size(kVectorBytes), aligned(8), may_alias));
 };
 
-/// 16 floats or 8 doubles.
+/// kLanes elements.
 template <typename T>
 using Vector = typename VectorOf<T>::Type;
 template <typename T>
-inline constexpr int kLanes = 64 / static_cast<int>(sizeof(T));
+inline constexpr int kLanes = kVectorBytes / static_cast<int>(sizeof(T));
 
 template <typename T>
 struct IntegersOf;  // as many int32 as `T` has floats
@@ -41,7 +50,7 @@ struct IntegersOf<float> {
 };
 template <>
 struct IntegersOf<Vector<float>> {
-  using Type = std::int32_t __attribute__((vector_size(64)));
+  using Type = std::int32_t __attribute__((vector_size(kVectorBytes)));
 };
 
 /// e^x for a float or a vector of floats: range reduction x = n ln 2 + r, |r| <= ln(2)/2, and a polynomial of degree 6
@@ -127,13 +136,13 @@ inline void for_each_vector(std::int64_t count, const Body& body) {
   if (offset < count) body(offset, static_cast<int>(count - offset));
 }
 
-/// Folds a vector to one element by halves: op(lane, lane + step) for step 8, 4, 2, 1.
+/// Folds a vector to one element by halves: op(lane, lane + step) for step ..., 4, 2, 1.
 template <typename T, typename Op, int... kLane>
 [[nodiscard]] inline T fold(Vector<T> v, const Op& op, std::integer_sequence<int, kLane...>) noexcept {
   constexpr int kCount = sizeof...(kLane);
   if constexpr (kCount > 8) v = op(v, __builtin_shufflevector(v, v, ((kLane + 8) % kCount)...));
-  v = op(v, __builtin_shufflevector(v, v, ((kLane + 4) % kCount)...));
-  v = op(v, __builtin_shufflevector(v, v, ((kLane + 2) % kCount)...));
+  if constexpr (kCount > 4) v = op(v, __builtin_shufflevector(v, v, ((kLane + 4) % kCount)...));
+  if constexpr (kCount > 2) v = op(v, __builtin_shufflevector(v, v, ((kLane + 2) % kCount)...));
   v = op(v, __builtin_shufflevector(v, v, ((kLane + 1) % kCount)...));
   return v[0];
 }

@@ -10,12 +10,13 @@
 namespace lockstep::kernels {
 
 // A tile of 8 rows by 3 vectors keeps 24 of AVX-512's 32 registers busy as sums, enough to hide the latency of two
-// multiply-adds per cycle; where a 64-byte vector is several registers, a smaller tile fits.
+// multiply-adds per cycle; where there are 16 registers, half as many rows leave room for a row of b and a factor.
 #ifdef __AVX512F__
-inline constexpr int kTileRows = 8, kTileVectors = 3;
+inline constexpr int kTileRows = 8;
 #else
-inline constexpr int kTileRows = 4, kTileVectors = 1;
+inline constexpr int kTileRows = 4;
 #endif
+inline constexpr int kTileVectors = 3;
 
 /// The left factor of a tile product: element (r, k) is data[r * row_stride + k * inner_stride], so that a matrix and
 /// its transpose are read in place.
@@ -71,11 +72,9 @@ void row_product(T* out, std::int64_t out_stride, TileOperand<T> a, const T* b, 
     b += kVectors * kLanes<T>;
     vectors -= kVectors;
   };
-  if constexpr (kTileVectors >= 3) {
-    // Four vectors are two pairs: a single one would wait for the latency of its additions.
-    while (vectors >= 3 && vectors != 4) advance(std::integral_constant<int, 3>{});
-    while (vectors >= 2) advance(std::integral_constant<int, 2>{});
-  }
+  // Four vectors are two pairs: a single one would wait for the latency of its additions.
+  while (vectors >= kTileVectors && vectors != 4) advance(std::integral_constant<int, kTileVectors>{});
+  while (vectors >= 2) advance(std::integral_constant<int, 2>{});
   while (vectors >= 1) advance(std::integral_constant<int, 1>{});
 }
 
@@ -95,16 +94,17 @@ inline void transpose_step(Vector<T>* rows, std::integer_sequence<int, kLane...>
 /// to = from^T for a square of one vector's length.
 template <typename T>
 inline void transpose_square(T* to, std::int64_t to_stride, const T* from, std::int64_t from_stride) {
-  constexpr auto kLanesOf = std::make_integer_sequence<int, kLanes<T>>{};
-  Vector<T> rows[kLanes<T>];
+  constexpr int kCount = kLanes<T>;
+  constexpr auto kLanesOf = std::make_integer_sequence<int, kCount>{};
+  Vector<T> rows[kCount];
 #pragma GCC unroll 16
-  for (int i = 0; i < kLanes<T>; ++i) rows[i] = load(from + i * from_stride);
+  for (int i = 0; i < kCount; ++i) rows[i] = load(from + i * from_stride);
   transpose_step<1, T>(rows, kLanesOf);
-  transpose_step<2, T>(rows, kLanesOf);
-  transpose_step<4, T>(rows, kLanesOf);
-  if constexpr (kLanes < T >> 8) transpose_step<8, T>(rows, kLanesOf);
+  if constexpr (kCount > 2) transpose_step<2, T>(rows, kLanesOf);
+  if constexpr (kCount > 4) transpose_step<4, T>(rows, kLanesOf);
+  if constexpr (kCount > 8) transpose_step<8, T>(rows, kLanesOf);
 #pragma GCC unroll 16
-  for (int i = 0; i < kLanes<T>; ++i) store(to + i * to_stride, rows[i]);
+  for (int i = 0; i < kCount; ++i) store(to + i * to_stride, rows[i]);
 }
 
 }  // namespace lockstep::kernels

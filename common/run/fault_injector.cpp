@@ -1,0 +1,79 @@
+#include "run/fault_injector.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <string>
+#include <thread>
+
+#include "base/environment.hpp"
+#include "base/error.hpp"
+
+namespace lockstep::run {
+namespace {
+
+void require_possible(const fault::Fault& fault, int world_size) {
+  const int highest = std::max(fault.rank, fault.peer.value_or(0));
+  if (highest < world_size) return;
+  throw FormatError(concat(fault::kVariable, ": the fault \"", fault::to_text(fault), "\" names rank ", highest,
+                           ", but the job's ranks are 0 to ", world_size - 1));
+}
+
+std::string why_nothing_came(const fault::Fault& fault) {
+  if (fault::needs_tcp(fault.kind))
+    return "no message went over TCP; set LOCKSTEP_TRANSPORT=tcp, and use the backend ring or star";
+  if (fault.kind == fault::Kind::kDiskFull) return concat("rank ", fault.rank, " has written no checkpoint since");
+  return "nothing that it could happen to came";
+}
+
+}  // namespace
+
+std::vector<fault::Fault> FaultInjector::of_environment() {
+  const auto text = environment::get(fault::kVariable);
+  if (!text) return {};
+  try {
+    return fault::parse_faults(*text);
+  } catch (const FormatError& error) {
+    throw FormatError(concat(fault::kVariable, ": ", error.what()));
+  }
+}
+
+FaultInjector::FaultInjector(const std::vector<fault::Fault>& faults, int rank, int world_size, int attempt)
+    : log_(concat("rank ", rank)) {
+  for (const fault::Fault& fault : faults) {
+    if (fault.attempt && *fault.attempt != attempt) continue;
+    require_possible(fault, world_size);
+    if (fault.rank == rank) faults_.push_back(fault);
+  }
+}
+
+void FaultInjector::begin_step(std::int64_t step, std::chrono::duration<double> own_time) {
+  step_ = step;
+  std::chrono::duration<double> pause{};
+  for (const fault::Fault& fault : faults_) {
+    if (fault.kind == fault::Kind::kSlow && step >= fault.step)
+      pause += fault.pause + (fault.factor - 1) * std::max(own_time - last_pause_, std::chrono::duration<double>{});
+    if (fault.step != step) continue;
+    log_.warning(concat("injected fault: ", fault::to_text(fault)));
+    if (fault.kind == fault::Kind::kKill) std::raise(SIGKILL);
+    if (fault.kind == fault::Kind::kStop) std::raise(SIGSTOP);
+    if (fault.kind > fault::Kind::kSlow) fault::arm(fault.kind, fault.peer.value_or(fault::kAnyPeer));
+  }
+  last_pause_ = pause;
+  if (pause.count() > 0) std::this_thread::sleep_for(pause);
+}
+
+bool FaultInjector::is_waiting(const fault::Fault& fault) const {
+  return fault.step > step_ || fault::is_armed(fault.kind);
+}
+
+void FaultInjector::finish() {
+  for (const fault::Fault& fault : faults_) {
+    if (!is_waiting(fault)) continue;
+    const std::string why =
+        fault.step > step_ ? concat("the training ended with step ", step_) : why_nothing_came(fault);
+    log_.warning(concat("the fault \"", fault::to_text(fault), "\" did not happen: ", why));
+    (void)fault::take(fault.kind);  // of this run; the process may begin another
+  }
+}
+
+}  // namespace lockstep::run
