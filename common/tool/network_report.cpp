@@ -67,8 +67,10 @@ Fact host_name() {
   for (const addrinfo* each = list; each != nullptr; each = each->ai_next) {
     is_loopback &= is_loopback_address(*each->ai_addr);
   }
-  return {"host name",
-          is_loopback ? "resolves to this machine's loopback address; as MASTER_ADDR use another one" : "resolves", ""};
+  return {
+      "host name",
+      is_loopback ? "resolves to this machine's loopback address; other hosts must know it by another one" : "resolves",
+      ""};
 }
 
 Fact limit(const std::string& name, int resource, rlim_t least, const std::string& trouble = "",

@@ -21,7 +21,7 @@ make_two_hosts
 LOCKSTEP_TOKEN=$(openssl rand -hex 32)
 export LOCKSTEP_TOKEN
 start() { # NODE-RANK
-  on "node$(($1 + 1))" timeout 150 torchrun --no_python --nnodes 2 --nproc_per_node 2 --node_rank "$1" \
+  on "node$(($1 + 1))" timeout 150 torchrun --no_python --redirects 1 --tee 1 --log_dir "$folder/log$1" --nnodes 2 --nproc_per_node 2 --node_rank "$1" \
     --master_addr node1 --master_port 29500 "$program" --count 3 >"$folder/out$1" 2>&1
 }
 start 1 &
