@@ -25,7 +25,7 @@ struct JoinMessage {
   int node_rank = -1;        ///< --node-rank; -1: the hub chooses.
   std::string host;          ///< Name of the host.
   int process = 0;           ///< Process number of the agent.
-  std::string instance;      ///< Random, the same as long as the agent lives, over all its connections.
+  std::string instance = {};      ///< Random, the same as long as the agent lives, over all its connections.
   int local_world_size = 1;  ///< Ranks that it starts.
   int last_generation = -1;  ///< That it took part in; -1: none.
   bool operator==(const JoinMessage&) const = default;

@@ -68,10 +68,11 @@ class AgentRoster {
     int agent = -1;
     int first_rank = 0;
     bool has_ended = false;
+    int exit_code = 1;  // of its ranks, once they have ended
   };
   // Why a generation ends before its ranks have.
   struct Cause {
-    enum class Kind { kRank, kHost, kSignal, kMembership };
+    enum class Kind { kRank, kHost, kSignal, kPreempted, kMembership };
     Kind kind = Kind::kRank;
     int agent = -1;
     int exit_code = 1;
@@ -103,7 +104,9 @@ class AgentRoster {
   void correct_cause(Cause cause);
   void conclude_if_ended();
   void conclude();
+  void conclude_preemption();
   void restart_or_give_up();
+  [[nodiscard]] bool have_all_saved() const;
   void give_verdict(const VerdictMessage& verdict);
 
   [[nodiscard]] Member* member(int agent);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/preemption.hpp"
 #include "launch/agent_roster.hpp"
 #include "launch/wait_status.hpp"
 
@@ -20,6 +21,9 @@ constexpr auto kLateCause = 1500ms;
 std::string ranks_text(int first, int count) {
   return count == 1 ? concat("rank ", first) : concat("ranks ", first, " to ", first + count - 1);  // - 1: the last
 }
+
+// Unlike Ctrl-C, and a terminal that closes. Whatever signal a launcher takes as a preemption's notice is one.
+bool asks_to_make_room(int signal) { return signal != SIGINT && signal != SIGHUP; }
 
 bool is_request_to_end(int signal) { return signal == SIGINT || signal == SIGTERM || signal == SIGHUP; }
 
@@ -61,7 +65,16 @@ void AgentRoster::take_end(int agent, const EndedMessage& message) {
   Member* ended = member(agent);
   if (message.generation != generation_ || ended == nullptr || ended->has_ended) return;
   ended->has_ended = true;
+  ended->exit_code = message.exit_code;
   if (cause_ && cause_->agent == agent && cause_->kind == Cause::Kind::kRank) cause_->last_lines = message.last_lines;
+  if (phase_ == Phase::kRunning && message.exit_code == kRequeueExitCode) {
+    end_generation({.kind = Cause::Kind::kPreempted,
+                    .agent = agent,
+                    .exit_code = kRequeueExitCode,
+                    .text = concat("the ranks of ", describe(agent), " were asked to stop and have saved"),
+                    .last_lines = {}});
+    return;
+  }
   if (phase_ == Phase::kRunning && message.exit_code != 0) {
     end_generation({.kind = Cause::Kind::kRank,
                     .agent = agent,
@@ -106,7 +119,7 @@ void AgentRoster::lose(int agent, const std::string& why, Deadline::Clock::time_
 
 void AgentRoster::end_generation(Cause cause) {
   phase_ = Phase::kEnding;
-  const bool is_orderly = cause.kind == Cause::Kind::kMembership || cause.kind == Cause::Kind::kSignal;
+  const bool is_orderly = cause.kind != Cause::Kind::kRank && cause.kind != Cause::Kind::kHost;
   cause_ = std::move(cause);
   for (const Member& each : members_) {
     if (each.agent == cause_->agent || each.has_ended) continue;
@@ -130,7 +143,8 @@ void AgentRoster::conclude() {
   if (!cause_) return give_verdict({});
   // Without the hub there is no next generation.
   if (own_signal_ && cause_->kind != Cause::Kind::kRank) {
-    return give_verdict({128 + *own_signal_, cause_->text, {}});
+    cause_->exit_code = 128 + *own_signal_;
+    return conclude_preemption();
   }
   switch (cause_->kind) {
     case Cause::Kind::kMembership:
@@ -140,11 +154,29 @@ void AgentRoster::conclude() {
       return restart_or_give_up();
     case Cause::Kind::kSignal:
       // A host of an elastic job is taken away; the others go on. Ctrl-C means the job.
-      if (is_elastic() && cause_->exit_code == 128 + SIGTERM) return gather();
-      return give_verdict({cause_->exit_code, cause_->text, {}});
+      if (is_elastic() && asks_to_make_room(cause_->exit_code - 128)) return gather();
+      return conclude_preemption();
+    case Cause::Kind::kPreempted:
+      if (is_elastic() && std::ranges::any_of(agents_, [](const auto& each) { return each.second.has_left; }))
+        return gather();  // the ranks of the host that leaves had told the others before it did
+      return have_all_saved() ? conclude_preemption() : restart_or_give_up();
     case Cause::Kind::kRank:
       return restart_or_give_up();
   }
+}
+
+bool AgentRoster::have_all_saved() const {
+  return std::ranges::all_of(members_, [](const Member& each) { return each.exit_code == kRequeueExitCode; });
+}
+
+// All ranks of all hosts stopped in good order, and saved: the job is to be started again. But not where somebody does
+// not want it any more.
+void AgentRoster::conclude_preemption() {
+  const int signal = cause_->exit_code - 128;
+  const bool is_requeued = have_all_saved() && (signal < 0 || asks_to_make_room(signal));
+  const std::string hint =
+      concat("; all ranks have saved; exit code ", kRequeueExitCode, ": start the job again to go on");
+  give_verdict({is_requeued ? kRequeueExitCode : cause_->exit_code, cause_->text + (is_requeued ? hint : ""), {}});
 }
 
 void AgentRoster::restart_or_give_up() {

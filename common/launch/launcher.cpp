@@ -164,6 +164,7 @@ class Job {
     if (preempted_ < options_.world_size || result_.failure) return;
     if (is_stopped_by_signal_ && !is_asked) return;
     result_.exit_code = kRequeueExitCode;
+    if (share_ != nullptr) return;  // the hub says what becomes of the job
     say(concat("all ranks have stopped in good order; exit code ", kRequeueExitCode, ": start the job again to go on"));
   }
 

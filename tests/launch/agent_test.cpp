@@ -355,6 +355,45 @@ TEST_CASE("Ctrl-C on one host ends the job on all", "[launch]") {
   CHECK(next<VerdictMessage>(*first).exit_code == 128 + SIGINT);
 }
 
+TEST_CASE("a job whose ranks have all saved when it had to make room ends with the code that requeues", "[launch]") {
+  Meeting meeting;
+  const auto first = meeting.join_own(), second = meeting.join(join_of("b", 1));
+  (void)next<StartMessage>(*first);
+  (void)next<StartMessage>(*second);
+  SECTION("one host is asked") {
+    second->send(LeaveMessage{SIGTERM});
+    CHECK(next<EndMessage>(*first).is_orderly);
+    second->send(EndedMessage{0, 75, {}});
+  }
+  SECTION("the ranks of one host are asked") {
+    second->send(EndedMessage{0, 75, {}});
+    const EndMessage end = next<EndMessage>(*first);
+    CHECK(end.is_orderly);
+    CHECK_THAT(end.reason, ContainsSubstring("have saved"));
+  }
+  SECTION("the hub's own host is asked") {
+    first->send(LeaveMessage{SIGUSR2});
+    CHECK(next<EndMessage>(*second).is_orderly);
+    second->send(EndedMessage{0, 75, {}});
+  }
+  first->send(EndedMessage{0, 75, {}});
+  const VerdictMessage verdict = next<VerdictMessage>(*second);
+  CHECK(verdict.exit_code == 75);
+  CHECK_THAT(verdict.summary, ContainsSubstring("all ranks have saved"));
+}
+
+TEST_CASE("a job that had to make room has failed if not all of its ranks have saved", "[launch]") {
+  Meeting meeting;
+  const auto first = meeting.join_own(), second = meeting.join(join_of("b", 1));
+  (void)next<StartMessage>(*first);
+  (void)next<StartMessage>(*second);
+  second->send(LeaveMessage{SIGTERM});
+  (void)next<EndMessage>(*first);
+  second->send(EndedMessage{0, 75, {}});
+  first->send(EndedMessage{0, 1, {}});
+  CHECK(next<VerdictMessage>(*first).exit_code == 128 + SIGTERM);
+}
+
 TEST_CASE("an agent that finds no hub says where it looked", "[launch]") {
   net::SocketAddress nobody;
   { nobody = Meeting().hub().address(); }
