@@ -17,17 +17,17 @@ inline constexpr std::uint64_t kMaxAgentMessageBytes = std::uint64_t{1} << 20;
 
 /// Agent: it wants to take part.
 struct JoinMessage {
-  std::string job;           ///< --rdzv-id.
-  std::string role;          ///< --role.
-  int min_nodes = 1;         ///< --nnodes.
-  int max_nodes = 1;         ///< --nnodes.
-  int max_restarts = 0;      ///< --max-restarts.
-  int node_rank = -1;        ///< --node-rank; -1: the hub chooses.
-  std::string host;          ///< Name of the host.
-  int process = 0;           ///< Process number of the agent.
-  std::string instance = {};      ///< Random, the same as long as the agent lives, over all its connections.
-  int local_world_size = 1;  ///< Ranks that it starts.
-  int last_generation = -1;  ///< That it took part in; -1: none.
+  std::string job;            ///< --rdzv-id.
+  std::string role;           ///< --role.
+  int min_nodes = 1;          ///< --nnodes.
+  int max_nodes = 1;          ///< --nnodes.
+  int max_restarts = 0;       ///< --max-restarts.
+  int node_rank = -1;         ///< --node-rank; -1: the hub chooses.
+  std::string host;           ///< Name of the host.
+  int process = 0;            ///< Process number of the agent.
+  std::string instance = {};  ///< Random, the same as long as the agent lives, over all its connections.
+  int local_world_size = 1;   ///< Ranks that it starts.
+  int last_generation = -1;   ///< That it took part in; -1: none.
   bool operator==(const JoinMessage&) const = default;
 };
 
