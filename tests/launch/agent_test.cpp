@@ -24,11 +24,14 @@ using test::soon;
 namespace {
 
 JoinMessage join_of(const std::string& host, int node_rank, int ranks = 1) {
-  JoinMessage join{.job = "night", .role = "default", .node_rank = node_rank, .host = host};
+  JoinMessage join{.job = "night",
+                   .role = "default",
+                   .node_rank = node_rank,
+                   .host = host,
+                   .process = 100,
+                   .instance = "the launcher on " + host,
+                   .local_world_size = ranks};
   join.min_nodes = join.max_nodes = 2;
-  join.process = 100;
-  join.instance = "the launcher on " + host;
-  join.local_world_size = ranks;
   return join;
 }
 
