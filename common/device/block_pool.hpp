@@ -17,9 +17,8 @@ class BlockPool {
  public:
   /// Blocks are multiples of it, in bytes.
   static constexpr std::size_t kGranularity = std::size_t{64} << 10;
-  /// Pages are mapped at least so many at a time, in bytes; those that no block has touched take no memory. Free ranges
-  /// of two segments are never joined, so the fewer segments there are, the less is left between blocks.
-  static constexpr std::size_t kSegmentBytes = std::size_t{256} << 20;
+  /// Pages are mapped at least so many at a time, in bytes; those that no block has touched take no memory.
+  static constexpr std::size_t kSegmentBytes = std::size_t{32} << 20;
 
   /// The size of the block that serves `bytes`.
   [[nodiscard]] static std::size_t block_bytes(std::size_t bytes) noexcept;

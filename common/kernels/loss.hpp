@@ -25,9 +25,9 @@ void softmax_cross_entropy(const Tensor& losses, const Tensor& logits, const Ten
 void cross_entropy_loss(const Tensor& losses, const Tensor& logits, const Tensor& targets);
 
 /// Of how many rows linear_cross_entropy() holds the logits at a time. All of them where those are small; else chunks
-/// of one size, as few as fit into eight times the bytes of its input: the block before takes as much in backward, when
-/// the logits are gone, so that they do not raise the peak. Never less than 16 MiB or 64 rows, never more than 128 MiB
-/// unless 64 rows are.
+/// of one size, as few as fit into eight times the bytes of its input: less than what a single block of a transformer
+/// keeps for backward. Smaller chunks would cost speed, as each of them goes through the whole weight and its gradient.
+/// Never less than 16 MiB or 64 rows, never more than 128 MiB unless 64 rows are.
 /// @param rows        R, of the input. @param channels  C. @param vocabulary  V.
 /// @param dtype       Of input and logits.
 /// @return At most `rows`; all of them, or a multiple of 64.
