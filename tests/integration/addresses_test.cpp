@@ -4,6 +4,9 @@
 #include <chrono>
 #include <iostream>
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/file.hpp"

@@ -61,7 +61,7 @@ make_two_hosts() {
   mkdir -m 755 "$folder"
   unshare --net --uts --mount sleep infinity &
   other_host=$!
-  wait_for "a second network" is_apart "$other_host" mnt # the last of the three
+  wait_for "a second network" is_apart "$other_host" net
   ip link add cable type veth peer name cable netns "$other_host"
   for number in 1 2; do
     on "node$number" hostname "node$number"
