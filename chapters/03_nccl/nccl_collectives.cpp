@@ -26,6 +26,8 @@ ncclDataType_t nccl_type(DType dtype) {
       return ncclInt64;
     case DType::kUInt8:
       return ncclUint8;
+    case DType::kFloat16:
+      return ncclFloat16;
   }
   throw ContractError("no such dtype");
 }

@@ -10,6 +10,7 @@
 #include "08_accelerate/process/launch_settings.hpp"
 #include "base/error.hpp"
 #include "base/json.hpp"
+#include "base/log.hpp"
 #include "base/philox.hpp"
 #include "device/storage.hpp"
 #include "optim/clip.hpp"
@@ -57,9 +58,12 @@ void Accelerator::initialize() {
     options_.mixed_precision =
         parse_mixed_precision(launched_mixed_precision().value_or("no"), "LOCKSTEP_MIXED_PRECISION");
   if (options_.mixed_precision == MixedPrecision::kFp16) {
-    throw UnavailableError(
-        "accelerator: no kernel computes in float16 yet, so mixed precision fp16 cannot be used; "
-        "choose bf16, which has float32's range and needs no gradient scaler");
+    if (device().is_cpu()) {
+      throw UnavailableError(
+          "accelerator: mixed precision fp16 needs a device (cuda or emulated), but this rank computes on the CPU; "
+          "choose bf16 there, which has float32's range and needs no gradient scaler");
+    }
+    if (!options_.grad_scaler) options_.grad_scaler.emplace();
   }
   if (options_.grad_scaler) make_scaler();
   register_own_state();
@@ -118,10 +122,23 @@ void Accelerator::backward(const autograd::Variable& loss) {
 }
 
 void Accelerator::backward(const autograd::Variable& loss, double weight) {
+  warn_without_autocast();
+  Profile* const profile = gradient_state_->profile;
+  if (profile != nullptr) profile->enter_step();
+  const auto span = Profile::span(profile, "backward", trace::Category::kBackward);
   gradient_state_->has_accumulated = gradient_state_->is_backward_done = true;
   if (!scaler_) return loss.backward(weight);
   update_scale();
   scaler_->scale(loss).backward(weight);
+}
+
+void Accelerator::warn_without_autocast() {
+  if (options_.mixed_precision == MixedPrecision::kNo || std::exchange(has_autocast_begun_, true)) return;
+  if (!is_main_process()) return;
+  Logger("accelerator")
+      .warning(concat("mixed precision is ", name_of(*options_.mixed_precision),
+                      ", but autocast() has not been called before backward(), so forward has computed in float32; ",
+                      "keep its result while forward runs: const auto precision = accelerator.autocast();"));
 }
 
 // Not at the end of an optimizer's step: another optimizer's gradients may still have the same scale.
@@ -132,6 +149,13 @@ void Accelerator::update_scale() {
 const optim::GradScaler* Accelerator::scaler() {
   update_scale();
   return scaler_.get();
+}
+
+std::optional<run::KeptState> Accelerator::scaler_state() {
+  if (!scaler_) return std::nullopt;
+  return run::KeptState{.name = kScalerName,
+                        .save = [this] { return scaler()->state_dict(); },
+                        .load = [this](const nlohmann::json& state) { scaler_->load_state_dict(state); }};
 }
 
 // Of the optimizers that train some of `parameters`; clipping one model must not end the step of another.
@@ -150,6 +174,7 @@ void Accelerator::unscale_gradients(const std::vector<autograd::Variable>& param
 
 double Accelerator::clip_grad_norm(const std::vector<autograd::Variable>& parameters, double max_norm) {
   require(sync_gradients(), "clip_grad_norm: more micro-batches are still to be added; ask sync_gradients() first");
+  const auto span = Profile::span(gradient_state_->profile, "clip_grad_norm", trace::Category::kOptimizer);
   if (scaler_) unscale_gradients(parameters);
   return optim::clip_grad_norm(parameters, max_norm);
 }
@@ -192,8 +217,10 @@ LoadedCheckpoint Accelerator::load_state(const std::filesystem::path& path) {
     print("load_state: ", loaded.checkpoint.string(),
           " was saved by another number of ranks; their random() begins anew");
   }
+  Profile* const profile = gradient_state_->profile;
   *gradient_state_ = {};
   gradient_state_->scaler = scaler_.get();
+  gradient_state_->profile = profile;
   return loaded;
 }
 

@@ -21,6 +21,7 @@
 #include "08_accelerate/process/partial_state.hpp"
 #include "08_accelerate/state/random_state.hpp"
 #include "08_accelerate/state/saved_objects.hpp"
+#include "08_accelerate/tracking/profile.hpp"
 #include "08_accelerate/tracking/tracker.hpp"
 #include "autograd/autocast.hpp"
 #include "autograd/variable.hpp"
@@ -44,10 +45,11 @@ struct AcceleratorOptions {
   bool device_placement = true;  ///< Whether prepared loaders hand out batches on the device; else in host memory.
   std::uint64_t seed = 0;        ///< Of random().
   ddp::DdpOptions ddp{};         ///< How gradients are averaged.
-  std::optional<optim::GradScalerOptions> grad_scaler{};  ///< Scale losses so; any_rank is the accelerator's to set.
-  std::filesystem::path project_dir = ".";                ///< Checkpoints are kept in its folder "checkpoints".
-  int total_limit = 0;                                    ///< How many checkpoints are kept; 0: all.
-  std::vector<std::string> log_with{};                    ///< Trackers that init_trackers() makes: see make_tracker().
+  /// Scale losses so; any_rank is the accelerator's to set. Unset: kFp16 scales by the defaults, others do not scale.
+  std::optional<optim::GradScalerOptions> grad_scaler{};
+  std::filesystem::path project_dir = ".";  ///< Checkpoints are kept in its folder "checkpoints".
+  int total_limit = 0;                      ///< How many checkpoints are kept; 0: all.
+  std::vector<std::string> log_with{};      ///< Trackers that init_trackers() makes: see make_tracker().
 };
 
 /// What prepare() takes.
@@ -75,7 +77,7 @@ class Accelerator : public PartialState {
  public:
   /// Joins the job that the environment describes; without a launcher, this process is the job. Collective.
   /// @throws ContractError     gradient_accumulation_steps below 1, a negative total_limit, or as optim::GradScaler.
-  /// @throws UnavailableError  Mixed precision kFp16: no kernel computes in float16 yet; kBf16 is there.
+  /// @throws UnavailableError  Mixed precision kFp16 on the CPU, which does not compute in float16.
   /// @throws UsageError        LOCKSTEP_MIXED_PRECISION is asked for, and is no precision.
   /// @throws  Further, as PartialState.
   explicit Accelerator(AcceleratorOptions options = {});
@@ -111,6 +113,7 @@ class Accelerator : public PartialState {
   template <typename Model, typename Part>
   [[nodiscard]] ddp::Accumulation<Part> accumulate(const AcceleratedModel<Model>& model,
                                                    const std::vector<Part>& parts) {
+    update_scale();  // a rank without parts has no backward() that would
     return model.ddp().accumulate(parts);
   }
 
@@ -122,7 +125,7 @@ class Accelerator : public PartialState {
   }
 
   /// Adds the gradients of `loss`, divided by gradient_accumulation_steps(); with a gradient scaler, of the scaled
-  /// loss.
+  /// loss. Warns once where mixed precision is chosen and autocast() has never been called.
   /// @throws  As DistributedDataParallel's backward.
   void backward(const autograd::Variable& loss);
   /// The same with a weight of its own, for micro-batches of unequal sizes. @param weight  The micro-batch's share of
@@ -139,12 +142,17 @@ class Accelerator : public PartialState {
   /// the same on all ranks. Schedules do not move on then.
   [[nodiscard]] bool optimizer_step_was_skipped() const noexcept { return !gradient_state_->skipped.empty(); }
   /// The gradient scaler, which counts the last step as over: to be asked behind the step of its last optimizer. Null
-  /// without AcceleratorOptions::grad_scaler.
+  /// where losses are not scaled.
   [[nodiscard]] const optim::GradScaler* scaler();
+  /// For programs whose checkpoints are a run::Run's instead of save_state()'s:
+  /// `run.keep(*accelerator.scaler_state())`.
+  /// @return  Nothing where losses are not scaled. Used while this object lives.
+  [[nodiscard]] std::optional<run::KeptState> scaler_state();
 
   /// While the returned object lives, operations compute in the options' precision.
   [[nodiscard]] autograd::Autocast autocast() const noexcept {
-    return autograd::Autocast(options_.mixed_precision == MixedPrecision::kBf16);
+    has_autocast_begun_ = true;
+    return autograd::Autocast(*options_.mixed_precision);
   }
 
   /// The rows of all ranks for the batch that a prepared loader has handed out last, in the order of its samples as one
@@ -207,6 +215,15 @@ class Accelerator : public PartialState {
   /// Closes the trackers; log() does nothing any more. Waits for all ranks. Collective.
   void end_training();
 
+  /// Records what this rank does, step by step, until the returned object ends, which writes one trace for each rank:
+  /// `const auto profile = accelerator.profile();`. A program chooses the steps that are recorded by where it calls
+  /// this (Accelerate's schedule_option). @throws  As Profile.
+  [[nodiscard]] Profile profile(const ProfileOptions& options = {}) {
+    const bool is_left_open = options.output_trace_dir.empty();
+    return {gradient_state_, process_group(),
+            is_left_open ? options_.project_dir / "profile" : options.output_trace_dir};
+  }
+
   /// Forgets everything that has been prepared and registered, and gives unused memory back to the system. The handles
   /// and what they were made of are the caller's to destroy, before this call.
   void free_memory();
@@ -222,11 +239,13 @@ class Accelerator : public PartialState {
   std::shared_ptr<ddp::DistributedDataParallel> wrap(nn::Module& model);
   void initialize();
   void make_scaler();
+  void warn_without_autocast();
   void register_own_state();
   void update_scale();
   void unscale_gradients(const std::vector<autograd::Variable>& parameters);
 
-  AcceleratorOptions options_;
+  AcceleratorOptions options_;               // mixed_precision is set
+  mutable bool has_autocast_begun_ = false;  // or a warning has said that it has not
   std::shared_ptr<GradientState> gradient_state_ = std::make_shared<GradientState>();
   RandomState random_;
   std::unique_ptr<optim::GradScaler> scaler_;  // null: none

@@ -1,6 +1,7 @@
 #include "08_accelerate/setup.hpp"
 
 #include <optional>
+#include <utility>
 
 #include "06_gpt_ddp/ddp/setup.hpp"
 
@@ -18,6 +19,11 @@ AcceleratorOptions accelerator_options(const run::TrainOptions& options) {
           .device_placement = false,  // the GPT takes tokens from the host, where its targets are counted
           .seed = options.seed,
           .ddp = ddp::ddp_options(options)};
+}
+
+void keep_state(run::Run& run, Accelerator& accelerator, ddp::DistributedDataParallel& ddp) {
+  ddp::keep_bucket_order(run, ddp);
+  if (std::optional<run::KeptState> scaler = accelerator.scaler_state()) run.keep(std::move(*scaler));
 }
 
 }  // namespace lockstep::accelerate

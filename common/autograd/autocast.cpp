@@ -8,7 +8,7 @@
 namespace lockstep::autograd {
 namespace {
 
-thread_local bool autocast_is_enabled = false;
+thread_local MixedPrecision current_precision = MixedPrecision::kNo;
 
 Tensor converted(const Tensor& tensor, DType dtype) {
   Tensor result = Tensor::empty(tensor.shape(), dtype, tensor.device());
@@ -18,23 +18,26 @@ Tensor converted(const Tensor& tensor, DType dtype) {
 
 }  // namespace
 
-Autocast::Autocast(bool is_enabled) noexcept : was_enabled_(std::exchange(autocast_is_enabled, is_enabled)) {}
-Autocast::~Autocast() { autocast_is_enabled = was_enabled_; }
-bool is_autocast_enabled() noexcept { return autocast_is_enabled; }
+Autocast::Autocast(MixedPrecision precision) noexcept : outer_(std::exchange(current_precision, precision)) {}
+Autocast::~Autocast() { current_precision = outer_; }
+MixedPrecision autocast_precision() noexcept { return current_precision; }
+bool is_autocast_enabled() noexcept { return current_precision != MixedPrecision::kNo; }
 
 DType activation_dtype(DType parameter_dtype) noexcept {
-  return autocast_is_enabled && parameter_dtype == DType::kFloat32 ? DType::kBFloat16 : parameter_dtype;
+  if (!is_autocast_enabled() || parameter_dtype != DType::kFloat32) return parameter_dtype;
+  return current_precision == MixedPrecision::kFp16 ? DType::kFloat16 : DType::kBFloat16;
 }
 
 Tensor weight_for_product(const Variable& weight, DType dtype) {
   const Tensor& value = weight.value();
-  if (dtype != DType::kBFloat16 || value.dtype() == DType::kBFloat16) return value;
+  if (!is_reduced_float(dtype) || value.dtype() == dtype) return value;
   if (!weight.is_parameter()) return converted(value, dtype);
   Variable::Node& node = *weight.node();
   const Storage& storage = *value.storage();
-  if (node.rounded_at == storage.write_accesses()) return node.rounded->tensor;
+  const bool has_type = node.rounded && node.rounded->tensor.is_defined() && node.rounded->tensor.dtype() == dtype;
+  if (has_type && node.rounded_at == storage.write_accesses()) return node.rounded->tensor;
   // A graph that has not run backward yet keeps the copy it was recorded with.
-  if (!node.rounded || node.rounded.use_count() > 1 || !is_exclusive(node.rounded->tensor)) {
+  if (!has_type || node.rounded.use_count() > 1 || !is_exclusive(node.rounded->tensor)) {
     node.rounded = std::make_shared<RoundedWeight>(RoundedWeight{Tensor::empty(value.shape(), dtype, value.device())});
   }
   kernels::cast(node.rounded->tensor, value);

@@ -25,12 +25,12 @@ Variable entry_to(const Variable& outside) {
 struct Segment {
   CheckpointedFunction function;
   std::vector<Variable> inputs;
-  bool is_autocast;
+  MixedPrecision precision;
   std::vector<Tensor> gradients;  // of the outputs; undefined where none has arrived
 
   // The inside once more, recorded this time, and backwards from the gradients that have arrived.
   void run_backward() {
-    const Autocast autocast(is_autocast);
+    const Autocast autocast(precision);
     const EnableGradGuard enable_grad;
     std::vector<Variable> entries;
     std::transform(inputs.begin(), inputs.end(), std::back_inserter(entries), entry_to);
@@ -51,7 +51,7 @@ struct Segment {
 
 std::vector<Variable> checkpoint(const CheckpointedFunction& function, std::vector<Variable> inputs) {
   if (!is_grad_enabled()) return function(inputs);
-  const auto segment = std::make_shared<Segment>(Segment{function, std::move(inputs), is_autocast_enabled(), {}});
+  const auto segment = std::make_shared<Segment>(Segment{function, std::move(inputs), autocast_precision(), {}});
   std::vector<Variable> used = segment->inputs;  // the node of the whole call waits for these
   std::vector<Variable> values;
   {

@@ -2,10 +2,10 @@
 /// @file
 /// The differentiable operations. Shapes: B batch, T positions, C channels, H heads, V vocabulary; "..." are leading
 /// dimensions that are kept. Values are float32, or float64 for gradient checks; all of one call have one dtype. Under
-/// Autocast (autograd/autocast.hpp) activations are bfloat16; norm parameters, biases and losses stay float32.
-/// Variables of one call are on one device; tokens and targets may be in host memory wherever the model is, losses are.
-/// Wrong shapes and types are ContractErrors. A variable taken by value and moved in lends its memory to the result
-/// where nobody else holds it.
+/// Autocast (autograd/autocast.hpp) activations are bfloat16 or float16; norm parameters, biases and losses stay
+/// float32. Variables of one call are on one device; tokens and targets may be in host memory wherever the model is,
+/// losses are. Wrong shapes and types are ContractErrors. A variable taken by value and moved in lends its memory to
+/// the result where nobody else holds it.
 #include <cstdint>
 
 #include "autograd/variable.hpp"
@@ -24,7 +24,8 @@ namespace lockstep::autograd {
 /// it again while it computes the derivative from the same exponentials.
 [[nodiscard]] Variable gelu_conv1d(const Variable& input, const Variable& weight, const Variable& bias);
 
-/// Element-wise sum; bfloat16 and float32 give float32. A shape that fits is repeated (kernels::broadcast_view()).
+/// Element-wise sum; bfloat16 or float16 and float32 give float32. A shape that fits is repeated
+/// (kernels::broadcast_view()).
 [[nodiscard]] Variable add(Variable a, const Variable& b);
 
 /// max(input, 0); the derivative at 0 is 0.

@@ -1,7 +1,9 @@
-// Losses: one element out, gradients made in the same pass as the loss.
+// Losses: one element out, gradients made in the same pass as the loss (of float16: in backward).
 #include "kernels/loss.hpp"
 
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
 #include "autograd/autocast.hpp"
 #include "autograd/functions.hpp"
@@ -42,19 +44,49 @@ struct RowLosses {
   [[nodiscard]] Tensor mean() const { return make_scalar(kernels::sum(losses) * scale, losses.dtype()); }
 };
 
+// The gradient of logits, in their place and in their type. float16 would lose a gradient made for dLoss = 1 before a
+// loss scale has moved it into its range. So there forward computes the losses alone, and backward the gradient, for
+// what it brings.
+class LogitsGradient {
+ public:
+  LogitsGradient(Tensor logits, RowLosses rows) : logits_(std::move(logits)), rows_(std::move(rows)) {
+    if (is_made_in_backward()) {
+      kernels::cross_entropy_loss(rows_.losses, logits_, rows_.targets);
+    } else {
+      kernels::softmax_cross_entropy(rows_.losses, logits_, rows_.targets, rows_.scale);
+    }
+  }
+  [[nodiscard]] Tensor mean_loss() const { return rows_.mean(); }
+  // Once, in backward; the elements are handed over.
+  [[nodiscard]] Tensor take_for(const Tensor& d_loss) {
+    if (is_made_in_backward()) {
+      kernels::softmax_cross_entropy(rows_.losses, logits_, rows_.targets, rows_.scale * d_loss.item());
+    } else {
+      multiply_by(logits_, d_loss);
+    }
+    return std::exchange(logits_, Tensor());
+  }
+
+ private:
+  [[nodiscard]] bool is_made_in_backward() const { return logits_.dtype() == DType::kFloat16; }
+
+  Tensor logits_;  // [..., V]
+  RowLosses rows_;
+};
+
 // The head and loss with all logits in memory: backward runs the two products.
 Variable whole_head_cross_entropy(const Variable& hidden, const Variable& table, const Tensor& targets) {
   const Tensor& x = hidden.value();                                                             // [..., C]
   const Tensor w = weight_for_product(table, x.dtype());                                        // [V, C]
   const Tensor logits = Tensor::empty({targets.count(), w.shape()[0]}, x.dtype(), x.device());  // [R, V]
   kernels::linear_forward(logits, x, w, kernels::Transpose::kYes, Tensor());
-  const RowLosses rows(targets, x);
-  kernels::softmax_cross_entropy(rows.losses, logits, rows.targets, rows.scale);
+  LogitsGradient gradient(logits, RowLosses(targets, x));
+  const Tensor loss = gradient.mean_loss();
 
   return record(
-      rows.mean(), {hidden, table},
-      [hidden, table = table.without_value(), saved = SavedWeight(table, w), d_logits = logits](const Tensor& d_loss) {
-        multiply_by(d_logits, d_loss);
+      loss, {hidden, table},
+      [hidden, table = table.without_value(), saved = SavedWeight(table, w), gradient](const Tensor& d_loss) mutable {
+        const Tensor d_logits = gradient.take_for(d_loss);
         if (hidden.requires_grad()) {
           const auto [d_hidden, write] = hidden.begin_gradient_write();
           kernels::linear_input_gradient(d_hidden, write, d_logits, saved.get(), kernels::Transpose::kYes);
@@ -64,6 +96,31 @@ Variable whole_head_cross_entropy(const Variable& hidden, const Variable& table,
           kernels::linear_weight_gradient(d_table, write, hidden.value(), d_logits, kernels::Transpose::kYes);
         }
       });
+}
+
+// The head and loss some rows at a time, in float16: forward computes the losses alone, as in LogitsGradient, so that
+// backward multiplies by the table once more.
+Variable sliced_float16_head_cross_entropy(const Variable& hidden, const Variable& table, const Tensor& targets) {
+  const Tensor w = weight_for_product(table, DType::kFloat16);
+  const RowLosses rows(targets, hidden.value());
+  kernels::linear_cross_entropy(rows.losses, Tensor(), Tensor(), kernels::Write::kOverwrite, hidden.value(), w,
+                                rows.targets, rows.scale);
+
+  return record(rows.mean(), {hidden, table},
+                [hidden, table = table.without_value(), saved = SavedWeight(table, w), rows](const Tensor& d_loss) {
+                  const Tensor weight = saved.get();
+                  Tensor d_hidden = empty_like(hidden.value());  // [..., C]
+                  Tensor d_table;                                // [V, C]
+                  auto write = kernels::Write::kOverwrite;
+                  if (table.requires_grad()) {
+                    std::tie(d_table, write) = table.begin_gradient_write();
+                  } else {  // made and forgotten
+                    d_table = Tensor::empty(weight.shape(), DType::kFloat32, weight.device());
+                  }
+                  kernels::linear_cross_entropy(rows.losses, d_hidden, d_table, write, hidden.value(), weight,
+                                                rows.targets, rows.scale * d_loss.item());
+                  if (hidden.requires_grad()) hidden.accumulate_gradient(std::move(d_hidden));
+                });
 }
 
 // The head and loss some rows at a time: gradients are made in forward, backward hands them on.
@@ -118,12 +175,12 @@ Variable cross_entropy(Variable logits, const Tensor& targets) {
   }
   // The gradient takes the place of the logits where nobody else holds them.
   const bool is_ours = !logits.is_parameter() && is_exclusive(logits.value());
-  Tensor gradient = is_ours ? logits.value() : logits.value().clone();  // [..., V]
-  kernels::softmax_cross_entropy(rows.losses, gradient, rows.targets, rows.scale);
-  return record(rows.mean(), {logits}, [logits = logits.without_value(), gradient](const Tensor& d_loss) mutable {
-    multiply_by(gradient, d_loss);
-    logits.accumulate_gradient(std::move(gradient));
-  });
+  LogitsGradient gradient(is_ours ? logits.value() : logits.value().clone(), rows);
+  const Tensor loss = gradient.mean_loss();
+  return record(loss, {logits},
+                [logits = logits.without_value(), gradient = std::move(gradient)](const Tensor& d_loss) mutable {
+                  logits.accumulate_gradient(gradient.take_for(d_loss));
+                });
 }
 
 Variable head_cross_entropy(const Variable& given, const Variable& table, const Tensor& targets) {
@@ -138,8 +195,9 @@ Variable head_cross_entropy(const Variable& given, const Variable& table, const 
   const Tensor& x = hidden.value();
   const bool is_whole =
       kernels::rows_of_logits(targets.count(), x.shape()[-1], table.shape()[0], x.dtype()) == targets.count();
-  return is_whole ? whole_head_cross_entropy(hidden, table, targets)
-                  : sliced_head_cross_entropy(hidden, table, targets);
+  if (is_whole) return whole_head_cross_entropy(hidden, table, targets);
+  return hidden.dtype() == DType::kFloat16 ? sliced_float16_head_cross_entropy(hidden, table, targets)
+                                           : sliced_head_cross_entropy(hidden, table, targets);
 }
 
 }  // namespace lockstep::autograd

@@ -27,7 +27,7 @@ namespace lockstep::autograd {
 [[nodiscard]] Variable cat(std::span<const Variable> inputs, int axis);
 
 /// The products of the last two dimensions, [..., M, K] times [..., K, N]; leading dimensions are alike, or `b` is one
-/// matrix [K, N] for all. Under Autocast the operands are rounded to bfloat16.
+/// matrix [K, N] for all. Under Autocast the operands are rounded to its type.
 /// @cost  2 M N K flops for each product.
 [[nodiscard]] Variable matmul(const Variable& a, const Variable& b);
 

@@ -16,6 +16,8 @@ std::string_view name_of(DType dtype) noexcept {
       return "int64";
     case DType::kUInt8:
       return "uint8";
+    case DType::kFloat16:
+      return "float16";
   }
   return "unknown";
 }

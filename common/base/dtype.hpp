@@ -11,7 +11,15 @@
 namespace lockstep {
 
 /// The type of one element of a buffer or tensor. The values appear on the wire and in files; never renumber.
-enum class DType : std::uint8_t { kFloat32 = 0, kFloat64 = 1, kBFloat16 = 2, kInt32 = 3, kInt64 = 4, kUInt8 = 5 };
+enum class DType : std::uint8_t {
+  kFloat32 = 0,
+  kFloat64 = 1,
+  kBFloat16 = 2,
+  kInt32 = 3,
+  kInt64 = 4,
+  kUInt8 = 5,
+  kFloat16 = 6,
+};
 
 /// Size of one element in bytes.
 [[nodiscard]] constexpr std::size_t bytes_of(DType dtype) noexcept {
@@ -23,6 +31,7 @@ enum class DType : std::uint8_t { kFloat32 = 0, kFloat64 = 1, kBFloat16 = 2, kIn
     case DType::kInt64:
       return 8;
     case DType::kBFloat16:
+    case DType::kFloat16:
       return 2;
     case DType::kUInt8:
       return 1;
@@ -30,7 +39,13 @@ enum class DType : std::uint8_t { kFloat32 = 0, kFloat64 = 1, kBFloat16 = 2, kIn
   return 0;
 }
 
-/// "float32", "float64", "bfloat16", "int32", "int64", "uint8".
+/// Whether it is a floating-point type of 16 bits, which activations are stored in under mixed precision: bfloat16 or
+/// float16.
+[[nodiscard]] constexpr bool is_reduced_float(DType dtype) noexcept {
+  return dtype == DType::kBFloat16 || dtype == DType::kFloat16;
+}
+
+/// "float32", "float64", "bfloat16", "int32", "int64", "uint8", "float16".
 [[nodiscard]] std::string_view name_of(DType dtype) noexcept;
 /// Prints name_of(dtype).
 std::ostream& operator<<(std::ostream& out, DType dtype);
@@ -38,6 +53,11 @@ std::ostream& operator<<(std::ostream& out, DType dtype);
 /// A 16-bit float with float32's exponent range: the upper half of a float32.
 struct BFloat16 {
   std::uint16_t bits = 0;  ///< Sign, 8 bits of exponent, 7 of mantissa.
+};
+
+/// A 16-bit float with more digits and a narrow range, up to 65504: IEEE 754's binary16.
+struct Float16 {
+  std::uint16_t bits = 0;  ///< Sign, 5 bits of exponent, 10 of mantissa.
 };
 
 /// The DType of a C++ element type: `dtype_of<float>`.
@@ -49,6 +69,8 @@ inline constexpr DType dtype_of = [] {
     return DType::kFloat64;
   else if constexpr (std::is_same_v<T, BFloat16>)
     return DType::kBFloat16;
+  else if constexpr (std::is_same_v<T, Float16>)
+    return DType::kFloat16;
   else if constexpr (std::is_same_v<T, std::int32_t>)
     return DType::kInt32;
   else if constexpr (std::is_same_v<T, std::int64_t>)

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstring>
 
 #include "base/bfloat16.hpp"
 #include "base/error.hpp"
+#include "base/float16.hpp"
 
 namespace lockstep::checkpoint {
 
@@ -21,7 +21,7 @@ struct TypeFacts {
 // In the order of the enumeration.
 constexpr std::array<TypeFacts, 8> kTypes = {{{StoredType::kF64, "F64", 8, DType::kFloat64},
                                               {StoredType::kF32, "F32", 4, DType::kFloat32},
-                                              {StoredType::kF16, "F16", 2, DType::kFloat32},
+                                              {StoredType::kF16, "F16", 2, DType::kFloat16},
                                               {StoredType::kBF16, "BF16", 2, DType::kBFloat16},
                                               {StoredType::kI64, "I64", 8, DType::kInt64},
                                               {StoredType::kI32, "I32", 4, DType::kInt32},
@@ -49,7 +49,7 @@ void convert_each(const Tensor& destination, std::span<const std::byte> from, Co
 template <typename To>
 void widen_floats(const Tensor& destination, StoredType type, std::span<const std::byte> from) {
   if (type == StoredType::kF16) {
-    convert_each<std::uint16_t, To>(destination, from, float16_to_float);
+    convert_each<Float16, To>(destination, from, [](Float16 value) { return to_float(value); });
   } else if (type == StoredType::kBF16) {
     convert_each<BFloat16, To>(destination, from, [](BFloat16 value) { return to_float(value); });
   } else {
@@ -64,7 +64,6 @@ std::string_view name_of(StoredType type) noexcept { return facts_of(type).name;
 DType natural_dtype(StoredType type) noexcept { return facts_of(type).natural; }
 
 std::string_view word_for(StoredType type) noexcept {
-  if (type == StoredType::kF16) return "float16";
   return type == StoredType::kBool ? "bool" : name_of(natural_dtype(type));
 }
 
@@ -81,7 +80,7 @@ std::string stored_type_names() {
 
 StoredType stored_type_of(DType dtype) noexcept {
   const auto writes = [dtype](const TypeFacts& type) {
-    return type.natural == dtype && type.type != StoredType::kF16 && type.type != StoredType::kBool;
+    return type.natural == dtype && type.type != StoredType::kBool;
   };
   return std::ranges::find_if(kTypes, writes)->type;
 }
@@ -104,18 +103,6 @@ void widen_into(const Tensor& destination, StoredType type, std::span<const std:
   } else {
     widen_floats<float>(destination, type, from);
   }
-}
-
-float float16_to_float(std::uint16_t bits) noexcept {
-  const std::uint32_t sign = std::uint32_t{bits & 0x8000U} << 16;
-  const std::uint32_t exponent = (bits >> 10) & 0x1FU, fraction = bits & 0x3FFU;
-  if (exponent == 0) {  // zero or subnormal: fraction * 2^-24, which a float32 holds as a normal number
-    const float magnitude = static_cast<float>(fraction) * 0x1p-24F;
-    return std::bit_cast<float>(std::bit_cast<std::uint32_t>(magnitude) | sign);
-  }
-  // Exponents are stored plus 15 here, plus 127 in a float32; 31 stands for infinity and NaN, as 255 does there.
-  const std::uint32_t wide = exponent == 31 ? 255U : exponent + (127U - 15U);
-  return std::bit_cast<float>(sign | (wide << 23) | (fraction << 13));
 }
 
 }  // namespace lockstep::checkpoint

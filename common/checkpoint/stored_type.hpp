@@ -1,7 +1,7 @@
 #pragma once
 /// @file
-/// Element types as safetensors files name them. Files of other writers hold types that no Tensor has: half precision
-/// (F16), and truth values (BOOL) of attention masks.
+/// Element types as safetensors files name them. Files of other writers hold a type that no Tensor has: truth values
+/// (BOOL) of attention masks.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -34,7 +34,7 @@ enum class StoredType : std::uint8_t { kF64, kF32, kF16, kBF16, kI64, kI32, kU8,
 /// How tensors of that type are written.
 [[nodiscard]] StoredType stored_type_of(DType dtype) noexcept;
 
-/// What elements of that type become without loss: their own DType; F16 float32, BOOL uint8.
+/// What elements of that type become without loss: their own DType; BOOL uint8.
 [[nodiscard]] DType natural_dtype(StoredType type) noexcept;
 
 /// Whether every value of `type` is one of `dtype` too, so that reading it as such loses nothing: F16 and BF16 as
@@ -46,8 +46,5 @@ enum class StoredType : std::uint8_t { kF64, kF32, kF16, kBF16, kI64, kI32, kU8,
 /// @param destination  On the host.
 /// @pre  widens_to(type, destination.dtype()).
 void widen_into(const Tensor& destination, StoredType type, std::span<const std::byte> from);
-
-/// IEEE 754 binary16 to float32, exactly: subnormal numbers, infinities and NaN included.
-[[nodiscard]] float float16_to_float(std::uint16_t bits) noexcept;
 
 }  // namespace lockstep::checkpoint

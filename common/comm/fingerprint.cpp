@@ -70,7 +70,7 @@ Fingerprint from_tag(std::uint64_t sequence, const net::FrameTag& tag) {
   const auto dtype = reader.get<std::uint8_t>();
   const auto padding = reader.get<std::uint8_t>();
   if (collective > static_cast<int>(Collective::kRecv) || op > static_cast<int>(ReduceOp::kMean) ||
-      dtype > static_cast<int>(DType::kUInt8) || padding != 0) {
+      dtype > static_cast<int>(DType::kFloat16) || padding != 0) {
     throw FormatError(concat("\"", net::printable(tag), "\" is no fingerprint of a collective"));
   }
   Fingerprint fingerprint{.sequence = sequence,

@@ -175,8 +175,8 @@ class ProcessGroup {
   virtual void abort(const std::string& reason) = 0;
 
   /// From now on collectives appear as spans in the lane "communication" of `recorder`; null ends that.
-  /// @pre  No collective is in flight.
-  virtual void record_to(std::shared_ptr<trace::Recorder> recorder) noexcept = 0;
+  /// @return  Where they have appeared until now, or null. @pre  No collective is in flight.
+  virtual std::shared_ptr<trace::Recorder> record_to(std::shared_ptr<trace::Recorder> recorder) noexcept = 0;
 
   /// What this rank has sent, counted since the group was made.
   [[nodiscard]] virtual Traffic traffic_sent() const = 0;

@@ -64,6 +64,10 @@ void ProcessGroupBackend::fail(std::exception_ptr error) noexcept {
   do_abort();
 }
 
+std::shared_ptr<trace::Recorder> ProcessGroupBackend::record_to(std::shared_ptr<trace::Recorder> recorder) noexcept {
+  return std::exchange(recorder_, std::move(recorder));
+}
+
 void ProcessGroupBackend::abort(const std::string& reason) {
   const int global_rank = context().global_rank(rank());
   const Failure told{FailureKind::kAborted, global_rank, concat("rank ", global_rank, " aborted: ", reason)};

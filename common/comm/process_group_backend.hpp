@@ -55,7 +55,7 @@ class ProcessGroupBackend : public ProcessGroup {
   void require_no_open_group(std::string_view call) const final;
   void require_agreement() final;
   void abort(const std::string& reason) final;
-  void record_to(std::shared_ptr<trace::Recorder> recorder) noexcept final { recorder_ = std::move(recorder); }
+  std::shared_ptr<trace::Recorder> record_to(std::shared_ptr<trace::Recorder> recorder) noexcept final;
 
  protected:
   /// @param context  Moved to ProcessGroup.

@@ -66,6 +66,7 @@ void reduce_into(void* accumulator, const void* operand, std::int64_t count, DTy
     case DType::kInt64:
       return reduce_typed<std::int64_t>(accumulator, operand, count, op);
     case DType::kUInt8:
+    case DType::kFloat16:
       break;
   }
   reject(dtype);
@@ -85,6 +86,7 @@ void finish_mean(void* values, std::int64_t count, DType dtype, ReduceOp op, int
     case DType::kInt64:
       return divide_elements(static_cast<std::int64_t*>(values), count, std::int64_t{world_size});
     case DType::kUInt8:
+    case DType::kFloat16:
       break;
   }
   reject(dtype);

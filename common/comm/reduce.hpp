@@ -15,7 +15,7 @@ namespace lockstep::comm {
 ///
 /// @param accumulator  Host memory, [count], in place; may be null where count is 0.
 /// @param operand      Host memory, [count], same dtype; must not overlap `accumulator`.
-/// @throws ContractError  uint8, which is for copying only.
+/// @throws ContractError  uint8 or float16, which are for copying only.
 /// @cost   One pass: 2 reads and 1 write per element.
 void reduce_into(void* accumulator, const void* operand, std::int64_t count, DType dtype, ReduceOp op);
 

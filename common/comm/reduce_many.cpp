@@ -132,6 +132,7 @@ void reduce_many(std::span<const void* const> sources, std::span<void* const> de
     case DType::kInt64:
       return reduce_typed<std::int64_t>(job);
     case DType::kUInt8:
+    case DType::kFloat16:
       break;
   }
   throw ContractError(concat(dtype, " cannot be reduced: use float32, float64, bfloat16, int32 or int64"));

@@ -15,7 +15,7 @@ namespace lockstep::comm {
 /// @param sources       Host memory, [count] each, at least one.
 /// @param destinations  Host memory, [count] each, at least one. A destination may be one of the sources; otherwise
 ///                      nothing overlaps.
-/// @throws ContractError  No source or destination, or uint8, which is for copying only.
+/// @throws ContractError  No source or destination, or uint8 or float16, which are for copying only.
 /// @cost   One pass: sources.size() reads and destinations.size() writes per element.
 void reduce_many(std::span<const void* const> sources, std::span<void* const> destinations, std::int64_t count,
                  DType dtype, ReduceOp op);

@@ -11,7 +11,7 @@ namespace lockstep::mpi_backend {
 [[nodiscard]] MPI_Datatype mpi_type(DType dtype);
 
 // Reduces with comm::reduce_into: MPI has no bfloat16, and leaves open what becomes of NaN in a minimum. kMean adds.
-// Calls MPI the first time: only from what MpiLibrary::run() starts. Throws ContractError for uint8.
+// Calls MPI the first time: only from what MpiLibrary::run() starts. Throws ContractError for uint8 and float16.
 [[nodiscard]] MPI_Op mpi_operation(DType dtype, comm::ReduceOp op);
 
 }  // namespace lockstep::mpi_backend

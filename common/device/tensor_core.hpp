@@ -2,7 +2,8 @@
 /// @file
 /// Tensor-core instructions under names, the same under nvcc (PTX) and on the emulator. Kernels contain no PTX.
 /// A fragment is what one lane of a warp holds of a matrix; which elements, the functions say with g = lane / 4 and
-/// t = lane % 4. Registers of 32 bits hold two bfloat16, the element of the lower column or row in the lower half.
+/// t = lane % 4. Registers of 32 bits hold two bfloat16 or float16, the element of the lower column or row in the lower
+/// half.
 /// @source NVIDIA, Parallel Thread Execution ISA 8.x, "Warp-level Matrix Instructions", "Data Movement: cp.async".
 #include <cuda_runtime.h>
 
@@ -23,6 +24,14 @@ __device__ __forceinline__ void mma_m16n8k16_bf16(float (&d)[4], const std::uint
                                                   const std::uint32_t (&b)[2], const float (&c)[4]) {
   asm volatile(
       "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%11,%12,%13};\n"
+      : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]));
+}
+/// As mma_m16n8k16_bf16, for float16 factors.
+__device__ __forceinline__ void mma_m16n8k16_f16(float (&d)[4], const std::uint32_t (&a)[4],
+                                                 const std::uint32_t (&b)[2], const float (&c)[4]) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%11,%12,%13};\n"
       : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]));
 }
@@ -95,6 +104,11 @@ __device__ __forceinline__ void cp_async_wait() {
 inline void mma_m16n8k16_bf16(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
                               const float (&c)[4], emulator::SourcePlace at = emulator::SourcePlace::here()) {
   emulator::mma_m16n8k16_bf16(d, a, b, c, at);
+}
+/// As mma_m16n8k16_bf16, for float16 factors.
+inline void mma_m16n8k16_f16(float (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
+                             const float (&c)[4], emulator::SourcePlace at = emulator::SourcePlace::here()) {
+  emulator::mma_m16n8k16_f16(d, a, b, c, at);
 }
 /// Four 8x8 matrices of 16-bit elements from shared memory. Lane i gives the address of row i % 8 of matrix i / 8 (16
 /// bytes, aligned to 16); r[m] holds (g, 2t) and (g, 2t + 1) of matrix m.

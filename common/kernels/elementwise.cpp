@@ -22,7 +22,9 @@ void copy(const Tensor& out, const Tensor& input) {
 void cast(const Tensor& out, const Tensor& input) {
   if (is_on_cpu("cast", out, input)) return cpu::cast(out, input);
   if (out.dtype() == input.dtype()) return copy(out, input);
-  require(input.is_defined() && input.dtype() != DType::kFloat64 && input.count() == out.count(),
+  const bool is_widening = is_reduced_float(input.dtype()) && out.dtype() == DType::kFloat32;
+  const bool is_narrowing = input.dtype() == DType::kFloat32 && is_reduced_float(out.dtype());
+  require(input.is_defined() && (is_widening || is_narrowing) && input.count() == out.count(),
           "cast: ", input.dtype(), " ", input.shape(), " cannot become ", out.dtype(), " ", out.shape());
   const DeviceCall call("cast", out);
   call.ops().cast(array_of(out), array_of(input), call.context());

@@ -13,9 +13,9 @@ void fill(const Tensor& out, double value);
 /// out = input; the same dtype. @cost One read, one write.
 void copy(const Tensor& out, const Tensor& input);
 
-/// out = input, from float32 to bfloat16 (rounded to nearest, ties to even) or back (exact).
-/// @param out    float32 or bfloat16.
-/// @param input  float32 or bfloat16.
+/// out = input, from float32 to bfloat16 or float16 (rounded to nearest, ties to even) or back (exact).
+/// @param out    float32, bfloat16 or float16.
+/// @param input  float32 where `out` is not, or of the type of `out`.
 void cast(const Tensor& out, const Tensor& input);
 
 /// out = a + b.

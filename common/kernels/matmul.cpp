@@ -11,11 +11,10 @@ namespace {
 
 Transpose flipped(Transpose transpose) { return transpose == Transpose::kNo ? Transpose::kYes : Transpose::kNo; }
 
-// bfloat16 operands give float32 or bfloat16, float32 ones float32.
+// Operands of 16 bits give float32 or their own type, float32 ones float32.
 bool is_product_type(const Tensor& out, const Tensor& a, const Tensor& b) {
-  const bool is_bfloat16 = a.dtype() == DType::kBFloat16 && out.dtype() == DType::kBFloat16;
-  return a.dtype() == b.dtype() && (out.dtype() == DType::kFloat32 || is_bfloat16) &&
-         (a.dtype() == DType::kFloat32 || a.dtype() == DType::kBFloat16);
+  return a.dtype() == b.dtype() && (out.dtype() == DType::kFloat32 || out.dtype() == a.dtype()) &&
+         (a.dtype() == DType::kFloat32 || is_reduced_float(a.dtype()));
 }
 
 void require_product(std::string_view operation, const Tensor& out, const Tensor& a, Transpose a_transpose,

@@ -9,6 +9,8 @@
 /// - Activations and their gradients may be bfloat16 wherever a description does not exclude it. Then the weight matrix
 ///   of a product is bfloat16 too, and everything else (other parameters, gradients of parameters, statistics, losses)
 ///   is float32: accumulation_dtype(). Arithmetic is float32; a result is rounded once, when it is stored.
+/// - On devices float16 goes wherever bfloat16 does, and what is said of bfloat16 holds for it; results beyond 65504
+///   become infinite. On the CPU only cast() and copy() take it; other operations throw a ContractError that says so.
 /// - A shape, type or device that does not fit is a ContractError that names the operation and the shapes.
 /// - Tensors of one call are on one device. There operations join the stream that is current for the thread and return
 ///   before they are done; those that return a number block until it is there. float64 is for the CPU only. A token or

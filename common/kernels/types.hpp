@@ -19,9 +19,9 @@ enum class Transpose { kNo, kYes };
 enum class Rotation { kForward, kBackward };
 
 /// The type of what is computed from elements of `dtype` and is no activation (statistics, losses, gradients of
-/// parameters): float32 for bfloat16, else `dtype`.
+/// parameters): float32 for bfloat16 and float16, else `dtype`.
 [[nodiscard]] constexpr DType accumulation_dtype(DType dtype) noexcept {
-  return dtype == DType::kBFloat16 ? DType::kFloat32 : dtype;
+  return is_reduced_float(dtype) ? DType::kFloat32 : dtype;
 }
 
 /// Which elements a dropout drops: a pure function of (key, sample id, element within the sample), so that the same

@@ -109,8 +109,9 @@ class Module {
 
   /// Parameters, then buffers, with full names; a tied parameter once. Nothing is copied.
   [[nodiscard]] std::vector<NamedTensor> state_dict() const;
-  /// Copies the elements of `state` into the parameters and buffers of the same names, from whatever device; float32
-  /// and bfloat16 become each other. A tied parameter may come under any of its names. Nothing is written if it throws.
+  /// Copies the elements of `state` into the parameters and buffers of the same names, from whatever device; bfloat16
+  /// and float16 become float32, and float32 either of them. A tied parameter may come under any of its names. Nothing
+  /// is written if it throws.
   /// @param state   Such as another module's state_dict(), or what a file held.
   /// @param strict  Whether names have to be the module's.
   /// @return        With Strict::kNo, the names that were left out.

@@ -15,8 +15,9 @@ namespace {
 using TensorsByName = std::map<std::string, Tensor, std::less<>>;
 
 bool is_convertible(DType from, DType to) {
-  const auto is_float = [](DType dtype) { return dtype == DType::kFloat32 || dtype == DType::kBFloat16; };
-  return from == to || (is_float(from) && is_float(to));
+  const bool is_widened = is_reduced_float(from) && to == DType::kFloat32;
+  const bool is_rounded = from == DType::kFloat32 && is_reduced_float(to);
+  return from == to || is_widened || is_rounded;
 }
 
 // What keeps `source` from being loaded into `destination`; empty: nothing.

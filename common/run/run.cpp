@@ -178,6 +178,8 @@ void Run::end_step(const StepResult& result) {
   metrics_.epoch = result.epoch;
   metrics_.loss = result.loss;
   metrics_.gradient_norm = result.gradient_norm;
+  // Where a gradient scaler has skipped the update, there is no norm to show.
+  if (!std::isfinite(result.gradient_norm.value_or(0))) metrics_.gradient_norm.reset();
   metrics_.learning_rate = result.learning_rate;
   if (options_.output.log_batches && group_ != nullptr && batch_of_ == BatchOf::kThisRank) {
     metrics_.sample_ids = all_sample_ids(metrics_.sample_ids, options_.batch_size, *group_);

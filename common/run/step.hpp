@@ -14,7 +14,7 @@ namespace lockstep::run {
 /// What a step came to.
 struct StepResult {
   double loss = 0;                           ///< Mean over the global batch.
-  std::optional<double> gradient_norm = {};  ///< Before clipping; empty: not measured.
+  std::optional<double> gradient_norm = {};  ///< Before clipping; empty or not finite: not shown.
   double learning_rate = 0;                  ///< That the step used.
   std::int64_t epoch = 0;                    ///< From 0 on.
 };

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 
+#include "autograd/autocast.hpp"
 #include "base/sha256.hpp"
 #include "base/text.hpp"
 #include "data/text.hpp"
@@ -31,14 +32,18 @@ std::string describe_source(const TrainOptions& options, const data::Corpus& cor
   return corpus.tokenizer ? source + " as " + corpus.tokenizer->description() : source;
 }
 
-std::string describe_precision() {
-  return concat("bfloat16 activations and products, float32 weights, gradients and updates",
-                kernels::has_bfloat16_products() ? "" : "; emulated: no bfloat16 instructions here, so not faster");
+std::string describe_precision(MixedPrecision precision, Device device) {
+  const bool is_emulated = precision == MixedPrecision::kBf16 && device.is_cpu() && !kernels::has_bfloat16_products();
+  return concat(precision == MixedPrecision::kBf16 ? "bfloat16" : "float16",
+                " activations and products, float32 weights, gradients and updates",
+                is_emulated ? "; emulated: no bfloat16 instructions here, so not faster" : "");
 }
 
-Facts describe_memory_and_precision(const ModelOptions& model) {
+Facts describe_memory_and_precision(const ModelOptions& model, Device device) {
   Facts facts;
-  if (model.bf16) facts.emplace_back("bf16", describe_precision());
+  const MixedPrecision precision = autograd::autocast_precision();
+  if (precision != MixedPrecision::kNo)
+    facts.emplace_back(std::string(name_of(precision)), describe_precision(precision, device));
   if (model.activation_checkpointing)
     facts.emplace_back("memory", "activations of a block are computed again in backward");
   return facts;
@@ -65,7 +70,7 @@ RunSummary summarize_text_run(const TrainOptions& options, const data::Corpus& c
                      .model_details = describe_sizes(config),
                      .data_source = describe_source(options, corpus),
                      .update = concat(describe_optimization(options), ", dropout ", shortest(options.model.dropout)),
-                     .more = describe_memory_and_precision(options.model),
+                     .more = describe_memory_and_precision(options.model, model.parameters().front().device()),
                      .wants_sample = options.text.sample_tokens > 0,
                      .recorded = record(corpus)};
   if (!corpus.tokenizer->model().empty()) summary.files[kTokenizerFile] = corpus.tokenizer->model();

@@ -8,9 +8,9 @@
 
 namespace lockstep::run {
 
-/// The summary of a run that trains a GPT: counts tokens, names model, text and optimization, and keeps the tokenizer
-/// and the fingerprint of the data with the run.
-/// @param model   For the number of its parameters.
+/// The summary of a run that trains a GPT: counts tokens, names model, text, optimization and the precision of
+/// autograd::Autocast at this moment, and keeps the tokenizer and the fingerprint of the data with the run.
+/// @param model   For the number of its parameters and its device.
 [[nodiscard]] RunSummary summarize_text_run(const TrainOptions& options, const data::Corpus& corpus,
                                             const nn::Module& model);
 

@@ -56,7 +56,7 @@ Setting device(bool is_gpu) {
 Setting mixed_precision() {
   return {.key = "mixed_precision",
           .question = "Mixed precision",
-          .explanation = "no (float32), bf16, or fp16 (not on every device); programs with an Accelerator read it",
+          .explanation = "no (float32), bf16, or fp16 (on cuda and emulated); programs with an Accelerator read it",
           .suggestion = "no",
           .neutral = "no",
           .check = one_of({"no", "bf16", "fp16"}),

@@ -121,9 +121,10 @@ void add_options(CommandLine& app, LaunchOptions& options) {
   app.add_option("--nproc,--nproc-per-node,--nproc_per_node", options.nproc,
                  "Number of ranks, or auto (if left out) for as many as suit the machine");
   app.add_option("--num-processes,--num_processes", options.processes, "The same, by Accelerate's name");
-  app.add_option("--mixed-precision,--mixed_precision", options.precision,
-                 "What programs with an Accelerator compute in, unless they choose themselves: no, bf16 or fp16 "
-                 "(LOCKSTEP_MIXED_PRECISION)")
+  app.add_option(
+         "--mixed-precision,--mixed_precision", options.precision,
+         "What programs with an Accelerator compute in, unless they choose themselves: no, bf16, or fp16 on cuda "
+         "and emulated (LOCKSTEP_MIXED_PRECISION)")
       .check(one_of({"no", "bf16", "fp16"}));
   app.add_option("--config,--config-file,--config_file", options.config_file,
                  "A file that ./lockstep config has written; its values stand in for options that are left out "

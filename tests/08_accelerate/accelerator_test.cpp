@@ -12,6 +12,7 @@
 #include "digits.hpp"
 #include "optim/clip.hpp"
 #include "support/accelerator.hpp"
+#include "support/captured_stderr.hpp"
 
 using namespace lockstep;
 using namespace lockstep::test;
@@ -341,6 +342,25 @@ TEST_CASE("autocast computes in the options' precision while its object lives", 
     CHECK_FALSE(autograd::is_autocast_enabled());
   }
   CHECK_FALSE(autograd::is_autocast_enabled());
+}
+
+TEST_CASE("mixed precision without autocast() is warned of once", "[accelerate]") {
+  const auto warnings_of = [](MixedPrecision precision, bool is_autocast_used) {
+    Accelerator accelerator({.mixed_precision = precision});
+    Training training(4, {.batch_size = 2});
+    auto net = accelerator.prepare(training.model);
+    const test::CapturedStderr captured;
+    for (const data::Batch& batch : training.loader) {
+      if (is_autocast_used) (void)accelerator.autocast();
+      accelerator.backward(training.loss_of(batch));
+    }
+    const std::string text = captured.text(), warning = "autocast() has not been called before backward()";
+    const std::size_t first = text.find(warning);
+    return first == std::string::npos ? 0 : text.find(warning, first + 1) == std::string::npos ? 1 : 2;
+  };
+  CHECK(warnings_of(MixedPrecision::kBf16, false) == 1);
+  CHECK(warnings_of(MixedPrecision::kBf16, true) == 0);
+  CHECK(warnings_of(MixedPrecision::kNo, false) == 0);
 }
 
 TEST_CASE("the launcher chooses the precision and the device that options leave open", "[accelerate]") {

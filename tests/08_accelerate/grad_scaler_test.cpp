@@ -159,6 +159,13 @@ TEST_CASE("a checkpoint keeps the scale and the steps since it has changed", "[a
   CHECK(state.at("_growth_tracker") == 5);
 }
 
-TEST_CASE("fp16 is refused, and bf16 named instead", "[accelerate][fault]") {
-  CHECK_THROWS_WITH(Accelerator({.mixed_precision = MixedPrecision::kFp16}), ContainsSubstring("choose bf16"));
+TEST_CASE("a run::Run can keep the scale with its own checkpoints", "[accelerate][scaler]") {
+  CHECK_FALSE(Accelerator(AcceleratorOptions{}).scaler_state().has_value());
+  Accelerator first(scaling(8)), second(scaling(8));
+  Training training(36, {.batch_size = 6});
+  (void)train(first, training, {.place = Overflow::Place::kInBackward, .update = 0});
+  const nlohmann::json state = first.scaler_state()->save();
+  second.scaler_state()->load(state);
+  CHECK(second.scaler()->get_scale() == 32768);
+  CHECK(second.scaler()->state_dict() == state);
 }

@@ -56,6 +56,23 @@ class Job {
     options.insert(options.end(), more.begin(), more.end());
     return start(program, world_size, options);
   }
+  /// Under the launcher, which chooses the precision.
+  [[nodiscard]] test::Finished train_in(const std::string& precision, int world_size, const Options& options) const {
+    Options command{test::built_program("lockstep"),
+                    "launch",
+                    "--nproc",
+                    std::to_string(world_size),
+                    "--mixed-precision",
+                    precision,
+                    "--",
+                    test::built_program("train_gpt_accelerate"),
+                    "--data",
+                    (folder_ / "text.txt").string(),
+                    "--out",
+                    (folder_ / "runs").string()};
+    command.insert(command.end(), options.begin(), options.end());
+    return test::run_program(command, {{"OMP_NUM_THREADS", "1"}});
+  }
   [[nodiscard]] test::Finished resume(const std::string& program, int world_size) const {
     return start(program, world_size, {"--resume", run().string(), "--out", (folder_ / "runs").string()});
   }
@@ -151,4 +168,34 @@ TEST_CASE("either program continues what the other has saved", "[accelerate][pai
   INFO(resumed.out << resumed.err);
   REQUIRE(resumed.exit_code == 0);
   check_equal(job.metrics(), metrics_of("train_gpt_ddp", 2));
+}
+
+TEST_CASE("launched with --mixed-precision fp16, the program trains in float16 on emulated devices",
+          "[accelerate][pair][fp16]") {
+  const int world_size = GENERATE(1, 2);
+  const Options few{"--steps",      "3", "--batch-size", "2",        "--validate-every", "0", "--sample-tokens", "0",
+                    "--save-every", "0", "--device",     "emulated", "--dropout",        "0"};
+  const auto losses_in = [&](const std::string& precision) {
+    const Job job;
+    const test::Finished finished = job.train_in(precision, world_size, few);
+    INFO(finished.out << finished.err);
+    REQUIRE(finished.exit_code == 0);
+    CHECK((finished.out.find("float16 activations and products") != std::string::npos) == (precision == "fp16"));
+    return job.metrics();
+  };
+  const auto exact = losses_in("no"), rounded = losses_in("fp16");
+  REQUIRE(rounded.size() == exact.size());
+  // A loss near 5.5 is off by the roundings of about 60 numbers (tests/nn/device_step_test.cpp) on logits near 0, and
+  // gradients by 60 * 2^-11 of themselves: 3 % of what two steps change the loss by, which is below 1.
+  CHECK(rounded[0].loss != exact[0].loss);
+  for (std::size_t i = 0; i < exact.size(); ++i) {
+    CHECK(std::abs(rounded[i].loss - exact[i].loss) <= 60 * 0x1p-11);
+  }
+}
+
+TEST_CASE("launched with --mixed-precision fp16 on the CPU, the program says what to choose", "[accelerate][fp16]") {
+  const Job job;
+  const test::Finished finished = job.train_in("fp16", 1, {"--steps", "1"});
+  CHECK(finished.exit_code != 0);
+  CHECK_THAT(finished.out + finished.err, ContainsSubstring("choose bf16 there"));
 }

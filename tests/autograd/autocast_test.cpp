@@ -143,3 +143,23 @@ TEST_CASE("a cast passes its gradient back in the type of its input", "[autograd
           std::abs(to_double(slope)) / 256 + 1e-7);
   }
 }
+
+TEST_CASE("a weight is rounded anew for the other type of 16 bits, and a graph keeps its own copy",
+          "[autograd][fp16]") {
+  const Variable w = float_parameter({4, 4}, 2, "w");
+  const auto dtype_of_copy = [&](DType dtype) { return weight_for_product(w, dtype).dtype(); };
+  const Tensor half = weight_for_product(w, DType::kFloat16);
+  const SavedWeight saved(w, half);
+  CHECK(half.dtype() == DType::kFloat16);
+  CHECK(weight_for_product(w, DType::kFloat16).const_data() == half.const_data());
+  CHECK(dtype_of_copy(DType::kBFloat16) == DType::kBFloat16);
+  CHECK(dtype_of_copy(DType::kFloat16) == DType::kFloat16);
+  CHECK(saved.get().const_data() == half.const_data());
+}
+
+TEST_CASE("autocast to float16 on the CPU says what to use instead", "[autograd][fp16]") {
+  const Variable x(random_tensor({3, 4}, 1, DType::kFloat32)), w = float_parameter({4, 4}, 2, "w");
+  const Autocast autocast(MixedPrecision::kFp16);
+  CHECK(autocast_precision() == MixedPrecision::kFp16);
+  CHECK_THROWS_WITH((void)linear(x, w, {}), ContainsSubstring("the CPU does not compute in float16; use bfloat16"));
+}

@@ -46,13 +46,15 @@ TEST_CASE("every element type, shape and metadata reads back as written", "[chec
   const Tensor bytes = Tensor::from(std::span<const std::uint8_t>(std::vector<std::uint8_t>{1, 2, 3}), {3, 1});
   const Tensor scalar = Tensor::from(std::span<const double>(std::vector<double>{0.1}), {});
   const Tensor weights = Tensor::from(std::span<const float>(std::vector<float>{1, 2, 3, 4, 5, 6}), {1, 2, 3});
-  const Tensor empty = Tensor::zeros({0, 4}), half = Tensor::zeros({3}, DType::kBFloat16);
-  const std::vector<NamedTensor> tensors = {{"bytes", bytes},   {"ids", ids},   {"empty", empty},
-                                            {"scalar", scalar}, {"half", half}, {"weights", weights}};
+  const Tensor empty = Tensor::zeros({0, 4}), brain = Tensor::zeros({3}, DType::kBFloat16);
+  const Tensor half = Tensor::from(std::span<const Float16>(std::vector<Float16>{{0x3555}, {0x8001}, {0x7C00}}), {3});
+  const std::vector<NamedTensor> tensors = {{"bytes", bytes}, {"ids", ids},     {"empty", empty},    {"scalar", scalar},
+                                            {"half", half},   {"brain", brain}, {"weights", weights}};
   write_safetensors(folder / "x", tensors, {{"format", "pt"}, {"quote", "a \"b\""}});
   const SafetensorsFile file(folder / "x");
   CHECK(file.metadata() == Metadata{{"format", "pt"}, {"quote", "a \"b\""}});
-  CHECK(file.entries().size() == 6);
+  CHECK(file.entries().size() == 7);
+  CHECK(name_of(file.find("half")->type) == "F16");
   for (const auto& [name, original] : tensors) {
     const Tensor copy = file.read(name);
     CHECK(copy.shape() == original.shape());

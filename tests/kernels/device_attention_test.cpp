@@ -51,13 +51,13 @@ void check_attention(DType dtype, const AttentionSizes& s, float probability, st
   const Results expected = on_cpu(s, qkv, dy, mask), result = on_device(device, s, qkv, dy, mask);
   // A score is a sum of D products of magnitude up to about 4, so it carries up to 4 D roundoffs; its exponential turns
   // that into a relative error; averaging values of magnitude up to 4 (kept ones doubled by dropout) keeps it. In
-  // bfloat16 probabilities may be rounded too: 2^-8 of values up to 4 twice over, and the store.
-  const double rounding = dtype == DType::kBFloat16 ? 12 * 0x1p-8 : 0.0;
+  // types of 16 bits probabilities may be rounded too: a roundoff of values up to 4 twice over, and the store.
+  const double rounding = 12 * store_error(dtype);
   const double bound = 4 * 8 * static_cast<double>(s.D + 16) * 0x1p-24;
   CHECK(worst_error(result.out, expected.out) <= bound + rounding);
   CHECK(worst_error(result.log_sum_exp, expected.log_sum_exp) <= bound + rounding / 12);
   // A gradient of a score subtracts two numbers up to 4 D; a key's gradient sums up to T of them, weighted by
-  // probabilities that add up to order 1. bfloat16 also rounds `out` before the backward pass reads it.
+  // probabilities that add up to order 1. A type of 16 bits also rounds `out` before the backward pass reads it.
   const double gradients = 8 * bound + rounding * std::sqrt(static_cast<double>(s.D));
   CHECK(worst_error(result.gradient, expected.gradient) <= gradients);
 }
@@ -74,7 +74,7 @@ TEST_CASE("device attention drops the probabilities that the CPU drops", "[kerne
 }
 
 TEST_CASE("device attention of the last heads drops what the CPU drops there", "[kernels][gpu]") {
-  for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {
+  for (const DType dtype : kStoredTypes) {
     for (const std::int64_t first_head : {1, 3}) {
       check_attention(dtype, {2, 33, 2, 16}, 0.4F, first_head * 33 * 33);
     }
@@ -84,6 +84,11 @@ TEST_CASE("device attention of the last heads drops what the CPU drops there", "
 TEST_CASE("device attention in bfloat16 agrees with float64", "[kernels][gpu]") {
   for (const AttentionSizes& s : kAttentionSizes) check_attention(DType::kBFloat16, s, 0.0F);
   for (const AttentionSizes& s : kAttentionSizes) check_attention(DType::kBFloat16, s, 0.4F);
+}
+
+TEST_CASE("device attention in float16 agrees with float64", "[kernels][gpu]") {
+  for (const AttentionSizes& s : kAttentionSizes) check_attention(DType::kFloat16, s, 0.0F);
+  for (const AttentionSizes& s : kAttentionSizes) check_attention(DType::kFloat16, s, 0.4F);
 }
 
 TEST_CASE("a NaN in one head of device attention stays in that head and in the rows that see it", "[kernels][gpu]") {

@@ -12,7 +12,7 @@ using namespace lockstep::kernels::testing;
 
 TEST_CASE("a device drops the elements that the CPU drops, to the bit", "[kernels][gpu]") {
   const std::vector<std::int64_t> ids{7, 123456789012, 0};
-  for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {
+  for (const DType dtype : kStoredTypes) {
     for (const std::int64_t count : {1, 15, 31, 33, 64, 65, 1100}) {
       for (const float probability : {0.1F, 0.5F}) {
         TestDevice device;

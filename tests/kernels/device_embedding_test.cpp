@@ -18,7 +18,7 @@ const std::vector<EmbeddingSizes> kEmbeddingSizes{
 }  // namespace
 
 TEST_CASE("device embeddings agree with float64", "[kernels][gpu]") {
-  for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {
+  for (const DType dtype : kStoredTypes) {
     for (const auto& [B, T, C, V] : kEmbeddingSizes) {
       TestDevice device;
       const Tensor tokens = random_ids({B, T}, V, 1), table = random_tensor<float>({V, C}, 2);
@@ -35,7 +35,7 @@ TEST_CASE("device embeddings agree with float64", "[kernels][gpu]") {
 }
 
 TEST_CASE("device gradients of embeddings agree with float64", "[kernels][gpu]") {
-  for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {
+  for (const DType dtype : kStoredTypes) {
     for (const auto& [B, T, C, V] : kEmbeddingSizes) {
       for (const Write write : {Write::kOverwrite, Write::kAdd}) {
         TestDevice device;

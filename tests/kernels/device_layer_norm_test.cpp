@@ -27,7 +27,7 @@ DeviceNormStatistics put(TestDevice& device, const LayerNormStatistics& statisti
 }  // namespace
 
 TEST_CASE("device layer norm agrees with float64", "[kernels][gpu]") {
-  for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {
+  for (const DType dtype : kStoredTypes) {
     for (const auto& [R, C] : kLayerNormSizes) {
       TestDevice device;
       const Tensor a = random_stored(dtype, {R, C}, 1), b = random_stored(dtype, {R, C}, 2);
@@ -39,7 +39,7 @@ TEST_CASE("device layer norm agrees with float64", "[kernels][gpu]") {
       // A normalized element is below sqrt(C), gains below 4. Mean and deviation carry about sqrt(C) + 8 roundoffs of
       // order 1, and dividing by a deviation of order 1 keeps them; bfloat16 rounds the store of up to 4 sqrt(C).
       const double size = std::sqrt(static_cast<double>(C));
-      const double bound = 4 * (size + 8) * 8 * 0x1p-24 + (dtype == DType::kBFloat16 ? 0x1p-8 : 0.0);
+      const double bound = 4 * (size + 8) * 8 * 0x1p-24 + store_error(dtype);
       device.ops().layer_norm_forward(out, device_statistics, device.put(a), gains, biases, 1e-5, device.context());
       layer_norm_forward(expected, statistics, doubled(a), doubled(gain), doubled(bias), 1e-5);
       CHECK(worst_error(device.get(out), expected) <= bound);
@@ -58,7 +58,7 @@ TEST_CASE("device layer norm agrees with float64", "[kernels][gpu]") {
 }
 
 TEST_CASE("device gradients of layer norm agree with float64", "[kernels][gpu]") {
-  for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {
+  for (const DType dtype : kStoredTypes) {
     for (const auto& [R, C] : std::vector<LayerNormSizes>{{1, 1}, {3, 31}, {2, 64}, {17, 65}, {2, 1501}, {1030, 33}}) {
       TestDevice device;
       const Tensor x = random_stored(dtype, {R, C}, 1), dy = random_stored(dtype, {R, C}, 2);
@@ -67,7 +67,7 @@ TEST_CASE("device gradients of layer norm agree with float64", "[kernels][gpu]")
       const auto statistics = LayerNormStatistics::for_rows_of(unused);
       layer_norm_forward(unused, statistics, doubled(x), doubled(gain), doubled(gain), 1e-5);
       const DeviceNormStatistics saved = put(device, statistics);
-      const double rounding = dtype == DType::kBFloat16 ? 0x1p-8 : 0.0;
+      const double rounding = store_error(dtype);
       // Rows of one channel are divided by sqrt(epsilon), which turns roundoffs of 1 into ones of 300.
       const double size = std::sqrt(static_cast<double>(C)), amplified = C == 1 ? 300.0 : 1.0;
       const double bound = amplified * 64 * (size + 8) * 0x1p-24 + rounding;

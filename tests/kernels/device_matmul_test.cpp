@@ -1,4 +1,5 @@
 #include "kernels/device_testing.hpp"
+#include "kernels/elementwise.hpp"
 #include "kernels/matmul.hpp"
 #include "support/catch.hpp"
 
@@ -12,8 +13,11 @@ namespace {
 struct Types {
   DType in, out;
 };
-const std::vector<Types> kTypes{
-    {DType::kFloat32, DType::kFloat32}, {DType::kBFloat16, DType::kFloat32}, {DType::kBFloat16, DType::kBFloat16}};
+const std::vector<Types> kTypes{{DType::kFloat32, DType::kFloat32},
+                                {DType::kBFloat16, DType::kFloat32},
+                                {DType::kBFloat16, DType::kBFloat16},
+                                {DType::kFloat16, DType::kFloat32},
+                                {DType::kFloat16, DType::kFloat16}};
 
 struct MatmulSizes {
   std::int64_t M, N, K;
@@ -60,11 +64,23 @@ TEST_CASE("device products add a bias to every row", "[kernels][gpu]") {
       device.ops().matmul(out, device.put(a), Transpose::kNo, device.put(b), Transpose::kYes, device.put(bias),
                           Write::kOverwrite, device.context());
       linear_forward(expected, doubled(a), doubled(b), Transpose::kYes, doubled(bias));
-      // As above; a bfloat16 result takes a bias below 4 rounded to bfloat16.
-      const double rounding = out_type == DType::kBFloat16 ? 5 * 0x1p-8 : 0x1p-24;
+      // As above; a result of 16 bits takes a bias below 4 rounded to its type.
+      const double rounding = out_type == DType::kFloat32 ? 0x1p-24 : 5 * roundoff_of(out_type);
       CHECK(worst_error(device.get(out), expected) <= 4 * static_cast<double>(K + 3) * 0x1p-24 + rounding);
     }
   }
+}
+
+TEST_CASE("a device product beyond float16's range is infinite", "[kernels][gpu]") {
+  TestDevice device;
+  const std::vector<float> factors{300.0F, 200.0F, -300.0F, 218.5F};  // times 300: 90000, 60000, -90000, 65550
+  const Tensor a = Tensor::empty({4, 1}, DType::kFloat16), b = Tensor::empty({1, 1}, DType::kFloat16);
+  cast(a, Tensor::from<float>(factors, {4, 1}));
+  cast(b, Tensor::from<float>(std::vector<float>{300.0F}, {1, 1}));
+  const Array out = device.make(Tensor::empty({4, 1}, DType::kFloat16));
+  device.ops().matmul(out, device.put(a), Transpose::kNo, device.put(b), Transpose::kNo, {}, Write::kOverwrite,
+                      device.context());
+  CHECK(values_of(device.get(out)) == Values{INFINITY, 60000, -INFINITY, INFINITY});
 }
 
 TEST_CASE("a NaN in a device product reaches its row only", "[kernels][gpu]") {

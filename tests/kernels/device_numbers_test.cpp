@@ -79,7 +79,7 @@ TEST_CASE("device squared errors and their gradient agree with float64", "[kerne
 }
 
 TEST_CASE("the device gradient of a bias agrees with float64", "[kernels][gpu]") {
-  for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {
+  for (const DType dtype : kStoredTypes) {
     for (const auto& [R, N] :
          {std::pair<std::int64_t, std::int64_t>{1, 1}, {31, 33}, {65, 64}, {300, 130}, {1030, 31}, {129, 257}}) {
       for (const Write write : {Write::kOverwrite, Write::kAdd}) {

@@ -15,10 +15,20 @@ namespace lockstep::kernels::testing {
 
 using Array = DeviceArray;
 
-/// Unit roundoff of what is stored as `dtype` and computed in float32.
-[[nodiscard]] constexpr double roundoff_of(DType dtype) { return dtype == DType::kBFloat16 ? 0x1p-8 : 0x1p-24; }
+/// What device kernels store activations as.
+inline constexpr DType kStoredTypes[] = {DType::kFloat32, DType::kBFloat16, DType::kFloat16};
 
-/// Standard normal elements stored as `dtype`, which is float32 or bfloat16.
+/// Unit roundoff of what is stored as `dtype` and computed in float32. (float16 below 2^-14 errs by 2^-25 at most,
+/// which no bound below feels: errors are relative to max(1, value).)
+[[nodiscard]] constexpr double roundoff_of(DType dtype) {
+  if (dtype == DType::kFloat32) return 0x1p-24;
+  return dtype == DType::kBFloat16 ? 0x1p-8 : 0x1p-11;
+}
+
+/// What a store as `dtype` may add to an error that float32 arithmetic makes anyway.
+[[nodiscard]] constexpr double store_error(DType dtype) { return is_reduced_float(dtype) ? roundoff_of(dtype) : 0.0; }
+
+/// Standard normal elements stored as `dtype`, one of kStoredTypes.
 [[nodiscard]] Tensor random_stored(DType dtype, const Shape& shape, std::uint64_t key, double deviation = 1.0);
 /// The same elements in float64.
 [[nodiscard]] Tensor doubled(const Tensor& tensor);

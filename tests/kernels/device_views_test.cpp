@@ -15,8 +15,6 @@ using namespace lockstep::kernels::testing;
 
 namespace {
 
-const std::array<DType, 2> kStoredTypes{DType::kFloat32, DType::kBFloat16};
-
 /// The matrix that the host's functions hand to a device: rows are all dimensions but the last.
 Array as_stored(Array array, const Tensor& tensor) {
   array.columns = tensor.shape().rank() == 0 ? 1 : tensor.shape()[-1];

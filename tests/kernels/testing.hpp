@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/bfloat16.hpp"
+#include "base/float16.hpp"
 #include "base/philox.hpp"
 #include "tensor/tensor.hpp"
 
@@ -39,6 +40,10 @@ inline Values values_of(const Tensor& tensor) {
   if (tensor.dtype() == DType::kFloat64) return {tensor.span<double>().begin(), tensor.span<double>().end()};
   if (tensor.dtype() == DType::kFloat32) return {tensor.span<float>().begin(), tensor.span<float>().end()};
   Values values;
+  if (tensor.dtype() == DType::kFloat16) {
+    for (const Float16 value : tensor.span<Float16>()) values.push_back(static_cast<double>(to_float(value)));
+    return values;
+  }
   for (const BFloat16 value : tensor.span<BFloat16>()) values.push_back(static_cast<double>(to_float(value)));
   return values;
 }

@@ -5,6 +5,7 @@
 
 #include "autograd/autocast.hpp"
 #include "base/philox.hpp"
+#include "kernels/elementwise.hpp"
 #include "nn/gpt.hpp"
 #include "nn/init.hpp"
 #include "optim/adamw.hpp"
@@ -36,8 +37,9 @@ struct Step {
   std::vector<Tensor> gradients, weights;
 };
 
-Step take_step(Device device, bool is_bfloat16, bool is_checkpointing = false) {
-  const autograd::Autocast autocast(is_bfloat16);
+/// @param loss_scale  Gradients are of the loss times this, and are divided by it in float32.
+Step take_step(Device device, MixedPrecision precision, bool is_checkpointing = false, double loss_scale = 1) {
+  const autograd::Autocast autocast(precision);
   const nn::GptConfig config{.vocabulary_size = kVocabulary,
                              .channels = 24,
                              .head_count = 3,
@@ -53,8 +55,9 @@ Step take_step(Device device, bool is_bfloat16, bool is_checkpointing = false) {
   for (const std::uint64_t part : {1, 2}) {  // two micro-batches: gradients are written, then added to
     const autograd::Variable loss = model.loss(random_tokens(part), random_tokens(part + 10), context);
     step.loss += loss.value().item() / 2;
-    loss.backward(0.5);
+    loss.backward(0.5 * loss_scale);
   }
+  for (const autograd::Variable& parameter : model.parameters()) kernels::scale(parameter.gradient(), 1 / loss_scale);
   step.norm = optim::clip_grad_norm(model.parameters(), 0.5);
   for (const nn::NamedParameter& named : model.named_parameters()) {
     step.names.push_back(named.name);
@@ -104,24 +107,36 @@ void check_equal_steps(const Step& here, const Step& there, double bound) {
 constexpr double kFloat32Bound = 4 * 156 * 0x1p-24;
 // Where two devices sum in other orders, any of the 60 roundings to bfloat16 may fall the other way: 2^-8 each.
 constexpr double kBFloat16Bound = 60 * 0x1p-8;
+// Beside float32, each of the 60 results and the weights of 9 products are rounded to float16: 2^-11 each.
+constexpr double kFloat16Bound = (60 + 2 * 9) * 0x1p-11;
 
 }  // namespace
 
 TEST_CASE("a training step on a device agrees with the CPU's: loss, gradients, weights", "[nn][gpu]") {
   const Device device = test::accelerator();
-  check_equal_steps(take_step(Device{}, false), take_step(device, false), kFloat32Bound);
+  check_equal_steps(take_step(Device{}, MixedPrecision::kNo), take_step(device, MixedPrecision::kNo), kFloat32Bound);
 }
 
 TEST_CASE("a training step in bfloat16 on a device agrees with the CPU's", "[nn][gpu]") {
   const Device device = test::accelerator();
-  check_equal_steps(take_step(Device{}, true), take_step(device, true), kBFloat16Bound);
+  check_equal_steps(take_step(Device{}, MixedPrecision::kBf16), take_step(device, MixedPrecision::kBf16),
+                    kBFloat16Bound);
+}
+
+TEST_CASE("a training step in float16 on a device agrees with float32 on the CPU", "[nn][gpu][fp16]") {
+  const Device device = test::accelerator();
+  const bool is_checkpointing = GENERATE(false, true);
+  const Step exact = take_step(Device{}, MixedPrecision::kNo);
+  const Step rounded = take_step(device, MixedPrecision::kFp16, is_checkpointing, 1024);
+  check_equal_steps(exact, rounded, kFloat16Bound);
+  CHECK(rounded.loss != exact.loss);
 }
 
 TEST_CASE("a step on a device repeats bit for bit, with checkpointed activations too", "[nn][gpu]") {
   const Device device = test::accelerator();
-  const Step first = take_step(device, false);
-  check_equal_steps(first, take_step(device, false), 0);
-  check_equal_steps(first, take_step(device, false, true), 0);
+  const Step first = take_step(device, MixedPrecision::kNo);
+  check_equal_steps(first, take_step(device, MixedPrecision::kNo), 0);
+  check_equal_steps(first, take_step(device, MixedPrecision::kNo, true), 0);
 }
 
 TEST_CASE("a token out of range on a device is an error of the loss that it reaches", "[nn][gpu]") {
@@ -138,10 +153,11 @@ TEST_CASE("a token out of range on a device is an error of the loss that it reac
 
 TEST_CASE("a part of a batch without targets adds nothing, on a device as on the CPU", "[nn][gpu]") {
   const Device device = GENERATE(Device{}, test::accelerator());
-  const bool is_bfloat16 = GENERATE(false, true);
+  const MixedPrecision precision = GENERATE(MixedPrecision::kNo, MixedPrecision::kBf16, MixedPrecision::kFp16);
+  if (device.is_cpu() && precision == MixedPrecision::kFp16) return;  // only devices compute in it
   nn::Gpt model({.vocabulary_size = 8, .channels = 8, .head_count = 1, .layer_count = 1, .context_length = 4},
                 {1, device});
-  const autograd::Autocast autocast(is_bfloat16);
+  const autograd::Autocast autocast(precision);
   const std::vector<std::int32_t> ids{1, 2, 3, 7}, none(4, -100);
   const Tensor tokens = Tensor::from(std::span<const std::int32_t>(ids), {1, 4});
   const autograd::Variable loss = model.loss(tokens, Tensor::from(std::span<const std::int32_t>(none), {1, 4}));

@@ -11,6 +11,7 @@
 #include "autograd/primitives.hpp"
 #include "base/bfloat16.hpp"
 #include "base/error.hpp"
+#include "base/float16.hpp"
 #include "kernels/elementwise.hpp"
 #include "nn/gpt.hpp"
 #include "nn/layers.hpp"
@@ -282,7 +283,7 @@ TEST_CASE("load_state_dict names everything that is missing, surplus or of anoth
   CHECK(elements_of(layer.parameters()[0].value()) == elements_of(weight.tensor));
 }
 
-TEST_CASE("buffers and tied parameters are in the state, bfloat16 becomes float32", "[nn]") {
+TEST_CASE("buffers and tied parameters are in the state, types of 16 bits become float32", "[nn]") {
   class Model : public nn::Module {
    public:
     explicit Model(std::uint64_t seed) : layer(child<nn::Linear>("layer", 3, 3, nn::InitScope(seed))) {
@@ -303,6 +304,11 @@ TEST_CASE("buffers and tied parameters are in the state, bfloat16 becomes float3
   CHECK_NOTHROW(model.load_state_dict(state));
   CHECK(elements_of(model.mean.value()) == std::vector<double>{1, 2});
   CHECK(model.layer.parameters()[0].value().span<float>()[4] == to_float(rounded.span<BFloat16>()[4]));
+  const Tensor half = Tensor::empty({3, 3}, DType::kFloat16);
+  kernels::cast(half, random_tensor({3, 3}, 6, DType::kFloat32));
+  state[0].tensor = half;
+  CHECK_NOTHROW(model.load_state_dict(state));
+  CHECK(model.layer.parameters()[0].value().span<float>()[4] == to_float(half.span<Float16>()[4]));
   CHECK_THROWS_AS(nn::Buffer().value(), ContractError);
 }
 

@@ -33,6 +33,8 @@ void store_element(std::byte* at, DType dtype, double value) {
       return put(static_cast<std::int64_t>(value));
     case DType::kUInt8:
       return put(static_cast<std::uint8_t>(value));
+    case DType::kFloat16:
+      break;  // moved as any 2 bytes, not reduced
   }
 }
 

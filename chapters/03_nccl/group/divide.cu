@@ -58,9 +58,10 @@ void divide_on(void* values, std::int64_t count, DType dtype, int divisor, cudaS
     case DType::kInt64:
       return launch_for<std::int64_t>(values, count, divisor, stream);
     case DType::kUInt8:
+    case DType::kFloat16:
       break;
   }
-  throw ContractError("uint8 cannot be averaged: use float32, float64, bfloat16, int32 or int64");
+  throw ContractError(concat(dtype, " cannot be averaged: use float32, float64, bfloat16, int32 or int64"));
 }
 
 }  // namespace LOCKSTEP_KERNEL_NAMESPACE

@@ -15,7 +15,7 @@ namespace lockstep::nccl {
 /// @param dtype    float32, float64, bfloat16, int32 or int64.
 /// @param divisor  Not 0.
 /// @param stream   Of the device that `values` are on.
-/// @throws ContractError  uint8, which is for copying only.
+/// @throws ContractError  uint8 or float16, which are for copying only.
 /// @throws CudaError      The launch failed.
 /// @cost   One pass: a read and a write per element.
 void divide(void* values, std::int64_t count, DType dtype, int divisor, const Stream& stream);

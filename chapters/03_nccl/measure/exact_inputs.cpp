@@ -37,9 +37,10 @@ void store(std::byte* place, DType dtype, double value) {
     case DType::kInt64:
       return store_as(place, static_cast<std::int64_t>(value));
     case DType::kUInt8:
+    case DType::kFloat16:
       break;
   }
-  throw ContractError("collectives do not reduce uint8");
+  throw ContractError(concat("collectives do not reduce ", dtype));
 }
 
 double load(const std::byte* place, DType dtype) {
@@ -55,9 +56,10 @@ double load(const std::byte* place, DType dtype) {
     case DType::kInt64:
       return static_cast<double>(load_as<std::int64_t>(place));
     case DType::kUInt8:
+    case DType::kFloat16:
       break;
   }
-  throw ContractError("collectives do not reduce uint8");
+  throw ContractError(concat("collectives do not reduce ", dtype));
 }
 
 // The distance of 1 to the next number of the type: what two roundings by at most half of it make.

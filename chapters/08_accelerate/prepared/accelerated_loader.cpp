@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "08_accelerate/prepared/gradient_state.hpp"
 #include "base/error.hpp"
 
 namespace lockstep::accelerate {
@@ -17,10 +18,16 @@ data::DataLoaderOptions options_for(const data::DataLoader& original, const Shar
 }  // namespace
 
 AcceleratedLoader::Parts::Parts(const data::DataLoader& original, const ShardOptions& options,
-                                std::shared_ptr<GradientState> shared, Device device_)
-    : shard(original.sampler(), options, std::move(shared)),
+                                std::shared_ptr<GradientState> shared_, Device device_)
+    : shared(std::move(shared_)),
+      shard(original.sampler(), options, shared),
       loader(original.dataset(), shard, options_for(original, options)),
       device(device_) {}
+
+trace::ScopedSpan AcceleratedLoader::Parts::waiting() const {
+  if (shared->profile != nullptr) shared->profile->enter_step();
+  return Profile::span(shared->profile, "next batch", trace::Category::kData);
+}
 
 void AcceleratedLoader::Parts::place(const data::DataLoader::Iterator& at) {
   if (device.is_cpu() || at == std::default_sentinel) return;

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "08_accelerate/prepared/order_shard.hpp"
+#include "08_accelerate/tracking/profile.hpp"
 #include "data/data_loader.hpp"
 #include "device/device.hpp"
 
@@ -32,8 +33,11 @@ class AcceleratedLoader {
   struct Parts {
     Parts(const data::DataLoader& original, const ShardOptions& options, std::shared_ptr<GradientState> shared,
           Device device);
+    // A span of the running profile, where there is one: the next step may begin with it.
+    [[nodiscard]] trace::ScopedSpan waiting() const;
     // Copies the batch at `at`, if there is one, to the device.
     void place(const data::DataLoader::Iterator& at);
+    std::shared_ptr<GradientState> shared;
     OrderShard shard;
     data::DataLoader loader;
     Device device;
@@ -63,6 +67,7 @@ class AcceleratedLoader {
     [[nodiscard]] const data::Batch* operator->() const noexcept { return &**this; }
     /// Waits for the next batch, and starts its copies to the device.
     Iterator& operator++() {
+      const auto span = parts_->waiting();
       ++original_;
       parts_->place(original_);
       return *this;
@@ -78,7 +83,10 @@ class AcceleratedLoader {
   };
 
   /// Starts an iteration. @throws  Whatever the dataset throws.
-  [[nodiscard]] Iterator begin() { return Iterator(*parts_); }
+  [[nodiscard]] Iterator begin() {
+    const auto span = parts_->waiting();
+    return Iterator(*parts_);
+  }
   /// What the iterator is compared with.
   [[nodiscard]] std::default_sentinel_t end() const noexcept { return {}; }
 

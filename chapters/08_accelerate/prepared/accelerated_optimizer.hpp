@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "08_accelerate/prepared/gradient_state.hpp"
+#include "08_accelerate/tracking/profile.hpp"
 #include "optim/grad_scaler.hpp"
 #include "optim/optimizer.hpp"
 #include "optim/schedule.hpp"
@@ -25,14 +26,11 @@ class AcceleratedOptimizer {
   /// @throws ContractError  As optim::GradScaler::step(), if the accelerator has one.
   void step(double learning_rate) {
     if (!shared_->sync_gradients) return;
-    if (shared_->scaler == nullptr) return optimizer_->step(learning_rate);
-    const bool is_taken = shared_->scaler->step(*optimizer_, learning_rate);
-    shared_->is_scale_due = true;
-    if (is_taken) {
-      shared_->skipped.erase(optimizer_);
-    } else {
-      shared_->skipped.insert(optimizer_);
+    {
+      const auto span = Profile::span(shared_->profile, "optimizer.step", trace::Category::kOptimizer);
+      update(learning_rate);
     }
+    if (shared_->profile != nullptr) shared_->profile->leave_step();
   }
   /// Whether the last step() was skipped for a gradient that was infinite or NaN.
   [[nodiscard]] bool step_was_skipped() const { return shared_->skipped.contains(optimizer_); }
@@ -48,6 +46,17 @@ class AcceleratedOptimizer {
   operator optim::Optimizer&() const noexcept { return *optimizer_; }  // NOLINT(google-explicit-constructor)
 
  private:
+  void update(double learning_rate) {
+    if (shared_->scaler == nullptr) return optimizer_->step(learning_rate);
+    const bool is_taken = shared_->scaler->step(*optimizer_, learning_rate);
+    shared_->is_scale_due = true;
+    if (is_taken) {
+      shared_->skipped.erase(optimizer_);
+    } else {
+      shared_->skipped.insert(optimizer_);
+    }
+  }
+
   optim::Optimizer* optimizer_;
   std::shared_ptr<GradientState> shared_;
 };

@@ -13,6 +13,7 @@ class Optimizer;
 namespace lockstep::accelerate {
 
 class OrderShard;
+class Profile;
 
 /// Shared by an accelerator and its prepared objects. The *window* is the micro-batches whose gradients add up to one
 /// step. Thread safety: none.
@@ -26,6 +27,7 @@ struct GradientState {
   const OrderShard* active = nullptr;           ///< Of the loader that handed out a batch last; null: none has.
   optim::GradScaler* scaler = nullptr;          ///< Of the accelerator; null: losses are not scaled.
   bool is_scale_due = false;                    ///< An optimizer has stepped by the scaler since its last update().
+  Profile* profile = nullptr;                   ///< That is running; null: none.
   std::set<const optim::Optimizer*> skipped{};  ///< Optimizers whose last step was skipped.
 
   /// Whether zero_grad() may clear: not between the micro-batches of a window, wherever the loop calls it.

@@ -7,7 +7,6 @@
 #include <array>
 
 #include "05_gpt_single_device/text_generator.hpp"
-#include "06_gpt_ddp/ddp/setup.hpp"  // NEW
 #include "06_gpt_ddp/replica_check.hpp"  // NEW
 #include "08_accelerate/setup.hpp"  // NEW
 #include "autograd/autocast.hpp"
@@ -89,7 +88,7 @@ int train(const run::TrainOptions& options) {
   const run::RunSummary facts =
       run::summarize_text_run(options, corpus, model);
   run::Run run(options, facts, group);  // CHANGED
-  ddp::keep_bucket_order(run, net.ddp());  // NEW
+  accelerate::keep_state(run, accelerator, net.ddp());  // NEW
   const optim::Schedule schedule = options.schedule(run.last_step());
   run.resume(model, optimizer, sampler);
 
@@ -104,7 +103,8 @@ int train(const run::TrainOptions& options) {
       run.enter(run::Phase::kUpdate);
       const double gradient_norm = accelerator.clip_grad_norm(  // CHANGED
           model.parameters(), options.max_gradient_norm());
-      run.require_finite(gradient_norm);
+      if (!accelerator.scaler())  // NEW
+        run.require_finite(gradient_norm);
       const double learning_rate = schedule.at(run.step());
       optimizer.step(learning_rate);
       mean_loss = net.ddp().average(mean_loss);  // NEW

@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstring>
 #include <utility>
 
+#include "base/bfloat16.hpp"
 #include "base/error.hpp"
+#include "base/float16.hpp"
 #include "base/text.hpp"
 #include "emulator/engine/block_runner.hpp"
 
@@ -35,8 +36,10 @@ struct MmaLane {
   const float* c;
 };
 
+/// Element `index` of a register that holds two of type S.
+template <typename S>
 float half_of(std::uint32_t pair, std::uint32_t index) {
-  return std::bit_cast<float>(index == 0 ? pair << 16 : pair & 0xffff0000U);
+  return to_float(S{static_cast<std::uint16_t>(index == 0 ? pair : pair >> 16)});
 }
 
 /// Row and column of a lane's element `index` of c and d.
@@ -44,6 +47,7 @@ std::pair<std::uint32_t, std::uint32_t> place_in_c(std::uint32_t lane, std::uint
   return {lane / 4 + index / 2 * 8, lane % 4 * 2 + index % 2};
 }
 
+template <typename S>
 void finish_mma(WarpMeeting& meeting) {
   if (meeting.present != kWholeWarp) return mark_incomplete(meeting);
   std::array<std::array<float, 16>, 16> a;
@@ -53,10 +57,10 @@ void finish_mma(WarpMeeting& meeting) {
     const auto& own = *static_cast<const MmaLane*>(meeting.lanes[lane]->value);
     const std::uint32_t g = lane / 4, t = lane % 4;
     for (std::uint32_t index = 0; index < 8; ++index) {
-      a[g + index / 2 % 2 * 8][t * 2 + index % 2 + index / 4 * 8] = half_of(own.a[index / 2], index % 2);
+      a[g + index / 2 % 2 * 8][t * 2 + index % 2 + index / 4 * 8] = half_of<S>(own.a[index / 2], index % 2);
     }
     for (std::uint32_t index = 0; index < 4; ++index) {
-      b[t * 2 + index % 2 + index / 2 * 8][g] = half_of(own.b[index / 2], index % 2);
+      b[t * 2 + index % 2 + index / 2 * 8][g] = half_of<S>(own.b[index / 2], index % 2);
       const auto [row, column] = place_in_c(lane, index);
       d[row][column] = own.c[index];
     }
@@ -100,9 +104,16 @@ void finish_load(WarpMeeting& meeting) {
   }
 }
 
-const WarpOperation kMma{"mma_m16n8k16_bf16", &finish_mma};
+const WarpOperation kMmaBFloat16{"mma_m16n8k16_bf16", &finish_mma<BFloat16>};
+const WarpOperation kMmaFloat16{"mma_m16n8k16_f16", &finish_mma<Float16>};
 const WarpOperation kLoadRows{"ldmatrix", &finish_load<MatrixOrder::kRows>};
 const WarpOperation kLoadTransposed{"ldmatrix (transposed)", &finish_load<MatrixOrder::kTransposed>};
+
+void meet_for_mma(const WarpOperation& operation, MmaLane lane, SourcePlace at) {
+  LaneCall call;
+  call.value = &lane;
+  runner_of("mma").meet(operation, kWholeWarp, 0, call, at);
+}
 
 void require_alignment(BlockRunner& runner, const char* what, const void* address, std::size_t bytes, SourcePlace at) {
   if (reinterpret_cast<std::uintptr_t>(address) % bytes == 0) return;
@@ -126,10 +137,11 @@ void land(BlockRunner& runner, const PendingCopy& copy) {
 }  // namespace
 
 void mma_m16n8k16_bf16(float* d, const std::uint32_t* a, const std::uint32_t* b, const float* c, SourcePlace at) {
-  MmaLane lane{d, a, b, c};
-  LaneCall call;
-  call.value = &lane;
-  runner_of("mma").meet(kMma, kWholeWarp, 0, call, at);
+  meet_for_mma(kMmaBFloat16, {d, a, b, c}, at);
+}
+
+void mma_m16n8k16_f16(float* d, const std::uint32_t* a, const std::uint32_t* b, const float* c, SourcePlace at) {
+  meet_for_mma(kMmaFloat16, {d, a, b, c}, at);
 }
 
 void load_matrix(std::uint32_t* fragments, int matrices, MatrixOrder order, const void* row, SourcePlace at) {

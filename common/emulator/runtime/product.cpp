@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "base/bfloat16.hpp"
 #include "emulator/runtime/scheduler.hpp"
 
 namespace lockstep::emulator {
@@ -36,7 +35,7 @@ bool has_epilogue_operands(const Product& product) {
 
 std::size_t element_bytes(cudaDataType type) {
   if (type == CUDA_R_32F) return sizeof(float);
-  return type == CUDA_R_16BF ? sizeof(BFloat16) : 0;
+  return type == CUDA_R_16BF || type == CUDA_R_16F ? sizeof(std::uint16_t) : 0;
 }
 
 std::size_t span_bytes(const Matrix& matrix) {

@@ -6,6 +6,7 @@
 #include <numbers>
 
 #include "base/bfloat16.hpp"
+#include "base/float16.hpp"
 #include "base/text.hpp"
 #include "emulator/checker/shadow.hpp"
 #include "emulator/runtime/api_call.hpp"
@@ -31,15 +32,29 @@ struct Stored {
   std::byte* alias = nullptr;
 };
 
+float element(const Stored& stored, std::int64_t i) {
+  if (stored.matrix.type == CUDA_R_16BF) return to_float(reinterpret_cast<const BFloat16*>(stored.alias)[i]);
+  if (stored.matrix.type == CUDA_R_16F) return to_float(reinterpret_cast<const Float16*>(stored.alias)[i]);
+  return reinterpret_cast<const float*>(stored.alias)[i];
+}
+
+void set_element(const Stored& stored, std::int64_t i, float value) {
+  if (stored.matrix.type == CUDA_R_16BF) {
+    reinterpret_cast<BFloat16*>(stored.alias)[i] = to_bfloat16(value);
+  } else if (stored.matrix.type == CUDA_R_16F) {
+    reinterpret_cast<Float16*>(stored.alias)[i] = to_float16(value);
+  } else {
+    reinterpret_cast<float*>(stored.alias)[i] = value;
+  }
+}
+
 Values load(const Matrix& matrix, std::int64_t batch) {
   const Stored stored(matrix, batch);
   host_read(stored.matrix.data, span_bytes(matrix));
   Values values(matrix.rows, matrix.columns);
   for (std::int64_t column = 0; column < matrix.columns; ++column) {
     for (std::int64_t row = 0; row < matrix.rows; ++row) {
-      const std::int64_t i = stored.place(row, column);
-      values(row, column) = matrix.type == CUDA_R_16BF ? to_float(reinterpret_cast<const BFloat16*>(stored.alias)[i])
-                                                       : reinterpret_cast<const float*>(stored.alias)[i];
+      values(row, column) = element(stored, stored.place(row, column));
     }
   }
   return values;
@@ -61,12 +76,7 @@ void store(const Values& values, const Matrix& matrix, std::int64_t batch) {
   const Stored stored(matrix, batch);
   for (std::int64_t column = 0; column < values.cols(); ++column) {
     for (std::int64_t row = 0; row < values.rows(); ++row) {
-      const std::int64_t i = stored.place(row, column);
-      if (matrix.type == CUDA_R_16BF) {
-        reinterpret_cast<BFloat16*>(stored.alias)[i] = to_bfloat16(values(row, column));
-      } else {
-        reinterpret_cast<float*>(stored.alias)[i] = values(row, column);
-      }
+      set_element(stored, stored.place(row, column), values(row, column));
     }
   }
   tell_written(stored.matrix);

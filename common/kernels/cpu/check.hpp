@@ -25,6 +25,8 @@ template <typename Body>
 void on_device_and_type(std::string_view operation, const Tensor& tensor, const Body& body) {
   require(tensor.is_defined(), operation, ": a tensor is undefined");
   require(tensor.device().is_cpu(), operation, ": elements on a device are no host memory");
+  require(tensor.dtype() != DType::kFloat16, operation, ": the CPU does not compute in float16; use bfloat16, ",
+          "or a device (cuda, emulated)");
   if (tensor.dtype() == DType::kFloat32) {
     body(float{});
   } else {

@@ -1,5 +1,6 @@
 #include <cstring>
 
+#include "base/float16.hpp"
 #include "kernels/cpu/bfloat16.hpp"
 #include "kernels/cpu/check.hpp"
 #include "kernels/cpu/ops.hpp"
@@ -28,6 +29,22 @@ void for_each_vector_of(std::int64_t count, const Body& body) {
   });
 }
 
+// All that the CPU does with float16: for files, and to look at what a device has computed.
+void cast_float16(const Tensor& out, const Tensor& input) {
+  const bool is_widening = out.dtype() == DType::kFloat32;
+  require(input.is_defined() && input.count() == out.count() && (is_widening || input.dtype() == DType::kFloat32),
+          "cast: ", input.dtype(), " ", input.shape(), " cannot become ", out.dtype(), " ", out.shape());
+  if (is_widening) {
+    const auto* const from = data_of<const Float16>(input);
+    auto* const to = data_of<float>(out);
+    for_each_element(out.count(), [=](std::int64_t i) { to[i] = to_float(from[i]); });
+  } else {
+    const auto* const from = data_of<const float>(input);
+    auto* const to = data_of<Float16>(out);
+    for_each_element(out.count(), [=](std::int64_t i) { to[i] = to_float16(from[i]); });
+  }
+}
+
 }  // namespace
 
 void fill(const Tensor& out, double value) {
@@ -52,6 +69,7 @@ void copy(const Tensor& out, const Tensor& input) {
 
 void cast(const Tensor& out, const Tensor& input) {
   if (out.dtype() == input.dtype()) return copy(out, input);
+  if (out.dtype() == DType::kFloat16 || input.dtype() == DType::kFloat16) return cast_float16(out, input);
   on_device_and_storage_type("cast", out, [&](auto zero) {
     using To = decltype(zero);
     using From = std::conditional_t<std::is_same_v<To, BFloat16>, float, BFloat16>;

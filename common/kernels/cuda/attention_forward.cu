@@ -116,7 +116,7 @@ void launch_forward(const AttentionForward& p, std::int64_t samples, cudaStream_
 void causal_attention_forward(Array out, Array log_sum_exp, Array qkv, std::int64_t samples, int heads,
                               const DeviceDropout& dropout, Context context) {
   if (qkv.count() == 0) return;
-  if (qkv.dtype == DType::kBFloat16) {
+  if (is_reduced_float(qkv.dtype)) {
     return attention_on_tensor_cores(out, log_sum_exp, qkv, samples, heads, dropout, context);
   }
   const int head_size = head_size_of(out, heads);

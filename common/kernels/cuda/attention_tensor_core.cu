@@ -1,11 +1,13 @@
-// Causal attention, forward, in bfloat16 on tensor cores: as attention_forward.cu, with scores and probabilities in
-// registers. Letters: B samples, T positions, H heads, C channels, D = C / H padded to kD; i: query, j: key.
+// Causal attention, forward, in bfloat16 or float16 on tensor cores: as attention_forward.cu, with scores and
+// probabilities in registers. Letters: B samples, T positions, H heads, C channels, D = C / H padded to kD; i: query,
+// j: key.
 // @source Dao, "FlashAttention-2", ICLR 2024, algorithm 1.
 #include "kernels/cuda/attention.hpp"
 #include "kernels/cuda/attention_tensor_core.cuh"
 #include "kernels/cuda/operations.hpp"
 #include "kernels/cuda/random.cuh"
 #include "kernels/cuda/sums.cuh"
+#include "kernels/cuda/types.cuh"
 
 namespace lockstep::kernels::cuda {
 inline namespace LOCKSTEP_KERNEL_NAMESPACE {
@@ -15,11 +17,12 @@ namespace {
 constexpr float kLog2E = 1.4426950408889634F, kLn2 = 0.6931471805599453F;
 constexpr float kInfinity = __builtin_huge_valf();
 
-/// Pointers and sizes of one call.
+/// Pointers and sizes of one call on elements of type S.
+template <typename S>
 struct CoreForward {
-  BFloat16* out;        // [B, T, C]
-  float* log_sum_exp;   // [B, H, T]
-  const BFloat16* qkv;  // [B, T, 3C]
+  S* out;              // [B, T, C]
+  float* log_sum_exp;  // [B, H, T]
+  const S* qkv;        // [B, T, 3C]
   DropoutRule dropout;
   std::int64_t length, channels;
   int heads, head_size;
@@ -92,8 +95,8 @@ __device__ inline void drop(float (&s)[kCoreParts][4], const DropoutRule& rule, 
 }
 
 /// Divides what was summed by the softmax's denominators and writes rows i and i + 8.
-template <int kD>
-__device__ inline void write_rows(const CoreForward& p, const float (&sums)[kD / 8][4], const RowState& state,
+template <int kD, typename S>
+__device__ inline void write_rows(const CoreForward<S>& p, const float (&sums)[kD / 8][4], const RowState& state,
                                   std::int64_t sample, std::int64_t head, std::int64_t i) {
   const int t = static_cast<int>(threadIdx.x) % 4;
 #pragma unroll
@@ -101,14 +104,14 @@ __device__ inline void write_rows(const CoreForward& p, const float (&sums)[kD /
     const float total = warp_sum<4>(state.totals[r]);
     const std::int64_t row = i + 8 * r;
     if (row >= p.length) continue;
-    BFloat16* const to = p.out + (sample * p.length + row) * p.channels + head * p.head_size;
+    S* const to = p.out + (sample * p.length + row) * p.channels + head * p.head_size;
     const float factor = 1.0F / total;
 #pragma unroll
     for (int c = 0; c < kD / 8; ++c) {
 #pragma unroll
       for (int e = 0; e < 2; ++e) {
         const int column = 8 * c + 2 * t + e;
-        if (column < p.head_size) to[column] = narrowed<BFloat16>(sums[c][2 * r + e] * factor);
+        if (column < p.head_size) to[column] = narrowed<S>(sums[c][2 * r + e] * factor);
       }
     }
     if (t == 0) p.log_sum_exp[(sample * p.heads + head) * p.length + row] = state.largest[r] * kLn2 + logf(total);
@@ -121,20 +124,20 @@ __device__ inline void write_rows(const CoreForward& p, const float (&sums)[kD /
 /// values each, so that the next ones arrive (cp.async) while these are multiplied. Traffic: reads q once and k, v once
 /// for each tile of queries that sees them (from the second-level cache), writes out once. Requires compute
 /// capability 8.0.
-template <int kD>
-__global__ void __launch_bounds__(kCoreThreads) attend_on_tensor_cores(CoreForward p) {
+template <int kD, typename S>
+__global__ void __launch_bounds__(kCoreThreads) attend_on_tensor_cores(CoreForward<S> p) {
   constexpr int kTileElements = kCoreTile * kCoreStride<kD>;
-  BFloat16* const queries = dynamic_shared<BFloat16>();
-  BFloat16* const keys = queries + kTileElements;     // [2] tiles
-  BFloat16* const values = keys + 2 * kTileElements;  // [2] tiles
+  S* const queries = dynamic_shared<S>();
+  S* const keys = queries + kTileElements;     // [2] tiles
+  S* const values = keys + 2 * kTileElements;  // [2] tiles
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize, warp = static_cast<int>(threadIdx.x) / kWarpSize;
   const int g = lane / 4, t = lane % 4;
   const std::int64_t head = blockIdx.y, sample = blockIdx.z;
   const std::int64_t tile = gridDim.x - 1 - blockIdx.x, first = tile * kCoreTile, stride = 3 * p.channels;
-  const BFloat16* const packed_rows = p.qkv + sample * p.length * stride + head * p.head_size;
+  const S* const packed_rows = p.qkv + sample * p.length * stride + head * p.head_size;
   const auto copy_keys = [&](std::int64_t step) {
     const std::int64_t begin = step * kCoreTile, at = step % 2 * kTileElements;
-    const BFloat16* const from = packed_rows + begin * stride + p.channels;
+    const S* const from = packed_rows + begin * stride + p.channels;
     copy_core_tile<kD>(keys + at, from, stride, p.length - begin, p.head_size, p.is_aligned);
     copy_core_tile<kD>(values + at, from + p.channels, stride, p.length - begin, p.head_size, p.is_aligned);
     device::cp_async_commit();
@@ -153,8 +156,8 @@ __global__ void __launch_bounds__(kCoreThreads) attend_on_tensor_cores(CoreForwa
       device::cp_async_wait<0>();
     }
     __syncthreads();  // this step's tiles are there
-    const BFloat16* const key_tile = keys + step % 2 * kTileElements;
-    const BFloat16* const value_tile = values + step % 2 * kTileElements;
+    const S* const key_tile = keys + step % 2 * kTileElements;
+    const S* const value_tile = values + step % 2 * kTileElements;
     float s[kCoreParts][4] = {};
 #pragma unroll
     for (int d = 0; d < kD / 16; ++d) {
@@ -163,7 +166,7 @@ __global__ void __launch_bounds__(kCoreThreads) attend_on_tensor_cores(CoreForwa
 #pragma unroll
       for (int part = 0; part < kCoreParts; part += 2) {
         load_right_transposed<kD>(right, key_tile + 8 * part * kCoreStride<kD>, d);
-        multiply_pair(s[part], s[part + 1], left, right);
+        multiply_pair<S>(s[part], s[part + 1], left, right);
       }
     }
     exponentiate<kD>(s, sums, state, p.scale, i, step * kCoreTile + 2 * t);
@@ -173,13 +176,14 @@ __global__ void __launch_bounds__(kCoreThreads) attend_on_tensor_cores(CoreForwa
     }
 #pragma unroll
     for (int part = 0; part < kCoreParts; part += 2) {  // a product's fragments are the next one's left factor
-      const std::uint32_t left[4] = {packed(s[part][0], s[part][1]), packed(s[part][2], s[part][3]),
-                                     packed(s[part + 1][0], s[part + 1][1]), packed(s[part + 1][2], s[part + 1][3])};
+      const std::uint32_t left[4] = {packed<S>(s[part][0], s[part][1]), packed<S>(s[part][2], s[part][3]),
+                                     packed<S>(s[part + 1][0], s[part + 1][1]),
+                                     packed<S>(s[part + 1][2], s[part + 1][3])};
 #pragma unroll
       for (int c = 0; c < kD / 16; ++c) {
         std::uint32_t right[4];
         load_right<kD>(right, value_tile + 8 * part * kCoreStride<kD>, c);
-        multiply_pair(sums[2 * c], sums[2 * c + 1], left, right);
+        multiply_pair<S>(sums[2 * c], sums[2 * c + 1], left, right);
       }
     }
     __syncthreads();  // all have read these tiles; the copies of the step after next go there
@@ -188,28 +192,36 @@ __global__ void __launch_bounds__(kCoreThreads) attend_on_tensor_cores(CoreForwa
   write_rows<kD>(p, sums, state, sample, head, i);
 }
 
-}  // namespace
-
-void attention_on_tensor_cores(Array out, Array log_sum_exp, Array qkv, std::int64_t samples, int heads,
-                               const DeviceDropout& dropout, Context context) {
+template <typename S>
+void launch_on_tensor_cores(Array out, Array log_sum_exp, Array qkv, std::int64_t samples, int heads,
+                            const DeviceDropout& dropout, Context context) {
   const int head_size = head_size_of(out, heads);
-  const CoreForward p{.out = out.as<BFloat16>(),
-                      .log_sum_exp = log_sum_exp.as<float>(),
-                      .qkv = qkv.as<BFloat16>(),
-                      .dropout = rule_of(dropout),
-                      .length = qkv.rows / samples,
-                      .channels = out.columns,
-                      .heads = heads,
-                      .head_size = head_size,
-                      .scale = kLog2E / std::sqrt(static_cast<float>(head_size)),
-                      .is_aligned = are_rows_aligned<BFloat16>(head_size, qkv.data)};
+  const CoreForward<S> p{.out = out.as<S>(),
+                         .log_sum_exp = log_sum_exp.as<float>(),
+                         .qkv = qkv.as<S>(),
+                         .dropout = rule_of(dropout),
+                         .length = qkv.rows / samples,
+                         .channels = out.columns,
+                         .heads = heads,
+                         .head_size = head_size,
+                         .scale = kLog2E / std::sqrt(static_cast<float>(head_size)),
+                         .is_aligned = are_rows_aligned<S>(head_size, qkv.data)};
   const dim3 grid(static_cast<unsigned int>(blocks_for(p.length, kCoreTile)), static_cast<unsigned int>(heads),
                   static_cast<unsigned int>(samples));
   on_padded_head_size(head_size, [&](auto padded) {
     constexpr int kD = decltype(padded)::value;
-    constexpr std::size_t kBytes = 5 * std::size_t{kCoreTile} * kCoreStride<kD> * sizeof(BFloat16);
-    allow_shared_memory(attend_on_tensor_cores<kD>, kBytes);
-    cuda_check(launch(attend_on_tensor_cores<kD>, grid, dim3(kCoreThreads), kBytes, context.stream, p));
+    constexpr std::size_t kBytes = 5 * std::size_t{kCoreTile} * kCoreStride<kD> * sizeof(S);
+    allow_shared_memory(attend_on_tensor_cores<kD, S>, kBytes);
+    cuda_check(launch(attend_on_tensor_cores<kD, S>, grid, dim3(kCoreThreads), kBytes, context.stream, p));
+  });
+}
+
+}  // namespace
+
+void attention_on_tensor_cores(Array out, Array log_sum_exp, Array qkv, std::int64_t samples, int heads,
+                               const DeviceDropout& dropout, Context context) {
+  on_reduced_type(qkv, [&](auto zero) {
+    launch_on_tensor_cores<decltype(zero)>(out, log_sum_exp, qkv, samples, heads, dropout, context);
   });
 }
 

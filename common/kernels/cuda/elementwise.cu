@@ -165,11 +165,15 @@ void fill(Array out, double value, Context context) {
 
 void cast(Array out, Array input, Context context) {
   const bool is_aligned = are_aligned(out.data, input.data);
-  if (out.dtype == DType::kFloat32) {
-    map<float>(Cast<float, BFloat16>{out.as<float>(), input.as<BFloat16>()}, out.count(), is_aligned, context.stream);
-  } else {
-    map<float>(Cast<BFloat16, float>{out.as<BFloat16>(), input.as<float>()}, out.count(), is_aligned, context.stream);
-  }
+  const bool is_widening = out.dtype == DType::kFloat32;
+  on_reduced_type(is_widening ? input : out, [&](auto zero) {
+    using S = decltype(zero);
+    if (is_widening) {
+      map<float>(Cast<float, S>{out.as<float>(), input.as<S>()}, out.count(), is_aligned, context.stream);
+    } else {
+      map<float>(Cast<S, float>{out.as<S>(), input.as<float>()}, out.count(), is_aligned, context.stream);
+    }
+  });
 }
 
 void add(Array out, Array a, Array b, Context context) {

@@ -21,7 +21,10 @@ struct DestroyLayout {
 };
 using Layout = std::unique_ptr<std::remove_pointer_t<cublasLtMatrixLayout_t>, DestroyLayout>;
 
-cudaDataType_t type_of(DType dtype) { return dtype == DType::kBFloat16 ? CUDA_R_16BF : CUDA_R_32F; }
+cudaDataType_t type_of(DType dtype) {
+  if (dtype == DType::kFloat32) return CUDA_R_32F;
+  return dtype == DType::kBFloat16 ? CUDA_R_16BF : CUDA_R_16F;
+}
 
 /// Our `batch` matrices, one after the other and row by row, as cuBLASLt's transposes of them.
 Layout layout_of(const Array& matrices, std::int64_t batch) {
@@ -69,13 +72,13 @@ std::uint32_t alignment_of(std::initializer_list<const void*> addresses) {
   return static_cast<std::uint32_t>(bits & (~bits + 1));
 }
 
-/// The library adds a bias of the result's type: a bfloat16 result takes the bias rounded to bfloat16, which moves it
-/// by at most 2^-9 of the bias.
+/// The library adds a bias of the result's type: a result of 16 bits takes the bias rounded to its type, which moves it
+/// by at most 2^-8 (bfloat16) or 2^-11 (float16) of the bias.
 Array bias_for(const Array& out, Array bias, Context context) {
   if (!bias.is_defined() || bias.dtype == out.dtype) return bias;
   Array rounded = bias;
   rounded.dtype = out.dtype;
-  rounded.data = context.scratch->take<BFloat16>(bias.count());
+  rounded.data = context.scratch->take_bytes(static_cast<std::size_t>(bias.count()) * bytes_of(out.dtype));
   cast(rounded, bias, context);
   return rounded;
 }

@@ -13,7 +13,8 @@ using Context = const DeviceContext&;
 #include "kernels/device_operations.inc"
 #undef OPERATION
 
-/// causal_attention_forward for bfloat16. Probabilities are rounded to bfloat16 before they meet the values.
+/// causal_attention_forward for bfloat16 and float16. Probabilities are rounded to that type before they meet the
+/// values.
 void attention_on_tensor_cores(Array out, Array log_sum_exp, Array qkv, std::int64_t samples, int heads,
                                const DeviceDropout& dropout, Context context);
 

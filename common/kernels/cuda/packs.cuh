@@ -2,6 +2,7 @@
 /// @file
 /// Elements on their way between memory and registers: W of them in one access of up to 16 bytes, float32 in registers.
 #include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -31,11 +32,14 @@ struct Floats {
 
 __device__ inline float widened(float value) { return value; }
 __device__ inline float widened(BFloat16 value) { return __uint_as_float(static_cast<unsigned int>(value.bits) << 16); }
+__device__ inline float widened(Float16 value) { return __half2float(__ushort_as_half(value.bits)); }
 
 template <typename S>
 __device__ inline S narrowed(float value) {
   if constexpr (std::is_same_v<S, float>) {
     return value;
+  } else if constexpr (std::is_same_v<S, Float16>) {
+    return {__half_as_ushort(__float2half_rn(value))};  // infinite above 65504, which a gradient scaler looks for
   } else {
     return {__bfloat16_as_ushort(__float2bfloat16_rn(value))};
   }

@@ -7,15 +7,26 @@
 namespace lockstep::kernels::cuda {
 inline namespace LOCKSTEP_KERNEL_NAMESPACE {
 
+/// Calls body(S{}) with the type of 16 bits in which `array` is stored.
+/// @throws ContractError  Neither bfloat16 nor float16.
+template <typename Body>
+void on_reduced_type(const DeviceArray& array, const Body& body) {
+  if (array.dtype == DType::kBFloat16) {
+    body(BFloat16{});
+  } else {
+    require(array.dtype == DType::kFloat16, "device kernels work on float32, bfloat16 and float16, not ", array.dtype);
+    body(Float16{});
+  }
+}
+
 /// Calls body(S{}) with the type in which `array` is stored.
-/// @throws ContractError  Neither float32 nor bfloat16.
+/// @throws ContractError  Neither float32, bfloat16 nor float16.
 template <typename Body>
 void on_storage_type(const DeviceArray& array, const Body& body) {
   if (array.dtype == DType::kFloat32) {
     body(float{});
   } else {
-    require(array.dtype == DType::kBFloat16, "device kernels work on float32 and bfloat16, not ", array.dtype);
-    body(BFloat16{});
+    on_reduced_type(array, body);
   }
 }
 

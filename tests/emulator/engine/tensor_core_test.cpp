@@ -1,6 +1,7 @@
 #include "device/tensor_core.hpp"
 
 #include <cuda_bf16.h>
+#include <cuda_fp16.h>
 
 #include <array>
 #include <vector>
@@ -22,26 +23,37 @@ std::uint32_t pair_of(int low, int high) {
          static_cast<std::uint32_t>(__bfloat16_as_ushort(__int2bfloat16_rn(high))) << 16;
 }
 
+std::uint32_t half_pair_of(int low, int high) {
+  return __half_as_ushort(__float2half_rn(static_cast<float>(low))) |
+         static_cast<std::uint32_t>(__half_as_ushort(__float2half_rn(static_cast<float>(high)))) << 16;
+}
+
 }  // namespace
 
 TEST_CASE("mma_m16n8k16 multiplies fragments in the layout of the PTX manual", "[emulator]") {
+  const bool is_float16 = GENERATE(false, true);
+  const auto pair = is_float16 ? half_pair_of : pair_of;
   for (const std::uint64_t seed : kSeeds) {
     const SeedGuard guard(seed);
     std::array<std::array<float, 8>, 16> product{};
     const KernelResult result = run(1, 32, [&] {
       const unsigned g = threadIdx.x / 4, t = threadIdx.x % 4;
-      const auto a_pair = [](unsigned row, unsigned column) {
-        return pair_of(number(row, column), number(row, column + 1));
+      const auto a_pair = [&](unsigned row, unsigned column) {
+        return pair(number(row, column), number(row, column + 1));
       };
-      const auto b_pair = [](unsigned row, unsigned column) {
-        return pair_of(number(row + 5, column), number(row + 6, column));
+      const auto b_pair = [&](unsigned row, unsigned column) {
+        return pair(number(row + 5, column), number(row + 6, column));
       };
       const std::uint32_t a[4] = {a_pair(g, 2 * t), a_pair(g + 8, 2 * t), a_pair(g, 2 * t + 8),
                                   a_pair(g + 8, 2 * t + 8)};
       const std::uint32_t b[2] = {b_pair(2 * t, g), b_pair(2 * t + 8, g)};
       const float c[4] = {100.0F, 200.0F, 300.0F, 400.0F};
       float d[4];
-      device::mma_m16n8k16_bf16(d, a, b, c);
+      if (is_float16) {
+        device::mma_m16n8k16_f16(d, a, b, c);
+      } else {
+        device::mma_m16n8k16_bf16(d, a, b, c);
+      }
       product[g][2 * t] = d[0] - c[0];
       product[g][2 * t + 1] = d[1] - c[1];
       product[g + 8][2 * t] = d[2] - c[2];

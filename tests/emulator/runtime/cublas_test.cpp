@@ -50,19 +50,20 @@ TEST_CASE_METHOD(Handle, "cublasSgemm multiplies matrices and their transposes",
   }
 }
 
-TEST_CASE_METHOD(Handle, "cublasGemmEx takes bfloat16 and gives either type, and reads no C where beta is 0",
+TEST_CASE_METHOD(Handle,
+                 "cublasGemmEx takes types of 16 bits and gives those or float32, and reads no C where beta is 0",
                  "[emulator]") {
-  const auto type = GENERATE(CUDA_R_32F, CUDA_R_16BF);
-  DeviceMatrix a(33, 20, CUDA_R_16BF);
-  DeviceMatrix b(20, 9, CUDA_R_16BF);
+  const auto factors = GENERATE(CUDA_R_16BF, CUDA_R_16F);
+  const auto type = GENERATE_COPY(CUDA_R_32F, factors);
+  DeviceMatrix a(33, 20, factors);
+  DeviceMatrix b(20, 9, factors);
   DeviceMatrix c(33, 9, type);  // not a number
   a.fill(4);
   b.fill(5);
   const float one = 1.0F;
   const float zero = 0.0F;
-  REQUIRE(cublasGemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, 33, 9, 20, &one, a.data(), CUDA_R_16BF, 33, b.data(),
-                       CUDA_R_16BF, 20, &zero, c.data(), type, 33, CUBLAS_COMPUTE_32F,
-                       CUBLAS_GEMM_DEFAULT) == CUBLAS_STATUS_SUCCESS);
+  REQUIRE(cublasGemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, 33, 9, 20, &one, a.data(), factors, 33, b.data(), factors, 20,
+                       &zero, c.data(), type, 33, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT) == CUBLAS_STATUS_SUCCESS);
   const auto expected = product(a.values(), b.values());
   const auto after = c.values();
   for (std::size_t row = 0; row < 33; ++row) {

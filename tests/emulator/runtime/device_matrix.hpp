@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/bfloat16.hpp"
+#include "base/float16.hpp"
 #include "support/catch.hpp"
 
 namespace lockstep::emulator::test {
@@ -17,6 +18,7 @@ namespace lockstep::emulator::test {
 /// What an element becomes when it is stored.
 inline double rounded(double value, cudaDataType type) {
   const auto single = static_cast<float>(value);
+  if (type == CUDA_R_16F) return to_float(to_float16(single));
   return type == CUDA_R_16BF ? to_float(to_bfloat16(single)) : single;
 }
 
@@ -42,6 +44,8 @@ class DeviceMatrix {
       const float value = static_cast<float>(seed >> 8) / 8388608.0F - 1.0F;
       if (type_ == CUDA_R_16BF) {
         reinterpret_cast<BFloat16*>(stored.data())[i] = to_bfloat16(value);
+      } else if (type_ == CUDA_R_16F) {
+        reinterpret_cast<Float16*>(stored.data())[i] = to_float16(value);
       } else {
         reinterpret_cast<float*>(stored.data())[i] = value;
       }
@@ -61,8 +65,7 @@ class DeviceMatrix {
       for (std::size_t column = 0; column < columns; ++column) {
         const std::size_t i =
             (is_transposed ? row : column) * static_cast<std::size_t>(leading_) + (is_transposed ? column : row);
-        all[row][column] = type_ == CUDA_R_16BF ? to_float(reinterpret_cast<const BFloat16*>(stored.data())[i])
-                                                : reinterpret_cast<const float*>(stored.data())[i];
+        all[row][column] = element(stored, i);
       }
     }
     return all;
@@ -76,7 +79,12 @@ class DeviceMatrix {
   [[nodiscard]] cudaDataType type() const { return type_; }
 
  private:
-  [[nodiscard]] std::size_t element_bytes() const { return type_ == CUDA_R_16BF ? 2 : 4; }
+  [[nodiscard]] double element(const std::vector<std::byte>& stored, std::size_t i) const {
+    if (type_ == CUDA_R_16BF) return to_float(reinterpret_cast<const BFloat16*>(stored.data())[i]);
+    if (type_ == CUDA_R_16F) return to_float(reinterpret_cast<const Float16*>(stored.data())[i]);
+    return reinterpret_cast<const float*>(stored.data())[i];
+  }
+  [[nodiscard]] std::size_t element_bytes() const { return type_ == CUDA_R_32F ? 4 : 2; }
   [[nodiscard]] std::size_t bytes() const {
     return static_cast<std::size_t>(leading_) * static_cast<std::size_t>(columns_) * element_bytes();
   }
@@ -102,9 +110,10 @@ inline std::vector<std::vector<double>> product(const std::vector<std::vector<do
 /// The largest error of a stored value. Operands lie in [-1, 1), so a float32 sum of k products of them departs by at
 /// most (k + 4) k 2^-24 (Higham 2002, "Accuracy and Stability of Numerical Algorithms", section 3.1; four more
 /// roundings for alpha, beta, a bias and the function behind them, whose derivative is below 2); storing in bfloat16
-/// adds half a unit of its 8 bits.
+/// adds half a unit of its 8 bits, in float16 of its 11.
 inline double tolerance(int k, double value, cudaDataType stored) {
   const double sum = 2.0 * (k + 4.0) * (k + 1.0) / 16777216.0;
+  if (stored == CUDA_R_16F) return sum + std::abs(value) / 2048.0 + 0x1p-25;
   return sum + (stored == CUDA_R_16BF ? std::abs(value) / 256.0 : 0.0);
 }
 

@@ -12,6 +12,9 @@ namespace lockstep::emulator {
 /// mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 on a warp's fragments: d[4], a[4], b[2], c[4] of each lane.
 LOCKSTEP_EMULATOR_API void mma_m16n8k16_bf16(float* d, const std::uint32_t* a, const std::uint32_t* b, const float* c,
                                              SourcePlace at);
+/// mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32, likewise.
+LOCKSTEP_EMULATOR_API void mma_m16n8k16_f16(float* d, const std::uint32_t* a, const std::uint32_t* b, const float* c,
+                                            SourcePlace at);
 /// How ldmatrix hands out a matrix.
 enum class MatrixOrder { kRows, kTransposed };
 /// ldmatrix.sync.aligned.m8n8.x1, .x2 or .x4 (`matrices`), .b16. Lane i names row i % 8 of matrix i / 8.
