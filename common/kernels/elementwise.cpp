@@ -24,8 +24,8 @@ void cast(const Tensor& out, const Tensor& input) {
   if (out.dtype() == input.dtype()) return copy(out, input);
   const bool is_widening = is_reduced_float(input.dtype()) && out.dtype() == DType::kFloat32;
   const bool is_narrowing = input.dtype() == DType::kFloat32 && is_reduced_float(out.dtype());
-  require(input.is_defined() && (is_widening || is_narrowing) && input.count() == out.count(),
-          "cast: ", input.dtype(), " ", input.shape(), " cannot become ", out.dtype(), " ", out.shape());
+  require(input.is_defined() && (is_widening || is_narrowing) && input.count() == out.count(), "cast: ", input.dtype(),
+          " ", input.shape(), " cannot become ", out.dtype(), " ", out.shape());
   const DeviceCall call("cast", out);
   call.ops().cast(array_of(out), array_of(input), call.context());
 }

@@ -12,18 +12,31 @@ namespace lockstep::checks {
 namespace {
 
 /// A host is known if it is one of these or a part of one (docs.pytorch.org of pytorch.org).
-constexpr std::array<std::string_view, 24> kPublicHosts = {"acm.org",          "arxiv.org",
-                                                           "cmake.org",        "containers.dev",
-                                                           "cppreference.com", "debian.org",
-                                                           "doi.org",          "doxygen.nl",
-                                                           "example.com",      "example.org",
-                                                           "github.com",       "gutenberg.org",
-                                                           "huggingface.co",   "ieee.org",
-                                                           "kernel.org",       "localhost",
-                                                           "man7.org",         "nvidia.com",
-                                                           "open-mpi.org",     "perfetto.dev",
-                                                           "pytorch.org",      "raw.githubusercontent.com",
-                                                           "rfc-editor.org",   "w3.org"};
+constexpr std::array<std::string_view, 25> kPublicHosts = {"acm.org",
+                                                           "arxiv.org",
+                                                           "cmake.org",
+                                                           "containers.dev",
+                                                           "cppreference.com",
+                                                           "debian.org",
+                                                           "doi.org",
+                                                           "doxygen.nl",
+                                                           "example.com",
+                                                           "example.org",
+                                                           "github.com",
+                                                           "gutenberg.org",
+                                                           "huggingface.co",
+                                                           "ieee.org",
+                                                           "kernel.org",
+                                                           "localhost",
+                                                           "man7.org",
+                                                           "nvidia.com",
+                                                           "open-mpi.org",
+                                                           "perfetto.dev",
+                                                           "prometheus.io",
+                                                           "pytorch.org",
+                                                           "raw.githubusercontent.com",
+                                                           "rfc-editor.org",
+                                                           "w3.org"};
 
 bool is_word(char character) { return std::isalnum(static_cast<unsigned char>(character)) != 0; }
 
