@@ -32,9 +32,12 @@ std::vector<std::string> training(const fs::path& folder, const std::vector<std:
   return command;
 }
 
+// Saves between two steps, so that which save meets a full disk does not depend on the disk.
 test::Finished train(const fs::path& folder, const std::string& fault, Variables variables = {}) {
   variables.emplace_back("OMP_NUM_THREADS", "1");
-  return test::run_program(training(folder, {"--inject", fault}), variables);
+  auto command = training(folder, {"--inject", fault});
+  command.emplace_back("--no-async-save");
+  return test::run_program(command, variables);
 }
 
 std::vector<run::StepMetrics> metrics_in(const fs::path& folder) {

@@ -17,26 +17,26 @@ using accelerate::AcceleratorOptions;
 
 namespace {
 
-constexpr std::int64_t kBatchSize = 6;  // of all ranks together
-constexpr std::int64_t kUpdates = 12;   // 72 samples
+constexpr std::int64_t kHalfBatchSize = 6;  // of all ranks together
+constexpr std::int64_t kHalfUpdates = 12;   // 72 samples
 
 // What a training came to on one rank.
-struct Course {
-  std::vector<float> first, last;  // parameters before and behind it
-  std::vector<double> losses, scales;
-  std::vector<bool> skipped, is_unchanged;
+struct HalfCourse {
+  std::vector<float> first = {}, last = {};  // parameters before and after it
+  std::vector<double> losses = {}, scales = {};
+  std::vector<bool> skipped = {}, is_unchanged = {};
   bool has_half_logits = true;
 };
 
 // How a rank's share of the loss is weighted: rank r's by weights[r].
 using Weights = std::vector<double>;
 
-Course train(Accelerator& accelerator, const Weights& weights) {
-  Training training(kUpdates * kBatchSize, {.batch_size = kBatchSize}, accelerator.device());
+HalfCourse train(Accelerator& accelerator, const Weights& weights) {
+  Training training(kHalfUpdates * kHalfBatchSize, {.batch_size = kHalfBatchSize}, accelerator.device());
   auto [net, adam, batches, rate] =
       accelerator.prepare(training.model, training.optimizer, training.loader, training.schedule);
   const double weight = weights.at(static_cast<std::size_t>(accelerator.process_index()));
-  Course course{.first = values_of(training.model)};
+  HalfCourse course{.first = values_of(training.model)};
   for (const data::Batch& batch : batches) {
     const auto scope = accelerator.accumulate(net);
     autograd::Variable loss;
@@ -60,10 +60,10 @@ Course train(Accelerator& accelerator, const Weights& weights) {
   return course;
 }
 
-std::vector<Course> train_on(int world_size, MixedPrecision precision, const Weights& weights,
-                             std::optional<optim::GradScalerOptions> scaler = std::nullopt) {
+std::vector<HalfCourse> train_on(int world_size, MixedPrecision precision, const Weights& weights,
+                                 std::optional<optim::GradScalerOptions> scaler = std::nullopt) {
   const Device device = test::accelerator();
-  return run_ranks_for<Course>(world_size, [&](comm::JobContext job) {
+  return run_ranks_for<HalfCourse>(world_size, [&](comm::JobContext job) {
     Accelerator accelerator({.process = {.device = device.name(), .share_gpu = true},
                              .mixed_precision = precision,
                              .split_batches = true,
@@ -83,7 +83,7 @@ TEST_CASE("a training in float16 follows float32, and its replicas stay equal", 
   const auto rounded = train_on(world_size, MixedPrecision::kFp16, kWhole);
   CHECK_FALSE(exact[0].has_half_logits);
   CHECK(rounded[0].has_half_logits);
-  CHECK(rounded[0].scales == std::vector<double>(kUpdates, 65536));  // gradients below 1/6 of it do not overflow
+  CHECK(rounded[0].scales == std::vector<double>(kHalfUpdates, 65536));  // gradients below 1/6 of it do not overflow
   CHECK(rounded[0].last != exact[0].last);
   // Two layers, forward and back, round about ten numbers on the way to a gradient: 10 * 2^-11 of it. Adam divides a
   // gradient by its own running size, so an update of at most the learning rate (0.01) is off by as much of itself,
@@ -93,8 +93,8 @@ TEST_CASE("a training in float16 follows float32, and its replicas stay equal", 
   for (std::size_t i = 0; i < exact[0].losses.size(); ++i) {
     CHECK(std::abs(rounded[0].losses[i] - exact[0].losses[i]) <= 10 * 0x1p-11 * static_cast<double>(i + 1));
   }
-  CHECK(largest_difference(rounded[0].last, exact[0].last) <= static_cast<double>(kUpdates) * 0.01);
-  for (const Course& course : rounded) CHECK(course.last == rounded[0].last);
+  CHECK(largest_difference(rounded[0].last, exact[0].last) <= static_cast<double>(kHalfUpdates) * 0.01);
+  for (const HalfCourse& course : rounded) CHECK(course.last == rounded[0].last);
 }
 
 TEST_CASE("gradients that underflow in float16 move nothing without the scaler, and train with it",
@@ -110,7 +110,7 @@ TEST_CASE("gradients that underflow in float16 move nothing without the scaler, 
 
   const auto saved = train_on(world_size, MixedPrecision::kFp16, small);
   const auto exact = train_on(world_size, MixedPrecision::kNo, small);
-  CHECK(saved[0].skipped == std::vector<bool>(kUpdates, false));
+  CHECK(saved[0].skipped == std::vector<bool>(kHalfUpdates, false));
   CHECK(saved[0].last != saved[0].first);
   // The scaled gradients begin at 2^-8 / rows. Those below 2^-14 are held to 2^-25, so a gradient is off by 2^-11 of
   // itself, or by 2^-25 of what is 2^-8 at most: 2^-17 of the largest. The losses follow as in the test above.
@@ -135,7 +135,7 @@ TEST_CASE("an overflow in float16 makes all ranks skip the step, and halves the 
     if (courses[0].skipped[i]) scale /= 2;
     CHECK(courses[0].scales[i] == scale);
   }
-  for (const Course& course : courses) {
+  for (const HalfCourse& course : courses) {
     CHECK(course.is_unchanged == course.skipped);
     CHECK(course.skipped == courses[0].skipped);
     CHECK(course.scales == courses[0].scales);

@@ -76,7 +76,7 @@ TEST_CASE("a cast rounds to the nearest bfloat16, ties to even, at every place o
   CHECK(bfloat16_of(-0.0F) == 0x8000);
   CHECK(bfloat16_of(INFINITY) == 0x7F80);
   CHECK(bfloat16_of(std::numeric_limits<float>::max()) == 0x7F80);
-  CHECK(std::isnan(to_float({bfloat16_of(std::bit_cast<float>(0x7F800001U))})));
+  CHECK(std::isnan(to_float(BFloat16{bfloat16_of(std::bit_cast<float>(0x7F800001U))})));
   for (const std::int64_t count : {1, 15, 16, 17, 100'003}) {
     const Tensor values = random_tensor<float>({count}, 5), rounded = as(DType::kBFloat16, values);
     for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {

@@ -94,11 +94,11 @@ TEST_CASE("Shuffles move values of 1 to 16 bytes", "[emulator]") {
 TEST_CASE("A butterfly of shuffles sums each half of a warp on its own", "[emulator]") {
   check_every_lane([](unsigned lane, unsigned lanes) {
     if (lanes < 32) return true;
-    const unsigned half = lane < 16 ? 0x0000ffffU : 0xffff0000U;
+    const unsigned mask = lane < 16 ? 0x0000ffffU : 0xffff0000U;
     int sum = static_cast<int>(lane);
     for (int rounds = 0; rounds < (lane < 16 ? 1 : 3); ++rounds) {  // the halves need not take turns
       sum = static_cast<int>(lane);
-      for (int step = 8; step > 0; step /= 2) sum += __shfl_xor_sync(half, sum, step);
+      for (int step = 8; step > 0; step /= 2) sum += __shfl_xor_sync(mask, sum, step);
     }
     return sum == (lane < 16 ? 120 : 376);
   });
