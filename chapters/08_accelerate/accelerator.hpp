@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "06_gpt_ddp/distributed_data_parallel.hpp"
+#include "08_accelerate/accelerator_options.hpp"
 #include "08_accelerate/prepared/accelerated_loader.hpp"
 #include "08_accelerate/prepared/accelerated_model.hpp"
 #include "08_accelerate/prepared/accelerated_optimizer.hpp"
@@ -33,24 +34,6 @@
 #include "optim/schedule.hpp"
 
 namespace lockstep::accelerate {
-
-/// Accelerate's options and defaults; equal on all ranks.
-struct AcceleratorOptions {
-  ProcessOptions process{};  ///< Device and backend.
-  /// What autocast() does; unset: what the launcher has chosen (LOCKSTEP_MIXED_PRECISION), else kNo.
-  std::optional<MixedPrecision> mixed_precision{};
-  std::int64_t gradient_accumulation_steps = 1;  ///< Micro-batches whose gradients add up to one step.
-  bool split_batches = false;  ///< Whether a loader's batch size is that of all ranks together; else each rank's.
-  bool even_batches = true;    ///< Whether a loader that keeps its last batch repeats samples until ranks have as many.
-  bool device_placement = true;  ///< Whether prepared loaders hand out batches on the device; else in host memory.
-  std::uint64_t seed = 0;        ///< Of random().
-  ddp::DdpOptions ddp{};         ///< How gradients are averaged.
-  /// Scale losses so; any_rank is the accelerator's to set. Unset: kFp16 scales by the defaults, others do not scale.
-  std::optional<optim::GradScalerOptions> grad_scaler{};
-  std::filesystem::path project_dir = ".";  ///< Checkpoints are kept in its folder "checkpoints".
-  int total_limit = 0;                      ///< How many checkpoints are kept; 0: all.
-  std::vector<std::string> log_with{};      ///< Trackers that init_trackers() makes: see make_tracker().
-};
 
 /// What prepare() takes.
 template <typename T>
@@ -239,8 +222,8 @@ class Accelerator : public PartialState {
   std::shared_ptr<ddp::DistributedDataParallel> wrap(nn::Module& model);
   void initialize();
   void make_scaler();
-  void warn_without_autocast();
   void register_own_state();
+  void warn_without_autocast();
   void update_scale();
   void unscale_gradients(const std::vector<autograd::Variable>& parameters);
 

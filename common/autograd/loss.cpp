@@ -55,8 +55,10 @@ class LogitsGradient {
     } else {
       kernels::softmax_cross_entropy(rows_.losses, logits_, rows_.targets, rows_.scale);
     }
+    mean_loss_ = rows_.mean();
+    if (!is_made_in_backward()) rows_.losses = rows_.targets = Tensor();  // backward has no use for them
   }
-  [[nodiscard]] Tensor mean_loss() const { return rows_.mean(); }
+  [[nodiscard]] const Tensor& mean_loss() const { return mean_loss_; }
   // Once, in backward; the elements are handed over.
   [[nodiscard]] Tensor take_for(const Tensor& d_loss) {
     if (is_made_in_backward()) {
@@ -72,6 +74,7 @@ class LogitsGradient {
 
   Tensor logits_;  // [..., V]
   RowLosses rows_;
+  Tensor mean_loss_;  // a number
 };
 
 // The head and loss with all logits in memory: backward runs the two products.
