@@ -13,12 +13,12 @@
 #include <vector>
 
 #include "06_gpt_ddp/distributed_data_parallel.hpp"
-#include "08_accelerate/accelerator_options.hpp"
 #include "08_accelerate/prepared/accelerated_loader.hpp"
 #include "08_accelerate/prepared/accelerated_model.hpp"
 #include "08_accelerate/prepared/accelerated_optimizer.hpp"
 #include "08_accelerate/prepared/accumulation_scope.hpp"
 #include "08_accelerate/prepared/gradient_state.hpp"
+#include "08_accelerate/process/accelerator_options.hpp"
 #include "08_accelerate/process/partial_state.hpp"
 #include "08_accelerate/state/random_state.hpp"
 #include "08_accelerate/state/saved_objects.hpp"
