@@ -62,11 +62,12 @@ void ReadLock::wait(const Storage& storage) noexcept {
   for (;;) {
     const auto found = locks.by_storage.find(&storage);
     if (found == locks.by_storage.end()) return;
-    if (std::chrono::steady_clock::now() >= found->second.until) {
+    const auto until = found->second.until;  // the entry may go while this thread waits
+    if (std::chrono::steady_clock::now() >= until) {
       found->second.was_overrun = true;
       return;
     }
-    locks.released.wait_until(lock, found->second.until);
+    locks.released.wait_until(lock, until);
   }
 }
 
