@@ -119,8 +119,8 @@ struct Save {
   std::function<void(std::string_view)> announce;  // each step before it is taken
 };
 
-// Both files are with the system before the first wait for the disk: whoever would change a tensor waits for the former
-// only.
+// Hands both files to the system before it waits for the disk. A thread that wants to change a tensor has to wait for
+// the first, not for the second.
 std::vector<FileEntry> write_tensors(const fs::path& folder, const Save& save) {
   save.announce("model");
   FileWriter model = begin_safetensors(folder / kModelFile, save.contents.model, {{"format", "pt"}},

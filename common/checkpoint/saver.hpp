@@ -24,7 +24,7 @@ enum class SaveMode { kBlocking, kBackground };
 /// What is on disk is the same either way.
 ///
 /// In the background the thread reads tensors on the host where they are, each under a ReadLock until it has handed it
-/// to the system: whoever changes one before, such as the next optimizer step, waits for that. Forward and backward
+/// to the system. Code that changes a tensor before then, such as the next optimizer step, waits. Forward and backward
 /// only read the weights, so with a model of some size the step finds them written, and the disk itself is waited for
 /// by nobody. Tensors on a device are copied to host memory by save(); these copies stay allocated for the next one.
 ///

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Reading memory in one thread while another goes on: whoever would change it waits.
+/// Lets one thread read memory while others go on: writers wait until it has finished.
 #include <chrono>
 #include <memory>
 

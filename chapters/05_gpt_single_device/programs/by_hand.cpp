@@ -1,8 +1,10 @@
 // What the lesson works out by hand, each beside the course's own operation: the attention of four tokens, and the
 // gradients of one prediction with a tape for single numbers.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <utility>
 #include <vector>

@@ -21,7 +21,7 @@ namespace lockstep::kernels {
 inline constexpr int kPhiloxLanes = 16;
 using PhiloxLane = std::array<std::uint32_t, kPhiloxLanes>;
 
-/// Counters, each in the lower half of a 64-bit lane; what stands in the upper halves has no meaning.
+/// Counters, each in the lower half of a 64-bit lane. The upper halves are ignored.
 using PhiloxVector = std::uint64_t __attribute__((vector_size(kVectorBytes)));
 inline constexpr int kCounters = kLanes<double>;  // of a PhiloxVector
 
