@@ -46,4 +46,9 @@ std::vector<ShownCommand> shown_commands(const FencedBlock& block, const RunDire
   return commands;
 }
 
+std::string with_built_tool(const std::string& command) {
+  static const std::regex kScript(R"((^|[\s;&|(])\./lockstep(?=\s|$))");
+  return std::regex_replace(command, kScript, "$1LOCKSTEP_ROOT=\"$$PWD\" lockstep");
+}
+
 }  // namespace lockstep::course

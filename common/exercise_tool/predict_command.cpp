@@ -82,8 +82,9 @@ std::vector<std::string> run_block(const LessonOfChapter& lesson, const course::
   std::string output;
   for (const course::ShownCommand& shown : course::shown_commands(*question.block, question.directive)) {
     std::cout << "\n$ " << shown.command << "\n" << std::flush;
-    const std::string command = concat("PATH='", (lesson.workspace.build / "bin").string(),
-                                       "':\"$PATH\" && export PATH NO_COLOR=1\n", shown.command);
+    const std::string command =
+        concat("PATH='", (lesson.workspace.build / "bin").string(), "':\"$PATH\" && export PATH NO_COLOR=1\n",
+               course::with_built_tool(shown.command));
     const Finished finished = run({"sh", "-c", command}, lesson.workspace.root, Collect::kBoth);
     std::cout << finished.output;
     if (finished.exit_code == 127) throw UnavailableError("that program is not built: ./lockstep predict builds it");

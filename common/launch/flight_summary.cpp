@@ -67,12 +67,16 @@ std::string verdicts(const Records& records) {
   return text;
 }
 
-// The culprit that the ranks were told of; else the first rank to end badly; else -1.
+// The culprit that the ranks were told of, -1 where they were told of a failure that is not one rank's fault (a
+// connection that broke); else the first rank to end badly; else -1.
 int culprit_of(const Records& records, const std::optional<FirstFailure>& first) {
+  bool was_told = false;
   for (const auto& [rank, record] : records.of_rank) {
-    if (record.failure && record.failure->culprit >= 0) return record.failure->culprit;
+    if (!record.failure) continue;
+    if (record.failure->culprit >= 0) return record.failure->culprit;
+    was_told = true;
   }
-  return first ? first->rank : -1;
+  return first && !was_told ? first->rank : -1;
 }
 
 // Culprit first, then whoever is behind, then the others.

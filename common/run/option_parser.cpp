@@ -76,8 +76,8 @@ std::optional<int> OptionParser::read(const OptionList& list) {
 }
 
 std::optional<fs::path> OptionParser::folder_to_resume(const RunOptions& options) const {
-  if (!line_->is_given("--resume")) return std::nullopt;
-  const bool may_begin = resume_ == "auto";
+  if (!line_->is_given("--resume") && !options.resumes_latest) return std::nullopt;
+  const bool may_begin = resume_ == "auto" || !line_->is_given("--resume");
   if (!resume_.empty() && !may_begin) return resume_;
   const std::optional<fs::path> latest = latest_run(options.output.folder, options.task);
   if (latest || may_begin) return latest;

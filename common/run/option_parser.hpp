@@ -35,7 +35,8 @@ class OptionParser {
   /// The command line as read last. @pre  read() has returned nothing.
   [[nodiscard]] const CommandLine& line() const noexcept { return *line_; }
 
-  /// What --resume means, if it was given: the run folder it names, or the latest of this task in --out.
+  /// What --resume means, if it was given or `options` resumes the latest run: the run folder it names, or the latest
+  /// of this task in --out.
   /// @throws UsageError  There is none.
   [[nodiscard]] std::optional<std::filesystem::path> folder_to_resume(const RunOptions& options) const;
 

@@ -40,6 +40,8 @@ struct RunOptions {
   std::int64_t stop_after = 0;          ///< The step after which this process stops; 0: it does not.
 
   std::optional<std::filesystem::path> resume = {};  ///< The run folder to continue.
+  bool resumes_latest = false;   ///< Where the command line does not say --resume, it means --resume auto.
+  bool has_equal_shares = true;  ///< Each rank gets as many samples of a batch as every other; false: or one more.
 
   /// Where the rank that is `local_rank` of its host computes: the named device, or of several such devices the rank's
   /// own.
@@ -58,7 +60,9 @@ struct RunOptions {
   /// dropped unless `uneven`.
   /// @throws FormatError  An epoch has fewer samples than a batch.
   [[nodiscard]] std::int64_t total_steps(std::int64_t samples) const;
-  /// @throws UsageError  The global batch cannot be divided evenly among that many ranks' micro-batches.
+  /// @throws UsageError  The global batch cannot be divided evenly among that many ranks' micro-batches; or, where
+  /// shares
+  ///                     may be unequal, it has fewer samples than there are micro-batches.
   void require_divisible_batch(std::int64_t world_size) const;
 };
 

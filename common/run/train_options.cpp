@@ -61,7 +61,12 @@ ParsedTrainOptions parse_train_options(int argc, const char* const* argv) {
 }
 
 int run_training(int argc, const char* const* argv, const std::function<int(const TrainOptions&)>& train) noexcept {
-  return run_training(argc, argv, kDescription, TrainOptions(), train);
+  return run_training(argc, argv, TrainOptions(), train);
+}
+
+int run_training(int argc, const char* const* argv, const TrainOptions& defaults,
+                 const std::function<int(const TrainOptions&)>& train) noexcept {
+  return run_training(argc, argv, kDescription, defaults, train);
 }
 
 TrainOptions options_from_json(const nlohmann::json& json) {

@@ -71,6 +71,9 @@ using ParsedTrainOptions = ParsedOptions<TrainOptions>;
 /// @return  The exit status for main().
 [[nodiscard]] int run_training(int argc, const char* const* argv,
                                const std::function<int(const TrainOptions&)>& train) noexcept;
+/// The same for a program with defaults of its own. @param defaults  The options where the command line says nothing.
+[[nodiscard]] int run_training(int argc, const char* const* argv, const TrainOptions& defaults,
+                               const std::function<int(const TrainOptions&)>& train) noexcept;
 
 /// @throws FormatError  Not what to_json() writes.
 [[nodiscard]] TrainOptions options_from_json(const nlohmann::json& json);

@@ -13,10 +13,10 @@
 #include "base/file.hpp"
 #include "base/json.hpp"
 #include "checkpoint/checkpoint.hpp"
-#include "random_words.hpp"
 #include "run/metrics.hpp"
 #include "run/run_folder.hpp"
 #include "support/catch.hpp"
+#include "support/random_words.hpp"
 #include "support/subprocess.hpp"
 #include "support/temporary_folder.hpp"
 

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "random_words.hpp"
 #include "run/metrics.hpp"
 #include "support/catch.hpp"
+#include "support/random_words.hpp"
 #include "support/subprocess.hpp"
 #include "support/temporary_folder.hpp"
 

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "launch/descendants.hpp"
-#include "random_words.hpp"
 #include "run/metrics.hpp"
 #include "run/run_folder.hpp"
 #include "support/catch.hpp"
+#include "support/random_words.hpp"
 #include "support/subprocess.hpp"
 #include "support/temporary_folder.hpp"
 

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "random_words.hpp"
 #include "run/metrics.hpp"
 #include "run/run_folder.hpp"
 #include "support/catch.hpp"
+#include "support/random_words.hpp"
 #include "support/subprocess.hpp"
 #include "support/temporary_folder.hpp"
 

@@ -2,14 +2,13 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
-#include "base/philox.hpp"
 #include "run/metrics.hpp"
 #include "run/run_folder.hpp"
 #include "support/catch.hpp"
+#include "support/random_words.hpp"
 #include "support/subprocess.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -20,18 +19,10 @@ namespace {
 
 using Options = std::vector<std::string>;
 
-// Words in random order, from which a model can learn something within a few steps.
-void write_text(const fs::path& path) {
-  const Options words{"ring ", "rank ", "chunk ", "bucket ", "step ", "lock ", "all ", "reduce "};
-  PhiloxSequence random(17);
-  std::ofstream file(path);
-  for (int i = 0; i < 4000; ++i) file << words[random.next_below(words.size())];
-}
-
 /// A folder with a text, and trainings on it; `more` counts where it repeats an option.
 class Job {
  public:
-  Job() { write_text(folder_ / "text.txt"); }
+  Job() { test::write_words(folder_ / "text.txt", 4000); }
 
   /// world_size 0: without a launcher.
   [[nodiscard]] test::Finished train(const std::string& program, int world_size, const Options& more) const {

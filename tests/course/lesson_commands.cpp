@@ -92,7 +92,8 @@ Lines without_empty_end(Lines lines) {
 
 std::string check_command(const course::ShownCommand& shown, const course::RunDirective& directive,
                           const std::filesystem::path& folder, const std::filesystem::path& programs, Lines& output) {
-  const CommandResult result = run_command(shown.command, folder, programs, directive.time_limit);
+  const CommandResult result =
+      run_command(course::with_built_tool(shown.command), folder, programs, directive.time_limit);
   output.insert(output.end(), result.output.begin(), result.output.end());
   std::string problem;
   if (result.was_stopped)

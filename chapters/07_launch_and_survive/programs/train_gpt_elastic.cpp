@@ -1,0 +1,153 @@
+// DERIVES FROM chapters/06_gpt_ddp/programs/train_gpt_ddp.cpp new<=23 changed<=6
+// Trains a GPT on a text with data parallelism, by ranks that may come and go.  // CHANGED
+//
+// Cut a text into samples and build a model; then, step by step: predict every
+// next token, learn how each weight changes the error, and move the weights.
+// What surrounds this (options, progress, files) is in common/run.
+#include <algorithm>  // NEW
+#include <array>
+
+#include "05_gpt_single_device/text_generator.hpp"
+#include "06_gpt_ddp/ddp/setup.hpp"
+#include "06_gpt_ddp/distributed_data_parallel.hpp"
+#include "06_gpt_ddp/distributed_sampler.hpp"
+#include "06_gpt_ddp/replica_check.hpp"
+#include "07_launch_and_survive/elastic_sampler.hpp"  // NEW
+#include "autograd/autocast.hpp"
+#include "autograd/functions.hpp"
+#include "autograd/variable.hpp"
+#include "comm/rendezvous.hpp"
+#include "data/data_loader.hpp"
+#include "data/sampler.hpp"
+#include "device/device.hpp"
+#include "nn/gpt.hpp"
+#include "optim/clip.hpp"
+#include "optim/schedule.hpp"
+#include "run/load_corpus.hpp"
+#include "run/optimization.hpp"
+#include "run/run.hpp"
+#include "run/text_summary.hpp"
+#include "run/train_options.hpp"
+
+using namespace lockstep;
+
+namespace {
+
+// What the program does where the command line says nothing.  // NEW
+run::TrainOptions elastic_defaults() {     // NEW
+  run::TrainOptions options;               // NEW
+  options.resumes_latest = true;           // NEW: every start may be a restart
+  options.output.folder = "runs/elastic";  // NEW: the latest run is one of its own
+  options.has_equal_shares = false;        // NEW: three ranks may share a batch of eight
+  options.checkpoints.save_every = 20;     // NEW: what a failure may cost
+  return options;                          // NEW
+}  // NEW
+
+// The batches are the same at any number of ranks.  // NEW
+elastic::ElasticSamplerOptions elastic_options(const run::TrainOptions& options) {  // NEW
+  return {.global_batch_size = options.batch_size,                                  // NEW
+          .seed = options.seed,                                                     // NEW
+          .remainder = ddp::sampler_options(options).remainder};                    // NEW
+}  // NEW
+
+// Mean loss over all samples of the loader, without dropout and gradients.
+double evaluate(nn::Gpt& model, data::DataLoader& loader, comm::ProcessGroup& group) {
+  const autograd::NoGradGuard no_grad;
+  std::array<double, 2> total{};  // sum of losses, number of targets
+  for (const data::Batch& batch : loader) {
+    const auto targets = autograd::target_count(batch.targets);
+    const auto count = static_cast<double>(targets);
+    total[0] += model.loss(batch.inputs, batch.targets).value().item() * count;
+    total[1] += count;
+  }
+  group.all_reduce(comm::host_buffer(std::span(total))).synchronize();
+  return total[0] / total[1];
+}
+
+// Forward and backward through the parts of a batch, whose gradients add up.
+// Returns the mean loss of the batch.
+double accumulate_gradients(run::Run& run, nn::Gpt& model, auto&& parts) {
+  double mean_loss = 0;
+  for (const run::MicroBatch& part : parts) {
+    run.enter(run::Phase::kForward);
+    auto loss = model.loss(part.inputs, part.targets, part.context);
+    mean_loss += part.weight * run.require_finite(loss);
+
+    run.enter(run::Phase::kBackward);
+    loss.backward(part.weight);
+  }
+  return mean_loss;
+}
+
+int train(const run::TrainOptions& options) {
+  // Who am I, and who else is there? Every rank runs this program.
+  const auto job = comm::rendezvous("env://");
+  const Device device = ddp::use_device(options, job.local_rank, job.local_world_size);
+  const auto group = ddp::make_group(options, job, device);
+  const int rank = group->rank(), world_size = group->world_size();
+  // The data: two parts of a text, each cut into samples of one context.
+  const data::Corpus corpus = run::load_corpus(options, *group);
+  const data::Dataset& training = *corpus.training;
+  const data::Dataset& validation = *corpus.validation;
+  const auto config = options.model_config(corpus.vocabulary_size);
+  const auto sampler_options = elastic_options(options);                                // CHANGED
+  elastic::ElasticSampler sampler(training.size(), rank, world_size, sampler_options);  // CHANGED
+  ddp::EvaluationSampler validation_sampler(validation.size(), rank, world_size);
+  const std::int64_t batch_size = sampler.share();  // CHANGED
+  data::DataLoader loader(
+      training, sampler,
+      {.batch_size = batch_size, .drop_last = !options.uneven, .num_workers = options.data.num_workers});
+  data::DataLoader validation_loader(
+      validation, validation_sampler,
+      {.batch_size = std::max<std::int64_t>(1, batch_size / options.accumulation_steps),  // CHANGED
+       .drop_last = false});
+
+  // The model, equal on all ranks: backward() averages its gradients.
+  const autograd::Autocast autocast(options.model.bf16);
+  nn::Gpt model(config, ddp::init_scope(options, rank, device));
+  ddp::DistributedDataParallel ddp(model, *group, ddp::ddp_options(options));
+  const auto chosen = run::make_optimizer(options, model);
+  optim::Optimizer& optimizer = *chosen;
+  const run::RunSummary facts = run::summarize_text_run(options, corpus, model);
+  run::Run run(options, facts, *group);
+  ddp::keep_bucket_order(run, ddp);
+  const optim::Schedule schedule = options.schedule(run.last_step());
+  run.resume(model, optimizer, sampler);
+
+  for (std::int64_t epoch = sampler.epoch(); !run.is_finished(); ++epoch) {
+    sampler.set_epoch(epoch);
+    for (const data::Batch& batch : ddp.join(loader)) {
+      const auto parts = run.begin_step(batch, loader.time_waited());
+      optimizer.zero_grad();
+      double mean_loss = accumulate_gradients(run, model, ddp.accumulate(parts));
+
+      run.enter(run::Phase::kUpdate);
+      const double gradient_norm = optim::clip_grad_norm(model.parameters(), options.max_gradient_norm());
+      run.require_finite(gradient_norm);
+      const double learning_rate = schedule.at(run.step());
+      optimizer.step(learning_rate);
+      mean_loss = ddp.average(mean_loss);
+      run.set_exposed_communication(ddp.exposed_communication());
+      run.end_step({.loss = mean_loss, .gradient_norm = gradient_norm, .learning_rate = learning_rate, .epoch = epoch});
+
+      if (run.validation_is_due()) run.set_validation_loss(evaluate(model, validation_loader, *group));
+      if (rank == 0) run.print_step();
+      if (run.replica_check_is_due()) ddp::require_equal_parameters(model, *group, concat("after step ", run.step()));
+      if (run.checkpoint_is_due())
+        if (rank == 0) run.save(model, optimizer, sampler);
+      if (run.is_finished()) break;
+    }
+  }
+
+  if (run.sample_is_due())
+    if (rank == 0)
+      run.set_sample(gpt::generate_text(model, *corpus.tokenizer, options.text.prompt,
+                                        {.token_count = options.text.sample_tokens, .seed = options.seed}));
+  return run.finish();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {                                   // NEW
+  return run::run_training(argc, argv, elastic_defaults(), train);  // CHANGED
+}  // NEW
