@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -17,12 +18,14 @@
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
 #include "support/temporary_folder.hpp"
+#include "two_hosts.hpp"
 
 using namespace lockstep;
 using namespace std::chrono_literals;
 using test::Finished;
 using test::Hosts;
 using test::Subprocess;
+using test::TwoHosts;
 
 namespace {
 
@@ -40,26 +43,37 @@ bool is_available() {
 /// A job on several hosts: one `lockstep launch` each.
 class Job {
  public:
-  Job(const Hosts& hosts, std::vector<std::string> options, std::vector<std::string> program)
-      : hosts_(hosts), options_(std::move(options)), program_(std::move(program)) {}
+  /// @param hosts  Hosts or TwoHosts; outlives the job.
+  Job(const auto& hosts, std::vector<std::string> options, std::vector<std::string> program)
+      : on_host_([&hosts](int host, const std::vector<std::string>& command) { return hosts.on_host(host, command); }),
+        endpoint_(hosts.address(0) + ":29400"),
+        options_(std::move(options)),
+        program_(std::move(program)) {}
 
   /// As a person on that host would start it.
   [[nodiscard]] std::unique_ptr<Subprocess> start(int host, int ranks) const {
-    std::vector<std::string> command{
-        test::built_program("lockstep"), "launch",  "--node-rank",         std::to_string(host), "--rdzv-endpoint",
-        Hosts::address(0) + ":29400",    "--nproc", std::to_string(ranks), "--no-prefix"};
+    std::vector<std::string> command{test::built_program("lockstep"),
+                                     "launch",
+                                     "--node-rank",
+                                     std::to_string(host),
+                                     "--rdzv-endpoint",
+                                     endpoint_,
+                                     "--nproc",
+                                     std::to_string(ranks),
+                                     "--no-prefix"};
     command.insert(command.end(), options_.begin(), options_.end());
     command.emplace_back("--");
     command.insert(command.end(), program_.begin(), program_.end());
-    return std::make_unique<Subprocess>(hosts_.on_host(host, command), std::vector<std::pair<std::string, std::string>>{
-                                                                           {"LOCKSTEP_TOKEN", token_},
-                                                                           {"LOCKSTEP_LIVENESS_SECONDS", "5"},
-                                                                           {"LOCKSTEP_GRACE_SECONDS", "5"},
-                                                                           {"OMP_NUM_THREADS", "1"}});
+    return std::make_unique<Subprocess>(
+        on_host_(host, command), std::vector<std::pair<std::string, std::string>>{{"LOCKSTEP_TOKEN", token_},
+                                                                                  {"LOCKSTEP_LIVENESS_SECONDS", "5"},
+                                                                                  {"LOCKSTEP_GRACE_SECONDS", "5"},
+                                                                                  {"OMP_NUM_THREADS", "1"}});
   }
 
  private:
-  const Hosts& hosts_;
+  std::function<std::vector<std::string>(int, const std::vector<std::string>&)> on_host_;
+  std::string endpoint_;
   std::vector<std::string> options_, program_;
   std::string token_ = net::make_token();
 };
@@ -173,6 +187,25 @@ TEST_CASE("two hosts and four train as one does, bit for bit", "[integration][la
     }
     CHECK(training.metrics(name) == expected);
   }
+}
+
+TEST_CASE("two hosts train as one does over a slow link that loses packets", "[integration][launch][multirank]") {
+  if (!is_available()) return;
+  if (const std::string reason = TwoHosts::why_unavailable(); !reason.empty()) {
+    std::cout << "skipped: a link that loses packets: " << reason << std::endl;
+    return;
+  }
+  const Training training;
+  const auto expected = training.reference();
+  REQUIRE(expected.size() == 12);
+  const TwoHosts hosts({.delay = 5ms, .bytes_per_second = 20e6, .lose_one_in = 500});
+  const Job job(hosts, {"--nnodes", "2"}, training.program("lossy"));
+  const auto first = job.start(0, 2), second = job.start(1, 2);
+  const Finished of_first = first->wait(kLimit), of_second = second->wait(kLimit);
+  CAPTURE(of_first.err, of_second.err);
+  CHECK(of_first.exit_code == 0);
+  CHECK(of_second.exit_code == 0);
+  CHECK(training.metrics("lossy") == expected);
 }
 
 TEST_CASE("a host that is killed, frozen or unplugged is named on all others", "[integration][launch][multirank]") {

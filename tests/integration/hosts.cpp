@@ -3,18 +3,11 @@
 #include <unistd.h>
 
 #include "base/error.hpp"
+#include "run_or_throw.hpp"
 #include "support/subprocess.hpp"
 
 namespace lockstep::test {
 namespace {
-
-void run_or_throw(const std::vector<std::string>& command) {
-  const Finished finished = run_program(command);
-  if (finished.exit_code == 0) return;
-  std::string text;
-  for (const std::string& word : command) text += word + " ";
-  throw IoError(text + "failed: " + finished.err);
-}
 
 std::string port(int host) { return "port" + std::to_string(host); }
 

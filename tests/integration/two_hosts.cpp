@@ -15,6 +15,7 @@
 #include <random>
 
 #include "base/error.hpp"
+#include "run_or_throw.hpp"
 #include "support/subprocess.hpp"
 
 namespace lockstep::test {
@@ -23,14 +24,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMaxPacketBytes = 2048;  // above the devices' MTU of 1500
-
-void run_or_throw(const std::vector<std::string>& command) {
-  const Finished finished = run_program(command);
-  if (finished.exit_code == 0) return;
-  std::string text;
-  for (const std::string& word : command) text += word + " ";
-  throw IoError(text + "failed: " + finished.err);
-}
 
 struct Packet {
   Clock::time_point due;
