@@ -127,12 +127,35 @@ void check_missing(Check& check) {
   check_refused(check, {{kOpenMpi.local_rank, "2"}});
 }
 
+void check_numbers(Check& check) {
+  for (const LauncherNames& names : kLaunchers) {
+    const Variables right = told(names, 1, 4, 0);
+    check_refused(check, with(right, names.rank, "one"));
+    check_refused(check, with(right, names.world_size, "4x"));
+    check_refused(check, with(right, names.local_rank, "-1"));
+    check_refused(check, with(told(names, 0, 1, 0), names.world_size, "0"));
+    check_refused(check, with(right, names.world_size, "4294967300"));
+  }
+}
+
 void check_contradictions(Check& check) {
   for (const LauncherNames& names : kLaunchers) {
     check_refused(check, told(names, 4, 4, 0));
     check_refused(check, told(names, 9, 4, 1));
     check_refused(check, told(names, 0, 4, 2));
   }
+}
+
+void check_messages(Check& check) {
+  const Variables by_hand = told(kTorchrun, 0, 4, 0), mpirun = told(kOpenMpi, 2, 4, 0);
+  check_message(check, without(by_hand, kTorchrun.rank), {kTorchrun.rank});
+  check_message(check, without(mpirun, kOpenMpi.local_rank), {kOpenMpi.local_rank});
+  check_message(check, without(told(kSlurm, 1, 4, 1), kSlurm.world_size), {kSlurm.world_size});
+  check_message(check, with(mpirun, kOpenMpi.world_size, "many"), {"OMPI_COMM_WORLD_SIZE=many"});
+  check_message(check, told(kSlurm, 17, 4, 1), {"SLURM_PROCID=17", "SLURM_NTASKS=4"});
+  check_message(check, told(kTorchrun, 0, 4, 3), {"RANK=0", "LOCAL_RANK=3"});
+  check_message(check, together(by_hand, mpirun), {"RANK=0", "OMPI_COMM_WORLD_RANK=2"});
+  check_message(check, together(told(kTorchrun, 2, 8, 0), mpirun), {"WORLD_SIZE=8", "OMPI_COMM_WORLD_SIZE=4"});
 }
 
 void check_random_places(Check& check) {
@@ -156,16 +179,7 @@ void judge_07_1(Examination& exam) {
   exam.check("each launcher by itself", check_each_launcher);
   exam.check("no launcher", [](Check& check) { check_place(check, {}, {}); });
   exam.check("a variable is missing", check_missing);
-  exam.check("not a number, or out of range", [](Check& check) {
-    for (const LauncherNames& names : kLaunchers) {
-      const Variables right = told(names, 1, 4, 0);
-      check_refused(check, with(right, names.rank, "one"));
-      check_refused(check, with(right, names.world_size, "4x"));
-      check_refused(check, with(right, names.local_rank, "-1"));
-      check_refused(check, with(told(names, 0, 1, 0), names.world_size, "0"));
-      check_refused(check, with(right, names.world_size, "4294967300"));
-    }
-  });
+  exam.check("not a number, or out of range", check_numbers);
   exam.check("numbers that contradict each other", check_contradictions);
   exam.check("a batch script's shell is no rank", [](Check& check) {
     check_place(check, without(told(kSlurm, 0, 4, 0), kSlurmStep), {});
@@ -189,16 +203,7 @@ void judge_07_1(Examination& exam) {
     const Variables torchrun = with(told(kTorchrun, 5, 8, 1), kTorchrunJob, "none");
     check_told(check, kTorchrun, together(torchrun, told(kOpenMpi, 1, 2, 0)), 5, 8, 1);
   });
-  exam.check("the message has the variables' names and values", [&](Check& check) {
-    check_message(check, without(by_hand, kTorchrun.rank), {kTorchrun.rank});
-    check_message(check, without(mpirun, kOpenMpi.local_rank), {kOpenMpi.local_rank});
-    check_message(check, without(told(kSlurm, 1, 4, 1), kSlurm.world_size), {kSlurm.world_size});
-    check_message(check, with(mpirun, kOpenMpi.world_size, "many"), {"OMPI_COMM_WORLD_SIZE=many"});
-    check_message(check, told(kSlurm, 17, 4, 1), {"SLURM_PROCID=17", "SLURM_NTASKS=4"});
-    check_message(check, told(kTorchrun, 0, 4, 3), {"RANK=0", "LOCAL_RANK=3"});
-    check_message(check, together(by_hand, mpirun), {"RANK=0", "OMPI_COMM_WORLD_RANK=2"});
-    check_message(check, together(told(kTorchrun, 2, 8, 0), mpirun), {"WORLD_SIZE=8", "OMPI_COMM_WORLD_SIZE=4"});
-  });
+  exam.check("the message has the variables' names and values", check_messages);
   exam.full_check("places chosen at random", check_random_places);
 }
 

@@ -90,25 +90,30 @@ class Job {
                   sizes = check_.numbers<std::int64_t>(outcome, rank, "sizes"),
                   states = check_.numbers<std::int64_t>(outcome, rank, "states");
     const std::vector<double> scales = check_.numbers<double>(outcome, rank, "scales");
+    const auto steps = static_cast<std::size_t>(generation_.steps);
+    const bool is_whole = sizes.size() == steps && shares.size() == steps && states.size() == 2 * steps &&
+                          scales.size() == (wants_scale_ ? steps : 0) &&
+                          std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0}) == std::ssize(used);
+    check_.expect(is_whole, concat("rank ", rank, "'s answer is not one of ", steps, " steps"));
     auto next = used.begin();
     for (std::int64_t step = 0; step < generation_.steps; ++step) {
       const auto at = static_cast<std::size_t>(step);
       const std::int64_t ranks = generation_.world_size, batch = batch_size();
       std::int64_t share = 0;
       for (std::int64_t position = rank; position < batch; position += ranks, ++share) {
-        if (share >= sizes.at(at)) continue;
+        if (share >= sizes[at] || next == used.end()) continue;
         const std::int64_t sample = *next++, wanted = sample_at(consumed_ + position);
         if (sample != wanted)
           check_.wrong(concat(place(step, rank), ", element ", share, ": expected sample ", wanted, ", got ", sample,
                               ": ", explain(sample, consumed_ + position)));
       }
-      if (shares.at(at) != share)
+      if (shares[at] != share)
         check_.wrong(concat(place(step, rank), ": share_of(", batch, ") is ", shares[at], "; expected ", share));
       if (sizes[at] != share)
         check_.wrong(
             concat(place(step, rank), ": indices() has only ", sizes[at], " more of this epoch; the share is ", share));
-      if (wants_scale_) check_scale(scales.at(at), share, step, rank);
-      check_state(states.at(2 * at), states.at(2 * at + 1), step, rank);
+      if (wants_scale_) check_scale(scales[at], share, step, rank);
+      check_state(states[2 * at], states[2 * at + 1], step, rank);
     }
   }
 
@@ -148,6 +153,19 @@ void check_job(Check& check, const Data& data, const std::vector<Generation>& ge
   for (const Generation& generation : generations) job.run(generation);
 }
 
+void check_random_generations(Check& check) {
+  PhiloxSequence random(check.seed(), 73);
+  const auto below = [&](std::uint64_t bound) { return static_cast<std::int64_t>(random.next_below(bound)); };
+  for (const bool keeps : {false, true}) {
+    const std::int64_t batch = 6 + below(8);
+    std::vector<Generation> generations;
+    for (int i = 0; i < 8; ++i)
+      generations.push_back({.world_size = static_cast<int>(1 + below(6)), .steps = 1 + below(5)});
+    // 40 steps of 13 at most, which is less than 24 epochs of 40.
+    check_job(check, {.samples = 40 + below(30), .global_batch = batch, .keeps_short_batch = keeps}, generations, true);
+  }
+}
+
 }  // namespace
 
 void judge_07_2(Examination& exam) {
@@ -180,19 +198,7 @@ void judge_07_2(Examination& exam) {
   });
   exam.check("the scale of gradients of a short batch",
              [&](Check& check) { check_job(check, short_last, {{.world_size = 4, .steps = 6}}, true); });
-  exam.full_check("random generations of 1 to 6 ranks", [](Check& check) {
-    PhiloxSequence random(check.seed(), 73);
-    const auto below = [&](std::uint64_t bound) { return static_cast<std::int64_t>(random.next_below(bound)); };
-    for (const bool keeps : {false, true}) {
-      const std::int64_t batch = 6 + below(8);
-      std::vector<Generation> generations;
-      for (int i = 0; i < 8; ++i)
-        generations.push_back({.world_size = static_cast<int>(1 + below(6)), .steps = 1 + below(5)});
-      // 40 steps of 13 at most, which is less than 24 epochs of 40.
-      check_job(check, {.samples = 40 + below(30), .global_batch = batch, .keeps_short_batch = keeps}, generations,
-                true);
-    }
-  });
+  exam.full_check("random generations of 1 to 6 ranks", check_random_generations);
 }
 
 }  // namespace lockstep::exercise

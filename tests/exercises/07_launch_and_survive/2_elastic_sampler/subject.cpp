@@ -6,19 +6,29 @@
 #include "base/error.hpp"
 
 namespace lockstep::exercise {
+namespace {
 
-// Uses so many batches, from a state on, as a loader and a training loop would. "orders" has one row per epoch.
+// "orders" has one row per epoch.
+struct OrderOfEpoch {
+  std::vector<std::int64_t> orders;
+  std::int64_t samples;
+
+  std::vector<std::int64_t> operator()(std::int64_t epoch) const {
+    const std::int64_t epochs = std::ssize(orders) / samples;
+    require(epoch >= 0 && epoch < epochs, "the samples of epoch ", epoch,
+            " were asked for; this run has the epochs 0 to ", epochs - 1);
+    return {orders.begin() + epoch * samples, orders.begin() + (epoch + 1) * samples};
+  }
+};
+
+}  // namespace
+
+// Uses so many batches, from a state on, as a loader and a training loop would.
 Answer answer(Question& question) {
   const std::vector<std::int64_t> orders = question.numbers<std::int64_t>("orders");
   const auto samples = question.get<std::int64_t>("samples"), steps = question.get<std::int64_t>("steps");
   const bool wants_scale = question.get<bool>("wants_scale");
-  const auto order_of_epoch = [&](std::int64_t epoch) {
-    const std::int64_t epochs = std::ssize(orders) / samples;
-    require(epoch >= 0 && epoch < epochs, "the samples of epoch ", epoch,
-            " were asked for; this run has the epochs 0 to ", epochs - 1);
-    return std::vector<std::int64_t>(orders.begin() + epoch * samples, orders.begin() + (epoch + 1) * samples);
-  };
-  elastic::ElasticSampler sampler(order_of_epoch, question.rank(), question.world_size(),
+  elastic::ElasticSampler sampler(OrderOfEpoch{orders, samples}, question.rank(), question.world_size(),
                                   {.dataset_size = samples,
                                    .global_batch_size = question.get<std::int64_t>("global_batch"),
                                    .keeps_short_batch = question.get<bool>("keeps_short_batch")});

@@ -197,6 +197,23 @@ void check_elastic(Check& check) {
              {failed(3), end(3, 1)}});
 }
 
+void check_failures(Check& check) {
+  check_job(check, {.max_restarts = 3},
+            {{came(), start()},
+             {failed(3), start(1, 1)},
+             {failed(4), start(2, 2)},
+             {failed(5), start(4, 3)},
+             {failed(6), end(6, 3)}});
+  check_job(check, {}, {{came(), start()}, {failed(3), end(3)}});
+}
+
+void check_many_failures(Check& check) {
+  std::vector<Step> steps = {{came(), start()}};
+  for (int restart = 1; restart <= 45; ++restart)
+    steps.push_back({failed(1), start(restart < 6 ? 1 << (restart - 1) : 30, restart)});
+  check_job(check, {.max_restarts = 45}, steps);
+}
+
 void check_spares(Check& check) {
   check_job(check, {.min_hosts = 1, .max_hosts = 2, .max_restarts = 2},
             {{came(), start()},
@@ -211,6 +228,14 @@ void check_spares(Check& check) {
             {{came(), wait()}, {came(), start()}, {came(), go_on()}, {lost(), start(1, 1)}, {lost(), wait(2)}});
 }
 
+void check_random_jobs(Check& check) {
+  for (std::uint64_t number = 0; number < 24; ++number) {
+    RandomJob job(check.seed(), number);
+    const std::vector<Step> steps = job.steps();
+    check_job(check, job.options(), steps);
+  }
+}
+
 }  // namespace
 
 void judge_07_3(Examination& exam) {
@@ -218,24 +243,11 @@ void judge_07_3(Examination& exam) {
   exam.check("2 hosts start and finish", [&](Check& check) {
     check_job(check, pair, {{came(), wait()}, {came(), start()}, {finished(), end(0)}});
   });
-  exam.check("ranks fail more often than --max-restarts", [](Check& check) {
-    check_job(check, {.max_restarts = 3},
-              {{came(), start()},
-               {failed(3), start(1, 1)},
-               {failed(4), start(2, 2)},
-               {failed(5), start(4, 3)},
-               {failed(6), end(6, 3)}});
-    check_job(check, {}, {{came(), start()}, {failed(3), end(3)}});
-  });
+  exam.check("ranks fail more often than --max-restarts", check_failures);
   exam.check("a rank is killed by a signal", [](Check& check) {
     check_job(check, {.max_restarts = 1}, {{came(), start()}, {killed(kKill), start(1, 1)}, {killed(11), end(139, 1)}});
   });
-  exam.check("many failures", [](Check& check) {
-    std::vector<Step> steps = {{came(), start()}};
-    for (int restart = 1; restart <= 45; ++restart)
-      steps.push_back({failed(1), start(restart < 6 ? 1 << (restart - 1) : 30, restart)});
-    check_job(check, {.max_restarts = 45}, steps);
-  });
+  exam.check("many failures", check_many_failures);
   exam.check("a job that is not elastic loses hosts", [&](Check& check) {
     check_job(check, pair,
               {{came(), wait()},
@@ -261,13 +273,7 @@ void judge_07_3(Examination& exam) {
   exam.check("nobody comes", [&](Check& check) {
     check_job(check, pair, {{came(), wait()}, {lost(), wait()}, {came(), wait()}, {waited_in_vain(), end(1)}});
   });
-  exam.full_check("jobs at random", [](Check& check) {
-    for (std::uint64_t number = 0; number < 24; ++number) {
-      RandomJob job(check.seed(), number);
-      const std::vector<Step> steps = job.steps();
-      check_job(check, job.options(), steps);
-    }
-  });
+  exam.full_check("jobs at random", check_random_jobs);
 }
 
 }  // namespace lockstep::exercise

@@ -66,10 +66,11 @@ std::vector<End> ends_in(Check& check, const Outcome& outcome, std::size_t round
     return check.numbers<std::int64_t>(outcome, 0, concat(name, "_", round));
   };
   const std::vector<std::int64_t> kinds = column("ends"), refusals = column("refusals"), missing = column("missing");
+  check.expect(kinds.size() == refusals.size(), "the answer is not whole");
   std::vector<End> ends;
   auto next = missing.begin();
   for (std::size_t i = 0; i < kinds.size(); ++i) {
-    End end{.kind = static_cast<End::Kind>(kinds[i]), .refusal = refusals.at(i)};
+    End end{.kind = static_cast<End::Kind>(kinds[i]), .refusal = refusals[i]};
     for (; next != missing.end() && *next >= 0; ++next) end.missing.push_back(*next);
     if (next != missing.end()) ++next;
     ends.push_back(std::move(end));
@@ -82,7 +83,7 @@ void check_round(Check& check, const Outcome& outcome, const std::vector<Round>&
   const std::vector<End> ends = ends_in(check, outcome, number);
   const auto started = check.numbers<std::int64_t>(outcome, 0, concat("started_", number));
   const Round& round = rounds[number];
-  check.expect(ends.size() == round.processes.size(), "not every process has ended");
+  check.expect(ends.size() == round.processes.size() && started.size() == ends.size(), "not every process has ended");
   std::vector<std::string> calls;
   for (const std::string& line : outcome.ranks.front().remarks)
     if (line.starts_with(concat("round ", number, ","))) calls.push_back(line);
@@ -96,7 +97,7 @@ void check_round(Check& check, const Outcome& outcome, const std::vector<Round>&
                                    ", generation ", generation, " (the newest is ", round.newest_generation, ")");
     if (ends[i] != process.end)
       check.wrong(concat(who, ": expected that it ", shown_as(process.end), "; it ", shown_as(ends[i])), "", calls);
-    if (process.end == kJoined && (started.at(i) & members) != members)
+    if (process.end == kJoined && (started[i] & members) != members)
       check.wrong(concat(who, " has joined before all ranks have come"), "", calls);
   }
 }
@@ -177,6 +178,11 @@ class RandomRounds {
   PhiloxSequence random_;
 };
 
+void check_random_rounds(Check& check) {
+  for (std::uint64_t number = 0; number < 15; ++number)
+    check_both(check, RandomRounds(check.seed(), 740 + number).make());
+}
+
 }  // namespace
 
 void judge_07_4(Examination& exam) {
@@ -217,10 +223,7 @@ void judge_07_4(Examination& exam) {
     const Process other{.rank = 1, .world_size = 2, .end = refused(Refusal::kWorldSize)};
     check_both(check, {{0, {{0, 3}, other, {1, 3}, {2, 3}}}});
   });
-  exam.full_check("generations at random", [](Check& check) {
-    for (std::uint64_t number = 0; number < 15; ++number)
-      check_both(check, RandomRounds(check.seed(), 740 + number).make());
-  });
+  exam.full_check("generations at random", check_random_rounds);
 }
 
 }  // namespace lockstep::exercise
