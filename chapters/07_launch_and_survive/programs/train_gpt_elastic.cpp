@@ -1,4 +1,4 @@
-// DERIVES FROM chapters/06_gpt_ddp/programs/train_gpt_ddp.cpp new<=27 changed<=6
+// DERIVES FROM chapters/06_gpt_ddp/programs/train_gpt_ddp.cpp new<=24 changed<=6
 // Trains a GPT on a text with data parallelism, by ranks that may come and go.  // CHANGED
 //
 // Cut a text into samples and build a model; then, step by step: predict every
@@ -83,7 +83,7 @@ double accumulate_gradients(run::Run& run, nn::Gpt& model, auto&& parts) {
 }
 
 int train(const run::TrainOptions& options) {
-  // Who am I, and who else is there? Every rank runs this program.
+  // Who am I, and who else is there? Every rank runs this program.  // NEW
   const auto job = comm::rendezvous("env://");
   const Device device = ddp::use_device(options, job.local_rank, job.local_world_size);
   const auto group = ddp::make_group(options, job, device);
