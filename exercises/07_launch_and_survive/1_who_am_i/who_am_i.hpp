@@ -27,7 +27,7 @@ inline constexpr LauncherNames kTorchrun{"torchrun", "RANK", "WORLD_SIZE", "LOCA
 /// Open MPI's mpirun.
 inline constexpr LauncherNames kOpenMpi{"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
                                         "OMPI_COMM_WORLD_LOCAL_RANK"};
-/// Slurm, which sets them both for the tasks of `srun` and for a batch script's shell.
+/// Slurm, which sets them for the tasks of `srun`, and also for the shell that runs a batch script.
 inline constexpr LauncherNames kSlurm{"Slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"};
 
 /// Set for the tasks of `srun` only.
@@ -68,8 +68,8 @@ struct Place {
 
 /// The place of this process in its job.
 ///
-/// The first of torchrun, Open MPI and Slurm that has set its variable of the rank tells it, with all three of its
-/// variables. Slurm counts in a step (kSlurmStep) only. A process that no launcher has started is alone.
+/// It is what the first of torchrun, Open MPI and Slurm says that has set its variable of the rank. Slurm's variables
+/// count only where kSlurmStep is set. A process that no launcher has started is alone: rank 0 of 1.
 ///
 /// @throws FormatError  As read_place(); or no launcher has told a rank, but a world size or local rank of torchrun's
 ///                      or Open MPI's is set; or both torchrun's and Open MPI's variables are there and tell different

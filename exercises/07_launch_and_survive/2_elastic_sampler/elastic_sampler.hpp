@@ -17,12 +17,11 @@ struct SamplerState {
   std::int64_t consumed = 0;  ///< Samples of this epoch that all ranks together have used.
 };
 
-/// What an ElasticSampler deals; the same on all ranks, and in every generation of the job.
-struct ElasticSamplerOptions {
+/// What an ElasticShard deals; the same on all ranks, and in every generation of the job.
+struct ElasticShardOptions {
   std::int64_t dataset_size = 1;       ///< Samples of an epoch; at least one global batch.
   std::int64_t global_batch_size = 1;  ///< Samples of a step over all ranks, whatever their number.
-  bool keeps_short_batch =
-      false;  ///< Samples at the end of an epoch that fill no batch: a short last batch, or left out.
+  bool keeps_short_batch = false;      ///< Samples left at an epoch's end make a short batch, or else are left out.
 };
 
 /// One rank's part of the order in which the whole job uses its samples, for jobs whose number of ranks changes.
@@ -32,7 +31,7 @@ struct ElasticSamplerOptions {
 ///
 /// Order of calls: load_state() first, then indices(), and advance() after each batch. When advance() has begun another
 /// epoch, indices() again. Nothing is sent: all ranks make the same calls.
-class ElasticSampler {
+class ElasticShard {
  public:
   /// The samples of an epoch, in the order in which one process would use them.
   using OrderOfEpoch = std::function<std::vector<std::int64_t>(std::int64_t epoch)>;
@@ -40,8 +39,8 @@ class ElasticSampler {
   /// @param order_of_epoch    The same on all ranks.
   /// @param rank, world_size  This rank in [0, world_size), and how many there are: at most the global batch size.
   /// @param options           What is dealt.
-  ElasticSampler(OrderOfEpoch order_of_epoch, std::int64_t rank, std::int64_t world_size,
-                 const ElasticSamplerOptions& options)
+  ElasticShard(OrderOfEpoch order_of_epoch, std::int64_t rank, std::int64_t world_size,
+               const ElasticShardOptions& options)
       : order_of_epoch_(std::move(order_of_epoch)), rank_(rank), world_size_(world_size), options_(options) {}
 
   /// Samples of the next batch, over all ranks: the global batch size, or less if it is the short one.
@@ -72,7 +71,7 @@ class ElasticSampler {
  private:
   OrderOfEpoch order_of_epoch_;
   std::int64_t rank_, world_size_;
-  ElasticSamplerOptions options_;
+  ElasticShardOptions options_;
   SamplerState state_;
 };
 

@@ -28,7 +28,7 @@ struct Event {
 
 /// What the launcher is to do.
 enum class Action {
-  kGoOn,   ///< Nothing: the ranks go on, or the launcher goes on waiting.
+  kGoOn,   ///< Nothing: the ranks go on.
   kStart,  ///< Start a generation with the hosts that are there, spares among them where the job has room.
   kWait,   ///< Wait until more hosts are there.
   kEnd     ///< End the job.

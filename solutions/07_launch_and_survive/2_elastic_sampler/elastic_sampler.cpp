@@ -2,14 +2,14 @@
 
 namespace lockstep::elastic {
 
-std::int64_t ElasticSampler::share_of(std::int64_t batch) const {
+std::int64_t ElasticShard::share_of(std::int64_t batch) const {
   // SOLUTION(07.2) share_of: count the positions rank, rank + W, ... below the batch's size
   const std::int64_t extra = batch % world_size_;  // of low ranks, one each
   return batch / world_size_ + (rank_ < extra ? 1 : 0);
   // END SOLUTION
 }
 
-std::vector<std::int64_t> ElasticSampler::indices() const {
+std::vector<std::int64_t> ElasticShard::indices() const {
   // SOLUTION(07.2) indices: deal each batch that is left by itself
   const std::vector<std::int64_t> order = order_of_epoch_(state_.epoch);
   const std::int64_t size = options_.global_batch_size;
@@ -24,7 +24,7 @@ std::vector<std::int64_t> ElasticSampler::indices() const {
   // END SOLUTION
 }
 
-void ElasticSampler::advance() {
+void ElasticShard::advance() {
   // SOLUTION(07.2) advance: count the whole batch, and find out whether another one is left
   state_.consumed += next_batch_size();
   const std::int64_t left = options_.dataset_size - state_.consumed;
@@ -33,7 +33,7 @@ void ElasticSampler::advance() {
   // END SOLUTION
 }
 
-double ElasticSampler::gradient_scale() const {
+double ElasticShard::gradient_scale() const {
   // SOLUTION(07.2) gradient_scale: weigh this rank by its part of the batch, and undo DDP's division
   const std::int64_t batch = next_batch_size();
   return static_cast<double>(world_size_ * share_of(batch)) / static_cast<double>(batch);

@@ -43,14 +43,14 @@ namespace lockstep::elastic {
 
 using exercise::is_mistake;
 
-std::int64_t ElasticSampler::share_of(std::int64_t batch) const {
+std::int64_t ElasticShard::share_of(std::int64_t batch) const {
   if (is_mistake("full_share_of_short_batch")) batch = options_.global_batch_size;
   if (is_mistake("equal_shares")) return batch / world_size_;
   if (is_mistake("rounds_up_shares")) return (batch + world_size_ - 1) / world_size_;
   return (batch + world_size_ - 1 - rank_) / world_size_;
 }
 
-std::vector<std::int64_t> ElasticSampler::indices() const {
+std::vector<std::int64_t> ElasticShard::indices() const {
   const std::vector<std::int64_t> order = order_of_epoch_(state_.epoch);
   const std::int64_t size = options_.global_batch_size, samples = options_.dataset_size;
   const bool keeps = (options_.keeps_short_batch || is_mistake("always_keeps")) && !is_mistake("always_drops");
@@ -74,7 +74,7 @@ std::vector<std::int64_t> ElasticSampler::indices() const {
   return own;
 }
 
-void ElasticSampler::advance() {
+void ElasticShard::advance() {
   const std::int64_t batch = next_batch_size();
   std::int64_t counted = batch;
   if (is_mistake("counts_own_share")) counted = share_of(batch);
@@ -85,7 +85,7 @@ void ElasticSampler::advance() {
     state_ = {.epoch = state_.epoch + 1, .consumed = 0};
 }
 
-double ElasticSampler::gradient_scale() const {
+double ElasticShard::gradient_scale() const {
   const std::int64_t batch = next_batch_size();
   const auto share = static_cast<double>(share_of(batch));
   if (is_mistake("mean_of_means")) return 1;

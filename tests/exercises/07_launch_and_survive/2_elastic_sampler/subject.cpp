@@ -28,10 +28,10 @@ Answer answer(Question& question) {
   const std::vector<std::int64_t> orders = question.numbers<std::int64_t>("orders");
   const auto samples = question.get<std::int64_t>("samples"), steps = question.get<std::int64_t>("steps");
   const bool wants_scale = question.get<bool>("wants_scale");
-  elastic::ElasticSampler sampler(OrderOfEpoch{orders, samples}, question.rank(), question.world_size(),
-                                  {.dataset_size = samples,
-                                   .global_batch_size = question.get<std::int64_t>("global_batch"),
-                                   .keeps_short_batch = question.get<bool>("keeps_short_batch")});
+  elastic::ElasticShard sampler(OrderOfEpoch{orders, samples}, question.rank(), question.world_size(),
+                                {.dataset_size = samples,
+                                 .global_batch_size = question.get<std::int64_t>("global_batch"),
+                                 .keeps_short_batch = question.get<bool>("keeps_short_batch")});
   sampler.load_state({question.get<std::int64_t>("epoch"), question.get<std::int64_t>("consumed")});
 
   std::vector<std::int64_t> used, shares, sizes, states;
