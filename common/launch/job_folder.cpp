@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <fstream>
@@ -72,6 +73,18 @@ void remove_stale_jobs(const fs::path& root) {
 fs::path state_folder() {
   if (const auto set = environment::get("LOCKSTEP_STATE_DIR")) return *set;
   return fs::temp_directory_path() / ("lockstep-" + std::to_string(geteuid()));
+}
+
+std::vector<fs::path> running_jobs() {
+  std::vector<fs::path> running;
+  std::error_code ignored;
+  for (fs::directory_iterator entry(state_folder(), ignored), end; entry != end; entry.increment(ignored)) {
+    if (entry->path().filename().string().rfind(kJobPrefix, 0) != 0) continue;
+    const UniqueFd lock = lock_folder(entry->path(), 0);
+    if (!lock.is_open() && errno == EWOULDBLOCK) running.push_back(entry->path());
+  }
+  std::ranges::sort(running);
+  return running;
 }
 
 std::optional<fs::path> last_failure() {

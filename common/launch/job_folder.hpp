@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/unique_fd.hpp"
 
@@ -49,6 +50,9 @@ struct FirstFailure {
 
 /// LOCKSTEP_STATE_DIR, else a folder of this user's (mode 0700) below the folder for temporary files.
 [[nodiscard]] std::filesystem::path state_folder();
+
+/// The folders of this user's jobs on this host whose launcher runs, by name.
+[[nodiscard]] std::vector<std::filesystem::path> running_jobs();
 
 /// The folder of the job that failed last, if any.
 [[nodiscard]] std::optional<std::filesystem::path> last_failure();

@@ -35,7 +35,9 @@ std::string describe_batch(const RunOptions& options, const RunSummary& facts, i
   std::string text = counted(options.batch_size, "sample") + " a step";
   if (facts.tokens_per_sample > 0)
     text += concat(" (", grouped(options.batch_size * facts.tokens_per_sample), " tokens)");
-  if (world_size > 1) text += concat(", ", options.batch_size / world_size, " on each rank");
+  const std::int64_t share = options.batch_size / world_size;
+  const bool is_uneven = options.batch_size % world_size != 0;
+  if (world_size > 1) text += concat(", ", share, is_uneven ? concat(" or ", share + 1) : "", " on each rank");
   if (options.accumulation_steps > 1) text += concat(", in ", options.accumulation_steps, " parts");
   return text;
 }

@@ -31,7 +31,7 @@ constexpr std::array kCommands = {
     Command{"test", "know", "[module] [-- ctest options]", "run the tests", test},
     Command{"bench", "know", "train|all_reduce|kernels", "measure Lockstep beside other libraries on this machine",
             bench},
-    Command{"trace", "know", "--last-failure", "show the last collectives of each rank of the job that failed last",
+    Command{"trace", "know", "--live|--last-failure", "show where the ranks of a running job are, or of one that failed",
             trace},
     Command{"data", "know", "tinyshakespeare|tokenizer|tokens", "fetch a text, learn a tokenizer, write tokens", data},
     Command{"estimate", "know", "MODEL [options]", "say how much memory training a model needs, by strategy", estimate},

@@ -98,6 +98,18 @@ TEST_CASE("a ring crosses the sockets of a workstation twice instead of four tim
   CHECK(ring_along(topology, {0, 1, 2, 3}).sum == 4 * 1);
 }
 
+TEST_CASE("no ring through four GPUs stays on the NVLinks of two pairs", "[plan][topology][chapter]") {
+  const Topology topology = example("nvlink_pairs.txt");
+  REQUIRE(topology.gpu_count() == 4);
+  CHECK(topology.path(2, 3) == Path{PathKind::kNvLinks, 12});
+  CHECK(topology.path(1, 2).text() == "PXB");
+  const RingOrder proposed = propose_ring(topology);
+  CHECK(proposed.gpus == std::vector<int>{0, 1, 2, 3});
+  CHECK(proposed.weakest == topology.path(1, 2).strength());
+  CHECK(proposed.sum == 2 * topology.path(0, 1).strength() + 2 * topology.path(1, 2).strength());
+  CHECK(best_sum(topology, topology.path(0, 1).strength()) == -1);  // no closed way over NVLinks alone
+}
+
 TEST_CASE("the matrix is read from a terminal, from blanks, and from older drivers", "[plan][topology][chapter]") {
   const std::string underlined =
       "$ nvidia-smi topo -m\n\t\033[4mGPU0\tGPU1\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\033[0m\r\n"

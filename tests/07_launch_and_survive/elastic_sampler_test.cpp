@@ -5,7 +5,7 @@
 
 #include "base/error.hpp"
 #include "data/data_loader.hpp"
-#include "data/dataset.hpp"
+#include "data/token_dataset.hpp"
 #include "support/catch.hpp"
 
 using namespace lockstep;
@@ -90,7 +90,7 @@ TEST_CASE("an epoch begun by some ranks is finished by others", "[elastic]") {
 }
 
 TEST_CASE("a loader takes batches of the rank's share, and the state counts whole batches", "[elastic]") {
-  const data::TokenDataset dataset(std::vector<std::int32_t>(kSamples * 4 + 1), 4);
+  const data::TokenDataset dataset(data::Tokens(std::vector<std::int32_t>(kSamples * 4 + 1)), 4);
   REQUIRE(dataset.size() == kSamples);
   const auto remainder = GENERATE(ddp::Remainder::kDrop, ddp::Remainder::kKeep);
   const bool drops = remainder == ddp::Remainder::kDrop;

@@ -1,4 +1,4 @@
-// DERIVES FROM chapters/06_gpt_ddp/programs/train_gpt_ddp.cpp new<=23 changed<=6
+// DERIVES FROM chapters/06_gpt_ddp/programs/train_gpt_ddp.cpp new<=24 changed<=6
 // Trains a GPT on a text with data parallelism, by ranks that may come and go.  // CHANGED
 //
 // Cut a text into samples and build a model; then, step by step: predict every
@@ -34,20 +34,23 @@ using namespace lockstep;
 namespace {
 
 // What the program does where the command line says nothing.  // NEW
-run::TrainOptions elastic_defaults() {     // NEW
-  run::TrainOptions options;               // NEW
-  options.resumes_latest = true;           // NEW: every start may be a restart
-  options.output.folder = "runs/elastic";  // NEW: the latest run is one of its own
-  options.has_equal_shares = false;        // NEW: three ranks may share a batch of eight
-  options.checkpoints.save_every = 20;     // NEW: what a failure may cost
-  return options;                          // NEW
+run::TrainOptions elastic_defaults() {  // NEW
+  run::TrainOptions options;  // NEW
+  // NEW: every start may be a restart, and the latest run is one of its own
+  options.resumes_latest = true;  // NEW
+  options.output.folder = "runs/elastic";  // NEW
+  // NEW: three ranks may share a batch of eight
+  options.has_equal_shares = false;  // NEW
+  // NEW: what a failure may cost
+  options.checkpoints.save_every = 20;  // NEW
+  return options;  // NEW
 }  // NEW
 
 // The batches are the same at any number of ranks.  // NEW
 elastic::ElasticSamplerOptions elastic_options(const run::TrainOptions& options) {  // NEW
-  return {.global_batch_size = options.batch_size,                                  // NEW
-          .seed = options.seed,                                                     // NEW
-          .remainder = ddp::sampler_options(options).remainder};                    // NEW
+  return {.global_batch_size = options.batch_size,  // NEW
+          .seed = options.seed,  // NEW
+          .remainder = ddp::sampler_options(options).remainder};  // NEW
 }  // NEW
 
 // Mean loss over all samples of the loader, without dropout and gradients.
@@ -80,7 +83,7 @@ double accumulate_gradients(run::Run& run, nn::Gpt& model, auto&& parts) {
 }
 
 int train(const run::TrainOptions& options) {
-  // Who am I, and who else is there? Every rank runs this program.
+  // Who am I, and who else is there? Every rank runs this program.  // NEW
   const auto job = comm::rendezvous("env://");
   const Device device = ddp::use_device(options, job.local_rank, job.local_world_size);
   const auto group = ddp::make_group(options, job, device);
@@ -90,13 +93,16 @@ int train(const run::TrainOptions& options) {
   const data::Dataset& training = *corpus.training;
   const data::Dataset& validation = *corpus.validation;
   const auto config = options.model_config(corpus.vocabulary_size);
-  const auto sampler_options = elastic_options(options);                                // CHANGED
+  options.require_divisible_batch(world_size);  // NEW
+  const auto sampler_options = elastic_options(options);  // CHANGED
   elastic::ElasticSampler sampler(training.size(), rank, world_size, sampler_options);  // CHANGED
   ddp::EvaluationSampler validation_sampler(validation.size(), rank, world_size);
   const std::int64_t batch_size = sampler.share();  // CHANGED
   data::DataLoader loader(
       training, sampler,
-      {.batch_size = batch_size, .drop_last = !options.uneven, .num_workers = options.data.num_workers});
+      {.batch_size = batch_size,
+       .drop_last = !options.uneven,
+       .num_workers = options.data.num_workers});
   data::DataLoader validation_loader(
       validation, validation_sampler,
       {.batch_size = std::max<std::int64_t>(1, batch_size / options.accumulation_steps),  // CHANGED
@@ -108,7 +114,8 @@ int train(const run::TrainOptions& options) {
   ddp::DistributedDataParallel ddp(model, *group, ddp::ddp_options(options));
   const auto chosen = run::make_optimizer(options, model);
   optim::Optimizer& optimizer = *chosen;
-  const run::RunSummary facts = run::summarize_text_run(options, corpus, model);
+  const run::RunSummary facts =
+      run::summarize_text_run(options, corpus, model);
   run::Run run(options, facts, *group);
   ddp::keep_bucket_order(run, ddp);
   const optim::Schedule schedule = options.schedule(run.last_step());
@@ -122,32 +129,41 @@ int train(const run::TrainOptions& options) {
       double mean_loss = accumulate_gradients(run, model, ddp.accumulate(parts));
 
       run.enter(run::Phase::kUpdate);
-      const double gradient_norm = optim::clip_grad_norm(model.parameters(), options.max_gradient_norm());
+      const double gradient_norm = optim::clip_grad_norm(
+          model.parameters(), options.max_gradient_norm());
       run.require_finite(gradient_norm);
       const double learning_rate = schedule.at(run.step());
       optimizer.step(learning_rate);
       mean_loss = ddp.average(mean_loss);
       run.set_exposed_communication(ddp.exposed_communication());
-      run.end_step({.loss = mean_loss, .gradient_norm = gradient_norm, .learning_rate = learning_rate, .epoch = epoch});
+      run.end_step({.loss = mean_loss,
+                    .gradient_norm = gradient_norm,
+                    .learning_rate = learning_rate,
+                    .epoch = epoch});
 
-      if (run.validation_is_due()) run.set_validation_loss(evaluate(model, validation_loader, *group));
-      if (rank == 0) run.print_step();
-      if (run.replica_check_is_due()) ddp::require_equal_parameters(model, *group, concat("after step ", run.step()));
+      if (run.validation_is_due())
+        run.set_validation_loss(evaluate(model, validation_loader, *group));
+      if (rank == 0)
+        run.print_step();
+      if (run.replica_check_is_due())
+        ddp::require_equal_parameters(model, *group, concat("after step ", run.step()));
       if (run.checkpoint_is_due())
-        if (rank == 0) run.save(model, optimizer, sampler);
+        if (rank == 0)
+          run.save(model, optimizer, sampler);
       if (run.is_finished()) break;
     }
   }
 
   if (run.sample_is_due())
     if (rank == 0)
-      run.set_sample(gpt::generate_text(model, *corpus.tokenizer, options.text.prompt,
-                                        {.token_count = options.text.sample_tokens, .seed = options.seed}));
+      run.set_sample(gpt::generate_text(
+          model, *corpus.tokenizer, options.text.prompt,
+          {.token_count = options.text.sample_tokens, .seed = options.seed}));
   return run.finish();
 }
 
 }  // namespace
 
-int main(int argc, char** argv) {                                   // NEW
+int main(int argc, char** argv) {  // NEW
   return run::run_training(argc, argv, elastic_defaults(), train);  // CHANGED
 }  // NEW

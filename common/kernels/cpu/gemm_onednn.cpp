@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "kernels/cpu/check.hpp"
 #include "kernels/cpu/parallel.hpp"
+#include "kernels/cpu/signal_shield.hpp"
 
 namespace lockstep::kernels {
 
@@ -80,6 +81,7 @@ void run_packing(const Gemm<float>& gemm) {
   }
   const bool is_added = gemm.bias != nullptr || gemm.write == Write::kAdd;
   const bool a_flipped = gemm.a_transpose == Transpose::kYes, b_flipped = gemm.b_transpose == Transpose::kYes;
+  const SignalShield shield;
   const dnnl::status status =
       dnnl::sgemm(a_flipped ? 'T' : 'N', b_flipped ? 'T' : 'N', gemm.rows, gemm.columns, gemm.inner, 1.0F, gemm.a,
                   a_flipped ? gemm.rows : gemm.inner, gemm.b, b_flipped ? gemm.inner : gemm.columns,
@@ -114,6 +116,7 @@ class CompiledProduct {
     set(DNNL_ARG_WEIGHTS, gemm.b);
     set(DNNL_ARG_DST, gemm.out);
     if (gemm.bias != nullptr) set(DNNL_ARG_BIAS, gemm.bias);
+    const SignalShield shield;
     primitive_.execute(stream, arguments_);
   }
 

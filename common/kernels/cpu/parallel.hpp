@@ -6,6 +6,8 @@
 
 #ifdef _OPENMP
 #include <omp.h>
+
+#include "kernels/cpu/signal_shield.hpp"
 #endif
 
 namespace lockstep::kernels {
@@ -28,8 +30,12 @@ template <typename Body>
 void parallel_tasks(std::int64_t tasks, [[maybe_unused]] std::int64_t elements, const Body& body) {
 #ifdef _OPENMP
   if (tasks > 1 && elements >= kSerialElements && thread_limit() > 1) {
-#pragma omp parallel for schedule(static)
-    for (std::int64_t task = 0; task < tasks; ++task) body(task);
+#pragma omp parallel
+    {
+      if (omp_get_thread_num() != 0) shield_pool_thread();
+#pragma omp for schedule(static)
+      for (std::int64_t task = 0; task < tasks; ++task) body(task);
+    }
     return;
   }
 #endif

@@ -1,0 +1,198 @@
+#include "launch/live_job.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "base/deadline.hpp"
+#include "base/error.hpp"
+#include "comm/flight_recorder.hpp"
+
+namespace lockstep::launch {
+namespace {
+
+namespace fs = std::filesystem;
+using comm::FlightEntry;
+using comm::FlightRecord;
+using comm::FlightState;
+
+using Records = std::map<int, FlightRecord>;  // by rank
+
+Records read_records(const fs::path& folder) {
+  Records records;
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
+    if (entry.path().extension() != ".flight") continue;
+    FlightRecord record = comm::read_flight_record(entry.path().string());
+    records.emplace(record.rank, std::move(record));
+  }
+  if (records.empty()) {
+    throw IoError(concat("no rank records its collectives in ", folder.string(),
+                         "; ranks of a launcher other than ./lockstep do where LOCKSTEP_FLIGHT_DIR names a folder"));
+  }
+  return records;
+}
+
+bool is_of_all(const FlightEntry& entry) {
+  return entry.group == 0 && !is_point_to_point(entry.fingerprint.collective);
+}
+
+// How many collectives of the whole job's group the rank has entered.
+std::uint64_t entered(const FlightRecord& record) {
+  std::uint64_t count = 0;
+  for (const FlightEntry& entry : record.entries)
+    if (is_of_all(entry)) count = std::max(count, entry.fingerprint.sequence + 1);
+  return count;
+}
+
+// The oldest collective that has begun and not ended: the one in which the rank waits.
+const FlightEntry* pending(const FlightRecord& record) {
+  const auto found = std::ranges::find_if(record.entries, [](const FlightEntry& entry) {
+    return is_of_all(entry) && (entry.state == FlightState::kIssued || entry.state == FlightState::kRunning);
+  });
+  return found == record.entries.end() ? nullptr : &*found;
+}
+
+std::int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+std::string since(std::int64_t begin_ns) {
+  return format_seconds(std::chrono::nanoseconds(std::max<std::int64_t>(0, now_ns() - begin_ns)));
+}
+
+// The letter of /proc/PID/stat; empty: there is no such process.
+std::optional<char> process_state(std::int64_t process_id) {
+  std::ifstream file("/proc/" + std::to_string(process_id) + "/stat");
+  std::string line;
+  if (!std::getline(file, line)) return std::nullopt;
+  const std::size_t end_of_name = line.rfind(')');  // the name may hold anything
+  if (end_of_name == std::string::npos || end_of_name + 2 >= line.size()) return std::nullopt;
+  return line[end_of_name + 2];
+}
+
+// What is wrong with the process itself, with a leading comma; empty: it runs, or waits.
+std::string process_trouble(std::int64_t process_id) {
+  const auto state = process_state(process_id);
+  if (!state || *state == 'Z' || *state == 'X') return concat(", process ", process_id, " is gone");
+  if (*state == 'T' || *state == 't') return concat(", process ", process_id, " is stopped (SIGSTOP or a debugger)");
+  if (*state == 'D') return concat(", process ", process_id, " waits in the kernel (a disk or a device)");
+  return "";
+}
+
+std::string place_of(const FlightEntry& entry) {
+  return concat(describe(entry.fingerprint), ", ", entry.file, ":", entry.line);
+}
+
+std::string line_of(const FlightRecord& record, std::uint64_t most) {
+  std::string text = concat("  rank ", record.rank);
+  const std::uint64_t count = entered(record);
+  if (const std::uint64_t behind = most - count; behind > 0) text += concat(", ", behind, " behind");
+  text += process_trouble(record.process_id);
+  if (const FlightEntry* const entry = pending(record)) {
+    text += concat(": for ", since(entry->issued_ns), " in ", place_of(*entry));
+  } else if (!record.entries.empty()) {
+    const FlightEntry& last = record.entries.back();
+    text += concat(": in no collective for ", since(std::max(last.ended_ns, last.issued_ns)), "; the last was ",
+                   place_of(last));
+  } else {
+    text += ": has entered no collective yet";
+  }
+  return text + "\n";
+}
+
+std::string list_of(const std::vector<int>& ranks) {
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (std::size_t i = 0; i < ranks.size(); ++i) text += concat(i == 0 ? "" : ", ", ranks[i]);
+  return text;
+}
+
+// For each set of ranks that have not entered a collective: who waits in it for them.
+std::string waits(const Records& records) {
+  std::map<std::uint64_t, std::vector<int>> waiting;  // sequence to ranks
+  std::map<std::uint64_t, std::string> names;
+  std::vector<int> troubled;  // their processes are stopped, gone, or in the kernel
+  for (const auto& [rank, record] : records) {
+    if (!process_trouble(record.process_id).empty()) troubled.push_back(rank);
+    const FlightEntry* const entry = pending(record);
+    if (entry == nullptr) continue;
+    waiting[entry->fingerprint.sequence].push_back(rank);
+    names[entry->fingerprint.sequence] = describe(entry->fingerprint);
+  }
+  std::string text;
+  for (const auto& [sequence, ranks] : waiting) {
+    std::vector<int> missing;
+    for (const auto& [rank, record] : records)
+      if (entered(record) <= sequence) missing.push_back(rank);
+    if (missing.empty()) {
+      text += concat("all of them have entered ", names[sequence], ": ",
+                     troubled.empty() ? "its data do not arrive, or one of them is slow"
+                                      : concat("they wait for ", list_of(troubled)),
+                     "\n");
+    } else {
+      text += concat(list_of(ranks), ranks.size() == 1 ? " waits" : " wait", " for ", list_of(missing), ", which ",
+                     missing.size() == 1 ? "has" : "have", " not entered ", names[sequence], "\n");
+    }
+  }
+  return text;
+}
+
+// Between two looks: the collectives that the rank which came furthest has entered.
+std::uint64_t most_entered(const Records& records) {
+  std::uint64_t most = 0;
+  for (const auto& [rank, record] : records) most = std::max(most, entered(record));
+  return most;
+}
+
+// What the command prints; empty where it cannot be run.
+std::string output_of(const std::string& command) {
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(::popen(command.c_str(), "r"), ::pclose);
+  std::string text;
+  std::array<char, 4096> bytes{};
+  while (pipe != nullptr && std::fgets(bytes.data(), bytes.size(), pipe.get()) != nullptr) text += bytes.data();
+  return text;
+}
+
+}  // namespace
+
+std::string live_summary(const fs::path& folder, std::chrono::milliseconds watch) {
+  const Records before = read_records(folder);
+  std::this_thread::sleep_for(watch);
+  const Records records = read_records(folder);
+  const FlightRecord& any = records.begin()->second;
+  std::string text = concat(records.size(), " of ", any.world_size, " ranks are on this host");
+  if (any.generation > 0) text += concat(", generation ", any.generation);
+  text += "\n";
+  const std::uint64_t most = most_entered(records), moved = most - std::min(most, most_entered(before));
+  for (const auto& [rank, record] : records) text += line_of(record, most);
+  if (moved > 0) {
+    const double seconds = std::chrono::duration<double>(watch).count();
+    return text + concat("the job moves: ", moved, " collectives in ", seconds, " s\n");
+  }
+  return text + concat("nothing has moved for ", format_seconds(watch), "\n", waits(records));
+}
+
+std::string live_stacks(const fs::path& folder) {
+  std::string text;
+  for (const auto& [rank, record] : read_records(folder)) {
+    const std::string process = std::to_string(record.process_id);
+    std::string stack = output_of("eu-stack -n 12 -p " + process + " 2>/dev/null");
+    if (stack.empty()) {
+      stack = output_of("gdb -q -batch -p " + process +
+                        " -ex 'thread apply all backtrace 12' 2>/dev/null | "
+                        "grep -E '^(Thread|#)'");
+    }
+    if (stack.empty()) stack = "no stack: install elfutils or gdb, and see whether this user may trace the process\n";
+    text += concat("rank ", rank, " (process ", process, ")\n", stack);
+  }
+  return text;
+}
+
+}  // namespace lockstep::launch

@@ -1,0 +1,111 @@
+#include "launch/live_job.hpp"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include "base/error.hpp"
+#include "comm/flight_recorder.hpp"
+#include "launch/job_folder.hpp"
+#include "support/catch.hpp"
+#include "support/subprocess.hpp"
+#include "support/temporary_folder.hpp"
+
+using namespace lockstep;
+using namespace std::chrono_literals;
+
+namespace {
+
+comm::Fingerprint numbered(std::uint64_t sequence) {
+  comm::Fingerprint fingerprint;
+  fingerprint.sequence = sequence;
+  return fingerprint;
+}
+
+// Enters that many collectives; all but the last are done, and that one as well if `is_done`.
+void enter(comm::FlightRecorder& recorder, std::uint64_t count, bool is_done) {
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const std::uint64_t entry = recorder.add(0, numbered(i), std::source_location::current());
+    if (is_done || i + 1 < count) recorder.update(entry, comm::FlightState::kDone);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("of a job that hangs, who waits for whom is told with the collective and the line", "[launch]") {
+  const test::TemporaryFolder folder;
+  comm::FlightRecorder first(folder.path().string(), 0, 3, 0), second(folder.path().string(), 1, 3, 0),
+      third(folder.path().string(), 2, 3, 0);
+  enter(first, 5, false);
+  enter(second, 4, true);
+  enter(third, 5, false);
+  const std::string text = launch::live_summary(folder.path(), 10ms);
+  INFO(text);
+  CHECK_THAT(text, ContainsSubstring("3 of 3 ranks are on this host\n"));
+  CHECK_THAT(
+      text, ContainsSubstring("  rank 0: for ") && ContainsSubstring("#4, ") && ContainsSubstring("live_job_test.cpp:"));
+  CHECK_THAT(text, ContainsSubstring("  rank 1, 1 behind: in no collective for "));
+  CHECK_THAT(text, ContainsSubstring("nothing has moved for "));
+  CHECK_THAT(text, ContainsSubstring("ranks 0, 2 wait for rank 1, which has not entered "));
+}
+
+TEST_CASE("where all ranks have entered a collective, none of them is missing", "[launch]") {
+  const test::TemporaryFolder folder;
+  comm::FlightRecorder first(folder.path().string(), 0, 2, 3), second(folder.path().string(), 1, 2, 3);
+  enter(first, 2, false);
+  enter(second, 2, false);
+  const std::string text = launch::live_summary(folder.path(), 10ms);
+  INFO(text);
+  CHECK_THAT(text, ContainsSubstring("2 of 2 ranks are on this host, generation 3\n"));
+  CHECK_THAT(text, ContainsSubstring("all of them have entered "));
+}
+
+TEST_CASE("a job that moves says how fast, and blames nobody", "[launch]") {
+  const test::TemporaryFolder folder;
+  comm::FlightRecorder recorder(folder.path().string(), 0, 2, 0);
+  enter(recorder, 1, true);
+  std::jthread rank([&recorder] {
+    std::this_thread::sleep_for(100ms);
+    enter(recorder, 3, true);
+  });
+  const std::string text = launch::live_summary(folder.path(), 400ms);
+  INFO(text);
+  CHECK_THAT(text, ContainsSubstring("1 of 2 ranks are on this host\n"));
+  CHECK_THAT(text, ContainsSubstring("the job moves: 2 collectives in 0.4 s\n") && !ContainsSubstring("wait"));
+}
+
+TEST_CASE("a stopped rank and one that is gone are named as that", "[launch]") {
+  const test::TemporaryFolder folder;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    comm::FlightRecorder recorder(folder.path().string(), 1, 2, 0);
+    ::raise(SIGSTOP);
+    ::_exit(0);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, WUNTRACED) == child);
+  REQUIRE(WIFSTOPPED(status));
+  const std::string stopped = launch::live_summary(folder.path(), 1ms);
+  CHECK_THAT(stopped, ContainsSubstring(concat("rank 1, process ", child, " is stopped")));
+  ::kill(child, SIGKILL);
+  ::waitpid(child, &status, 0);
+  CHECK_THAT(launch::live_summary(folder.path(), 1ms), ContainsSubstring(concat("process ", child, " is gone")));
+}
+
+TEST_CASE("a folder without records says what to set", "[launch]") {
+  const test::TemporaryFolder folder;
+  CHECK_THROWS_WITH(launch::live_summary(folder.path(), 1ms), ContainsSubstring("LOCKSTEP_FLIGHT_DIR"));
+}
+
+TEST_CASE("running jobs are those whose launcher lives", "[launch]") {
+  const auto before = launch::running_jobs().size();
+  {
+    const launch::JobFolder job;
+    const auto running = launch::running_jobs();
+    CHECK(running.size() >= 1);
+    CHECK(std::ranges::find(running, job.path()) != running.end());
+  }
+  CHECK(launch::running_jobs().size() <= before);
+}
