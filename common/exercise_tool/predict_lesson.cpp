@@ -48,8 +48,10 @@ std::vector<std::string> programs_of_questions(const LessonOfChapter& lesson) {
   for (const course::Prediction& question : course::predictions_in(lesson.text)) {
     for (const course::ShownCommand& shown : course::shown_commands(*question.block, question.directive)) {
       std::istringstream words(shown.command);
-      for (std::string word; words >> word;)
+      for (std::string word; words >> word;) {
+        if (word.starts_with("./")) word.erase(0, 2);  // ./lockstep
         if (known.contains(word)) named.insert(word);
+      }
     }
   }
   return {named.begin(), named.end()};

@@ -80,4 +80,8 @@ TEST_CASE("predict says which chapters there are not, and what has to be built",
   fs::create_directories(project.folder / "chapters/07_x/programs");
   write_file(project.folder / "chapters/07_x/programs/echo.cpp", "");
   CHECK(project.run({"targets", "predict", "7"}).out == "echo\n");
+  std::string lesson = kLesson;
+  lesson.replace(lesson.find("$ echo"), 6, "$ ./lockstep run 07 echo");
+  write_file(project.folder / "chapters/07_x/README.md", lesson);
+  CHECK(project.run({"targets", "predict", "7"}).out == "echo\nlockstep\n");
 }

@@ -61,7 +61,7 @@ void list_ladders() {
       std::cout << "  " << name << rung.removes << words_of(rung.requirement) << "\n";
     }
   }
-  std::cout << "After each rung comes the cost that it removes. ladder NAME climbs one ladder.\n";
+  std::cout << "After each rung comes the cost that it removes. ./lockstep run 04 ladder NAME climbs one ladder.\n";
 }
 
 // Runs every rung once on sizes that no tile divides; those that give what the CPU gives are left.

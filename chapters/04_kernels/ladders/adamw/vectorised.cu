@@ -3,7 +3,7 @@
 // parameters, first and second moments, gradients [count], updated in place; all begin at 16-byte boundaries. 256
 // threads per block, any count. Removes: three quarters of the load and store instructions. Traffic: 28 bytes per
 // parameter for some 15 operations: the bound is the memory's bandwidth by far. What could still be saved is bytes
-// (moments in fewer bits) and launches (all tensors of a model in one, as our optimizer does).
+// (moments in fewer bits) and launches (many tensors in one, as PyTorch's fused optimizers do).
 #include "update.cuh"
 
 namespace lockstep::ladders::inline LOCKSTEP_KERNEL_NAMESPACE::adamw {
