@@ -139,7 +139,7 @@ class Training {
 std::string expected_name(const Trial& trial) {
   const std::string rank = concat("rank ", trial.rank);
   const std::map<std::string, std::string> names{{"kill", rank + " was killed by SIGKILL"},
-                                                 {"stop", rank + " is silent for 3.0 s"},
+                                                 {"stop", rank + " is silent for 3."},
                                                  {"slow=2x", concat("injected fault: rank=", trial.rank)},
                                                  {"drop", concat("the connection between ")},
                                                  {"corrupt", rank + " ("},
