@@ -90,7 +90,8 @@ TEST_CASE("an epoch begun by some ranks is finished by others", "[elastic]") {
 }
 
 TEST_CASE("a loader takes batches of the rank's share, and the state counts whole batches", "[elastic]") {
-  const data::TokenDataset dataset(data::Tokens(std::vector<std::int32_t>(kSamples * 4 + 1)), 4);
+  const data::TokenDataset dataset(
+      {.ids = std::vector<std::int32_t>(kSamples * 4 + 1), .vocabulary_size = 1, .name = "zeros"}, 4);
   REQUIRE(dataset.size() == kSamples);
   const auto remainder = GENERATE(ddp::Remainder::kDrop, ddp::Remainder::kKeep);
   const bool drops = remainder == ddp::Remainder::kDrop;
