@@ -33,8 +33,9 @@ struct ShownCommand {
 /// directive names a command, only that.
 [[nodiscard]] std::vector<ShownCommand> shown_commands(const FencedBlock& block, const RunDirective& directive);
 
-/// The command as a checker runs it in the project's root: `./lockstep` is the tool that has been built, not the script
-/// that would build it first. @param command  As a learner types it.
+/// The command as a checker runs it in the project's root: with the built tool in place of the script `lockstep`, which
+/// would build it first.
+/// @param command  As a learner types it.
 [[nodiscard]] std::string with_built_tool(const std::string& command);
 
 }  // namespace lockstep::course

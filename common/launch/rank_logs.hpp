@@ -28,6 +28,7 @@ struct LogOptions {
 /// local one, so that several hosts may share a folder. Bytes arrive unchanged and at once. Single-threaded.
 class RankLogs {
  public:
+  /// @param options  Where files go, and which streams.
   explicit RankLogs(LogOptions options) : options_(std::move(options)) {}
 
   /// From here on, files are those of this attempt.

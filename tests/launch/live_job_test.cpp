@@ -44,8 +44,8 @@ TEST_CASE("of a job that hangs, who waits for whom is told with the collective a
   const std::string text = launch::live_summary(folder.path(), 10ms);
   INFO(text);
   CHECK_THAT(text, ContainsSubstring("3 of 3 ranks are on this host\n"));
-  CHECK_THAT(
-      text, ContainsSubstring("  rank 0: for ") && ContainsSubstring("#4, ") && ContainsSubstring("live_job_test.cpp:"));
+  CHECK_THAT(text, ContainsSubstring("  rank 0: for ") && ContainsSubstring("#4, ") &&
+                       ContainsSubstring("live_job_test.cpp:"));
   CHECK_THAT(text, ContainsSubstring("  rank 1, 1 behind: in no collective for "));
   CHECK_THAT(text, ContainsSubstring("nothing has moved for "));
   CHECK_THAT(text, ContainsSubstring("ranks 0, 2 wait for rank 1, which has not entered "));
