@@ -12,11 +12,13 @@
 #include <deque>
 #include <map>
 #include <set>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/sha256.hpp"
 #include "grading/process_tree.hpp"
+#include "grading/sandbox_user.hpp"
 #include "grading/student_files.hpp"
 
 namespace lockstep::grading {
@@ -25,7 +27,6 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-constexpr int kFirstUser = 61000;  // of submissions, where this is root; one per job, used by nothing else on Debian
 constexpr std::chrono::minutes kForAnExercise{35};  // two judgings, each repeated once with its own limit, and a build
 
 // What a submission is made of: its archive's bytes, or names and bytes of its files.
@@ -79,6 +80,7 @@ class Batch {
   // Grades these; returns those whose grade is SETUP.
   std::vector<Task> run(const std::vector<Task>& tasks, int jobs) {
     std::deque<Task> waiting(tasks.begin(), tasks.end());
+    while (std::ssize(users_) < jobs) users_.emplace_back();
     std::set<int> free_slots;
     for (int slot = 0; slot < jobs; ++slot) free_slots.insert(slot);
     std::vector<Task> again;
@@ -105,12 +107,13 @@ class Batch {
   void start(const Task& task, int slot) {
     std::error_code ignored;
     fs::remove(settings_.folder_of(task.key) / "grade.json", ignored);
-    std::vector<std::string> words = {program_.string(), "grade-one",
-                                      "--settings",      settings_file_.string(),
-                                      "--submission",    task.submission.string(),
-                                      "--key",           task.key,
-                                      "--basis",         task.basis,
-                                      "--user",          std::to_string(kFirstUser + slot)};
+    std::vector<std::string> words = {
+        program_.string(), "grade-one",
+        "--settings",      settings_file_.string(),
+        "--submission",    task.submission.string(),
+        "--key",           task.key,
+        "--basis",         task.basis,
+        "--user",          std::to_string(users_.at(static_cast<std::size_t>(slot)).id())};
     std::vector<char*> pointers;
     for (std::string& word : words) pointers.push_back(word.data());
     pointers.push_back(nullptr);
@@ -151,6 +154,7 @@ class Batch {
   fs::path settings_file_, program_;
   const std::function<void(const StudentGrade&)>& report_;
   std::map<pid_t, Running> running_;
+  std::vector<SandboxUser> users_;  // by slot
   std::map<std::string, StudentGrade> grades_;
 };
 

@@ -1,6 +1,10 @@
 // The parts of grading: archives, manifests, labs, points, and the files that students and instructors get.
+#include <unistd.h>
+
 #include <algorithm>
+#include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/error.hpp"
 #include "base/file.hpp"
@@ -12,6 +16,7 @@
 #include "grading/judging.hpp"
 #include "grading/labs.hpp"
 #include "grading/manifest.hpp"
+#include "grading/sandbox_user.hpp"
 #include "grading/secret_number.hpp"
 #include "grading/student_files.hpp"
 #include "support/catch.hpp"
@@ -158,6 +163,21 @@ TEST_CASE("the class's table and page hold everyone, and nothing that a spreadsh
   CHECK_THAT(page, ContainsSubstring("NOT ACTIVE"));
   CHECK(page.find("<script") == std::string::npos);
   CHECK(page.find("http") == std::string::npos);
+}
+
+TEST_CASE("two graders at a time give their submissions different users", "[grading]") {
+  if (::geteuid() != 0) {
+    std::cout << "skipped: submissions have users of their own only where the grader is root" << std::endl;
+    return;
+  }
+  std::optional<grading::SandboxUser> first(std::in_place);
+  const int id = first->id();
+  const grading::SandboxUser second;
+  CHECK(second.id() != id);
+  CHECK(second.id() >= 61000);
+  CHECK(second.id() <= 61183);
+  first.reset();
+  CHECK(grading::SandboxUser().id() == id);  // free again
 }
 
 TEST_CASE("failures that differ in numbers alone have one fingerprint", "[grading]") {
