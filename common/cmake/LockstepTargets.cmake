@@ -7,11 +7,22 @@ include("${CMAKE_CURRENT_LIST_DIR}/LockstepPrecompile.cmake")
 # Sources that change seldom are compiled several at a time: what they include is read, and what they all instantiate is
 # generated, once for a batch. Not what a learner edits (chapters), and nothing in the preset dev, where each source
 # compiles alone, so that a change costs one source and a missing #include is found.
+# Each source has its batch, also where a release for students lacks others (an object stands in their place): names in
+# anonymous namespaces may be the same in two batches, and must not meet in one.
 function(lockstep_compile_in_batches target sources_in_batch)
   if(NOT LOCKSTEP_UNITY)
     return()
   endif()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${sources_in_batch})
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  get_target_property(sources ${target} SOURCES)
+  set(place 0)
+  foreach(source IN LISTS sources)
+    if(source MATCHES "\\.cpp(\\.o)?$")
+      math(EXPR batch "${place} / ${sources_in_batch}")
+      set_source_files_properties("${source}" PROPERTIES UNITY_GROUP ${batch})
+      math(EXPR place "${place} + 1")
+    endif()
+  endforeach()
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # A type of one source that holds another of its anonymous namespace: in a batch g++ takes the source for a header.
     target_compile_options(${target} PRIVATE "$<${LOCKSTEP_IS_CXX}:-Wno-subobject-linkage>")
