@@ -10,42 +10,13 @@
 
 #include "base/error.hpp"
 #include "comm/flight_recorder.hpp"
+#include "launch/flight_files.hpp"
 #include "launch/job_folder.hpp"
 
 namespace lockstep::launch {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct Records {
-  std::map<int, comm::FlightRecord> of_rank;
-  std::string problems;
-};
-
-Records read_all(const fs::path& folder) {
-  Records records;
-  std::error_code ignored;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
-    if (entry.path().extension() != ".flight") continue;
-    try {
-      comm::FlightRecord record = comm::read_flight_record(entry.path().string());
-      records.of_rank.emplace(record.rank, std::move(record));
-    } catch (const Error& error) {
-      records.problems += concat("  ", error.what(), "\n");
-    }
-  }
-  return records;
-}
-
-// How many collectives of the whole job's group (0) a rank has entered: their numbers count from 0 without gaps.
-std::uint64_t entered(const comm::FlightRecord& record) {
-  std::uint64_t count = 0;
-  for (const comm::FlightEntry& entry : record.entries) {
-    if (entry.group == 0 && !is_point_to_point(entry.fingerprint.collective))
-      count = std::max(count, entry.fingerprint.sequence + 1);
-  }
-  return count;
-}
 
 std::string indented(const std::string& lines) {
   std::istringstream stream(lines);
@@ -55,7 +26,7 @@ std::string indented(const std::string& lines) {
 }
 
 // What the ranks were told, each text once, with those who were told it.
-std::string verdicts(const Records& records) {
+std::string verdicts(const FlightFiles& records) {
   std::map<std::string, std::string> told;  // message to ranks
   for (const auto& [rank, record] : records.of_rank) {
     if (!record.failure) continue;
@@ -69,7 +40,7 @@ std::string verdicts(const Records& records) {
 
 // The culprit that the ranks were told of, -1 where they were told of a failure that is not one rank's fault (a
 // connection that broke); else the first rank to end badly; else -1.
-int culprit_of(const Records& records, const std::optional<FirstFailure>& first) {
+int culprit_of(const FlightFiles& records, const std::optional<FirstFailure>& first) {
   bool was_told = false;
   for (const auto& [rank, record] : records.of_rank) {
     if (!record.failure) continue;
@@ -80,7 +51,7 @@ int culprit_of(const Records& records, const std::optional<FirstFailure>& first)
 }
 
 // Culprit first, then whoever is behind, then the others.
-std::vector<int> order_of(const Records& records, int culprit) {
+std::vector<int> order_of(const FlightFiles& records, int culprit) {
   std::vector<int> ranks;
   for (const auto& [rank, record] : records.of_rank) ranks.push_back(rank);
   std::ranges::stable_sort(ranks, {},
@@ -91,7 +62,7 @@ std::vector<int> order_of(const Records& records, int culprit) {
 }  // namespace
 
 std::string flight_summary(const fs::path& folder, std::size_t count) {
-  const Records records = read_all(folder);
+  const FlightFiles records = read_flight_files(folder);
   const std::optional<FirstFailure> first = read_first_failure(folder);
   const int culprit = culprit_of(records, first);
   std::uint64_t most = 0;

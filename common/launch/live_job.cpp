@@ -13,6 +13,7 @@
 #include "base/deadline.hpp"
 #include "base/error.hpp"
 #include "comm/flight_recorder.hpp"
+#include "launch/flight_files.hpp"
 
 namespace lockstep::launch {
 namespace {
@@ -22,33 +23,14 @@ using comm::FlightEntry;
 using comm::FlightRecord;
 using comm::FlightState;
 
-using Records = std::map<int, FlightRecord>;  // by rank
-
-Records read_records(const fs::path& folder) {
-  Records records;
-  std::error_code ignored;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
-    if (entry.path().extension() != ".flight") continue;
-    FlightRecord record = comm::read_flight_record(entry.path().string());
-    records.emplace(record.rank, std::move(record));
-  }
-  if (records.empty()) {
+FlightFiles read_records(const fs::path& folder) {
+  FlightFiles records = read_flight_files(folder);
+  if (records.of_rank.empty()) {
     throw IoError(concat("no rank records its collectives in ", folder.string(),
-                         "; ranks of a launcher other than ./lockstep do where LOCKSTEP_FLIGHT_DIR names a folder"));
+                         "; ranks of a launcher other than ./lockstep do where LOCKSTEP_FLIGHT_DIR names a folder",
+                         records.problems.empty() ? "" : "\n" + records.problems));
   }
   return records;
-}
-
-bool is_of_all(const FlightEntry& entry) {
-  return entry.group == 0 && !is_point_to_point(entry.fingerprint.collective);
-}
-
-// How many collectives of the whole job's group the rank has entered.
-std::uint64_t entered(const FlightRecord& record) {
-  std::uint64_t count = 0;
-  for (const FlightEntry& entry : record.entries)
-    if (is_of_all(entry)) count = std::max(count, entry.fingerprint.sequence + 1);
-  return count;
 }
 
 // The oldest collective that has begun and not ended: the one in which the rank waits.
@@ -115,11 +97,11 @@ std::string list_of(const std::vector<int>& ranks) {
 }
 
 // For each set of ranks that have not entered a collective: who waits in it for them.
-std::string waits(const Records& records) {
+std::string waits(const FlightFiles& records) {
   std::map<std::uint64_t, std::vector<int>> waiting;  // sequence to ranks
   std::map<std::uint64_t, std::string> names;
   std::vector<int> troubled;  // their processes are stopped, gone, or in the kernel
-  for (const auto& [rank, record] : records) {
+  for (const auto& [rank, record] : records.of_rank) {
     if (!process_trouble(record.process_id).empty()) troubled.push_back(rank);
     const FlightEntry* const entry = pending(record);
     if (entry == nullptr) continue;
@@ -129,7 +111,7 @@ std::string waits(const Records& records) {
   std::string text;
   for (const auto& [sequence, ranks] : waiting) {
     std::vector<int> missing;
-    for (const auto& [rank, record] : records)
+    for (const auto& [rank, record] : records.of_rank)
       if (entered(record) <= sequence) missing.push_back(rank);
     if (missing.empty()) {
       text += concat("all of them have entered ", names[sequence], ": ",
@@ -145,9 +127,9 @@ std::string waits(const Records& records) {
 }
 
 // Between two looks: the collectives that the rank which came furthest has entered.
-std::uint64_t most_entered(const Records& records) {
+std::uint64_t most_entered(const FlightFiles& records) {
   std::uint64_t most = 0;
-  for (const auto& [rank, record] : records) most = std::max(most, entered(record));
+  for (const auto& [rank, record] : records.of_rank) most = std::max(most, entered(record));
   return most;
 }
 
@@ -163,15 +145,16 @@ std::string output_of(const std::string& command) {
 }  // namespace
 
 std::string live_summary(const fs::path& folder, std::chrono::milliseconds watch) {
-  const Records before = read_records(folder);
+  const FlightFiles before = read_records(folder);
   std::this_thread::sleep_for(watch);
-  const Records records = read_records(folder);
-  const FlightRecord& any = records.begin()->second;
-  std::string text = concat(records.size(), " of ", any.world_size, " ranks are on this host");
+  const FlightFiles records = read_records(folder);
+  const FlightRecord& any = records.of_rank.begin()->second;
+  std::string text = concat(records.of_rank.size(), " of ", any.world_size, " ranks are on this host");
   if (any.generation > 0) text += concat(", generation ", any.generation);
   text += "\n";
   const std::uint64_t most = most_entered(records), moved = most - std::min(most, most_entered(before));
-  for (const auto& [rank, record] : records) text += line_of(record, most);
+  for (const auto& [rank, record] : records.of_rank) text += line_of(record, most);
+  text += records.problems;
   if (moved > 0) {
     const double seconds = std::chrono::duration<double>(watch).count();
     return text + concat("the job moves: ", moved, " collectives in ", seconds, " s\n");
@@ -180,8 +163,9 @@ std::string live_summary(const fs::path& folder, std::chrono::milliseconds watch
 }
 
 std::string live_stacks(const fs::path& folder) {
+  const FlightFiles records = read_records(folder);
   std::string text;
-  for (const auto& [rank, record] : read_records(folder)) {
+  for (const auto& [rank, record] : records.of_rank) {
     const std::string process = std::to_string(record.process_id);
     std::string stack = output_of("eu-stack -n 12 -p " + process + " 2>/dev/null");
     if (stack.empty()) {

@@ -1,4 +1,5 @@
-// The pair train_gpt_ddp and train_gpt_elastic as processes: the same losses, whoever dies and however many are left.
+// The pair train_gpt_ddp and train_gpt_elastic as processes: the same losses after ranks have died and at any
+// number of ranks.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>

@@ -27,7 +27,7 @@ constexpr Mistake kMistakes[] = {
     {"elastic_changes_count", "a host that comes, goes or is lost in an elastic job uses up a restart",
      "That is what an elastic job is for. Only failures count."},
     {"fixed_loss_is_free", "a lost host of a job that is not elastic uses up no restart",
-     "A host that fails again and again would restart the job for ever."},
+     "A host that fails again and again would restart the job without end."},
     {"gives_up_below_minimum", "an elastic job ends when fewer than min_hosts are left",
      "Others may come. Wait: kWaitedInVain says when it has been long enough."},
     {"spare_restarts", "a host that comes beyond max_hosts ends the generation",

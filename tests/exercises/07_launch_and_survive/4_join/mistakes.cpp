@@ -33,7 +33,7 @@ constexpr Mistake kMistakes[] = {
     {"names_the_last_ranks", "the ranks that are missing are taken for the last ones",
      "The number of processes does not say which they are: ask for each rank's key."},
     {"names_the_first_missing", "only the first of the missing ranks is named",
-     "Whoever mends it starts the job once per missing rank. Name all."},
+     "An operator would have to start the job once per missing rank. Name all."},
     {"names_those_present", "the ranks that have come are named instead of those that are missing",
      "try_get() returns nothing for a rank that nobody has."},
 };
