@@ -84,9 +84,9 @@ AllReduceCost all_reduce_cost(Algorithm algorithm, int world_size, double bytes)
   const int others = world_size - 1;
   switch (algorithm) {
     case Algorithm::kStar:  // the centre's port: all other buffers in, then the sum out to all
-      return {2 * others, bytes, others * bytes};
+      return {others > 0 ? 2 : 0, others * bytes, others * bytes};
     case Algorithm::kMesh:  // every port: its own buffer out to all others, while theirs come in
-      return {others, bytes, others * bytes};
+      return {others > 0 ? 1 : 0, others * bytes, others * bytes};
     case Algorithm::kRing:  // every port: a chunk out and a chunk in, in each step of both phases
       return {2 * others, bytes / world_size, 2 * others * bytes / world_size};
     case Algorithm::kTree: {  // the root's port: one buffer in per level, then one out per level

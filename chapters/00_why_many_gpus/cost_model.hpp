@@ -7,8 +7,10 @@
 ///   alpha     latency: what even an empty message costs, in seconds.
 ///   beta      bandwidth of one direction, in bytes per second. Links are full duplex: a rank sends and receives at
 ///             the same time, each at beta.
-///   port      the one link by which a rank reaches all others. Messages in the same direction pass it one after
-///             another, so the busiest port decides how long a collective takes.
+///   port      the one link by which a rank reaches all others. The bytes of all messages in one direction share it,
+///             so the busiest port decides how long a collective takes.
+///   step      messages that travel at the same time: their latencies overlap, so a step costs one alpha. The next step
+///             begins when they have arrived.
 #include <span>
 #include <string>
 #include <string_view>
@@ -62,8 +64,8 @@ enum class Algorithm { kStar, kMesh, kRing, kTree };
 
 /// What an all-reduce costs at its busiest port.
 struct AllReduceCost {
-  int steps = 0;              ///< Messages that follow one another there.
-  double bytes_per_step = 0;  ///< Of each of them.
+  int steps = 0;              ///< Steps that wait for one another; each costs an alpha.
+  double bytes_per_step = 0;  ///< Through the port in one direction, in each step.
   double one_way_bytes = 0;   ///< Through the port in each direction, over the whole collective.
 
   /// Seconds of the whole collective on a link of that kind.
@@ -71,9 +73,12 @@ struct AllReduceCost {
 };
 
 /// @param world_size  P, at least 1. @param bytes  n, of one rank's buffer.
-/// @cost  star 2(P-1) steps of n; mesh P-1 of n; ring 2(P-1) of n/P; tree 2 ceil(log2 P) of n.
+/// @return  Nothing to do for one rank. Otherwise: star 2 steps of (P-1) n; mesh 1 step of (P-1) n; ring 2(P-1) steps
+/// of
+///          n/P; tree 2 ceil(log2 P) steps of n.
 /// @source Thakur, Rabenseifner and Gropp, "Optimization of Collective Communication Operations in MPICH", 2005,
-///         section 3 (the model) and 4.
+///         section 3 (the model) and 4. They charge an alpha for each message of a port, which is what it costs where
+///         a rank waits for the end of one message before it begins the next. Ours do not wait.
 /// @throws ContractError  world_size < 1.
 [[nodiscard]] AllReduceCost all_reduce_cost(Algorithm algorithm, int world_size, double bytes);
 

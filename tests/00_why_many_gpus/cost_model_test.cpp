@@ -83,7 +83,7 @@ struct Outcome {
 };
 
 // Runs a plan message by message: values as counts of how often each rank is in a chunk, time as when each port is
-// free.
+// free. A message keeps both ports busy for its bytes, and arrives alpha later; meanwhile the next one may leave.
 Outcome run(const Plan& plan, int world_size, double bytes, const Link& link) {
   using Counts = std::vector<int>;  // [rank]
   std::vector<std::vector<Counts>> held(world_size, std::vector<Counts>(plan.chunks, Counts(world_size, 0)));
@@ -96,6 +96,7 @@ Outcome run(const Plan& plan, int world_size, double bytes, const Link& link) {
   for (const Round& round : plan.rounds) {
     const auto before = held;
     std::vector<double> out_free(world_size, outcome.seconds), in_free(world_size, outcome.seconds);
+    double arrived = outcome.seconds;
     for (const Message& message : round) {
       Counts& counts = held[message.to][message.chunk];
       const Counts& arriving = before[message.from][message.chunk];
@@ -105,10 +106,11 @@ Outcome run(const Plan& plan, int world_size, double bytes, const Link& link) {
       sent[message.from] += message_bytes;
       received[message.to] += message_bytes;
       const double start = std::max(out_free[message.from], in_free[message.to]);
-      const double end = start + link.alpha_seconds + message_bytes / link.bytes_per_second;
+      const double end = start + message_bytes / link.bytes_per_second;
       out_free[message.from] = in_free[message.to] = end;
-      outcome.seconds = std::max(outcome.seconds, end);
+      arrived = std::max(arrived, end + link.alpha_seconds);
     }
+    outcome.seconds = arrived;
   }
   for (int rank = 0; rank < world_size; ++rank) {
     outcome.one_way_bytes = std::max({outcome.one_way_bytes, sent[rank], received[rank]});

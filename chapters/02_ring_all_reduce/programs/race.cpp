@@ -45,42 +45,35 @@ void mesh_all_reduce(comm::ProcessGroup& group, std::span<float> values, std::ve
   }
 }
 
-// What an algorithm costs, in buffers and waits. Chapter 00 charges every message its alpha; but messages to different
-// ranks are under way at the same time, so here alpha counts along the longest chain of messages that wait for each
-// other: 2 for the star (up, down), 1 for the mesh, 2(P-1) for the ring.
-struct Cost {
-  double waits;
-  double port_buffers;  // through the busiest rank, one after another
-  double total_messages;  // of all ranks together
-  double total_buffers;
-};
-
-Cost cost_of(plan::Algorithm algorithm, int world_size) {
-  const plan::AllReduceCost cost = plan::all_reduce_cost(algorithm, world_size, 1);
-  const double ranks = world_size, buffers = cost.steps * cost.bytes_per_step;
-  if (algorithm == plan::Algorithm::kStar) return {2, buffers, 2 * (ranks - 1), 2 * (ranks - 1)};
-  const double waits = algorithm == plan::Algorithm::kMesh ? 1 : cost.steps;
-  return {waits, buffers, ranks * cost.steps, ranks * buffers};
+// Where each rank has a link of its own: chapter 00's model.
+double seconds(plan::Algorithm algorithm, int world_size, const plan::Link& link, double bytes) {
+  return plan::all_reduce_cost(algorithm, world_size, bytes).seconds(link);
 }
 
-double seconds(const Cost& cost, const plan::Link& link, double bytes) {
-  return cost.waits * link.alpha_seconds + cost.port_buffers * bytes / link.bytes_per_second;
+// Messages of all ranks together.
+int messages_of(plan::Algorithm algorithm, int world_size) {
+  const int others = world_size - 1;
+  if (algorithm == plan::Algorithm::kMesh) return world_size * others;
+  if (algorithm == plan::Algorithm::kRing) return world_size * 2 * others;
+  return 2 * others;  // each of the others sends its buffer, and receives the sum
 }
 
 // As above where all ranks share one machine. A message on its way keeps two cores busy, one that sends and one that
 // receives; as many messages can be on their way as there are pairs of cores.
-double seconds_on_one_host(const Cost& cost, const plan::Link& link, double bytes) {
+double seconds_on_one_host(plan::Algorithm algorithm, int world_size, const plan::Link& link, double bytes) {
   const double pairs = std::max(1.0, std::thread::hardware_concurrency() / 2.0);
-  const double work = cost.total_messages * link.alpha_seconds + cost.total_buffers * bytes / link.bytes_per_second;
-  return std::max(seconds(cost, link, bytes), work / pairs);
+  const double message_bytes = algorithm == plan::Algorithm::kRing ? bytes / world_size : bytes;
+  const double work = messages_of(algorithm, world_size) * link.seconds(message_bytes);
+  return std::max(seconds(algorithm, world_size, link, bytes), work / pairs);
 }
 
-// The buffer for which star and ring take equally long: below it the star's fewer waits count, above it the ring's
-// fewer bytes. With 2 ranks the ring has no more waits than the star, and is never slower.
+// The buffer for which star and ring take equally long: below it the star's fewer steps count, above it the ring's
+// fewer bytes. With 2 ranks the ring has no more steps than the star, and is never slower.
 double crossover_bytes(int world_size, const plan::Link& link) {
-  const Cost star = cost_of(plan::Algorithm::kStar, world_size), ring = cost_of(plan::Algorithm::kRing, world_size);
-  const double more_buffers = star.port_buffers - ring.port_buffers;
-  return (ring.waits - star.waits) * link.alpha_seconds * link.bytes_per_second / more_buffers;
+  const auto star = plan::all_reduce_cost(plan::Algorithm::kStar, world_size, 1);
+  const auto ring = plan::all_reduce_cost(plan::Algorithm::kRing, world_size, 1);
+  const double more_buffers = star.steps * star.bytes_per_step - ring.steps * ring.bytes_per_step;
+  return (ring.steps - star.steps) * link.half_latency_bytes() / more_buffers;
 }
 
 void print_crossovers(const std::vector<int>& world_sizes, const plan::Link& link) {
@@ -172,9 +165,8 @@ Result measure(const Runner& runner, comm::ProcessGroup& group, std::int64_t byt
 
 std::vector<std::string> row(const Runner& runner, int world_size, std::int64_t bytes, const Result& result,
                              const plan::Link& link) {
-  const Cost cost = cost_of(runner.algorithm, world_size);
-  const double predicted = seconds(cost, link, static_cast<double>(bytes));
-  const double on_one_host = seconds_on_one_host(cost, link, static_cast<double>(bytes));
+  const double predicted = seconds(runner.algorithm, world_size, link, static_cast<double>(bytes));
+  const double on_one_host = seconds_on_one_host(runner.algorithm, world_size, link, static_cast<double>(bytes));
   return {runner.name,
           std::to_string(world_size),
           std::to_string(result.bytes),

@@ -40,7 +40,7 @@ std::array<Number, 5> numbers_of(const Case& c) {
   const double alpha = c.label.alpha_us / 1e6, others = c.ranks - 1;
   const double ring_bytes = 2 * others / c.ranks * c.bytes;
   const double ring = 2 * others * alpha + ring_bytes / beta;
-  const double star = 2 * others * alpha + 2 * others * c.bytes / beta;
+  const double star = others == 0 ? 0 : 2 * alpha + 2 * others * c.bytes / beta;
   return {{{"bytes_per_second", beta, 0, 0},
            {"ring_bytes", ring_bytes, 0, c.bytes},
            {"ring_seconds", ring, alpha, c.bytes / beta},
@@ -54,7 +54,7 @@ std::string explain_number(const Case& c, const Number& number, double got) {
   if (!std::isfinite(got)) return ": a division by 0";
   if (c.bytes == 0 && number.latency_seconds > 0)
     return concat(": that is ", shown(got / number.latency_seconds), " latencies; there are ",
-                  shown(number.expected / number.latency_seconds), " messages one after another");
+                  shown(number.expected / number.latency_seconds), " steps one after another");
   if (c.label.alpha_us == 0 && number.once > 0)
     return concat(": that counts the buffer ", shown(got / number.once), " times instead of ",
                   shown(number.expected / number.once));

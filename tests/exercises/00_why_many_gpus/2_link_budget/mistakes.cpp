@@ -13,7 +13,11 @@ constexpr Mistake kMistakes[] = {
     {"half_of_the_ring", "only the first half of the ring is counted: adding up, but not distributing the sum",
      "After P - 1 steps each rank has one finished chunk. How do the others get it?"},
     {"one_latency", "the latency is counted once for the whole collective",
-     "Every message pays its own alpha, and the messages follow one another."},
+     "Every step pays its own alpha, and the steps follow one another."},
+    {"star_waits_for_each", "the star pays a latency for each of its messages",
+     "They start together, so their latencies overlap: all of them in, one alpha; all of them out, another."},
+    {"star_shares_nothing", "the star's buffers pass the centre's link at the same time, each at full speed",
+     "The centre has one link. The bytes of P - 1 buffers must pass it in each direction."},
     {"both_ways_in_turn", "the ring's bytes are counted twice: once for sending, once for receiving",
      "Links are full duplex: a rank receives its chunk while it sends the other one."},
     {"star_inward_only", "the star's centre receives all buffers, but does not send the sum back",
@@ -37,17 +41,19 @@ LinkBudget link_budget(const LinkLabel& label, double bytes, int world_size, dou
   budget.bytes_per_second = label.rate * 1e9;
   if (label.unit == RateUnit::kGigabits && !is_mistake("bits_as_bytes")) budget.bytes_per_second /= 8;
   if (label.counted == Directions::kBothWays && !is_mistake("label_as_one_way")) budget.bytes_per_second /= 2;
-  const auto seconds = [&](int messages, double message_bytes) {
-    const int latencies = is_mistake("one_latency") && messages > 0 ? 1 : messages;
-    return latencies * label.alpha_us * 1e-6 + messages * message_bytes / budget.bytes_per_second;
+  const auto seconds = [&](int steps, double all_bytes) {
+    const int latencies = is_mistake("one_latency") && steps > 0 ? 1 : steps;
+    return latencies * label.alpha_us * 1e-6 + all_bytes / budget.bytes_per_second;
   };
-  const int messages = 2 * (world_size - 1);
-  const int ring_messages = is_mistake("half_of_the_ring") ? world_size - 1 : messages;
-  budget.ring_bytes = ring_messages * bytes / world_size;
+  const int others = world_size - 1;
+  const int ring_steps = is_mistake("half_of_the_ring") ? others : 2 * others;
+  budget.ring_bytes = ring_steps * bytes / world_size;
   if (is_mistake("buffer_crosses_once")) budget.ring_bytes = world_size == 1 ? 0 : bytes;
-  const double message_bytes = ring_messages == 0 ? 0 : budget.ring_bytes / ring_messages;
-  budget.ring_seconds = seconds(ring_messages, is_mistake("both_ways_in_turn") ? 2 * message_bytes : message_bytes);
-  budget.star_seconds = seconds(is_mistake("star_inward_only") ? world_size - 1 : messages, bytes);
+  budget.ring_seconds =
+      seconds(ring_steps, is_mistake("both_ways_in_turn") ? 2 * budget.ring_bytes : budget.ring_bytes);
+  const int star_steps = (others == 0 ? 0 : is_mistake("star_inward_only") ? 1 : 2);
+  const double step_bytes = is_mistake("star_shares_nothing") ? bytes : others * bytes;
+  budget.star_seconds = seconds(star_steps * (is_mistake("star_waits_for_each") ? others : 1), star_steps * step_bytes);
   const double share = computing_seconds / (computing_seconds + budget.ring_seconds);
   budget.efficiency = is_mistake("share_of_communication") ? 1 - share : share;
   return budget;

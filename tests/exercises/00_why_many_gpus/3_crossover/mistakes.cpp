@@ -12,11 +12,11 @@ constexpr Mistake kMistakes[] = {
     {"infinite_size", "the two lines are parallel, and the result is infinite",
      "If the ring saves no bytes, no size makes up for its latencies: return std::nullopt."},
     {"alpha_times_beta", "the result is alpha * beta, whatever the number of ranks",
-     "That is the size at which half of a message's time is latency. How many messages does each algorithm have?"},
+     "That is the size at which half of a message's time is latency. How many steps does each algorithm have?"},
     {"bytes_of_a_chunk", "the result is the size of one chunk instead of the size of the buffer",
      "A chunk is 1/P of the buffer. Which of the two does the caller ask about?"},
     {"bytes_per_step_only", "the bytes of one step are compared instead of those of all steps",
-     "bytes_per_step belongs to one message. How many of them pass the port?"},
+     "bytes_per_step belongs to one step. How many steps are there?"},
     {"half_of_the_ring", "the ring's second half is missing", "The sum must also return to all ranks."},
 };
 
