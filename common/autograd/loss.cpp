@@ -126,7 +126,8 @@ Variable sliced_float16_head_cross_entropy(const Variable& hidden, const Variabl
                 });
 }
 
-// The head and loss some rows at a time: gradients are made in forward, backward hands them on.
+// The head and loss some rows at a time: gradients are made in forward, backward hands them on. Where the table already
+// has a gradient, its own stays apart until backward: forward does not know its factor, nor whether backward follows.
 Variable sliced_head_cross_entropy(const Variable& hidden, const Variable& table, const Tensor& targets) {
   const RowLosses rows(targets, hidden.value());
   const auto borrow = [](const Variable& variable) {

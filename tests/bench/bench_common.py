@@ -83,6 +83,22 @@ def has_torch():
         return False
 
 
+# PyTorch as it is installed, and from 2.0 on with fused attention and AdamW: options of peers/torch_gpt.py.
+TORCH_SYSTEMS = {"PyTorch": [], "PyTorch fast": ["--fast"]}
+
+
+def torch_version():
+    """Such as 2.6.0; empty where it is not installed."""
+    return run([*PYTHON, "-c", "import torch; print(torch.__version__)"]).strip() if has_torch() else ""
+
+
+def torch_systems(version):
+    """Which of TORCH_SYSTEMS this version has."""
+    if not version:
+        return []
+    return list(TORCH_SYSTEMS) if int(version.split(".")[0]) >= 2 else ["PyTorch"]
+
+
 def machine():
     model = platform.processor()
     with open("/proc/cpuinfo", encoding="utf-8") as info:

@@ -15,11 +15,13 @@ import sys
 import tempfile
 import time
 
-from bench_common import BIN, HERE, PYTHON, clean_environment, free_port, has_torch, median, run, run_python_ranks, write_record
+from bench_common import (
+    BIN, HERE, PYTHON, TORCH_SYSTEMS, clean_environment, free_port, median, run, run_python_ranks, torch_version, torch_systems,
+    write_record,
+)
 
 POLL_SECONDS = 0.01
 MODELS = ("tiny", "small", "tutorial")
-PEERS = {"PyTorch": [], "PyTorch fast": ["--fast"]}
 
 
 def command_of(programs, folder, model, world_size, options):
@@ -150,11 +152,6 @@ def measure_torch(more, model, world_size):
             "median_ms": float(fields[4])}
 
 
-def torch_version():
-    """Such as 2.6.0; empty where it is not installed."""
-    return run([*PYTHON, "-c", "import torch; print(torch.__version__)"]).strip() if has_torch() else ""
-
-
 def summarize(system, model, world_size, results):
     by_rank = [median(list(peaks)) for peaks in zip(*(result["peaks_mib"] for result in results))]
     names = [name for name in ("start_s", "median_ms", "longest_ms") if name in results[0]]
@@ -177,7 +174,7 @@ def compare(rows):
         if not theirs:
             continue
         for row in rows:
-            if row["system"] in PEERS:
+            if row["system"] in TORCH_SYSTEMS:
                 continue
             row[f"memory_over_{key}"] = row["peak_mib_per_rank"] / theirs["peak_mib_per_rank"]
             row[f"start_over_{key}"] = row["start_s"] / theirs["start_s"]
@@ -207,7 +204,7 @@ def measure(model, world_size, options, ours, peers):
         for system, programs in ours.items():
             results[system].append(measure_ours(programs, model, world_size, options))
         for system in peers:
-            result = measure_torch(PEERS[system], model, world_size)
+            result = measure_torch(TORCH_SYSTEMS[system], model, world_size)
             if result:
                 results[system].append(result)
     rows = [summarize(system, model, world_size, of_system) for system, of_system in results.items() if of_system]
@@ -243,7 +240,7 @@ def main():
     if options.before:
         ours = {"before": os.path.join(options.before, "bin"), **ours}
     version = torch_version()
-    peers = list(PEERS) if version and int(version.split(".")[0]) >= 2 else ["PyTorch"] if version else []
+    peers = torch_systems(version)
     print(f"beside PyTorch {version}" if version else "PyTorch is not installed: only ours is measured")
     rows = []
     with tempfile.TemporaryDirectory() as folder:
