@@ -85,9 +85,15 @@ void read_links(MarkdownFile& file) {
   }
 }
 
+// Headings, and places that are named in HTML.
 void read_anchors(MarkdownFile& file) {
+  static const std::regex kNamed(R"re(<a id="([^"]+)"></a>)re");
   for (std::size_t index = 0; index < file.prose.size(); ++index) {
-    if (!file.prose[index].starts_with('#')) continue;
+    const std::string& prose = file.prose[index];
+    for (std::sregex_iterator match(prose.begin(), prose.end(), kNamed), end; match != end; ++match) {
+      file.anchors.push_back((*match)[1]);
+    }
+    if (!prose.starts_with('#')) continue;
     const std::string& line = file.text.lines[index];
     file.anchors.push_back(anchor_of(trim(std::string_view(line).substr(line.find_first_not_of('#')))));
   }

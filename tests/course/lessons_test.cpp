@@ -35,6 +35,8 @@ TEST_CASE("Broken links are rejected", "[course]") {
         Problems{kPlace + "1: the link to a.cpp#L2-L7 names lines that do not exist; the file has 6"});
   CHECK(lesson_problems("# Head\n[a](#heed)\n") ==
         Problems{kPlace + "2: the link to #heed names a heading that does not exist"});
+  CHECK(lesson_problems("| <a id=\"ring\"></a>ring |\n[a](#ring)\n").empty());
+  CHECK(lesson_problems("| <a id=\"ring\"></a>ring |\n[a](#rings)\n").size() == 1);
   CHECK(lesson_problems("[a](../../../etc/passwd)\n") ==
         Problems{kPlace + "1: the link to ../../../etc/passwd leaves the project"});
 }

@@ -54,8 +54,8 @@ int main(int argc, char** argv) {
   return run_main(app, argc, argv, [&] {
     if (app.is_given("--hours")) {
       if (gpus.empty()) gpus = {1, 4, 8};
-      std::cout << "a job of " << hours << " hours on one GPU, each further GPU worth " << work.efficiency
-                << " of it\n";
+      std::cout << "a job of " << hours << " hours on one GPU; each of several does " << work.efficiency
+                << " of the work that it does alone\n";
       print_table(hours, work.efficiency, gpus);
       return 0;
     }

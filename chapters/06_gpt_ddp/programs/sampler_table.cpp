@@ -95,8 +95,8 @@ int run(const Options& options) {
   const std::int64_t extra = each * options.world_size - options.samples;
   std::cout << options.samples << " samples, " << options.world_size << " ranks: each rank is dealt " << each
             << " an epoch";
-  if (extra > 0) std::cout << "; " << extra << (extra == 1 ? " is" : " are") << " repeated (*) so that all have as many";
-  if (extra < 0) std::cout << "; " << -extra << (extra == -1 ? " is" : " are") << " left out so that all have as many";
+  if (extra > 0) std::cout << "; " << extra << (extra == 1 ? " is" : " are") << " repeated (*) so that all ranks have equally many";
+  if (extra < 0) std::cout << "; " << -extra << (extra == -1 ? " is" : " are") << " left out so that all ranks have equally many";
   std::cout << ".\n";
   print("set_epoch(epoch) before every epoch", with, options);
   print("set_epoch forgotten", deal(options, false), options);
