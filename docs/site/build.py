@@ -12,8 +12,6 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from lockstep_site import doxygen, serve, site  # noqa: E402: the folder must be on the path first
-
 
 def parse(arguments: list[str]) -> argparse.Namespace:
     root = Path(__file__).resolve().parents[2]
@@ -28,6 +26,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 
 def main() -> int:
     options = parse(sys.argv[1:])
+    from lockstep_site import doxygen, serve, site  # only now: --help must work before anything is installed
+
     begin = time.monotonic()
     try:
         result = site.build(options.root.resolve(), options.out.resolve())

@@ -45,7 +45,7 @@ def prepare(page: Page, chapters: list[Page], panels: list[Page], repository: Re
         chapter = by_number.get(number)
         title = chapter.title if chapter else name.replace("(planned)", "").strip()
         cards.append({"number": number, "title": title, "teaches": teaches, "url": chapter.url if chapter else "",
-                      "time": chapter.facts.get("Time", "").split(",")[0].rstrip(".") if chapter else "planned"})
+                      "time": re.split(r" with |[,.:(]", chapter.facts.get("Time", ""))[0] if chapter else "planned"})
     page.kind = "front"
     page.data["cards"] = cards
     page.data["panels"] = panels

@@ -34,6 +34,11 @@ class Page:
     facts: dict[str, str] = field(default_factory=dict)  # "Goal", "Time", "You need"
     data: dict = field(default_factory=dict)  # for the template
 
+    @property
+    def label(self) -> str:
+        """The title as the navigation has it, where there is little room."""
+        return _LABELS.get(self.source) or (self.title.split(":")[0] if self.kind == "chapter" else self.title)
+
 
 @dataclass
 class Section:
@@ -67,6 +72,8 @@ _FIRST = [
     "docs/instructor.md", "docs/grading.md", "docs/release.md", "docs/labs/README.md", "docs/CONTRIBUTING.md",
     "docs/wire_format.md", "docs/measurements/README.md", "docs/adr/README.md",
 ]
+
+_LABELS = {"README.md": "Front page", "chapters/README.md": "All chapters", "exercises/README.md": "All exercises"}
 
 _PLACES = [  # the first prefix that fits decides the section
     ("README.md", "start"), ("docs/learner.md", "start"), ("chapters/", "chapters"), ("exercises/", "exercises"),

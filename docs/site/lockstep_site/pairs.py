@@ -14,7 +14,7 @@ from .pages import Page
 from .repository import Repository
 
 _ITEM = re.compile(r"^- ((?:`[^`]+`(?:,\s+)?)+):\s+(.*?)(?=^- `|\Z)", re.MULTILINE | re.DOTALL)
-_TAG_HTML = re.compile(r'\s*<span class="c1">// (?:NEW|CHANGED)</span>$')
+_TAG = re.compile(r"\s*// (?:NEW|CHANGED)$", re.MULTILINE)
 
 
 @dataclass
@@ -41,7 +41,7 @@ class Reasons:
 
 @dataclass
 class ShownRow:
-    """A row of the page: both lines as HTML, or a reason that stands above its lines."""
+    """A row of the page: both lines as HTML, or a reason that stands above its lines (in full where it is first used)."""
 
     kind: str
     base_number: int | None = None
@@ -89,15 +89,19 @@ def _annotate(rows: list[Row], reasons: Reasons, path: str, problems: list[str])
 def _shown(annotated: list[tuple[Row, Reason | None]], base: list[str], derived: list[str]) -> list[ShownRow]:
     shown: list[ShownRow] = []
     last: Reason | None = None
+    known: list[Reason] = []
     for row, reason in annotated:
         if row.kind == "reason":
             continue
         if reason is not None and reason is not last:
-            shown.append(ShownRow("why", reason=markdown.render_inline(reason.text)))
+            is_known = any(reason is other for other in known)
+            text = re.split(r"(?<=[.:]) ", reason.text)[0].rstrip(":") if is_known else reason.text
+            shown.append(ShownRow("why", reason=markdown.render_inline(text)))
+            known.append(reason)
         last = reason
         shown.append(ShownRow(
             row.kind, row.base, base[row.base - 1] if row.base else "", row.derived,
-            _TAG_HTML.sub("", derived[row.derived - 1]) if row.derived and row.kind != "gone" else ""))
+            derived[row.derived - 1] if row.derived and row.kind != "gone" else ""))
     return shown
 
 
@@ -116,7 +120,7 @@ def pair_page(repository: Repository, path: str, problems: list[str]) -> Page | 
     if has_reasons or not repository.is_release:
         problems += found
     base = highlight.file_lines(base_path, repository.text(base_path))
-    derived = highlight.file_lines(path, repository.text(path))
+    derived = highlight.file_lines(path, _TAG.sub("", repository.text(path)))  # their colour says it
     kinds = [row.kind for row in rows]
     page = Page(url=f"pairs/{name}.html", title=reasons.title or name, section="pairs", kind="pair")
     page.number = path.split("/")[1][:2] if path.startswith("chapters/") else ""

@@ -141,7 +141,7 @@ class Reference:
         code = highlight.code(declaration(symbol), "cpp").rstrip("\n")
         for part in symbol.element.iter("ref"):
             address, name = self._addresses.get(part.get("refid", "")), escape(part.text or "", quote=False)
-            if address and re.fullmatch(r"\w+", name):
+            if address and address != f"{page_url}#{symbol.anchor}" and re.fullmatch(r"\w+", name):
                 code = re.sub(rf'(<span class="\w+">){name}(</span>)',
                               rf'\1<a href="{relative(address, page_url)}">{name}</a>\2', code)
         return code
@@ -182,7 +182,8 @@ def declaration(symbol: Symbol) -> str:
         definition = definition.replace(qualified, own, 1)
     if symbol.kind == "variable":
         initializer = _text(element.find("initializer"))
-        return definition + (f" {initializer}" if initializer and len(initializer) < 80 else "")
+        blank = "" if initializer.startswith("{") else " "
+        return definition + (blank + initializer if initializer and len(initializer) < 80 else "")
     if symbol.kind == "typedef":
         return definition
     return _template(element) + _function(element, definition)
