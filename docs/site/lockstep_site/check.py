@@ -22,8 +22,10 @@ class Checker:
         self.site = site
         self._anchors: dict[str, set[str]] = {}
         self._links: list[tuple[str, str, str]] = []  # (page, element, link)
-        for file in sorted(site.rglob("*.html")):
-            self._read(file.relative_to(site).as_posix(), file)
+        self._files = {file.relative_to(site).as_posix() for file in site.rglob("*") if file.is_file()}
+        for page in sorted(self._files):
+            if page.endswith(".html"):
+                self._read(page, site / page)
 
     def _read(self, page: str, file: Path) -> None:
         tree = html.fromstring(file.read_bytes())
@@ -36,7 +38,7 @@ class Checker:
                 self._links.append((page, element.tag, link))
 
     def problems(self) -> list[str]:
-        found = [problem for link in self._links if (problem := self._problem(*link))]
+        found = [problem for link in set(self._links) if (problem := self._problem(*link))]
         index = self.site / "search_index.js"
         if index.exists():
             for link in _INDEXED.findall(index.read_text(encoding="utf-8")):
@@ -53,7 +55,7 @@ class Checker:
             return f"{page}: <{tag}> loads {link}: the site must not need a network" if is_loaded else None
         target, anchor = urldefrag(unquote(link))
         path = posixpath.normpath(posixpath.join(posixpath.dirname(page), target)) if target else page
-        if path.startswith("..") or not (self.site / path).is_file():
+        if path not in self._files:
             return f"{page}: <{tag}> {link}: there is no {path}"
         if anchor and path.endswith(".html") and anchor not in self._anchors.get(path, set()):
             return f"{page}: <{tag}> {link}: {path} has no anchor {anchor}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import posixpath
 import re
 from dataclasses import dataclass, field
@@ -132,4 +133,9 @@ def relative(target: str, page_url: str) -> str:
     path, mark, anchor = target.partition("#")
     if path == page_url and mark:
         return mark + anchor
-    return posixpath.relpath(path, posixpath.dirname(page_url) or ".") + mark + anchor
+    return _path_between(posixpath.dirname(page_url), path) + mark + anchor
+
+
+@functools.cache  # the navigation asks for the same paths on every page
+def _path_between(folder: str, path: str) -> str:
+    return posixpath.relpath(path, folder or ".")

@@ -81,7 +81,7 @@ def _annotate(rows: list[Row], reasons: Reasons, path: str, problems: list[str])
             found.append((row, reason))
             continue
         found.append((row, None))
-    problems += [f"docs/site/pairs/{posixpath.basename(path)}: no tagged line has `{item.fragments[0]}`"
+    problems += [f"docs/site/pairs/{posixpath.splitext(posixpath.basename(path))[0]}.md: no tagged line has `{item.fragments[0]}`"
                  for item in reasons.items if not item.is_used]
     return found
 
