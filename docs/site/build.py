@@ -18,7 +18,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="lockstep docs", description="Builds the site of the course: lessons, guides, "
                                      "pairs side by side, and the reference of all public headers.")
     parser.add_argument("--serve", action="store_true", help="then show it on this machine, until Ctrl-C")
-    parser.add_argument("--port", type=int, default=0, help="of --serve; a free one if left out")
+    parser.add_argument("--port", metavar="N", type=int, default=0, help="of --serve; a free one if left out")
     parser.add_argument("--out", type=Path, default=root / "build" / "docs" / "site", help="the folder to write")
     parser.add_argument("--root", type=Path, default=root, help=argparse.SUPPRESS)
     return parser.parse_args(arguments)
