@@ -49,6 +49,7 @@ def fill(page: Page, text: str) -> None:
     _mark_code(body)
     _mark_excerpts(body)
     for table in list(body.iter("table")):
+        _drop_empty_headers(table)
         _wrap(table, "scroll", tabindex="0")
     for block in body.iter("details"):
         if block.find("summary") is not None and block.find("summary").text_content().startswith("Predict"):
@@ -136,6 +137,16 @@ def _mark_excerpts(body: html.HtmlElement) -> None:
         if alone and "#L" in (links[0].get("href") or ""):
             paragraph.set("class", "from")
             after.set("class", after.get("class") + " excerpt")
+
+
+def _drop_empty_headers(table: html.HtmlElement) -> None:
+    """Markdown has no table without a header: an empty one is none, and an empty cell in one heads no column."""
+    cells = list(table.iterfind("thead/tr/th"))
+    if cells and not any(cell.text_content().strip() for cell in cells):
+        table.find("thead").drop_tree()
+    for cell in cells:
+        if not cell.text_content().strip():
+            cell.tag = "td"
 
 
 def _wrap(element: html.HtmlElement, name: str, **attributes: str) -> None:
