@@ -8,7 +8,6 @@ from lxml import html
 
 from . import markdown
 from .pages import Page
-from .repository import Repository
 
 
 def _sections(body: html.HtmlElement) -> dict[str, list[html.HtmlElement]]:
@@ -35,7 +34,7 @@ def _teaches(elements: list[html.HtmlElement]) -> dict[str, tuple[str, str]]:
     return rows
 
 
-def prepare(page: Page, chapters: list[Page], panels: list[Page], repository: Repository) -> None:
+def prepare(page: Page, chapters: list[Page], panels: list[Page]) -> None:
     """Gives the README's page what front.html shows. Its links have been rewritten before."""
     sections = _sections(page.body)
     rows = _teaches(sections.get("chapters", []))
@@ -49,7 +48,6 @@ def prepare(page: Page, chapters: list[Page], panels: list[Page], repository: Re
     page.kind = "front"
     page.data["cards"] = cards
     page.data["panels"] = panels
-    page.data["lead"] = " ".join(sections[""][0].text_content().split()) if sections[""] else ""
     page.data["figure"] = next((html.tostring(element, encoding="unicode", with_tail=False)
                                 for element in sections[""] if element.tag == "figure"), "")
     page.data["parts"] = [

@@ -120,12 +120,11 @@ class Reference:
                       comment.to_html(element.find("briefdescription"), link),
                       comment.to_html(element.find("detaileddescription"), link), symbol.line)
         for value in element.findall("enumvalue"):
-            text = comment.to_html(value.find("briefdescription"), link) + comment.to_html(value.find("detaileddescription"), link)
+            text = "".join(comment.to_html(value.find(part), link) for part in ("briefdescription", "detaileddescription"))
             entry.values.append((value.findtext("name") or "", re.sub(r"^<p>(.*)</p>$", r"\1", text, flags=re.DOTALL)))
         for title, tag in (("Is a", "basecompoundref"), ("Implemented by", "derivedcompoundref"),
-                           ("Implements", "reimplements"), ("Implemented by", "reimplementedby")):
-            found = [self._related(part, page_url) for part in element.findall(tag)]
-            if found and not (tag == "reimplementedby"):
+                           ("Implements", "reimplements")):
+            if found := [self._related(part, page_url) for part in element.findall(tag)]:
                 entry.relations.append((title, ", ".join(found)))
         entry.members = [self._entry(member, page_url) for member in symbol.members]
         return entry

@@ -19,6 +19,7 @@ from .reference import Reference
 from .repository import Repository
 
 _PANELS = "docs/site/panels/"
+_PANEL_ORDER = ["step_together", "ring", "overlap", "budgets", "warp"]  # as the chapters come to them; others follow
 
 
 @dataclass
@@ -100,6 +101,9 @@ def _copy_panels(repository: Repository, resolver: Resolver, out: Path) -> list[
             listed.append(page)
     if not listed:
         return []
+    names = [Path(page.url).stem for page in listed]
+    listed = [listed[names.index(name)] for name in sorted(
+        names, key=lambda name: (_PANEL_ORDER.index(name) if name in _PANEL_ORDER else len(_PANEL_ORDER), name))]
     overview = Page(url="panels/index.html", title="Moving pictures", section="panels", kind="panels")
     overview.data["panels"] = listed
     return [overview, *listed]
@@ -132,7 +136,7 @@ def _finish(repository: Repository, pages: list[Page], reference: Reference, res
     readme = next(page for page in pages if page.source == "README.md")
     entries = [entry for section in sections for page in section.pages for entry in search.entries_of(page, section)]
     front.prepare(readme, [page for page in pages if page.kind == "chapter"],
-                  [page for page in pages if page.kind == "copied"], repository)
+                  [page for page in pages if page.kind == "copied"])
     pages = pages + [Page(url="contents.html", title="Contents", section="", kind="contents")]
     for page in pages:
         if page.kind != "copied":
