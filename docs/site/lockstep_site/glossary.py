@@ -27,6 +27,7 @@ class Glossary:
     def __init__(self, page: Page | None):
         self._url = page.url if page else ""
         self._entries: dict[str, tuple[str, str]] = {}  # term in lower case -> (anchor, meaning)
+        self.rows: list[list[str]] = []  # for the search: (address, part of the book, page, term, meaning)
         if page is not None and page.body is not None:
             self._read(page.body)
         words = sorted((term for term in self._entries), key=len, reverse=True)
@@ -41,6 +42,7 @@ class Glossary:
             name, meaning = (" ".join(cell.text_content().split()) for cell in cells)
             anchor = "term-" + re.sub(r"[^\w]+", "-", name.lower()).strip("-")
             row.set("id", anchor)
+            self.rows.append([f"{self._url}#{anchor}", "Glossary", "Glossary", name, meaning])
             if "(of" in name:  # one of several meanings: which one, a link could not know
                 continue
             for term in re.sub(r"\(([^)]*)\)", r", \1", name).split(", "):

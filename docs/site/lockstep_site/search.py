@@ -18,7 +18,7 @@ def _sections(page: Page) -> list[tuple[str, str, str]]:
             heading = "".join(element.itertext()).rstrip("#")
             found.append([element.get("id"), heading, []])
         else:
-            found[-1][2].append(" ".join(element.text_content().split()))
+            found[-1][2].append(" ".join(" ".join(element.itertext()).split()))
     return [(anchor, heading, " ".join(texts)[:_MOST_CHARACTERS]) for anchor, heading, texts in found]
 
 

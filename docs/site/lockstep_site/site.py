@@ -56,7 +56,7 @@ def build(root: Path, out: Path) -> Result:
     reference = Reference(repository, xml, headers, resolver.wanted)
     pages = texts + derived + panels + reference.pages()
     _relate(repository, pages, reference)
-    _finish(repository, pages, reference, resolver, out, problems)
+    _finish(repository, pages, glossary.rows + reference.entries(), reference.urls(), resolver, out, problems)
     problems += Checker(out).problems()
     return Result(len(list(out.rglob("*.html"))), problems, repository.is_release)
 
@@ -126,9 +126,11 @@ def _relate(repository: Repository, pages: list[Page], reference: Reference) -> 
         page.data["library"] = [(header.name, header.url) for header in reference.headers if header.module == folder]
 
 
-def _finish(repository: Repository, pages: list[Page], reference: Reference, resolver: Resolver, out: Path,
-            problems: list[str]) -> None:
-    """Frames and writes all pages, then those that these have asked for."""
+def _finish(repository: Repository, pages: list[Page], words: list[list[str]], documented: dict[str, str],
+            resolver: Resolver, out: Path, problems: list[str]) -> None:
+    """Frames and writes all pages, then those that these have asked for, and the index of the search.
+
+    `words` are its entries beside those of the pages; `documented` is the page of each public header."""
     sections = sections_of([page for page in pages if page.kind != "names"])
     version = re.search(r"project\(lockstep VERSION ([\d.]+)", repository.text("CMakeLists.txt"))
     here = repository.root / "docs" / "site"
@@ -141,13 +143,12 @@ def _finish(repository: Repository, pages: list[Page], reference: Reference, res
     for page in pages:
         if page.kind != "copied":
             frame.write(page)
-    documented = reference.urls()
     for path, anchors in sorted(resolver.wanted.sources.items()):
         page = sources.source_page(repository, path, anchors, problems)
         page.data["reference"] = documented.get(path, "")
         frame.write(page)
     for folder in sorted(resolver.wanted.folders):
         frame.write(sources.folder_page(repository, folder, resolver.wanted))
-    (out / "search_index.js").write_text(search.script(entries + reference.entries()), encoding="utf-8")
+    (out / "search_index.js").write_text(search.script(entries + words), encoding="utf-8")
     for file in sorted((here / "static").iterdir()):
         shutil.copyfile(file, out / file.name)

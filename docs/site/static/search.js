@@ -18,19 +18,23 @@
     document.head.append(script);
   });
 
-  // Every word must begin a word of the entry; headings and titles weigh more than text.
+  const literally = word => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+
+  // Every word must begin a word of the entry. Headings and titles weigh more than text, whole words more than beginnings.
   const rank = (entry, words, phrase) => {
     const [, part, page, heading, text] = entry;
     let score = 0;
     for (const word of words) {
-      const begins = new RegExp(`(^|[^\\p{L}\\p{N}])${word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}`, "iu");
+      const begins = new RegExp(`(^|[^\\p{L}\\p{N}])${literally(word)}`, "iu");
+      const isWhole = new RegExp(`(^|[^\\p{L}\\p{N}_])${literally(word)}($|[^\\p{L}\\p{N}_])`, "iu");
+      if (isWhole.test(heading || page)) score += 6;
       const inHeading = begins.test(heading), inPage = begins.test(page), inText = begins.test(text);
       if (!inHeading && !inPage && !inText) return 0;
       score += (inHeading ? 8 : 0) + (inPage ? (heading ? 2 : 9) : 0) + (inText ? 2 : 0);
     }
     if (heading.toLowerCase() === phrase || page.toLowerCase() === phrase) score += 12;
     if (text.toLowerCase().includes(phrase)) score += 3;
-    return score * ({ Chapters: 1.5, Guides: 1.2, Start: 1.2, Reference: heading.toLowerCase() === phrase ? 1.6 : .9 }[part] ?? 1);
+    return score * ({ Glossary: 1.5, Chapters: 1.5, Guides: 1.2, Start: 1.2, Reference: heading.toLowerCase() === phrase ? 1.6 : .9 }[part] ?? 1);
   };
 
   const snippet = (text, words) => {
@@ -41,7 +45,7 @@
 
   const marked = (text, words) => {
     const box = document.createElement("span");
-    const pattern = new RegExp(`(${words.map(word => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join("|")})`, "gi");
+    const pattern = new RegExp(`(${words.map(literally).join("|")})`, "gi");
     text.split(pattern).forEach((piece, i) => {
       const element = i % 2 ? document.createElement("mark") : document.createTextNode("");
       element.textContent = piece;
