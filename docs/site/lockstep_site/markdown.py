@@ -30,7 +30,8 @@ def inner_html(element: html.HtmlElement) -> str:
 
 
 def render_inline(text: str) -> str:
-    """One paragraph of Markdown, without the <p>."""
+    """One paragraph of Markdown, without the <p>. A number at its start does not begin a list."""
+    text = re.sub(r"^(\d+)\. ", r"\1\\. ", text)
     return "".join(inner_html(paragraph) for paragraph in render(text).iter("p"))
 
 

@@ -66,16 +66,18 @@ def derived_files(repository: Repository) -> list[str]:
 
 
 def _annotate(rows: list[Row], reasons: Reasons, path: str, problems: list[str]) -> list[tuple[Row, Reason | None]]:
-    """Each row with its reason. A reason in the program holds for the tagged lines that follow without a gap."""
+    """Each row with its reason. A reason in the program holds for the tagged lines that follow without a gap; a brace
+    closes what the tagged line before it is about."""
     found: list[tuple[Row, Reason | None]] = []
-    current: Reason | None = None
+    current = last = None
     for row in rows:
         if row.kind == "reason":
-            current = Reason([], row.text[:1].upper() + row.text[1:])
+            current = Reason([], row.text[:1].upper() + row.text[1:].removesuffix(".") + ".")
         elif row.kind == "same":
             current = None
         else:
-            reason = reasons.find(row.text) or current
+            reason = last if row.text == "}" else reasons.find(row.text) or current
+            last = reason
             if reason is None:
                 problems.append(f"{path}:{row.derived}: no reason for `{row.text}`: add one to docs/site/pairs/")
             found.append((row, reason))
@@ -95,7 +97,7 @@ def _shown(annotated: list[tuple[Row, Reason | None]], base: list[str], derived:
             continue
         if reason is not None and reason is not last:
             is_known = any(reason is other for other in known)
-            text = re.split(r"(?<=[.:]) ", reason.text)[0].rstrip(":") if is_known else reason.text
+            text = re.split(r"(?<=[^\d][.:]) ", reason.text)[0].rstrip(":") if is_known else reason.text
             shown.append(ShownRow("why", reason=markdown.render_inline(text)))
             known.append(reason)
         last = reason
@@ -119,8 +121,9 @@ def pair_page(repository: Repository, path: str, problems: list[str]) -> Page | 
     annotated = _annotate(rows, reasons, path, found)
     if has_reasons or not repository.is_release:
         problems += found
-    base = highlight.file_lines(base_path, repository.text(base_path))
-    derived = highlight.file_lines(path, _TAG.sub("", repository.text(path)))  # their colour says it
+    # Without tags: the colour says it. A base may have tags of its own, which are not this page's matter.
+    base = highlight.file_lines(base_path, _TAG.sub("", repository.text(base_path)))
+    derived = highlight.file_lines(path, _TAG.sub("", repository.text(path)))
     kinds = [row.kind for row in rows]
     page = Page(url=f"pairs/{name}.html", title=reasons.title or name, section="pairs", kind="pair")
     page.number = path.split("/")[1][:2] if path.startswith("chapters/") else ""
