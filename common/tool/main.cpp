@@ -15,6 +15,13 @@
 namespace lockstep::tool {
 namespace {
 
+// The site needs nothing that is compiled: the script builds it.
+int docs(const Arguments& arguments) {
+  std::vector<std::string> command = {(find_project().root / "lockstep").string(), "docs"};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  become(command);
+}
+
 constexpr std::array kCommands = {
     Command{"train", "run", "[options]", "train a GPT on as many ranks as suit this machine", train},
     Command{"run", "run", "NN [program] [--nproc N] [-- args]", "run a program of chapter NN", run_chapter},
@@ -34,6 +41,7 @@ constexpr std::array kCommands = {
     Command{"trace", "know", "--live|--last-failure",
             "show where the ranks of a running job are, or of one that failed", trace},
     Command{"data", "know", "tinyshakespeare|tokenizer|tokens", "fetch a text, learn a tokenizer, write tokens", data},
+    Command{"docs", "know", "[--serve [--port N]]", "build the site of the course; show it on this machine", docs},
     Command{"estimate", "know", "MODEL [options]", "say how much memory training a model needs, by strategy", estimate},
     Command{"doctor", "know", "[--test]", "a report on this machine to paste; --test says whether it can train",
             doctor},

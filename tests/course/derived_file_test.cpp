@@ -144,7 +144,7 @@ TEST_CASE("The header is read, and a broken one is refused", "[course]") {
 
 TEST_CASE("Every derived file of the project keeps the rules", "[course][repository]") {
   const std::filesystem::path root = LOCKSTEP_SOURCE_DIR;
-  for (const char* folder : {"chapters", "common", "tests"}) {
+  for (const char* folder : {"chapters", "common", "exercises", "tests"}) {
     if (!std::filesystem::exists(root / folder)) continue;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(root / folder)) {
       if (entry.path().extension() != ".cpp" && entry.path().extension() != ".cu") continue;

@@ -50,6 +50,14 @@ TEST_CASE("the script lists what is missing with reasons, and installs nothing w
   CHECK_THAT(script.err, !ContainsSubstring("compiles the code"));  // g++ is there
 }
 
+TEST_CASE("the script lists what the site needs, and nothing else", "[tool]") {
+  const ProgramFolder programs({"env", "bash", "readlink", "dirname", "python3"});
+  const Finished script = run_program({kScript, "--no-install", "docs"}, {{"PATH", programs.path.string()}});
+  CHECK(script.exit_code == 1);
+  CHECK_THAT(script.err, ContainsSubstring("cmark-gfm") && ContainsSubstring("renders Markdown as GitHub does"));
+  CHECK_THAT(script.err, ContainsSubstring("doxygen") && !ContainsSubstring("ninja-build"));
+}
+
 TEST_CASE("the script works from any folder and through a link", "[tool]") {
   const ProgramFolder folder({});
   fs::create_symlink(kScript, folder.path / "linked");

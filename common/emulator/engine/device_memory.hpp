@@ -17,13 +17,13 @@ namespace lockstep::emulator {
 
 /// One block that a program allocated. Records live until the process ends, so a pointer to one stays valid.
 struct Allocation {
-  std::byte* begin = nullptr;  ///< As the program sees it; a multiple of kDeviceAlignment.
-  std::size_t bytes = 0;       ///< As asked for.
-  int device = 0;              ///< Whose memory; of managed memory, who allocated it.
-  bool is_managed = false;     ///< The host may use it, too.
-  std::uint64_t id = 0;        ///< 1 for the first of the process.
-  std::atomic<bool> is_freed{false};
-  SourcePlace allocated_at{};  ///< Empty where the program was compiled without places.
+  std::byte* begin = nullptr;         ///< As the program sees it; a multiple of kDeviceAlignment.
+  std::size_t bytes = 0;              ///< As asked for.
+  int device = 0;                     ///< Whose memory; of managed memory, who allocated it.
+  bool is_managed = false;            ///< The host may use it, too.
+  std::uint64_t id = 0;               ///< 1 for the first of the process.
+  std::atomic<bool> is_freed{false};  ///< The program has given it back.
+  SourcePlace allocated_at{};         ///< Empty where the program was compiled without places.
 
   /// Whether `address` lies inside. A freed block still covers its addresses until they are handed out again.
   [[nodiscard]] bool covers(const void* address) const noexcept { return address >= begin && address < begin + bytes; }

@@ -12,6 +12,7 @@ class DoubleMapping {
   /// @param bytes  How many; rounded up to pages.
   /// @throws IoError  The system refuses; names the call and the amount.
   explicit DoubleMapping(std::size_t bytes);
+  /// Leaves `other` without memory.
   DoubleMapping(DoubleMapping&& other) noexcept;
   DoubleMapping& operator=(DoubleMapping&&) = delete;
   DoubleMapping(const DoubleMapping&) = delete;

@@ -66,7 +66,7 @@ double accumulate_gradients(run::Run& run, nn::Gpt& model, auto&& parts) {
 
 int train(const run::TrainOptions& options) {
   const auto files = mine::learners_files();  // NEW
-  // Who am I, and who else is there? Every rank runs this program.
+  // Who am I, and who else is there? Every rank runs this program.  // NEW
   const auto job = comm::rendezvous("env://");
   const Device device = ddp::use_device(options, job.local_rank, job.local_world_size);
   const auto group = mine::make_group(files, job);  // CHANGED
@@ -148,8 +148,7 @@ int train(const run::TrainOptions& options) {
   const std::string rings = mine::compare_rings(*group, model.parameter_count());  // NEW
   const int exit_code = run.finish();  // NEW
   if (rank == 0)  // NEW
-    std::cout << "\n"
-              << rings;  // NEW
+    std::cout << "\n" + rings;  // NEW
   return exit_code;  // CHANGED
 }
 

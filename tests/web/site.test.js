@@ -1,0 +1,131 @@
+// The finished site in a real browser, opened from the disk: `./lockstep docs`, then `node --test tests/web/site.test.js`.
+// Skipped where the site has not been built.
+'use strict';
+
+const assert = require('node:assert/strict');
+const fs = require('node:fs');
+const path = require('node:path');
+const test = require('node:test');
+const {pathToFileURL} = require('node:url');
+const {chromium} = require('playwright-core');
+
+const site = process.env.LOCKSTEP_SITE || path.resolve(__dirname, '..', '..', 'build', 'docs', 'site');
+const axe = require.resolve('axe-core/axe.min.js');
+const chromiumPath = process.env.LOCKSTEP_CHROMIUM ||
+    ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(each => fs.existsSync(each));
+const pages = [
+  'index.html', 'contents.html', 'chapters/00_why_many_gpus/index.html', 'chapters/02_ring_all_reduce/index.html',
+  'chapters/05_gpt_single_device/index.html', 'docs/glossary.html', 'docs/troubleshooting.html', 'docs/adr/index.html',
+  'exercises/02_ring_all_reduce/1_reduce_scatter/TASK.html', 'pairs/train_gpt_ddp.html', 'reference/index.html',
+  'reference/names.html', 'reference/comm/process_group.html',
+  'source/chapters/02_ring_all_reduce/ring_process_group.cpp.html',
+];
+const isBuilt = fs.existsSync(path.join(site, 'index.html'));
+const options = {skip: isBuilt ? false : `there is no site in ${site}: run ./lockstep docs`, timeout: 180000};
+
+let browser;
+test.before(async () => {
+  if (isBuilt) browser = await chromium.launch({executablePath: chromiumPath, args: ['--no-sandbox', '--disable-dev-shm-usage']});
+});
+test.after(() => browser?.close());
+
+// A page, and the list of what it complained of or asked of a network.
+async function open(address, {width = 1280, colorScheme = 'light'} = {}) {
+  const context = await browser.newContext({viewport: {width, height: 900}, colorScheme, reducedMotion: 'reduce'});
+  const page = await context.newPage();
+  const complaints = [];
+  page.on('console', message => { if (['error', 'warning'].includes(message.type())) complaints.push(message.text()); });
+  page.on('pageerror', error => complaints.push(String(error)));
+  page.on('request', request => { if (!request.url().startsWith('file:')) complaints.push(`asked for ${request.url()}`); });
+  page.on('requestfailed', request => complaints.push(`failed: ${request.url()}`));
+  await page.goto(pathToFileURL(site).href + '/' + address);
+  return {page, complaints, close: () => context.close()};
+}
+
+for (const colorScheme of ['light', 'dark']) {
+  for (const width of [1280, 390]) {
+    test(`pages are accessible and fit, ${colorScheme}, ${width} wide`, options, async () => {
+      for (const address of pages) {
+        const {page, complaints, close} = await open(address, {width, colorScheme});
+        await page.addScriptTag({path: axe});
+        const {violations} = await page.evaluate(() => axe.run(document, {preload: false, resultTypes: ['violations']}));
+        assert.deepEqual(violations.map(each => `${each.id}: ${each.nodes[0].target}`), [], address);
+        assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${address} is too wide`);
+        assert.deepEqual(complaints, [], address);
+        await close();
+      }
+    });
+  }
+}
+
+test('the search finds a section by keyboard alone', options, async () => {
+  const {page, complaints, close} = await open('docs/learner.html');
+  await page.keyboard.press('/');
+  await page.keyboard.type('reduce-scatter');
+  await page.waitForSelector('#results a');
+  const titles = await page.$$eval('#results a', links => links.map(link => link.textContent));
+  assert.match(titles.join('\n'), /Ring all-reduce/);
+  await page.keyboard.press('ArrowDown');
+  const selected = await page.getAttribute('#results a[aria-selected="true"]', 'href');
+  await page.keyboard.press('Enter');
+  await page.waitForURL(url => url.href.endsWith(selected.split('/').pop()));
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test('the search finds a public name, and says so where there is nothing', options, async () => {
+  const {page, close} = await open('index.html');
+  await page.fill('#query', 'ProcessGroup::all_reduce');
+  await page.waitForSelector('#results a');
+  assert.match(await page.getAttribute('#results a', 'href'), /reference\/comm\/process_group\.html#ProcessGroup\.all_reduce$/);
+  await page.fill('#query', 'xyzzyx');
+  await page.waitForSelector('#results p');
+  assert.match(await page.textContent('#results'), /Nothing found/);
+  await close();
+});
+
+test('the switch changes colours and pictures, and is remembered', options, async () => {
+  const {page, close} = await open('chapters/02_ring_all_reduce/index.html');
+  const shown = () => page.evaluate(() => ({
+    paper: getComputedStyle(document.body).backgroundColor,
+    pictures: [...document.querySelectorAll('.picture img')].filter(image => image.offsetParent).map(image => image.src.endsWith('.dark.svg')),
+  }));
+  const light = await shown();
+  assert.ok(light.pictures.length > 2 && light.pictures.every(isDark => !isDark));
+  await page.click('button.theme');
+  const dark = await shown();
+  assert.notEqual(dark.paper, light.paper);
+  assert.ok(dark.pictures.every(Boolean));
+  await page.reload();
+  assert.deepEqual(await shown(), dark);
+  await close();
+});
+
+test('on a phone the book opens as a drawer and closes with Escape', options, async () => {
+  const {page, close} = await open('chapters/02_ring_all_reduce/index.html', {width: 390});
+  assert.equal(await page.isVisible('#book'), false);
+  await page.focus('.menu');
+  await page.keyboard.press('Enter');
+  assert.equal(await page.isVisible('#book'), true);
+  assert.equal(await page.getAttribute('.menu', 'aria-expanded'), 'true');
+  await page.keyboard.press('Escape');
+  assert.equal(await page.isVisible('#book'), false);
+  await close();
+});
+
+test('a link to lines marks exactly these lines', options, async () => {
+  const {page, close} = await open('source/chapters/02_ring_all_reduce/ring_process_group.cpp.html#L24-L41');
+  const marked = await page.$$eval('.row.marked', rows => rows.map(row => row.id));
+  assert.deepEqual(marked, Array.from({length: 18}, (_, i) => `L${24 + i}`));
+  assert.equal(await page.isVisible('#L24'), true);
+  await close();
+});
+
+test('copying from a terminal takes the commands alone', options, async () => {
+  const {page, close} = await open('chapters/02_ring_all_reduce/index.html');
+  await page.evaluate(() => Object.defineProperty(navigator, 'clipboard', {value: {writeText: async text => { window.copied = text; }}}));
+  await page.hover('.code.session');
+  await page.click('.code.session .copy');
+  assert.equal(await page.evaluate(() => window.copied), './lockstep run 02 ring_steps --world-size 3');
+  await close();
+});
