@@ -19,6 +19,19 @@
   const byId = id => document.getElementById(id);
   const wantsStillness = () => matchMedia('(prefers-reduced-motion: reduce)').matches;
 
+  // How wide a drawing may be whose letters should keep their size.
+  const widthFor = (parent, most) => Math.max(280, Math.min(most, parent.clientWidth || most));
+
+  // Calls back when the page has become wider or narrower.
+  function onResize(draw) {
+    let width = innerWidth;
+    addEventListener('resize', () => {
+      if (innerWidth === width) return;
+      width = innerWidth;
+      draw();
+    });
+  }
+
   // Says something to screen readers, once.
   function announce(text) {
     const live = byId('live');
@@ -209,5 +222,5 @@
   const scrolling = (label, content) => el('div', {class: 'scroll', tabindex: 0, role: 'region', 'aria-label': label}, content);
 
   globalThis.Lockstep ??= {};
-  Lockstep.ui = {el, svg, byId, announce, number, choice, toggle, clock, fileBox, table, scrolling, wantsStillness};
+  Lockstep.ui = {el, svg, byId, announce, number, choice, toggle, clock, fileBox, table, scrolling, wantsStillness, widthFor, onResize};
 })();
