@@ -26,7 +26,7 @@
     const [mantissa, exponent] = value.toExponential(5).split('e');
     const power = Number(exponent);
     const trim = text => (text.includes('.') ? text.replace(/\.?0+$/, '') : text);
-    if (power >= -5 && power < 6) return trim(value.toFixed(5 - power));
+    if (power >= -4 && power < 6) return trim(value.toFixed(5 - power));
     const sign = power < 0 ? '-' : '+';
     return `${trim(mantissa)}e${sign}${String(Math.abs(power)).padStart(2, '0')}`;
   }
