@@ -138,6 +138,24 @@ test('keyboard alone: sliders, step, back, play', async () => {
   await close();
 });
 
+test('play moves between the steps where motion is welcome, and only from step to step where it is not', async () => {
+  for (const [reducedMotion, moves] of [['no-preference', true], ['reduce', false]]) {
+    const {page, close} = await open(browser, 'ring', {reducedMotion});
+    const positions = await page.evaluate(() => new Promise(resolve => {
+      const seen = new Set(), scrub = document.getElementById('scrub');
+      document.getElementById('play').click();
+      const timer = setInterval(() => {
+        seen.add(scrub.value);
+        if (!/step 2 of 3/.test(document.getElementById('status').textContent)) return;
+        clearInterval(timer);
+        resolve(seen.size);
+      }, 20);
+    }));
+    assert.equal(positions > 4, moves, `${positions} positions`);
+    await close();
+  }
+});
+
 test('a value that is none changes nothing, and is marked', async () => {
   const {page, close} = await open(browser, 'ring');
   await page.fill('#ranks-value', '99');

@@ -1,4 +1,4 @@
-// node screenshots.js FOLDER [panel...]: every panel at desktop and phone width, light and dark, to be looked at.
+// NODE_PATH=build/web/node_modules node tests/web/screenshots.js FOLDER [panel...]: every panel at desktop and phone width, light and dark, to be looked at.
 'use strict';
 
 const path = require('node:path');

@@ -82,6 +82,7 @@ test('without the all-reduce replicas drift; switching it on does not repair the
   assert.notEqual(await drift(page), '0');
   assert.match(await page.textContent('#status'), /own gradient\. Replicas differ/);
   assert.equal(await page.locator('.apart').count(), 3);
+  assert.match(await drift(page), /^0\.\d+$/);
   await page.click('#reduce');
   await page.click('#ten');
   assert.notEqual(await drift(page), '0');

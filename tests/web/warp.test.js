@@ -98,7 +98,7 @@ test('counts of real kernels: from a file and pasted', async () => {
   assert.equal(shown.length, lines.length);
   for (const [i, line] of lines.entries()) {
     const [, place, memory, operation, requests, each, ideal] = /^ +(\S+) +(\w+) (\w+) +requests +(\d+) .* per request (\S+) \(ideal (\S+)\)/.exec(line);
-    assert.deepEqual(shown[i].slice(0, 5), [place, `${memory} ${operation}`, requests, `${each} ${memory === 'shared' ? 'passes' : 'sectors'}`, ideal]);
+    assert.deepEqual(shown[i].slice(0, 5), [place, `${each} ${memory === 'shared' ? 'passes' : 'sectors'}`, ideal, `${memory} ${operation}`, requests]);
     assert.equal(shown[i][6] === 'ideal', each === ideal, line);
   }
   await page.click('#trace-leave');
@@ -113,7 +113,7 @@ test('the chapter\u2019s own kernel, as its lesson runs it', async () => {
   const {page, close} = await open(browser, 'warp');
   await page.fill('#paste', countsOf('chapters/04_kernels/programs/softmax_gpu.cu'));
   assert.match(await message(page), /^\d+ lines of 1 kernel:/);
-  assert.match(await page.textContent('.kernel'), /softmax_gpu\.cu:19global load21\.50 sectors1\.00/);
+  assert.match(await page.textContent('.kernel'), /softmax_gpu\.cu:191\.50 sectors1\.00global load2/);
   await close();
 });
 

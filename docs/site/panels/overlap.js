@@ -54,7 +54,7 @@
     figures([['communication of the buckets', readableTime(communication / 1e3), 'communication'], ['exposed, mean of the ranks', atLeast + readableTime(exposed / 1e3), 'exposed'],
              ['share of the step', atLeast + percent(exposed / step.end), 'share']]);
     byId('status').textContent = `Step ${step.step} of a real run on ${rows.length} ranks: ${rows[0].buckets.length} buckets, ${readableTime(step.end / 1e3)}. ` +
-        'Exposed is the time from the begin of the last bucket, when backward has nothing left to compute, to the end of backward.';
+        'Exposed is the time from the begin of the last bucket, when backward has nothing left to compute, to the end of backward. It includes waiting for slower ranks.';
     byId('timeline').replaceChildren(drawing.realStep(step, widthFor(byId('timeline'), 1000)));
     legend([['forward', 'r5'], ['backward, with waiting at its end', 'r0'], ['buckets', 'r1'], ['update, counts and loss', 'r7']]);
     byId('buckets').replaceChildren(scrolling('Buckets', table('Buckets on each rank; times from the begin of the step', ['rank', 'bucket', 'MB', 'began', 'ended', 'took'],

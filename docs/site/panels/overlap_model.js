@@ -109,6 +109,9 @@
       });
       return {rank: rank.rank, spans, ...communicationOf(spans)};
     });
+    // What follows the update (validation, say) is no part of the step.
+    const last = Math.max(...rows.flatMap(row => row.spans.filter(span => ['backward', 'optimizer'].includes(span.category)).map(span => span.end)));
+    for (const row of rows) row.spans = row.spans.filter(span => span.category !== 'other' && span.begin <= last);
     return {step, rows, end: Math.max(...rows.flatMap(row => row.spans.map(span => span.end)))};
   }
 

@@ -2,7 +2,7 @@
 'use strict';
 
 (function () {
-  const {el, byId, number, choice, clock, fileBox, scrolling} = Lockstep.ui;
+  const {el, byId, number, choice, clock, fileBox, scrolling, widthFor, onResize} = Lockstep.ui;
   const {readableTime, readableBytes, shortNumber, withDigits} = Lockstep.numbers;
   const costs = Lockstep.costModel, model = Lockstep.ringModel, drawing = Lockstep.ringDrawing;
 
@@ -92,9 +92,10 @@
     const figures = [figure('ring', 'Ring', seconds)];
     if (!replay) figures.push(figure('star', 'Star', seconds), figure('mesh', 'Mesh', seconds));
     byId('drawings').replaceChildren(...figures);
+    byId('drawings').classList.toggle('alone', replay !== null);
     drawing.holdings(byId('holdings'), model.holdingsAt(scene.worldSize, scene.ring, seconds, before < 0 ? seconds : scene.toSeconds(before)));
     byId('replay').hidden = !replay;
-    if (replay) byId('timeline').replaceChildren(scrolling('Timeline', drawing.timeline(replay, seconds)));
+    if (replay) byId('timeline').replaceChildren(drawing.timeline(replay, seconds, widthFor(byId('timeline'), 1000)));
     byId('status').textContent = describe(t);
   }
 
@@ -121,7 +122,7 @@
   }
 
   function showCosts() {
-    byId('costs').hidden = replay !== null;
+    byId('costs').hidden = byId('controls').hidden = replay !== null;
     const now = linkNow(), worldSize = ranks.value;
     const rows = costs.algorithms.map(name => ({name, ...costs.allReduceTime(name, worldSize, bytes.value, now, charge.value)}));
     const longest = Math.max(...rows.map(row => row.seconds)), best = Math.min(...rows.map(row => row.seconds));
@@ -172,5 +173,6 @@
   fileBox(byId('file'), {id: 'trace', label: 'Trace files', hint: 'choose them, or drop them here.', read: readFiles,
                          leave: () => { replay = traced = null; byId('calls').replaceChildren(); rebuild(); time.go(0); showCosts(); }});
   takeLink(link.value);
+  onResize(() => time.refresh());
   redraw();
 })();

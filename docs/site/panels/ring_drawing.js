@@ -100,8 +100,8 @@
   }
 
   // A row for each rank: its call as a band, and a bar for each chunk that arrives; a line marks the moment.
-  function timeline(replay, time) {
-    const left = 58, width = 720, row = 34, top = 8, {worldSize, spans, end, events} = replay;
+  function timeline(replay, time, width) {
+    const left = 58, row = 34, top = 8, {worldSize, spans, end, events} = replay;
     const x = seconds => left + (width - left - 8) * seconds / end, height = top + worldSize * row + 8;
     const picture = svg('svg', {viewBox: `0 0 ${width} ${height}`, role: 'img',
         'aria-label': `When each of ${worldSize} ranks was in the call, and when its chunks arrived`});

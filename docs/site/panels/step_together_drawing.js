@@ -26,7 +26,14 @@
                [...Array(job.batchPerRank)].map(() => el('i', {})))))));
   }
 
-  const magnitudeOf = number => number.toExponential(1).replace('e-', ' × 10^−').replace('e+0', '');
+  const kRaised = '\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079';
+  // Two digits that matter: "0.25", "1.2 × 10⁻⁹".
+  function magnitudeOf(number) {
+    if (!Number.isFinite(number)) return 'more than a number can hold';
+    if (number >= 0.001 && number < 1e6) return String(Number(number.toPrecision(2)));
+    const [mantissa, exponent] = number.toExponential(1).split('e');
+    return `${mantissa} × 10${[...exponent].map(each => (each === '-' ? '\u207b' : each === '+' ? '' : kRaised[each])).join('')}`;
+  }
 
   function replica(job, rank, {mostGradient, mostWeight, rule, digits}) {
     const {parameters, gradient, loss} = job.replicas[rank], drift = job.driftOf(rank);

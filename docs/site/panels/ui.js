@@ -178,7 +178,7 @@
   function fileBox(parent, {id, label, hint, read, leave, isSeveral = true}) {
     const input = el('input', {type: 'file', id, multiple: isSeveral});
     const said = el('p', {class: 'message', id: `${id}-message`, role: 'status'});
-    const away = el('button', {type: 'button', id: `${id}-leave`, hidden: true}, 'Back to the model');
+    const away = el('button', {type: 'button', id: `${id}-leave`, class: 'leave', hidden: true}, 'Back to the model');
     const box = el('div', {class: 'drop'}, el('label', {for: id}, el('strong', {}, label)), ' ', hint, input);
     const load = async list => {
       const files = await Promise.all([...list].map(async file => ({name: file.name, text: await file.text()})));
@@ -213,7 +213,7 @@
   // A table whose head and rows are lists of texts; the first cell of a row is its head.
   function table(caption, head, rows, {classes = []} = {}) {
     return el('table', {}, el('caption', {}, caption),
-        el('thead', {}, el('tr', {}, head.map(text => el('th', {scope: 'col'}, text)))),
+        el('thead', {}, el('tr', {}, head.map(text => (text === '' ? el('td', {}) : el('th', {scope: 'col'}, text))))),
         el('tbody', {}, rows.map((row, i) => el('tr', {class: classes[i]},
             row.map((cell, j) => el(j === 0 ? 'th' : 'td', j === 0 ? {scope: 'row'} : {}, cell))))));
   }

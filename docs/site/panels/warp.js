@@ -41,17 +41,17 @@
     if (ratio <= 1.005) return 'ideal';
     const times = `${withDigits(ratio, 1)} times the ideal`;
     if (memory === 'shared') return `${times}: bank conflicts`;
-    return ratio < 1.6 ? `${times}: not aligned, or few lanes` : `${times}: not coalesced`;
+    return each - ideal <= 1 ? `${times}: not aligned, or few lanes` : `${times}: not coalesced`;
   };
 
   function showCounts(text) {
     const rows = model.parseCounts(text), most = Math.max(...rows.map(row => Number(row.each)));
-    const head = ['line', 'memory', 'requests', 'each takes', 'ideal', '', 'verdict'];
+    const head = ['line', 'each takes', 'ideal', 'memory', 'requests', '', 'verdict'];
     const kernels = [...new Set(rows.map(row => row.kernel))];
     byId('counts').replaceChildren(...kernels.map(kernel => scrolling(`Counts of ${kernel}`, el('table', {class: 'kernel'}, el('caption', {}, `kernel ${kernel}`),
         el('thead', {}, el('tr', {}, head.map(name => el('th', {scope: 'col'}, name || el('span', {class: 'hidden-text'}, 'as a bar'))))),
-        el('tbody', {}, rows.filter(row => row.kernel === kernel).map(row => el('tr', {}, el('th', {scope: 'row'}, row.place), el('td', {}, `${row.memory} ${row.operation}`),
-            el('td', {}, String(row.requests)), el('td', {}, `${row.each} ${row.memory === 'shared' ? 'passes' : 'sectors'}`), el('td', {}, row.ideal),
+        el('tbody', {}, rows.filter(row => row.kernel === kernel).map(row => el('tr', {}, el('th', {scope: 'row'}, row.place), el('td', {}, `${row.each} ${row.memory === 'shared' ? 'passes' : 'sectors'}`),
+            el('td', {}, row.ideal), el('td', {}, `${row.memory} ${row.operation}`), el('td', {}, String(row.requests)),
             el('td', {class: 'bar-cell', 'aria-hidden': true}, el('span', {class: 'useful', style: `width: ${100 * row.ideal / most}px`}),
                el('span', {class: 'waste', style: `width: ${Math.max(0, 100 * (row.each - row.ideal) / most)}px`})),
             el('td', {}, verdictOf(row)))))))));
