@@ -35,4 +35,26 @@ async function type(page, id, value) {
   await page.fill(`#${id}-value`, String(value));
 }
 
-module.exports = {launch, open, type, panels, panelFolder, root, chromiumPath};
+// Rules of accessibility that the page breaks, and how much wider than the screen it is: nothing, it should be.
+async function problemsOf(page) {
+  await page.evaluate(fs.readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8'));
+  const result = await page.evaluate(() => globalThis.axe.run(document, {preload: false}));
+  const problems = result.violations.map(({id, nodes}) => `${id}: ${nodes.map(node => node.target.join(' ')).join('; ')}`);
+  const [whole, shown] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+  if (whole > page.viewportSize().width || shown !== page.viewportSize().width) problems.push(`the page is ${whole} px wide`);
+  return problems;
+}
+
+// The same for what a panel shows after `prepare(page)`, on a phone and on a desk, light and dark.
+async function problemsWith(browser, panel, prepare) {
+  const problems = [];
+  for (const [width, colorScheme] of [[390, 'light'], [390, 'dark'], [1280, 'light'], [1280, 'dark']]) {
+    const {page, complaints, close} = await open(browser, panel, {width, colorScheme});
+    await prepare(page);
+    problems.push(...await problemsOf(page), ...complaints);
+    await close();
+  }
+  return problems;
+}
+
+module.exports = {launch, open, type, problemsOf, problemsWith, panels, panelFolder, root, chromiumPath};

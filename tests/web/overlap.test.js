@@ -6,7 +6,7 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const {after, before, test} = require('node:test');
-const {launch, open, type, panelFolder} = require('./browser.js');
+const {launch, open, problemsWith, type, panelFolder} = require('./browser.js');
 const {run, tableBelow} = require('./programs.js');
 const model = require(path.join(panelFolder, 'overlap_model.js'));
 
@@ -107,6 +107,10 @@ test('a real run\u2019s trace: buckets, times and exposed communication', async 
     assert.ok(exposed.exposed <= backward, `${exposed.exposed} of ${backward} ms`);
     if (!exposed.isAtLeast) assert.ok(exposed.exposed >= waited - 0.3, `step ${step}: ${exposed.exposed} ms, measured ${waited} ms`);
   }
+  assert.deepEqual(await problemsWith(browser, 'overlap', async each => {
+    await each.setInputFiles('#trace', tracesOf(trained, 3));
+    await each.waitForSelector('#step');
+  }), []);
   await page.click('#trace-leave');
   assert.equal(await page.isVisible('#controls'), true);
   assert.deepEqual(complaints, []);

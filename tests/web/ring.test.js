@@ -6,7 +6,7 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const {after, before, test} = require('node:test');
-const {launch, open, type} = require('./browser.js');
+const {launch, open, problemsWith, type} = require('./browser.js');
 const {run, tableBelow} = require('./programs.js');
 
 let browser;
@@ -192,6 +192,16 @@ for (const [worldSize, bytes] of [[2, 4000], [4, 4 << 20], [5, 12], [8, 1 << 20]
     await close();
   });
 }
+
+test('a replay is accessible and fits a phone', async () => {
+  const out = path.join(folder, 'phone');
+  run('ring_trace', '--world-size', 8, '--bytes', 4 << 20, '--out', out);
+  assert.deepEqual(await problemsWith(browser, 'ring', async page => {
+    await page.setInputFiles('#trace', path.join(out, 'trace.json'));
+    await page.waitForSelector('#timeline svg');
+    await page.click('#step');
+  }), []);
+});
 
 test('files of the ranks, one by one, are as good as the joined file; one alone is refused', async () => {
   const out = path.join(folder, 'apart');

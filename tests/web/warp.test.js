@@ -7,7 +7,7 @@ const os = require('node:os');
 const path = require('node:path');
 const {spawnSync} = require('node:child_process');
 const {after, before, test} = require('node:test');
-const {launch, open, type, root} = require('./browser.js');
+const {launch, open, problemsWith, type, root} = require('./browser.js');
 const {folder: bin} = require('./programs.js');
 
 let browser;
@@ -107,6 +107,14 @@ test('counts of real kernels: from a file and pasted', async () => {
   assert.equal(await page.locator('.kernel tbody tr').count(), lines.length);
   assert.deepEqual(complaints, []);
   await close();
+});
+
+test('counts are accessible and fit a phone', async () => {
+  assert.deepEqual(await problemsWith(browser, 'warp', async page => {
+    await page.fill('#paste', counts);
+    await page.click('summary');
+    await page.selectOption('#pattern', 'column');
+  }), []);
 });
 
 test('the chapter\u2019s own kernel, as its lesson runs it', async () => {
