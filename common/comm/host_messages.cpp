@@ -39,11 +39,23 @@ std::span<std::byte> HostProcessGroup::segment_of(std::span<std::byte> bytes, st
 }
 
 void HostProcessGroup::send(const Call& call, int peer, std::span<const std::byte> bytes) {
+  const auto begin_time = trace::Clock::now();
   transport_->send(peer, frame_header(call), bytes, call.deadline);
+  record_message("send ", bytes.size(), " bytes to rank ", peer, begin_time);
 }
 
 void HostProcessGroup::receive(const Call& call, int peer, std::span<std::byte> bytes) {
+  const auto begin_time = trace::Clock::now();
   transport_->receive(peer, frame_header(call), bytes, call.deadline);
+  record_message("receive ", bytes.size(), " bytes from rank ", peer, begin_time);
+}
+
+void HostProcessGroup::record_message(std::string_view verb, std::size_t bytes, std::string_view preposition, int peer,
+                                      std::chrono::steady_clock::time_point begin_time) const {
+  trace::Recorder* const recorder = this->recorder();
+  if (recorder == nullptr || !recorder->has_messages()) return;
+  recorder->record(recorder->lane("messages"), concat(verb, bytes, preposition, peer), trace::Category::kCommunication,
+                   begin_time, trace::Clock::now());
 }
 
 void HostProcessGroup::send_segments(const Call& call, int peer, std::span<std::byte> bytes) {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "comm/process_group_backend.hpp"
@@ -93,6 +94,10 @@ class HostProcessGroup : public ProcessGroupBackend {
   void run_coalesced(const Call& call);
   /// Adds the span of a call that has just run to the trace, if there is one.
   void record(const Call& call, std::chrono::steady_clock::time_point begin_time) const;
+
+  /// As above for one message, where the trace has messages.
+  void record_message(std::string_view verb, std::size_t bytes, std::string_view preposition, int peer,
+                      std::chrono::steady_clock::time_point begin_time) const;
 
   struct Worker;
   struct Task;

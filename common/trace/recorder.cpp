@@ -43,8 +43,8 @@ std::string_view name_of(Category category) noexcept {
   return kNames[static_cast<std::size_t>(category)];
 }
 
-Recorder::Recorder(int rank, std::size_t capacity)
-    : rank_(rank), capacity_(capacity), wall_offset_ns_(measure_wall_offset()) {
+Recorder::Recorder(int rank, std::size_t capacity, MessageDetail detail)
+    : rank_(rank), capacity_(capacity), detail_(detail), wall_offset_ns_(measure_wall_offset()) {
   require(capacity >= 1, "a trace recorder for no span");
 }
 

@@ -45,17 +45,25 @@ struct RankTrace {
   std::string boot_id;              ///< Ranks with equal boot ids share one steady clock.
 };
 
+/// How much of communication a process group records. kMessages adds a span in the lane "messages" for each message
+/// that a collective sends or receives, "send 4096 bytes to rank 1", where the group's backend sends messages itself.
+enum class MessageDetail { kNone, kMessages };
+
 /// Collects the spans of one rank; keeps the newest `capacity`. Thread safety: all calls from any thread.
 /// @cost  A span takes two clock readings, a short lock and a copy of its name: under a microsecond.
 class Recorder {
  public:
   /// @param rank      Whose spans.
   /// @param capacity  Spans kept; memory grows up to it, about 80 bytes each.
+  /// @param detail    Whether single messages are recorded, too.
   /// @throws ContractError  A capacity of 0.
-  explicit Recorder(int rank, std::size_t capacity = 100'000);
+  explicit Recorder(int rank, std::size_t capacity = 100'000, MessageDetail detail = MessageDetail::kNone);
 
   /// As given to the constructor.
   [[nodiscard]] int rank() const noexcept { return rank_; }
+
+  /// Whether process groups add their messages.
+  [[nodiscard]] bool has_messages() const noexcept { return detail_ == MessageDetail::kMessages; }
 
   /// The lane of that name, made on first use: one row of the timeline, such as "compute" or "communication".
   /// @param name  As the timeline shows it.
@@ -80,6 +88,7 @@ class Recorder {
  private:
   int rank_;
   std::size_t capacity_;
+  MessageDetail detail_;
   std::atomic<std::int64_t> step_ = 0;
   std::int64_t wall_offset_ns_;
   mutable std::mutex mutex_;

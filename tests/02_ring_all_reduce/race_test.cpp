@@ -1,9 +1,11 @@
-// race, send_first and ring_steps: what they print that does not depend on the machine.
+// race, ring_trace, send_first and ring_steps: what they print that does not depend on the machine.
 #include <map>
 #include <sstream>
 
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
+#include "support/temporary_folder.hpp"
+#include "trace/trace_file.hpp"
 
 using namespace lockstep;
 
@@ -93,4 +95,26 @@ TEST_CASE("ring_steps fits a terminal of 80 columns and colours every rank", "[r
   const std::string coloured = run({"ring_steps", "--world-size", "2", "--color"}).out;
   // Complete chunks are bold: rank 0's digit and rank 1's, each in the colour of its rank.
   CHECK_THAT(coloured, ContainsSubstring("\033[1;38;5;203m0\033[0m\033[1;38;5;172m1\033[0m"));
+}
+
+TEST_CASE("ring_trace records every message of every rank, once", "[ring][chapter][multirank]") {
+  const test::TemporaryFolder folder;
+  // Three chunks of 400000 bytes, each of two segments (256 KiB and the rest).
+  const test::Finished finished =
+      run({"ring_trace", "--world-size", "3", "--bytes", "1200000", "--out", folder.path().string()});
+  INFO(finished.out << finished.err);
+  REQUIRE(finished.exit_code == 0);
+  const std::vector<trace::RankTrace> ranks = trace::read_trace(folder.path() / "trace.json");
+  REQUIRE(ranks.size() == 3);
+  for (const trace::RankTrace& rank : ranks) {
+    const std::string right = std::to_string((rank.rank + 1) % 3), left = std::to_string((rank.rank + 2) % 3);
+    std::map<std::string, int> times;
+    for (const trace::SpanRecord& span : rank.spans) ++times[rank.lanes.at(span.lane) + ": " + span.name];
+    INFO("rank " << rank.rank);
+    CHECK(times["messages: send 262144 bytes to rank " + right] == 4);  // 2 (P - 1) chunks
+    CHECK(times["messages: send 137856 bytes to rank " + right] == 4);
+    CHECK(times["messages: receive 262144 bytes from rank " + left] == 4);
+    CHECK(times["messages: receive 137856 bytes from rank " + left] == 4);
+    CHECK(rank.spans.size() == 17);  // and the all-reduce itself
+  }
 }

@@ -81,3 +81,8 @@ TEST_CASE("steady time plus the offset is the wall clock", "[trace]") {
   const auto difference = wall - (steady + std::chrono::nanoseconds(recorder.snapshot().wall_offset_ns));
   CHECK(std::chrono::abs(difference) < 1s);
 }
+
+TEST_CASE("a recorder asks for messages only where it was told to", "[trace]") {
+  CHECK_FALSE(Recorder(0).has_messages());
+  CHECK(Recorder(0, 10, MessageDetail::kMessages).has_messages());
+}

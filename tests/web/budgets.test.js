@@ -1,0 +1,153 @@
+// The panel "budgets" against memory_budget, time_budget, link_budget and strategies.
+'use strict';
+
+const assert = require('node:assert/strict');
+const path = require('node:path');
+const {spawnSync} = require('node:child_process');
+const {after, before, test} = require('node:test');
+const {launch, open, type, panelFolder} = require('./browser.js');
+const {run, tableBelow, folder} = require('./programs.js');
+const model = require(path.join(panelFolder, 'budget_model.js'));
+
+let browser;
+before(async () => { browser = await launch(); });
+after(() => browser?.close());
+
+const rowsShown = (page, id) => page.$$eval(`#${id} tbody tr`, rows => rows.map(row => [...row.children].map(cell => cell.textContent)));
+const selects = new Set(['precision', 'optimizer', 'recompute', 'link']);
+
+// Sets controls by their ids.
+async function set(page, values) {
+  for (const [id, value] of Object.entries(values)) {
+    if (selects.has(id)) await page.selectOption(`#${id}`, value);
+    else await type(page, id, value);
+  }
+}
+
+// The options of a program that say the same; parameters are in billions here.
+const optionsOf = values => Object.entries(values).flatMap(([id, value]) => [`--${id}`, id === 'parameters' ? value * 1e9 : value]);
+
+const shapes = [
+  {},
+  {parameters: 0.124, layers: 12, hidden: 768, heads: 12, sequence: 1024, 'micro-batch': 8, precision: 'mixed', optimizer: 'adam', recompute: 'attention'},
+  {parameters: 70, layers: 80, hidden: 8192, heads: 64, sequence: 4096, 'micro-batch': 1, precision: 'mixed', optimizer: 'momentum', recompute: 'everything'},
+  {parameters: 1.3, layers: 24, hidden: 2048, heads: 16, sequence: 2048, 'micro-batch': 2, precision: 'fp32', optimizer: 'sgd', recompute: 'nothing'},
+  {parameters: 0.345, layers: 24, hidden: 1024, heads: 16, sequence: 512, 'micro-batch': 3, precision: 'fp32', optimizer: 'momentum', recompute: 'attention'},
+];
+
+for (const [index, shape] of shapes.entries()) {
+  test(`memory, model ${index}: every number of memory_budget`, async () => {
+    const {page, complaints, close} = await open(browser, 'budgets');
+    await set(page, shape);
+    const output = run('memory_budget', ...optionsOf(shape));
+    for (const [id, head, count] of [['parts', 'GB on one GPU', 6], ['more-gpus', 'GB on each of P GPUs', 4], ['fit', 'the fewest GPUs', 4]]) {
+      const {rows} = tableBelow(output, head);
+      assert.equal(rows.length, count);
+      assert.deepEqual(await rowsShown(page, id), rows, head);
+    }
+    assert.deepEqual(complaints, []);
+    await close();
+  });
+}
+
+test('time: every number of time_budget, from tokens and from hours', async () => {
+  const {page, close} = await open(browser, 'budgets');
+  for (const [values, recompute] of [[{}, false], [{parameters: 70, tokens: 1400, tflops: 989, utilisation: 0.38, efficiency: 0.95}, true],
+                                     [{parameters: 0.124, tokens: 2.5, tflops: 19.5, utilisation: 0.25, efficiency: 1}, false]]) {
+    for (const [id, value] of Object.entries(values)) await type(page, id, value);
+    await type(page, 'time-gpus', 24);
+    await page.setChecked('#twice', recompute);
+    const options = Object.entries(values).flatMap(([id, value]) => [`--${id}`, ['parameters', 'tokens'].includes(id) ? value * 1e9 : value]);
+    const output = run('time_budget', ...options, '--gpus', '1,8,24,64,512', ...(recompute ? ['--recompute'] : []));
+    assert.equal(await page.textContent('#time-status'), output.split('\n')[0]);
+    assert.deepEqual(await rowsShown(page, 'times'), tableBelow(output, 'GPUs').rows);
+  }
+  await page.check('#knows-hours');
+  for (const [hours, efficiency] of [[24, 0.9], [1000, 0.77], [0.5, 1], [87600, 0.5]]) {
+    await type(page, 'hours', hours);
+    await type(page, 'efficiency', efficiency);
+    const output = run('time_budget', '--hours', hours, '--efficiency', efficiency, '--gpus', '1,8,24,64,512');
+    assert.equal(await page.textContent('#time-status'), output.split('\n')[0]);
+    assert.deepEqual(await rowsShown(page, 'times'), tableBelow(output, 'GPUs').rows);
+  }
+  await close();
+});
+
+test('links: every number of link_budget', async () => {
+  const {page, close} = await open(browser, 'budgets');
+  for (const [megabytes, gpus, stepMs, link] of [[100, 4, 50, 'PCIe 3 x16'], [0.01, 64, 50, 'InfiniBand HDR'], [0.01, 1000, 3.5, 'NVLink 2'],
+                                                 [548, 8, 300, 'NVSwitch'], [3.125, 2, 1, '10 GbE'], [28000, 16, 9000, 'InfiniBand NDR'], [64, 5, 12.5, 'PCIe 5 x16']]) {
+    const name = `${megabytes} MB, ${gpus} GPUs, ${link}`;
+    await set(page, {megabytes, 'link-gpus': gpus, 'step-ms': stepMs, link});
+    const output = run('link_budget', '--megabytes', megabytes, '--gpus', gpus, '--step-ms', stepMs, '--link', link);
+    assert.deepEqual(await rowsShown(page, 'every-link'), tableBelow(output, 'link ').rows, name);
+    assert.deepEqual(await rowsShown(page, 'algorithms'), tableBelow(output, 'algorithm').rows, name);
+    assert.ok(output.includes(await page.textContent('#ring-words')), name);
+    for (const known of ['PCIe 3 x16', 'NVLink 2']) {  // the links whose envelope the program prints
+      await page.selectOption('#link', known);
+      assert.ok(output.includes(await page.textContent('#envelope')), `${await page.textContent('#envelope')} in ${output}`);
+    }
+  }
+  await close();
+});
+
+const loadOptions = ({parameters, layers, hidden, heads, sequence, precision, optimizer}) =>
+    Object.fromEntries(Object.entries({parameters, layers, hidden, heads, sequence, precision, optimizer}).filter(([, value]) => value !== undefined));
+
+for (const [worldSize, microBatches, shape] of [[4, 4, {}], [4, 16, {}], [1, 3, {}], [2, 8, loadOptions(shapes[3])], [8, 8, loadOptions(shapes[2])], [16, 32, {precision: 'mixed', optimizer: 'momentum'}], [8, 24, loadOptions(shapes[4])], [3, 6, loadOptions(shapes[1])]]) {
+  test(`strategies, ${worldSize} ranks and ${microBatches} micro-batches: pictures, idle shares and loads of the program`, async () => {
+    const {page, complaints, close} = await open(browser, 'budgets');
+    await set(page, {...shape, ranks: worldSize, 'micro-batches': microBatches});
+    const output = run('strategies', '--world-size', worldSize, '--micro-batches', microBatches, ...optionsOf(shape), '--no-color');
+    for (const name of model.strategies) {
+      const block = output.split(/\n\n/).find(each => each.startsWith(`${name}: `)).split('\n');
+      const printed = block.filter(line => line.startsWith('  rank ')).map(line => line.slice('  rank 0  '.length));
+      const schedule = model.scheduleOf(name, worldSize, microBatches);
+      assert.deepEqual(model.pictureOf(schedule).map(line => (line.length > 100 ? `${line.slice(0, 100)} ...` : line)), printed, name);
+      const at = `#strategy-${name}`;
+      assert.equal(await page.textContent(`${at} .soft`), block.at(-1).trim());
+      assert.equal((await page.textContent(`${at} p`)).trim(), block[0]);
+      assert.equal(await page.locator(`${at} .forward`).count(), schedule.tasks.filter(task => task.isForward).length);
+      assert.equal(await page.locator(`${at} .backward`).count(), schedule.tasks.filter(task => !task.isForward).length);
+    }
+    assert.deepEqual(await rowsShown(page, 'loads'), tableBelow(output, 'GB of a rank').rows);
+    assert.deepEqual(complaints, []);
+    await close();
+  });
+}
+
+test('what cannot be cut evenly is said in the program\u2019s words', async () => {
+  const {page, close} = await open(browser, 'budgets');
+  for (const [worldSize, microBatches, where] of [[4, 6, '#strategy-data .error'], [3, 3, '#loads']]) {
+    await set(page, {ranks: worldSize, 'micro-batches': microBatches});
+    const {status, stderr} = spawnSync(path.join(folder, 'strategies'), ['--world-size', worldSize, '--micro-batches', microBatches].map(String), {encoding: 'utf8'});
+    assert.notEqual(status, 0);
+    const said = /\d+ (?:micro-batches|layers|heads) cannot be [^\n]*? number of ranks|\d+ micro-batches cannot be [^\n]*multiple of \d+/.exec(stderr)[0];
+    assert.ok((await page.textContent(where)).includes(said), `${said} in ${await page.textContent(where)}`);
+  }
+  await close();
+});
+
+test('the picture of memory has the numbers of the table', async () => {
+  const {page, close} = await open(browser, 'budgets');
+  for (const [i, gpus] of [1, 2, 4, 8, 16, 64].entries()) {
+    await type(page, 'memory-gpus', gpus);
+    const label = await page.getAttribute('#memory-picture svg', 'aria-label');
+    for (const row of await rowsShown(page, 'more-gpus')) assert.ok(label.includes(`${row[0]} ${row[i + 1]}`), `${label}: ${row}`);
+  }
+  await close();
+});
+
+test('keyboard alone: a slider, a choice and a switch', async () => {
+  const {page, close} = await open(browser, 'budgets');
+  await page.focus('#ranks');
+  await page.keyboard.press('Home');
+  assert.match(await page.textContent('#strategy-model .soft'), /^12 units, 0 % idle$/);
+  await page.focus('#knows-tokens');
+  await page.keyboard.press('ArrowDown');
+  assert.match(await page.textContent('#time-status'), /^a job of 24 hours/);
+  await page.focus('#memory-gpus');
+  await page.keyboard.press('Home');
+  assert.match(await page.textContent('#live'), /^1 GPU: data parallel 130\.5 GB/);
+  await close();
+});
