@@ -53,9 +53,11 @@ __global__ void shared_memory(float* sums) {
   sum += doubles[2 * lane];                  // case shared strided 8 2 0
   sum += doubles[32 * lane];                 // case shared column 8 1 0
   sum += doubles[33 * lane];                 // case shared padded 8 1 0
+  sum += doubles[9];                         // case shared broadcast 8 1 9
+  const float4 same = storage[9];            // case shared broadcast 16 1 9
   const float4 quad = storage[lane];         // case shared consecutive 16 1 0
   const float4 far = storage[2 * lane + 1];  // case shared strided 16 2 1
-  sums[lane] = sum + quad.x + quad.w + far.y + far.z;
+  sums[lane] = sum + quad.x + quad.w + far.y + far.z + same.x + same.y;
 }
 
 int main() {
