@@ -26,9 +26,9 @@ std::string host_name() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";  // - 1: keep the last zero
 }
 
-// Without a port, nobody else can join: a token of one's own will do.
+// Where nobody else can join, a token of one's own will do.
 std::string token_of_job(const AgentOptions& options) {
-  if (options.endpoint.port != 0) return net::find_token(options.endpoint);
+  if (options.endpoint.port != 0 || options.on_meeting) return net::find_token(options.endpoint);
   const auto given = net::given_token();
   return given ? *given : net::make_token();
 }
@@ -143,6 +143,7 @@ class Agent {
     hub.later_call = std::min(hub.later_call, hub.last_call);
     try {
       hub_ = std::make_unique<AgentHub>(std::move(hub));
+      if (options_.on_meeting) options_.on_meeting(hub_->address());
     } catch (const IoError& error) {
       if (error.error_number() == EADDRINUSE && options_.node_rank < 0)
         return;  // another launcher of this host was first
@@ -168,7 +169,7 @@ class Agent {
 
   void welcome(const WelcomeMessage& message) {
     is_welcome_ = true;
-    if (options_.max_nodes == 1) return;
+    if (options_.max_nodes == 1 || options_.on_meeting) return;  // there is no other host to start by hand
     const std::string hosts = options_.min_nodes == options_.max_nodes
                                   ? concat(options_.max_nodes)
                                   : concat(options_.min_nodes, " to ", options_.max_nodes);
@@ -246,7 +247,7 @@ class Agent {
 
   void finish(const VerdictMessage& verdict) {
     exit_code_ = verdict.exit_code;
-    if (verdict.summary.empty()) return;
+    if (verdict.summary.empty() || !options_.tells_verdict) return;
     say(concat(verdict.summary, verdict.last_lines.empty() ? "" : "; its last lines:"));
     for (const std::string& line : verdict.last_lines) std::cerr << "  | " << line << "\n";
   }
@@ -272,7 +273,8 @@ int run_agent(const AgentOptions& options) {
   require(options.job.world_size >= 1, "run_agent: ", options.job.world_size, " ranks, must be at least 1");
   require(options.min_nodes >= 1 && options.max_nodes >= options.min_nodes, "run_agent: from ", options.min_nodes,
           " to ", options.max_nodes, " hosts");
-  require(options.max_nodes == 1 || options.endpoint.port != 0, "run_agent: several hosts need a port to meet at");
+  require(options.max_nodes == 1 || options.endpoint.port != 0 || options.on_meeting,
+          "run_agent: several hosts need a port to meet at");
   return Agent(options).run();
 }
 
