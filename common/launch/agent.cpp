@@ -1,6 +1,7 @@
 #include "launch/agent.hpp"
 
 #include <poll.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <array>
@@ -48,10 +49,13 @@ bool should_serve(const AgentOptions& options) {
   return options.is_host ? *options.is_host : is_own_address(options.endpoint.host);
 }
 
+// Of an agent whose own launcher has gone (AgentOptions::is_led).
+LeaveMessage leave_message(int signal, bool is_led) { return {is_led && signal == SIGHUP ? kLauncherLost : signal}; }
+
 /// The other hosts, while ranks of this one run.
 class LinkedPeers final : public JobPeers {
  public:
-  LinkedPeers(AgentLink& link, int generation) : link_(link), generation_(generation) {}
+  LinkedPeers(AgentLink& link, int generation, bool is_led) : link_(link), generation_(generation), is_led_(is_led) {}
 
   // Of a lost link there is nothing more to hear.
   [[nodiscard]] int fd() const noexcept override { return is_lost_ ? -1 : link_.fd(); }
@@ -75,7 +79,7 @@ class LinkedPeers final : public JobPeers {
 
   void report_signal(int signal) override {
     signal_ = signal;
-    link_.send(LeaveMessage{signal});
+    link_.send(leave_message(signal, is_led_));
   }
 
   /// By which somebody has asked this host to end.
@@ -95,6 +99,7 @@ class LinkedPeers final : public JobPeers {
 
   AgentLink& link_;
   int generation_;
+  bool is_led_;
   std::optional<EndRequest> request_;
   std::deque<std::string> notices_;
   std::optional<int> signal_;
@@ -184,7 +189,7 @@ class Agent {
                  ", ranks ", start.first_rank, " to ", start.first_rank + options_.job.world_size - 1,  // - 1: the last
                  " of ", start.world_size));
     }
-    LinkedPeers peers(*link_, start.generation);
+    LinkedPeers peers(*link_, start.generation, options_.is_led);
     if (start.generation > 0 && options_.job.log)
       options_.job.log->restart(start.generation,
                                 concat("restart ", start.restart_count, ", world size ", start.world_size));
@@ -223,7 +228,7 @@ class Agent {
     if (signal == SIGUSR1) return say("SIGUSR1: no ranks run at present");
     say(concat(signal_name(signal), ": leaving the job"));
     if (is_leaving_) exit_code_ = 128 + signal;
-    link_->send(LeaveMessage{signal});
+    link_->send(leave_message(signal, options_.is_led));
     leave(signal);
   }
 
@@ -247,7 +252,7 @@ class Agent {
 
   void finish(const VerdictMessage& verdict) {
     exit_code_ = verdict.exit_code;
-    if (verdict.summary.empty() || !options_.tells_verdict) return;
+    if (verdict.summary.empty() || options_.is_led) return;
     say(concat(verdict.summary, verdict.last_lines.empty() ? "" : "; its last lines:"));
     for (const std::string& line : verdict.last_lines) std::cerr << "  | " << line << "\n";
   }

@@ -28,7 +28,9 @@ struct AgentOptions {
   std::chrono::milliseconds backoff{1'000};     ///< HubOptions::backoff
   /// Hears where the hosts meet, once they can; then `endpoint` may have port 0. Empty: nobody wants to know.
   std::function<void(const net::SocketAddress&)> on_meeting = {};
-  bool tells_verdict = true;  ///< Whether to say how the job ended: else somebody else does.
+  /// A launcher of all hosts has started this agent, as one of those that do not speak for the job: it does not say how
+  /// the job ended, and SIGHUP means that the launcher has gone. That is this host's loss, not the wish to end the job.
+  bool is_led = false;
 };
 
 /// Runs this host's part of a job to its end, of all generations. Says on standard error what happens on all hosts, and

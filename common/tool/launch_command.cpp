@@ -181,7 +181,7 @@ int launch_here(const LaunchOptions& options, std::optional<launch::AgentOptions
   if (!agent) return launch::run_job(job).exit_code;
   agent->job = std::move(job);
   if (part != nullptr) {
-    agent->tells_verdict = part->is_first;
+    agent->is_led = !part->is_first;
     if (agent->max_nodes > 1)
       agent->on_meeting = [part](const net::SocketAddress& address) { part->on_meeting(address.port); };
   }

@@ -78,9 +78,11 @@ launch() { # NAME OPTION...: the job's output is in NAME.out and NAME.err; retur
 begin() { # NAME OPTION...: the same in the background, in a shell that is the launcher itself; $launcher is its number
   local name=$1
   shift
+  set -m # else a job in the background ignores Ctrl-C
   "$lockstep" launch --hostfile "$folder/hosts" --ssh-options "-F $folder/ssh/config" "$@" \
     >"$folder/$name.out" 2>"$folder/$name.err" &
   launcher=$!
+  set +m
 }
 says() { grep -q -F -e "$2" "$folder/$1" || fail "$1 does not say: $2"; }
 ends_with() { # STATUS NAME OPTION...
@@ -102,9 +104,8 @@ echo "$RANK of $WORLD_SIZE on $(hostname) in $PWD: ${SECRET:-} $NCCL_DEBUG $WANT
 cat /proc/[1-9]*/cmdline 2>/dev/null | tr '\0' ' ' >"all.$RANK"
 END
 SECRET=no NCCL_DEBUG=VERSION WANTED=yes ends_with 0 variables --env WANTED --env GIVEN=1 -- sh ./who.sh
-for rank in "0 of 3 on node1" "1 of 3 on node2" "2 of 3 on node2"; do
-  says variables.out "[rank ${rank%% *}] $rank in $folder:  VERSION yes 1"
-done
+says variables.out "[rank 0] 0 of 3 on node1 in $folder: no VERSION yes 1" # which has the launcher's own environment
+for rank in 1 2; do says variables.out "[rank $rank] $rank of 3 on node2 in $folder:  VERSION yes 1"; done
 [ "$(wc -l <variables.out)" -eq 3 ] || fail "three ranks should have printed three lines"
 ! grep -q "$LOCKSTEP_TOKEN" all.* || fail "the token is on a command line"
 grep -q as-agent all.2 || fail "the command lines that were searched are not those of the job"
@@ -119,7 +120,7 @@ LOCKSTEP_TRANSPORT=tcp timeout 200 "$lockstep" launch --nproc 4 -- "${training[@
   fail "training on one host"
 [ "$(losses alone | wc -l)" -eq 12 ] || fail "12 steps have other than 12 losses"
 is_as_alone() { [ "$(losses alone)" = "$(losses "$1")" ] || fail "losses differ: $(diff <(losses alone) <(losses "$1"))"; }
-printf '[fd00:78::2] slots=3\nnode1\n' >hosts
+printf '[fd00:78::2] slots=3\nnode1 slots=1\n' >hosts
 ends_with 0 far -- "${training[@]}" --out far
 is_as_alone far
 nothing_left far
