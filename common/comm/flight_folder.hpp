@@ -36,8 +36,8 @@ class FlightFolder {
 /// The name of the folder of a job that meets at `address`.
 [[nodiscard]] std::string flight_folder_name(const net::SocketAddress& address);
 
-/// A recorder in such a folder; null where there can be none (no room, a system that is read-only): nobody has asked for
-/// one.
+/// A recorder in such a folder; null where there can be none (no room, a system that is read-only): nobody has asked
+/// for one.
 [[nodiscard]] std::shared_ptr<FlightRecorder> record_in_own_folder(const net::SocketAddress& meeting, int rank,
                                                                    int world_size, int generation) noexcept;
 

@@ -245,8 +245,7 @@ JobContext basic_context(const Membership& member, const RendezvousOptions& opti
     context.flight_recorder =
         std::make_shared<FlightRecorder>(*folder, member.rank, member.world_size, member.generation);
   } else if (is_started_by_others(member, init_method)) {
-    context.flight_recorder =
-        record_in_own_folder(member.store, member.rank, member.world_size, member.generation);
+    context.flight_recorder = record_in_own_folder(member.store, member.rank, member.world_size, member.generation);
   }
   return context;
 }

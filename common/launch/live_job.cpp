@@ -28,7 +28,7 @@ FlightFiles read_records(const fs::path& folder) {
   FlightFiles records = read_flight_files(folder);
   if (records.of_rank.empty()) {
     throw IoError(concat("no rank records its collectives in ", folder.string(),
-                         "; ranks of a launcher other than ./lockstep do where LOCKSTEP_FLIGHT_DIR names a folder",
+                         "; ranks do from the time they join, in the folder that LOCKSTEP_FLIGHT_DIR names for them",
                          records.problems.empty() ? "" : "\n" + records.problems));
   }
   return records;

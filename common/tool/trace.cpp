@@ -23,7 +23,10 @@ namespace {
 fs::path live_folder(const std::string& job) {
   if (job.find('/') != std::string::npos) return job;
   const std::vector<fs::path> running = launch::running_jobs();
-  if (running.empty()) throw Error("no job of yours runs on this host under ./lockstep; name a LOCKSTEP_FLIGHT_DIR");
+  if (running.empty())
+    throw Error(
+        "no job of yours with several ranks runs on this host. Ranks that run in a container, as another user, or with "
+        "another LOCKSTEP_STATE_DIR record elsewhere: set LOCKSTEP_FLIGHT_DIR for them, and name that folder here");
   std::string names;
   for (const fs::path& each : running) {
     if (each.filename() == job || (job.empty() && running.size() == 1)) return each;
