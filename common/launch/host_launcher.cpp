@@ -24,6 +24,8 @@ using namespace std::chrono_literals;
 constexpr std::chrono::milliseconds kLongestBackoff = 30s;
 // For the other agents to hear how the job ended, and to go.
 constexpr auto kFarewellLimit = 10s;
+// From the start of an agent until it has surely joined the others, where nothing is wrong.
+constexpr auto kJoinTime = 1s;
 // Beyond the ranks' grace: settling before it, SIGKILL after it, and the way there.
 constexpr auto kEndLimit = 15s;
 // From one Ctrl-C that could do no more than those before it to the next.
@@ -103,9 +105,19 @@ class HostLauncher {
     if (port_ == 0) port_ = members_.front().host->port();
     for (std::size_t i = 0; i < members_.size(); ++i) {
       const bool may_begin = i == 0 || port_ != 0 || !job_.has_meeting;
+      if (i >= job_.most_hosts && !are_spares_welcome()) continue;
       if (may_begin && !is_ending_ && members_[i].host->is_waiting_for_order())
         members_[i].host->send_order(job_.order(i, port_));
     }
+  }
+
+  // Else a spare might join before a host that stands above it in the list.
+  [[nodiscard]] bool are_spares_welcome() const {
+    return std::all_of(members_.begin(), members_.begin() + static_cast<std::ptrdiff_t>(job_.most_hosts),
+                       [](const Member& each) {
+                         const bool has_joined = each.host->has_started() && each.host->started_for() > kJoinTime;
+                         return has_joined || !each.last_problem.empty();
+                       });
   }
 
   void send_signs_of_life() {

@@ -2,6 +2,7 @@
 /// @file
 /// Runs a job on a list of hosts from one of them: starts an agent (agent.hpp) on each, and looks after these.
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -20,7 +21,8 @@ struct HostJob {
   bool has_meeting = true;            ///< Whether they meet at all; a single host need not.
   /// What a host is told. @param port  Of the meeting; 0 for the first host, which is to choose one.
   std::function<HostOrder(std::size_t host, int port)> order;
-  std::size_t least_hosts = 1;  ///< Without so many of them, the first included, there is no job.
+  std::size_t least_hosts = 1;        ///< Without so many of them, the first included, there is no job.
+  std::size_t most_hosts = SIZE_MAX;  ///< Hosts beyond these are spares: they come once the others are there.
   /// Whether a host that is lost may come back: there are restarts, or hosts may come and go.
   bool may_come_back = false;
   int preempt_signal = 0;                      ///< JobOptions::preempt_signal

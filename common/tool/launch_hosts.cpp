@@ -122,6 +122,7 @@ class HostsPlan {
       return launch::HostOrder{mark, entries_[host].host, folder, host == 0, variables, arguments(host, port)};
     };
     job.least_hosts = static_cast<std::size_t>(least());
+    job.most_hosts = static_cast<std::size_t>(most());
     job.may_come_back = may_come_back();
     job.preempt_signal = launch_.preempt_signal;
     if (agent_) job.join = agent_->join;
