@@ -113,12 +113,12 @@ nothing_left variables
 
 # --- Training gives the losses of one host; the first host may be the far one, and have an IPv6 address.
 seq 1 400 | sed 's/.*/Host after host, rank after rank, number &./' >text.txt
-training=("$trainer" --data text.txt --steps 12 --batch-size 8 --dropout 0.1 --sample-tokens 0 --validate-every 0
+training=("$trainer" --data text.txt --steps 40 --batch-size 8 --dropout 0.1 --sample-tokens 0 --validate-every 0
   --save-every 1 --check-replicas 0)
 losses() { sed -n 's/^{"step":\([0-9]*\),.*"loss":\([^,}]*\),.*/\1 \2/p' "$folder/$1"/*/metrics.jsonl; }
 LOCKSTEP_TRANSPORT=tcp timeout 200 "$lockstep" launch --nproc 4 -- "${training[@]}" --out alone >alone.out 2>alone.err ||
   fail "training on one host"
-[ "$(losses alone | wc -l)" -eq 12 ] || fail "12 steps have other than 12 losses"
+[ "$(losses alone | wc -l)" -eq 40 ] || fail "40 steps have other than 40 losses"
 is_as_alone() { [ "$(losses alone)" = "$(losses "$1")" ] || fail "losses differ: $(diff <(losses alone) <(losses "$1"))"; }
 printf '[fd00:78::2] slots=3\nnode1 slots=1\n' >hosts
 ends_with 0 far -- "${training[@]}" --out far
@@ -128,13 +128,24 @@ nothing_left far
 # --- A host whose connection is cut comes back, and the job goes on.
 printf 'node1 slots=2\nnode2 slots=2\n' >hosts
 begin restarted --max-restarts 2 -- "${training[@]}" --out restarted
-wait_for "the first steps" grep -q 'step  3/12' restarted.out
+wait_for "the first steps" grep -q 'step  3/40' restarted.out
 pkill -KILL -f "sshd: root@notty" || fail "there is no connection to cut"
 wait "$launcher" || fail "restarted ended with $?"
 says restarted.err "host node2 ($folder/hosts:2)"
 says restarted.err "restart 1 of 2"
 is_as_alone restarted
 nothing_left restarted
+
+# --- So does one that was unplugged.
+begin replugged --max-restarts 2 -- "${training[@]}" --out replugged
+wait_for "the first steps" grep -q 'step  3/40' replugged.out
+ip link set cable down
+wait_for "the loss of node2" grep -q 'host node2 (node rank 1) is lost' replugged.err
+ip link set cable up
+wait "$launcher" || fail "replugged ended with $?"
+says replugged.err "restart 1 of 2"
+is_as_alone replugged
+nothing_left replugged
 
 # --- Ctrl-C, and the launcher's sudden death.
 begin interrupted -- "$folder/sleep" 1000
