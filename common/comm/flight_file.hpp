@@ -7,7 +7,7 @@
 
 namespace lockstep::comm {
 
-constexpr std::uint64_t kFlightMagic = 0x33544847494C464C;  // "LFLIGHT3"
+constexpr std::uint64_t kFlightMagic = 0x34544847494C464C;  // "LFLIGHT4"
 
 struct FlightSlot {
   std::uint64_t sequence = 0;
@@ -28,6 +28,7 @@ struct FlightRecorder::File {
   std::int32_t generation;
   std::int64_t process_id;
   std::uint64_t entry_count;
+  std::int64_t failure_ns;
   std::int32_t culprit;
   std::uint8_t has_failure;
   std::array<char, 512> failure;

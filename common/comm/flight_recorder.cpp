@@ -93,6 +93,7 @@ void FlightRecorder::note_failure(int culprit, std::string_view message) noexcep
   message = message.substr(0, file_->failure.size() - 1);  // room for the terminating zero
   std::ranges::copy(message, file_->failure.begin());
   file_->culprit = culprit;
+  file_->failure_ns = now_ns();
   file_->has_failure = 1;
 }
 

@@ -35,8 +35,9 @@ struct FlightEntry {
 
 /// Why the job failed, as a rank was told.
 struct FlightFailure {
-  int culprit = -1;     ///< A rank, or -1 where it is not one rank's fault.
-  std::string message;  ///< Its first 511 characters.
+  int culprit = -1;          ///< A rank, or -1 where it is not one rank's fault.
+  std::string message;       ///< Its first 511 characters.
+  std::int64_t told_ns = 0;  ///< When the rank was told; by the clock of FlightEntry.
 };
 
 /// What a rank's file holds, oldest entry first.

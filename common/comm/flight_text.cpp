@@ -63,7 +63,7 @@ FlightRecord to_record(const FlightRecorder::File& file) {
   for (std::uint64_t entry = file.entry_count - kept; entry < file.entry_count; ++entry) {
     record.entries.push_back(to_entry(file.slots[entry % FlightRecorder::kCapacity]));
   }
-  if (file.has_failure != 0) record.failure = FlightFailure{file.culprit, text_of(file.failure)};
+  if (file.has_failure != 0) record.failure = FlightFailure{file.culprit, text_of(file.failure), file.failure_ns};
   return record;
 }
 

@@ -11,6 +11,7 @@
 #include "base/environment.hpp"
 #include "base/error.hpp"
 #include "comm/control_plane.hpp"
+#include "comm/flight_folder.hpp"
 #include "comm/flight_recorder.hpp"
 #include "comm/init_method.hpp"
 #include "comm/report_signal.hpp"
@@ -225,7 +226,13 @@ void raise_descriptor_limit(const JobContext& context) {
   net::raise_descriptor_limit((context.rank == 0 ? 3 : 1) * world_size + kOthers);
 }
 
-JobContext basic_context(const Membership& member, const RendezvousOptions& options) {
+// By torchrun, mpirun, srun or by hand: our launcher says where to record, and programs that start their own ranks tell
+// these where to meet.
+bool is_started_by_others(const Membership& member, const std::string& init_method) {
+  return init_method == "env://" && member.world_size > 1 && !member.running_store;
+}
+
+JobContext basic_context(const Membership& member, const RendezvousOptions& options, const std::string& init_method) {
   JobContext context;
   context.rank = member.rank;
   context.world_size = member.world_size;
@@ -237,6 +244,8 @@ JobContext basic_context(const Membership& member, const RendezvousOptions& opti
   if (const auto folder = environment::get("LOCKSTEP_FLIGHT_DIR")) {
     context.flight_recorder =
         std::make_shared<FlightRecorder>(*folder, member.rank, member.world_size, member.generation);
+  } else if (is_started_by_others(member, init_method)) {
+    context.flight_recorder = record_in_own_folder(member.store, member.rank, member.world_size, member.generation);
   }
   return context;
 }
@@ -245,7 +254,7 @@ JobContext basic_context(const Membership& member, const RendezvousOptions& opti
 
 JobContext rendezvous(const std::string& init_method, const RendezvousOptions& options) {
   const Membership member = read_membership(init_method, options);
-  JobContext context = basic_context(member, options);
+  JobContext context = basic_context(member, options, init_method);
   watch_report_signal();  // also where no control plane answers it: asking a rank must not end it
   if (member.world_size == 1) return context;
   (void)net::given_bind_address();  // a wrong one is an error now, not once rank 0 has been found

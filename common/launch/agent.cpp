@@ -1,6 +1,7 @@
 #include "launch/agent.hpp"
 
 #include <poll.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <array>
@@ -26,9 +27,9 @@ std::string host_name() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";  // - 1: keep the last zero
 }
 
-// Without a port, nobody else can join: a token of one's own will do.
+// Where nobody else can join, a token of one's own will do.
 std::string token_of_job(const AgentOptions& options) {
-  if (options.endpoint.port != 0) return net::find_token(options.endpoint);
+  if (options.endpoint.port != 0 || options.on_meeting) return net::find_token(options.endpoint);
   const auto given = net::given_token();
   return given ? *given : net::make_token();
 }
@@ -48,10 +49,13 @@ bool should_serve(const AgentOptions& options) {
   return options.is_host ? *options.is_host : is_own_address(options.endpoint.host);
 }
 
+// Of an agent whose own launcher has gone (AgentOptions::is_led).
+LeaveMessage leave_message(int signal, bool is_led) { return {is_led && signal == SIGHUP ? kLauncherLost : signal}; }
+
 /// The other hosts, while ranks of this one run.
 class LinkedPeers final : public JobPeers {
  public:
-  LinkedPeers(AgentLink& link, int generation) : link_(link), generation_(generation) {}
+  LinkedPeers(AgentLink& link, int generation, bool is_led) : link_(link), generation_(generation), is_led_(is_led) {}
 
   // Of a lost link there is nothing more to hear.
   [[nodiscard]] int fd() const noexcept override { return is_lost_ ? -1 : link_.fd(); }
@@ -75,7 +79,7 @@ class LinkedPeers final : public JobPeers {
 
   void report_signal(int signal) override {
     signal_ = signal;
-    link_.send(LeaveMessage{signal});
+    link_.send(leave_message(signal, is_led_));
   }
 
   /// By which somebody has asked this host to end.
@@ -95,6 +99,7 @@ class LinkedPeers final : public JobPeers {
 
   AgentLink& link_;
   int generation_;
+  bool is_led_;
   std::optional<EndRequest> request_;
   std::deque<std::string> notices_;
   std::optional<int> signal_;
@@ -143,6 +148,7 @@ class Agent {
     hub.later_call = std::min(hub.later_call, hub.last_call);
     try {
       hub_ = std::make_unique<AgentHub>(std::move(hub));
+      if (options_.on_meeting) options_.on_meeting(hub_->address());
     } catch (const IoError& error) {
       if (error.error_number() == EADDRINUSE && options_.node_rank < 0)
         return;  // another launcher of this host was first
@@ -168,7 +174,7 @@ class Agent {
 
   void welcome(const WelcomeMessage& message) {
     is_welcome_ = true;
-    if (options_.max_nodes == 1) return;
+    if (options_.max_nodes == 1 || options_.on_meeting) return;  // there is no other host to start by hand
     const std::string hosts = options_.min_nodes == options_.max_nodes
                                   ? concat(options_.max_nodes)
                                   : concat(options_.min_nodes, " to ", options_.max_nodes);
@@ -183,7 +189,7 @@ class Agent {
                  ", ranks ", start.first_rank, " to ", start.first_rank + options_.job.world_size - 1,  // - 1: the last
                  " of ", start.world_size));
     }
-    LinkedPeers peers(*link_, start.generation);
+    LinkedPeers peers(*link_, start.generation, options_.is_led);
     if (start.generation > 0 && options_.job.log)
       options_.job.log->restart(start.generation,
                                 concat("restart ", start.restart_count, ", world size ", start.world_size));
@@ -222,7 +228,7 @@ class Agent {
     if (signal == SIGUSR1) return say("SIGUSR1: no ranks run at present");
     say(concat(signal_name(signal), ": leaving the job"));
     if (is_leaving_) exit_code_ = 128 + signal;
-    link_->send(LeaveMessage{signal});
+    link_->send(leave_message(signal, options_.is_led));
     leave(signal);
   }
 
@@ -246,7 +252,7 @@ class Agent {
 
   void finish(const VerdictMessage& verdict) {
     exit_code_ = verdict.exit_code;
-    if (verdict.summary.empty()) return;
+    if (verdict.summary.empty() || options_.is_led) return;
     say(concat(verdict.summary, verdict.last_lines.empty() ? "" : "; its last lines:"));
     for (const std::string& line : verdict.last_lines) std::cerr << "  | " << line << "\n";
   }
@@ -272,7 +278,8 @@ int run_agent(const AgentOptions& options) {
   require(options.job.world_size >= 1, "run_agent: ", options.job.world_size, " ranks, must be at least 1");
   require(options.min_nodes >= 1 && options.max_nodes >= options.min_nodes, "run_agent: from ", options.min_nodes,
           " to ", options.max_nodes, " hosts");
-  require(options.max_nodes == 1 || options.endpoint.port != 0, "run_agent: several hosts need a port to meet at");
+  require(options.max_nodes == 1 || options.endpoint.port != 0 || options.on_meeting,
+          "run_agent: several hosts need a port to meet at");
   return Agent(options).run();
 }
 

@@ -2,6 +2,7 @@
 /// @file
 /// A host's part in a job of several hosts: joins the others, runs its ranks generation after generation.
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -25,6 +26,11 @@ struct AgentOptions {
   std::chrono::milliseconds last_call{30'000};  ///< HubOptions::last_call
   std::chrono::milliseconds liveness{15'000};   ///< HubOptions::liveness
   std::chrono::milliseconds backoff{1'000};     ///< HubOptions::backoff
+  /// Hears where the hosts meet, once they can; then `endpoint` may have port 0. Empty: nobody wants to know.
+  std::function<void(const net::SocketAddress&)> on_meeting = {};
+  /// A launcher of all hosts has started this agent, as one of those that do not speak for the job: it does not say how
+  /// the job ended, and SIGHUP means that the launcher has gone. That is this host's loss, not the wish to end the job.
+  bool is_led = false;
 };
 
 /// Runs this host's part of a job to its end, of all generations. Says on standard error what happens on all hosts, and

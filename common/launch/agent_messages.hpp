@@ -87,9 +87,12 @@ struct FailureMessage {
   bool operator==(const FailureMessage&) const = default;
 };
 
+/// In place of a signal: nobody has asked the agent to end, but the launcher that had started it has gone.
+inline constexpr int kLauncherLost = 0;
+
 /// Agent: it has been asked to end, and takes part no longer.
 struct LeaveMessage {
-  int signal = 0;  ///< By which.
+  int signal = kLauncherLost;  ///< By which.
   bool operator==(const LeaveMessage&) const = default;
 };
 

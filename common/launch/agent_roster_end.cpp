@@ -44,6 +44,10 @@ void AgentRoster::take_failure(int agent, const FailureMessage& message) {
 }
 
 void AgentRoster::take_leave(int agent, int signal) {
+  if (signal == kLauncherLost) {
+    actions_.drop(agent);
+    return lose(agent, "the launcher that had started it there has gone", Deadline::Clock::now());
+  }
   agents_.at(agent).has_left = true;
   if (is_own(agents_.at(agent).join)) own_signal_ = signal;
   Cause cause{.kind = Cause::Kind::kSignal,

@@ -38,15 +38,54 @@ std::string verdicts(const FlightFiles& records) {
   return text;
 }
 
+/// One rank's word that another one (or it itself) is at fault.
+struct Accusation {
+  int witness;
+  int culprit;
+  std::int64_t when;
+};
+
+std::vector<Accusation> accusations_in(const FlightFiles& records) {
+  std::vector<Accusation> accusations;
+  for (const auto& [rank, record] : records.of_rank) {
+    if (record.failure && record.failure->culprit >= 0)
+      accusations.push_back({rank, record.failure->culprit, record.failure->told_ns});
+  }
+  return accusations;
+}
+
+// A rank that others had given up before is no witness: it was stopped or cut off, and when it wakes up it finds that
+// those who gave it up are gone.
+bool is_credible(const Accusation& accusation, const std::vector<Accusation>& all) {
+  return std::ranges::none_of(all, [&](const Accusation& other) {
+    return other.culprit == accusation.witness && other.witness != accusation.witness && other.when < accusation.when;
+  });
+}
+
+// The rank that most credible witnesses name; of several the one that was named first.
+std::optional<int> most_accused(const std::vector<Accusation>& all) {
+  struct Case {
+    int witnesses = 0;
+    std::int64_t first = INT64_MAX;
+  };
+  std::map<int, Case> cases;
+  for (const Accusation& accusation : all) {
+    if (!is_credible(accusation, all)) continue;
+    Case& of_culprit = cases[accusation.culprit];
+    ++of_culprit.witnesses;
+    of_culprit.first = std::min(of_culprit.first, accusation.when);
+  }
+  if (cases.empty()) return std::nullopt;
+  const auto strength = [](const auto& each) { return std::pair(each.second.witnesses, -each.second.first); };
+  return std::ranges::max_element(cases, {}, strength)->first;
+}
+
 // The culprit that the ranks were told of, -1 where they were told of a failure that is not one rank's fault (a
 // connection that broke); else the first rank to end badly; else -1.
 int culprit_of(const FlightFiles& records, const std::optional<FirstFailure>& first) {
-  bool was_told = false;
-  for (const auto& [rank, record] : records.of_rank) {
-    if (!record.failure) continue;
-    if (record.failure->culprit >= 0) return record.failure->culprit;
-    was_told = true;
-  }
+  if (const auto accused = most_accused(accusations_in(records))) return *accused;
+  const bool was_told =
+      std::ranges::any_of(records.of_rank, [](const auto& of_rank) { return of_rank.second.failure.has_value(); });
   return first && !was_told ? first->rank : -1;
 }
 

@@ -12,8 +12,8 @@
 #include <fstream>
 #include <string>
 
-#include "base/environment.hpp"
 #include "base/error.hpp"
+#include "base/state_folder.hpp"
 
 namespace lockstep::launch {
 namespace {
@@ -27,17 +27,6 @@ constexpr std::chrono::minutes kLongestStart{1};
 constexpr int kAttempts = 10;
 constexpr const char* kLastFailure = "last-failure";
 constexpr const char* kFirstFailure = "first-failure";
-
-void make_private_folder(const fs::path& path) {
-  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
-    throw IoError(concat("cannot make the folder ", path.string()), errno);
-  }
-  struct stat status {};
-  if (lstat(path.c_str(), &status) != 0) throw IoError(concat("cannot read ", path.string()), errno);
-  if (!S_ISDIR(status.st_mode) || status.st_uid != geteuid()) {
-    throw IoError(concat(path.string(), " is not a folder of this user; set LOCKSTEP_STATE_DIR to one"));
-  }
-}
 
 // Locks the file in a job's folder; nothing, and errno, where another process holds it or it cannot be locked.
 UniqueFd lock_folder(const fs::path& folder, int flags) {
@@ -69,11 +58,6 @@ void remove_stale_jobs(const fs::path& root) {
 }
 
 }  // namespace
-
-fs::path state_folder() {
-  if (const auto set = environment::get("LOCKSTEP_STATE_DIR")) return *set;
-  return fs::temp_directory_path() / ("lockstep-" + std::to_string(geteuid()));
-}
 
 std::vector<fs::path> running_jobs() {
   std::vector<fs::path> running;

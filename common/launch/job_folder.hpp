@@ -10,8 +10,9 @@
 
 namespace lockstep::launch {
 
-/// The folder of one job below state_folder(). It is removed when the job ends well, and kept as the last failure
-/// where keep() was called; older ones, also those of killed launchers, are removed when a new one is made.
+/// The folder of one job below state_folder() (base/state_folder.hpp). It is removed when the job ends well, and kept
+/// as the last failure where keep() was called; older ones, also those of killed launchers, are removed when a new one
+/// is made.
 ///
 /// A lock on a file in it says that the job runs. The kernel releases it with the launcher, however that ends, and
 /// shows it to every process that sees the folder: in another container, too, where the launcher has another number or
@@ -48,10 +49,8 @@ struct FirstFailure {
 /// What note_first_failure() left in a job's folder, if anything.
 [[nodiscard]] std::optional<FirstFailure> read_first_failure(const std::filesystem::path& folder);
 
-/// LOCKSTEP_STATE_DIR, else a folder of this user's (mode 0700) below the folder for temporary files.
-[[nodiscard]] std::filesystem::path state_folder();
-
-/// The folders of this user's jobs on this host whose launcher runs, by name.
+/// The folders of this user's jobs on this host whose launcher runs, or, where another launcher has started them, of
+/// which a rank runs (comm/flight_folder.hpp), by name.
 [[nodiscard]] std::vector<std::filesystem::path> running_jobs();
 
 /// The folder of the job that failed last, if any.

@@ -13,6 +13,7 @@
 #include "base/deadline.hpp"
 #include "base/error.hpp"
 #include "comm/flight_recorder.hpp"
+#include "launch/arrivals.hpp"
 #include "launch/flight_files.hpp"
 
 namespace lockstep::launch {
@@ -27,7 +28,7 @@ FlightFiles read_records(const fs::path& folder) {
   FlightFiles records = read_flight_files(folder);
   if (records.of_rank.empty()) {
     throw IoError(concat("no rank records its collectives in ", folder.string(),
-                         "; ranks of a launcher other than ./lockstep do where LOCKSTEP_FLIGHT_DIR names a folder",
+                         "; ranks do from the time they join, in the folder that LOCKSTEP_FLIGHT_DIR names for them",
                          records.problems.empty() ? "" : "\n" + records.problems));
   }
   return records;
@@ -144,7 +145,7 @@ std::string output_of(const std::string& command) {
 
 }  // namespace
 
-std::string live_summary(const fs::path& folder, std::chrono::milliseconds watch) {
+std::string live_summary(const fs::path& folder, std::chrono::milliseconds watch, std::size_t collectives) {
   const FlightFiles before = read_records(folder);
   std::this_thread::sleep_for(watch);
   const FlightFiles records = read_records(folder);
@@ -155,11 +156,10 @@ std::string live_summary(const fs::path& folder, std::chrono::milliseconds watch
   const std::uint64_t most = most_entered(records), moved = most - std::min(most, most_entered(before));
   for (const auto& [rank, record] : records.of_rank) text += line_of(record, most);
   text += records.problems;
-  if (moved > 0) {
-    const double seconds = std::chrono::duration<double>(watch).count();
-    return text + concat("the job moves: ", moved, " collectives in ", seconds, " s\n");
-  }
-  return text + concat("nothing has moved for ", format_seconds(watch), "\n", waits(records));
+  const std::string arrivals = arrivals_summary(records, collectives);
+  if (moved == 0) return text + concat("nothing has moved for ", format_seconds(watch), "\n", waits(records), arrivals);
+  const double seconds = std::chrono::duration<double>(watch).count();
+  return text + concat("the job moves: ", moved, " collectives in ", seconds, " s\n", arrivals);
 }
 
 std::string live_stacks(const fs::path& folder) {

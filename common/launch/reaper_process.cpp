@@ -14,33 +14,12 @@
 #include "base/argument_vector.hpp"
 #include "base/deadline.hpp"
 #include "base/error.hpp"
+#include "launch/spawn_plan.hpp"
 
 namespace lockstep::launch {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// File actions and attributes of posix_spawn(3), freed at the end of the scope.
-class SpawnPlan {
- public:
-  SpawnPlan() {
-    posix_spawn_file_actions_init(&actions_);
-    posix_spawnattr_init(&attributes_);
-  }
-  SpawnPlan(const SpawnPlan&) = delete;
-  SpawnPlan& operator=(const SpawnPlan&) = delete;
-  ~SpawnPlan() {
-    posix_spawn_file_actions_destroy(&actions_);
-    posix_spawnattr_destroy(&attributes_);
-  }
-
-  [[nodiscard]] posix_spawn_file_actions_t* actions() noexcept { return &actions_; }
-  [[nodiscard]] posix_spawnattr_t* attributes() noexcept { return &attributes_; }
-
- private:
-  posix_spawn_file_actions_t actions_{};
-  posix_spawnattr_t attributes_{};
-};
 
 // A copy of `fd` numbered `lowest` or higher, closed on exec: out of the way of the numbers the reaper expects.
 UniqueFd moved_above(UniqueFd fd, int lowest) {
@@ -95,15 +74,7 @@ void ReaperProcess::spawn(const std::vector<std::string>& command, const std::ve
     posix_spawn_file_actions_adddup2(plan.actions(), pipes[i].write.get(), output_fd(0) + static_cast<int>(i));
   }
   posix_spawn_file_actions_addclosefrom_np(plan.actions(), output_fd(world_size_));
-  sigset_t defaults;
-  sigfillset(&defaults);
-  for (int signal = 1; signal < NSIG; ++signal) {
-    if (sigismember(&signals.ignored, signal) == 1) sigdelset(&defaults, signal);
-  }
-  posix_spawnattr_setsigdefault(plan.attributes(), &defaults);
-  posix_spawnattr_setsigmask(plan.attributes(), &signals.blocked);
-  posix_spawnattr_setpgroup(plan.attributes(), 0);  // so that Ctrl-C reaches the launcher alone, which then decides
-  posix_spawnattr_setflags(plan.attributes(), POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+  plan.set_apart(signals);
 
   const std::string program = find_reaper().string();
   std::vector<std::string> arguments = {program, std::to_string(world_size_), std::to_string(first_rank)};

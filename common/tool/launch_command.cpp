@@ -18,6 +18,7 @@
 #include "tool/command.hpp"
 #include "tool/configuration.hpp"
 #include "tool/launch_faults.hpp"
+#include "tool/launch_hosts.hpp"
 #include "tool/launch_logs.hpp"
 #include "tool/nodes_options.hpp"
 #include "tool/project.hpp"
@@ -110,6 +111,7 @@ struct LaunchOptions {
   std::optional<std::string> nproc, processes, precision;
   fs::path config_file;
   NodesOptions nodes;
+  HostsOptions hosts;
   bool has_no_prefix = false;
   bool is_standalone = false;
   std::vector<std::string> faults;
@@ -132,6 +134,7 @@ void add_options(CommandLine& app, LaunchOptions& options) {
       .type_name("FILE")
       .without_default();
   add_nodes_options(app, options.nodes);
+  add_hosts_options(app, options.hosts);
   app.add_flag("--no-prefix", options.has_no_prefix, "Print the ranks' lines unchanged, without [rank N]");
   app.add_flag("--standalone", options.is_standalone, "Accepted for compatibility with torchrun: a job on one machine");
   app.add_option("--grace", options.grace_s,
@@ -142,41 +145,96 @@ void add_options(CommandLine& app, LaunchOptions& options) {
   add_log_options(app, options.logs);
 }
 
-}  // namespace
+Arguments program_in(const Arguments& arguments, std::size_t begin) {
+  Arguments program(arguments.begin() + static_cast<std::ptrdiff_t>(begin), arguments.end());
+  if (!program.empty() && program.front() == "--") program.erase(program.begin());
+  if (program.empty()) throw UsageError("no program to run: ./lockstep launch --nproc 2 -- program arguments");
+  return program;
+}
 
-int launch_command(const Arguments& arguments) {
+// By the agents of the hosts, which read this process's environment and `own` options.
+int launch_by_agents(const LaunchOptions& options, const std::optional<std::string>& ranks, bool has_nodes,
+                     const Configuration& configuration, const Arguments& own, const Arguments& program) {
+  const auto usual = configuration.find("num_processes");
+  return launch_on_hosts({.hosts = options.hosts,
+                          .nodes = options.nodes,
+                          .has_nodes = has_nodes,
+                          .ranks = ranks,
+                          .usual_ranks = usual == configuration.end() ? "auto" : usual->second,
+                          .grace_s = options.grace_s,
+                          .preempt_signal = preempt_signal_of(options.logs),
+                          .options = own,
+                          .program = program});
+}
+
+// On this host, beside those of other launchers where there are several hosts.
+int launch_here(const LaunchOptions& options, std::optional<launch::AgentOptions> agent, launch::JobOptions job,
+                const AgentPart* part) {
+  job.style = options.has_no_prefix ? launch::OutputStyle::kPlain : launch::OutputStyle::kPrefixed;
+  job.grace = std::chrono::milliseconds(static_cast<std::int64_t>(options.grace_s * 1000));
+  if (part != nullptr) {
+    require_program(job.command.front());
+    job.name = part->name;
+    part->on_start();
+  }
+  const auto health_server = apply_log_options(options.logs, job);
+  if (!agent) return launch::run_job(job).exit_code;
+  agent->job = std::move(job);
+  if (part != nullptr) {
+    agent->is_led = !part->is_first;
+    if (agent->max_nodes > 1)
+      agent->on_meeting = [part](const net::SocketAddress& address) { part->on_meeting(address.port); };
+  }
+  return launch::run_agent(*agent);
+}
+
+// `part`: of the agent that this process is for another launcher; null: it is none.
+int launch_job(const Arguments& arguments, const AgentPart* part) {
   const std::size_t begin = program_begin(arguments);
   LaunchOptions options;
   CommandLine app(
       "Runs a program as several ranks, with the variables that torchrun sets, on this machine:\n"
       "  ./lockstep launch [OPTIONS] -- program [arguments]\n"
       "or on several, by the same command on each, with its own --node-rank from 0:\n"
-      "  ./lockstep launch --nnodes 2 --node-rank 0 --rdzv-endpoint HOST:PORT [OPTIONS] -- program [arguments]",
+      "  ./lockstep launch --nnodes 2 --node-rank 0 --rdzv-endpoint HOST:PORT [OPTIONS] -- program [arguments]\n"
+      "or on those that a file lists, by ssh, with one command:\n"
+      "  ./lockstep launch --hostfile FILE [OPTIONS] -- program [arguments]",
       "lockstep launch");
   add_options(app, options);
   const Arguments own(arguments.begin(), arguments.begin() + static_cast<std::ptrdiff_t>(begin));
-  if (const auto done = app.parse(own)) return *done;
-  std::optional<launch::AgentOptions> agent = agent_options(options.nodes, options.is_standalone);
+  if (const auto done = app.parse(own)) {
+    if (part != nullptr) throw Error("its lockstep does not know these options; build the same version on all hosts");
+    return *done;
+  }
+  const bool has_hosts = !options.hosts.file.empty();
+  if (!has_hosts && !(options.hosts.ssh_options.empty() && options.hosts.variables.empty()))
+    throw UsageError("--ssh-options and --env go with --hostfile");
+  options.nodes.may_choose_port = part != nullptr;
+  std::optional<launch::AgentOptions> agent;
+  if (!has_hosts) agent = agent_options(options.nodes, options.is_standalone);
 
   launch::JobOptions job;
-  job.command.assign(arguments.begin() + static_cast<std::ptrdiff_t>(begin), arguments.end());
-  if (!job.command.empty() && job.command.front() == "--") job.command.erase(job.command.begin());
-  if (job.command.empty()) throw UsageError("no program to run: ./lockstep launch --nproc 2 -- program arguments");
+  const Arguments program = program_in(arguments, begin);
+  job.command = program;
   job.command.front() = resolve(job.command.front());
   const std::optional<std::string> ranks = one_rank_count(options.nproc, options.processes);
   std::optional<int> asked;
   if (ranks) asked = parse_rank_count(*ranks, options.nproc ? "--nproc" : "--num-processes");
-  const Configuration configuration = load_configuration(options.config_file);
+  // An agent's launcher has read its own, and sends what it says.
+  const Configuration configuration = part != nullptr ? Configuration{} : load_configuration(options.config_file);
   export_settings(configuration, options.precision, job.command.front());
-  job.style = options.has_no_prefix ? launch::OutputStyle::kPlain : launch::OutputStyle::kPrefixed;
   job.world_size = asked ? *asked : rank_count_in(configuration);
-  const auto health_server = apply_log_options(options.logs, job);
-  const int known_ranks = agent ? INT_MAX : job.world_size;  // of several hosts, the launcher knows only its own
+  const int known_ranks = agent || has_hosts ? INT_MAX : job.world_size;  // of several hosts, only this one's are known
   export_faults(options.faults, known_ranks, job.command.front());
-  job.grace = std::chrono::milliseconds(static_cast<std::int64_t>(options.grace_s * 1000));
-  if (!agent) return launch::run_job(job).exit_code;
-  agent->job = std::move(job);
-  return launch::run_agent(*agent);
+  if (has_hosts) return launch_by_agents(options, ranks, app.is_given("--nnodes"), configuration, own, program);
+  return launch_here(options, std::move(agent), std::move(job), part);
+}
+
+}  // namespace
+
+int launch_command(const Arguments& arguments) {
+  if (arguments != Arguments{kAgentOption}) return launch_job(arguments, nullptr);
+  return run_as_agent([](const Arguments& ordered, const AgentPart& part) { return launch_job(ordered, &part); });
 }
 
 }  // namespace lockstep::tool

@@ -34,11 +34,6 @@ std::optional<launch::LogOptions> log_options(const LaunchLogOptions& options, c
                             .redirects = choice("--redirects", options.redirects)};
 }
 
-int signal_of(const std::string& text) {
-  if (const auto signal = parse_preempt_signal(text)) return *signal;
-  throw UsageError(concat("--preempt-signal ", text, ": give SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU or SIGRTMIN+N"));
-}
-
 }  // namespace
 
 void add_log_options(CommandLine& app, LaunchLogOptions& options) {
@@ -74,13 +69,20 @@ void add_log_options(CommandLine& app, LaunchLogOptions& options) {
       .without_default();
 }
 
+int preempt_signal_of(const LaunchLogOptions& options) {
+  const std::string& text = options.preempt_signal;
+  if (text.empty()) return 0;
+  if (const auto signal = parse_preempt_signal(text)) return *signal;
+  throw UsageError(concat("--preempt-signal ", text, ": give SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU or SIGRTMIN+N"));
+}
+
 std::unique_ptr<launch::HttpServer> apply_log_options(const LaunchLogOptions& options, launch::JobOptions& job) {
   const auto logs = log_options(options, job.command.front());
   const fs::path events = !options.events.empty() ? fs::path(options.events)
                           : logs                  ? logs->folder / "events.jsonl"
                                                   : fs::path();
   job.log = std::make_shared<launch::JobLog>(events, logs);
-  if (!options.preempt_signal.empty()) job.preempt_signal = signal_of(options.preempt_signal);
+  job.preempt_signal = preempt_signal_of(options);
   if (options.health_port < 0) return nullptr;
   const auto page = std::make_shared<launch::HealthPage>();
   job.log->show_on(page);

@@ -24,6 +24,9 @@ struct LaunchLogOptions {
 // Declares --log-dir, --tee, --redirects, --events, --preempt-signal and --health-port.
 void add_log_options(CommandLine& app, LaunchLogOptions& options);
 
+// The number of --preempt-signal; 0: none. Throws UsageError.
+[[nodiscard]] int preempt_signal_of(const LaunchLogOptions& options);
+
 // Fills in job.log and job.preempt_signal, and serves the health page, which is said on standard error, for as long as
 // what is returned lives (null: none was asked for). `job.command` is known. Throws UsageError where options do not fit
 // together, IoError where a port or file is not to be had.

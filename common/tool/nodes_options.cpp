@@ -149,7 +149,7 @@ std::optional<launch::AgentOptions> agent_options(const NodesOptions& options, b
   if (is_standalone && agent.max_nodes > 1) throw UsageError("--standalone is a job on one host; --nnodes says more");
   if (agent.max_nodes == 1 && options.max_restarts == 0) return std::nullopt;
   if (agent.max_nodes > 1 || has_endpoint) agent.endpoint = endpoint_of(options);
-  if (agent.max_nodes > 1 && agent.endpoint.port == 0) {
+  if (agent.max_nodes > 1 && agent.endpoint.port == 0 && !options.may_choose_port) {
     throw UsageError("--rdzv-endpoint: port 0 cannot be met at; all hosts must give the same port");
   }
   const bool has_fixed_rank = agent.min_nodes == agent.max_nodes && options.node_rank >= agent.max_nodes;

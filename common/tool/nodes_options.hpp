@@ -21,6 +21,7 @@ struct NodesOptions {
   int max_restarts = 0;
   double backoff_s = 1;
   double monitor_interval_s = 0;
+  bool may_choose_port = false;  // no option: where the hosts meet, port 0 will do, because somebody is told the port
 };
 
 void add_nodes_options(CommandLine& app, NodesOptions& options);

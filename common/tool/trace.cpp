@@ -23,7 +23,10 @@ namespace {
 fs::path live_folder(const std::string& job) {
   if (job.find('/') != std::string::npos) return job;
   const std::vector<fs::path> running = launch::running_jobs();
-  if (running.empty()) throw Error("no job of yours runs on this host under ./lockstep; name a LOCKSTEP_FLIGHT_DIR");
+  if (running.empty())
+    throw Error(
+        "no job of yours with several ranks runs on this host. Ranks that run in a container, as another user, or with "
+        "another LOCKSTEP_STATE_DIR record elsewhere: set LOCKSTEP_FLIGHT_DIR for them, and name that folder here");
   std::string names;
   for (const fs::path& each : running) {
     if (each.filename() == job || (job.empty() && running.size() == 1)) return each;
@@ -33,9 +36,11 @@ fs::path live_folder(const std::string& job) {
                                : concat("no job ", job, " runs here; there are ", names));
 }
 
-int show_live(const std::string& job, double seconds, bool has_stacks) {
+int show_live(const std::string& job, double seconds, int collectives, bool has_stacks) {
   const fs::path folder = live_folder(job);
-  std::cout << launch::live_summary(folder, std::chrono::milliseconds(std::llround(seconds * 1000))) << std::flush;
+  std::cout << launch::live_summary(folder, std::chrono::milliseconds(std::llround(seconds * 1000)),
+                                    static_cast<std::size_t>(collectives))
+            << std::flush;
   if (has_stacks) std::cout << launch::live_stacks(folder);
   return 0;
 }
@@ -44,7 +49,7 @@ int show_live(const std::string& job, double seconds, bool has_stacks) {
 
 int trace(const Arguments& arguments) {
   bool last_failure = false, is_live = false, has_stacks = false;
-  int count = 20;
+  int count = 20, collectives = 200;
   double seconds = 1;
   std::string job;
   CommandLine app("Shows what the ranks of a job do, or the last collectives of one that failed", "lockstep trace");
@@ -53,10 +58,13 @@ int trace(const Arguments& arguments) {
   app.add_option("job", job, "With --live: the job, where several run, or the folder that LOCKSTEP_FLIGHT_DIR names");
   app.add_option("--count", count, "Collectives shown per rank, newest last").check(whole_number(1, 1000));
   app.add_option("--seconds", seconds, "With --live: how long the job is watched").check(real_number(0.1, 60));
+  app.add_option("--collectives", collectives,
+                 "With --live: how many of the last ones are compared, to see who is late")
+      .check(whole_number(1, 1000));
   app.add_flag("--stacks", has_stacks, "With --live: each rank's stack, too (needs eu-stack or gdb)");
   if (const auto done = app.parse(arguments)) return *done;
   if (last_failure == is_live) throw UsageError("which job? ./lockstep trace --live, or --last-failure");
-  if (is_live) return show_live(job, seconds, has_stacks);
+  if (is_live) return show_live(job, seconds, collectives, has_stacks);
   if (!job.empty() || has_stacks) throw UsageError("a job's name and --stacks go with --live");
   const auto folder = launch::last_failure();
   if (!folder) throw Error("no job of yours has failed here (or its records have been removed)");

@@ -1,12 +1,17 @@
 #include "comm/flight_recorder.hpp"
 
+#include <stdlib.h>
+
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/state_folder.hpp"
 #include "comm/fingerprints.hpp"
+#include "comm/flight_folder.hpp"
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -97,4 +102,59 @@ TEST_CASE("the place of a call is kept to its last whole names", "[comm]") {
   CHECK(place_of(std::source_location::current()) == "short.cpp");
 #line 1 "/first/abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwx"
   CHECK(place_of(std::source_location::current()).size() == 94);
+}
+
+namespace {
+
+/// LOCKSTEP_STATE_DIR while it lives.
+class StateFolder {
+ public:
+  StateFolder() { ::setenv("LOCKSTEP_STATE_DIR", folder_.path().c_str(), 1); }
+  StateFolder(const StateFolder&) = delete;
+  StateFolder& operator=(const StateFolder&) = delete;
+  ~StateFolder() { ::unsetenv("LOCKSTEP_STATE_DIR"); }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+}  // namespace
+
+TEST_CASE("ranks of another launcher share a folder by where they meet, and the last one removes it", "[comm][07]") {
+  const StateFolder state;
+  const net::SocketAddress meeting{"fe80::1%eth0", 29501};
+  CHECK(comm::flight_folder_name(meeting) == "fe80__1_eth0-29501");
+  auto first = comm::record_in_own_folder(meeting, 0, 2, 0);
+  auto second = comm::record_in_own_folder(meeting, 1, 2, 0);
+  REQUIRE(first);
+  REQUIRE(second);
+  std::filesystem::path folder;
+  {
+    const comm::FlightFolder third(comm::flight_folder_name(meeting));
+    folder = third.path();
+  }
+  for (const int rank : {0, 1}) CHECK(comm::read_flight_record(comm::flight_record_path(folder, rank)).rank == rank);
+  first.reset();
+  CHECK(std::filesystem::exists(folder));
+  second.reset();
+  CHECK_FALSE(std::filesystem::exists(folder));
+}
+
+TEST_CASE("records of ranks that were killed are not those of the next job at that place", "[comm][07]") {
+  const StateFolder state;
+  const net::SocketAddress meeting{"node1", 29501};
+  const std::filesystem::path folder = state_folder() / "job-node1-29501";
+  std::filesystem::create_directory(folder);
+  std::filesystem::permissions(folder, std::filesystem::perms::owner_all);
+  std::ofstream(folder / "rank3.flight") << "left behind";
+  const auto recorder = comm::record_in_own_folder(meeting, 0, 2, 0);
+  REQUIRE(recorder);
+  CHECK(std::filesystem::exists(folder / "rank0.flight"));
+  CHECK_FALSE(std::filesystem::exists(folder / "rank3.flight"));
+}
+
+TEST_CASE("a rank goes on where it cannot record", "[comm][07]") {
+  ::setenv("LOCKSTEP_STATE_DIR", "/proc/nothing", 1);
+  CHECK(comm::record_in_own_folder({"node1", 29501}, 0, 2, 0) == nullptr);
+  ::unsetenv("LOCKSTEP_STATE_DIR");
 }

@@ -8,6 +8,7 @@
 #include <iostream>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/error.hpp"
@@ -39,6 +40,15 @@ bool is_available() {
   if (!reason.empty()) std::cout << "skipped: several hosts: " << reason << std::endl;
   return reason.empty();
 }
+
+bool has_made_links() {
+  static const std::string reason = Hosts::why_no_links();
+  if (!reason.empty()) std::cout << "skipped: links that are slow or lose packets: " << reason << std::endl;
+  return reason.empty();
+}
+
+const test::LinkQuality kLossy{.delay = 2ms, .bytes_per_second = 100e6, .lose_one_in = 200};
+const test::LinkQuality kSlow{.delay = 20ms, .bytes_per_second = 10e6};
 
 /// A job on several hosts: one `lockstep launch` each.
 class Job {
@@ -208,6 +218,24 @@ TEST_CASE("two hosts train as one does over a slow link that loses packets", "[i
   CHECK(training.metrics("lossy") == expected);
 }
 
+TEST_CASE("four hosts, one behind a link that loses packets and one behind a slow one, train as one does",
+          "[integration][launch][multirank]") {
+  if (!is_available() || !has_made_links()) return;
+  const Training training;
+  const auto expected = training.reference();
+  REQUIRE(expected.size() == 12);
+  const Hosts hosts(4, {{1, kLossy}, {3, kSlow}});
+  const Job job(hosts, {"--nnodes", "4"}, training.program("four"));
+  std::vector<std::unique_ptr<Subprocess>> launchers;
+  for (int host = 0; host < 4; ++host) launchers.push_back(job.start(host, 1));
+  for (const auto& launcher : launchers) {
+    const Finished finished = launcher->wait(kLimit);
+    CAPTURE(finished.out, finished.err);
+    CHECK(finished.exit_code == 0);
+  }
+  CHECK(training.metrics("four") == expected);
+}
+
 TEST_CASE("a host that is killed, frozen or unplugged is named on all others", "[integration][launch][multirank]") {
   if (!is_available()) return;
   const std::string fault = GENERATE("killed", "frozen", "unplugged");
@@ -264,6 +292,45 @@ TEST_CASE("a job that may restart ends with the losses of one that nothing happe
   CHECK_THAT(of_first.err, ContainsSubstring("restart 1 of 2"));
   CHECK_THAT(of_first.out, ContainsSubstring("resumed at step"));
   CHECK(training.metrics("restarted") == expected);
+}
+
+TEST_CASE("of four hosts with a lossy and a slow link, one is lost: the others name it, and the losses stay the same",
+          "[integration][launch][multirank]") {
+  if (!is_available() || !has_made_links()) return;
+  const std::string fault = GENERATE("killed", "frozen", "unplugged", "unplugged for a moment");
+  const Training training;
+  const auto expected = training.reference();
+  REQUIRE(expected.size() == 12);
+  const Hosts hosts(4, {{2, kLossy}, {3, kSlow}});
+  const Job job(hosts, {"--nnodes", "4", "--max-restarts", "2"}, training.program("four"));
+  std::vector<std::unique_ptr<Subprocess>> launchers;
+  for (int host = 0; host < 4; ++host) launchers.push_back(job.start(host, 1));
+  REQUIRE(launchers[0]->wait_for_output("step  3/12", 150s));
+  if (fault == "killed") {
+    kill_host(*launchers[1]);
+    (void)launchers[1]->wait();
+    launchers[1] = job.start(1, 1);  // as whatever has started it does again
+  } else if (fault == "frozen") {
+    const auto frozen = processes_of(*launchers[1]);
+    freeze_host(*launchers[1]);
+    REQUIRE(launchers[0]->wait_for_output(kLost, 60s));
+    for (const pid_t pid : frozen) test::signal_process(pid, SIGCONT);
+  } else {
+    hosts.unplug(1);
+    if (fault == "unplugged") REQUIRE(launchers[1]->wait_for_output("joining again", 60s));
+    if (fault != "unplugged") std::this_thread::sleep_for(1s);  // less than anybody's patience
+    hosts.plug_in(1);
+  }
+  const bool is_noticed = fault != "unplugged for a moment";
+  for (int host = 3; host >= 0; --host) {
+    const Finished finished = launchers[static_cast<std::size_t>(host)]->wait(kLimit);
+    CAPTURE(fault, host, finished.out, finished.err);
+    CHECK(finished.exit_code == 0);
+    if (host != 1) CHECK((finished.err.find(kLost) != std::string::npos) == is_noticed);
+    if (host == 0) CHECK((finished.err.find("restart 1 of 2") != std::string::npos) == is_noticed);
+    CHECK_THAT(finished.err, !ContainsSubstring("restart 2 of 2"));
+  }
+  CHECK(training.metrics("four") == expected);
 }
 
 TEST_CASE("hosts that come and go change neither the batches nor, beyond rounding, the losses",

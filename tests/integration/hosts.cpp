@@ -24,15 +24,16 @@ std::string Hosts::why_unavailable() {
   }
 }
 
-Hosts::Hosts(int count) : count_(count) {
+std::string Hosts::why_no_links() { return ::access("/dev/net/tun", R_OK | W_OK) == 0 ? "" : "needs /dev/net/tun"; }
+
+Hosts::Hosts(int count, const std::map<int, LinkQuality>& links) : count_(count) {
   try {
     run_or_throw({"ip", "netns", "add", switch_space()});
     run_or_throw({"ip", "-n", switch_space(), "link", "add", "switch", "type", "bridge"});
     run_or_throw({"ip", "-n", switch_space(), "link", "set", "switch", "up"});
     for (int host = 0; host < count; ++host) {
       run_or_throw({"ip", "netns", "add", space(host)});
-      run_or_throw({"ip", "-n", switch_space(), "link", "add", port(host), "type", "veth", "peer", "name", "cable",
-                    "netns", space(host)});
+      connect(host, links);
       run_or_throw({"ip", "-n", switch_space(), "link", "set", port(host), "master", "switch", "up"});
       run_or_throw({"ip", "-n", space(host), "address", "add", address(host) + "/24", "dev", "cable"});
       run_or_throw({"ip", "-n", space(host), "link", "set", "cable", "up"});
@@ -46,7 +47,18 @@ Hosts::Hosts(int count) : count_(count) {
 
 Hosts::~Hosts() { remove(); }
 
-void Hosts::remove() const noexcept {
+void Hosts::connect(int host, const std::map<int, LinkQuality>& links) {
+  const auto made = links.find(host);
+  if (made == links.end()) {
+    return run_or_throw({"ip", "-n", switch_space(), "link", "add", port(host), "type", "veth", "peer", "name", "cable",
+                         "netns", space(host)});
+  }
+  made_links_.emplace_back(MadeLink::End{switch_space(), port(host)}, MadeLink::End{space(host), "cable"},
+                           MadeLink::Layer::kEthernet, made->second);
+}
+
+void Hosts::remove() noexcept {
+  made_links_.clear();
   try {
     for (int host = 0; host < count_; ++host) (void)run_program({"ip", "netns", "del", space(host)});
     (void)run_program({"ip", "netns", "del", switch_space()});

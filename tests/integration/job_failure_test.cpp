@@ -6,11 +6,15 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <memory>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "base/unique_fd.hpp"
 #include "launch/descendants.hpp"
+#include "launch/rank_environment.hpp"
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
 #include "support/temporary_folder.hpp"
@@ -169,4 +173,38 @@ TEST_CASE("trace --last-failure shows the culprit first", "[integration][multira
   const std::size_t culprit = shown.out.find("  rank 1 (the culprit)");
   CHECK(culprit < shown.out.find("  rank 0"));
   CHECK(culprit < shown.out.find("  rank 2"));
+}
+
+TEST_CASE("trace --live finds ranks that another launcher has started, until they end",
+          "[integration][multirank][07]") {
+  const test::TemporaryFolder state;
+  const launch::ReservedPort port;
+  std::vector<std::unique_ptr<Subprocess>> ranks;
+  for (const std::string rank : {"0", "1"}) {
+    const std::vector<std::pair<std::string, std::string>> variables{{"RANK", rank},
+                                                                     {"WORLD_SIZE", "2"},
+                                                                     {"LOCAL_RANK", rank},
+                                                                     {"MASTER_ADDR", "127.0.0.1"},
+                                                                     {"MASTER_PORT", std::to_string(port.number())},
+                                                                     {"LOCKSTEP_FLIGHT_DIR", ""},
+                                                                     {"LOCKSTEP_STORE", ""},
+                                                                     {"LOCKSTEP_STATE_DIR", state.path().string()}};
+    ranks.push_back(std::make_unique<Subprocess>(job_of(2, "endless", -1), variables));
+  }
+  for (const auto& rank : ranks) REQUIRE(rank->wait_for_output("ready pid "));
+  const auto live = [&state] {
+    return Subprocess({test::built_program("lockstep"), "trace", "--live", "--seconds", "0.3"},
+                      {{"LOCKSTEP_STATE_DIR", state.path().string()}})
+        .wait();
+  };
+  const Finished running = live();
+  CAPTURE(running.out, running.err);
+  CHECK(running.exit_code == 0);
+  CHECK_THAT(running.out, ContainsSubstring("2 of 2 ranks are on this host") &&
+                              ContainsSubstring("arrival at the last ") && ContainsSubstring("the job moves: "));
+  for (const auto& rank : ranks) rank->send_signal(SIGKILL);
+  for (const auto& rank : ranks) (void)rank->wait();
+  const Finished ended = live();
+  CHECK(ended.exit_code == 1);
+  CHECK_THAT(ended.err, ContainsSubstring("set LOCKSTEP_FLIGHT_DIR for them, and name that folder here"));
 }

@@ -11,6 +11,7 @@
 
 #include "02_ring_all_reduce/ring_process_group.hpp"
 #include "base/command_line.hpp"
+#include "base/environment.hpp"
 #include "comm/rendezvous.hpp"
 #include "launch/spawn.hpp"
 
@@ -32,7 +33,9 @@ int run_rank(const std::string& task, int victim) {
   std::vector<float> values(100'000, 1.0F);
   for (int round = 0; task != "finite" || round < kRoundsOfFinite; ++round) {
     group->all_reduce(comm::host_buffer(std::span(values)), comm::ReduceOp::kMean).synchronize();
-    if (round == 0) std::cout << "ready pid " << getpid() << " store " << std::getenv("LOCKSTEP_STORE") << std::endl;
+    if (round == 0)
+      std::cout << "ready pid " << getpid() << " store " << environment::get("LOCKSTEP_STORE").value_or("none")
+                << std::endl;
     if (task == "finite") std::this_thread::sleep_for(std::chrono::milliseconds(2));
     if (task == "disagree" && is_victim && round == 5)
       group->broadcast(comm::host_buffer(std::span(values)), 0).synchronize();

@@ -1,23 +1,13 @@
 #pragma once
 /// @file
-/// Two hosts on one machine: network namespaces joined by a link of this process's own making, which delays, limits,
-/// loses or stops what passes. (The kernel's netem does that too, where it is built in.)
-#include <atomic>
-#include <chrono>
+/// Two hosts on one machine: network namespaces joined by a link that may be slow, or lose packets.
+#include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
-#include "base/unique_fd.hpp"
+#include "made_link.hpp"
 
 namespace lockstep::test {
-
-/// What the link does to each packet of each direction.
-struct LinkQuality {
-  std::chrono::microseconds delay{0};  ///< Before a packet arrives.
-  double bytes_per_second = 1e9;       ///< Packets queue behind each other.
-  int lose_one_in = 0;                 ///< 0: none.
-};
 
 /// Namespaces "<prefix>0" with address 10.77.0.1 and "<prefix>1" with 10.77.0.2. Needs root, /dev/net/tun and ip(8).
 class TwoHosts {
@@ -36,17 +26,12 @@ class TwoHosts {
   [[nodiscard]] static std::string address(int host) { return "10.77.0." + std::to_string(host + 1); }
 
   /// From now on nothing passes, in either direction: as if somebody had pulled the cable.
-  void pull_cable() noexcept { is_cut_ = true; }
+  void pull_cable() noexcept { link_->cut(); }
 
  private:
   [[nodiscard]] std::string name(int host) const;
-  UniqueFd open_device(int host) const;
-  void forward(const std::stop_token& stop, int from, int to) const;
-
-  LinkQuality quality_;
-  std::vector<UniqueFd> devices_;
-  std::atomic<bool> is_cut_{false};
-  std::vector<std::jthread> forwarders_;
+  void remove() noexcept;
+  std::optional<MadeLink> link_;
 };
 
 }  // namespace lockstep::test

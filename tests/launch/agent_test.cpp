@@ -245,6 +245,24 @@ TEST_CASE("a host whose launcher is killed, or silent, is named on the others", 
   CHECK_THAT(verdict.summary, ContainsSubstring("first failure: host b (node rank 1) is lost"));
 }
 
+TEST_CASE("an agent whose launcher has gone counts as lost, and its place is free", "[launch][07]") {
+  Meeting meeting;
+  meeting.options().own.max_restarts = 1;
+  const auto first = meeting.join_own();
+  const auto second = meeting.join(join_of("b", 1));
+  (void)next<StartMessage>(*first);
+  (void)next<StartMessage>(*second);
+  second->send(LeaveMessage{kLauncherLost});
+  const auto end = next<EndMessage>(*first);
+  CHECK_FALSE(end.is_orderly);
+  CHECK_THAT(end.reason, ContainsSubstring("host b (node rank 1) is lost: the launcher that had started it there"));
+  JoinMessage again = join_of("b", 1);
+  again.instance = "the next launcher on b";
+  const auto third = meeting.join(again);
+  first->send(EndedMessage{0, 1, {}});
+  CHECK(next<StartMessage>(*third).restart_count == 1);
+}
+
 TEST_CASE("ranks that miss those of a lost host do not pass for the first failure", "[launch]") {
   Meeting meeting;
   const auto first = meeting.join_own();

@@ -4,6 +4,7 @@
 
 #include <fstream>
 
+#include "base/error.hpp"
 #include "comm/flight_recorder.hpp"
 #include "support/catch.hpp"
 
@@ -81,4 +82,52 @@ TEST_CASE("messages between two ranks do not count as collectives of all", "[lau
   fingerprint.collective = comm::Collective::kRecv;
   recorder.add(0, fingerprint, std::source_location::current());
   CHECK_THAT(launch::flight_summary(folder.path, 2), ContainsSubstring("rank 1, 3 behind:"));
+}
+
+namespace {
+
+// Rank `witness` is told, after those that were told before it, that `culprit` is at fault.
+void accuse(const Folder& folder, int witness, int culprit) {
+  comm::FlightRecorder recorder(folder.path.string(), witness, 8, 0);
+  recorder.add(0, {}, std::source_location::current());
+  recorder.note_failure(culprit, culprit < 0 ? "a connection broke" : concat("rank ", culprit, " is silent"));
+}
+
+int culprit_in(const Folder& folder) {
+  const std::string text = launch::flight_summary(folder.path, 2), mark = " (the culprit)";
+  const std::size_t end = text.find(mark);
+  return end == std::string::npos ? -1 : std::stoi(text.substr(text.rfind(' ', end - 1)));  // - 1: before the mark
+}
+
+}  // namespace
+
+TEST_CASE("a rank that wakes up and accuses those who gave it up is the culprit", "[launch][07]") {
+  const Folder folder;
+  SECTION("of two ranks") {
+    accuse(folder, 1, 0);
+    accuse(folder, 0, 1);
+    CHECK(culprit_in(folder) == 0);
+  }
+  SECTION("of two ranks, the other way round") {
+    accuse(folder, 0, 1);
+    accuse(folder, 1, 0);
+    CHECK(culprit_in(folder) == 1);
+  }
+  SECTION("though others believe it") {
+    accuse(folder, 1, 0);
+    accuse(folder, 0, 2);
+    accuse(folder, 3, 2);
+    CHECK(culprit_in(folder) == 0);
+  }
+}
+
+TEST_CASE("the rank that most others name is the culprit, whoever spoke first", "[launch][07]") {
+  const Folder folder;
+  for (const int silent : {3, 5}) record(folder, silent, 1);
+  accuse(folder, 0, 3);
+  CHECK(culprit_in(folder) == 3);
+  for (const int witness : {1, 2, 4}) accuse(folder, witness, 5);
+  CHECK(culprit_in(folder) == 5);
+  accuse(folder, 6, -1);  // was told of no rank
+  CHECK(culprit_in(folder) == 5);
 }

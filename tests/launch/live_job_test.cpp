@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "comm/flight_recorder.hpp"
+#include "launch/arrivals.hpp"
 #include "launch/job_folder.hpp"
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
@@ -92,6 +93,47 @@ TEST_CASE("a stopped rank and one that is gone are named as that", "[launch]") {
   ::kill(child, SIGKILL);
   ::waitpid(child, &status, 0);
   CHECK_THAT(launch::live_summary(folder.path(), 1ms), ContainsSubstring(concat("process ", child, " is gone")));
+}
+
+namespace {
+
+// A record of collectives that a rank entered at these milliseconds.
+comm::FlightRecord entered_at(int rank, const std::vector<double>& milliseconds, std::uint64_t first = 0) {
+  comm::FlightRecord record{.rank = rank, .world_size = 3, .entries = {}, .failure = {}};
+  for (const double each : milliseconds) {
+    comm::FlightEntry entry;
+    entry.fingerprint = numbered(first++);
+    entry.issued_ns = static_cast<std::int64_t>(each * 1e6);
+    record.entries.push_back(entry);
+  }
+  return record;
+}
+
+}  // namespace
+
+TEST_CASE("the rank that comes last is named, with how often and by how much", "[launch][07]") {
+  launch::FlightFiles files;
+  files.of_rank[0] = entered_at(0, {10, 30, 50, 70, 90});
+  files.of_rank[1] = entered_at(1, {14, 34, 50.5, 78, 94});
+  files.of_rank[2] = entered_at(2, {11, 31, 51, 71});  // and not yet the last one
+  const std::string text = launch::arrivals_summary(files, 100);
+  INFO(text);
+  CHECK_THAT(text, ContainsSubstring("at the last 4 collectives") && ContainsSubstring("a full bar is 8.0 ms"));
+  CHECK_THAT(text, ContainsSubstring("  rank 0: last 0 times, 0.00 ms in the median, 0.00 ms at most  ▁▁▁▁\n"));
+  CHECK_THAT(text, ContainsSubstring("  rank 1: last 3 times, 4.0 ms in the median, 8.0 ms at most  ▅▅▁█\n"));
+  CHECK_THAT(text, ContainsSubstring("  rank 2: last 1 time, 1.0 ms in the median, 1.0 ms at most  ▂▂▂▂\n"));
+  CHECK_THAT(text, ContainsSubstring("the others wait for rank 1, which comes last in 3 of 4, 4.0 ms after the first"));
+  CHECK_THAT(launch::arrivals_summary(files, 2), ContainsSubstring("at the last 2 collectives"));
+}
+
+TEST_CASE("ranks that come together are not blamed, nor is one that came late once", "[launch][07]") {
+  launch::FlightFiles files;
+  CHECK(launch::arrivals_summary(files, 100).empty());
+  files.of_rank[0] = entered_at(0, {10, 20, 30, 40}, 7);
+  CHECK(launch::arrivals_summary(files, 100).empty());  // with whom should it be compared?
+  SECTION("noise") { files.of_rank[1] = entered_at(1, {10.2, 20.2, 30.2, 40.2}, 7); }
+  SECTION("once") { files.of_rank[1] = entered_at(1, {10, 20, 90, 40}, 7); }
+  CHECK_THAT(launch::arrivals_summary(files, 100), ContainsSubstring("no rank stands out\n"));
 }
 
 TEST_CASE("a folder without records says what to set", "[launch]") {
