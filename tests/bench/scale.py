@@ -1,0 +1,266 @@
+"""Control plane, store and joining as the number of ranks grows: what they cost, and what breaks first.
+
+Two ways to have many ranks. "played": a few processes play them, each rank with its own connections and control thread;
+rank 0 has a process of its own, and so has the one that is killed. "processes": real ranks below `lockstep launch`, with
+a ring over TCP.
+"""
+import argparse
+import contextlib
+import json
+import os
+import secrets
+import select
+import subprocess
+import tempfile
+import time
+
+from bench_common import BIN, clean_environment, free_port, write_record
+
+JOIN_SECONDS = 120  # twice the default: what takes longer than a job waits is still measured
+ABSENT_SECONDS = 15
+PER_PROCESS = 1024
+
+
+class Players:
+    """One process that plays some of the ranks."""
+
+    def __init__(self, binary, token, port, world_size, first, count, join_seconds):
+        command = [binary, "play", *map(str, (port, world_size, first, count, join_seconds))]
+        environment = clean_environment(LOCKSTEP_TOKEN=token, LOCKSTEP_LOG="error")
+        self.count = count
+        self.process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def say(self, command):
+        self.process.stdin.write((command + "\n").encode())
+        self.process.stdin.flush()
+
+    def hear(self, timeout):
+        """One answer, or None."""
+        deadline = time.monotonic() + timeout
+        line = b""
+        while not line.endswith(b"\n"):
+            left = deadline - time.monotonic()
+            if left <= 0 or not select.select([self.process.stdout], [], [], left)[0]:
+                return None
+            got = os.read(self.process.stdout.fileno(), 65536)
+            if not got:
+                return None
+            line += got
+        return json.loads(line)
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+
+class Job:
+    """Ranks 0 to world_size - 1, or without the last one."""
+
+    def __init__(self, binary, world_size, join_seconds=JOIN_SECONDS, has_last=True):
+        self.begin = time.monotonic()
+        self.join_seconds = join_seconds
+        parts = [(0, 1)]
+        for first in range(1, world_size - 1, PER_PROCESS):
+            parts.append((first, min(PER_PROCESS, world_size - 1 - first)))
+        if has_last:
+            parts.append((world_size - 1, 1))
+        token, port = secrets.token_hex(32), free_port()
+        self.players = [Players(binary, token, port, world_size, *part, join_seconds) for part in parts]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for each in self.players:
+            with contextlib.suppress(OSError):
+                each.end()
+
+    def hear(self, timeout):
+        deadline = time.monotonic() + timeout
+        return [each.hear(deadline - time.monotonic()) for each in self.players]
+
+    def join(self):
+        """The answers, and how long it took; None where a rank has not joined."""
+        answers = self.hear(self.join_seconds + 200)
+        if any(a is None or a["joined"] != p.count for a, p in zip(answers, self.players)):
+            errors = [a["error"] for a in answers if a and a["error"]]
+            print("  not all joined:", errors[:1] or "no answer")
+            return answers, None
+        return answers, max(a["last_ns"] for a in answers) * 1e-9 - self.begin
+
+    def all_do(self, command, seconds):
+        for each in self.players:
+            each.say(command)
+        return self.hear(seconds + 120)
+
+    def watch(self, players):
+        for each in players:
+            each.say("watch")
+        answers = [each.hear(150) for each in players]
+        known = sum(a["known"] for a in answers if a)
+        return answers, known
+
+
+def rounded(value, digits=3):
+    return None if value is None else round(value, digits)
+
+
+def loads_of(job, row, seconds):
+    for name, command in (("idle", f"idle {seconds}"), ("enter", f"enter {seconds} 2 300"), ("post", f"post {seconds} 2")):
+        answers = job.all_do(command, seconds)
+        if answers[0] is None or answers[0]["failed"]:
+            print(f"  {name}: rank 0", "does not answer" if answers[0] is None else "has seen the job fail")
+            row[f"{name}_cpu"] = None
+            return False
+        row[f"{name}_cpu"] = rounded(answers[0]["cpu_per_second"], 4)
+        if name == "idle":
+            row["rank_0_mib"] = rounded(answers[0]["pss_kib"] / 1024, 1)
+            row["descriptors"] = answers[0]["descriptors"]
+            row["mib_per_rank"] = rounded(sum(a["pss_kib"] for a in answers if a) / 1024 / row["ranks"], 3)
+    return True
+
+
+def play_death(binary, row, seconds):
+    with Job(binary, row["ranks"]) as job:
+        answers, row["join_s"] = job.join()
+        row["join_s"] = rounded(row["join_s"])
+        row["join_cpu_s"] = rounded(answers[0]["cpu_seconds"]) if answers[0] else None
+        if row["join_s"] is None or not loads_of(job, row, seconds):
+            return
+        victim = job.players.pop()
+        begin = time.monotonic_ns()
+        victim.end()
+        answers, known = job.watch(job.players)
+        row["death_known"] = known
+        if known == row["ranks"] - 1:
+            row["death_s"] = rounded((max(a["last_ns"] for a in answers) - begin) * 1e-9)
+
+
+def play_mismatch(binary, row):
+    with Job(binary, row["ranks"]) as job:
+        if job.join()[1] is None:
+            return
+        begins = job.all_do(f"mismatch {row['ranks'] // 2}", 1)
+        answers, known = job.watch(job.players)
+        if known == row["ranks"] and None not in begins:
+            latest = max(a["begin_ns"] for a in begins)
+            row["mismatch_s"] = rounded((max(a["last_ns"] for a in answers) - latest) * 1e-9)
+            row["mismatch_bytes"] = answers[0]["message_bytes"]
+            row["names_odd_rank"] = answers[0]["culprit"] == row["ranks"] // 2
+            print("  mismatch:", answers[0]["message"])
+
+
+def play_absence(binary, row):
+    with Job(binary, row["ranks"], ABSENT_SECONDS, has_last=False) as job:
+        answers = job.join()[0]
+        if None in answers:
+            return
+        row["absence_s"] = rounded(max(a["last_ns"] for a in answers) * 1e-9 - job.begin - ABSENT_SECONDS)
+        row["absence_bytes"] = max(a["error_bytes"] for a in answers)
+
+
+def run_processes(binary, row, timeout):
+    launcher = os.path.join(os.path.dirname(binary), "lockstep")
+    with tempfile.TemporaryDirectory() as folder:
+        begin = time.monotonic()
+        command = [launcher, "launch", "--nproc", str(row["ranks"]), "--", binary, "rank", folder]
+        environment = clean_environment(LOCKSTEP_TRANSPORT="tcp", LOCKSTEP_JOIN_SECONDS=JOIN_SECONDS)
+        process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        most_descriptors, output = 0, b""
+        while True:
+            if time.monotonic() - begin > timeout:
+                process.terminate()
+            if select.select([process.stdout], [], [], 0.5)[0]:
+                got = os.read(process.stdout.fileno(), 1 << 20)
+                if not got:
+                    break
+                output += got
+            with contextlib.suppress(OSError):
+                most_descriptors = max(most_descriptors, len(os.listdir(f"/proc/{process.pid}/fd")))
+        _, _, usage = os.wait4(process.pid, 0)
+        process.stdout.close()
+        row["end_s"] = time.monotonic()
+        row["launcher_descriptors"] = most_descriptors
+        row["output_bytes"] = len(output)
+        row["job_cpu_s"] = rounded(usage.ru_utime + usage.ru_stime, 1)
+        path = os.path.join(folder, "ranks.jsonl")
+        records = []
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as lines:
+                records = [json.loads(line) for line in lines]
+        fill_from_records(row, records, begin, output)
+
+
+def fill_from_records(row, records, begin, output):
+    ended = row.pop("end_s")
+    row["reported"] = len(records)
+    killed = [r["killed_ns"] for r in records if "killed_ns" in r]
+    if not killed:
+        print("  not all came so far:", [r["error"] for r in records if "error" in r][:1], output[-600:].decode())
+        return
+    started = max(r["start_ns"] for r in records) * 1e-9
+    row["start_s"] = rounded(started - begin)
+    row["join_s"] = rounded(max(r["joined_ns"] for r in records) * 1e-9 - started)
+    row["group_s"] = rounded(max(r["group_ns"] for r in records) * 1e-9 - max(r["joined_ns"] for r in records) * 1e-9)
+    first = next(r for r in records if r["rank"] == 0)
+    row["idle_cpu"] = rounded(first["idle_cpu_per_second"], 4)
+    row["rank_0_mib"] = rounded(first["pss_kib"] / 1024, 1)
+    row["mib_per_rank"] = rounded(sum(r["pss_kib"] for r in records) / 1024 / row["ranks"], 2)
+    row["descriptors"] = first["descriptors"]
+    knowing = [r["failed_ns"] for r in records if r.get("failed_ns")]
+    row["death_known"] = len(knowing)
+    if len(knowing) == row["ranks"] - 1:
+        row["death_s"] = rounded((max(knowing) - killed[0]) * 1e-9)
+        row["end_s"] = rounded(ended - max(knowing) * 1e-9)
+
+
+def print_table(rows):
+    columns = ["state", "kind", "ranks", "join_s", "join_cpu_s", "idle_cpu", "enter_cpu", "post_cpu", "death_s",
+               "mismatch_s", "mismatch_bytes", "absence_s", "rank_0_mib", "mib_per_rank", "descriptors"]
+    print(" ".join(f"{c:>14}" for c in columns))
+    for row in rows:
+        print(" ".join(f"{'-' if row.get(c) is None else row[c]:>14}" for c in columns))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--played", default="8,64,256,1024,4096", help="numbers of ranks; empty: none")
+    parser.add_argument("--processes", default="8,64,256,1024")
+    parser.add_argument("--seconds", type=float, default=5, help="of each load")
+    parser.add_argument("--parts", default="death,mismatch,absence", help="of what is played")
+    parser.add_argument("--before", help="folder of programs built from an older state, measured first")
+    parser.add_argument("--only-before", action="store_true")
+    parser.add_argument("--out")
+    arguments = parser.parse_args()
+    states = [("before", arguments.before)] if arguments.before else []
+    if not arguments.only_before:
+        states.append(("after", BIN))
+    rows = []
+    for state, folder in states:
+        binary = os.path.abspath(os.path.join(folder, "scale_bench"))
+        for ranks in [int(n) for n in arguments.played.split(",") if n]:
+            row = {"state": state, "kind": "played", "ranks": ranks, "load": rounded(os.getloadavg()[0], 1)}
+            rows.append(row)
+            print(f"{state}: {ranks} ranks, played", flush=True)
+            if "death" in arguments.parts:
+                play_death(binary, row, arguments.seconds)
+            if "mismatch" in arguments.parts:
+                play_mismatch(binary, row)
+            if "absence" in arguments.parts:
+                play_absence(binary, row)
+            print(" ", row, flush=True)
+        for ranks in [int(n) for n in arguments.processes.split(",") if n]:
+            row = {"state": state, "kind": "processes", "ranks": ranks, "load": rounded(os.getloadavg()[0], 1)}
+            rows.append(row)
+            print(f"{state}: {ranks} processes", flush=True)
+            run_processes(binary, row, 400)
+            print(" ", row, flush=True)
+    print_table(rows)
+    if arguments.out:
+        write_record(arguments.out, "control plane, store and joining as the number of ranks grows; ranks of one "
+                     "machine over loopback", rows)
+
+
+main()
