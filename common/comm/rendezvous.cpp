@@ -10,6 +10,7 @@
 
 #include "base/environment.hpp"
 #include "base/error.hpp"
+#include "base/number_list.hpp"
 #include "comm/control_plane.hpp"
 #include "comm/flight_recorder.hpp"
 #include "comm/init_method.hpp"
@@ -70,14 +71,11 @@ std::string host_name() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown host";  // - 1: keep the last zero
 }
 
-// "0, 2" of the ranks whose presence is `wanted`.
-std::string list_ranks(const std::vector<bool>& is_present, bool wanted) {
-  std::string text;
-  for (std::size_t rank = 0; rank < is_present.size(); ++rank) {
-    if (is_present[rank] == wanted) text += concat(text.empty() ? "" : ", ", rank);
-  }
-  return text.empty() ? "none" : text;
-}
+// How long ranks that have waited in vain wait for the one of them that finds out who is missing. Rank 0 keeps the
+// store for them.
+constexpr std::chrono::milliseconds kFindingsLimit{1500};
+
+std::string list_ranks(const std::vector<int>& ranks) { return ranks.empty() ? "none" : list_numbers(ranks); }
 
 // The meeting of all ranks at the store. Whoever finds a fault writes it where all others look.
 class JoinBarrier {
@@ -145,12 +143,25 @@ class JoinBarrier {
   }
 
   std::string missing_message(const Deadline& deadline) {
-    std::vector<bool> is_present(static_cast<std::size_t>(member_.world_size));
-    for (int rank = 0; rank < member_.world_size; ++rank) {
-      is_present[rank] = store_.try_get(concat(prefix_, "rank/", rank)).has_value();
+    const std::string start =
+        concat("rank ", member_.rank, ": not all ranks joined within ", format_seconds(deadline.waited()));
+    const std::string key = prefix_ + "missing";
+    try {
+      // The first rank asks for each of the others. If all did, a job of P ranks would end in P * P questions.
+      if (store_.add(key + "/count", 1) == 1) store_.set(key, who_has_come());
+      return concat(start, "; ", store_.get(key, Deadline::after(kFindingsLimit)));
+    } catch (const Error&) {  // that rank, or the store, has gone
+      return concat(start, "; another rank's message may say which are missing");
     }
-    return concat("rank ", member_.rank, ": not all ranks joined within ", format_seconds(deadline.waited()),
-                  "; present: ", list_ranks(is_present, true), "; missing: ", list_ranks(is_present, false));
+  }
+
+  std::string who_has_come() {
+    std::vector<int> present, missing;
+    for (int rank = 0; rank < member_.world_size; ++rank) {
+      const bool is_present = store_.try_get(concat(prefix_, "rank/", rank)).has_value();
+      (is_present ? present : missing).push_back(rank);
+    }
+    return concat("present: ", list_ranks(present), "; missing: ", list_ranks(missing));
   }
 
   store::Store& store_;
