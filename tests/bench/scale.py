@@ -8,6 +8,7 @@ import argparse
 import contextlib
 import json
 import os
+import resource
 import secrets
 import select
 import subprocess
@@ -21,6 +22,11 @@ ABSENT_SECONDS = 15
 PER_PROCESS = 1024
 
 
+def usual_limit():
+    """The soft limit of open files that a login shell has; a program may raise its own."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1024, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+
+
 class Players:
     """One process that plays some of the ranks."""
 
@@ -28,7 +34,9 @@ class Players:
         command = [binary, "play", *map(str, (port, world_size, first, count, join_seconds))]
         environment = clean_environment(LOCKSTEP_TOKEN=token, LOCKSTEP_LOG="error")
         self.count = count
-        self.process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.process = subprocess.Popen(
+            command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, preexec_fn=usual_limit
+        )
 
     def say(self, command):
         self.process.stdin.write((command + "\n").encode())
@@ -167,7 +175,9 @@ def run_processes(binary, row, timeout):
         begin = time.monotonic()
         command = [launcher, "launch", "--nproc", str(row["ranks"]), "--", binary, "rank", folder]
         environment = clean_environment(LOCKSTEP_TRANSPORT="tcp", LOCKSTEP_JOIN_SECONDS=JOIN_SECONDS)
-        process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(
+            command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, preexec_fn=usual_limit
+        )
         most_descriptors, output = 0, b""
         while True:
             if time.monotonic() - begin > timeout:
