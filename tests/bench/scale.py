@@ -20,6 +20,7 @@ from bench_common import BIN, clean_environment, free_port, write_record
 JOIN_SECONDS = 120  # twice the default: what takes longer than a job waits is still measured
 ABSENT_SECONDS = 15
 PER_PROCESS = 1024
+PATIENCE = 20  # in seconds: where telling who is missing took so long, more ranks are not tried
 
 
 def usual_limit():
@@ -250,6 +251,7 @@ def main():
     rows = []
     for state, folder in states:
         binary = os.path.abspath(os.path.join(folder, "scale_bench"))
+        slowest_absence = 0
         for ranks in [int(n) for n in arguments.played.split(",") if n]:
             row = {"state": state, "kind": "played", "ranks": ranks, "load": rounded(os.getloadavg()[0], 1)}
             rows.append(row)
@@ -258,8 +260,9 @@ def main():
                 play_death(binary, row, arguments.seconds)
             if "mismatch" in arguments.parts:
                 play_mismatch(binary, row)
-            if "absence" in arguments.parts:
+            if "absence" in arguments.parts and slowest_absence < PATIENCE:
                 play_absence(binary, row)
+                slowest_absence = row.get("absence_s", PATIENCE)
             print(" ", row, flush=True)
         for ranks in [int(n) for n in arguments.processes.split(",") if n]:
             row = {"state": state, "kind": "processes", "ranks": ranks, "load": rounded(os.getloadavg()[0], 1)}
