@@ -103,8 +103,9 @@ void ControlPlane::Hub::run() noexcept {
 void ControlPlane::Hub::step() {
   std::vector<pollfd> entries{{wake_up_.get(), POLLIN, 0}, {ready_.fd(), POLLIN, 0}};
   listener_.append_poll_entries(entries);
-  const int tick_ms = static_cast<int>(tick_of(context_.limits).count());
-  if (::poll(entries.data(), entries.size(), tick_ms) < 0 && errno != EINTR) throw IoError("poll", errno);
+  const Deadline next = Deadline::after(tick_of(context_.limits)).earliest(listener_.next_deadline());
+  if (::poll(entries.data(), entries.size(), next.poll_timeout_ms()) < 0 && errno != EINTR)
+    throw IoError("poll", errno);
   serve_members();
   for (net::AcceptedPeer& peer : listener_.advance()) admit(std::move(peer));
   const bool are_all_gone =

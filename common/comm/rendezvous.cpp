@@ -17,6 +17,7 @@
 #include "comm/report_signal.hpp"
 #include "comm/versions.hpp"
 #include "net/descriptor_limit.hpp"
+#include "net/guarded_listener.hpp"
 #include "net/interfaces.hpp"
 #include "net/token.hpp"
 #include "store/file_store.hpp"
@@ -71,8 +72,7 @@ std::string host_name() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown host";  // - 1: keep the last zero
 }
 
-// How long ranks that have waited in vain wait for the one of them that finds out who is missing. Rank 0 keeps the
-// store for them.
+// How long ranks wait for the one that finds out who is missing: rank 0 keeps the store for a little longer.
 constexpr std::chrono::milliseconds kFindingsLimit{1500};
 
 std::string list_ranks(const std::vector<int>& ranks) { return ranks.empty() ? "none" : list_numbers(ranks); }
@@ -230,10 +230,10 @@ void check_reachable(const JobContext& context, JoinBarrier& barrier, const Dead
 // A rank may come to have a connection to each other one. Rank 0 has two from each, for store and control plane, and
 // cannot do without them.
 void raise_descriptor_limit(const JobContext& context) {
-  constexpr std::uint64_t kOthers = 64;  // files, devices, standard streams, strangers
+  constexpr std::uint64_t kOthers = 64;  // files, devices, standard streams
   const auto world_size = static_cast<std::uint64_t>(context.world_size);
   if (context.rank == 0) net::require_descriptors(2 * world_size + kOthers, concat("rank 0 of ", world_size, " ranks"));
-  net::raise_descriptor_limit((context.rank == 0 ? 3 : 1) * world_size + kOthers);
+  net::raise_descriptor_limit((context.rank == 0 ? 3 : 1) * world_size + kOthers + net::GuardedListener::kMaxStrangers);
 }
 
 JobContext basic_context(const Membership& member, const RendezvousOptions& options) {

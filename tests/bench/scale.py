@@ -1,5 +1,10 @@
 """Control plane, store and joining as the number of ranks grows: what they cost, and what breaks first.
 
+Percentages are those of one core that rank 0's process takes: idle, while all ranks enter two collectives a second and
+stay in each for 0.3 s ("enter"), and while they post two a second as the NCCL backend does ("post"). "death" is the time
+from SIGKILL for one rank until the last one knows, "absence" the time from the end of waiting for a missing rank until
+all ranks have been told which one it is.
+
 Two ways to have many ranks. "played": a few processes play them, each rank with its own connections and control thread;
 rank 0 has a process of its own, and so has the one that is killed. "processes": real ranks below `lockstep launch`, with
 a ring over TCP.
@@ -26,6 +31,17 @@ PATIENCE = 20  # in seconds: where telling who is missing took so long, more ran
 def usual_limit():
     """The soft limit of open files that a login shell has; a program may raise its own."""
     resource.setrlimit(resource.RLIMIT_NOFILE, (1024, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+
+
+def raised_limit():
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def shared_mib():
+    """Shared memory of the whole machine: a file without a name has no other place where it is counted."""
+    with open("/proc/meminfo", encoding="utf-8") as info:
+        return next(int(line.split()[1]) // 1024 for line in info if line.startswith("Shmem:"))
 
 
 class Players:
@@ -121,9 +137,9 @@ def loads_of(job, row, seconds):
         answers = job.all_do(command, seconds)
         if answers[0] is None or answers[0]["failed"]:
             print(f"  {name}: rank 0", "does not answer" if answers[0] is None else "has seen the job fail")
-            row[f"{name}_cpu"] = None
+            row[f"{name}_percent"] = None
             return False
-        row[f"{name}_cpu"] = rounded(answers[0]["cpu_per_second"], 4)
+        row[f"{name}_percent"] = rounded(100 * answers[0]["cpu_per_second"], 2)
         if name == "idle":
             row["rank_0_mib"] = rounded(answers[0]["pss_kib"] / 1024, 1)
             row["descriptors"] = answers[0]["descriptors"]
@@ -144,7 +160,7 @@ def play_death(binary, row, seconds):
         answers, known = job.watch(job.players)
         row["death_known"] = known
         if known == row["ranks"] - 1:
-            row["death_s"] = rounded((max(a["last_ns"] for a in answers) - begin) * 1e-9)
+            row["death_ms"] = rounded((max(a["last_ns"] for a in answers) - begin) * 1e-6, 1)
 
 
 def play_mismatch(binary, row):
@@ -155,7 +171,7 @@ def play_mismatch(binary, row):
         answers, known = job.watch(job.players)
         if known == row["ranks"] and None not in begins:
             latest = max(a["begin_ns"] for a in begins)
-            row["mismatch_s"] = rounded((max(a["last_ns"] for a in answers) - latest) * 1e-9)
+            row["mismatch_ms"] = rounded((max(a["last_ns"] for a in answers) - latest) * 1e-6, 1)
             row["mismatch_bytes"] = answers[0]["message_bytes"]
             row["names_odd_rank"] = answers[0]["culprit"] == row["ranks"] // 2
             print("  mismatch:", answers[0]["message"])
@@ -170,16 +186,25 @@ def play_absence(binary, row):
         row["absence_bytes"] = max(a["error_bytes"] for a in answers)
 
 
-def run_processes(binary, row, timeout):
+def run_processes(binary, row, transport, timeout):
+    """Once, or where the launcher lacks open files, once more with as many as there may be."""
+    output = run_processes_once(binary, row, transport, timeout, usual_limit)
+    row["starts_with_1024_files"] = "yes"
+    if b"ulimit -n" in output:
+        row["starts_with_1024_files"] = "no"
+        run_processes_once(binary, row, transport, timeout, raised_limit)
+
+
+def run_processes_once(binary, row, transport, timeout, limit):
     launcher = os.path.join(os.path.dirname(binary), "lockstep")
     with tempfile.TemporaryDirectory() as folder:
         begin = time.monotonic()
         command = [launcher, "launch", "--nproc", str(row["ranks"]), "--", binary, "rank", folder]
-        environment = clean_environment(LOCKSTEP_TRANSPORT="tcp", LOCKSTEP_JOIN_SECONDS=JOIN_SECONDS)
+        environment = clean_environment(LOCKSTEP_TRANSPORT=transport, LOCKSTEP_JOIN_SECONDS=JOIN_SECONDS)
         process = subprocess.Popen(
-            command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, preexec_fn=usual_limit
+            command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, preexec_fn=limit
         )
-        most_descriptors, output = 0, b""
+        most_descriptors, output, most_shared, shared_before = 0, b"", 0, shared_mib()
         while True:
             if time.monotonic() - begin > timeout:
                 process.terminate()
@@ -190,11 +215,14 @@ def run_processes(binary, row, timeout):
                 output += got
             with contextlib.suppress(OSError):
                 most_descriptors = max(most_descriptors, len(os.listdir(f"/proc/{process.pid}/fd")))
+            most_shared = max(most_shared, shared_mib() - shared_before)
         _, _, usage = os.wait4(process.pid, 0)
         process.stdout.close()
         row["end_s"] = time.monotonic()
         row["launcher_descriptors"] = most_descriptors
         row["output_bytes"] = len(output)
+        if transport == "shared_memory":
+            row["shared_mib"] = most_shared
         row["job_cpu_s"] = rounded(usage.ru_utime + usage.ru_stime, 1)
         path = os.path.join(folder, "ranks.jsonl")
         records = []
@@ -202,6 +230,7 @@ def run_processes(binary, row, timeout):
             with open(path, encoding="utf-8") as lines:
                 records = [json.loads(line) for line in lines]
         fill_from_records(row, records, begin, output)
+    return output
 
 
 def fill_from_records(row, records, begin, output):
@@ -216,20 +245,20 @@ def fill_from_records(row, records, begin, output):
     row["join_s"] = rounded(max(r["joined_ns"] for r in records) * 1e-9 - started)
     row["group_s"] = rounded(max(r["group_ns"] for r in records) * 1e-9 - max(r["joined_ns"] for r in records) * 1e-9)
     first = next(r for r in records if r["rank"] == 0)
-    row["idle_cpu"] = rounded(first["idle_cpu_per_second"], 4)
+    row["idle_percent"] = rounded(100 * first["idle_cpu_per_second"], 2)
     row["rank_0_mib"] = rounded(first["pss_kib"] / 1024, 1)
     row["mib_per_rank"] = rounded(sum(r["pss_kib"] for r in records) / 1024 / row["ranks"], 2)
     row["descriptors"] = first["descriptors"]
     knowing = [r["failed_ns"] for r in records if r.get("failed_ns")]
     row["death_known"] = len(knowing)
     if len(knowing) == row["ranks"] - 1:
-        row["death_s"] = rounded((max(knowing) - killed[0]) * 1e-9)
+        row["death_ms"] = rounded((max(knowing) - killed[0]) * 1e-6, 1)
         row["end_s"] = rounded(ended - max(knowing) * 1e-9)
 
 
 def print_table(rows):
-    columns = ["state", "kind", "ranks", "join_s", "join_cpu_s", "idle_cpu", "enter_cpu", "post_cpu", "death_s",
-               "mismatch_s", "mismatch_bytes", "absence_s", "rank_0_mib", "mib_per_rank", "descriptors"]
+    columns = ["state", "kind", "ranks", "join_s", "join_cpu_s", "idle_percent", "enter_percent", "post_percent",
+               "death_ms", "mismatch_ms", "mismatch_bytes", "absence_s", "rank_0_mib", "mib_per_rank", "descriptors"]
     print(" ".join(f"{c:>14}" for c in columns))
     for row in rows:
         print(" ".join(f"{'-' if row.get(c) is None else row[c]:>14}" for c in columns))
@@ -239,6 +268,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--played", default="8,64,256,1024,4096", help="numbers of ranks; empty: none")
     parser.add_argument("--processes", default="8,64,256,1024")
+    parser.add_argument("--shared-memory", default="64,256", help="processes that share memory")
     parser.add_argument("--seconds", type=float, default=5, help="of each load")
     parser.add_argument("--parts", default="death,mismatch,absence", help="of what is played")
     parser.add_argument("--before", help="folder of programs built from an older state, measured first")
@@ -260,16 +290,20 @@ def main():
                 play_death(binary, row, arguments.seconds)
             if "mismatch" in arguments.parts:
                 play_mismatch(binary, row)
-            if "absence" in arguments.parts and slowest_absence < PATIENCE:
-                play_absence(binary, row)
-                slowest_absence = row.get("absence_s", PATIENCE)
+            if "absence" in arguments.parts:
+                row["absence_s"] = "not tried"
+                if slowest_absence < PATIENCE:
+                    play_absence(binary, row)
+                    slowest_absence = row["absence_s"] if row["absence_s"] != "not tried" else PATIENCE
             print(" ", row, flush=True)
-        for ranks in [int(n) for n in arguments.processes.split(",") if n]:
-            row = {"state": state, "kind": "processes", "ranks": ranks, "load": rounded(os.getloadavg()[0], 1)}
-            rows.append(row)
-            print(f"{state}: {ranks} processes", flush=True)
-            run_processes(binary, row, 400)
-            print(" ", row, flush=True)
+        for kind, counts in (("tcp", arguments.processes), ("shared_memory", arguments.shared_memory)):
+            for ranks in [int(n) for n in counts.split(",") if n]:
+                row = {"state": state, "kind": kind, "ranks": ranks,
+                       "load": rounded(os.getloadavg()[0], 1)}
+                rows.append(row)
+                print(f"{state}: {ranks} processes, {kind}", flush=True)
+                run_processes(binary, row, kind, 400)
+                print(" ", row, flush=True)
     print_table(rows)
     if arguments.out:
         write_record(arguments.out, "control plane, store and joining as the number of ranks grows; ranks of one "
