@@ -77,12 +77,6 @@ std::map<ControlPlane::Hub::GroupKey, ControlPlane::Hub::RunningBySequence> Cont
   return by_group;
 }
 
-const Members& ControlPlane::Hub::members_of(int number, int group) const {
-  const auto& registered = ranks_[number].members;
-  const auto found = registered.find(group);
-  return found == registered.end() ? everybody_ : found->second;
-}
-
 const GroupStatus* ControlPlane::Hub::status_of(int other, const GroupKey& group) const {
   const auto& [number, members] = group;
   if (members_of(other, number) != members) return nullptr;

@@ -149,7 +149,7 @@ class JoinBarrier {
     try {
       // The first rank asks for each of the others. If all did, a job of P ranks would end in P * P questions.
       if (store_.add(key + "/count", 1) == 1) store_.set(key, who_has_come());
-      return concat(start, "; ", store_.get(key, Deadline::after(kFindingsLimit)));
+      return start + store_.get(key, Deadline::after(kFindingsLimit));
     } catch (const Error&) {  // that rank, or the store, has gone
       return concat(start, "; another rank's message may say which are missing");
     }
@@ -161,7 +161,7 @@ class JoinBarrier {
       const bool is_present = store_.try_get(concat(prefix_, "rank/", rank)).has_value();
       (is_present ? present : missing).push_back(rank);
     }
-    return concat("present: ", list_ranks(present), "; missing: ", list_ranks(missing));
+    return concat("; present: ", list_ranks(present), "; missing: ", list_ranks(missing));
   }
 
   store::Store& store_;

@@ -25,7 +25,7 @@ from bench_common import BIN, clean_environment, free_port, write_record
 JOIN_SECONDS = 120  # twice the default: what takes longer than a job waits is still measured
 ABSENT_SECONDS = 15
 PER_PROCESS = 1024
-PATIENCE = 20  # in seconds: where telling who is missing took so long, more ranks are not tried
+PATIENCE = 8  # in seconds: where telling who is missing took so long, more ranks are not tried
 
 
 def usual_limit():

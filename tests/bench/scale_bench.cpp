@@ -82,8 +82,6 @@ Json resources() {
   return {{"pss_kib", memory_kib("Pss")}, {"rss_kib", memory_kib("Rss")}, {"descriptors", descriptor_count()}};
 }
 
-void pause_until(Clock::time_point when) { std::this_thread::sleep_until(when); }
-
 comm::Fingerprint collective(std::uint64_t sequence, std::int64_t count = 1000) {
   return {.sequence = sequence,
           .collective = comm::Collective::kAllReduce,
@@ -148,9 +146,9 @@ class Players {
     for (auto next = Clock::now(); next < end; next += period) {
       const comm::Fingerprint call = collective(sequence_++);
       note_all(call, {comm::CallStep::kIssued, comm::CallStep::kStarted});
-      pause_until(next + duration);
+      std::this_thread::sleep_until(next + duration);
       note_all(call, {comm::CallStep::kEnded});
-      pause_until(next + period);
+      std::this_thread::sleep_until(next + period);
     }
   }
 
@@ -159,7 +157,7 @@ class Players {
     for (auto next = Clock::now(); next < end; next += period) {
       const comm::Fingerprint call = collective(posted_++);
       for (const auto& player : players_) player->context.control->post(kPostedGroup, call);
-      pause_until(next + period);
+      std::this_thread::sleep_until(next + period);
     }
   }
 
@@ -226,7 +224,8 @@ Json obey(Players& players, const std::string& line) {
   words >> command;
   if (command == "watch") return players.watch();
   if (command == "mismatch" && words >> number) return players.mismatch(number);
-  if (command == "idle" && words >> seconds) return players.measure(seconds, pause_until);
+  if (command == "idle" && words >> seconds)
+    return players.measure(seconds, [](Clock::time_point end) { std::this_thread::sleep_until(end); });
   if (command == "enter" && words >> seconds >> per_second >> number) {
     return players.measure(
         seconds, [&](Clock::time_point end) { players.enter(end, per_second, std::chrono::milliseconds(number)); });
@@ -261,6 +260,7 @@ void append_line(const std::string& path, const Json& content) {
 }
 
 int run_rank(const std::string& folder) {
+  ::signal(SIGTERM, SIG_IGN);  // the launcher ends the others soon after a death; this one shall say what it saw
   Json record = {{"start_ns", now_ns()}};
   comm::JobContext context = comm::rendezvous("env://");
   const std::shared_ptr<comm::ControlPlane> control = context.control;

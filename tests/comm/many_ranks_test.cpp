@@ -133,5 +133,5 @@ TEST_CASE("ranks that wait for one of many learn who it is from the first that h
   }
   for (const std::string& error : errors) CHECK_THAT(error, ContainsSubstring("; present: 0-49; missing: 50"));
   store::TcpStore store(server.address(), token, 0, -1, soon());
-  CHECK(store.try_get("generation/0/join/missing") == "present: 0-49; missing: 50");
+  CHECK(store.try_get("generation/0/join/missing") == "; present: 0-49; missing: 50");
 }
