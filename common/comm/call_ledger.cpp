@@ -8,6 +8,8 @@ namespace lockstep::comm {
 namespace {
 
 int place_in(const std::vector<int>& members, int rank) {
+  const auto place = static_cast<std::size_t>(rank);
+  if (place < members.size() && members[place] == rank) return rank;  // in a group of all ranks always
   const auto found = std::ranges::find(members, rank);
   if (found == members.end()) throw FormatError(concat("rank ", rank, " posts calls of a group that it is not in"));
   return static_cast<int>(found - members.begin());
@@ -28,25 +30,39 @@ CallLedger::Book& CallLedger::book_of(const Channel& channel) {
   const auto [found, is_new] = books_.try_emplace(channel);
   Book& book = found->second;
   if (!is_new) return book;
-  if (channel.source < 0) {
-    for (const int member : channel.members) book.posted[member] = 0;
-  } else {
-    for (const int place : {channel.source, channel.destination}) {
-      book.posted[channel.members[static_cast<std::size_t>(place)]] = 0;
-    }
-  }
+  book.posted.resize(channel.source < 0 ? channel.members->size() : 2);  // 2: the ends of a message
+  book.behind = book.posted.size();
   return book;
 }
 
-void CallLedger::forget(int group, const std::vector<int>& members) {
+void CallLedger::forget(int group, const Members& members) {
   std::erase_if(books_, [&](const auto& book) { return book.first.group == group && book.first.members == members; });
 }
 
-CallLedger::Verdict CallLedger::add(int rank, int group, const std::vector<int>& members, const Fingerprint& call) {
-  const int place = place_in(members, rank);
+// All have posted entries.front(), and perhaps more: what all have posted is agreed on, and the last of it is told.
+void CallLedger::agree(const Channel& channel, Book& book, Verdict& verdict) {
+  const std::uint64_t slowest = *std::ranges::min_element(book.posted);
+  const Fingerprint agreed = book.entries[slowest - 1 - book.first].call;  // - 1: the last one
+  book.entries.erase(book.entries.begin(), book.entries.begin() + static_cast<std::ptrdiff_t>(slowest - book.first));
+  book.first = slowest;
+  book.behind = static_cast<std::size_t>(std::ranges::count(book.posted, slowest));
+  const std::vector<int>& members = *channel.members;
+  if (channel.source < 0) {
+    for (const int member : members) verdict.agreements.push_back({member, agreed});
+    return;
+  }
+  Fingerprint received = agreed;
+  received.collective = Collective::kRecv;
+  received.root = channel.source;
+  verdict.agreements.push_back({members[static_cast<std::size_t>(channel.source)], agreed});
+  verdict.agreements.push_back({members[static_cast<std::size_t>(channel.destination)], received});
+}
+
+CallLedger::Verdict CallLedger::add(int rank, int group, const Members& members, const Fingerprint& call) {
+  const int place = place_in(*members, rank);
   Channel channel{group, members, -1, -1};
   if (is_point_to_point(call.collective)) {
-    if (call.root < 0 || call.root >= static_cast<int>(members.size()) || call.root == place) {
+    if (call.root < 0 || call.root >= static_cast<int>(members->size()) || call.root == place) {
       throw FormatError(concat("rank ", rank, " posts a message to or from rank ", call.root));
     }
     const bool is_send = call.collective == Collective::kSend;
@@ -54,7 +70,8 @@ CallLedger::Verdict CallLedger::add(int rank, int group, const std::vector<int>&
     channel.destination = is_send ? call.root : place;
   }
   Book& book = book_of(channel);
-  std::uint64_t& posted = book.posted.at(rank);
+  const int own = channel.source < 0 ? place : place == channel.source ? 0 : 1;
+  std::uint64_t& posted = book.posted[static_cast<std::size_t>(own)];
   if (call.sequence != posted) throw FormatError(concat("rank ", rank, " posts ", short_name(call), " out of order"));
 
   const Fingerprint sent = as_sent(call, place);
@@ -66,23 +83,9 @@ CallLedger::Verdict CallLedger::add(int rank, int group, const std::vector<int>&
             concat("ranks called different collectives: rank ", entry.first_rank, " ", describe(entry.call), ", rank ",
                    rank, " ", describe(sent))};
   }
-  ++posted;
-  const auto slowest = std::ranges::min_element(book.posted, {}, [](const auto& each) { return each.second; });
   Verdict verdict;
-  while (book.first < slowest->second) {
-    const Fingerprint agreed = book.entries.front().call;
-    book.entries.pop_front();
-    if (++book.first < slowest->second) continue;
-    for (const auto& [member, count] : book.posted) {
-      Fingerprint own = agreed;
-      const bool is_receiver = channel.source >= 0 && member == members[static_cast<std::size_t>(channel.destination)];
-      if (is_receiver) {
-        own.collective = Collective::kRecv;
-        own.root = channel.source;
-      }
-      verdict.agreements.push_back({member, own});
-    }
-  }
+  const bool was_behind = posted++ == book.first;
+  if (was_behind && --book.behind == 0) agree(channel, book, verdict);
   return verdict;
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <numeric>
 #include <utility>
 
 #include "base/error.hpp"
@@ -28,7 +29,7 @@ void check_sent_by_rank(const ControlMessage& message, int world_size) {
   if (message.failure.culprit < -1 || message.failure.culprit >= world_size) {
     throw FormatError(concat("a failure of rank ", message.failure.culprit, ", of ", world_size));
   }
-  std::vector<bool> is_member(static_cast<std::size_t>(world_size));
+  std::vector<bool> is_member(message.members.empty() ? 0 : static_cast<std::size_t>(world_size));
   for (const int member : message.members) {
     const bool is_rank = member >= 0 && member < world_size;
     if (!is_rank || is_member[static_cast<std::size_t>(member)]) {
@@ -39,6 +40,12 @@ void check_sent_by_rank(const ControlMessage& message, int world_size) {
   }
 }
 
+Members all_ranks(int world_size) {
+  std::vector<int> all(static_cast<std::size_t>(world_size));
+  std::iota(all.begin(), all.end(), 0);
+  return std::make_shared<const std::vector<int>>(std::move(all));
+}
+
 }  // namespace
 
 ControlPlane::Hub::Hub(const JobContext& context, const Deadline& deadline)
@@ -47,9 +54,11 @@ ControlPlane::Hub::Hub(const JobContext& context, const Deadline& deadline)
                 {net::Role::kControl, static_cast<std::uint32_t>(context.generation), -1, 0}),
       address_(listener_.address()),
       wake_up_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      everybody_(all_ranks(context.world_size)),
       ranks_(static_cast<std::size_t>(context.world_size)),
       join_deadline_(deadline),
       last_step_(Clock::now()),
+      last_look_(last_step_),
       last_heartbeat_(last_step_) {
   if (!wake_up_.is_open()) throw IoError("eventfd", errno);
 }
@@ -92,13 +101,11 @@ void ControlPlane::Hub::run() noexcept {
 }
 
 void ControlPlane::Hub::step() {
-  std::vector<pollfd> entries{{wake_up_.get(), POLLIN, 0}};
+  std::vector<pollfd> entries{{wake_up_.get(), POLLIN, 0}, {ready_.fd(), POLLIN, 0}};
   listener_.append_poll_entries(entries);
-  for (const Rank& rank : ranks_) {
-    if (rank.stream) entries.push_back({rank.stream->fd(), rank.stream->poll_events(), 0});
-  }
-  const int tick_ms = static_cast<int>(tick_of(context_.limits).count());
-  if (::poll(entries.data(), entries.size(), tick_ms) < 0 && errno != EINTR) throw IoError("poll", errno);
+  const Deadline next = Deadline::after(tick_of(context_.limits)).earliest(listener_.next_deadline());
+  if (::poll(entries.data(), entries.size(), next.poll_timeout_ms()) < 0 && errno != EINTR)
+    throw IoError("poll", errno);
   serve_members();
   for (net::AcceptedPeer& peer : listener_.advance()) admit(std::move(peer));
   const bool are_all_gone =
@@ -110,7 +117,7 @@ void ControlPlane::Hub::step() {
 
 // Before anybody who connects is looked at: whatever strangers do to the listener, ranks get their heartbeats.
 void ControlPlane::Hub::serve_members() {
-  for (int rank = 0; rank < context_.world_size; ++rank) serve(rank);
+  for (const std::uint64_t rank : ready_.take()) serve(static_cast<int>(rank));
   send_heartbeats();
   judge();
 }
@@ -124,12 +131,14 @@ void ControlPlane::Hub::admit(net::AcceptedPeer peer) {
   }
   Rank& rank = ranks_[number];
   peer.socket.set_peer(concat("rank ", number, " (", peer.socket.peer(), ")"));
+  ready_.add(peer.socket.fd(), static_cast<std::uint64_t>(number));
   rank.stream = std::make_unique<net::FrameStream>(
       std::move(peer.socket), net::FrameLimits{kMaxControlBytes, static_cast<std::uint32_t>(context_.generation)});
   rank.has_joined = true;
+  ++joined_count_;
   rank.last_heard = Clock::now();
   if (failure_) return send(number, {.type = ControlType::kFailure, .status = {}, .failure = *failure_});
-  is_ready_ = std::ranges::all_of(ranks_, &Rank::has_joined);
+  is_ready_ = joined_count_ == context_.world_size;
   if (is_ready_) broadcast({.type = ControlType::kReady, .status = {}, .failure = {}});
 }
 
@@ -145,14 +154,29 @@ void ControlPlane::Hub::serve(int number) {
       handle(number, message);
       if (!rank.stream) return;
     }
+    watch_for_room(number);
   } catch (const IoError&) {
-    rank.stream.reset();
+    disconnect(rank);
     tell({FailureKind::kDied, number, concat("rank ", number, " died: its control connection closed")});
   } catch (const FormatError& error) {
-    rank.stream.reset();
+    disconnect(rank);
     tell({FailureKind::kAborted, number,
           concat("rank ", number, " sent nonsense on its control connection: ", error.what())});
   }
+}
+
+void ControlPlane::Hub::disconnect(Rank& rank) noexcept {
+  ready_.remove(rank.stream->fd());
+  rank.stream.reset();
+}
+
+void ControlPlane::Hub::watch_for_room(int number) {
+  Rank& rank = ranks_[number];
+  const bool has_queued = rank.stream->queued_bytes() > 0;
+  if (std::exchange(rank.is_watched_for_room, has_queued) == has_queued) return;
+  using Interest = net::ReadySet::Interest;
+  ready_.change(rank.stream->fd(), static_cast<std::uint64_t>(number),
+                has_queued ? Interest::kReadAndWrite : Interest::kRead);
 }
 
 void ControlPlane::Hub::handle(int number, const ControlMessage& message) {
@@ -165,7 +189,7 @@ void ControlPlane::Hub::handle(int number, const ControlMessage& message) {
     case ControlType::kGoodbye:
       rank.status = message.status;
       rank.has_left = true;
-      rank.stream.reset();
+      disconnect(rank);
       if (!is_ready_) tell({FailureKind::kLeft, number, concat("rank ", number, " left before all ranks had joined")});
       break;
     case ControlType::kAbort:
@@ -177,7 +201,7 @@ void ControlPlane::Hub::handle(int number, const ControlMessage& message) {
         open_inquiry(message.failure, number);
       break;
     case ControlType::kGroup:
-      rank.members[message.group] = message.members;
+      register_group(number, message.group, message.members);
       break;
     case ControlType::kForget:
       forget_group(number, message.group, message.status);
@@ -190,47 +214,12 @@ void ControlPlane::Hub::handle(int number, const ControlMessage& message) {
   }
 }
 
-// What a rank did last in a group stays until all of the group have destroyed it: they may still wait for each other.
-void ControlPlane::Hub::forget_group(int number, int group, const RankStatus& last) {
-  const auto found = last.find(group);
-  ranks_[number].destroyed[group] = found == last.end() ? GroupStatus{} : found->second;
-  ranks_[number].status.erase(group);
-  const std::vector<int> members = members_of(number, group);
-  const auto has_forgotten = [&](int member) {
-    const Rank& rank = ranks_[member];
-    return rank.has_left || (rank.destroyed.contains(group) && is_same_group(number, member, group));
-  };
-  if (!std::ranges::all_of(members, has_forgotten)) return;
-  ledger_.forget(group, members);
-  for (const int member : members) {
-    if (!is_same_group(number, member, group)) continue;
-    ranks_[member].destroyed.erase(group);
-    if (member != number) ranks_[member].members.erase(group);
-  }
-  ranks_[number].members.erase(group);
-}
-
-// Tells each rank up to which calls all agree, in one message, however many calls that were.
-void ControlPlane::Hub::compare_posted(int number, const ControlMessage& message) {
-  std::map<int, ControlMessage> replies;
-  for (const Fingerprint& call : message.calls) {
-    const auto verdict = ledger_.add(number, message.group, members_of(number, message.group), call);
-    for (const CallLedger::Agreement& agreement : verdict.agreements) {
-      ControlMessage& reply = replies[agreement.rank];
-      reply.type = ControlType::kPosted;
-      reply.group = message.group;
-      reply.calls.push_back(agreement.call);
-    }
-    if (verdict.disagreement) return open_inquiry({FailureKind::kMismatch, -1, *verdict.disagreement}, number);
-  }
-  for (const auto& [rank, reply] : replies) send(rank, reply);
-}
-
 void ControlPlane::Hub::send(int number, const ControlMessage& message) {
   Rank& rank = ranks_[number];
   if (!rank.stream) return;
   try {
     send_control(*rank.stream, context_, message);
+    watch_for_room(number);
   } catch (const IoError&) {
     rank.stream->socket().shutdown();  // serve() finds it closed and judges
   }

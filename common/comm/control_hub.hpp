@@ -15,10 +15,14 @@
 #include "comm/control_plane.hpp"
 #include "comm/control_wire.hpp"
 #include "net/guarded_listener.hpp"
+#include "net/ready_set.hpp"
 
 namespace lockstep::comm {
 
 // Judges: every tick it looks at what all ranks said and decides whether the job has failed, and by whose fault.
+//
+// One thread serves thousands of ranks. So a message costs the same however many ranks there are, a tick costs a look
+// at each rank and not at each pair of them, and what is said about many ranks is short.
 class ControlPlane::Hub {
  public:
   /// @param deadline  For all ranks to connect.
@@ -42,23 +46,37 @@ class ControlPlane::Hub {
     bool has_left = false;
     Clock::time_point last_heard;
     RankStatus status;
-    std::map<int, std::vector<int>> members;  // of the groups it has registered
-    RankStatus destroyed;                     // the last of groups that it has destroyed, and others of them have not
-    bool has_answered = false;                // to the query before a verdict
+    std::map<int, Members> members;    // of the groups it has registered
+    RankStatus destroyed;              // the last of groups that it has destroyed, and others of them have not
+    bool has_answered = false;         // to the query before a verdict
+    bool is_watched_for_room = false;  // beside what arrives: the kernel has not taken all that was sent
   };
   // A failure about which all ranks are asked before it is told.
   struct Inquiry {
     Failure failure;
     int reporter;  // the rank that gave it up, or saw the disagreement
     Deadline deadline;
+    std::size_t first_unanswered = 0;  // all ranks before this one have answered, or cannot
   };
+  // A collective that ranks of a group run.
+  struct Running {
+    Fingerprint call;
+    int rank;                           // the first of those that run it
+    std::chrono::milliseconds longest;  // that any of them has run it
+  };
+  using RunningBySequence = std::map<std::uint64_t, Running>;
+  using GroupKey = std::pair<int, Members>;
+  using CollectiveKey = std::pair<GroupKey, std::uint64_t>;
 
   void run() noexcept;
   void step();
   void admit(net::AcceptedPeer peer);
   void serve_members();
   void serve(int rank);
+  void disconnect(Rank& rank) noexcept;
+  void watch_for_room(int rank);
   void handle(int rank, const ControlMessage& message);
+  void register_group(int rank, int group, const std::vector<int>& members);
   void forget_group(int rank, int group, const RankStatus& last);
   void compare_posted(int rank, const ControlMessage& message);
   void send(int rank, const ControlMessage& message);
@@ -68,28 +86,28 @@ class ControlPlane::Hub {
   void judge_joining();
   void judge_silence(Clock::time_point now);
   void judge_progress();
-  void compare(int number, int group, const GroupStatus& status);
-  void report_missing(int number, int group, const GroupStatus& status);
+  [[nodiscard]] std::map<GroupKey, RunningBySequence> running_collectives() const;
+  void compare(const GroupKey& group, const RunningBySequence& running);
+  void report_left(const GroupKey& group, const RunningBySequence& running);
+  void report_missing(const GroupKey& group, const Running& running);
   void judge_pair(int number, int group, const PairStatus& pair);
   void open_inquiry(const Failure& failure, int reporter);
   void close_inquiry();
   void tell(const Failure& failure);
   [[nodiscard]] Failure explained(Failure failure, int reporter) const;
-  [[nodiscard]] bool explain_timeout(Failure& failure, int number) const;
+  [[nodiscard]] bool explain_timeout(Failure& failure, int number, std::set<CollectiveKey>& seen) const;
   void name_outlier(Failure& failure, int reporter) const;
 
-  // The ranks of a group as rank `number` knows it.
-  [[nodiscard]] std::vector<int> members_of(int number, int group) const;
-  // Whether both ranks mean the same ranks when they say `group`.
-  [[nodiscard]] bool is_same_group(int first, int second, int group) const;
-  // What rank `other` says about the group that rank `number` calls `group`; null: it has entered nothing of it.
-  [[nodiscard]] const GroupStatus* status_of(int other, int number, int group) const;
-  // "has left" the job, or "has destroyed" what rank `number` calls `group`; empty: neither.
-  [[nodiscard]] std::string how_it_left(int other, int number, int group) const;
-  [[nodiscard]] std::vector<int> missing_ranks(int number, int group, std::uint64_t sequence) const;
+  // The ranks of a group as rank `number` knows it. Who registered equal lists has the same one.
+  [[nodiscard]] const Members& members_of(int number, int group) const;
+  // What rank `other` says about a group; null: it has entered nothing of it, or means other ranks by this number.
+  [[nodiscard]] const GroupStatus* status_of(int other, const GroupKey& group) const;
+  // "has left" the job, or "has destroyed" the group; empty: neither.
+  [[nodiscard]] std::string how_it_left(int other, const GroupKey& group) const;
+  [[nodiscard]] std::vector<int> missing_ranks(const GroupKey& group, std::uint64_t sequence) const;
   // The rank of the job at the other end, where it has not begun its part; else -1.
   [[nodiscard]] int missing_peer(int number, int group, const PairStatus& pair) const;
-  [[nodiscard]] std::string describe_ranks(const std::vector<int>& ranks, int number, int group) const;
+  [[nodiscard]] std::string describe_ranks(const std::vector<int>& ranks, const GroupKey& group) const;
   [[nodiscard]] std::string describe_pair(int number, int peer, const PairStatus& pair) const;
   [[nodiscard]] std::string describe_rank(int number) const;
   [[nodiscard]] std::string describe_all() const;
@@ -98,14 +116,19 @@ class ControlPlane::Hub {
   net::GuardedListener listener_;
   net::SocketAddress address_;
   UniqueFd wake_up_;
+  const Members everybody_;  // the ranks of a group that nobody has registered
+  net::ReadySet ready_;      // the connections of ranks, by number
   std::vector<Rank> ranks_;
+  int joined_count_ = 0;
   bool is_ready_ = false;
+  std::map<int, std::vector<std::weak_ptr<const std::vector<int>>>> lists_;  // those in use, by group
   const Deadline join_deadline_;
   std::optional<Failure> failure_;  // what all have been told, and who comes later is told
   std::optional<Inquiry> inquiry_;
   CallLedger ledger_;
   std::set<std::string> reported_;  // collectives and pairs of which it has been said who is missing
   Clock::time_point last_step_;
+  Clock::time_point last_look_;  // at all ranks
   Clock::time_point last_heartbeat_;
 
   std::mutex mutex_;  // guards what follows

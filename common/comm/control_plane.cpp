@@ -73,8 +73,12 @@ void ControlPlane::register_group(int group, std::vector<int> members) {
   for (const int member : members) {
     require(member >= 0 && member < world_size_, "register_group: ", member, " is no rank of this job of ",
             world_size_);
-    require(std::ranges::count(members, member) == 1, "register_group: rank ", member, " is named more than once");
   }
+  std::vector<int> sorted = members;
+  std::ranges::sort(sorted);
+  const auto twice = std::ranges::adjacent_find(sorted);
+  require(twice == sorted.end(), "register_group: rank ", twice == sorted.end() ? -1 : *twice,
+          " is named more than once");
   const std::scoped_lock lock(shared_->mutex);
   shared_->outbox.push_back(
       {.type = ControlType::kGroup, .status = {}, .failure = {}, .group = group, .members = members});

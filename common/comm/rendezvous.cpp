@@ -10,6 +10,7 @@
 
 #include "base/environment.hpp"
 #include "base/error.hpp"
+#include "base/number_list.hpp"
 #include "comm/control_plane.hpp"
 #include "comm/flight_folder.hpp"
 #include "comm/flight_recorder.hpp"
@@ -17,6 +18,7 @@
 #include "comm/report_signal.hpp"
 #include "comm/versions.hpp"
 #include "net/descriptor_limit.hpp"
+#include "net/guarded_listener.hpp"
 #include "net/interfaces.hpp"
 #include "net/token.hpp"
 #include "store/file_store.hpp"
@@ -71,14 +73,10 @@ std::string host_name() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown host";  // - 1: keep the last zero
 }
 
-// "0, 2" of the ranks whose presence is `wanted`.
-std::string list_ranks(const std::vector<bool>& is_present, bool wanted) {
-  std::string text;
-  for (std::size_t rank = 0; rank < is_present.size(); ++rank) {
-    if (is_present[rank] == wanted) text += concat(text.empty() ? "" : ", ", rank);
-  }
-  return text.empty() ? "none" : text;
-}
+// How long ranks wait for the one that finds out who is missing: rank 0 keeps the store for a little longer.
+constexpr std::chrono::milliseconds kFindingsLimit{1500};
+
+std::string list_ranks(const std::vector<int>& ranks) { return ranks.empty() ? "none" : list_numbers(ranks); }
 
 // The meeting of all ranks at the store. Whoever finds a fault writes it where all others look.
 class JoinBarrier {
@@ -146,12 +144,25 @@ class JoinBarrier {
   }
 
   std::string missing_message(const Deadline& deadline) {
-    std::vector<bool> is_present(static_cast<std::size_t>(member_.world_size));
-    for (int rank = 0; rank < member_.world_size; ++rank) {
-      is_present[rank] = store_.try_get(concat(prefix_, "rank/", rank)).has_value();
+    const std::string start =
+        concat("rank ", member_.rank, ": not all ranks joined within ", format_seconds(deadline.waited()));
+    const std::string key = prefix_ + "missing";
+    try {
+      // The first rank asks for each of the others. If all did, a job of P ranks would end in P * P questions.
+      if (store_.add(key + "/count", 1) == 1) store_.set(key, who_has_come());
+      return start + store_.get(key, Deadline::after(kFindingsLimit));
+    } catch (const Error&) {  // that rank, or the store, has gone
+      return concat(start, "; another rank's message may say which are missing");
     }
-    return concat("rank ", member_.rank, ": not all ranks joined within ", format_seconds(deadline.waited()),
-                  "; present: ", list_ranks(is_present, true), "; missing: ", list_ranks(is_present, false));
+  }
+
+  std::string who_has_come() {
+    std::vector<int> present, missing;
+    for (int rank = 0; rank < member_.world_size; ++rank) {
+      const bool is_present = store_.try_get(concat(prefix_, "rank/", rank)).has_value();
+      (is_present ? present : missing).push_back(rank);
+    }
+    return concat("; present: ", list_ranks(present), "; missing: ", list_ranks(missing));
   }
 
   store::Store& store_;
@@ -220,10 +231,10 @@ void check_reachable(const JobContext& context, JoinBarrier& barrier, const Dead
 // A rank may come to have a connection to each other one. Rank 0 has two from each, for store and control plane, and
 // cannot do without them.
 void raise_descriptor_limit(const JobContext& context) {
-  constexpr std::uint64_t kOthers = 64;  // files, devices, standard streams, strangers
+  constexpr std::uint64_t kOthers = 64;  // files, devices, standard streams
   const auto world_size = static_cast<std::uint64_t>(context.world_size);
   if (context.rank == 0) net::require_descriptors(2 * world_size + kOthers, concat("rank 0 of ", world_size, " ranks"));
-  net::raise_descriptor_limit((context.rank == 0 ? 3 : 1) * world_size + kOthers);
+  net::raise_descriptor_limit((context.rank == 0 ? 3 : 1) * world_size + kOthers + net::GuardedListener::kMaxStrangers);
 }
 
 // By torchrun, mpirun, srun or by hand: our launcher says where to record, and programs that start their own ranks tell

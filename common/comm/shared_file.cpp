@@ -45,14 +45,29 @@ bool can_be_relied_on(int fd, std::size_t bytes) noexcept {
   return static_cast<std::uint64_t>(status.st_size) >= bytes;
 }
 
-int extend_shared_file(int fd, std::uint64_t offset, std::size_t bytes) noexcept {
+int extend_sparse_file(int fd, std::uint64_t offset, std::size_t bytes) noexcept {
   const off_t old_end = ::lseek(fd, 0, SEEK_END), new_end = static_cast<off_t>(offset + bytes);
-  if (old_end < 0 || (new_end > old_end && ::ftruncate(fd, new_end) != 0)) return errno;
-  if (bytes >= kHugePageBytes) touch_with_huge_pages(fd, offset, bytes);
+  return old_end < 0 || (new_end > old_end && ::ftruncate(fd, new_end) != 0) ? errno : 0;
+}
+
+int reserve_in_shared_file(int fd, std::uint64_t offset, std::size_t bytes) noexcept {
   int error = 0;
   do {
     error = ::posix_fallocate(fd, static_cast<off_t>(offset), static_cast<off_t>(bytes));
   } while (error == EINTR);
+  return error;
+}
+
+std::uint64_t reserved_bytes(int fd) noexcept {
+  constexpr std::uint64_t kBlockBytes = 512;  // stat(2) counts in these, whatever the file system
+  struct stat status {};
+  return ::fstat(fd, &status) == 0 ? kBlockBytes * static_cast<std::uint64_t>(status.st_blocks) : 0;
+}
+
+int extend_shared_file(int fd, std::uint64_t offset, std::size_t bytes) noexcept {
+  if (const int error = extend_sparse_file(fd, offset, bytes); error != 0) return error;
+  if (bytes >= kHugePageBytes) touch_with_huge_pages(fd, offset, bytes);
+  const int error = reserve_in_shared_file(fd, offset, bytes);
   if (error == 0) return 0;
   // The file cannot become shorter again, but it can give its memory back.
   (void)::fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
@@ -60,8 +75,9 @@ int extend_shared_file(int fd, std::uint64_t offset, std::size_t bytes) noexcept
   return error;
 }
 
-std::byte* map_shared_file(int fd, std::uint64_t offset, std::size_t bytes) noexcept {
-  const std::size_t alignment = bytes >= kHugePageBytes ? kHugePageBytes : page_bytes();
+std::byte* map_shared_file(int fd, std::uint64_t offset, std::size_t bytes, Pages pages) noexcept {
+  const bool is_huge = pages == Pages::kHugeIfLarge && bytes >= kHugePageBytes;
+  const std::size_t alignment = is_huge ? kHugePageBytes : page_bytes();
   // Addresses to choose an aligned one from; the rest is given back.
   const std::size_t reserved = bytes + alignment;
   void* const range = ::mmap(nullptr, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -81,7 +97,7 @@ std::byte* map_shared_file(int fd, std::uint64_t offset, std::size_t bytes) noex
   if (before > 0) ::munmap(first, before);
   if (alignment > before) ::munmap(data + bytes, alignment - before);
   (void)::madvise(data, bytes, MADV_DONTFORK);  // a child would write into the job's memory
-  if (bytes >= kHugePageBytes) (void)::madvise(data, bytes, MADV_HUGEPAGE);
+  if (is_huge) (void)::madvise(data, bytes, MADV_HUGEPAGE);
   return data;
 }
 

@@ -51,7 +51,7 @@ SharedMemory::~SharedMemory() {
 
 // The file is as long as its first page already: rank 0 has made it so before it hands the file out.
 void SharedMemory::open_control_page() {
-  const SharedRegion page = add_region(0, ControlPage::bytes_for(world_size()));
+  const SharedRegion page = add_region(0, ControlPage::bytes_for(world_size()), Reserve::kNow);
   control_ = reinterpret_cast<ControlPage*>(page.data);
   end_ = page.bytes;
   waiter_.emplace(make_waiter(control_->of(rank()).doorbell));
@@ -59,8 +59,9 @@ void SharedMemory::open_control_page() {
 
 std::size_t SharedMemory::control_page_bytes(int world_size) noexcept { return ControlPage::bytes_for(world_size); }
 
-SharedRegion SharedMemory::add_region(std::uint64_t offset, std::size_t bytes) {
-  std::byte* const data = map_shared_file(file_.get(), offset, bytes);
+SharedRegion SharedMemory::add_region(std::uint64_t offset, std::size_t bytes, Reserve reserve) {
+  const Pages pages = reserve == Reserve::kNow ? Pages::kHugeIfLarge : Pages::kSmall;
+  std::byte* const data = map_shared_file(file_.get(), offset, bytes, pages);
   if (data == nullptr) throw IoError(concat("mapping ", bytes, " bytes of shared memory"), errno);
   const SharedRegion region{data, bytes, offset};
   const std::scoped_lock lock(mutex_);
@@ -97,14 +98,15 @@ void SharedMemory::check_same_bytes(const std::vector<Note>& notes) const {
   }
 }
 
-SharedRegion SharedMemory::grow(std::size_t bytes, const Deadline& deadline) {
+SharedRegion SharedMemory::grow(std::size_t bytes, const Deadline& deadline, Reserve reserve) {
   require(bytes > 0, "shared memory: a region needs at least one byte");
   const std::string what = concat("growing shared memory by ", bytes, " bytes");
   check_same_bytes(all_gather({.bytes = bytes}, what, deadline));
   const std::size_t rounded = round_up(bytes, page_bytes());
   const std::uint64_t offset = bytes >= kHugePageBytes ? round_up(end_, kHugePageBytes) : end_;
 
-  const int own_error = rank() == 0 ? extend_shared_file(file_.get(), offset, rounded) : 0;
+  const auto extend = reserve == Reserve::kNow ? extend_shared_file : extend_sparse_file;
+  const int own_error = rank() == 0 ? extend(file_.get(), offset, rounded) : 0;
   const auto extended = all_gather({.number = own_error}, what, deadline);
   if (const auto error = static_cast<int>(extended[0].number); error != 0) {
     throw IoError(concat(what, " (is there that much memory, and no limit on file sizes?)"), error);
@@ -114,7 +116,7 @@ SharedRegion SharedMemory::grow(std::size_t bytes, const Deadline& deadline) {
   SharedRegion region;
   std::exception_ptr failure;
   try {
-    region = add_region(offset, rounded);
+    region = add_region(offset, rounded, reserve);
   } catch (...) {
     failure = std::current_exception();
   }
@@ -125,6 +127,20 @@ SharedRegion SharedMemory::grow(std::size_t bytes, const Deadline& deadline) {
   }
   return region;
 }
+
+void SharedMemory::reserve(const std::byte* data, std::size_t bytes) const {
+  const std::scoped_lock lock(mutex_);
+  const auto holds = [&](const SharedRegion& region) {
+    return data >= region.data && data < region.data + region.bytes;
+  };
+  const auto region = std::ranges::find_if(regions_, holds);
+  require(region != regions_.end(), "shared memory: what is to be reserved is in no region");
+  const auto inside = static_cast<std::uint64_t>(data - region->data);
+  const int error = reserve_in_shared_file(file_.get(), region->offset + inside, bytes);
+  if (error != 0) throw IoError(concat(name_of(rank()), ": reserving ", bytes, " bytes of shared memory"), error);
+}
+
+std::uint64_t SharedMemory::reserved_bytes() const noexcept { return comm::reserved_bytes(file_.get()); }
 
 std::byte* SharedMemory::at(std::uint64_t offset, std::size_t bytes) const {
   const std::scoped_lock lock(mutex_);

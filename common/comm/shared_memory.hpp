@@ -25,6 +25,12 @@ struct SharedMemoryOptions {
   std::optional<std::string> host_id;
 };
 
+/// When a region gets its memory.
+enum class Reserve {
+  kNow,    ///< All of it, so that no access can fail.
+  kOnUse,  ///< Each part by a reserve() before it is first used, for a region most of which never is.
+};
+
 /// A part of the shared file, mapped into this process as long as its SharedMemory lives; zeros at first.
 struct SharedRegion {
   std::byte* data = nullptr;  ///< Where this process has it; other ranks have it elsewhere.
@@ -62,7 +68,15 @@ class SharedMemory {
   /// @throws MismatchError  Ranks ask for different sizes.
   /// @throws TimeoutError   Names a rank that did not call. @throws PeerFailedError  A rank died.
   /// @cost  Touches every page once.
-  [[nodiscard]] SharedRegion grow(std::size_t bytes, const Deadline& deadline);
+  [[nodiscard]] SharedRegion grow(std::size_t bytes, const Deadline& deadline, Reserve reserve = Reserve::kNow);
+
+  /// Gives `bytes` bytes at `data`, which are in a region of Reserve::kOnUse, memory where they have none yet. Every
+  /// rank that is to use them calls it before, in any order.
+  /// @throws IoError  There is not that much memory. @cost  A system call.
+  void reserve(const std::byte* data, std::size_t bytes) const;
+
+  /// Memory that the whole file has, in bytes.
+  [[nodiscard]] std::uint64_t reserved_bytes() const noexcept;
 
   /// Every rank's note, by rank. Memory written before it is visible to all after it. @throws  As grow().
   /// @param what  For messages: "growing shared memory".
@@ -110,7 +124,7 @@ class SharedMemory {
   struct ControlPage;
 
   SharedMemory(const JobContext& context, UniqueFd file);
-  [[nodiscard]] SharedRegion add_region(std::uint64_t offset, std::size_t bytes);
+  [[nodiscard]] SharedRegion add_region(std::uint64_t offset, std::size_t bytes, Reserve reserve);
   void open_control_page();
   [[nodiscard]] static std::size_t control_page_bytes(int world_size) noexcept;
   void check_running() const;

@@ -2,6 +2,7 @@
 #include <chrono>
 #include <fstream>
 #include <set>
+#include <thread>
 
 #include "base/error.hpp"
 #include "comm/get_or_fail.hpp"
@@ -138,9 +139,7 @@ class SharedMemoryExchange {
     const std::string address = hear("offer", concat("the offer of ", name_of(0)));
     if (!address.starts_with('@')) throw Unavailable(address);
     try {
-      net::StreamSocket socket = net::connect_local(address, deadline_);
-      socket.set_peer(name_of(0));
-      net::authenticate(socket, context_.token, identity_, deadline_);
+      net::StreamSocket socket = connect_to_rank_0(address);
       UniqueFd file = net::receive_descriptor(socket, deadline_);
       if (!can_be_relied_on(file.get(), SharedMemory::control_page_bytes(context_.world_size))) {
         throw Unavailable(concat("rank ", context_.rank, ": rank 0's file is too short, or could become so"));
@@ -148,6 +147,22 @@ class SharedMemoryExchange {
       open(std::move(file));
     } catch (const IoError& error) {
       throw Unavailable(concat(name_of(context_.rank), ": ", error.what()));
+    }
+  }
+
+  // Comes again where rank 0's listener has dropped this rank for others, until nobody listens there any more.
+  net::StreamSocket connect_to_rank_0(const std::string& address) {
+    constexpr std::chrono::milliseconds kPause{20};
+    for (;;) {
+      net::StreamSocket socket = net::connect_local(address, deadline_);
+      socket.set_peer(name_of(0));
+      try {
+        net::authenticate(socket, context_.token, identity_, deadline_);
+        return socket;
+      } catch (const IoError&) {
+        if (deadline_.remaining() < kPause) throw;
+        std::this_thread::sleep_for(kPause);
+      }
     }
   }
 

@@ -14,13 +14,17 @@ namespace {
 constexpr std::size_t kLine = 64;  // bytes that processors exchange as one
 constexpr std::size_t kMaxCapacity = std::size_t{256} << 10;
 constexpr std::size_t kMinCapacity = std::size_t{8} << 10;
-constexpr std::size_t kMaxQueuesBytes = std::size_t{32} << 20;  // of all pairs: many ranks get smaller queues
+constexpr std::size_t kMaxQueuesBytes = std::size_t{32}
+                                        << 20;  // of all pairs that get them at once: many ranks get smaller queues
 // The other end learns of bytes in pieces of this size, so that both ends copy at the same time.
 constexpr std::size_t kPieceBytes = std::size_t{32} << 10;
 
+std::size_t pairs_of(int world_size) {
+  return static_cast<std::size_t>(world_size) * static_cast<std::size_t>(world_size);
+}
+
 std::size_t capacity_for(int world_size) {
-  const auto pairs = static_cast<std::size_t>(world_size) * static_cast<std::size_t>(world_size);
-  return std::clamp(std::bit_floor(kMaxQueuesBytes / pairs), kMinCapacity, kMaxCapacity);
+  return std::clamp(std::bit_floor(kMaxQueuesBytes / pairs_of(world_size)), kMinCapacity, kMaxCapacity);
 }
 
 // What precedes a payload.
@@ -69,18 +73,22 @@ struct SharedMemoryTransport::Incoming {
 SharedMemoryTransport::SharedMemoryTransport(std::shared_ptr<SharedMemory> memory, const Deadline& deadline)
     : memory_(std::move(memory)),
       capacity_(capacity_for(memory_->world_size())),
-      outgoing_(static_cast<std::size_t>(memory_->world_size())),
-      incoming_(outgoing_.size()) {
-  const std::size_t ranks = outgoing_.size();
-  const std::size_t queue_bytes = sizeof(Queue) + capacity_;
-  region_ = memory_->grow(ranks * sizeof(Doorbell) + ranks * ranks * queue_bytes, deadline);
-  std::byte* const queues = region_.data + ranks * sizeof(Doorbell);
-  const auto own = static_cast<std::size_t>(memory_->rank());
-  for (std::size_t peer = 0; peer < ranks; ++peer) {
-    outgoing_[peer].queue = reinterpret_cast<Queue*>(queues + (own * ranks + peer) * queue_bytes);
-    incoming_[peer].queue = reinterpret_cast<Queue*>(queues + (peer * ranks + own) * queue_bytes);
-  }
+      reserve_(pairs_of(memory_->world_size()) * capacity_ <= kMaxQueuesBytes ? Reserve::kNow : Reserve::kOnUse) {
+  const std::size_t doorbells_bytes = static_cast<std::size_t>(memory_->world_size()) * sizeof(Doorbell);
+  region_ = memory_->grow(doorbells_bytes + pairs_of(memory_->world_size()) * queue_bytes(), deadline, reserve_);
+  if (reserve_ == Reserve::kOnUse) memory_->reserve(region_.data, doorbells_bytes);
   waiter_.emplace(memory_->make_waiter(doorbell_of(memory_->rank())));
+}
+
+std::size_t SharedMemoryTransport::queue_bytes() const noexcept { return sizeof(Queue) + capacity_; }
+
+// Both ends reserve it: whoever comes first gives it memory.
+SharedMemoryTransport::Queue* SharedMemoryTransport::open_queue(int from, int to) const {
+  const auto ranks = static_cast<std::size_t>(memory_->world_size());
+  const std::size_t place = static_cast<std::size_t>(from) * ranks + static_cast<std::size_t>(to);
+  std::byte* const queue = region_.data + ranks * sizeof(Doorbell) + place * queue_bytes();
+  if (reserve_ == Reserve::kOnUse) memory_->reserve(queue, queue_bytes());
+  return reinterpret_cast<Queue*>(queue);
 }
 
 SharedMemoryTransport::~SharedMemoryTransport() { memory_->leave(); }
@@ -92,13 +100,19 @@ Doorbell& SharedMemoryTransport::doorbell_of(int rank) const noexcept {
 SharedMemoryTransport::Outgoing& SharedMemoryTransport::outgoing_to(int peer) {
   const bool is_peer = peer >= 0 && peer < memory_->world_size() && peer != memory_->rank();
   require(is_peer, "rank ", memory_->rank(), " sends no messages to rank ", peer);
-  return outgoing_[static_cast<std::size_t>(peer)];
+  const auto found = outgoing_.find(peer);
+  if (found != outgoing_.end()) return found->second;
+  Queue* const queue = open_queue(memory_->rank(), peer);
+  Outgoing& out = outgoing_[peer];
+  out.queue = queue;
+  return out;
 }
 
 SharedMemoryTransport::Incoming& SharedMemoryTransport::incoming_from(int peer) {
   const bool is_peer = peer >= 0 && peer < memory_->world_size() && peer != memory_->rank();
   require(is_peer, "rank ", memory_->rank(), " receives no messages from rank ", peer);
-  return incoming_[static_cast<std::size_t>(peer)];
+  const auto found = incoming_.find(peer);
+  return found != incoming_.end() ? found->second : incoming_[peer] = Incoming{open_queue(peer, memory_->rank())};
 }
 
 void SharedMemoryTransport::send(int peer, const net::FrameHeader& header, std::span<const std::byte> bytes,
@@ -149,24 +163,29 @@ bool SharedMemoryTransport::push(int peer, Outgoing& out) noexcept {
   return has_moved;
 }
 
+// Whether a receiver has made room that has not been used yet.
+bool SharedMemoryTransport::has_room() const noexcept {
+  return std::ranges::any_of(outgoing_, [](const auto& to_peer) { return to_peer.second.has_room_since(); });
+}
+
 bool SharedMemoryTransport::push_all() noexcept {
   bool has_moved = false;
-  for (std::size_t peer = 0; peer < outgoing_.size(); ++peer) {
-    if (!outgoing_[peer].messages.empty()) has_moved |= push(static_cast<int>(peer), outgoing_[peer]);
+  for (auto& [peer, out] : outgoing_) {
+    if (!out.messages.empty()) has_moved |= push(peer, out);
   }
   return has_moved;
 }
 
 // Fills `bytes` from the queue of `peer`, which has at least their number, padded, still to come.
 void SharedMemoryTransport::pull(int peer, std::span<std::byte> bytes, const Deadline& deadline) {
-  Incoming& in = incoming_[static_cast<std::size_t>(peer)];
+  Incoming& in = incoming_from(peer);
   const std::size_t total = padded(bytes.size());
   for (std::size_t done = 0; done < total;) {
     if (in.read == in.known_written) {
       // Sleeping is right only if neither this queue nor one of the outgoing ones can move.
       const auto can_move = [&] {
         if (in.queue->written.load(std::memory_order_seq_cst) != in.read) return true;
-        return std::ranges::any_of(outgoing_, &Outgoing::has_room_since);
+        return has_room();
       };
       if (!push_all() && !memory_->wait_for(peer, *waiter_, can_move, deadline)) {
         throw TimeoutError(concat("no data from ", memory_->name_of(peer), " for ", format_seconds(deadline.waited()),
@@ -190,7 +209,6 @@ void SharedMemoryTransport::pull(int peer, std::span<std::byte> bytes, const Dea
 void SharedMemoryTransport::receive(int peer, const net::FrameHeader& expected, std::span<std::byte> bytes,
                                     const Deadline& deadline) {
   memory_->check_not_interrupted();
-  (void)incoming_from(peer);
   Record record;
   pull(peer, std::as_writable_bytes(std::span(&record, 1)), deadline);
   check_same_collective(expected, memory_->name_of(memory_->rank()), record.header, memory_->name_of(peer));
@@ -206,14 +224,16 @@ void SharedMemoryTransport::flush(const Deadline& deadline, std::size_t most_que
   for (;;) {
     (void)push_all();
     std::size_t queued = 0;
-    for (const Outgoing& out : outgoing_) queued += out.messages.size();
+    for (const auto& [peer, out] : outgoing_) queued += out.messages.size();
     if (queued <= most_queued) return;
-    const auto has_room = [&] { return std::ranges::any_of(outgoing_, &Outgoing::has_room_since); };
-    const auto waiting = std::ranges::find_if(outgoing_, [](const Outgoing& out) { return !out.messages.empty(); });
-    const auto peer = static_cast<int>(waiting - outgoing_.begin());
-    if (memory_->wait_for(peer, *waiter_, has_room, deadline)) continue;
+    const auto waiting =
+        std::ranges::find_if(outgoing_, [](const auto& to_peer) { return !to_peer.second.messages.empty(); });
+    const auto& [peer, out] = *waiting;
+    if (memory_->wait_for(
+            peer, *waiter_, [this] { return has_room(); }, deadline))
+      continue;
     throw TimeoutError(concat(memory_->name_of(peer), " took no data for ", format_seconds(deadline.waited()), " (",
-                              waiting->done, " of ", sizeof(Record) + waiting->payload_bytes(), " bytes sent)"));
+                              out.done, " of ", sizeof(Record) + out.payload_bytes(), " bytes sent)"));
   }
 }
 

@@ -4,9 +4,9 @@
 #include <atomic>
 #include <cstddef>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
-#include <vector>
 
 #include "comm/shared_memory.hpp"
 #include "comm/transport.hpp"
@@ -16,6 +16,9 @@ namespace lockstep::comm {
 /// One queue of bytes per directed pair of ranks, with one writer and one reader, so that no lock is needed. A message
 /// is a record of 64 bytes and its payload, in as many pieces as the queue has room for. Nothing is checksummed: memory
 /// is no wire, and who could write to it wrongly can write to the buffers themselves.
+///
+/// Of many ranks only few pairs ever send to each other: neighbours in a ring, partners in a tree. From about 64 ranks
+/// on a queue gets its memory when its pair first uses it, since all P * P of them would fill the machine.
 ///
 /// Thread safety: as Transport. sent() from any thread.
 class SharedMemoryTransport final : public Transport {
@@ -44,16 +47,20 @@ class SharedMemoryTransport final : public Transport {
   [[nodiscard]] Doorbell& doorbell_of(int rank) const noexcept;
   [[nodiscard]] Outgoing& outgoing_to(int peer);
   [[nodiscard]] Incoming& incoming_from(int peer);
+  [[nodiscard]] Queue* open_queue(int from, int to) const;
+  [[nodiscard]] std::size_t queue_bytes() const noexcept;
   bool push_all() noexcept;
+  [[nodiscard]] bool has_room() const noexcept;
   bool push(int peer, Outgoing& out) noexcept;
   void pull(int peer, std::span<std::byte> bytes, const Deadline& deadline);
 
   std::shared_ptr<SharedMemory> memory_;
   std::size_t capacity_ = 0;  // of a queue, in bytes; a power of two
+  Reserve reserve_;
   SharedRegion region_;
   std::optional<Waiter> waiter_;
-  std::vector<Outgoing> outgoing_;  // by peer; this rank's own are unused
-  std::vector<Incoming> incoming_;
+  std::map<int, Outgoing> outgoing_;  // by peer, of those that have been sent to
+  std::map<int, Incoming> incoming_;
   std::atomic<std::uint64_t> payload_bytes_sent_{0};
   std::atomic<std::uint64_t> messages_sent_{0};
 };

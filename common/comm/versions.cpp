@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/number_list.hpp"
 
 namespace lockstep::comm {
 namespace {
@@ -44,8 +45,7 @@ std::string processor_model() {
 }
 
 std::string list_of(const std::vector<int>& ranks, const std::vector<Versions>& by_rank) {
-  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
-  for (const int rank : ranks) text += concat(rank == ranks.front() ? "" : ", ", rank);
+  const std::string text = concat(ranks.size() == 1 ? "rank " : "ranks ", list_numbers(ranks));
   const std::string& host = by_rank[static_cast<std::size_t>(ranks.front())].host;
   const bool is_one_host =
       std::ranges::all_of(ranks, [&](int rank) { return by_rank[static_cast<std::size_t>(rank)].host == host; });

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/number_list.hpp"
 #include "comm/flight_recorder.hpp"
 #include "launch/flight_files.hpp"
 #include "launch/job_folder.hpp"
@@ -27,14 +28,14 @@ std::string indented(const std::string& lines) {
 
 // What the ranks were told, each text once, with those who were told it.
 std::string verdicts(const FlightFiles& records) {
-  std::map<std::string, std::string> told;  // message to ranks
+  std::map<std::string, std::vector<int>> told;  // message to ranks
   for (const auto& [rank, record] : records.of_rank) {
-    if (!record.failure) continue;
-    std::string& ranks = told[record.failure->message];
-    ranks += concat(ranks.empty() ? "" : ", ", rank);
+    if (record.failure) told[record.failure->message].push_back(rank);
   }
   std::string text;
-  for (const auto& [message, ranks] : told) text += concat("  ", message, " (told to rank ", ranks, ")\n");
+  for (const auto& [message, ranks] : told) {
+    text += concat("  ", message, " (told to rank ", list_numbers(ranks), ")\n");
+  }
   return text;
 }
 
@@ -100,7 +101,7 @@ std::vector<int> order_of(const FlightFiles& records, int culprit) {
 
 }  // namespace
 
-std::string flight_summary(const fs::path& folder, std::size_t count) {
+std::string flight_summary(const fs::path& folder, std::size_t count, std::size_t most_ranks) {
   const FlightFiles records = read_flight_files(folder);
   const std::optional<FirstFailure> first = read_first_failure(folder);
   const int culprit = culprit_of(records, first);
@@ -111,7 +112,12 @@ std::string flight_summary(const fs::path& folder, std::size_t count) {
   const std::string told = verdicts(records);
   if (!has_entries && told.empty()) return records.problems;
   std::string text = told;
+  std::size_t shown = 0;
   for (const int rank : order_of(records, culprit)) {
+    if (shown++ == most_ranks) {
+      text += concat("  and ", records.of_rank.size() - most_ranks, " other ranks\n");
+      break;
+    }
     const comm::FlightRecord& record = records.of_rank.at(rank);
     const std::uint64_t behind = most - entered(record);
     text += concat("  rank ", rank, rank == culprit ? " (the culprit)" : "",

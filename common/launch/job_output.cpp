@@ -3,6 +3,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "launch/job_log.hpp"
@@ -44,7 +45,24 @@ Variables JobOutput::variables() const {
   return variables;
 }
 
+bool JobOutput::is_full() const noexcept {
+  return std::ranges::any_of(kStreams, [this](OutputStream stream) { return queue_.is_full(stream); });
+}
+
+// A thousand ranks have two thousand pipes, of which few have something at a time.
+void JobOutput::take_ready(ReaperProcess& ranks) {
+  const std::size_t rounds = 1 + 2 * static_cast<std::size_t>(world_size_) / net::ReadySet::kMostPerCall;
+  for (std::size_t round = 0; round < rounds && !is_full(); ++round) {
+    for (const std::uint64_t place : ready_.take()) {
+      const int rank = static_cast<int>(place / 2);
+      const OutputStream stream = kStreams[place % 2];
+      take_stream(rank, stream, ranks.output(rank, stream));
+    }
+  }
+}
+
 void JobOutput::take(ReaperProcess& ranks) {
+  if (has_ready_ && !is_full()) return take_ready(ranks);
   for (int rank = 0; rank < world_size_; ++rank) {
     for (const OutputStream stream : kStreams) {
       if (!queue_.is_full(stream)) take_stream(rank, stream, ranks.output(rank, stream));
@@ -73,6 +91,7 @@ void JobOutput::take_stream(int rank, OutputStream stream, UniqueFd& fd) {
       merger_.add(rank, stream, written);
     } else if (bytes == 0) {
       merger_.close(rank, stream);
+      ready_.remove(fd.get());
       fd.reset();
     } else if (errno != EINTR) {
       return;  // nothing there now
@@ -80,7 +99,18 @@ void JobOutput::take_stream(int rank, OutputStream stream, UniqueFd& fd) {
   }
 }
 
-void JobOutput::watch(std::vector<pollfd>& watched, ReaperProcess& ranks) const {
+void JobOutput::watch(std::vector<pollfd>& watched, ReaperProcess& ranks) {
+  for (int rank = 0; rank < world_size_ && !has_ready_; ++rank) {
+    for (const OutputStream stream : kStreams) {
+      const UniqueFd& fd = ranks.output(rank, stream);
+      if (fd.is_open()) ready_.add(fd.get(), static_cast<std::uint64_t>(2 * rank + static_cast<int>(stream)));
+    }
+  }
+  has_ready_ = true;
+  if (!is_full()) {
+    watched.push_back({ready_.fd(), POLLIN, 0});
+    return watch_queue(watched);
+  }
   for (int rank = 0; rank < world_size_; ++rank) {
     for (const OutputStream stream : kStreams) {
       const UniqueFd& fd = ranks.output(rank, stream);

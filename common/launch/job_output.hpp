@@ -13,6 +13,7 @@
 #include "launch/output_queue.hpp"
 #include "launch/rank_environment.hpp"
 #include "launch/reaper_process.hpp"
+#include "net/ready_set.hpp"
 
 namespace lockstep::launch {
 
@@ -50,7 +51,7 @@ class JobOutput {
   /// Writes what can be written without waiting.
   void flush() { queue_.flush(); }
   /// Adds what poll() should watch so that take() and flush() can go on.
-  void watch(std::vector<pollfd>& watched, ReaperProcess& ranks) const;
+  void watch(std::vector<pollfd>& watched, ReaperProcess& ranks);
   /// Whether the reader of standard output has gone (`| head`).
   [[nodiscard]] bool is_lost() const noexcept { return queue_.is_lost(OutputStream::kOut); }
 
@@ -59,6 +60,8 @@ class JobOutput {
   bool drain(const Deadline& deadline, int interrupt);
 
  private:
+  [[nodiscard]] bool is_full() const noexcept;
+  void take_ready(ReaperProcess& ranks);
   void take_stream(int rank, OutputStream stream, UniqueFd& fd);
   void watch_queue(std::vector<pollfd>& watched) const;
 
@@ -67,6 +70,8 @@ class JobOutput {
   OutputQueue queue_;
   OutputMerger merger_;
   JobLog* log_ = nullptr;  // null: none
+  net::ReadySet ready_;    // of all streams, by their place in the order of ranks; used while nothing is full
+  bool has_ready_ = false;
 };
 
 }  // namespace lockstep::launch

@@ -29,6 +29,7 @@ constexpr std::chrono::seconds kPatience{1};
 // From a signal's arrival at the first of many processes to that at the last.
 constexpr std::chrono::milliseconds kSignalDelay{200};
 constexpr std::size_t kShownCollectives = 2;
+constexpr std::size_t kShownRanks = 16;  // the culprit and those that are behind come first
 // What run_guarded() (base/command_line.hpp) ends a program with that cannot begin: its collectives tell nothing.
 constexpr int kUsageExit = 2, kUnavailableExit = 77;
 constexpr std::size_t kReportedCollectives = 10;  // on SIGUSR1
@@ -212,7 +213,7 @@ class Job {
 
   // From the files, so that it needs nothing of a rank that hangs.
   void report() {
-    const std::string collectives = flight_summary(folder_.path(), kReportedCollectives);
+    const std::string collectives = flight_summary(folder_.path(), kReportedCollectives, kShownRanks);
     say(collectives.empty() ? "SIGUSR1: no rank has entered a collective yet" : "SIGUSR1: where the ranks are:");
     if (!collectives.empty())
       output_.announce(collectives.substr(0, collectives.size() - 1));  // without the last line end
@@ -324,7 +325,7 @@ class Job {
       for (const std::string& line : failure.last_lines) output_.announce("  | " + line);
     }
     if (result_.exit_code == kUsageExit || result_.exit_code == kUnavailableExit) return;
-    const std::string collectives = flight_summary(folder_.path(), kShownCollectives);
+    const std::string collectives = flight_summary(folder_.path(), kShownCollectives, kShownRanks);
     if (collectives.empty()) return;
     say("the last collectives of each rank (lockstep trace --last-failure shows more):");
     output_.announce(collectives.substr(0, collectives.size() - 1));

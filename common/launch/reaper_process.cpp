@@ -15,6 +15,7 @@
 #include "base/deadline.hpp"
 #include "base/error.hpp"
 #include "launch/spawn_plan.hpp"
+#include "net/descriptor_limit.hpp"
 
 namespace lockstep::launch {
 namespace {
@@ -45,6 +46,10 @@ ReaperProcess::ReaperProcess(const std::vector<std::string>& command, int world_
                              const std::vector<std::string>& environment, const InheritedSignals& signals,
                              int first_rank)
     : world_size_(world_size) {
+  constexpr std::uint64_t kOthers = 64;  // files, standard streams, the store's connections to come
+  // Two pipes per rank, each with two ends until the reaper has started.
+  net::require_descriptors(4 * static_cast<std::uint64_t>(world_size) + kOthers,
+                           concat("the launcher of ", world_size, " ranks"));
   const int lowest = output_fd(world_size);
   int pair[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)

@@ -1,5 +1,6 @@
 #include "net/guarded_listener.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <iterator>
 #include <utility>
@@ -22,13 +23,35 @@ GuardedListener::GuardedListener(std::string token, const Identity& expected, Tc
     : listener_(std::move(listener)), token_(std::move(token)), expected_(expected) {}
 
 void GuardedListener::append_poll_entries(std::vector<pollfd>& entries) const {
-  if (!pause_) entries.push_back({listener_.fd(), POLLIN, 0});  // else poll would return at once, again and again
+  if (!pause_ && !is_full()) entries.push_back({listener_.fd(), POLLIN, 0});  // else poll would return at once, again
   for (const HandshakeServer& stranger : unauthenticated_) entries.push_back({stranger.fd(), POLLIN, 0});
 }
 
 Deadline GuardedListener::next_deadline() const noexcept {
-  const Deadline next = unauthenticated_.empty() ? Deadline::never() : unauthenticated_.front().deadline();
+  Deadline next = unauthenticated_.empty() ? Deadline::never() : unauthenticated_.front().deadline();
+  if (is_full()) {
+    for (const HandshakeServer& stranger : unauthenticated_) next = next.earliest(turn_of(stranger));
+  }
   return pause_ ? next.earliest(*pause_) : next;
+}
+
+Deadline GuardedListener::turn_of(const HandshakeServer& stranger) {
+  return Deadline::after((stranger.has_begun() ? kTurn : kSilentTurn) - stranger.deadline().waited());
+}
+
+// Who is silent goes before who has begun.
+bool GuardedListener::make_room() {
+  if (!is_full()) return true;
+  auto dropped = std::ranges::find_if(unauthenticated_, [](const HandshakeServer& stranger) {
+    return !stranger.has_begun() && turn_of(stranger).has_expired();
+  });
+  if (dropped == unauthenticated_.end()) {
+    const auto has_had_turn = [](const HandshakeServer& stranger) { return turn_of(stranger).has_expired(); };
+    dropped = std::ranges::find_if(unauthenticated_, has_had_turn);
+  }
+  if (dropped == unauthenticated_.end()) return false;
+  refuse(dropped, concat(dropped->peer(), " was dropped to make room for others"));
+  return true;
 }
 
 void GuardedListener::refuse(std::list<HandshakeServer>::iterator stranger, const std::string& reason) {
@@ -40,7 +63,7 @@ void GuardedListener::refuse(std::list<HandshakeServer>::iterator stranger, cons
 void GuardedListener::accept_waiting() {
   if (pause_ && !pause_->has_expired()) return;
   pause_.reset();
-  for (std::size_t count = 0; count < kMaxAcceptsPerTurn; ++count) {
+  for (std::size_t count = 0; count < kMaxAcceptsPerTurn && make_room(); ++count) {
     try {
       auto socket = listener_.try_accept();
       if (!socket) return;
@@ -56,8 +79,6 @@ void GuardedListener::accept_waiting() {
 void GuardedListener::accept_one(StreamSocket socket) {
   pause_reason_.clear();
   unauthenticated_.emplace_back(std::move(socket), token_, expected_, Deadline::after(kStrangerLimit));
-  if (unauthenticated_.size() <= kMaxStrangers) return;
-  refuse(unauthenticated_.begin(), concat(unauthenticated_.front().peer(), " was dropped to make room for others"));
 }
 
 void GuardedListener::pause(const std::string& reason) {

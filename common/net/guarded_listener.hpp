@@ -22,15 +22,22 @@ struct AcceptedPeer {
 };
 
 /// Runs the handshakes of all who connect at the same time, so that silent strangers delay nobody. A stranger gets
-/// kStrangerLimit, and only kMaxStrangers are kept; beyond that the oldest is dropped (honest ranks come again). While
-/// the process is out of descriptors or memory, new connections wait in the kernel's queue.
+/// kStrangerLimit, and only kMaxStrangers are kept. Beyond that, who has had his turn is dropped for the next one
+/// (honest ranks come again): kSilentTurn without a hello, kTurn with one. Thousands of ranks that come at once so take
+/// turns, where a newcomer that displaced the oldest at once would undo what that one and the listener had begun. While
+/// nobody can be dropped yet, or the process is out of descriptors or memory, new connections wait in the kernel's
+/// queue.
 /// Thread safety: one thread.
 class GuardedListener {
  public:
   /// Within which a stranger must prove the token.
   static constexpr std::chrono::seconds kStrangerLimit{3};
-  /// Unproved connections held at once; the oldest goes first.
-  static constexpr std::size_t kMaxStrangers = 64;
+  /// Unproved connections held at once.
+  static constexpr std::size_t kMaxStrangers = 256;
+  /// Within which a stranger that has said nothing is not dropped for another: its first bytes may be on their way.
+  static constexpr std::chrono::milliseconds kSilentTurn{50};
+  /// The same for one that has begun the handshake: its process may have to wait for a processor.
+  static constexpr std::chrono::milliseconds kTurn{500};
   /// Taken from the queue by one advance(): those who are let in already are served in between.
   static constexpr std::size_t kMaxAcceptsPerTurn = 16;
   /// How long none are taken after descriptors or memory were lacking.
@@ -64,6 +71,9 @@ class GuardedListener {
   [[nodiscard]] const std::string& last_refusal() const noexcept { return last_refusal_; }
 
  private:
+  [[nodiscard]] bool is_full() const noexcept { return unauthenticated_.size() >= kMaxStrangers; }
+  [[nodiscard]] static Deadline turn_of(const HandshakeServer& stranger);
+  [[nodiscard]] bool make_room();
   void accept_waiting();
   void accept_one(StreamSocket socket);
   void pause(const std::string& reason);

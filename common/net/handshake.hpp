@@ -94,6 +94,9 @@ class HandshakeServer {
   [[nodiscard]] int fd() const noexcept { return socket_.fd(); }
   /// By which the client must have proved the token.
   [[nodiscard]] const Deadline& deadline() const noexcept { return deadline_; }
+  /// Whether the client has said hello and got a challenge: a rank that has not proved the token yet has done so at
+  /// least, as a rule with its first packet.
+  [[nodiscard]] bool has_begun() const noexcept { return is_challenged_; }
   /// The client's address, for messages.
   [[nodiscard]] const std::string& peer() const noexcept { return socket_.peer(); }
 

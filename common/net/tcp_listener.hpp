@@ -11,8 +11,10 @@
 
 namespace lockstep::net {
 
-/// Connections that a listener lets wait: a burst of strangers must not fill the queue that honest ranks wait in.
-inline constexpr int kBacklog = 1024;
+/// Connections that a listener lets wait, as far as the system allows (/proc/sys/net/core/somaxconn, 4096 as a rule).
+/// All ranks of a job come at once, and a burst of strangers must not fill the queue that they wait in. The kernel
+/// drops who finds it full, and who is dropped tries again only after a second.
+inline constexpr int kBacklog = 16 * 1024;
 
 /// Listens from construction on, so that the port is taken before anybody is told about it. Move-only.
 /// Whoever connects is a stranger: GuardedListener lets in only those who prove the job's token.

@@ -5,14 +5,17 @@
 #include <cerrno>
 #include <charconv>
 #include <condition_variable>
-#include <list>
 #include <map>
+#include <set>
 #include <thread>
+#include <unordered_map>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "net/frame_stream.hpp"
 #include "net/guarded_listener.hpp"
+#include "net/ready_set.hpp"
 #include "store/protocol.hpp"
 #include "store/tcp_store.hpp"
 
@@ -29,20 +32,25 @@ std::optional<std::int64_t> parse_integer(const std::string& text) {
   return value;
 }
 
+using Clock = Deadline::Clock;
+
 struct ParkedGet {
   std::string key;
   std::uint64_t sequence;
-  Deadline deadline;
+  Clock::time_point expires;
 };
 
 struct Client {
   net::FrameStream stream;
+  std::uint64_t number;  // of this connection, among all that there have been
   std::optional<ParkedGet> parked;
+  bool is_watched_for_room = false;  // beside what arrives: it has replies that the kernel has not taken
 };
 
 }  // namespace
 
-// One thread serves everybody with poll(2); only `client_count` and the wake-up are shared with other threads.
+// One thread serves everybody; only `client_count` and the wake-up are shared with other threads. A request costs the
+// same however many clients there are: nobody looks at those who have sent nothing.
 struct TcpStoreServer::Server {
   Server(const net::SocketAddress& address, std::string token, int generation_number)
       : generation(static_cast<std::uint32_t>(generation_number)),
@@ -70,40 +78,51 @@ struct TcpStoreServer::Server {
   }
 
   void step() {
-    std::vector<pollfd> entries{{wake_up.get(), POLLIN, 0}};
+    std::vector<pollfd> entries{{wake_up.get(), POLLIN, 0}, {ready.fd(), POLLIN, 0}};
     listener.append_poll_entries(entries);
     Deadline next = listener.next_deadline();
-    for (const Client& client : clients) {
-      entries.push_back({client.stream.fd(), client.stream.poll_events(), 0});
-      if (client.parked) next = next.earliest(client.parked->deadline);
-    }
+    if (!expiries.empty()) next = next.earliest(Deadline::after(expiries.begin()->first - Clock::now()));
     if (::poll(entries.data(), entries.size(), next.poll_timeout_ms()) < 0 && errno != EINTR) {
       throw IoError("poll", errno);
     }
     // Those who are in come first: whatever strangers do to the listener, the job's own requests are answered.
-    serve_clients();
-    for (net::AcceptedPeer& peer : listener.advance()) {
-      peer.socket.set_user_timeout(kLinkLimit);
-      peer.socket.set_peer(concat("rank ", peer.identity.rank, " (", peer.socket.peer(), ")"));
-      clients.push_back({net::FrameStream(std::move(peer.socket), {kMaxMessageBytes, generation}), std::nullopt});
+    for (const std::uint64_t number : ready.take()) {
+      if (const auto client = clients.find(number); client != clients.end()) serve_client(client->second);
     }
+    expire();
+    for (net::AcceptedPeer& peer : listener.advance()) admit(std::move(peer));
     const std::scoped_lock lock(mutex);
     client_count = clients.size();
     changed.notify_all();
   }
 
-  void serve_clients() {
-    for (auto client = clients.begin(); client != clients.end();) {
-      try {
-        client->stream.flush();
-        while (const auto frame = client->stream.receive()) answer(*client, *frame);
-        expire(*client);
-        if (client->stream.queued_bytes() > kMaxQueuedBytes) throw IoError("a client does not read its replies");
-        ++client;
-      } catch (const Error&) {  // closed, or no client of ours: the others are not affected
-        client = clients.erase(client);
-      }
+  void admit(net::AcceptedPeer peer) {
+    peer.socket.set_user_timeout(kLinkLimit);
+    peer.socket.set_peer(concat("rank ", peer.identity.rank, " (", peer.socket.peer(), ")"));
+    ready.add(peer.socket.fd(), next_number);
+    net::FrameStream stream(std::move(peer.socket), {kMaxMessageBytes, generation});
+    clients.emplace(next_number, Client{std::move(stream), next_number, std::nullopt});
+    ++next_number;
+  }
+
+  void serve_client(Client& client) {
+    try {
+      client.stream.flush();
+      while (const auto frame = client.stream.receive()) answer(client, *frame);
+      if (client.stream.queued_bytes() > kMaxQueuedBytes) throw IoError("a client does not read its replies");
+      watch_for_room(client);
+    } catch (const Error&) {  // closed, or no client of ours: the others are not affected
+      unpark(client);
+      ready.remove(client.stream.fd());
+      clients.erase(client.number);
     }
+  }
+
+  void watch_for_room(Client& client) {
+    const bool has_queued = client.stream.queued_bytes() > 0;
+    if (std::exchange(client.is_watched_for_room, has_queued) == has_queued) return;
+    using Interest = net::ReadySet::Interest;
+    ready.change(client.stream.fd(), client.number, has_queued ? Interest::kReadAndWrite : Interest::kRead);
   }
 
   void answer(Client& client, const net::Frame& frame) {
@@ -111,8 +130,7 @@ struct TcpStoreServer::Server {
     const Request request = decode_request(frame.payload);
     if (request.operation == Operation::kGet && !values.contains(request.key)) {
       const auto patience = std::chrono::milliseconds(parse_integer(request.value).value_or(0));
-      client.parked = ParkedGet{request.key, frame.header.sequence, Deadline::after(patience)};
-      return;
+      return park(client, {request.key, frame.header.sequence, Deadline::after(patience).when()});
     }
     reply(client, frame.header.sequence, perform(request));
     wake_parked(request.key);
@@ -155,34 +173,58 @@ struct TcpStoreServer::Server {
     client.stream.send(header, encode(content));
   }
 
+  void park(Client& client, ParkedGet get) {
+    unpark(client);
+    waiting_for[get.key].insert(client.number);
+    expiries.emplace(get.expires, client.number);
+    client.parked = std::move(get);
+  }
+
+  // What the client was parked with, if it was.
+  std::optional<ParkedGet> unpark(Client& client) {
+    if (!client.parked) return std::nullopt;
+    const auto waiting = waiting_for.find(client.parked->key);
+    waiting->second.erase(client.number);
+    if (waiting->second.empty()) waiting_for.erase(waiting);
+    expiries.erase({client.parked->expires, client.number});
+    return std::exchange(client.parked, std::nullopt);
+  }
+
   void wake_parked(const std::string& key) {
     const auto found = values.find(key);
-    if (found == values.end()) return;
-    for (Client& client : clients) {
-      if (!client.parked || client.parked->key != key) continue;
-      const std::uint64_t sequence = client.parked->sequence;
-      client.parked.reset();
-      try {
-        reply(client, sequence, {Status::kOk, found->second});
-      } catch (const IoError&) {
-        client.stream.socket().shutdown();  // its own turn in serve_clients() finds it closed
-      }
+    const auto waiting = waiting_for.find(key);
+    if (found == values.end() || waiting == waiting_for.end()) return;
+    const std::set<std::uint64_t> numbers = waiting->second;
+    for (const std::uint64_t number : numbers) reply_parked(clients.at(number), {Status::kOk, found->second});
+  }
+
+  void expire() {
+    const auto now = Clock::now();
+    while (!expiries.empty() && expiries.begin()->first <= now) {
+      reply_parked(clients.at(expiries.begin()->second), {Status::kAbsent, {}});
     }
   }
 
-  void expire(Client& client) {
-    if (!client.parked || !client.parked->deadline.has_expired()) return;
-    const std::uint64_t sequence = client.parked->sequence;
-    client.parked.reset();
-    reply(client, sequence, {Status::kAbsent, {}});
+  void reply_parked(Client& client, const Reply& content) {
+    const auto get = unpark(client);
+    try {
+      reply(client, get->sequence, content);
+      watch_for_room(client);
+    } catch (const IoError&) {
+      client.stream.socket().shutdown();  // its own turn in serve_client() finds it closed
+    }
   }
 
   std::uint32_t generation;
   net::GuardedListener listener;
   net::SocketAddress bound_address;
   UniqueFd wake_up;
-  std::list<Client> clients;
+  net::ReadySet ready;                                // of clients, by number
+  std::unordered_map<std::uint64_t, Client> clients;  // by number
+  std::uint64_t next_number = 0;
   std::map<std::string, std::string> values;
+  std::map<std::string, std::set<std::uint64_t>> waiting_for;      // clients that are parked, by key
+  std::set<std::pair<Clock::time_point, std::uint64_t>> expiries;  // of parked clients
 
   std::mutex mutex;
   std::condition_variable changed;

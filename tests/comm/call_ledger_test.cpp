@@ -13,7 +13,12 @@ using test::message;
 namespace {
 
 constexpr int kGroup = 5;
-const std::vector<int> kMembers{3, 7, 8};  // ranks of the job
+
+comm::Members ranks(std::vector<int> of_the_job) {
+  return std::make_shared<const std::vector<int>>(std::move(of_the_job));
+}
+
+const comm::Members kMembers = ranks({3, 7, 8});
 
 }  // namespace
 
@@ -44,8 +49,8 @@ TEST_CASE("a rank that posts something else is named beside the first that poste
 
 TEST_CASE("groups of the same number and other members are apart", "[comm]") {
   CallLedger ledger;
-  (void)ledger.add(3, kGroup, {3, 7}, all_reduce(0));
-  const auto verdict = ledger.add(8, kGroup, {8}, all_reduce(0, 11));
+  (void)ledger.add(3, kGroup, ranks({3, 7}), all_reduce(0));
+  const auto verdict = ledger.add(8, kGroup, ranks({8}), all_reduce(0, 11));
   CHECK_FALSE(verdict.disagreement);
   CHECK(verdict.agreements.size() == 1);
 }
@@ -65,13 +70,14 @@ TEST_CASE("both ends of a message agree on it, each as it issued it", "[comm]") 
 
 TEST_CASE("a forgotten group begins again, others go on", "[comm]") {
   CallLedger ledger;
-  for (const std::vector<int>& members : {std::vector<int>{3, 7}, kMembers}) {
+  const comm::Members pair = ranks({3, 7});
+  for (const comm::Members& members : {pair, kMembers}) {
     (void)ledger.add(3, kGroup, members, all_reduce(0));
     (void)ledger.add(3, kGroup, members, message(Collective::kSend, 0, 1));
   }
-  ledger.forget(kGroup, {3, 7});
-  CHECK_FALSE(ledger.add(3, kGroup, {3, 7}, all_reduce(0)).disagreement);
-  CHECK_FALSE(ledger.add(3, kGroup, {3, 7}, message(Collective::kSend, 0, 1)).disagreement);
+  ledger.forget(kGroup, pair);
+  CHECK_FALSE(ledger.add(3, kGroup, pair, all_reduce(0)).disagreement);
+  CHECK_FALSE(ledger.add(3, kGroup, pair, message(Collective::kSend, 0, 1)).disagreement);
   CHECK_FALSE(ledger.add(3, kGroup, kMembers, all_reduce(1)).disagreement);
 }
 

@@ -29,6 +29,24 @@ TEST_CASE("messages through shared memory arrive whole and in order, all ranks s
   }
 }
 
+TEST_CASE("of many ranks only those that send to each other have queues that take memory", "[comm][multirank]") {
+  constexpr int kRanks = 100;  // all queues together would have 100 * 100 * 8 KiB
+  const auto used = run_ranks_for<std::uint64_t>(kRanks, [](const JobContext& context) {
+    const auto memory = shared_memory_of(context);
+    SharedMemoryTransport transport(memory, soon());
+    const int right = (context.rank + 1) % kRanks, left = (context.rank + kRanks - 1) % kRanks;
+    std::vector<std::byte> own(20000, static_cast<std::byte>(context.rank)), theirs(own.size());  // more than a queue
+    transport.send(right, header_of(0), own, soon());
+    transport.receive(left, header_of(0), theirs, soon());
+    transport.flush(soon());
+    if (theirs != std::vector<std::byte>(own.size(), static_cast<std::byte>(left))) throw Error("other bytes");
+    (void)memory->all_gather({}, "the end", soon());
+    return memory->reserved_bytes();
+  });
+  // A queue of 8 KiB and its counters lie on four pages at most; some more for doorbells and the first page.
+  for (const std::uint64_t bytes : used) CHECK(bytes <= kRanks * 16384 + (1 << 16));
+}
+
 TEST_CASE("shared memory counts what it sends", "[comm][multirank]") {
   const auto counts = run_ranks_for<comm::Traffic>(2, [](const JobContext& context) {
     SharedMemoryTransport transport(shared_memory_of(context), soon());

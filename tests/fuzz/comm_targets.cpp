@@ -34,6 +34,7 @@ class HubHarness {
   void send(int rank, std::span<const std::byte> bytes) {
     if (rank < 0 || rank >= kWorldSize || !hub_.ranks_[static_cast<std::size_t>(rank)].stream) return;
     ranks_[static_cast<std::size_t>(rank)].send({.type = net::FrameType::kControl, .source_rank = rank}, bytes);
+    hub_.last_look_ = {};  // long ago: it judges at every step
     hub_.step();
   }
 

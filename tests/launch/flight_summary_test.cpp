@@ -73,6 +73,19 @@ TEST_CASE("the culprit stands first, then whoever is behind, after what the rank
   CHECK(text.find("  rank 0, 6 behind:\n") < text.find("  rank 2, 2 behind:\n"));
 }
 
+TEST_CASE("of many ranks the first are shown, and all that were told the same share a line", "[launch]") {
+  const Folder folder;
+  for (int rank = 0; rank < 40; ++rank) {
+    comm::FlightRecorder recorder(folder.path.string(), rank, 40, 0);
+    recorder.add(0, {}, std::source_location::current());
+    if (rank != 33) recorder.note_failure(33, "rank 33 died: its control connection closed");
+  }
+  const std::string text = launch::flight_summary(folder.path, 2, 16);
+  CHECK_THAT(text, ContainsSubstring("rank 33 died: its control connection closed (told to rank 0-32, 34-39)\n"));
+  CHECK_THAT(text, ContainsSubstring("  rank 33 (the culprit):\n") && ContainsSubstring("  rank 14:\n"));
+  CHECK_THAT(text, !ContainsSubstring("  rank 15:\n") && ContainsSubstring("  and 24 other ranks\n"));
+}
+
 TEST_CASE("messages between two ranks do not count as collectives of all", "[launch]") {
   const Folder folder;
   record(folder, 0, 3);

@@ -47,6 +47,14 @@ TEST_CASE("the lines of each rank carry its number, on the stream they were writ
   CHECK(count(job.err, "\n") == 3);
 }
 
+TEST_CASE("ranks that need more pipes than the usual number of open files are started", "[launch][multirank]") {
+  std::string command = "ulimit -Sn 50; exec";
+  for (const std::string& word : helper({"20", "variables", "RANK"})) command += " '" + word + "'";
+  const Finished job = test::run_program({"sh", "-c", command});
+  CHECK(job.exit_code == 0);
+  CHECK(job.err.empty());
+}
+
 TEST_CASE("ranks find torchrun's variables and the project's own", "[launch][multirank]") {
   const Finished job = test::run_program(
       helper({"2", "variables", "RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT",

@@ -6,10 +6,12 @@
 
 #include <array>
 #include <cerrno>
+#include <optional>
 #include <thread>
 
 #include "base/error.hpp"
 #include "net/bytes.hpp"
+#include "net/handshake_wire.hpp"
 #include "net/rank_and_listener.hpp"
 #include "support/catch.hpp"
 #include "support/soon.hpp"
@@ -85,6 +87,47 @@ TEST_CASE("a thousand silent connections are bounded and do not keep an honest r
   std::vector<pollfd> entries;
   listener.append_poll_entries(entries);
   CHECK(entries.size() <= GuardedListener::kMaxStrangers + 1);  // and the listening descriptor
+}
+
+namespace {
+
+// Fills a listener with ranks that have begun the handshake and take their time with the proof, lets a crowd come, and
+// tells how many of the ranks the listener has dropped. Nothing where that took so long that it may drop them.
+std::optional<int> dropped_for_a_crowd() {
+  GuardedListener listener({}, kToken, kExpected);
+  const Deadline turn = Deadline::after(GuardedListener::kTurn);
+  const net::HandshakeTerms terms{.client = kRank2, .client_nonce = net::make_nonce()};
+  std::vector<StreamSocket> slow, crowd;
+  for (std::size_t i = 0; i < GuardedListener::kMaxStrangers; ++i) {
+    slow.push_back(StreamSocket::connect(listener.address(), soon()));
+    slow.back().send_all(net::encode_hello(terms), soon());
+    (void)listener.advance();
+  }
+  for (int i = 0; i < 50; ++i) {
+    crowd.push_back(StreamSocket::connect(listener.address(), soon()));
+    (void)listener.advance();
+  }
+  int dropped = 0;
+  for (StreamSocket& each : slow) {
+    std::array<std::byte, net::kChallengeBytes + 1> challenge{};  // + 1: what comes behind it is its end
+    try {
+      each.receive_exactly(challenge, Deadline::after(0ms));
+    } catch (const TimeoutError&) {  // it waits for the proof
+    } catch (const IoError&) {
+      ++dropped;
+    }
+  }
+  if (turn.has_expired()) return std::nullopt;
+  CHECK(honest_rank_gets_in(listener));  // once the others have had their turn
+  return dropped;
+}
+
+}  // namespace
+
+TEST_CASE("ranks that have begun the handshake are not dropped for a crowd that comes later", "[net]") {
+  std::optional<int> dropped;
+  for (int attempt = 0; attempt < 20 && !dropped; ++attempt) dropped = dropped_for_a_crowd();
+  CHECK(dropped == 0);
 }
 
 TEST_CASE("a timeout tells of the strangers that came instead", "[net]") {

@@ -1,9 +1,12 @@
 #include "store/tcp_store.hpp"
 
+#include <thread>
+
 #include "base/error.hpp"
 #include "net/frame.hpp"
 #include "net/handshake.hpp"
 #include "net/token.hpp"
+#include "store/protocol.hpp"
 #include "support/catch.hpp"
 #include "support/soon.hpp"
 #include "support/strangers.hpp"
@@ -51,6 +54,47 @@ TEST_CASE("a store whose server is gone is an IoError at once", "[store]") {
   const auto client = fixture->client();
   fixture.reset();
   CHECK_THROWS_AS(client->set("k", "v"), IoError);
+}
+
+TEST_CASE("of a hundred clients that wait, those of a key are woken and the others time out", "[store]") {
+  const RunningServer fixture;
+  constexpr int kClients = 100, kKeys = 4;
+  std::vector<std::string> got(kClients);
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < kClients; ++i) {
+      threads.emplace_back([&, i] {
+        const auto own = fixture.client(i);
+        own->add("come", 1);
+        try {
+          got[static_cast<std::size_t>(i)] =
+              own->get(concat("key ", i % kKeys), Deadline::after(i % kKeys == 3 ? 1s : 20s));
+        } catch (const TimeoutError&) {
+          got[static_cast<std::size_t>(i)] = "nothing";
+        }
+      });
+    }
+    const auto setter = fixture.client(kClients);
+    for (const auto deadline = soon(); setter->add("come", 0) < kClients && !deadline.has_expired();) continue;
+    for (int key = 0; key < 3; ++key) setter->set(concat("key ", key), concat("value ", key));
+  }
+  for (int i = 0; i < kClients; ++i) {
+    CHECK(got[static_cast<std::size_t>(i)] == (i % kKeys == 3 ? "nothing" : concat("value ", i % kKeys)));
+  }
+}
+
+TEST_CASE("a client that goes away while it waits leaves the others alone", "[store]") {
+  const RunningServer fixture;
+  const auto honest = fixture.client(0);
+  {
+    auto leaving = net::connect_authenticated(fixture.server.address(), fixture.token, {net::Role::kStore, 0, 1, 0},
+                                              "store", soon());
+    const store::Request get{store::Operation::kGet, "later", "10000", {}};
+    net::send_frame(leaving, {.type = net::FrameType::kStoreRequest}, store::encode(get), soon());
+    honest->set("before", "1");  // what was sent before it has been read by now, or is read with the end
+  }
+  honest->set("later", "2");
+  CHECK(honest->get("later", soon()) == "2");
 }
 
 TEST_CASE("strangers of every kind leave a running store and its clients alone", "[store]") {
