@@ -23,6 +23,7 @@ class FlightFolder {
   FlightFolder& operator=(const FlightFolder&) = delete;
   ~FlightFolder();
 
+  /// Where the records are.
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
 
  private:

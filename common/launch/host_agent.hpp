@@ -21,6 +21,7 @@ class HostAgent {
   HostAgent& operator=(const HostAgent&) = delete;
   ~HostAgent();
 
+  /// What the launcher has ordered.
   [[nodiscard]] const HostOrder& order() const noexcept { return order_; }
 
   /// From now on, signals that the launcher passes on come to this process, and SIGHUP once the launcher has gone or

@@ -67,7 +67,7 @@ class HostLauncher {
     Deadline next_attempt = Deadline::never();  // while it is to be tried again
     Deadline last_attempt = Deadline::never();  // after which it is not
     std::chrono::milliseconds backoff{0};
-    std::string last_problem;
+    std::string last_problem{};
     bool is_given_up = false;
   };
 

@@ -48,11 +48,15 @@ class HostMember {
   /// Kills the process. On another host the agent then ends its ranks by itself.
   void kill() noexcept;
 
+  /// The host, as the list has it.
   [[nodiscard]] const HostEntry& entry() const noexcept { return start_.entry; }
+  /// The process runs, or its end has not been noticed yet.
   [[nodiscard]] bool is_running() const noexcept { return process_ != nullptr; }
+  /// Its agent has greeted, and has no order yet.
   [[nodiscard]] bool is_waiting_for_order() const noexcept { return is_running() && step_ == Step::kGreeted; }
   /// Its agent has begun, now or in an earlier attempt.
   [[nodiscard]] bool has_ever_started() const noexcept { return has_ever_started_; }
+  /// Its agent has begun, and runs.
   [[nodiscard]] bool has_started() const noexcept { return is_running() && step_ == Step::kStarted; }
   /// For how long its agent has run now. @pre  has_started()
   [[nodiscard]] std::chrono::nanoseconds started_for() const noexcept { return started_.waited(); }

@@ -39,16 +39,16 @@ struct HostOrder {
 
 /// What an agent reports.
 struct HostReport {
-  /// Which.
+  /// Kinds of report.
   enum class Kind {
     kStarted,  ///< It has understood its order, and there is such a program.
     kMeeting,  ///< The hosts meet at port `number`.
     kFailed,   ///< It cannot take part, because of `text`.
     kEnded,    ///< The job has ended with code `number`, as far as it is this host's.
   };
-  Kind kind = Kind::kStarted;
-  int number = 0;
-  std::string text;
+  Kind kind = Kind::kStarted;  ///< Which.
+  int number = 0;              ///< A port or an exit code.
+  std::string text;            ///< For people.
   bool operator==(const HostReport&) const = default;
 };
 

@@ -21,7 +21,9 @@ class SpawnPlan {
     posix_spawnattr_destroy(&attributes_);
   }
 
+  /// For posix_spawn_file_actions_...() and posix_spawn().
   [[nodiscard]] posix_spawn_file_actions_t* actions() noexcept { return &actions_; }
+  /// For posix_spawnattr_...() and posix_spawn().
   [[nodiscard]] posix_spawnattr_t* attributes() noexcept { return &attributes_; }
 
   /// A process group of its own, so that Ctrl-C reaches the launcher alone, which then decides; and its signals.

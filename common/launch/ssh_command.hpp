@@ -25,8 +25,8 @@ struct SshOptions {
 [[nodiscard]] std::vector<std::string> ssh_command(const SshOptions& options, const HostEntry& host,
                                                    const std::string& program, const std::string& arguments);
 
-/// What ssh connects to where it is told `host`: ~/.ssh/config may give a host another name. `host.host` where ssh does
-/// not say. @cost  Starts ssh, which asks nobody.
+/// The name or address that ssh connects to for `host`, to which the user's configuration of ssh may give another name;
+/// that of the list where ssh does not say. Starts ssh, which asks nobody.
 [[nodiscard]] std::string ssh_host_name(const SshOptions& options, const HostEntry& host);
 
 /// What to try where ssh ended with this last line on standard error.

@@ -75,10 +75,10 @@ test('the search finds a section by keyboard alone', options, async () => {
 
 test('the search finds a public name, and says so where there is nothing', options, async () => {
   const {page, close} = await open('index.html');
-  await page.fill('#query', 'ProcessGroup::all_reduce');
+  await page.fill('#search-field', 'ProcessGroup::all_reduce');
   await page.waitForSelector('#results a');
   assert.match(await page.getAttribute('#results a', 'href'), /reference\/comm\/process_group\.html#ProcessGroup\.all_reduce$/);
-  await page.fill('#query', 'xyzzyx');
+  await page.fill('#search-field', 'xyzzyx');
   await page.waitForSelector('#results p');
   assert.match(await page.textContent('#results'), /Nothing found/);
   await close();

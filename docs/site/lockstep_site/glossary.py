@@ -16,7 +16,9 @@ _EVERYDAY = {
     "buffer", "channel", "root", "agent", "hub", "progress", "thread", "block", "grid", "event", "binding", "forward",
     "backward", "layer", "generation", "scaling", "segment", "loss", "latency", "bandwidth", "bank", "lane", "judge",
     "barrier", "peer", "reduce", "frame", "kernel", "tree", "star", "mesh", "ring", "rung", "ladder", "transport",
-    "sampler", "epoch", "socket", "TCP", "digest", "MPI", "stream", "gather", "scatter", "algorithm bandwidth",
+    "sampler", "epoch", "socket", "TCP", "digest", "MPI", "stream", "gather", "scatter", "algorithm bandwidth", "batch",
+    "sample", "target", "view", "job", "guard", "handle", "tile", "weight", "parameter", "race", "launch", "padding",
+    "shuffle", "schedule", "validation", "query", "key", "value",
 }
 _NOT_INSIDE = {"a", "code", "pre", "h1", "h2", "h3", "h4", "summary", "figure", "th", "strong", "button", "svg"}
 
@@ -40,8 +42,9 @@ class Glossary:
             if len(cells) != 2:
                 continue
             name, meaning = (" ".join(cell.text_content().split()) for cell in cells)
-            anchor = "term-" + re.sub(r"[^\w]+", "-", name.lower()).strip("-")
-            row.set("id", anchor)
+            anchor = next((place.get("id") for place in cells[0].iter("a") if place.get("id")), None)
+            if anchor is None:
+                raise ValueError(f"{GLOSSARY}: the row of '{name}' has no <a id=\"...\"></a>, which links need")
             self.rows.append([f"{self._url}#{anchor}", "Glossary", "Glossary", name, meaning])
             if "(of" in name:  # one of several meanings: which one, a link could not know
                 continue
@@ -53,7 +56,13 @@ class Glossary:
         """Links the first use of each term in the running text of `page`."""
         if page.body is None or page.section not in _SECTIONS or page.source == GLOSSARY or self._pattern is None:
             return
-        self._walk(page, page.body, set())
+        self._walk(page, page.body, self._linked_by_hand(page.body))
+
+    def _linked_by_hand(self, body: html.HtmlElement) -> set[str]:
+        """The anchors of the glossary to which the author has linked already."""
+        name = self._url.rpartition("/")[2]
+        addresses = (link.get("href", "").partition("#") for link in body.iter("a"))
+        return {anchor for address, _, anchor in addresses if anchor and address.endswith(name)}
 
     def _walk(self, page: Page, element: html.HtmlElement, used: set[str]) -> None:
         """Texts are replaced from the first to the last, as they are read."""

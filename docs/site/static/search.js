@@ -4,7 +4,7 @@
 (() => {
   const root = document.currentScript.dataset.root;
   const form = document.querySelector("form.search");
-  const input = document.getElementById("query");
+  const input = document.getElementById("search-field");
   const list = document.getElementById("results");
   const kMost = 12;
   let selected = -1;
