@@ -73,9 +73,9 @@ struct AllReduceCost {
 };
 
 /// @param world_size  P, at least 1. @param bytes  n, of one rank's buffer.
-/// @return  Nothing to do for one rank. Otherwise: star 2 steps of (P-1) n; mesh 1 step of (P-1) n; ring 2(P-1) steps
-/// of
-///          n/P; tree 2 ceil(log2 P) steps of n.
+/// @return  No steps for one rank. Otherwise: star 2 steps of (P-1) n; mesh 1 step of (P-1) n; ring 2(P-1) steps of
+/// n/P;
+///          tree 2 ceil(log2 P) steps of n.
 /// @source Thakur, Rabenseifner and Gropp, "Optimization of Collective Communication Operations in MPICH", 2005,
 ///         section 3 (the model) and 4. They charge an alpha for each message of a port, which is what it costs where
 ///         a rank waits for the end of one message before it begins the next. Ours do not wait.

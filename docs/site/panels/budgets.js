@@ -76,7 +76,7 @@
     }
     byId('twice').closest('.control').hidden = isHours;
     byId('time-status').textContent = isHours ?
-        `a job of ${general(hours.value)} hours on one GPU, each further GPU worth ${general(work.efficiency)} of it` :
+        `a job of ${general(hours.value)} hours on one GPU; each of several does ${general(work.efficiency)} of the work that it does alone` :
         `${work.flopsPerParameterAndToken} x ${general(work.parameters / 1e9)} billion parameters x ${general(work.tokens / 1e9)} billion tokens = ` +
         `${general(budget.trainingFlops(work))} FLOP; a GPU does ${general(work.utilisation)} x ${general(tflops.value)} TFLOP per second`;
     const counts = [...new Set([1, 8, 64, 512, timeGpus.value])].sort((a, b) => a - b);
@@ -108,7 +108,7 @@
         el('p', {id: 'ring-words'}, `A ring of ${gpus} GPUs: each sends ${shortNumber(ring.oneWayBytes / kMb)} MB and receives as much at the same time, in ` +
             `${ring.steps} steps of ${shortNumber(ring.bytesPerStep / kMb)} MB`),
         named('every-link', 'A ring on every link', ['link', 'label GB/s', 'one way GB/s', 'envelope ms', 'ring ms', 'ring/envelope', 'share of step'], all),
-        named('algorithms', `On ${known.name}, with an alpha for every message`, ['algorithm', 'steps', 'MB a step', 'MB each way, busiest', 'latency ms', 'bytes ms', 'together ms'], rows));
+        named('algorithms', `On ${known.name}, with an alpha for every step`, ['algorithm', 'steps', 'MB a step', 'MB each way, busiest', 'latency ms', 'bytes ms', 'together ms'], rows));
   }
 
   const explanations = {

@@ -1,6 +1,6 @@
-// What an all-reduce costs: t = alpha + bytes / beta. The arithmetic of chapters/00_why_many_gpus/cost_model.cpp (every
-// message through the busiest port pays its alpha) and of chapter 02's race.cpp (alpha counts along the longest chain of
-// messages that wait for each other). Pure: a page and node load it.
+// What an all-reduce costs: t = alpha + bytes / beta in each step. The arithmetic of
+// chapters/00_why_many_gpus/cost_model.cpp: steps wait for one another and cost an alpha each; bytes count at the busiest
+// port. Pure: a page and node load it.
 'use strict';
 
 (function () {
@@ -31,12 +31,12 @@
   // How often P ranks can be halved, rounding up.
   const levelsOfTree = worldSize => (worldSize <= 1 ? 0 : 32 - Math.clz32(worldSize - 1));
 
-  // Through the busiest port: messages that follow one another, bytes of each, bytes in one direction.
+  // At the busiest port: steps that wait for one another, bytes of each, bytes in one direction over all.
   function allReduceCost(algorithm, worldSize, bytes) {
     const others = worldSize - 1;
     switch (algorithm) {
-      case 'star': return {steps: 2 * others, bytesPerStep: bytes, oneWayBytes: others * bytes};
-      case 'mesh': return {steps: others, bytesPerStep: bytes, oneWayBytes: others * bytes};
+      case 'star': return {steps: others > 0 ? 2 : 0, bytesPerStep: others * bytes, oneWayBytes: others * bytes};
+      case 'mesh': return {steps: others > 0 ? 1 : 0, bytesPerStep: others * bytes, oneWayBytes: others * bytes};
       case 'ring':
         return {steps: 2 * others, bytesPerStep: bytes / worldSize, oneWayBytes: 2 * others * bytes / worldSize};
       case 'tree': {
@@ -47,28 +47,18 @@
     }
   }
 
-  // Alphas that follow one another: 2 for the star (up, down), 1 for the mesh, every step for ring and tree.
-  function waitsOf(algorithm, worldSize) {
-    if (worldSize === 1) return 0;
-    if (algorithm === 'star') return 2;
-    return algorithm === 'mesh' ? 1 : allReduceCost(algorithm, worldSize, 1).steps;
-  }
-
-  // charge: 'port' (chapter 00: each message through the busiest port pays an alpha) or 'chain' (chapter 02).
-  function allReduceTime(algorithm, worldSize, bytes, link, charge) {
+  function allReduceTime(algorithm, worldSize, bytes, link) {
     const cost = allReduceCost(algorithm, worldSize, bytes);
-    const alphas = charge === 'port' ? cost.steps : waitsOf(algorithm, worldSize);
-    const latencySeconds = alphas * link.alphaSeconds;
+    const latencySeconds = cost.steps * link.alphaSeconds;
     const bytesSeconds = cost.steps * cost.bytesPerStep / link.bytesPerSecond;
-    return {...cost, alphas, latencySeconds, bytesSeconds, seconds: latencySeconds + bytesSeconds};
+    return {...cost, latencySeconds, bytesSeconds, seconds: latencySeconds + bytesSeconds};
   }
 
-  // The buffer from which on the ring is faster than the star, by the chain's count of alphas. 0: always.
+  // The buffer from which on the ring is faster than the star. 0: always.
   function crossoverBytes(worldSize, link) {
     const star = allReduceCost('star', worldSize, 1), ring = allReduceCost('ring', worldSize, 1);
     const moreBuffers = star.steps * star.bytesPerStep - ring.steps * ring.bytesPerStep;
-    return (waitsOf('ring', worldSize) - waitsOf('star', worldSize)) * link.alphaSeconds * link.bytesPerSecond /
-        moreBuffers;
+    return (ring.steps - star.steps) * link.alphaSeconds * link.bytesPerSecond / moreBuffers;
   }
 
   function roundedToOneDigit(value) {
@@ -84,8 +74,7 @@
   }
 
   const api = {
-    knownLinks, algorithms, linkOf, messageSeconds, levelsOfTree, allReduceCost, waitsOf, allReduceTime, crossoverBytes,
-    backOfTheEnvelope,
+    knownLinks, algorithms, linkOf, messageSeconds, levelsOfTree, allReduceCost, allReduceTime, crossoverBytes, backOfTheEnvelope,
   };
   if (typeof module === 'object' && module.exports) module.exports = api;
   else (globalThis.Lockstep ??= {}).costModel = api;

@@ -74,7 +74,7 @@
                      svg('text', {class: 'soft', x: left - 7, y: y(tick) + 4, 'text-anchor': 'end', 'font-size': 12}, plain(readableTime(tick))));
     }
     for (const mib of [0.1, 1, 10, 100, 1000]) {
-      picture.append(svg('text', {class: 'soft', x: x(mib * 2 ** 20), y: height - 12, 'text-anchor': mib === 1000 ? 'end' : 'middle', 'font-size': 12}, `${mib} MiB`));
+      picture.append(svg('text', {class: 'soft', x: x(mib * 2 ** 20), y: height - 12, 'text-anchor': mib === 1000 ? 'end' : 'middle', 'font-size': 12}, mib === 0.1 ? '0.1 MiB' : String(mib)));
     }
     picture.append(svg('polyline', {class: 'curve', points: points.map(({bytes, exposed}) => `${x(bytes).toFixed(1)},${y(exposed).toFixed(1)}`).join(' ')}),
                    svg('circle', {class: 'now', cx: x(now.bytes), cy: y(now.exposed), r: 6}));

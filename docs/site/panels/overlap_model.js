@@ -75,7 +75,7 @@
     for (const bucket of buckets) {
       bucket.readyAt = Math.min(Math.max(...bucket.parameters.map(index => parameters[index].readyAt)), backwardEnd);
       bucket.begin = Math.max(bucket.readyAt, free);
-      bucket.seconds = costModel.allReduceTime('ring', worldSize, bucket.bytes, link, 'chain').seconds;
+      bucket.seconds = costModel.allReduceTime('ring', worldSize, bucket.bytes, link).seconds;
       free = bucket.end = bucket.begin + bucket.seconds;
     }
     const communication = buckets.reduce((sum, {seconds}) => sum + seconds, 0);

@@ -24,9 +24,6 @@
                                   scale: 'log', unit: 'µs', change: own});
   const beta = number(controls, {id: 'beta', label: 'Beta: bandwidth one way', min: 0.01, max: 1000, value: 15.75, scale: 'log',
                                  unit: 'GB/s', change: own});
-  const charge = choice(byId('cost-controls'), {id: 'charge', label: 'An alpha is charged', isOpen: true, value: 'chain',
-      options: [['chain', 'where a message waits for another one (chapter 02)'],
-                ['port', 'for every message through the busiest rank (chapter 00)']], change: redraw});
 
   function takeLink(name) {
     const known = costs.knownLinks.find(each => each.name === name);
@@ -52,8 +49,8 @@
     const worldSize = ranks.value, now = linkNow(), bytesNow = bytes.value;
     const steps = 2 * (worldSize - 1), seconds = costs.messageSeconds(now, bytesNow / worldSize);
     const ring = model.ringEvents(worldSize, bytesNow, now);
-    const star = model.starEvents(worldSize, bytesNow, now, charge.value);
-    const mesh = model.meshEvents(worldSize, bytesNow, now, charge.value);
+    const star = model.starEvents(worldSize, bytesNow, now);
+    const mesh = model.meshEvents(worldSize, bytesNow, now);
     const endOf = events => Math.max(...events.map(event => event.end));
     const ringEnd = steps * seconds, longest = Math.max(ringEnd, endOf(star), endOf(mesh));
     // One unit of the clock is one step of the ring; what is left after its end is four units more.
@@ -124,12 +121,12 @@
   function showCosts() {
     byId('costs').hidden = byId('controls').hidden = replay !== null;
     const now = linkNow(), worldSize = ranks.value;
-    const rows = costs.algorithms.map(name => ({name, ...costs.allReduceTime(name, worldSize, bytes.value, now, charge.value)}));
+    const rows = costs.algorithms.map(name => ({name, ...costs.allReduceTime(name, worldSize, bytes.value, now)}));
     const longest = Math.max(...rows.map(row => row.seconds)), best = Math.min(...rows.map(row => row.seconds));
-    const head = ['algorithm', 'alphas', 'MB a message', 'busiest rank sends, MB', 'latency ms', 'bytes ms', 'together ms', 'µs', ''];
+    const head = ['algorithm', 'steps', 'MB a step', 'MB each way, busiest', 'latency ms', 'bytes ms', 'together ms', 'µs', ''];
     const body = rows.map(row => el('tr', {class: row.seconds === best ? 'best' : null, 'data-algorithm': row.name},
         el('th', {scope: 'row'}, row.name),
-        [String(row.alphas), shortNumber(row.bytesPerStep / 1e6), shortNumber(row.oneWayBytes / 1e6),
+        [String(row.steps), shortNumber(row.bytesPerStep / 1e6), shortNumber(row.oneWayBytes / 1e6),
          shortNumber(row.latencySeconds * 1e3), shortNumber(row.bytesSeconds * 1e3), shortNumber(row.seconds * 1e3),
          withDigits(row.seconds * 1e6, 0)].map(text => el('td', {}, text)),
         el('td', {class: 'bar-cell', 'aria-hidden': true}, el('span', {class: 'bar', style: `width: ${100 * row.seconds / longest}%`}))));
@@ -140,7 +137,7 @@
     const crossover = costs.crossoverBytes(worldSize, now);
     byId('crossover').replaceChildren(worldSize === 2 ?
         'With 2 ranks the ring has no more steps than the star: it is never slower.' :
-        el('span', {}, 'Counted along the chain of waiting messages, the ring of ', `${worldSize} ranks is faster than the star from `,
+        el('span', {}, 'The ring of ', `${worldSize} ranks is faster than the star from `,
            el('strong', {id: 'crossover-bytes'}, withDigits(crossover, 0)), ' bytes up. That is about alpha times beta.'));
   }
 

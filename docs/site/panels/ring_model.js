@@ -64,33 +64,28 @@
     return events;
   }
 
-  // Messages of one direction pass a port one after another. By 'port' each of them pays alpha; by 'chain' they are under
-  // way at the same time, and their alphas pass together.
-  function message(index, start, bytes, link, charge) {
+  // Messages of one step start together: their bytes pass a port one after another, their alphas pass at the same time.
+  function message(index, start, bytes, link) {
     const perBytes = bytes / link.bytesPerSecond;
-    if (charge === 'port') {
-      const each = link.alphaSeconds + perBytes;
-      return {begin: start + index * each, end: start + (index + 1) * each};
-    }
     return {begin: start + index * perBytes, end: start + link.alphaSeconds + (index + 1) * perBytes};
   }
 
-  function starEvents(worldSize, bytes, link, charge) {
+  function starEvents(worldSize, bytes, link) {
     const all = [...Array(worldSize).keys()].reduce((sum, rank) => sum + contributionOf(rank), 0);
-    const half = costModel.allReduceTime('star', worldSize, bytes, link, charge).seconds / 2, events = [];
+    const half = costModel.allReduceTime('star', worldSize, bytes, link).seconds / 2, events = [];
     for (let peer = 1; peer < worldSize; ++peer) {
-      events.push({from: peer, to: 0, bytes, sum: contributionOf(peer), ...message(peer - 1, 0, bytes, link, charge)});
-      events.push({from: 0, to: peer, bytes, sum: all, ...message(peer - 1, half, bytes, link, charge)});
+      events.push({from: peer, to: 0, bytes, sum: contributionOf(peer), ...message(peer - 1, 0, bytes, link)});
+      events.push({from: 0, to: peer, bytes, sum: all, ...message(peer - 1, half, bytes, link)});
     }
     return events;
   }
 
-  function meshEvents(worldSize, bytes, link, charge) {
+  function meshEvents(worldSize, bytes, link) {
     const events = [];
     for (let rank = 0; rank < worldSize; ++rank) {
       for (let index = 0; index < worldSize - 1; ++index) {
         events.push({from: rank, to: wrap(rank + 1 + index, worldSize), bytes, sum: contributionOf(rank),
-                     ...message(index, 0, bytes, link, charge)});
+                     ...message(index, 0, bytes, link)});
       }
     }
     return events;
