@@ -87,7 +87,8 @@ TEST_CASE("a slow rank is the slowest in the metrics, and the training goes on",
   REQUIRE(metrics.size() == 4);
   for (std::size_t step = 1; step < metrics.size(); ++step) {
     CHECK(metrics[step].slowest_rank == 1);
-    CHECK(metrics[step].duration.count() >= 2000);
+    // Rank 0's step, which may begin a little after that of rank 1, who is 2 s late.
+    CHECK(metrics[step].duration.count() >= 1500);
   }
 }
 

@@ -64,12 +64,13 @@ class Resolver:
         if page.body is None or not page.source:
             return
         for element in page.body.iter("a"):
-            self._rewrite_link(page, element)
+            if element.get("href") is not None:  # else it is only a place to link to
+                self._rewrite_link(page, element)
         for element in list(page.body.iter("img")):
             self._rewrite_picture(page, element)
 
     def _rewrite_link(self, page: Page, element: html.HtmlElement) -> None:
-        link = element.get("href") or ""
+        link = element.get("href")
         if re.match(r"[a-z]+:", link):
             element.set("rel", "external")
             return
