@@ -20,6 +20,7 @@
 #include "grading/judging.hpp"
 #include "grading/labs.hpp"
 #include "grading/process_tree.hpp"
+#include "grading/sandbox_user.hpp"
 #include "grading/sandboxed_build.hpp"
 #include "grading/secret_number.hpp"
 #include "grading/selftest.hpp"
@@ -31,8 +32,6 @@ namespace {
 namespace fs = std::filesystem;
 using exercise::Exercise;
 using exercise::Workspace;
-
-constexpr int kUserForProbe = 60999;
 
 struct Options {
   fs::path submissions;
@@ -133,7 +132,8 @@ Prepared prepare(const Options& options) {
   settings.takes_any_release = options.takes_any_release;
   settings.reference_counts = options.reference_counts;
   settings.patience = options.patience;
-  const Sandbox sandbox = Sandbox::best(workspace.build / "bin" / "lockstep_confine", kUserForProbe);
+  const SandboxUser user;
+  const Sandbox sandbox = Sandbox::best(workspace.build / "bin" / "lockstep_confine", static_cast<uid_t>(user.id()));
   settings.sandbox = sandbox.kind();
   prepared.protections = print_protections(sandbox, workspace);
   settings.given = checks_passed_by_templates(workspace, prepared.exercises);
@@ -153,7 +153,8 @@ int run_selftest(Options options) {
   if (options.out.empty()) options.out = fs::temp_directory_path() / concat("lockstep_selftest_", ::getpid());
   const bool is_new = !fs::exists(options.out);
   const Prepared prepared = prepare(options);
-  const Sandbox sandbox(prepared.workspace.build / "bin" / "lockstep_confine", kUserForProbe,
+  const SandboxUser user;
+  const Sandbox sandbox(prepared.workspace.build / "bin" / "lockstep_confine", static_cast<uid_t>(user.id()),
                         prepared.settings.sandbox);
   const std::vector<std::string> complaints =
       selftest(prepared.workspace, prepared.exercises, prepared.settings, sandbox, [](const std::string& line) {

@@ -10,6 +10,7 @@
 #include "grading/manifest.hpp"
 #include "grading/process_tree.hpp"
 #include "grading/sandbox.hpp"
+#include "grading/sandbox_user.hpp"
 #include "grading/student_files.hpp"
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
@@ -42,7 +43,8 @@ test::Finished grade_folder(const fs::path& submissions, const fs::path& out, co
 // Attacks are only tried where nothing can come of them.
 void require_sandbox() {
   adopt_orphans();
-  const Sandbox sandbox = Sandbox::best(test::built_program("lockstep_confine"), 60998);
+  const SandboxUser user;
+  const Sandbox sandbox = Sandbox::best(test::built_program("lockstep_confine"), static_cast<uid_t>(user.id()));
   for (const Protection& one : sandbox.try_protections(kRoot / "solutions" / "README.md")) {
     if (one.holds) continue;
     std::cerr << "skipped: the sandbox is not complete here: " << one.name << " does not hold\n";

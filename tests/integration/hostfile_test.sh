@@ -128,7 +128,7 @@ nothing_left far
 # --- A host whose connection is cut comes back, and the job goes on.
 printf 'node1 slots=2\nnode2 slots=2\n' >hosts
 begin restarted --max-restarts 2 -- "${training[@]}" --out restarted
-wait_for "the first steps" grep -q 'step  3/40' restarted.out
+wait_for "the first steps" grep -q 'step  4/40' restarted.out
 pkill -KILL -f "sshd: root@notty" || fail "there is no connection to cut"
 wait "$launcher" || fail "restarted ended with $?"
 says restarted.err "host node2 ($folder/hosts:2)"
@@ -138,7 +138,7 @@ nothing_left restarted
 
 # --- So does one that was unplugged.
 begin replugged --max-restarts 2 -- "${training[@]}" --out replugged
-wait_for "the first steps" grep -q 'step  3/40' replugged.out
+wait_for "the first steps" grep -q 'step  4/40' replugged.out
 ip link set cable down
 wait_for "the loss of node2" grep -q 'host node2 (node rank 1) is lost' replugged.err
 ip link set cable up
