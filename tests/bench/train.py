@@ -12,19 +12,15 @@ Prints one table; --out writes it as JSON. Without PyTorch (apt-get install pyth
 """
 import argparse
 import glob
-import json
 import os
 import tempfile
 
 from bench_common import (
-    BIN, HERE, PYTHON, TORCH_SYSTEMS, free_port, median, peak_mib_of, run, run_python_ranks, torch_systems, torch_version,
+    BIN, HERE, PYTHON, TORCH_SYSTEMS, free_port, median, run, run_python_ranks, torch_systems, torch_version,
     write_record,
 )
+from training_common import MODELS, STEPS, WARM_UP, make_text, measure_ours
 
-STEPS = {"tiny": 40, "small": 14, "tutorial": 6}
-WARM_UP = {"tiny": 5, "small": 3, "tutorial": 2}
-# vocabulary, width, layers, context, global batch
-MODELS = {"tiny": (256, 128, 4, 128, 16), "small": (8192, 256, 6, 256, 8), "tutorial": (50257, 512, 6, 127, 32)}
 # Seconds of a PyTorch step in float32 on two cores of 2024; for estimating how long a run takes, nothing else.
 SECONDS_PER_STEP = {"tiny": 0.06, "small": 0.36, "tutorial": 3.2}
 SECONDS_TO_START = 6
@@ -48,33 +44,6 @@ def peer_settings():
     return environment, names
 
 
-def measure_ours(case, steps, warm_up, text):
-    """Median step time and peak memory of `train_gpt_single` or `train_gpt_ddp`, from its metrics."""
-    model, precision, world_size, threads = case
-    options = ["--model", model, "--steps", str(steps), "--validate-every", "0", "--save-every", "0"]
-    options += ["--sample-tokens", "0", "--data", text] + (["--bf16"] if precision == "bf16" else [])
-    with tempfile.TemporaryDirectory() as folder:
-        options += ["--out", folder]
-        if world_size == 1:
-            command = [os.path.join(BIN, "train_gpt_single"), *options]
-        else:
-            launch = [os.path.join(BIN, "lockstep"), "launch", "--nproc", str(world_size), "--"]
-            command = [*launch, os.path.join(BIN, "train_gpt_ddp"), *options]
-        peak_mib = peak_mib_of(command, OMP_NUM_THREADS=threads)
-        lines = []
-        for path in glob.glob(os.path.join(folder, "*", "metrics.jsonl")):
-            with open(path, encoding="utf-8") as file:
-                lines = [json.loads(line) for line in file]
-    lines = [line for line in lines if "step_ms" in line]
-    if peak_mib is None or len(lines) < steps:
-        return None
-    return {
-        "ms": median([line["step_ms"] for line in lines[warm_up:]]),
-        "peak_mib": peak_mib,
-        "exposed_ms": median([line.get("exposed_communication_ms", 0) for line in lines[warm_up:]]),
-    }
-
-
 def measure_torch(case, more, steps, warm_up):
     model, precision, world_size, threads = case
     script = os.path.join(HERE, "peers", "torch_gpt.py")
@@ -89,15 +58,6 @@ def measure_torch(case, more, steps, warm_up):
     if len(fields) != 7:
         return None
     return {"ms": float(fields[4]), "peak_mib": float(fields[6]), "exposed_ms": None}
-
-
-def make_text(folder):
-    """Bytes enough for every configuration; what they say does not matter to the time a step takes."""
-    path = os.path.join(folder, "text.txt")
-    with open(path, "w", encoding="ascii") as file:
-        for i in range(40000):
-            file.write(f"{i * 2654435761 % 99991} steps in lockstep\n")
-    return path
 
 
 def steps_of(model, arguments):
@@ -206,7 +166,8 @@ def main():
             steps, warm_up = steps_of(model, arguments)
             for _ in range(arguments.rounds):
                 for case in [(model, precision, *layout) for precision in precisions for layout in layouts]:
-                    measured = {"lockstep": measure_ours(case, steps, warm_up, text)}
+                    more = ["--bf16"] if case[1] == "bf16" else []
+                    measured = {"lockstep": measure_ours(case[0], *case[2:], steps, warm_up, text, more)}
                     for system in torch:
                         measured[system] = measure_torch(case, TORCH_SYSTEMS[system], steps, warm_up)
                     for system, result in measured.items():

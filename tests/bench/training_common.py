@@ -1,0 +1,47 @@
+"""Training runs of ours that several benchmarks time: models, texts, step times."""
+import glob
+import json
+import os
+import tempfile
+
+from bench_common import BIN, median, peak_mib_of
+
+STEPS = {"tiny": 40, "small": 14, "tutorial": 6}
+WARM_UP = {"tiny": 5, "small": 3, "tutorial": 2}
+# vocabulary, width, layers, context, global batch
+MODELS = {"tiny": (256, 128, 4, 128, 16), "small": (8192, 256, 6, 256, 8), "tutorial": (50257, 512, 6, 127, 32)}
+
+
+def measure_ours(model, world_size, threads, steps, warm_up, text, more=(), **environment):
+    """Median step time and peak memory of `train_gpt_single` or `train_gpt_ddp`, from its metrics; None if it fails."""
+    options = ["--model", model, "--steps", str(steps), "--validate-every", "0", "--save-every", "0"]
+    options += ["--sample-tokens", "0", "--data", text, *more]
+    with tempfile.TemporaryDirectory() as folder:
+        options += ["--out", folder]
+        if world_size == 1:
+            command = [os.path.join(BIN, "train_gpt_single"), *options]
+        else:
+            launch = [os.path.join(BIN, "lockstep"), "launch", "--nproc", str(world_size), "--"]
+            command = [*launch, os.path.join(BIN, "train_gpt_ddp"), *options]
+        peak_mib = peak_mib_of(command, OMP_NUM_THREADS=threads, **environment)
+        lines = []
+        for path in glob.glob(os.path.join(folder, "*", "metrics.jsonl")):
+            with open(path, encoding="utf-8") as file:
+                lines = [json.loads(line) for line in file]
+    lines = [line for line in lines if "step_ms" in line]
+    if peak_mib is None or len(lines) < steps:
+        return None
+    return {
+        "ms": median([line["step_ms"] for line in lines[warm_up:]]),
+        "peak_mib": peak_mib,
+        "exposed_ms": median([line.get("exposed_communication_ms", 0) for line in lines[warm_up:]]),
+    }
+
+
+def make_text(folder):
+    """Bytes enough for every configuration; what they say does not matter to the time a step takes."""
+    path = os.path.join(folder, "text.txt")
+    with open(path, "w", encoding="ascii") as file:
+        for i in range(40000):
+            file.write(f"{i * 2654435761 % 99991} steps in lockstep\n")
+    return path
