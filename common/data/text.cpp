@@ -11,7 +11,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr const char* kCourseTextName = "course_text_v1.txt";
+constexpr const char* kCourseTextName = "course_text_v2.txt";
 constexpr const char* kCourseTextVariable = "LOCKSTEP_COURSE_TEXT";
 
 fs::path checksum_path(const fs::path& path) { return path.string() + ".sha256"; }

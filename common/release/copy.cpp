@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kCorpus = "common/data/course_text_v1.txt";
+constexpr const char* kCorpus = "common/data/course_text_v2.txt";
 
 // What a file of the course is in the release.
 std::string released(const std::string& path, const std::string& text, const Plan& plan, const Answers& answers) {
