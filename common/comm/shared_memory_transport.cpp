@@ -82,7 +82,7 @@ SharedMemoryTransport::SharedMemoryTransport(std::shared_ptr<SharedMemory> memor
 
 std::size_t SharedMemoryTransport::queue_bytes() const noexcept { return sizeof(Queue) + capacity_; }
 
-// Both ends reserve it: whoever comes first gives it memory.
+// Both ends reserve the queue, because either may be the first to touch it.
 SharedMemoryTransport::Queue* SharedMemoryTransport::open_queue(int from, int to) const {
   const auto ranks = static_cast<std::size_t>(memory_->world_size());
   const std::size_t place = static_cast<std::size_t>(from) * ranks + static_cast<std::size_t>(to);

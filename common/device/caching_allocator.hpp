@@ -13,7 +13,7 @@
 namespace lockstep {
 
 /// Keeps freed memory and hands it out again. Blocks below kLargeBytes are kept by size class, most recently freed
-/// first (it is likeliest to be in cache), carved from chunks, and stay for ever; size classes are eight to a power of
+/// first (it is likeliest to be in cache), carved from chunks, and stay forever; size classes are eight to a power of
 /// two, so at most an eighth of a block is unused. Larger ones come from a BlockPool, which cuts and joins. Thread
 /// safety: any thread may call anything.
 class CachingAllocator {

@@ -18,8 +18,8 @@ struct AgentOptions {
   std::string role = "default";  ///< For ROLE_NAME.
   int min_nodes = 1;             ///< Hosts without which no generation starts.
   int max_nodes = 1;             ///< More of them wait as spares. Greater than min_nodes: the job is elastic.
-  int node_rank = -1;            ///< Of this host; -1: whoever comes first. 0 serves the meeting.
-  int max_restarts = 0;          ///< After so many failures the job goes on; hosts that come and go do not count.
+  int node_rank = -1;            ///< Of this host; -1: in the order of arrival. 0 serves the meeting.
+  int max_restarts = 0;          ///< How many failures are followed by a restart; hosts that come and go do not count.
   net::SocketAddress endpoint{"127.0.0.1", 0};  ///< Where the hosts meet; port 0 for a job of one host.
   std::optional<bool> is_host;  ///< Whether `endpoint` is this host's; empty: found out where node_rank is -1.
   std::chrono::milliseconds join{60'000};       ///< HubOptions::join

@@ -60,7 +60,7 @@ TEST_CASE("sampler_table deals every sample once per epoch and marks what is rep
   }
   for (std::size_t rank = 0; rank < 4; ++rank) {
     CHECK(std::stoi(with[rank].back()) > 3);  // other samples in other epochs
-    CHECK(without[rank].back() == "3");       // the same three for ever
+    CHECK(without[rank].back() == "3");       // the same three forever
   }
 }
 

@@ -10,6 +10,7 @@
 #include "comm/fingerprints.hpp"
 #include "comm/flight_recorder.hpp"
 #include "comm/line_process_group.hpp"
+#include "comm/played_ranks.hpp"
 #include "store/store.hpp"
 #include "support/captured_stderr.hpp"
 #include "support/catch.hpp"
@@ -21,27 +22,18 @@ using namespace std::chrono_literals;
 using comm::Collective;
 using comm::Failure;
 using comm::FailureKind;
-using comm::Fingerprint;
 using comm::JobContext;
 using test::all_reduce;
+using test::enter;
 using test::message;
 using test::run_ranks_for;
 using test::soon;
+using test::verdict;
 
 namespace {
 
 // Longer than some ticks of the control plane (100 ms at most): what is to be noticed has been.
 constexpr auto kLongEnough = 400ms;
-
-void enter(const JobContext& context, int group, const Fingerprint& fingerprint) {
-  context.control->note(group, fingerprint, comm::CallStep::kIssued);
-  context.control->note(group, fingerprint, comm::CallStep::kStarted);
-}
-
-Failure verdict(const JobContext& context) {
-  const auto failure = context.control->wait_for_failure(soon());
-  return failure ? *failure : Failure{FailureKind::kAborted, -1, "no failure"};
-}
 
 // All ranks wait for each other, by the store alone.
 void meet(const JobContext& context, const std::string& where) {

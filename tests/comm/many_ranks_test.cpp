@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "comm/control_plane.hpp"
 #include "comm/fingerprints.hpp"
+#include "comm/played_ranks.hpp"
 #include "net/descriptor_limit.hpp"
 #include "store/store.hpp"
 #include "support/catch.hpp"
@@ -16,11 +17,12 @@ using namespace lockstep;
 using namespace std::chrono_literals;
 using comm::Failure;
 using comm::FailureKind;
-using comm::Fingerprint;
 using comm::JobContext;
 using test::all_reduce;
+using test::enter;
 using test::run_ranks_for;
 using test::soon;
+using test::verdict;
 
 namespace {
 
@@ -29,16 +31,6 @@ constexpr std::size_t kShort = 600;  // of each rank a word would be more
 
 // All ranks are threads of this process: two connections each, and both ends of them.
 void open_enough_descriptors() { net::require_descriptors(10 * kRanks, "this test"); }
-
-void enter(const JobContext& context, int group, const Fingerprint& fingerprint) {
-  context.control->note(group, fingerprint, comm::CallStep::kIssued);
-  context.control->note(group, fingerprint, comm::CallStep::kStarted);
-}
-
-Failure verdict(const JobContext& context) {
-  const auto failure = context.control->wait_for_failure(soon());
-  return failure ? *failure : Failure{FailureKind::kAborted, -1, "no failure"};
-}
 
 }  // namespace
 

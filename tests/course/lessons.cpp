@@ -174,6 +174,9 @@ Problems check_subset(const course::MarkdownFile& file) {
     for (const Forbidden& each : forbidden()) {
       if (std::regex_search(line, each.pattern)) problems.push_back(concat(file.text.place(index), " has ", each.what));
     }
+    // Inside the tag GitHub reads no Markdown.
+    if (line.find("<summary>") != std::string::npos && file.text.lines[index].find('`') != std::string::npos)
+      problems.push_back(concat(file.text.place(index), " has `code` in a <summary>, which GitHub does not render"));
     const std::string tag = unknown_tag(line);
     if (!tag.empty())
       problems.push_back(concat(file.text.place(index), " has ", tag, ", which is not rendered everywhere"));

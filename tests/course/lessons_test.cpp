@@ -42,8 +42,9 @@ TEST_CASE("Broken links are rejected", "[course]") {
 }
 
 TEST_CASE("What GitHub or Doxygen does not render is rejected", "[course]") {
-  for (const char* line : {"text[^1]", "> [!NOTE]", "- [ ] task", "so $x+1$ is", "see @param x", "good :tada: !",
-                           "<script>x</script>", "a vector<int> here", "```mermaid\n```"}) {
+  for (const char* line :
+       {"text[^1]", "> [!NOTE]", "- [ ] task", "so $x+1$ is", "see @param x", "good :tada: !", "<script>x</script>",
+        "a vector<int> here", "```mermaid\n```", "<details><summary>What is `x`?</summary>A</details>"}) {
     CAPTURE(line);
     CHECK(lesson_problems(std::string(line) + "\n").size() == 1);
   }

@@ -1,4 +1,4 @@
-// Opens panels in the system's Chromium, from files, as a reader without a server does.
+// Opens panels and other pages in the system's Chromium, from files, as a reader without a server does.
 'use strict';
 
 const fs = require('node:fs');
@@ -17,8 +17,8 @@ async function launch() {
   return chromium.launch({executablePath: chromiumPath(), args: ['--no-sandbox', '--disable-dev-shm-usage']});
 }
 
-// A page with the panel, and the list of everything it complained about or asked of the network.
-async function open(browser, panel, {width = 1280, height = 900, colorScheme = 'light', reducedMotion = 'reduce'} = {}) {
+// A page with what is at `url`, and the list of everything it complained about or asked of the network.
+async function visit(browser, url, {width = 1280, height = 900, colorScheme = 'light', reducedMotion = 'reduce'} = {}) {
   const context = await browser.newContext({viewport: {width, height}, colorScheme, reducedMotion});
   const page = await context.newPage();
   const complaints = [];
@@ -26,8 +26,12 @@ async function open(browser, panel, {width = 1280, height = 900, colorScheme = '
   page.on('pageerror', error => complaints.push(String(error)));
   page.on('request', request => { if (!request.url().startsWith('file:')) complaints.push(`asked for ${request.url()}`); });
   page.on('requestfailed', request => complaints.push(`failed: ${request.url()}`));
-  await page.goto(pathToFileURL(path.join(panelFolder, `${panel}.html`)).href);
+  await page.goto(url);
   return {page, complaints, close: () => context.close()};
+}
+
+async function open(browser, panel, options) {
+  return visit(browser, pathToFileURL(path.join(panelFolder, `${panel}.html`)).href, options);
 }
 
 // Types a value into the number field of a control.
@@ -57,4 +61,4 @@ async function problemsWith(browser, panel, prepare) {
   return problems;
 }
 
-module.exports = {launch, open, type, problemsOf, problemsWith, panels, panelFolder, root, chromiumPath};
+module.exports = {launch, visit, open, type, problemsOf, problemsWith, panels, panelFolder, root, chromiumPath};

@@ -7,12 +7,10 @@ const fs = require('node:fs');
 const path = require('node:path');
 const test = require('node:test');
 const {pathToFileURL} = require('node:url');
-const {chromium} = require('playwright-core');
+const {launch, visit} = require('./browser.js');
 
 const site = process.env.LOCKSTEP_SITE || path.resolve(__dirname, '..', '..', 'build', 'docs', 'site');
 const axe = require.resolve('axe-core/axe.min.js');
-const chromiumPath = process.env.LOCKSTEP_CHROMIUM ||
-    ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(each => fs.existsSync(each));
 const pages = [
   'index.html', 'contents.html', 'chapters/00_why_many_gpus/index.html', 'chapters/02_ring_all_reduce/index.html',
   'chapters/05_gpt_single_device/index.html', 'docs/glossary.html', 'docs/troubleshooting.html', 'docs/adr/index.html',
@@ -25,22 +23,12 @@ const options = {skip: isBuilt ? false : `there is no site in ${site}: run ./loc
 
 let browser;
 test.before(async () => {
-  if (isBuilt) browser = await chromium.launch({executablePath: chromiumPath, args: ['--no-sandbox', '--disable-dev-shm-usage']});
+  if (isBuilt) browser = await launch();
 });
 test.after(() => browser?.close());
 
-// A page, and the list of what it complained of or asked of a network.
-async function open(address, {width = 1280, colorScheme = 'light'} = {}) {
-  const context = await browser.newContext({viewport: {width, height: 900}, colorScheme, reducedMotion: 'reduce'});
-  const page = await context.newPage();
-  const complaints = [];
-  page.on('console', message => { if (['error', 'warning'].includes(message.type())) complaints.push(message.text()); });
-  page.on('pageerror', error => complaints.push(String(error)));
-  page.on('request', request => { if (!request.url().startsWith('file:')) complaints.push(`asked for ${request.url()}`); });
-  page.on('requestfailed', request => complaints.push(`failed: ${request.url()}`));
-  await page.goto(pathToFileURL(site).href + '/' + address);
-  return {page, complaints, close: () => context.close()};
-}
+// Not joined as a path: an address may end in a fragment.
+const open = (address, settings) => visit(browser, `${pathToFileURL(site).href}/${address}`, settings);
 
 for (const colorScheme of ['light', 'dark']) {
   for (const width of [1280, 390]) {

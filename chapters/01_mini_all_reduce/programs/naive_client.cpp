@@ -1,5 +1,5 @@
 // naive_client <rank> [port]: sends [1, 2, 3] x (rank + 1) to naive_server and receives the sum over all clients.
-// With nothing but POSIX calls, and with naive_server's faults: a server that never answers blocks it for ever, a
+// With nothing but POSIX calls, and with naive_server's faults: a server that never answers blocks it forever, a
 // short read gives it half a sum, and whatever listens on the port is believed.
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -1,5 +1,5 @@
 // send_first: a ring in which every rank sends its chunk first and receives after, on blocking sockets. With a chunk
-// that fits into the kernel's buffers that works; with a larger one all ranks wait for each other, for ever, if there
+// that fits into the kernel's buffers that works; with a larger one all ranks wait for each other, forever, if there
 // were no deadline. Each rank is a thread; the ring of this chapter does not do this.
 #include <iostream>
 #include <string>

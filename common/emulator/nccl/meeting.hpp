@@ -10,7 +10,7 @@
 
 namespace lockstep::emulated_nccl {
 
-/// Whether to give up: asked several times a second. NCCL itself waits for ever.
+/// Whether to give up: asked several times a second. NCCL itself waits forever.
 using ShouldStop = std::function<bool()>;
 
 /// One rank on its way to a meeting.
