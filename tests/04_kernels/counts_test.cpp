@@ -1,7 +1,8 @@
-// What the emulator counts for rungs whose counts follow from their indices by hand.
+// What the emulator counts for rungs whose counts follow from their indices by hand, and that it finds nothing in any.
 #include "04_kernels/measure/backend.hpp"
 #include "04_kernels/measure/problem.hpp"
 #include "support/catch.hpp"
+#include "support/subprocess.hpp"
 
 using namespace lockstep;
 using namespace lockstep::ladders;
@@ -71,4 +72,15 @@ TEST_CASE("A row in registers moves the least bytes that softmax can", "[kernels
   CHECK(counts_of("softmax", "row_in_registers", {4, 256}).sectors * 32 == 8 * 4 * 256);
   CHECK(counts_of("softmax", "online", {4, 256}).sectors * 32 == 12 * 4 * 256);
   CHECK(counts_of("softmax", "warp_per_row", {4, 256}).sectors * 32 == 16 * 4 * 256);
+}
+
+TEST_CASE("No rung of a ladder has a finding", "[kernels][chapter]") {
+  for (const LadderEntry& entry : all_ladders()) {
+    const test::Finished finished =
+        test::run_program({test::built_program("ladder"), std::string(entry.name)}, {{"LOCKSTEP_EMULATOR_CHECK", "1"}});
+    CAPTURE(entry.name, finished.out, finished.err);
+    CHECK(finished.exit_code == 0);
+    CHECK_THAT(finished.err, !ContainsSubstring("emulated CUDA"));
+    CHECK_THAT(finished.out, !ContainsSubstring("WRONG"));
+  }
 }

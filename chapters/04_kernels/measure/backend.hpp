@@ -33,7 +33,8 @@ struct LibraryCall {
 /// Whether kernels run on the emulator. Then accesses are counted, and never is anything timed.
 [[nodiscard]] bool is_emulated();
 
-/// The kernels as they are compiled for speed.
+/// The kernels as they are compiled for speed. On the emulator with LOCKSTEP_EMULATOR_CHECK=1 those of
+/// counted_registry(), because the checker sees only half of what the others do.
 [[nodiscard]] const Registry& plain_registry();
 
 /// The kernels as they are compiled for counting and for finding mistakes.

@@ -1,5 +1,6 @@
 // The emulator: counts of accesses, and no times.
 #include "04_kernels/measure/backend.hpp"
+#include "base/environment.hpp"
 #include "base/error.hpp"
 #include "device/cuda_check.hpp"
 #include "emulator/checker/control.hpp"
@@ -13,7 +14,10 @@ const Registry& registry();
 
 bool is_emulated() { return true; }
 
-const Registry& plain_registry() { return plain::registry(); }
+const Registry& plain_registry() {
+  static const bool is_checked = environment::get("LOCKSTEP_EMULATOR_CHECK").value_or("0") != "0";
+  return is_checked ? counted_registry() : plain::registry();
+}
 
 const Registry& counted_registry() {
 #if defined(LOCKSTEP_EMULATOR_HAS_CHECKER)

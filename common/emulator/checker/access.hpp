@@ -22,7 +22,8 @@ enum AccessFlags : std::uint64_t {
   kWrite = 1U << 11U,         ///< Stores.
   kPending = 1U << 12U,       ///< An asynchronous copy that has not landed.
   kStoreOnly = 1U << 13U,     ///< An atomic that reads nothing.
-  kAnyAlignment = 1U << 14U,  ///< Right at every address.
+  kAnyAlignment = 1U << 14U,  ///< Right at every address. Never of an atomic.
+  kReleased = kAnyAlignment,  ///< Of an atomic: its thread has made a __threadfence() before it.
   kUncounted = 1U << 15U,     ///< No request of its own in the metrics.
 };
 

@@ -56,6 +56,11 @@ class CellRules {
   [[nodiscard]] bool conflicts(const Access& before) const noexcept {
     return !is_ordered(before) && !(before.is(kAtomic) && access_.is(kAtomic));
   }
+  /// Whether this is an atomic that reads what an atomic after a fence has written, and so comes after it: "the block
+  /// that counts last" may set the counter back with a plain write.
+  [[nodiscard]] bool is_handed_on(const Access& before) const noexcept {
+    return before.is(kAtomic) && before.is(kReleased) && access_.is(kAtomic) && !access_.is(kStoreOnly);
+  }
   [[nodiscard]] Verdict check_contents(const Cell& cell) const noexcept;
   [[nodiscard]] int distance(const Access& from) const noexcept;
   Verdict visit_read(Cell& cell) const noexcept;
@@ -98,7 +103,7 @@ inline Verdict CellRules::visit_write(Cell& cell) const noexcept {
   }
   const bool reads_too = access_.is(kAtomic) && !access_.is(kStoreOnly);
   if (verdict.problem == Problem::kNone && reads_too) verdict = check_contents(cell);
-  if (access_.is(kAtomic) && cell.write.is(kAtomic) && !is_ordered(cell.write)) {
+  if (access_.is(kAtomic) && cell.write.is(kAtomic) && !is_ordered(cell.write) && !is_handed_on(cell.write)) {
     cell.other = cell.write;
   } else if (!(access_.is(kAtomic) && cell.other.is(kWrite) && !is_ordered(cell.other))) {
     cell.other = {};

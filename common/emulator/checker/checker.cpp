@@ -98,6 +98,7 @@ void Checker::check_atomic(const void* address, std::size_t bytes, bool releases
   if (thread == nullptr) return;
   if (releases) order_.fence(thread->linear, true);
   order_.atomic(thread->linear, address);
+  if (order_.has_device_fence(thread->linear)) flags |= kReleased;
   check(address, bytes, flags, site);
 }
 
@@ -137,7 +138,7 @@ bool Checker::is_wrong_address(const Target& target, const void* address, std::s
                   memory_.describe_miss(target.space, address, bytes));
     return true;
   }
-  if (!access.is(kAnyAlignment) && is_misaligned(address, bytes)) [[unlikely]] {
+  if ((access.is(kAtomic) || !access.is(kAnyAlignment)) && is_misaligned(address, bytes)) [[unlikely]] {
     report_target(FindingKind::kMisaligned, address, access,
                   memory_.describe(target.space, address) + "; " + std::to_string(bytes) + " bytes are accessed");
     return true;

@@ -29,6 +29,8 @@ class HappensBefore {
   void warp_met(std::uint32_t warp, std::uint32_t mask);
   /// What the thread has done and knows can be published by its next atomics.
   void fence(std::uint32_t thread, bool is_whole_device);
+  /// Whether the thread, or one that it has met since, has made a fence for the whole device.
+  [[nodiscard]] bool has_device_fence(std::uint32_t thread) const noexcept { return device_fence_[thread] != nullptr; }
   /// The thread's atomic on `address`: takes over what was published there, publishes what its last fence covers.
   void atomic(std::uint32_t thread, const void* address);
 

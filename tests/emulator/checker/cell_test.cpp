@@ -88,6 +88,21 @@ TEST_CASE("Atomics never race with each other, but with every plain access that 
   CHECK(memory.access(8, kAtomic | kWrite) == Problem::kRace);
 }
 
+TEST_CASE("What counts last after fences may set the counter back; without one fence it races", "[emulator]") {
+  for (const bool all_fence : {true, false}) {
+    Memory counter;
+    counter.cell().write.interval = kHostInterval;
+    for (const std::uint64_t block : {0U, 1U, 2U}) {
+      counter.order().block_begin(block, 128);
+      const bool has_fence = all_fence || block != 0;
+      CHECK(counter.access(0, kAtomic | kWrite | (has_fence ? kReleased : kPlainRead)) == Problem::kNone);
+    }
+    CHECK(counter.access(0, kWrite) == (all_fence ? Problem::kNone : Problem::kRace));
+    counter.order().block_begin(3, 128);
+    CHECK(counter.access(0, kWrite) == Problem::kRace);  // this block has not counted
+  }
+}
+
 TEST_CASE("An atomic reads too, so memory must be initialised; an atomic store does not", "[emulator]") {
   Memory memory;
   CHECK(memory.access(0, kAtomic | kWrite) == Problem::kUninitialised);
