@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <array>
@@ -26,20 +27,34 @@ namespace {
 
 std::string chosen_mistake;
 
-// Only what may be called in a signal handler.
-void write_stack() {
+// The instruction at which the signal came; null on a processor that we do not know.
+const void* interrupted_at(const void* context) {
+  [[maybe_unused]] const auto& machine = static_cast<const ucontext_t*>(context)->uc_mcontext;
+#if defined(__x86_64__)
+  return reinterpret_cast<const void*>(machine.gregs[REG_RIP]);
+#elif defined(__aarch64__)
+  return reinterpret_cast<const void*>(machine.pc);
+#else
+  return nullptr;
+#endif
+}
+
+// Only what may be called in a signal handler. All frames but the interrupted one hold the address to which a call
+// returns, which may belong to the next line: the byte before it belongs to the call.
+void write_stack(const void* interrupted) {
   std::array<void*, 48> frames{};
   const int count = ::backtrace(frames.data(), static_cast<int>(frames.size()));
   for (int i = 0; i < count; ++i) {
+    void* place = frames[i] == interrupted ? frames[i] : static_cast<char*>(frames[i]) - 1;
     (void)!::write(STDERR_FILENO, kStackMark, std::strlen(kStackMark));
-    ::backtrace_symbols_fd(frames.data() + i, 1, STDERR_FILENO);
+    ::backtrace_symbols_fd(&place, 1, STDERR_FILENO);
   }
 }
 
-void on_stack_signal(int) { write_stack(); }
+void on_stack_signal(int, siginfo_t*, void* context) { write_stack(interrupted_at(context)); }
 
-void on_crash(int signal) {
-  write_stack();
+void on_crash(int signal, siginfo_t*, void* context) {
+  write_stack(interrupted_at(context));
   std::signal(signal, SIG_DFL);
   std::raise(signal);
 }
@@ -51,11 +66,11 @@ void install_handlers() {
   std::array<void*, 1> first{};
   ::backtrace(first.data(), 1);  // loads its library now, which a handler must not
   struct sigaction action {};
-  action.sa_flags = SA_ONSTACK | SA_RESTART;
-  action.sa_handler = on_stack_signal;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
+  action.sa_sigaction = on_stack_signal;
   ::sigaction(kStackSignal, &action, nullptr);
-  action.sa_flags = SA_ONSTACK | SA_RESETHAND | SA_NODEFER;
-  action.sa_handler = on_crash;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESETHAND | SA_NODEFER;
+  action.sa_sigaction = on_crash;
   for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) ::sigaction(signal, &action, nullptr);
 }
 

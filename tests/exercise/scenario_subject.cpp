@@ -25,6 +25,14 @@ namespace {
   *nothing = 1;
 }
 
+volatile bool has_returned = false;
+
+// The call returns to an instruction of the next line.
+[[gnu::noinline]] void call_and_go_on() {
+  write_through_null();
+  has_returned = true;
+}
+
 void receive_from_next(Question& question) {
   float value = 0;
   question.link((question.rank() + 1) % question.world_size()).receive(std::span(&value, 1));
@@ -53,7 +61,7 @@ Answer answer(Question& question) {
   const std::string what = question.get<std::string>("what");
   std::cout << "about to " << what << std::endl;
   if (what == "loop") loop_forever();
-  if (what == "write through null" && question.rank() == 0) write_through_null();
+  if (what == "write through null" && question.rank() == 0) call_and_go_on();
   if (what == "throw" && question.rank() == 0) throw std::runtime_error("the sky is green");
   if (what == "exit" && question.rank() == 0) std::exit(0);
   if (what == "receive first") receive_from_next(question);
