@@ -111,7 +111,9 @@ std::vector<std::int32_t> generate_tokens(const nn::Gpt& model, std::vector<std:
   for (std::int64_t i = 0; i < options.token_count; ++i) {
     const Tensor next = window.next_scores(tokens);  // [1, V]
     const std::span<const float> scores = next.span<float>();
-    tokens.push_back(draw_token(scores.first(drawn_ids), options, uniform_at(options.seed, tokens.size())));
+    const std::int32_t drawn = draw_token(scores.first(drawn_ids), options, uniform_at(options.seed, tokens.size()));
+    if (drawn == options.end_token) break;
+    tokens.push_back(drawn);
   }
   return tokens;
 }
@@ -128,6 +130,7 @@ std::string generate_text(const nn::Gpt& model, const data::Tokenizer& tokenizer
   }
   SampleOptions limited = options;
   limited.vocabulary_size = tokenizer.vocabulary_size();
+  if (!options.ignores_end && !options.end_token) limited.end_token = tokenizer.end_of_text();
   return tokenizer.decode(generate_tokens(model, std::move(tokens), limited));
 }
 

@@ -2,6 +2,7 @@
 /// @file
 /// Letting a trained model write: one token at a time, each drawn from the model's own prediction.
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,13 +20,16 @@ enum class CacheUse {
 
 /// How tokens are drawn.
 struct SampleOptions {
-  std::int64_t token_count = 300;    ///< How many are written after the prompt.
+  std::int64_t token_count = 300;    ///< How many are written after the prompt, at most.
   double temperature = 0.8;          ///< Below 1 likely tokens become likelier still; 0 always takes the likeliest.
   int top_k = 40;                    ///< Only the k likeliest tokens are drawn; 0 allows all.
   double top_p = 1;                  ///< Only the fewest likeliest tokens that have this probability together; 1: all.
   std::uint64_t seed = 1;            ///< Of the random draws: equal seeds give equal text.
   std::int64_t vocabulary_size = 0;  ///< Only ids below this are drawn, where the model has more; 0: all.
   CacheUse cache = CacheUse::kAuto;  ///< Of no influence on the text, but for ties that rounding decides.
+  /// Drawing this token ends the text, and it is no part of the text. generate_text() takes the tokenizer's.
+  std::optional<std::int32_t> end_token = std::nullopt;
+  bool ignores_end = false;  ///< generate_text(): write on, and keep the token.
 };
 
 /// Draws one token from softmax(logits / temperature), limited to the top_k likeliest and, of these, to the top_p that

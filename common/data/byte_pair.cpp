@@ -132,6 +132,7 @@ class BytePairTokenizer final : public Tokenizer {
   [[nodiscard]] std::int32_t vocabulary_size() const noexcept override {
     return static_cast<std::int32_t>(texts_.size());
   }
+  [[nodiscard]] std::optional<std::int32_t> end_of_text() const noexcept override { return end_of_text_; }
   [[nodiscard]] std::string description() const override {
     return concat("byte-level BPE with ", texts_.size(), " tokens");
   }

@@ -70,6 +70,10 @@ class SentencePieceTokenizer final : public Tokenizer {
   [[nodiscard]] std::int32_t vocabulary_size() const noexcept override {
     return static_cast<std::int32_t>(texts_.size());
   }
+  [[nodiscard]] std::optional<std::int32_t> end_of_text() const noexcept override {
+    const int id = processor_.eos_id();
+    return id < 0 ? std::nullopt : std::optional<std::int32_t>(id);
+  }
   [[nodiscard]] std::string description() const override {
     return concat("SentencePiece with ", texts_.size(), " pieces");
   }

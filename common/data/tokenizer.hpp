@@ -3,6 +3,7 @@
 /// Tokenizers: from text to numbers, and back.
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,6 +22,9 @@ class Tokenizer {
   [[nodiscard]] virtual std::string decode(std::span<const std::int32_t> ids) const = 0;
   /// Every id is in [0, vocabulary_size()); 0 where the tokenizer itself sets no limit.
   [[nodiscard]] virtual std::int32_t vocabulary_size() const noexcept = 0;
+  /// The token that stands behind the end of a text (EOS), such as GPT-2's `<|endoftext|>`; nothing where there is
+  /// none.
+  [[nodiscard]] virtual std::optional<std::int32_t> end_of_text() const noexcept { return std::nullopt; }
   /// For banner and messages: "bytes", "SentencePiece with 1024 pieces".
   [[nodiscard]] virtual std::string description() const = 0;
   /// What a file must hold to make this tokenizer again; empty where nothing is needed.

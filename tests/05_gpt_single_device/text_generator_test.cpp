@@ -22,6 +22,21 @@ nn::GptConfig small_config() {
   return config;
 }
 
+/// Bytes, of which one ends a text.
+class EndingBytes final : public data::Tokenizer {
+ public:
+  explicit EndingBytes(std::int32_t end) : end_(end) {}
+  [[nodiscard]] std::vector<std::int32_t> encode(std::string_view text) const override { return bytes_->encode(text); }
+  [[nodiscard]] std::string decode(std::span<const std::int32_t> ids) const override { return bytes_->decode(ids); }
+  [[nodiscard]] std::int32_t vocabulary_size() const noexcept override { return bytes_->vocabulary_size(); }
+  [[nodiscard]] std::optional<std::int32_t> end_of_text() const noexcept override { return end_; }
+  [[nodiscard]] std::string description() const override { return "bytes with an end"; }
+
+ private:
+  std::shared_ptr<const data::Tokenizer> bytes_ = data::byte_tokenizer();
+  std::int32_t end_;
+};
+
 /// Share of evenly spread random numbers that draws each token.
 std::vector<double> shares(const std::vector<float>& logits, const SampleOptions& options) {
   constexpr int kDraws = 10'000;
@@ -104,6 +119,20 @@ TEST_CASE("generation repeats for a seed, keeps the prompt, and goes on beyond t
   CHECK(generate_text(model, *bytes, prompt, {.token_count = 20, .seed = 3}) == text);
   CHECK(generate_text(model, *bytes, prompt, {.token_count = 20, .seed = 4}) != text);
   CHECK(generate_text(model, *bytes, "", {.token_count = 5}).size() == 6);
+}
+
+TEST_CASE("a text ends where the model draws the end token, which is no part of it", "[05]") {
+  const nn::Gpt model(small_config(), 1);
+  const std::string prompt = "once";
+  const SampleOptions options{.token_count = 20, .seed = 3};
+  const std::string whole = generate_text(model, *data::byte_tokenizer(), prompt, options);
+  const char end = whole[prompt.size() + 7];
+  const EndingBytes tokenizer(static_cast<unsigned char>(end));
+  CHECK(generate_text(model, tokenizer, prompt, options) == whole.substr(0, whole.find(end, prompt.size())));
+  SampleOptions ignoring = options;
+  ignoring.ignores_end = true;
+  CHECK(generate_text(model, tokenizer, prompt, ignoring) == whole);
+  CHECK(generate_text(model, tokenizer, std::string(1, end) + prompt, options).starts_with(end));  // it may be given
 }
 
 TEST_CASE("the model's last position decides: generation equals drawing by hand", "[05]") {

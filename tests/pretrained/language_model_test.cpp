@@ -21,6 +21,7 @@ TEST_CASE("a folder as Hugging Face publishes GPT-2 becomes a model and its toke
   for (std::size_t i = 0; i < 100; ++i) CHECK(values[i] == test::element_of(0, static_cast<std::int64_t>(i), "F16"));
   CHECK(loaded.tokenizer->encode("the<|endoftext|>") == std::vector<std::int32_t>{257, 258});
   CHECK(loaded.prompt == "<|endoftext|>");
+  CHECK(loaded.tokenizer->end_of_text() == 258);
 }
 
 TEST_CASE("what is missing in a folder is named", "[pretrained]") {

@@ -41,7 +41,7 @@ int main(int argc, char** argv) {
   app.add_option("--model", options.model, "The same, by name").type_name("DIR").without_default();
   app.add_option("--prompt", options.prompt,
                  "How the text begins (if left out: as the run's own sample, or a new document of GPT-2)");
-  app.add_option("--tokens", sample.token_count, "How many tokens to write")
+  app.add_option("--tokens", sample.token_count, "How many tokens to write, at most")
       .check(whole_number(1));
   app.add_option("--temperature", sample.temperature, "0 always takes the likeliest token, 1 draws as predicted")
       .check(real_number(0));
@@ -51,6 +51,8 @@ int main(int argc, char** argv) {
                  "Draw only from the fewest likeliest tokens that have this probability together; 1 allows all")
       .check(real_number(0.000001, 1));
   app.add_option("--seed", sample.seed, "Seed of the draws: the same one gives the same text").check(whole_number(0));
+  app.add_flag("--ignore-eos", sample.ignores_end,
+               "Write on where the model ends its text (EOS; GPT-2's is <|endoftext|>)");
   app.add_flag("--no-cache", options.no_cache,
                "Compute the whole text anew for each token instead of keeping keys and values: slower, same text");
   return run_main(app, argc, argv, [&] { return generate(options); });
