@@ -39,6 +39,11 @@ target_include_directories(lockstep_plain_options INTERFACE "$<BUILD_INTERFACE:$
 set(LOCKSTEP_IS_CXX "$<COMPILE_LANGUAGE:CXX>")
 target_compile_options(lockstep_plain_options INTERFACE
   "$<BUILD_INTERFACE:$<${LOCKSTEP_IS_CXX}:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wconversion;-Wno-sign-conversion>>")
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
+  # From 13 on g++ suspects every reference that a function with a temporary argument returns.
+  target_compile_options(lockstep_plain_options INTERFACE
+    "$<BUILD_INTERFACE:$<${LOCKSTEP_IS_CXX}:-Wno-dangling-reference>>")
+endif()
 if(LOCKSTEP_WARNINGS_AS_ERRORS)
   target_compile_options(lockstep_plain_options INTERFACE "$<BUILD_INTERFACE:$<${LOCKSTEP_IS_CXX}:-Werror>>")
 endif()
