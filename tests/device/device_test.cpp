@@ -51,13 +51,14 @@ TEST_CASE("a test without its device is skipped, or fails where LOCKSTEP_REQUIRE
   const auto run_hidden = [&](const std::string& name, const std::string& is_required) {
     return test::run_program({self, name}, {{"CUDA_VISIBLE_DEVICES", "-1"}, {"LOCKSTEP_REQUIRE_GPU", is_required}});
   };
+  const auto is_failure = [](int status) { return status != 0 && status != test::kSkipped; };  // Catch2 3: always 42
   for (const char* not_required : {"", "0"}) {
     const test::Finished skipped = run_hidden("needs a device", not_required);
     CHECK(skipped.exit_code == test::kSkipped);
     CHECK_THAT(skipped.err, ContainsSubstring("skipped: device "));
   }
   const test::Finished failed = run_hidden("needs a device", "1");
-  CHECK(failed.exit_code == 1);
+  CHECK(is_failure(failed.exit_code));
   CHECK_THAT(failed.out, ContainsSubstring("LOCKSTEP_REQUIRE_GPU is set, but this test finds no device"));
-  CHECK(run_hidden("fails 77 times", "1").exit_code == 1);  // as many failures as the status of a skip
+  CHECK(is_failure(run_hidden("fails 77 times", "1").exit_code));  // as many failures as the status of a skip
 }

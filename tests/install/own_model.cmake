@@ -28,7 +28,7 @@ file(REMOVE_RECURSE "${SCRATCH}")
 file(MAKE_DIRECTORY "${SCRATCH}")
 run(ignored "${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${SCRATCH}/prefix")
 file(COPY "${EXAMPLE}/" DESTINATION "${SCRATCH}/own_model")
-run(ignored "${CMAKE_COMMAND}" -S own_model -B build "-DCMAKE_PREFIX_PATH=${SCRATCH}/prefix"
+run(ignored "${CMAKE_COMMAND}" -G Ninja -S own_model -B build "-DCMAKE_PREFIX_PATH=${SCRATCH}/prefix"
     "-DCMAKE_CXX_COMPILER=${COMPILER}" -DCMAKE_CXX_FLAGS=-Wall)
 run(built "${CMAKE_COMMAND}" --build build)
 if(built MATCHES "warning")
