@@ -48,7 +48,7 @@ bool has_made_links() {
 }
 
 const test::LinkQuality kLossy{.delay = 2ms, .bytes_per_second = 100e6, .lose_one_in = 200};
-const test::LinkQuality kSlow{.delay = 20ms, .bytes_per_second = 10e6};
+const test::LinkQuality kSlow{.delay = 10ms, .bytes_per_second = 25e6};
 
 /// A job on several hosts: one `lockstep launch` each.
 class Job {
