@@ -28,7 +28,10 @@ std::span<const std::uint64_t> ReadySet::take() {
   ready_.clear();
   const int count = ::epoll_wait(set_.get(), events_.data(), static_cast<int>(events_.size()), 0);
   if (count < 0 && errno != EINTR) throw IoError("epoll_wait", errno);
-  for (int i = 0; i < count; ++i) ready_.push_back(events_[static_cast<std::size_t>(i)].data.u64);
+  for (int i = 0; i < count; ++i) {
+    const std::uint64_t key = events_[static_cast<std::size_t>(i)].data.u64;  // a copy: epoll_event is packed
+    ready_.push_back(key);
+  }
   return ready_;
 }
 

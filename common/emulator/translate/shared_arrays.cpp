@@ -163,9 +163,9 @@ class ArrayFinder {
         is_in_block
             ? concat("auto* ", name, " = ::lockstep::emulator::dynamic_shared<", declaration.type, ">()")
             : concat("static constexpr ::lockstep::emulator::DynamicShared<", declaration.type, "> ", name, "{}");
-    for (const char character : subject_.source.substr(begin, end - begin)) {
-      if (character == '\n') text += is_macro_ ? "\\\n" : "\n";
-    }
+    // All lines after it stay where they were. A literal in the type brings its own.
+    const auto lines = std::ranges::count(subject_.source.substr(begin, end - begin), '\n');
+    for (auto line = std::ranges::count(text, '\n'); line < lines; ++line) text += is_macro_ ? "\\\n" : "\n";
     edits_.push_back({begin, end - begin, text});
   }
 
