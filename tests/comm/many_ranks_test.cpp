@@ -1,5 +1,6 @@
 // Jobs of hundreds of ranks: who is at fault is found as among few, and what is said stays short. Ranks tell the
 // control plane what they are in and exchange no data.
+#include <latch>
 #include <numeric>
 #include <thread>
 
@@ -54,8 +55,13 @@ TEST_CASE("of hundreds of ranks the one that calls something else is named to al
 
 TEST_CASE("where hundreds of ranks have left a collective out, they are named together", "[comm][multirank]") {
   open_enough_descriptors();
-  const auto failures = run_ranks_for<Failure>(kRanks, [](const JobContext& context) {
-    if (context.rank % 2 == 0) enter(context, 0, all_reduce(0));
+  std::latch all_even_ranks(kRanks / 2);
+  const auto failures = run_ranks_for<Failure>(kRanks, [&](const JobContext& context) {
+    if (context.rank % 2 == 0) {
+      enter(context, 0, all_reduce(0));
+      all_even_ranks.count_down();
+    }
+    if (context.rank == 150) all_even_ranks.wait();
     if (context.rank == 150) enter(context, 0, all_reduce(1));
     if (context.rank == 150) context.control->abort({FailureKind::kTimeout, -1, "rank 150: waited long enough"});
     return verdict(context);
