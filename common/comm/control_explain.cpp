@@ -63,9 +63,14 @@ std::string ControlPlane::Hub::describe_ranks(const std::vector<int>& ranks, con
   const auto last_of = [&](int rank) -> std::string {
     const GroupStatus* const found = status_of(rank, group);
     const bool has_entered = found != nullptr && found->issued;
-    return has_entered ? concat("(last entered ", describe(*found->issued), ")") : "(has entered nothing)";
+    return concat("(", unanswered(rank),
+                  has_entered ? concat("last entered ", describe(*found->issued)) : "has entered nothing", ")");
   };
   return to_text(alike(ranks, last_of), " ", ", ");
+}
+
+std::string_view ControlPlane::Hub::unanswered(int number) const {
+  return inquiry_ && !ranks_[number].has_answered && ranks_[number].stream ? "does not answer; its last report: " : "";
 }
 
 std::string ControlPlane::Hub::describe_rank(int number) const {
@@ -73,7 +78,7 @@ std::string ControlPlane::Hub::describe_rank(int number) const {
     const std::vector<int>& members = *members_of(number, group);
     return place >= 0 && place < static_cast<int>(members.size()) ? members[static_cast<std::size_t>(place)] : place;
   });
-  return text + (ranks_[number].has_left ? " (has left)" : "");
+  return concat(unanswered(number), text, ranks_[number].has_left ? " (has left)" : "");
 }
 
 std::string ControlPlane::Hub::describe_all() const {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -110,6 +111,8 @@ class ControlPlane::Hub {
   [[nodiscard]] std::string describe_ranks(const std::vector<int>& ranks, const GroupKey& group) const;
   [[nodiscard]] std::string describe_pair(int number, int peer, const PairStatus& pair) const;
   [[nodiscard]] std::string describe_rank(int number) const;
+  // What stands before a rank's status where it has not answered the inquiry, and what is known may be old; else empty.
+  [[nodiscard]] std::string_view unanswered(int number) const;
   [[nodiscard]] std::string describe_all() const;
 
   const JobContext context_;  // without store and control plane

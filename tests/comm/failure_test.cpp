@@ -7,7 +7,9 @@
 
 #include "base/error.hpp"
 #include "comm/control_plane.hpp"
+#include "comm/fingerprints.hpp"
 #include "comm/line_process_group.hpp"
+#include "comm/played_ranks.hpp"
 #include "net/handshake.hpp"
 #include "store/store.hpp"
 #include "support/catch.hpp"
@@ -15,10 +17,13 @@
 
 using namespace lockstep;
 using namespace std::chrono_literals;
+using comm::Failure;
+using comm::FailureKind;
 using comm::host_buffer;
 using comm::JobContext;
 using test::LineProcessGroup;
 using test::run_ranks;
+using test::run_ranks_for;
 
 namespace {
 
@@ -31,6 +36,24 @@ comm::JobLimits quick_limits() {
   comm::JobLimits limits = test::test_limits();
   limits.liveness = 3s;
   return limits;
+}
+
+// A job of three of which two ranks call this. Rank 1 joins for the third as well, which says nothing from then on.
+JobContext with_mute_rank(JobContext context, net::StreamSocket& mute) {
+  context.world_size = 3;
+  context.generation = 1;  // a control plane of its own
+  std::jthread third;
+  if (context.rank == 1) {
+    third = std::jthread([&] {
+      const auto address = context.store->get("generation/1/control/address", Deadline::after(10s));
+      mute = net::connect_authenticated(net::SocketAddress::parse(address), context.token,
+                                        {net::Role::kControl, 1, 2, 0}, "hub", Deadline::after(10s));
+    });
+  }
+  auto control = std::make_shared<comm::ControlPlane>(context, Deadline::after(10s));
+  if (third.joinable()) third.join();
+  context.control = std::move(control);
+  return context;
 }
 
 }  // namespace
@@ -263,7 +286,7 @@ TEST_CASE("abort from another thread ends a waiting collective on every rank", "
 }
 
 TEST_CASE("the error of a dropped Work is thrown by the next call, and again by the one after", "[comm][multirank]") {
-  const auto messages = test::run_ranks_for<std::string>(2, [](JobContext context) {
+  const auto messages = run_ranks_for<std::string>(2, [](JobContext context) {
     const int rank = context.rank;
     const auto control = context.control;
     LineProcessGroup group(std::move(context));
@@ -304,30 +327,33 @@ TEST_CASE("destroying a group with a collective in flight does not hang when its
 TEST_CASE("a rank whose heartbeats stop is named as silent", "[comm][multirank]") {
   comm::JobLimits limits = quick_limits();
   limits.liveness = 400ms;
-  // The job has three ranks; the third connects to the hub by hand and then says nothing.
-  const auto outcomes = run_ranks(
+  const auto failures = run_ranks_for<Failure>(
       2,
-      [](JobContext context) {
-        context.world_size = 3;
-        context.generation = 1;  // a control plane of its own
-        comm::JobContext three = context;
-        net::StreamSocket silent;
-        std::jthread third;
-        if (context.rank == 1) {
-          third = std::jthread([&] {
-            const auto address = context.store->get("generation/1/control/address", Deadline::after(10s));
-            silent = net::connect_authenticated(net::SocketAddress::parse(address), context.token,
-                                                {net::Role::kControl, 1, 2, 0}, "hub", Deadline::after(10s));
-          });
-        }
-        comm::ControlPlane control(three, Deadline::after(10s));
-        if (third.joinable()) third.join();
-        const auto failure = control.wait_for_failure(Deadline::after(10s));
-        if (failure) std::rethrow_exception(to_exception(*failure, ""));
+      [](const JobContext& context) {
+        net::StreamSocket mute;
+        return test::verdict(with_mute_rank(context, mute));
       },
       limits);
-  for (const auto& outcome : outcomes) {
-    CHECK(outcome.is<PeerFailedError>());
-    CHECK_THAT(outcome.message(), ContainsSubstring("rank 2 is silent for"));
+  for (const Failure& failure : failures) {
+    CHECK(failure.kind == FailureKind::kSilent);
+    CHECK_THAT(failure.message, ContainsSubstring("rank 2 is silent for"));
+  }
+}
+
+TEST_CASE("a rank that does not answer before a verdict is said not to", "[comm][multirank]") {
+  for (const bool is_mismatch : {false, true}) {
+    CAPTURE(is_mismatch);
+    const auto failures = run_ranks_for<Failure>(2, [&](const JobContext& context) {
+      net::StreamSocket mute;
+      const JobContext three = with_mute_rank(context, mute);
+      test::enter(three, 0, test::all_reduce(0, is_mismatch && context.rank == 1 ? 11 : 10));
+      if (!is_mismatch && context.rank == 1) three.control->abort({FailureKind::kTimeout, -1, "waited long enough"});
+      return test::verdict(three);
+    });
+    for (const Failure& failure : failures) {
+      CHECK_THAT(failure.message,
+                 ContainsSubstring(is_mismatch ? "rank 2: does not answer; its last report: "
+                                               : "rank 2 (does not answer; its last report: has entered "));
+    }
   }
 }
