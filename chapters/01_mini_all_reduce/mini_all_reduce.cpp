@@ -23,7 +23,7 @@ std::vector<float> to_values(const net::Frame& frame, std::int64_t count, const 
     throw FormatError(concat(sender, " sent ", frame.payload.size(), " bytes, expected ", bytes_of_count(count)));
   }
   std::vector<float> values(static_cast<std::size_t>(count));
-  std::memcpy(values.data(), frame.payload.data(), frame.payload.size());
+  if (!values.empty()) std::memcpy(values.data(), frame.payload.data(), frame.payload.size());
   return values;
 }
 

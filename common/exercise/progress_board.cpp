@@ -4,9 +4,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <string_view>
 #include <utility>
 
@@ -18,9 +16,7 @@ namespace {
 constexpr std::size_t kBoardBytes = kMostRanks * sizeof(RankProgress);
 
 void copy_text(std::span<char> target, std::string_view text) {
-  const std::size_t count = std::min(text.size(), target.size() - 1);
-  std::memcpy(target.data(), text.data(), count);
-  target[count] = '\0';
+  target[text.copy(target.data(), target.size() - 1)] = '\0';
 }
 
 std::string_view file_name(std::string_view path) { return path.substr(path.find_last_of('/') + 1); }

@@ -1,7 +1,7 @@
 // Reduce-scatter and all-gather through shared memory.
 #include <algorithm>
-#include <cstring>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,7 +28,7 @@ enum class Output { kApart, kInPlace };
 
 template <typename T>
 bool has_same_bits(std::span<const T> a, std::span<const T> b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
+  return std::ranges::equal(std::as_bytes(a), std::as_bytes(b));
 }
 
 std::string name_of(const Member& member, const char* what, std::size_t count, Output output) {
