@@ -8,16 +8,17 @@ namespace lockstep::course {
 
 std::optional<RunDirective> parse_run_directive(const std::string& comment) {
   static const std::regex kStart(R"(run\b[^]*)");
-  static const std::regex kForm(R"(run((?: unordered| timeout=\d{1,3}| exit=\d{1,3})*)(?::\s*([^]*))?)");
+  static const std::regex kForm(R"(run((?: unordered| rows| timeout=\d{1,3}| exit=\d{1,3})*)(?::\s*([^]*))?)");
   std::smatch match;
   if (!std::regex_match(comment, match, kStart)) return std::nullopt;
   if (!std::regex_match(comment, match, kForm)) {
-    throw FormatError(concat("'", comment, "' is not of the form 'run [unordered] [timeout=S] [exit=N][: command]'"));
+    throw FormatError(concat("'", comment, "' is not of the form 'run [unordered] [rows] [timeout=S] [exit=N][: command]'"));
   }
   RunDirective directive;
   directive.command = match[2];
   const std::string options = match[1];
   directive.is_unordered = options.find("unordered") != std::string::npos;
+  directive.is_of_rows = options.find("rows") != std::string::npos;
   if (const auto at = options.find("timeout="); at != std::string::npos) {
     directive.time_limit = std::chrono::seconds(std::stoi(options.substr(at + 8)));
   }

@@ -49,6 +49,12 @@ std::string resolve(const std::string& name) {
   return name.find('/') == std::string::npos && fs::is_regular_file(own) ? own.string() : name;
 }
 
+// So that a script that is a rank finds the chapters' programs by name, too. What PATH had goes first.
+void append_programs_to_path() {
+  const std::string path = environment::get("PATH").value_or("/usr/local/bin:/usr/bin:/bin");
+  setenv("PATH", concat(path, ":", program_folder().string()).c_str(), 1);
+}
+
 // Torchrun's option and Accelerate's mean the same.
 std::optional<std::string> one_rank_count(const std::optional<std::string>& nproc,
                                           const std::optional<std::string>& processes) {
@@ -217,6 +223,7 @@ int launch_job(const Arguments& arguments, const AgentPart* part) {
   const Arguments program = program_in(arguments, begin);
   job.command = program;
   job.command.front() = resolve(job.command.front());
+  append_programs_to_path();
   const std::optional<std::string> ranks = one_rank_count(options.nproc, options.processes);
   std::optional<int> asked;
   if (ranks) asked = parse_rank_count(*ranks, options.nproc ? "--nproc" : "--num-processes");

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/error.hpp"
+#include "table_cells.hpp"
 
 namespace lockstep::checks {
 
@@ -142,6 +143,53 @@ std::string check_predictions_of(const course::FencedBlock& block, const std::ve
   return "";
 }
 
+// Runs the command of a row's column "try it". Each code in its column "what you see" must be a part of a line.
+std::string check_row(const std::vector<Cell>& header, const std::vector<Cell>& row,
+                      const course::RunDirective& directive, const std::filesystem::path& folder,
+                      const std::filesystem::path& programs) {
+  std::string command;
+  Lines is_expected;
+  for (std::size_t column = 0; column < std::min(header.size(), row.size()); ++column) {
+    const Lines codes = code_spans(row[column].text);
+    if (header[column].text == "try it" && !codes.empty()) command = codes.front();
+    if (header[column].text == "what you see") is_expected = codes;
+  }
+  if (command.empty() || is_expected.empty()) return "has no code in its columns 'try it' and 'what you see'";
+  const CommandResult result =
+      run_command(directive.command + "\n" + course::with_built_tool(command), folder, programs, directive.time_limit);
+  std::string problem;
+  if (result.was_stopped) problem = concat("did not end within ", directive.time_limit.count(), " s");
+  for (const std::string& each : is_expected) {
+    const std::string pattern = concat(kAnyText, each, kAnyText);
+    if (std::ranges::none_of(result.output, [&](const std::string& line) { return line_matches(pattern, line); }))
+      problem += concat(problem.empty() ? "" : "; ", "does not print \"", each, "\"");
+  }
+  if (problem.empty()) return "";
+  for (const std::string& line : result.output) problem += "\n    " + line;
+  return concat(command, " ", problem);
+}
+
+Problems check_rows(const course::MarkdownFile& file, const std::filesystem::path& folder,
+                    const std::filesystem::path& programs) {
+  constexpr std::size_t kFirstRow = 2;  // below the header and the line of dashes
+  const Lines& lines = file.text.lines;
+  Problems problems;
+  for (std::size_t index = 0; index < lines.size(); ++index) {
+    const auto comment = course::comment_on(lines[index]);
+    const auto directive = comment ? course::parse_run_directive(*comment) : std::nullopt;
+    if (!directive || !directive->is_of_rows) continue;
+    const std::size_t table = index + 1;
+    std::size_t row = table + kFirstRow;
+    if (row >= lines.size() || !lines[row].starts_with('|'))
+      problems.push_back(file.text.place(index) + ": no table follows");
+    for (; row < lines.size() && lines[row].starts_with('|'); ++row) {
+      const std::string problem = check_row(cells_of(lines[table]), cells_of(lines[row]), *directive, folder, programs);
+      if (!problem.empty()) problems.push_back(concat(file.text.place(row), ": ", problem));
+    }
+  }
+  return problems;
+}
+
 Problems check_commands(const course::MarkdownFile& file, const std::filesystem::path& folder,
                         const std::filesystem::path& programs) {
   Problems problems;
@@ -163,6 +211,7 @@ Problems check_commands(const course::MarkdownFile& file, const std::filesystem:
     const std::string problem = check_predictions_of(block, predictions, output);
     if (!problem.empty()) problems.push_back(concat(place, ": ", problem));
   }
+  for (std::string& problem : check_rows(file, folder, programs)) problems.push_back(std::move(problem));
   return problems;
 }
 

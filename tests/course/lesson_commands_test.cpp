@@ -68,6 +68,19 @@ TEST_CASE("A wrong exit status, a hang and a block without command are rejected"
   CHECK_THROWS_AS(command_problems(block("run unorderd", "$ true\n")), lockstep::FormatError);
 }
 
+TEST_CASE("Commands in a table's rows run, and each must print what the row shows", "[course]") {
+  const std::string head =
+      "<!-- run rows timeout=5: GREETING=hello -->\n| case | try it | what you see |\n|---|---|---|\n";
+  CHECK(
+      command_problems(head + "| a | `echo $GREETING there` | `hello`, then `hello …ere` |\n\n| b | `false` | `no` |\n")
+          .empty());
+  CHECK(command_problems(head + "| a | `echo hello; exit 3` | `hello` |\n").empty());
+  CHECK_THAT(command_problems(head + "| a | `true` | `x` |\n| b | `echo one` | `one`, `two` |\n").at(1),
+             ContainsSubstring("a.md:5: echo one does not print \"two\"\n    one"));
+  CHECK_THAT(command_problems(head + "| a | nothing | `x` |\n").at(0), ContainsSubstring("has no code"));
+  CHECK_THAT(command_problems("<!-- run rows -->\ntext\n").at(0), ContainsSubstring("no table follows"));
+}
+
 TEST_CASE("What a command leaves behind is ended with it", "[course]") {
   const auto result = run_command("sleep 30 & exit 0", "/", "/", 300ms);
   CHECK(result.was_stopped);

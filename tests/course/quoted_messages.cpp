@@ -30,15 +30,6 @@ std::string text_of_sources(const std::filesystem::path& root) {
   return text;
 }
 
-std::vector<std::string> code_in(const std::string& cell) {
-  static const std::regex kCode("`([^`]+)`");
-  std::vector<std::string> all;
-  for (std::sregex_iterator match(cell.begin(), cell.end(), kCode); match != std::sregex_iterator(); ++match) {
-    all.push_back((*match)[1]);
-  }
-  return all;
-}
-
 // What stands between the `…` of a message, without pieces that are only punctuation.
 std::vector<std::string> fixed_parts(std::string_view message) {
   std::vector<std::string> parts;
@@ -68,7 +59,7 @@ Problems check_quoted_messages(const std::filesystem::path& root, const std::str
     if (cells.empty()) continue;
     has_messages = has_messages || cells.front().text == "message";
     if (!has_messages) continue;
-    for (const std::string& message : code_in(cells.front().text)) {
+    for (const std::string& message : code_spans(cells.front().text)) {
       for (const std::string& part : fixed_parts(message)) {
         if (sources.find(part) == std::string::npos)
           problems.push_back(concat(page.place(index), ": no source has \"", part, "\""));

@@ -22,6 +22,15 @@ void replace_cell(std::string& line, const Cell& cell, std::string text) {
   line.replace(begin, size, text);
 }
 
+std::vector<std::string> code_spans(const std::string& text) {
+  static const std::regex kCode("`([^`]+)`");
+  std::vector<std::string> all;
+  for (std::sregex_iterator match(text.begin(), text.end(), kCode); match != std::sregex_iterator(); ++match) {
+    all.push_back((*match)[1]);
+  }
+  return all;
+}
+
 std::optional<double> number_in(const std::string& text) {
   static const std::regex kForm(R"((-?\d+(\.\d+)?)( ([KMG])iB)?)");
   std::smatch match;

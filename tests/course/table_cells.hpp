@@ -19,6 +19,9 @@ struct Cell {
 /// Writes `text` in a cell's place. Columns of output go on ending where they ended, as far as there is room.
 void replace_cell(std::string& line, const Cell& cell, std::string text);
 
+/// The texts between pairs of backticks in a cell.
+[[nodiscard]] std::vector<std::string> code_spans(const std::string& text);
+
 /// The number that a cell shows, if it shows just that: "9.42", "1 KiB" (1024), "4 MiB", "1 GiB".
 [[nodiscard]] std::optional<double> number_in(const std::string& text);
 
