@@ -17,10 +17,10 @@ void train() {
   const auto group = backend::init_process_group("ring");  // 1. who else is there?
   const int rank = group->rank(), world_size = group->world_size();
   const data::TensorDataset springs = make_springs();
-  ddp::DistributedSampler sampler(springs.size(), rank, world_size, {.seed = 1});  // 2. each rank its own samples
+  ddp::DistributedSampler sampler(springs.size(), rank, world_size, {.seed = 1});  // 3. each rank its own samples
   data::DataLoader loader(springs, sampler, {.batch_size = 64 / world_size});
   SpringModel model({1, Device{}});
-  ddp::DistributedDataParallel ddp(model, *group);  // 3. equal weights; backward() averages gradients
+  ddp::DistributedDataParallel ddp(model, *group);  // 2. equal weights; backward() averages gradients
   optim::AdamW optimizer(nn::weight_decay_groups(model, 0.01));
 
   for (std::int64_t epoch = 0; epoch < 5; ++epoch) {
