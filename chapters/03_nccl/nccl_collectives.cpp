@@ -151,7 +151,7 @@ void NcclProcessGroup::enqueue_all_to_all(const Call& call, ncclComm_t communica
 
 void NcclProcessGroup::finish_mean(const Call& call) const {
   if (call.op != ReduceOp::kMean || world_size() == 1) return;
-  if (call.collective == comm::Collective::kReduce && rank() != call.root) return;  // there the values are no sum
+  if (call.collective == comm::Collective::kReduce && rank() != call.root) return;  // only the root has the sum
   for (const Buffer& each : call.parts) divide(each.data, each.count, each.dtype, world_size(), stream_);
   if (call.parts.empty()) divide(call.values.data, call.values.count, call.values.dtype, world_size(), stream_);
 }
