@@ -17,7 +17,7 @@ struct RunDirective {
   int exit_status = 0;                  ///< That is expected.
   std::chrono::seconds time_limit{20};  ///< For each command.
   std::string command;                  ///< In place of those the block shows; empty: those.
-  bool is_of_rows = false;              ///< Above a table; `command` goes before each row's own.
+  bool is_of_rows = false;              ///< Stands above a table: its rows have commands.
 };
 
 /// The directive in a comment's text, or nothing where the comment is none.

@@ -29,7 +29,7 @@ int list(const fs::path& root, const std::vector<DetectiveCase>& cases, const st
     text += concat("\n", chapter, "\n", case_list(root, cases, chapter));
   }
   if (text.empty()) throw UsageError(concat("chapter ", number, " has no cases  (./lockstep case lists them all)"));
-  std::cout << "Each case is a program of which one thing is wrong.\n  ./lockstep case " << example
+  std::cout << "Each case is a program with one thing wrong in it.\n  ./lockstep case " << example
             << "                               run it, and see what an engineer would see\n  ./lockstep case "
             << example << " --answer CAUSE --line N       say what is wrong, and in which line\n"
             << text;
@@ -135,7 +135,7 @@ int detective_case(const Arguments& arguments) {
   std::string word;
   std::string cause;
   std::int64_t line = 0;
-  CommandLine app("Cases for detectives: programs of which one thing is wrong", "lockstep case");
+  CommandLine app("Cases for detectives: programs with one thing wrong in each", "lockstep case");
   app.add_option("case", word, "Its id, such as 06.A; a chapter, or nothing, lists them").without_default();
   app.add_option("--answer", cause, "The cause that you believe in").without_default();
   app.add_option("--line", line, "Where it is, in the right program's file").check(whole_number(1)).without_default();

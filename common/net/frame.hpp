@@ -28,7 +28,7 @@ struct FrameHeader {
   std::uint64_t sequence = 0;               ///< Sender's choice: the collective's number, the request's number.
   std::uint64_t payload_bytes = 0;          ///< Set by seal().
   FrameTag tag{};                           ///< The user's own.
-  std::uint64_t payload_checksum = 0;       ///< Set by seal(): XXH3-64 of the payload; none beside a MAC.
+  std::uint64_t payload_checksum = 0;       ///< Set by seal(): XXH3-64 of the payload; 0 if there is a MAC.
 };
 
 /// Size of every header.

@@ -62,7 +62,7 @@ std::optional<Identity> HandshakeServer::advance() {
     // Garbage is refused at its first four bytes; waiting for a whole hello would let a short one sit here.
     if (!is_challenged_ && received_bytes_ >= 4 && ByteReader(received_).get<std::uint32_t>() != kHandshakeMagic) {
       const std::string shown = printable(std::span(received_).first(received_bytes_));
-      throw FormatError(concat(socket_.peer(), " sent \"", shown, "\", which is no Lockstep handshake"));
+      throw FormatError(concat(socket_.peer(), " sent \"", shown, "\", which is not a Lockstep handshake"));
     }
     if (count == 0) return std::nullopt;
     if (received_bytes_ < wanted) continue;

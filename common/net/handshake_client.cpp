@@ -20,7 +20,7 @@ std::array<std::byte, kBytes> receive_answer(StreamSocket& socket, const Deadlin
   socket.receive_exactly(start, deadline);
   ByteReader reader{std::span<const std::byte>(start)};
   if (reader.get<std::uint32_t>() != kHandshakeMagic) {
-    throw FormatError(concat(socket.peer(), " answered \"", printable(start), "\", which is no Lockstep handshake; ",
+    throw FormatError(concat(socket.peer(), " answered \"", printable(start), "\", which is not a Lockstep handshake; ",
                              "another program listens there (is the port right?)"));
   }
   check_version(reader.get<std::uint16_t>(), socket.peer());

@@ -109,7 +109,7 @@ std::vector<std::byte> encode_hello(const HandshakeTerms& terms) {
 HandshakeTerms decode_hello(std::span<const std::byte> bytes, const std::string& peer) {
   ByteReader reader(bytes);
   if (reader.get<std::uint32_t>() != kHandshakeMagic) {
-    throw FormatError(concat(peer, " sent \"", printable(bytes), "\", which is no Lockstep handshake"));
+    throw FormatError(concat(peer, " sent \"", printable(bytes), "\", which is not a Lockstep handshake"));
   }
   check_version(reader.get<std::uint16_t>(), peer);
   HandshakeTerms terms;

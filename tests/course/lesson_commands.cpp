@@ -143,9 +143,20 @@ std::string check_predictions_of(const course::FencedBlock& block, const std::ve
   return "";
 }
 
+// The last block above line `index` as a script: what the reader has typed before the commands of the rows below.
+std::string script_above(const course::MarkdownFile& file, std::size_t index) {
+  std::string script;
+  for (const course::FencedBlock& block : file.blocks) {
+    if (block.first_index > index) break;
+    script.clear();
+    for (const std::string& line : block.lines) script += course::with_built_tool(line) + "\n";
+  }
+  return script;
+}
+
 // Runs the command of a row's column "try it". Each code in its column "what you see" must be a part of a line.
-std::string check_row(const std::vector<Cell>& header, const std::vector<Cell>& row,
-                      const course::RunDirective& directive, const std::filesystem::path& folder,
+std::string check_row(const std::vector<Cell>& header, const std::vector<Cell>& row, const std::string& script,
+                      std::chrono::seconds time_limit, const std::filesystem::path& folder,
                       const std::filesystem::path& programs) {
   std::string command;
   Lines is_expected;
@@ -155,10 +166,9 @@ std::string check_row(const std::vector<Cell>& header, const std::vector<Cell>& 
     if (header[column].text == "what you see") is_expected = codes;
   }
   if (command.empty() || is_expected.empty()) return "has no code in its columns 'try it' and 'what you see'";
-  const CommandResult result =
-      run_command(directive.command + "\n" + course::with_built_tool(command), folder, programs, directive.time_limit);
+  const CommandResult result = run_command(script + course::with_built_tool(command), folder, programs, time_limit);
   std::string problem;
-  if (result.was_stopped) problem = concat("did not end within ", directive.time_limit.count(), " s");
+  if (result.was_stopped) problem = concat("did not end within ", time_limit.count(), " s");
   for (const std::string& each : is_expected) {
     const std::string pattern = concat(kAnyText, each, kAnyText);
     if (std::ranges::none_of(result.output, [&](const std::string& line) { return line_matches(pattern, line); }))
@@ -183,7 +193,8 @@ Problems check_rows(const course::MarkdownFile& file, const std::filesystem::pat
     if (row >= lines.size() || !lines[row].starts_with('|'))
       problems.push_back(file.text.place(index) + ": no table follows");
     for (; row < lines.size() && lines[row].starts_with('|'); ++row) {
-      const std::string problem = check_row(cells_of(lines[table]), cells_of(lines[row]), *directive, folder, programs);
+      const std::string problem = check_row(cells_of(lines[table]), cells_of(lines[row]), script_above(file, index),
+                                            directive->time_limit, folder, programs);
       if (!problem.empty()) problems.push_back(concat(file.text.place(row), ": ", problem));
     }
   }

@@ -70,13 +70,13 @@ TEST_CASE("A wrong exit status, a hang and a block without command are rejected"
 
 TEST_CASE("Commands in a table's rows run, and each must print what the row shows", "[course]") {
   const std::string head =
-      "<!-- run rows timeout=5: GREETING=hello -->\n| case | try it | what you see |\n|---|---|---|\n";
+      "```sh\nGREETING=hello\n```\n<!-- run rows timeout=5 -->\n| case | try it | what you see |\n|---|---|---|\n";
   CHECK(
       command_problems(head + "| a | `echo $GREETING there` | `hello`, then `hello …ere` |\n\n| b | `false` | `no` |\n")
           .empty());
   CHECK(command_problems(head + "| a | `echo hello; exit 3` | `hello` |\n").empty());
   CHECK_THAT(command_problems(head + "| a | `true` | `x` |\n| b | `echo one` | `one`, `two` |\n").at(1),
-             ContainsSubstring("a.md:5: echo one does not print \"two\"\n    one"));
+             ContainsSubstring("a.md:8: echo one does not print \"two\"\n    one"));
   CHECK_THAT(command_problems(head + "| a | nothing | `x` |\n").at(0), ContainsSubstring("has no code"));
   CHECK_THAT(command_problems("<!-- run rows -->\ntext\n").at(0), ContainsSubstring("no table follows"));
 }

@@ -13,8 +13,9 @@
 
 namespace lockstep::accelerate {
 
-/// What prepare() makes of an optimizer. A loop calls step() and zero_grad() for every micro-batch; between those of a
-/// step they do nothing. A handle: copies share one optimizer. Lifetime: ends before the optimizer does.
+/// What prepare() makes of an optimizer. A loop calls step() and zero_grad() for every micro-batch. step() acts at the
+/// last one of a step only, zero_grad() only before a step's first backward and after its last. A handle: copies share
+/// one optimizer. Lifetime: ends before the optimizer does.
 class AcceleratedOptimizer {
  public:
   /// @param optimizer  Outlives this object. @param shared  Of the accelerator.

@@ -1,6 +1,6 @@
 // Lab 2, B3: two blocks of 128 threads count the values below 100. The kernel has a race.
 //
-// Mend it in two ways: with one atomicAdd() per thread that has found one, and with one per block.
+// Mend it in two ways: with one atomicAdd() per thread that has found a small value, and with one per block.
 #include <cuda_runtime.h>
 
 #include <cstdio>
