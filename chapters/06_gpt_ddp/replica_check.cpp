@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/json.hpp"
+#include "base/number_list.hpp"
 #include "comm/objects.hpp"
 
 namespace lockstep::ddp {
@@ -28,34 +29,34 @@ std::vector<std::int64_t> hashes_of(std::span<const nn::NamedParameter> paramete
   return hashes;
 }
 
-// "rank 2" or "ranks 1, 3": those whose entry in `column` is not that of most ranks, or not rank 0's where as many have
-// it. Empty: all agree.
-std::string outliers(std::span<const std::int64_t> table, std::size_t row_length, std::size_t column) {
+// The ranks whose entry in `column` is not that of most ranks, or not rank 0's where as many have it.
+std::vector<int> outliers(std::span<const std::int64_t> table, std::size_t row_length, std::size_t column) {
   std::map<std::int64_t, int> votes;
   for (std::size_t cell = column; cell < table.size(); cell += row_length) ++votes[table[cell]];
   std::int64_t usual = table[column];
   for (const auto& [value, count] : votes) {
     if (count > votes[usual]) usual = value;
   }
-  std::string ranks;
+  std::vector<int> ranks;
   for (std::size_t rank = 0; rank * row_length < table.size(); ++rank) {
-    if (table[rank * row_length + column] != usual) ranks += concat(ranks.empty() ? "" : ", ", rank);
+    if (table[rank * row_length + column] != usual) ranks.push_back(static_cast<int>(rank));
   }
-  if (ranks.empty()) return "";
-  return concat(ranks.find(',') == std::string::npos ? "rank " : "ranks ", ranks);
+  return ranks;
 }
 
 // Every rank holds the same table and so comes to the same verdict: all throw, or none.
 void require_equal_columns(comm::ProcessGroup& group, std::span<const std::int64_t> table,
                            std::span<const nn::NamedParameter> parameters, std::string_view when) {
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    const std::string culprits = outliers(table, parameters.size(), i);
+    const std::vector<int> culprits = outliers(table, parameters.size(), i);
     if (culprits.empty()) continue;
-    wait_until_all_know(group);
-    throw MismatchError(concat("the replicas have drifted apart ", when, ": parameter ", parameters[i].name, " ",
-                               parameters[i].parameter.value().shape(), " of ", culprits,
-                               " differs from that of the other ranks; look for a step that one rank took alone, or a "
-                               "gradient that was not averaged"));
+    const std::string message =
+        concat("the replicas have drifted apart ", when, ": parameter ", parameters[i].name, " ",
+               parameters[i].parameter.value().shape(), " of ", culprits.size() == 1 ? "rank " : "ranks ",
+               list_numbers(culprits), " differs from that of the other ranks; look for a step that one rank took ",
+               "alone, or a gradient that was not averaged");
+    group.prepare_common_error(message, culprits.size() == 1 ? culprits.front() : -1);
+    throw MismatchError(message);
   }
 }
 
@@ -74,17 +75,16 @@ std::vector<std::string> describe_layout(const nn::Module& module) {
 }
 
 // Names the first entry of the lowest rank whose layout is not rank 0's.
-[[noreturn]] void throw_different_layouts(const std::vector<nlohmann::json>& layouts) {
+std::string describe_different_layouts(const std::vector<nlohmann::json>& layouts) {
   std::size_t rank = 1;
   while (rank + 1 < layouts.size() && layouts[rank] == layouts[0]) ++rank;
   const auto ours = layouts[0].get<std::vector<std::string>>(), theirs = layouts[rank].get<std::vector<std::string>>();
   std::size_t entry = 0;
   while (entry < std::min(ours.size(), theirs.size()) && ours[entry] == theirs[entry]) ++entry;
   const auto what = [entry](const auto& entries) { return entry < entries.size() ? entries[entry] : "nothing"; };
-  throw MismatchError(concat("the ranks hold different models: of ", ours.size(), " tensors on rank 0 and ",
-                             theirs.size(), " on rank ", rank, ", number ", entry + 1, " is ", what(ours),
-                             " on rank 0 and ", what(theirs), " on rank ", rank,
-                             "; build the same model, with the same configuration, on every rank"));
+  return concat("the ranks hold different models: of ", ours.size(), " tensors on rank 0 and ", theirs.size(),
+                " on rank ", rank, ", number ", entry + 1, " is ", what(ours), " on rank 0 and ", what(theirs),
+                " on rank ", rank, "; build the same model, with the same configuration, on every rank");
 }
 
 }  // namespace
@@ -100,14 +100,6 @@ std::vector<std::int64_t> gather_rows(comm::ProcessGroup& group, std::span<const
 double average_over_ranks(comm::ProcessGroup& group, double value) {
   group.all_reduce(comm::host_buffer(std::span(&value, 1)), comm::ReduceOp::kMean).synchronize();
   return value;
-}
-
-void wait_until_all_know(comm::ProcessGroup& group) noexcept {
-  try {
-    group.barrier().synchronize();
-  } catch (const Error&) {
-    // Somebody knows already and has left; so does this rank know.
-  }
 }
 
 std::uint64_t parameter_digest(const nn::Module& module) {
@@ -126,9 +118,9 @@ void require_equal_layout(const nn::Module& module, comm::ProcessGroup& group) {
   const std::int64_t own_hash[] = {hash_of(text.data(), text.size())};
   // Only where the hashes differ is the whole text sent around, so that the error can name both sides.
   if (outliers(gather_rows(group, own_hash), 1, 0).empty()) return;
-  const std::vector<nlohmann::json> layouts = comm::all_gather_object(group, layout);
-  wait_until_all_know(group);
-  throw_different_layouts(layouts);
+  const std::string message = describe_different_layouts(comm::all_gather_object(group, layout));
+  group.prepare_common_error(message);
+  throw MismatchError(message);
 }
 
 }  // namespace lockstep::ddp

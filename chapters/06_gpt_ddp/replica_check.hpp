@@ -21,10 +21,6 @@ namespace lockstep::ddp {
 /// The average of `value` over all ranks, identical on all of them.
 [[nodiscard]] double average_over_ranks(comm::ProcessGroup& group, double value);
 
-/// To be called on all ranks before each throws what all of them have found: a rank that left at once would end the
-/// exchange in which the others are still learning of it.
-void wait_until_all_know(comm::ProcessGroup& group) noexcept;
-
 /// One number for every bit of every parameter: equal digests mean equal replicas (up to a 2^-64 chance).
 [[nodiscard]] std::uint64_t parameter_digest(const nn::Module& module);
 

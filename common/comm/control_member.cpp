@@ -230,10 +230,11 @@ void ControlPlane::Member::leave() noexcept {
   {
     const std::scoped_lock lock(shared_.mutex);
     if (std::uncaught_exceptions() > 0 && !shared_.failure) {
-      const std::string message = concat("rank ", context_.rank, " failed: it left while handling an exception");
+      const Failure left{FailureKind::kAborted, context_.rank,
+                         concat("rank ", context_.rank, " failed: it left while handling an exception")};
       shared_.outbox.push_back({.type = ControlType::kAbort,
                                 .status = shared_.activity.status(),
-                                .failure = {FailureKind::kAborted, context_.rank, message}});
+                                .failure = shared_.last_words.value_or(left)});
     }
     shared_.outbox.push_back({.type = ControlType::kGoodbye, .status = shared_.activity.status(), .failure = {}});
     shared_.is_leaving = true;

@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -20,6 +21,7 @@ struct ControlPlane::Shared {
   GroupActivity activity;
   std::vector<ControlMessage> outbox;
   std::shared_ptr<const Failure> failure;
+  std::optional<Failure> last_words;
   bool is_ready = false;
   bool is_leaving = false;
   bool has_ended = false;

@@ -94,6 +94,7 @@ void ControlPlane::forget_group(int group) noexcept {
 void ControlPlane::note(int group, const Fingerprint& call, CallStep step) noexcept {
   const std::scoped_lock lock(shared_->mutex);
   shared_->activity.note(group, call, step);
+  if (step == CallStep::kIssued) shared_->last_words.reset();
 }
 
 void ControlPlane::post(int group, const Fingerprint& call) {
@@ -126,6 +127,11 @@ void ControlPlane::abort(const Failure& failure) noexcept {
     shared_->outbox.push_back({.type = ControlType::kAbort, .status = shared_->activity.status(), .failure = failure});
   }
   member_->wake();
+}
+
+void ControlPlane::set_last_words(Failure failure) noexcept {
+  const std::scoped_lock lock(shared_->mutex);
+  shared_->last_words = std::move(failure);
 }
 
 std::shared_ptr<const Failure> ControlPlane::failure() const noexcept {

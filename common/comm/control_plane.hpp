@@ -102,6 +102,10 @@ class ControlPlane {
   /// Fails the job on all ranks. The first failure wins. Returns at once.
   void abort(const Failure& failure) noexcept;
 
+  /// What the others are told if this rank leaves while an exception unwinds, in place of that it did. For an error
+  /// that several ranks have found together. Holds until this rank issues another call.
+  void set_last_words(Failure failure) noexcept;
+
   /// The job's failure, if any.
   [[nodiscard]] std::shared_ptr<const Failure> failure() const noexcept;
   /// Waits for a failure to become known. @return  Null where none is by `deadline`.

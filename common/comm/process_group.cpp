@@ -174,6 +174,16 @@ std::shared_ptr<Storage> ProcessGroup::allocate(std::size_t bytes, Device device
   return Storage::allocate(bytes, device);
 }
 
+void ProcessGroup::prepare_common_error(const std::string& message, int culprit, std::source_location where) noexcept {
+  try {
+    barrier({}, where).synchronize();
+  } catch (const Error&) {
+    return;  // somebody knows already and has left; so does this rank know
+  }
+  if (!context_.control) return;
+  context_.control->set_last_words({FailureKind::kAborted, culprit < 0 ? -1 : context_.global_rank(culprit), message});
+}
+
 std::unique_ptr<ProcessGroup> ProcessGroup::split(int color, int key) {
   require_no_open_group("split");
   require(color >= 0 || color == kNoColor, "split: color ", color, " is negative");

@@ -174,6 +174,16 @@ class ProcessGroup {
   /// May be called from any thread; returns at once.
   virtual void abort(const std::string& reason) = 0;
 
+  /// To be called on all ranks before each of them throws an error that all have found. Waits until all know of it: a
+  /// rank that left at once would end the exchange in which others still learn of it. If the ranks then leave by that
+  /// error, the launcher's summary shows `message`, and accuses `culprit` instead of the rank that was the first to go.
+  ///
+  /// @param message  That of the error, the same on all ranks.
+  /// @param culprit  The rank of this group that is at fault, -1 where it is not one rank's.
+  /// @cost  One barrier.
+  void prepare_common_error(const std::string& message, int culprit = -1,
+                            std::source_location where = std::source_location::current()) noexcept;
+
   /// From now on collectives appear as spans in the lane "communication" of `recorder`; null ends that.
   /// @return  Where they have appeared until now, or null. @pre  No collective is in flight.
   virtual std::shared_ptr<trace::Recorder> record_to(std::shared_ptr<trace::Recorder> recorder) noexcept = 0;

@@ -101,6 +101,10 @@ std::vector<int> order_of(const FlightFiles& records, int culprit) {
 
 }  // namespace
 
+std::optional<int> accused_rank(const fs::path& folder) {
+  return most_accused(accusations_in(read_flight_files(folder)));
+}
+
 std::string flight_summary(const fs::path& folder, std::size_t count, std::size_t most_ranks) {
   const FlightFiles records = read_flight_files(folder);
   const std::optional<FirstFailure> first = read_first_failure(folder);

@@ -4,7 +4,9 @@
 #include <signal.h>
 #include <string.h>
 
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/deadline.hpp"
 #include "base/error.hpp"
@@ -324,11 +326,23 @@ class Job {
                  failure.last_lines.empty() ? "; it printed nothing" : "; its last lines:"));
       for (const std::string& line : failure.last_lines) output_.announce("  | " + line);
     }
+    show_accused();
     if (result_.exit_code == kUsageExit || result_.exit_code == kUnavailableExit) return;
     const std::string collectives = flight_summary(folder_.path(), kShownCollectives, kShownRanks);
     if (collectives.empty()) return;
     say("the last collectives of each rank (lockstep trace --last-failure shows more):");
     output_.announce(collectives.substr(0, collectives.size() - 1));
+  }
+
+  // A rank that waits for another one may end first, and then its last lines only say that the other has failed.
+  void show_accused() {
+    const std::optional<int> accused = accused_rank(folder_.path());
+    const int local_rank = accused.value_or(-1) - first_rank_;
+    if (!accused || *accused == result_.failure->rank || local_rank < 0 || local_rank >= options_.world_size) return;
+    const std::vector<std::string> lines = output_.last_lines(local_rank);
+    if (lines.empty() || lines == result_.failure->last_lines) return;
+    say(concat("the ranks say that rank ", *accused, " is at fault; its last lines:"));
+    for (const std::string& line : lines) output_.announce("  | " + line);
   }
 
   void say(const std::string& text) { output_.announce(options_.name + ": " + text); }

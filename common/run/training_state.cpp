@@ -71,15 +71,6 @@ nlohmann::json choose_checkpoint(const std::filesystem::path& checkpoints) {
   }
 }
 
-// A rank that left at once would end the exchange in which the others still learn of what it has found.
-void wait_until_all_know(comm::ProcessGroup& group) noexcept {
-  try {
-    group.barrier().synchronize();
-  } catch (const Error&) {
-    // Somebody knows already and has left; so does this rank know.
-  }
-}
-
 // Ranks that each took the newest they find would go on at different steps: disks of their own, a network file system
 // that shows files late, or one that has been damaged.
 std::filesystem::path agree_on_checkpoint(const std::filesystem::path& checkpoints, comm::ProcessGroup& group) {
@@ -98,10 +89,15 @@ std::filesystem::path agree_on_checkpoint(const std::filesystem::path& checkpoin
     }
     if (problems.empty()) return own;
   }
-  wait_until_all_know(group);
-  if (choice.contains("error")) throw IoError(concat("rank 0: ", choice.at("error").get<std::string>()));
-  throw MismatchError(concat("rank 0 resumes from ", choice.at("checkpoint").get<std::string>(), ", but ", problems,
-                             "; copy rank 0's there, or keep runs in a folder that all ranks share"));
+  if (choice.contains("error")) {
+    const std::string message = concat("rank 0: ", choice.at("error").get<std::string>());
+    group.prepare_common_error(message, 0);
+    throw IoError(message);
+  }
+  const std::string message = concat("rank 0 resumes from ", choice.at("checkpoint").get<std::string>(), ", but ",
+                                     problems, "; copy rank 0's there, or keep runs in a folder that all ranks share");
+  group.prepare_common_error(message);
+  throw MismatchError(message);
 }
 
 }  // namespace

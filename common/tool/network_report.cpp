@@ -73,21 +73,35 @@ Fact host_name() {
       ""};
 }
 
+std::string limit_text(rlim_t limit, const std::string& unit = "") {
+  return limit == RLIM_INFINITY ? "unlimited" : std::to_string(limit) + unit;
+}
+
+// Launcher and ranks raise the soft limit themselves, up to the hard one.
+Fact open_files() {
+  constexpr rlim_t kEnough = 4096;
+  rlimit values{};
+  getrlimit(RLIMIT_NOFILE, &values);
+  const std::string more =
+      values.rlim_max > values.rlim_cur ? concat(", can be raised to ", limit_text(values.rlim_max)) : "";
+  return {"open files", limit_text(values.rlim_cur) + more,
+          values.rlim_max < kEnough
+              ? "each rank may hold a connection to each other one: root can raise the hard limit (ulimit -n 4096)"
+              : ""};
+}
+
 Fact limit(const std::string& name, int resource, rlim_t least, const std::string& trouble = "",
            const std::string& unit = "") {
   rlimit values{};
   getrlimit(static_cast<__rlimit_resource>(resource), &values);
-  const std::string value = values.rlim_cur == RLIM_INFINITY ? "unlimited" : std::to_string(values.rlim_cur) + unit;
-  return {name, value, values.rlim_cur < least ? trouble : ""};
+  return {name, limit_text(values.rlim_cur, unit), values.rlim_cur < least ? trouble : ""};
 }
 
 }  // namespace
 
 FactGroup describe_network() {
   return {"network and limits",
-          {interfaces(), host_name(),
-           limit("open files", RLIMIT_NOFILE, 1024, "each rank holds a connection to each other one: ulimit -n 4096"),
-           limit("locked memory", RLIMIT_MEMLOCK, 0, "", " bytes"),
+          {interfaces(), host_name(), open_files(), limit("locked memory", RLIMIT_MEMLOCK, 0, "", " bytes"),
            limit("processes", RLIMIT_NPROC, 256, "ulimit -u 4096")}};
 }
 

@@ -119,6 +119,9 @@ TEST_CASE("a full disk fails the checkpoint that it meets, and leaves none that 
   INFO(job.out << job.err);
   CHECK(job.exit_code == 1);
   CHECK(rank_says(job, 0, "No space left on device"));
+  // Whichever rank ends first: rank 0's own words are in the summary.
+  CHECK_THAT(job.err.substr(job.err.find("first failure: ")),
+             ContainsSubstring("  | ") && ContainsSubstring("No space left on device"));
   for (const auto& run : fs::directory_iterator(folder.path() / "runs")) {
     CHECK(fs::exists(run.path() / "checkpoints" / "step_00000002"));  // the one before is kept
     CHECK_FALSE(fs::exists(run.path() / "checkpoints" / "step_00000004"));
@@ -131,6 +134,7 @@ TEST_CASE("NaN in a gradient is found before the average spreads it, with parame
   INFO(job.out << job.err);
   CHECK(job.exit_code == 1);
   CHECK_THAT(job.err, ContainsSubstring("step 3: the gradient is not finite for") && ContainsSubstring(" on rank 1,"));
+  CHECK_THAT(job.err, ContainsSubstring("rank 1 (the culprit)"));
 }
 
 TEST_CASE("a rank without memory says so, and is the only one to which it happened", "[ddp][inject]") {

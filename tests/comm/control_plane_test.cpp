@@ -238,3 +238,28 @@ TEST_CASE("waiting for a rank's word ends with its failure, or names what was wa
   CHECK(late[1].is<TimeoutError>());
   CHECK_THAT(late[1].message(), ContainsSubstring("rank 1: waiting for another: not within 0."));
 }
+
+TEST_CASE("ranks that leave by an error which all have found tell the others of it, until they go on",
+          "[comm][multirank]") {
+  bool goes_on = false;
+  SECTION("at once") {}
+  SECTION("after another collective") { goes_on = true; }
+  comm::Failure told;
+  const auto outcomes = test::run_ranks(3, [&](JobContext context) {
+    context.generation = 1;  // a control plane of its own, which ends here
+    context.control = std::make_shared<ControlPlane>(context, soon());
+    test::LineProcessGroup group(context);
+    group.prepare_common_error("all have seen rank 2 do it", 2);
+    if (goes_on) group.barrier().synchronize();
+    if (context.rank != 0) throw Error("all have seen rank 2 do it");
+    if (const auto failure = context.control->wait_for_failure(soon())) told = *failure;
+  });
+  CHECK(outcomes[1].message() == "all have seen rank 2 do it");
+  if (goes_on) {
+    CHECK_THAT(told.message, ContainsSubstring("failed: it left while handling an exception"));
+    CHECK(told.culprit >= 1);
+  } else {
+    CHECK(told.message == "all have seen rank 2 do it");
+    CHECK(told.culprit == 2);
+  }
+}

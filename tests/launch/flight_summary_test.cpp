@@ -136,6 +136,7 @@ TEST_CASE("a rank that wakes up and accuses those who gave it up is the culprit"
 
 TEST_CASE("the rank that most others name is the culprit, whoever spoke first", "[launch][07]") {
   const Folder folder;
+  CHECK_FALSE(launch::accused_rank(folder.path).has_value());
   for (const int silent : {3, 5}) record(folder, silent, 1);
   accuse(folder, 0, 3);
   CHECK(culprit_in(folder) == 3);
@@ -143,4 +144,5 @@ TEST_CASE("the rank that most others name is the culprit, whoever spoke first", 
   CHECK(culprit_in(folder) == 5);
   accuse(folder, 6, -1);  // was told of no rank
   CHECK(culprit_in(folder) == 5);
+  CHECK(launch::accused_rank(folder.path) == 5);
 }

@@ -39,6 +39,18 @@ std::string ranks_with(const FaultTable& table, GradientFault fault, std::size_t
   return concat(found == 1 ? "rank " : "ranks ", ranks);
 }
 
+// The one rank that has this fault; -1 if several have.
+int only_rank_with(const FaultTable& table, GradientFault fault, std::size_t parameter_count) {
+  int only = -1;
+  for (std::size_t rank = 0; rank < table.rank_count(); ++rank) {
+    bool has_fault = false;
+    for (std::size_t i = 0; i < parameter_count; ++i) has_fault = has_fault || table.fault(rank, i) == fault;
+    if (has_fault && only >= 0) return -1;
+    if (has_fault) only = static_cast<int>(rank);
+  }
+  return only;
+}
+
 // "a on rank 1, b on all ranks"; empty: nobody has this fault.
 std::string list(const FaultTable& table, GradientFault fault, std::span<const nn::NamedParameter> parameters) {
   constexpr int kMostNamed = 8;
@@ -59,19 +71,26 @@ void throw_gradient_faults(comm::ProcessGroup& group, std::span<const nn::NamedP
   std::vector<std::int64_t> row{step};
   for (const GradientFault fault : faults) row.push_back(static_cast<std::int64_t>(fault));
   const FaultTable table{gather_rows(group, row), row.size()};
-  wait_until_all_know(group);
+  const auto prepare = [&](const std::string& message, GradientFault fault) {
+    group.prepare_common_error(message, only_rank_with(table, fault, parameters.size()));
+    return message;
+  };
   if (const std::string names = list(table, GradientFault::kNotFinite, parameters); !names.empty()) {
-    throw Error(concat("step ", table.step(), ": the gradient is not finite for ", names,
-                       ", before averaging; try a lower learning rate, more warm-up steps or clipping"));
+    throw Error(prepare(concat("step ", table.step(), ": the gradient is not finite for ", names,
+                               ", before averaging; try a lower learning rate, more warm-up steps or clipping"),
+                        GradientFault::kNotFinite));
   }
   if (const std::string names = list(table, GradientFault::kMissing, parameters); !names.empty()) {
-    throw ContractError(concat("step ", table.step(), ": backward gave no gradient to ", names,
-                               "; every parameter must take part in the loss on every rank, unless "
-                               "find_unused_parameters allows it"));
+    throw ContractError(prepare(concat("step ", table.step(), ": backward gave no gradient to ", names,
+                                       "; every parameter must take part in the loss on every rank, unless "
+                                       "find_unused_parameters allows it"),
+                                GradientFault::kMissing));
   }
-  throw ContractError(concat("step ", table.step(), ": static_graph promises that the same parameters are used in ",
-                             "every step, but this step used a different set than the first one: ",
-                             list(table, GradientFault::kUnexpected, parameters)));
+  throw ContractError(
+      prepare(concat("step ", table.step(), ": static_graph promises that the same parameters are used in ",
+                     "every step, but this step used a different set than the first one: ",
+                     list(table, GradientFault::kUnexpected, parameters)),
+              GradientFault::kUnexpected));
 }
 
 }  // namespace lockstep::ddp

@@ -49,9 +49,12 @@ std::int64_t find_executable_batch_size(const PartialState& ranks, std::int64_t 
     const auto first = std::ranges::find(failed, 1);
     if (first == failed.end()) return batch_size;
     if (batch_size > 1) continue;
-    ddp::wait_until_all_know(group);
-    throw Error(concat("find_executable_batch_size: a single sample does not fit into the memory of rank ",
-                       first - failed.begin(), "; use a smaller model, or activation checkpointing"));
+    const auto culprit = static_cast<int>(first - failed.begin());
+    const std::string message =
+        concat("find_executable_batch_size: a single sample does not fit into the memory of rank ", culprit,
+               "; use a smaller model, or activation checkpointing");
+    group.prepare_common_error(message, culprit);
+    throw Error(message);
   }
 }
 
