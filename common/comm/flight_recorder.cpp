@@ -39,13 +39,25 @@ std::int64_t now_ns() noexcept {
   return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+// A new file, also where there is one: its reader keeps it. Another process that has this rank by mistake may make one
+// at the same time; that is no reason to fail here, because joining the job tells the two of each other.
+UniqueFd make_file(const std::string& path) {
+  constexpr int kMostTries = 100;
+  UniqueFd fd;
+  for (int attempt = 0; attempt < kMostTries && !fd.is_open(); ++attempt) {
+    ::unlink(path.c_str());
+    fd.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    if (!fd.is_open() && errno != EEXIST) break;
+  }
+  if (!fd.is_open()) throw IoError(concat("making ", path), errno);
+  return fd;
+}
+
 }  // namespace
 
 FlightRecorder::FlightRecorder(const std::string& folder, int rank, int world_size, int generation) {
   const std::string path = flight_record_path(folder, rank);
-  ::unlink(path.c_str());  // a reader of an earlier generation keeps its own file
-  const UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  if (!fd.is_open()) throw IoError(concat("making ", path), errno);
+  const UniqueFd fd = make_file(path);
   // Reserved, not only sized: writing to a hole of a full disk would end the rank with SIGBUS.
   if (const int error = ::posix_fallocate(fd.get(), 0, sizeof(File)); error != 0) {
     throw IoError(concat("sizing ", path), error);

@@ -3,9 +3,11 @@
 #include <stdlib.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 #include <vector>
 
 #include "base/error.hpp"
@@ -119,6 +121,29 @@ class StateFolder {
 };
 
 }  // namespace
+
+TEST_CASE("processes with the same rank by mistake each get a record: joining the job tells them of each other",
+          "[comm][07]") {
+  const test::TemporaryFolder folder;
+  constexpr int kThreads = 4, kRounds = 200;
+  std::atomic<int> failures = 0;
+  {
+    std::vector<std::jthread> threads;
+    for (int thread = 0; thread < kThreads; ++thread) {
+      threads.emplace_back([&] {
+        for (int round = 0; round < kRounds; ++round) {
+          try {
+            const comm::FlightRecorder recorder(folder.path().string(), 1, 2, 0);
+          } catch (const Error&) {
+            ++failures;
+          }
+        }
+      });
+    }
+  }
+  CHECK(failures == 0);
+  CHECK(comm::read_flight_record(comm::flight_record_path(folder.path(), 1)).rank == 1);
+}
 
 TEST_CASE("ranks of another launcher share a folder by where they meet, and the last one removes it", "[comm][07]") {
   const StateFolder state;
