@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -150,6 +151,16 @@ std::string expected_name(const Trial& trial) {
   return names.at(trial.kind);
 }
 
+// A rank that a summary calls the culprit, and to which nothing was done. Of a connection either end may be named.
+std::string wrongly_accused(const Trial& trial, const std::string& messages) {
+  if (trial.kind == "drop" || trial.kind == "host") return "";
+  static const std::regex kCulprit(R"(rank (\d+) \(the culprit\))");
+  for (std::sregex_iterator match(messages.begin(), messages.end(), kCulprit), end; match != end; ++match) {
+    if (std::stoi((*match)[1]) != trial.rank) return concat("rank ", (*match)[1].str(), " is called the culprit; ");
+  }
+  return "";
+}
+
 std::string difference(const std::vector<run::StepMetrics>& found, const std::vector<run::StepMetrics>& expected,
                        bool has_same_ranks) {
   if (std::ssize(found) != kSteps) return concat("metrics of ", found.size(), " steps; ");
@@ -188,6 +199,7 @@ std::string run_trial(const Trial& trial, const std::vector<run::StepMetrics>& e
   }
   if (messages.find(expected_name(trial)) == std::string::npos)
     problem += concat("nobody says '", expected_name(trial), "'; ");
+  problem += wrongly_accused(trial, messages);
   if (!test::wait_until_gone(family).empty()) problem += "processes are left; ";
   try {
     training.verify_checkpoints();
