@@ -65,8 +65,11 @@ Device Device::for_rank(std::string_view text, const RankPlace& place) {
   const int there = count(chosen.type);
   const bool may_share = place.share_gpu || chosen.type == DeviceType::kEmulated || there == 0;
   if (place.local_rank >= there && !may_share) {
+    // Some schedulers show each rank its own GPU only, which has the number 0 for all of them.
+    const std::string named =
+        there == 1 ? concat(", --device ", name_of(chosen.type), ":0 if each rank sees only its own") : "";
     throw UnavailableError(concat("local rank ", place.local_rank, " has no GPU of its own (there are ", there,
-                                  "); start ", there, " ranks, or say --share-gpu"));
+                                  "); start ", there, " ranks", named, ", or say --share-gpu"));
   }
   chosen.index = there == 0 ? 0 : place.local_rank % there;
   return chosen;
