@@ -12,7 +12,8 @@ std::optional<RunDirective> parse_run_directive(const std::string& comment) {
   std::smatch match;
   if (!std::regex_match(comment, match, kStart)) return std::nullopt;
   if (!std::regex_match(comment, match, kForm)) {
-    throw FormatError(concat("'", comment, "' is not of the form 'run [unordered] [rows] [timeout=S] [exit=N][: command]'"));
+    throw FormatError(
+        concat("'", comment, "' is not of the form 'run [unordered] [rows] [timeout=S] [exit=N][: command]'"));
   }
   RunDirective directive;
   directive.command = match[2];

@@ -1,8 +1,8 @@
 #pragma once
 /// @file
-/// Cases for detectives: programs with one thing wrong in each. A learner sees what an engineer would see, and names the
-/// cause and the line. On disk a chapter's cases are exercises/CHAPTER/cases/: cases.json asks, and spoilers/06.A.patch
-/// makes the program of case 06.A from the right one, says which cause that is, and explains it.
+/// Cases for detectives: programs with one thing wrong in each. A learner sees what an engineer would see, and names
+/// the cause and the line. On disk a chapter's cases are exercises/CHAPTER/cases/: cases.json asks, and
+/// spoilers/06.A.patch makes the program of case 06.A from the right one, says which cause that is, and explains it.
 #include <filesystem>
 #include <string>
 #include <vector>
