@@ -3,7 +3,7 @@
 // values [count] -> sum [1]. One thread per value, 256 threads per block, any count.
 // Removes: 255 of 256 atomics.
 // Pays: in step k a thread adds only if 2^k divides its number. These threads are spread over all 8 warps, and a warp
-// takes its time even if only one of its lanes adds: up to the 6th step all 8 warps work, for ever fewer additions.
+// takes its time even if only one of its lanes adds: up to the 6th step all 8 warps work, though they add less.
 #include "../registry.hpp"
 #include "../warp.cuh"
 
