@@ -11,6 +11,7 @@ namespace lockstep::checks {
 /// A library, program or test.
 struct Target {
   std::string name;                          ///< "lockstep::net"; a target without an alias has its bare name.
+  std::string kind;                          ///< "executable", "static", "interface", ...
   std::string folder;                        ///< "common/net"
   std::vector<std::string> headers;          ///< Public headers, paths below the root.
   std::vector<std::string> sources;          ///< Paths below the root, private headers too where they are listed.
