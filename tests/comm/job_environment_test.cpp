@@ -179,22 +179,6 @@ TEST_CASE("every wrong environment has an error of its own that names the variab
       {"Slurm's tasks end before this node", "env://", changed(kSlurm, {{"SLURM_NODEID", "3"}}),
        "do not tell of node 3"},
       {"Slurm without a job number", "env://", changed(kSlurm, {{"SLURM_JOB_ID", ""}}), "MASTER_PORT is not set"},
-      {"by hand in an interactive shell of Slurm", "env://", changed(kSlurm, {{"SLURM_STEP_ID", "4294967290"}}),
-       "the variable RANK is not set; start the program with"},
-      {"by hand in a batch script of Slurm", "env://", changed(kSlurm, {{"SLURM_STEP_ID", "4294967291"}}),
-       "the variable RANK is not set; start the program with"},
-      {"by hand in a job of Slurm without a step", "env://", changed(kSlurm, {{"SLURM_STEP_ID", ""}}),
-       "the variable RANK is not set; start the program with"},
-      {"a step of Slurm that is no number", "env://", changed(kSlurm, {{"SLURM_STEP_ID", "batch"}}),
-       "SLURM_STEP_ID=batch"},
-      {"a port in MASTER_ADDR", "env://", changed(plain, {{"MASTER_ADDR", "node7:29500"}}),
-       "MASTER_ADDR=node7:29500 is more than a host; write MASTER_ADDR=node7 and MASTER_PORT=29500"},
-      {"a port behind a number in MASTER_ADDR", "env://", changed(plain, {{"MASTER_ADDR", "10.0.0.1:29500"}}),
-       "write MASTER_ADDR=10.0.0.1 and MASTER_PORT=29500"},
-      {"a port behind an IPv6 address in MASTER_ADDR", "env://", changed(plain, {{"MASTER_ADDR", "[fd00::1]:29500"}}),
-       "write MASTER_ADDR=fd00::1 and MASTER_PORT=29500"},
-      {"an URL in MASTER_ADDR", "env://", changed(plain, {{"MASTER_ADDR", "tcp://node7:29500"}}),
-       "MASTER_ADDR=tcp://node7:29500 is more than a host; write the host alone, and its port into MASTER_PORT"},
       {"no such init method", "mpi://", plain, "neither env:// nor tcp://host:port nor file:///path"},
       {"env:// with more behind it", "env://host", plain, "neither env://"},
       {"an address without a port", "tcp://host?rank=0&world_size=2", {}, "'host' is not host:port"},
@@ -209,6 +193,41 @@ TEST_CASE("every wrong environment has an error of its own that names the variab
       {"more ranks than there can be", "tcp://host:1?rank=0&world_size=65537", {}, "world size 65537 is more than"},
       {"a file somewhere", "file://meet?rank=0&world_size=2", {}, "no absolute path of a file"},
       {"no file", "file:///?rank=0&world_size=2", {}, "no absolute path of a file"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.what);
+    CHECK_THAT(meaning_of(row.init_method, row.variables), ContainsSubstring(row.meaning));
+  }
+}
+
+TEST_CASE("what Slurm has not started as a step of its own is no rank of the job", "[comm]") {
+  const std::vector<Row> rows = {
+      {"by hand in an interactive shell of Slurm", "env://", changed(kSlurm, {{"SLURM_STEP_ID", "4294967290"}}),
+       "the variable RANK is not set; start the program with"},
+      {"by hand in a batch script of Slurm", "env://", changed(kSlurm, {{"SLURM_STEP_ID", "4294967291"}}),
+       "the variable RANK is not set; start the program with"},
+      {"by hand in a job of Slurm without a step", "env://", changed(kSlurm, {{"SLURM_STEP_ID", ""}}),
+       "the variable RANK is not set; start the program with"},
+      {"a step of Slurm that is no number", "env://", changed(kSlurm, {{"SLURM_STEP_ID", "batch"}}),
+       "SLURM_STEP_ID=batch"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.what);
+    CHECK_THAT(meaning_of(row.init_method, row.variables), ContainsSubstring(row.meaning));
+  }
+}
+
+TEST_CASE("MASTER_ADDR with more than a host is refused with what to write", "[comm]") {
+  const Variables plain = with_master({{"RANK", "1"}, {"WORLD_SIZE", "4"}});
+  const std::vector<Row> rows = {
+      {"a port in MASTER_ADDR", "env://", changed(plain, {{"MASTER_ADDR", "node7:29500"}}),
+       "MASTER_ADDR=node7:29500 is more than a host; write MASTER_ADDR=node7 and MASTER_PORT=29500"},
+      {"a port behind a number in MASTER_ADDR", "env://", changed(plain, {{"MASTER_ADDR", "10.0.0.1:29500"}}),
+       "write MASTER_ADDR=10.0.0.1 and MASTER_PORT=29500"},
+      {"a port behind an IPv6 address in MASTER_ADDR", "env://", changed(plain, {{"MASTER_ADDR", "[fd00::1]:29500"}}),
+       "write MASTER_ADDR=fd00::1 and MASTER_PORT=29500"},
+      {"an URL in MASTER_ADDR", "env://", changed(plain, {{"MASTER_ADDR", "tcp://node7:29500"}}),
+       "MASTER_ADDR=tcp://node7:29500 is more than a host; write the host alone, and its port into MASTER_PORT"},
   };
   for (const Row& row : rows) {
     CAPTURE(row.what);

@@ -11,12 +11,12 @@ namespace lockstep::checks {
 /// A library, program or test.
 struct Target {
   std::string name;                          ///< "lockstep::net"; a target without an alias has its bare name.
-  std::string kind;                          ///< "executable", "static", "interface", ...
   std::string folder;                        ///< "common/net"
   std::vector<std::string> headers;          ///< Public headers, paths below the root.
   std::vector<std::string> sources;          ///< Paths below the root, private headers too where they are listed.
   std::vector<std::string> public_depends;   ///< Seen by whoever depends on this target.
   std::vector<std::string> private_depends;  ///< Seen by this target alone.
+  std::string kind = {};                     ///< "executable", "static", "interface", ...
 
   /// Both kinds of dependencies.
   [[nodiscard]] std::vector<std::string> depends() const;

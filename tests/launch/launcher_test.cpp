@@ -12,6 +12,7 @@
 #include "launch/descendants.hpp"
 #include "launch/grace.hpp"
 #include "support/catch.hpp"
+#include "support/skip.hpp"
 #include "support/subprocess.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -233,6 +234,19 @@ TEST_CASE("a launcher whose standard streams are closed runs its job", "[launch]
     CHECK(count(job.out, "out of 1\n") == (text.find(" >") == std::string::npos && text[0] != '>' ? 1 : 0));
     CHECK(count(job.err, "err of 1\n") == (text.find("2>") == std::string::npos ? 1 : 0));
   }
+}
+
+TEST_CASE("a launcher without /proc says so before it starts anything", "[launch]") {
+  const std::vector<std::string> without_proc{"unshare", "-rm", "sh", "-c", "mount -t tmpfs none /proc && exec \"$@\"",
+                                              "sh"};
+  std::vector<std::string> probe = without_proc, command = without_proc;
+  probe.push_back("true");
+  if (test::run_program(probe).exit_code != 0) test::skip("unshare -rm, or mounting there, does not work here");
+  for (const std::string& word : helper({"2", "print"})) command.push_back(word);
+  const Finished job = test::run_program(command);
+  CHECK(job.exit_code != 0);
+  CHECK_THAT(job.err, ContainsSubstring("mount -t proc proc /proc"));
+  CHECK(job.out.empty());
 }
 
 TEST_CASE("the time from SIGTERM to SIGKILL comes from the environment, and is long enough for a checkpoint",
