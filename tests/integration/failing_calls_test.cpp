@@ -157,6 +157,7 @@ std::string problem_of(const FailingCall& call, const std::string& what, const F
   const std::string missing = missing_in(traces, whole);
   const bool is_named = call.is_named_in(words);
   std::string problem;
+  if (finished.exit_code == -1) problem += "it hangs; ";
   if (contains_any(words, {"terminate called", "SIGSEGV", "SIGBUS", "SIGABRT", "SIGILL", "SIGFPE"}))
     problem += "it crashed; ";
   if (finished.exit_code != 0 && !is_named) problem += "it failed without naming the error; ";
@@ -164,12 +165,20 @@ std::string problem_of(const FailingCall& call, const std::string& what, const F
     problem += "it is silent about what is lost: " + missing;
   if (finished.exit_code == 0 && traces.weights != whole.weights) problem += "it ended well without its last step; ";
   if (finished.exit_code != 0 && call.error == "EINTR") problem += "a signal is no reason to fail; ";
+  if (finished.exit_code != 0 && call.call == "unlink") problem += "it failed because something could not be removed; ";
   const bool has_begun = words.find("step  5/8") != std::string::npos || words.find("step 5/8") != std::string::npos;
   if (finished.exit_code != 0 && is_of_a_log(what) && (call.call != "open" || has_begun))
     problem += "it failed because of a log; ";
   if (traces.good.size() < kKept || traces.good.back() < concat("step_0000000", kSavedSteps))
     problem += concat("a good checkpoint is lost: ", traces.good.size(), " are left; ");
   return problem;
+}
+
+// A run that hangs has no exit code.
+Finished resume_with(const FailingCall& call, const HalfARun& half, const fs::path& place) try {
+  return half.resume_in(place, call.variables(place / "log"));
+} catch (const TimeoutError& error) {
+  return {.exit_code = -1, .out = "", .err = error.what()};
 }
 
 }  // namespace
@@ -190,7 +199,7 @@ TEST_CASE("a system call that fails ends a training run with its name, or change
   std::size_t happened = 0, unharmed = 0;
   for (const FailingCall& call : calls) {
     const test::TemporaryFolder place;
-    const Finished finished = half.resume_in(place.path(), call.variables(place / "log"));
+    const Finished finished = resume_with(call, half, place.path());
     const std::string what = fs::exists(place / "log") ? read_file(place / "log") : "";
     happened += what.empty() ? 0 : 1;
     unharmed += !what.empty() && finished.exit_code == 0 ? 1 : 0;
