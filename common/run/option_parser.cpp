@@ -1,7 +1,5 @@
 #include "run/option_parser.hpp"
 
-#include <malloc.h>
-
 #include <concepts>
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -39,16 +37,6 @@ void add_option(CommandLine& app, const OptionDeclaration& declared) {
 }
 
 std::string name_of(const std::string& task) { return task.empty() ? "a GPT" : task; }
-
-// oneDNN packs a matrix into a buffer that it takes and frees in each product. glibc would keep such buffers in the
-// heap once it has seen one freed, where small objects soon lie between them and the heap grows step by step (measured:
-// 60 MiB a rank). Pages of their own go back at once; making them costs nothing beside a product of that size.
-void give_large_buffers_back() {
-#if defined(__GLIBC__)
-  constexpr int kLargeBytes = 4 << 20;
-  ::mallopt(M_MMAP_THRESHOLD, kLargeBytes);
-#endif
-}
 
 }  // namespace
 
@@ -109,10 +97,7 @@ void require_same_run(const OptionList& now, const OptionList& then, const fs::p
 }
 
 int run_guarded_training(const char* const* argv, const std::function<int()>& body) noexcept {
-  return run_guarded(program_name(argv), [&] {
-    give_large_buffers_back();
-    return body();
-  });
+  return run_guarded(program_name(argv), body);
 }
 
 bool only_checks_options(const RunOptions& options) {
