@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "comm/process_group.hpp"
+#include "device/device.hpp"
 #include "kernels/threads.hpp"
 #include "run/optimization.hpp"
 #include "run/readable.hpp"
@@ -45,8 +46,9 @@ std::string describe_batch(const RunOptions& options, const RunSummary& facts, i
 std::string describe_ranks(const RunOptions& options, const comm::ProcessGroup* group) {
   const std::string backend = group == nullptr ? "" : concat(" (", group->backend(), ")");
   const int world_size = world_size_of(group);
+  const bool is_cpu = Device::parse(options.device.name).is_cpu();
   return concat(world_size, backend, ", device ", options.device.name, ", ", counted(kernels::thread_count(), "thread"),
-                world_size > 1 ? " each" : "");
+                world_size > 1 ? " each" : "", is_cpu ? ", matrix products by " + kernels::matrix_library() : "");
 }
 
 std::string describe_steps(const RunOptions& options, const RunSummary& facts) {

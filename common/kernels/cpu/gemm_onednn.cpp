@@ -241,4 +241,9 @@ bool onednn_multiplies_bfloat16() noexcept {
   return (isa & kNeeded) == kNeeded;  // later instruction sets contain earlier ones
 }
 
+std::string onednn_version() {
+  const dnnl::version_t* const version = dnnl::version();
+  return concat("oneDNN ", version->major, ".", version->minor, ".", version->patch);
+}
+
 }  // namespace lockstep::kernels
