@@ -42,7 +42,8 @@ enum class Collective : std::uint8_t {
 }
 
 /// What a call is about, in the caller's words ("unit h.3"). Ranks compare a hash of it, in bytes of the fingerprint
-/// that are zero without it; the words themselves travel beside the data only, for messages.
+/// that are zero without it; the words themselves travel beside the data only, for messages, which show the hash where
+/// they are not known (of a send that is done).
 class CallTag {
  public:
   /// Longest text: it is copied with every fingerprint.

@@ -82,8 +82,8 @@ void throw_gradient_faults(comm::ProcessGroup& group, std::span<const nn::NamedP
   }
   if (const std::string names = list(table, GradientFault::kUnaveraged, parameters); !names.empty()) {
     throw ContractError(prepare(concat("step ", table.step(), ": nobody averages the gradient of ", names,
-                                       ": frozen when the model was wrapped; unfreeze what is to be trained before, or "
-                                       "wrap the model again (and make its optimizer again) when that changes"),
+                                       ": frozen when the model was wrapped; unfreeze it before, or destroy the wrapper "
+                                       "afterwards, wrap the model again and make a new optimizer"),
                                 GradientFault::kUnaveraged));
   }
   if (const std::string names = list(table, GradientFault::kMissing, parameters); !names.empty()) {
