@@ -72,7 +72,8 @@ std::string label_of(const RunOptions& options, const RunSummary& facts) {
 }
 
 Facts describe(const RunOptions& options, const RunSummary& facts, const comm::ProcessGroup* group) {
-  const std::string update = facts.update.empty() ? describe_learning_rate(options) : facts.update;
+  const std::int64_t steps = options.total_steps(facts.training_samples);
+  const std::string update = facts.update.empty() ? describe_learning_rate(options, steps) : facts.update;
   Facts all{{"model", describe_model(options, facts)},
             {"data", describe_data(facts)},
             {"batch", describe_batch(options, facts, world_size_of(group))},

@@ -69,6 +69,7 @@ void require_usable_prompt(const TrainOptions& options, const data::Corpus& corp
 }
 
 data::Corpus load(const TrainOptions& options, comm::ProcessGroup* group) {
+  options.require_divisible_batch(group == nullptr ? 1 : group->world_size());
   data::CorpusOptions wanted = corpus_options(options);
   const std::shared_ptr<const data::Tokenizer> tokenizer = make_tokenizer(options, group);
   const bool may_follow = options.data.vocabulary_size == 0;
