@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iomanip>
+#include <limits>
 #include <sstream>
 
 namespace lockstep::exercise {
@@ -23,10 +24,11 @@ double mean_in_column(const std::vector<double>& losses, std::size_t column, std
 
 std::string loss_chart(const std::vector<double>& ours, const std::vector<double>& yours) {
   const std::size_t columns = std::min(kColumns, std::max(ours.size(), yours.size()));
-  double lowest = ours.front(), highest = ours.front();
+  double lowest = std::numeric_limits<double>::infinity(), highest = -lowest;
   for (const std::vector<double>* losses : {&ours, &yours})
     for (const double loss : *losses)
       if (std::isfinite(loss)) lowest = std::min(lowest, loss), highest = std::max(highest, loss);
+  if (lowest > highest) lowest = highest = 0;  // no loss is finite
   const double span = highest > lowest ? highest - lowest : 1;
   std::vector<std::string> rows(kRows, std::string(columns, ' '));
   const auto draw = [&](const std::vector<double>& losses, char mark) {
