@@ -95,7 +95,8 @@ TEST_CASE("a report leaves out what cannot be read, and says so", "[run]") {
   }();
   for (const Case& broken :
        {Case{"rank_1.json", "{\"rank\": 1", "51.0 ms a step"}, Case{"rank_0.json", "", "50.0 ms a step"},
-        Case{"trace_rank1.json", "[", "Timeline"}, Case{"trace_rank0.json", "{}", "Timeline"},
+        Case{"trace_rank1.json", "[", "Timeline of the last steps"},
+        Case{"trace_rank0.json", "{}", "Timeline of the last steps"},
         Case{"metrics.jsonl", std::string(9, '\0'), "10.0 % of the step"}}) {
     const test::TemporaryFolder folder;
     fill(folder);
