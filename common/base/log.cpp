@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/environment.hpp"
+#include "base/utf8.hpp"
 
 namespace lockstep {
 namespace {
@@ -40,7 +41,8 @@ void Logger::write(LogLevel level, std::string_view message) const noexcept {
   try {
     std::string line;
     if (!prefix_.empty()) line.append(prefix_).append(": ");
-    line.append(label(level)).append(message).append("\n");
+    line.append(label(level)).append(message);
+    line = printable(line).append("\n");
     // One write(2) a line: the kernel keeps lines of several processes apart on a pipe up to PIPE_BUF.
     [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
   } catch (...) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "base/utf8.hpp"
 #include "comm/process_group.hpp"
 #include "device/device.hpp"
 #include "kernels/threads.hpp"
@@ -58,11 +59,12 @@ std::string describe_steps(const RunOptions& options, const RunSummary& facts) {
   return concat(grouped(steps), " (", fixed(epochs, epochs < 9.95 ? 1 : 0), " epochs), seed ", options.seed);
 }
 
-// Bytes that a terminal would act on become a dot; line feeds stay.
-std::string printable(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(), [](unsigned char c) { return (c < 0x20 && c != '\n' && c != '\t') || c == 0x7f; }, '.');
-  return text;
+std::string how_far(const Outcome& outcome) {
+  const bool is_complete = outcome.step >= outcome.last_step;
+  if (is_complete && outcome.step == outcome.first_step)
+    return concat("nothing left to train: all ", outcome.step, " steps were done before");
+  return concat(is_complete ? "trained " : "stopped after step ", outcome.step,
+                is_complete ? " steps" : concat(" of ", outcome.last_step), " in ", clock_time(outcome.elapsed));
 }
 
 }  // namespace
@@ -93,9 +95,8 @@ std::string banner(const Facts& facts) {
 }
 
 std::string closing(const std::filesystem::path& run_folder, const Outcome& outcome) {
-  std::string text = concat("\n", outcome.step < outcome.last_step ? "stopped after step " : "trained ", outcome.step,
-                            outcome.step < outcome.last_step ? concat(" of ", outcome.last_step) : " steps", " in ",
-                            clock_time(outcome.elapsed), ", loss ", fixed(outcome.loss, 4));
+  std::string text = "\n" + how_far(outcome);
+  if (outcome.loss) text += ", loss " + fixed(*outcome.loss, 4);
   if (outcome.validation_loss) text += ", validation loss " + fixed(*outcome.validation_loss, 4);
   for (const auto& [name, score] : outcome.scores) text += ", " + name + " " + fixed(score, 4);
   text += "\n";

@@ -53,8 +53,9 @@ std::optional<int> OptionParser::read(const OptionList& list) {
   line_
       ->add_option(
           "--resume", resume_,
-          "Continue a run: its folder, or the latest one in --out if left out; auto: that one if there is one, else "
-          "begin, for a launcher that starts the program again")
+          "Continue a run: its folder, or one of its checkpoints (RUN/checkpoints/step_...), or the latest run in "
+          "--out "
+          "if left out; auto: that one if there is one, else begin, for a launcher that starts the program again")
       .allow_no_value()
       .type_name("[FOLDER]");
   if (const std::optional<int> exit_code = line_->parse(argc_, argv_)) return exit_code;
@@ -63,23 +64,28 @@ std::optional<int> OptionParser::read(const OptionList& list) {
   return std::nullopt;
 }
 
-std::optional<fs::path> OptionParser::folder_to_resume(const RunOptions& options) const {
+std::optional<RunAndCheckpoint> OptionParser::run_to_resume(const RunOptions& options) const {
   if (!line_->is_given("--resume") && !options.resumes_latest) return std::nullopt;
   const bool may_begin = resume_ == "auto" || !line_->is_given("--resume");
-  if (!resume_.empty() && !may_begin) return resume_;
+  if (!resume_.empty() && !may_begin) return find_run(resume_);
   const std::optional<fs::path> latest = latest_run(options.output.folder, options.task);
-  if (latest || may_begin) return latest;
+  if (latest) return RunAndCheckpoint{.run = *latest, .checkpoint = {}};
+  if (may_begin) return std::nullopt;
   const std::string of_task = options.task.empty() ? "" : " of the task " + options.task;
   throw UsageError(concat("--resume: no run", of_task, " with a checkpoint in ", options.output.folder.string(),
                           "; name a run's folder or --out"));
 }
 
 void read_run_options(const fs::path& run, const std::string& task, const OptionList& list) {
-  if (const std::string other = task_of(run); other != task) {
+  const nlohmann::json options = read_options(run);
+  const std::string other = options.is_object() && options.contains("task") && options["task"].is_string()
+                                ? options["task"].get<std::string>()
+                                : "";
+  if (other != task) {
     throw UsageError(concat("--resume: ", run.string(), " has trained ", name_of(other), ", and this program trains ",
                             name_of(task), "; name one of its own runs"));
   }
-  read_json(parse_json(read_file(run / "options.json")), list);
+  read_json(options, list);
 }
 
 // What has shaped the weights so far cannot change from now on.

@@ -192,5 +192,5 @@ TEST_CASE("data that have changed since a run began are refused when it is resum
   write_file(folder / "training.txt", text);
   const test::Finished refused = train(folder.path(), 1, {"--resume", latest(folder.path()).string()});
   CHECK(refused.exit_code != 0);
-  CHECK_THAT(refused.err, ContainsSubstring("content has changed since"));
+  CHECK_THAT(refused.err, ContainsSubstring("was trained on data of another content than"));
 }
