@@ -5,6 +5,8 @@
 #include <exception>
 #include <filesystem>
 #include <iostream>
+#include <new>
+#include <system_error>
 
 #include "base/error.hpp"
 #include "base/nearest_match.hpp"
@@ -157,14 +159,43 @@ int run_main(CommandLine& line, int argc, const char* const* argv, const std::fu
   return run_guarded(line.name(), body);
 }
 
+namespace {
+
+// What the standard library's own exceptions leave out.
+std::string explain(const std::exception& error) {
+  const auto* const system = dynamic_cast<const std::system_error*>(&error);
+  const auto* const file = dynamic_cast<const std::filesystem::filesystem_error*>(&error);
+  if (system != nullptr && file == nullptr && system->code() == std::errc::resource_unavailable_try_again)
+    return concat("no thread can be started (", error.what(),
+                  "): as many run as `ulimit -u`, the container's pids limit ",
+                  "or memory allow; end other programs, or raise the limit");
+  std::error_code ignored;
+  const bool lacks_proc = file != nullptr && file->path1().string().starts_with("/proc/") &&
+                          !std::filesystem::exists("/proc/self", ignored);
+  if (lacks_proc) return concat(error.what(), ": /proc is not there; mount -t proc proc /proc");
+  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return "out of memory";
+  return error.what();
+}
+
+// Output is often a log: a run that has done its work has not failed because of it.
+void report_lost_output(const std::string& program) {
+  std::cout.flush();
+  if (!std::cout)
+    std::cerr << concat(program, ": some output is lost: standard output could not be written (is its disk full?)\n");
+}
+
+}  // namespace
+
 int run_guarded(const std::string& program, const std::function<int()>& body) noexcept {
   const auto report_error = [&program](const std::exception& error, int exit_code) {
     std::cout.flush();
-    std::cerr << concat(program, ": ", printable(error.what()), "\n");  // one write: ranks share the stream
+    std::cerr << concat(program, ": ", printable(explain(error)), "\n");  // one write: ranks share the stream
     return exit_code;
   };
   try {
-    return body();
+    const int exit_code = body();
+    report_lost_output(program);
+    return exit_code;
   } catch (const UsageError& error) {
     return report_error(error, 2);
   } catch (const UnavailableError& error) {

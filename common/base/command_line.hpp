@@ -101,7 +101,8 @@ class CommandLine {
 /// @return  CommandLine::parse()'s exit code where that ends the program, else run_guarded's result.
 [[nodiscard]] int run_main(CommandLine& line, int argc, const char* const* argv, const std::function<int()>& body);
 
-/// Runs `body` and prints what it throws as one line on standard error, "program: message".
+/// Runs `body` and prints what it throws as one line on standard error, "program: message". A line also says if
+/// standard output could not be written (a full disk); the result stays.
 /// @return  `body`'s result; 2 after a UsageError, 77 after an UnavailableError, 1 after any other exception.
 [[nodiscard]] int run_guarded(const std::string& program, const std::function<int()>& body) noexcept;
 

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <utility>
 
 #include "base/environment.hpp"
@@ -44,7 +45,7 @@ void Logger::write(LogLevel level, std::string_view message) const noexcept {
     line.append(label(level)).append(message);
     line = printable(line).append("\n");
     // One write(2) a line: the kernel keeps lines of several processes apart on a pipe up to PIPE_BUF.
-    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.data(), line.size());
+    while (::write(STDERR_FILENO, line.data(), line.size()) < 0 && errno == EINTR) continue;
   } catch (...) {
     // Out of memory while building a log line: the run goes on without it.
   }

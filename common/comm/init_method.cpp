@@ -101,8 +101,24 @@ int store_port(const VariableLookup& lookup, const EnvironmentPlace& place, cons
   return *port;
 }
 
+// Other programs take "host:port" for such an address.
+void require_host(const std::string& master) {
+  const bool has_more = master.find_first_of("/ ") != std::string::npos || master.find(':') != std::string::npos;
+  if (!has_more || net::is_number(net::without_brackets(master))) return;
+  const std::string what = concat("MASTER_ADDR=", master, " is more than a host; write ");
+  try {
+    const net::SocketAddress address = net::SocketAddress::parse(master);
+    if (master.find('/') == std::string::npos)
+      throw FormatError(concat(what, "MASTER_ADDR=", address.host, " and MASTER_PORT=", address.port));
+  } catch (const FormatError& error) {
+    if (std::string_view(error.what()).starts_with(what)) throw;
+  }
+  throw FormatError(what + "the host alone, and its port into MASTER_PORT");
+}
+
 net::SocketAddress meeting_point(const VariableLookup& lookup, const EnvironmentPlace& place, const Address& address) {
   const auto master = lookup("MASTER_ADDR");
+  if (master) require_host(*master);
   const auto host = master ? master : place.host;
   if (!host) throw FormatError("env://: the variable MASTER_ADDR is not set; it names the host of rank 0");
   return {net::without_brackets(*host), store_port(lookup, place, address)};

@@ -63,6 +63,19 @@ void check_agreement(const VariableLookup& lookup, const EnvironmentPlace& place
   }
 }
 
+// The steps of a job that Slurm numbers itself (a batch script, an interactive shell, ...) have the highest numbers,
+// from SLURM_MAX_NORMAL_STEP_ID of slurm.h on.
+constexpr std::int64_t kFirstSpecialStep = 0xFFFFFFF0;
+
+// Nothing where this process is in no step that srun has started: there, everything has the variables of the whole job,
+// SLURM_PROCID=0 among them, but nobody has started the job's other tasks.
+std::optional<std::int64_t> step_of_srun(const VariableLookup& lookup) {
+  const auto text = lookup("SLURM_STEP_ID");
+  if (!text || !lookup(kSlurm.rank)) return std::nullopt;
+  const std::int64_t step = environment::parse_int("SLURM_STEP_ID", *text, 0, UINT32_MAX);
+  return step < kFirstSpecialStep ? std::optional(step) : std::nullopt;
+}
+
 // Below the ports that the kernel gives out by itself (from 32768), above those of well-known services.
 int port_of(std::uint64_t job_number) {
   constexpr int kFirstPort = 12'000, kPortCount = 16'000;
@@ -76,7 +89,9 @@ std::uint64_t number_of_text(std::string_view text) {
   return hash;
 }
 
+// With `srun --preserve-env`, SLURM_NTASKS is that of the job, which may have more tasks than the step.
 void complete_from_slurm(const VariableLookup& lookup, EnvironmentPlace& place) {
+  if (const auto of_step = read_int(lookup, "SLURM_STEP_NUM_TASKS", 1, kMaxWorldSize)) place.world_size = of_step;
   const auto tasks = lookup("SLURM_STEP_TASKS_PER_NODE");
   const auto node = read_int(lookup, "SLURM_NODEID", 0, kMaxWorldSize - 1);
   if (tasks && node) place.local_world_size = tasks_of_node(*tasks, *node);
@@ -92,7 +107,7 @@ void find_meeting_point(const VariableLookup& lookup, EnvironmentPlace& place) {
   else if (nodes)
     place.host = first_host_of(*nodes);
   if (const auto job = read_int(lookup, "SLURM_JOB_ID", 0, INT32_MAX)) {
-    const auto step = read_int(lookup, "SLURM_STEP_ID", 0, INT32_MAX).value_or(0);
+    const std::int64_t step = step_of_srun(lookup).value_or(0);
     place.port = port_of(static_cast<std::uint64_t>(*job) * 31 + static_cast<std::uint64_t>(step));  // steps differ
     return;
   }
@@ -118,9 +133,11 @@ EnvironmentPlace read_place(const VariableLookup& lookup) {
   check_agreement(lookup, plain);
   for (const Names& names : {kOpenMpi, kPmi, kSlurm}) {
     if (plain.rank || !lookup(names.rank)) continue;
+    const bool is_slurm = names.launcher == kSlurm.launcher;
+    if (is_slurm && !step_of_srun(lookup)) continue;
     EnvironmentPlace place = read_names(lookup, names);
+    if (is_slurm) complete_from_slurm(lookup, place);
     check_is_whole(place, names);
-    if (names.launcher == kSlurm.launcher) complete_from_slurm(lookup, place);
     find_meeting_point(lookup, place);
     return place;
   }
@@ -133,7 +150,9 @@ bool is_started_as_rank() {
   const auto is_set = [](const char* name) { return environment::get(name).has_value(); };
   if (is_set(kPlain.rank) && is_set(kPlain.world_size)) return true;
   if (is_set(kOpenMpi.rank) || is_set(kPmi.rank)) return true;
-  return is_set(kSlurm.rank) && is_set("SLURM_STEP_ID") && environment::get(kSlurm.world_size).value_or("1") != "1";
+  if (!step_of_srun(environment::get)) return false;
+  const auto of_step = environment::get("SLURM_STEP_NUM_TASKS");
+  return (of_step ? of_step : environment::get(kSlurm.world_size)).value_or("1") != "1";
 }
 
 std::string first_host_of(const std::string& node_list) {

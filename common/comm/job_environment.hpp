@@ -34,7 +34,9 @@ struct EnvironmentPlace {
 /// 1. RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE (torchrun, `lockstep launch`, or by hand);
 /// 2. OMPI_COMM_WORLD_RANK, _SIZE, _LOCAL_RANK, _LOCAL_SIZE (Open MPI's mpirun);
 /// 3. PMI_RANK, PMI_SIZE, MPI_LOCALRANKID, MPI_LOCALNRANKS (MPICH, Intel MPI);
-/// 4. SLURM_PROCID, SLURM_NTASKS, SLURM_LOCALID, SLURM_STEP_TASKS_PER_NODE (srun).
+/// 4. SLURM_PROCID, SLURM_STEP_NUM_TASKS (else SLURM_NTASKS), SLURM_LOCALID, SLURM_STEP_TASKS_PER_NODE (srun). They
+/// count
+///    only in a step that srun has started: in a batch script or an interactive shell nobody has started other tasks.
 ///
 /// mpirun comes before Slurm because it may run inside a Slurm job, whose variables everything inherits. Host and port
 /// of the last three: 127.0.0.1 where all ranks are on this host, else the first of Slurm's list of nodes; a port from
@@ -45,7 +47,8 @@ struct EnvironmentPlace {
 [[nodiscard]] EnvironmentPlace read_place(const VariableLookup& lookup);
 
 /// Whether a launcher has started this process as one of several ranks. Slurm's variables count only in a step of
-/// several tasks: a shell inside a job has them too.
+/// several tasks that srun has started: a shell inside a job has them too.
+/// @throws FormatError  SLURM_STEP_ID is no number.
 [[nodiscard]] bool is_started_as_rank();
 
 /// The first host of Slurm's compressed list: "node[07-09,12],other" -> "node07".

@@ -11,6 +11,7 @@
 #include "base/file.hpp"
 #include "base/json.hpp"
 #include "base/sha256.hpp"
+#include "base/state_folder.hpp"
 #include "base/terminal.hpp"
 #include "exercise_tool/build_work.hpp"
 #include "exercise_tool/shell.hpp"
@@ -150,7 +151,7 @@ std::optional<StudentGrade> finished_before(const Task& task, const Settings& se
 }
 
 int run_selftest(Options options) {
-  if (options.out.empty()) options.out = fs::temp_directory_path() / concat("lockstep_selftest_", ::getpid());
+  if (options.out.empty()) options.out = temporary_folder() / concat("lockstep_selftest_", ::getpid());
   const bool is_new = !fs::exists(options.out);
   const Prepared prepared = prepare(options);
   const SandboxUser user;

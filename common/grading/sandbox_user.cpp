@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/state_folder.hpp"
 
 namespace lockstep::grading {
 namespace {
@@ -21,7 +22,7 @@ constexpr int kFirstUser = 61000, kLastUser = 61183;
 
 // Root's own, so that nobody else can hold the locks.
 fs::path lock_folder() {
-  const fs::path parent = fs::is_directory("/run/lock") ? fs::path("/run/lock") : fs::temp_directory_path();
+  const fs::path parent = fs::is_directory("/run/lock") ? fs::path("/run/lock") : temporary_folder();
   const fs::path folder = parent / "lockstep-users";
   if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
     throw IoError(concat("cannot make the folder ", folder.string()), errno);

@@ -253,6 +253,17 @@ AgentRoster::Member* AgentRoster::member(int agent) {
   return found == members_.end() ? nullptr : &*found;
 }
 
+// The agent of the newest generation that has started the rank, if it is still there.
+int AgentRoster::agent_of_rank(int rank, int otherwise) const {
+  for (const Member& each : members_) {
+    const auto agent = agents_.find(each.agent);
+    if (agent == agents_.end()) continue;
+    const int end = each.first_rank + agent->second.join.local_world_size;
+    if (rank >= each.first_rank && rank < end) return each.agent;
+  }
+  return otherwise;
+}
+
 std::string AgentRoster::describe(int agent) const {
   const Agent& described = agents_.at(agent);
   const int node_rank = described.group_rank >= 0 ? described.group_rank : node_rank_of(described.join);

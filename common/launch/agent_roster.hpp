@@ -76,6 +76,7 @@ class AgentRoster {
     Kind kind = Kind::kRank;
     int agent = -1;
     int exit_code = 1;
+    int rank = -1;  // of kRank: the culprit, perhaps a rank of another host than that of `agent`, who says so
     std::string text;
     std::vector<std::string> last_lines;
     Deadline::Clock::time_point when = Deadline::Clock::now();
@@ -110,6 +111,7 @@ class AgentRoster {
   void give_verdict(const VerdictMessage& verdict);
 
   [[nodiscard]] Member* member(int agent);
+  [[nodiscard]] int agent_of_rank(int rank, int otherwise) const;
   [[nodiscard]] std::string describe(int agent) const;
   void tell_all(const AgentMessage& message, int but = -1);
 

@@ -31,12 +31,23 @@ bool is_request_to_end(int signal) { return signal == SIGINT || signal == SIGTER
 
 void AgentRoster::take_failure(int agent, const FailureMessage& message) {
   if (message.generation != generation_ || member(agent) == nullptr) return;
-  Cause cause{.kind = Cause::Kind::kRank,
-              .agent = agent,
-              .exit_code = message.exit_code,
-              .text = concat("rank ", message.rank, " on ", describe(agent), " ", message.what),
-              .last_lines = message.last_lines};
+  Cause cause{
+      .kind = Cause::Kind::kRank,
+      .agent = agent,
+      .exit_code = message.exit_code,
+      .rank = message.rank,
+      .text = concat("rank ", message.rank, " on ", describe(agent_of_rank(message.rank, agent)), " ", message.what),
+      .last_lines = message.last_lines};
   if (phase_ == Phase::kRunning) return end_generation(std::move(cause));
+  // The host of a rank that another host's ranks have named: it knows more.
+  const bool is_named = phase_ == Phase::kEnding && cause_->kind == Cause::Kind::kRank &&
+                        cause_->rank == message.rank && cause_->agent != agent &&
+                        agent_of_rank(message.rank, -1) == agent;
+  if (is_named) {
+    cause.when = cause_->when;
+    cause_ = std::move(cause);
+    return tell_all(NoticeMessage{cause_->text});
+  }
   // Killed: by nobody here, so it is no consequence of what has been heard of first.
   const bool is_killed = message.exit_code == 128 + SIGKILL;
   const bool is_late = phase_ == Phase::kEnding && cause_->kind == Cause::Kind::kRank && cause_->exit_code < 128;

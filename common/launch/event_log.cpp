@@ -47,8 +47,17 @@ EventLog::EventLog(const std::filesystem::path& file) : path_(file) {
 void EventLog::write(std::string_view name, const nlohmann::ordered_json& fields) noexcept try {
   nlohmann::ordered_json event{{"time", utc_time()}, {"event", name}};
   if (!fields.is_null()) event.update(fields);
-  const std::string line = dump_json(event, kOneLine, BadUtf8::kReplace) + "\n";
-  if (::write(fd_.get(), line.data(), line.size()) == static_cast<ssize_t>(line.size())) return;
+  const std::string line = (is_torn_ ? "\n" : "") + dump_json(event, kOneLine, BadUtf8::kReplace) + "\n";
+  ssize_t written = -1;
+  do {
+    written = ::write(fd_.get(), line.data(), line.size());
+  } while (written < 0 && errno == EINTR);
+  if (written == static_cast<ssize_t>(line.size())) {
+    is_torn_ = false;
+    return;
+  }
+  if (written >= 0) errno = ENOSPC;  // of a regular file, the only reason for writing less
+  if (written > 0) is_torn_ = true;
   if (!std::exchange(has_failed_, true))
     Logger("lockstep").warning(concat("events are lost: writing ", path_.string(), ": ", strerror(errno)));
 } catch (const std::exception&) {  // no memory for a line: the next event may have it

@@ -11,7 +11,8 @@ namespace lockstep::launch {
 
 /// Appends to a file: one line per event, `{"time": "2026-11-23T13:05:41.250Z", "event": "rank_ended", ...}`, the time
 /// in UTC. Each line is written with one system call, so that several launchers (one per host, or a job and the one
-/// that is started again after it) may share a file. Thread safety: any thread.
+/// that is started again after it) may share a file. Only a line that a full disk has cut is followed by an end of line
+/// of its own, so that it does not swallow the next. Thread safety: any thread.
 class EventLog {
  public:
   /// @param file  Made where it does not exist, with its folder; else lines are added. @throws IoError  Not possible.
@@ -29,6 +30,7 @@ class EventLog {
   std::filesystem::path path_;
   UniqueFd fd_;
   bool has_failed_ = false;
+  bool is_torn_ = false;  // the last line has no end
 };
 
 }  // namespace lockstep::launch

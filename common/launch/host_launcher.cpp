@@ -54,6 +54,7 @@ class HostLauncher {
       send_signs_of_life();
       note_end();
       queue_.flush();
+      while (const auto problem = queue_.take_problem()) say(*problem);
       if (queue_.is_lost(OutputStream::kOut) && !is_ending_) end_all(128 + SIGPIPE);
       if (end_limit_.has_expired()) give_up_waiting();
     }
@@ -252,6 +253,8 @@ class HostLauncher {
       ::poll(watched.data(), watched.size(), may_take_long ? -1 : deadline.poll_timeout_ms());
       if (watched.front().revents != 0 && signals_.take() != SIGUSR1) return;
     }
+    while (const auto problem = queue_.take_problem()) say(*problem);
+    queue_.flush();
   }
 
   [[nodiscard]] int exit_code() const {

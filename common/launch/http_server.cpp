@@ -30,6 +30,8 @@ namespace {
 constexpr std::size_t kMostConnections = 16;
 constexpr std::size_t kMostHeadBytes = 8 * 1024;
 constexpr std::chrono::seconds kClientLimit{5};
+// After which a client makes room for another one.
+constexpr std::chrono::milliseconds kLeastTime{250};
 // Without a descriptor for one more connection, until it is tried again.
 constexpr std::chrono::milliseconds kAcceptPause{100};
 
@@ -58,8 +60,9 @@ std::string to_text(const HttpResponse& response, bool with_body) {
 
 HttpResponse problem(int status, const std::string& text) { return {.status = status, .body = text + "\n"}; }
 
-// The value of a field, without space around it; nothing where it is not there.
-std::optional<std::string> field(const std::string& head, std::string_view name) {
+// The values of a field, without space around them: one for each time that it is there.
+std::vector<std::string> values_of(const std::string& head, std::string_view name) {
+  std::vector<std::string> values;
   std::istringstream lines(head);
   std::string line;
   std::getline(lines, line);  // the request's
@@ -70,15 +73,20 @@ std::optional<std::string> field(const std::string& head, std::string_view name)
                                   [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); });
     if (!is_it) continue;
     const std::size_t begin = line.find_first_not_of(" \t", colon + 1), end = line.find_last_not_of(" \t\r");
-    return begin == std::string::npos || end < begin ? "" : line.substr(begin, end + 1 - begin);
+    values.push_back(begin == std::string::npos || end < begin ? "" : line.substr(begin, end + 1 - begin));
   }
-  return std::nullopt;
+  return values;
 }
 
-// "127.0.0.1:8080" -> "127.0.0.1", "[::1]:8080" -> "::1".
+// "127.0.0.1:8080" -> "127.0.0.1", "[::1]:8080" -> "::1"; empty if it is anything but a host and perhaps a port.
 std::string host_in(const std::string& value) {
-  if (value.starts_with('[')) return value.substr(1, value.find(']') - 1);
-  return value.substr(0, value.find(':'));
+  const bool is_in_brackets = value.starts_with('[');
+  const std::size_t end = is_in_brackets ? value.find(']') : std::min(value.find(':'), value.size());
+  if (end == std::string::npos) return "";
+  const std::string rest = value.substr(is_in_brackets ? end + 1 : end);  // + 1: past the bracket
+  const bool is_port = rest.starts_with(':') && rest.find_first_not_of("0123456789", 1) == std::string::npos;
+  if (!rest.empty() && !is_port) return "";
+  return is_in_brackets ? value.substr(1, end - 1) : value.substr(0, end);
 }
 
 /// One client. Its answer is sent once its request has come, and what it sends beyond that is read and thrown away: a
@@ -91,15 +99,25 @@ class Connection {
     return {socket_.fd(), static_cast<short>(unsent_.empty() ? POLLIN : POLLOUT), 0};
   }
   [[nodiscard]] const Deadline& deadline() const noexcept { return deadline_; }
+  /// From when on it makes room for another client.
+  [[nodiscard]] const Deadline& least_time() const noexcept { return least_time_; }
+  /// Whether it has nothing to lose: it has not asked yet, or has got its answer.
+  [[nodiscard]] bool is_idle() const noexcept { return unsent_.empty(); }
 
   /// Does what can be done without waiting. @return  False: the connection is to be closed.
   bool advance(const HttpServer::Handler& handler) try {
-    if (deadline_.has_expired()) return give_up();
+    if (deadline_.has_expired()) return give_up(problem(408, "no whole request within 5 s"));
     if (!is_answered_ && !read_head()) return true;
     if (!is_answered_) answer(handler);
     return send() || discard();
   } catch (const Error&) {
     return false;  // the client has gone
+  }
+
+  /// The last call: it is closed.
+  void make_room() try {
+    give_up(problem(503, "others wait, and this client had not asked for anything yet"));
+  } catch (const Error&) {  // it has gone
   }
 
  private:
@@ -145,16 +163,15 @@ class Connection {
     return true;
   }
 
-  bool give_up() {
-    if (!is_answered_) {
-      const std::string text = to_text(problem(408, "no whole request within 5 s"), true);
-      (void)socket_.send_some(std::as_bytes(std::span(text)));
-    }
+  bool give_up(const HttpResponse& why) {
+    const std::string text = to_text(why, true);
+    if (!is_answered_) (void)socket_.send_some(std::as_bytes(std::span(text)));
     return false;
   }
 
   net::StreamSocket socket_;
   Deadline deadline_ = Deadline::after(kClientLimit);
+  Deadline least_time_ = Deadline::after(kLeastTime);
   std::string head_, unsent_;
   bool is_answered_ = false;
   bool is_ended_ = false;  // this end's direction
@@ -168,9 +185,10 @@ HttpResponse answer_http(const std::string& head, const HttpServer::Handler& han
   line >> method >> target >> version;
   const bool is_request = version == "HTTP/1.1" || version == "HTTP/1.0";
   if (!is_request || line >> more || !target.starts_with('/')) return problem(400, "this is no request of HTTP/1.1");
-  const std::optional<std::string> host = field(head, "Host");
-  if (!host && version == "HTTP/1.1") return problem(400, "the request has no Host");
-  if (host && !net::is_loopback(host_in(*host)))
+  const std::vector<std::string> hosts = values_of(head, "Host");
+  if (hosts.empty() && version == "HTTP/1.1") return problem(400, "the request has no Host");
+  if (hosts.size() > 1) return problem(400, "the request has more than one Host");
+  if (!hosts.empty() && !net::is_loopback(host_in(hosts.front())))
     return problem(403, "this page is for programs of this host: ask for 127.0.0.1 or localhost");
   if (method != "GET" && method != "HEAD") return problem(405, "only GET and HEAD are answered");
   try {
@@ -196,23 +214,42 @@ class HttpServer::Loop {
  private:
   // False: the server ends.
   bool wait() {
-    const bool accepts = connections_.size() < kMostConnections && pause_.has_expired();
+    const bool has_room = place_for_one() <= connections_.size();
+    const bool accepts = has_room && pause_.has_expired();
     std::vector<pollfd> watched = {{wake_up_, POLLIN, 0}, {accepts ? listener_.fd() : -1, POLLIN, 0}};
     Deadline deadline = pause_.has_expired() ? Deadline::never() : pause_;
     for (const Connection& connection : connections_) {
       watched.push_back(connection.waiting_for());
       deadline = deadline.earliest(connection.deadline());
+      if (!has_room) deadline = deadline.earliest(connection.least_time());
     }
     ::poll(watched.data(), watched.size(), deadline.poll_timeout_ms());
     return watched.front().revents == 0;
   }
 
+  // Where one more connection would be: behind the others, or in the place of one that makes room; SIZE_MAX: nowhere.
+  // The oldest comes first, but rather one that has nothing to lose.
+  [[nodiscard]] std::size_t place_for_one() const {
+    if (connections_.size() < kMostConnections) return connections_.size();
+    const auto has_had_its_time = [](const Connection& each) { return each.least_time().has_expired(); };
+    auto found = std::ranges::find_if(connections_,
+                                      [&](const Connection& each) { return each.is_idle() && has_had_its_time(each); });
+    if (found == connections_.end()) found = std::ranges::find_if(connections_, has_had_its_time);
+    return found == connections_.end() ? SIZE_MAX : static_cast<std::size_t>(found - connections_.begin());
+  }
+
+  // A client that asks at once is answered at once, before somebody else can take its place.
   void accept() {
-    while (connections_.size() < kMostConnections && pause_.has_expired()) {
+    for (std::size_t place; pause_.has_expired() && (place = place_for_one()) <= connections_.size();) {
       try {
         std::optional<net::StreamSocket> socket = listener_.try_accept();
         if (!socket) return;
+        if (place < connections_.size()) {
+          connections_[place].make_room();
+          connections_.erase(connections_.begin() + static_cast<std::ptrdiff_t>(place));
+        }
         connections_.emplace_back(*std::move(socket));
+        if (!connections_.back().advance(handler_)) connections_.pop_back();
       } catch (const IoError&) {  // no descriptors: the client waits
         pause_ = Deadline::after(kAcceptPause);
       }

@@ -18,11 +18,13 @@ struct HttpResponse {
 };
 
 /// Answers GET and HEAD on a loopback port, in a thread of its own: one request per connection, nothing is written,
-/// nothing is kept. A client may take 5 s in all and send 8 KiB; 16 connections are served at a time, and others wait
-/// in the listener's queue. What is no such request gets 400, 403, 405, 408 or 431 and is closed.
+/// nothing is kept. A client may take 5 s in all and send 8 KiB. 16 connections are served at a time. When they are
+/// taken, whoever has had 250 ms without asking makes room for the next client and gets 503, so clients that are slow
+/// or silent, however many they are, keep nobody out. What is no such request gets 400, 403, 405, 408 or 431 and is
+/// closed.
 ///
-/// A request whose Host is no name of the loopback address is refused with 403: else a page in a browser of this host
-/// could read what is served, through a name that it has pointed at 127.0.0.1.
+/// A request whose Host is not a loopback address (net::is_loopback()) is refused with 403: else a page in a browser of
+/// this host could read what is served, through a name that it has pointed at 127.0.0.1.
 /// @source  RFC 9112, HTTP/1.1.
 class HttpServer {
  public:

@@ -3,6 +3,7 @@
 /// The output of a job's ranks on its way to this process's own.
 #include <poll.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,6 +53,8 @@ class JobOutput {
   void flush() { queue_.flush(); }
   /// Adds what poll() should watch so that take() and flush() can go on.
   void watch(std::vector<pollfd>& watched, ReaperProcess& ranks);
+  /// What could not be written, for people; each stream only once. The job goes on.
+  [[nodiscard]] std::optional<std::string> take_problem() { return queue_.take_problem(); }
   /// Whether the reader of standard output has gone (`| head`).
   [[nodiscard]] bool is_lost() const noexcept { return queue_.is_lost(OutputStream::kOut); }
 

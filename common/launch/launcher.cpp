@@ -186,7 +186,19 @@ class Job {
     result_.failure = RankFailure{first_rank_ + local_rank, what, output_.last_lines(local_rank)};
     folder_.note_first_failure(first_rank_ + local_rank, what);
     log_->failure(local_rank, what);
-    if (share_ != nullptr) share_->peers->report_failure(*result_.failure, exit_code);
+    if (share_ != nullptr) share_->peers->report_failure(failure_for_others(), exit_code);
+  }
+
+  // The rank that the ranks here were told is at fault; if they were told nothing, the one that has ended first. Who
+  // waits for a rank that fails may well end before it does.
+  [[nodiscard]] RankFailure failure_for_others() const {
+    const RankFailure& first = *result_.failure;
+    const std::optional<int> accused = accused_rank(folder_.path());
+    if (!accused || *accused == first.rank) return first;
+    const int local_rank = *accused - first_rank_;
+    const bool is_here = local_rank >= 0 && local_rank < options_.world_size;
+    return {*accused, concat("is at fault, as rank ", first.rank, " was told, which ", first.what),
+            is_here ? output_.last_lines(local_rank) : first.last_lines};
   }
 
   // A failure elsewhere takes its course here as one of this host's ranks does.
@@ -327,6 +339,7 @@ class Job {
       for (const std::string& line : failure.last_lines) output_.announce("  | " + line);
     }
     show_accused();
+    if (share_ != nullptr) failure.last_lines = failure_for_others().last_lines;
     if (result_.exit_code == kUsageExit || result_.exit_code == kUnavailableExit) return;
     const std::string collectives = flight_summary(folder_.path(), kShownCollectives, kShownRanks);
     if (collectives.empty()) return;
@@ -349,10 +362,17 @@ class Job {
 
   void write_output() {
     output_.flush();
+    say_what_was_lost();
     if (output_.is_lost() && phase_ == Phase::kRunning) {
       result_.exit_code = 128 + SIGPIPE;  // the reader has gone (`| head`): nobody wants the job's output any more
       terminate();
     }
+  }
+
+  // A full disk, say: no reason to end a job.
+  void say_what_was_lost() {
+    while (const auto problem = output_.take_problem()) say(*problem);
+    output_.flush();
   }
 
   // The job is over; its reader may take its time, unless the job has failed or somebody sends a signal.
@@ -364,6 +384,7 @@ class Job {
       if (result_.exit_code == 0) result_.exit_code = 128 + signal;
       return;
     }
+    say_what_was_lost();
     if (output_.is_lost() && result_.exit_code == 0) result_.exit_code = 128 + SIGPIPE;
   }
 

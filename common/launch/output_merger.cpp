@@ -9,6 +9,19 @@ constexpr std::string_view kEraseLine = "\r\033[K";
 
 std::size_t index_of(OutputStream stream) { return static_cast<std::size_t>(stream); }
 
+// How many bytes of a UTF-8 text belong to whole characters; of anything else, all. In a character of several bytes,
+// the first says how many there are, and all others begin with the bits 10.
+std::size_t bytes_of_whole_characters(std::string_view text) {
+  std::size_t begin = text.size();
+  do {
+    if (begin == 0 || text.size() - begin == 4) return text.size();
+    --begin;
+  } while ((static_cast<unsigned char>(text[begin]) & 0xC0) == 0x80);
+  const auto first = static_cast<unsigned char>(text[begin]);
+  const std::size_t wanted = first < 0xC0 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : first < 0xF8 ? 4 : 1;
+  return text.size() - begin < wanted ? begin : text.size();
+}
+
 }  // namespace
 
 OutputMerger::OutputMerger(int world_size, OutputStyle style, Sink sink, int first_rank)
@@ -34,7 +47,11 @@ void OutputMerger::add(int rank, OutputStream stream, std::string_view bytes) {
     begin = end + 1;
   }
   held.erase(0, begin);
-  if (held.size() > kLongestLine) close(rank, stream);
+  if (held.size() <= kLongestLine) return;
+  std::string rest = held.substr(bytes_of_whole_characters(held));
+  held.resize(held.size() - rest.size());
+  close(rank, stream);
+  held = std::move(rest);
 }
 
 void OutputMerger::close(int rank, OutputStream stream) {

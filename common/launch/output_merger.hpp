@@ -31,7 +31,7 @@ class OutputMerger {
 
   /// Lines kept per rank for last_lines().
   static constexpr std::size_t kKeptLines = 10;
-  /// Half a line is passed on when it gets this long.
+  /// Half a line is passed on when it gets this long, up to the end of a character.
   static constexpr std::size_t kLongestLine = 64 * 1024;
 
   /// @param world_size  Ranks. @param style  How rank 0 is shown. @param sink  Takes finished text.

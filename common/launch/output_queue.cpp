@@ -3,12 +3,14 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "base/error.hpp"
 
@@ -51,12 +53,14 @@ OutputQueue::Stream OutputQueue::open(int fd) {
 void OutputQueue::add(OutputStream stream, std::string_view text) {
   Stream& to = streams_[static_cast<std::size_t>(stream)];
   if (to.is_lost || text.empty()) return;
-  const bool joins_last = !to.chunks.empty() && to.chunks.back().number + 1 == next_number_ &&
+  if (to.missing > 0 && to.chunks.empty()) note_missing(to);
+  const bool joins_last = !to.chunks.empty() && !to.chunks.back().is_note &&
+                          to.chunks.back().number + 1 == next_number_ &&
                           to.chunks.back().text.size() + text.size() <= kChunkBytes;
   if (joins_last)
     to.chunks.back().text.append(text);
   else
-    to.chunks.push_back({next_number_++, std::string(text), 0});
+    to.chunks.push_back({next_number_++, std::string(text)});
   to.waiting += text.size();
   if (to.is_terminal && to.waiting > kMostBytes) drop_oldest(to);
 }
@@ -68,10 +72,37 @@ void OutputQueue::drop_oldest(Stream& stream) {
   auto last = first;
   for (; last != stream.chunks.end() && dropped < kMostBytes / 2; ++last) dropped += last->text.size();
   if (first == last) return;
-  Chunk note{first->number, concat("\n[", dropped, " bytes of output are missing here: the terminal took none]\n"), 0};
+  Chunk note{first->number, concat("\n[", dropped, " bytes of output are missing here: the terminal took none]\n")};
   stream.waiting += note.text.size();
   stream.waiting -= dropped;
   stream.chunks.insert(stream.chunks.erase(first, last), std::move(note));
+}
+
+void OutputQueue::note_missing(Stream& stream) {
+  stream.chunks.push_back(
+      {.number = next_number_++,
+       .text = concat("\n[", stream.missing, " bytes of output are missing here: ", strerror(stream.error), "]\n"),
+       .is_note = true});
+  stream.waiting += stream.chunks.back().text.size();
+}
+
+// Only a broken pipe or connection says that nobody reads any more. Whatever else it is may pass: a disk gets space
+// again, and what is added then is tried.
+void OutputQueue::take_failure(Stream& stream, int error) {
+  stream.is_lost = error == EPIPE || error == ECONNRESET;
+  if (!stream.is_lost) stream.error = error;
+  for (const Chunk& chunk : stream.chunks) stream.missing += chunk.is_note ? 0 : chunk.text.size() - chunk.written;
+  stream.chunks.clear();
+  stream.waiting = 0;
+}
+
+std::optional<std::string> OutputQueue::take_problem() {
+  for (Stream& stream : streams_) {
+    if (stream.error == 0 || std::exchange(stream.is_told, true)) continue;
+    return concat(&stream == streams_.data() ? "standard output" : "standard error", " cannot be written (",
+                  strerror(stream.error), "): the job goes on, and its output is lost until there is space again");
+  }
+  return std::nullopt;
 }
 
 void OutputQueue::flush() {
@@ -89,14 +120,14 @@ void OutputQueue::flush() {
     if (bytes >= 0) {
       chunk.written += static_cast<std::size_t>(bytes);
       stream.waiting -= static_cast<std::size_t>(bytes);
-      if (chunk.written == chunk.text.size()) stream.chunks.pop_front();
+      if (chunk.written < chunk.text.size()) continue;
+      if (chunk.is_note) stream.missing = 0;
+      stream.chunks.pop_front();
     } else if (errno == EAGAIN) {
       is_blocked[next] = true;
       if (is_one_terminal_) return;  // what belongs behind this must not overtake it
     } else if (errno != EINTR) {
-      stream.is_lost = true;
-      stream.chunks.clear();
-      stream.waiting = 0;
+      take_failure(stream, errno);
     }
   }
 }

@@ -32,8 +32,10 @@ UniqueFd moved_above(UniqueFd fd, int lowest) {
 }  // namespace
 
 fs::path find_reaper() {
-  std::error_code ignored;
-  const fs::path here = fs::read_symlink("/proc/self/exe", ignored).parent_path();
+  std::error_code error;
+  const fs::path here = fs::read_symlink("/proc/self/exe", error).parent_path();
+  if (error)
+    throw IoError("what ranks start is found in /proc, which is not there: mount -t proc proc /proc", error.value());
   for (const fs::path& candidate :
        {here / "lockstep_reaper", here / "../bin/lockstep_reaper", fs::path(LOCKSTEP_REAPER)}) {
     if (access(candidate.c_str(), X_OK) == 0) return candidate;

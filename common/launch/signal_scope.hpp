@@ -8,8 +8,8 @@
 namespace lockstep::launch {
 
 /// While it lives, SIGINT, SIGTERM, SIGHUP, SIGUSR1 and one more to this process arrive through a descriptor, as
-/// SignalQueue says, and SIGPIPE is an error of write(). Thread safety: one thread; threads started while it lives
-/// inherit the blocked signals.
+/// SignalQueue says, and SIGPIPE and SIGXFSZ (a file as large as `ulimit -f` allows) are errors of write(). Thread
+/// safety: one thread; threads started while it lives inherit the blocked signals.
 class SignalScope {
  public:
   /// @param further  One more signal to take; 0: none.
@@ -18,11 +18,15 @@ class SignalScope {
     struct sigaction ignore {};
     ignore.sa_handler = SIG_IGN;
     sigaction(SIGPIPE, &ignore, &original_pipe_);
+    sigaction(SIGXFSZ, &ignore, &original_size_);
   }
   SignalScope(const SignalScope&) = delete;
   SignalScope& operator=(const SignalScope&) = delete;
   /// Puts everything back.
-  ~SignalScope() { sigaction(SIGPIPE, &original_pipe_, nullptr); }
+  ~SignalScope() {
+    sigaction(SIGPIPE, &original_pipe_, nullptr);
+    sigaction(SIGXFSZ, &original_size_, nullptr);
+  }
 
   /// Readable when take() has something.
   [[nodiscard]] int fd() const noexcept { return queue_.fd(); }
@@ -35,6 +39,7 @@ class SignalScope {
   InheritedSignals inherited_ = inheritable_signals();
   SignalQueue queue_;
   struct sigaction original_pipe_ {};
+  struct sigaction original_size_ {};
 };
 
 }  // namespace lockstep::launch

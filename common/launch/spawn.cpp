@@ -19,7 +19,8 @@ std::vector<std::string> own_command() {
   for (std::string argument; std::getline(file, argument, '\0');) command.push_back(argument);
   std::error_code error;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (command.empty() || error) throw IoError("cannot read this program's own command line from /proc/self");
+  if (command.empty() || error)
+    throw IoError("cannot read this program's own command line from /proc/self: mount -t proc proc /proc");
   command.front() = program.string();
   return command;
 }

@@ -1,6 +1,7 @@
 #include "net/address.hpp"
 
 #include <arpa/inet.h>
+#include <strings.h>
 
 #include <charconv>
 
@@ -52,7 +53,15 @@ SocketAddress as_seen_from(std::string_view own_host, SocketAddress address) {
 }
 
 bool is_loopback(std::string_view host) noexcept {
-  return host == "localhost" || host == "::1" || host.starts_with("127.");
+  char text[INET6_ADDRSTRLEN] = {};  // longer than any loopback host
+  if (host.size() >= sizeof text || host.find('\0') != std::string_view::npos) return false;
+  host.copy(text, host.size());
+  if (strcasecmp(text, "localhost") == 0 || strcasecmp(text, "localhost.") == 0) return true;  // the dot: the root
+  in_addr v4{};
+  if (::inet_pton(AF_INET, text, &v4) == 1) return ntohl(v4.s_addr) >> 24 == 127;
+  in6_addr v6{};
+  if (::inet_pton(AF_INET6, text, &v6) != 1) return false;
+  return IN6_IS_ADDR_LOOPBACK(&v6) || (IN6_IS_ADDR_V4MAPPED(&v6) && v6.s6_addr[12] == 127);  // ::ffff:127.0.0.1
 }
 
 }  // namespace lockstep::net

@@ -35,7 +35,8 @@ struct SocketAddress {
 /// @param own_host  This host's address on the same network; its interface is put in. Others change nothing.
 [[nodiscard]] SocketAddress as_seen_from(std::string_view own_host, SocketAddress address);
 
-/// Whether `host` can be reached from this machine only: "localhost", "127.*", "::1".
+/// Whether `host` can be reached from this machine only: "localhost" in any case, an address in 127.0.0.0/8, "::1". A
+/// name that only begins like one ("127.evil.example") is somebody else's.
 [[nodiscard]] bool is_loopback(std::string_view host) noexcept;
 
 }  // namespace lockstep::net

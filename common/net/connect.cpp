@@ -62,6 +62,8 @@ class Candidate {
     return error == 0 ? accept_connection() : fail(error);
   }
   bool give_up() { return fail(ETIMEDOUT); }
+  // Without the loopback interface there is no way to this host's own addresses, and none will come.
+  [[nodiscard]] bool lacks_loopback() const { return error_ == ENETUNREACH && is_loopback(to_address(*to_).host); }
 
   // "10.0.0.9: Connection refused"
   [[nodiscard]] std::string outcome(bool is_alone) const {
@@ -122,6 +124,11 @@ class Race {
         if (!is_ready(candidate)) continue;
         if (candidate.finish()) return candidate.take_fd();
         start_next(Clock::now());
+      }
+      if (std::ranges::all_of(candidates_, &Candidate::lacks_loopback)) {
+        throw IoError(concat("cannot connect to ", name_, ": this machine's loopback interface is down; ",
+                             "'ip link set lo up' starts it (a new network namespace begins without it)"),
+                      ENETUNREACH);
       }
       if (deadline_.has_expired()) fail();
     }

@@ -34,6 +34,7 @@ using Lookup = int (*)(const char* host, const char* port, const addrinfo* hints
 /// soon as the one before has failed, and an address that does not answer delays no other one. An address that refuses
 /// is tried again, after pauses that grow and vary by chance, until `deadline`.
 /// @param name  For messages. @throws TimeoutError  As StreamSocket::connect().
+/// @throws IoError  All addresses are this machine's own, and its loopback interface is down.
 /// @source RFC 8305, sections 4 (families take turns) and 5 (attempts overlap).
 [[nodiscard]] UniqueFd connect_to_any(const addrinfo& candidates, const std::string& name, const Deadline& deadline);
 

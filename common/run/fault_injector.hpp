@@ -29,6 +29,9 @@ class FaultInjector {
   /// @param own_time    Of the step before without waiting for other ranks: what a factor multiplies. 0: unknown.
   void begin_step(std::int64_t step, std::chrono::duration<double> own_time);
 
+  /// How long the step that began last was slowed down for.
+  [[nodiscard]] std::chrono::duration<double> last_pause() const noexcept { return last_pause_; }
+
   /// Warns of faults that have not happened: there was no such message or checkpoint, or the training was too short.
   void finish();
 

@@ -125,7 +125,8 @@ FactGroup machine() {
        control_group(),
        space("shared memory", "/dev/shm", 64.0 * 1024 * 1024,
              "NCCL, MPI and PyTorch need it (ours do not): in a container, start it with --shm-size=1g"),
-       space("temporary files", fs::temp_directory_path(), 64.0 * 1024 * 1024, "free some space there")}};
+       space("temporary files", environment::get("TMPDIR").value_or("/tmp"), 64.0 * 1024 * 1024,
+             "make the folder that TMPDIR names, or free some space there")}};
 }
 
 FactGroup gpus() {

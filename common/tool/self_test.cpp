@@ -15,6 +15,7 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/json.hpp"
+#include "base/state_folder.hpp"
 #include "base/terminal.hpp"
 #include "base/timing.hpp"
 #include "base/unique_fd.hpp"
@@ -62,7 +63,7 @@ class CapturedOutput {
 class ResultFile {
  public:
   ResultFile() {
-    std::string name = (fs::temp_directory_path() / "lockstep_doctor_XXXXXX").string();
+    std::string name = (temporary_folder() / "lockstep_doctor_XXXXXX").string();
     if (mkdtemp(name.data()) == nullptr) throw IoError("making " + name, errno);
     folder_ = name;
   }

@@ -33,10 +33,7 @@ const bool kHasEightDevices = ::setenv("LOCKSTEP_EMULATOR_DEVICES", "8", 1) == 0
 // Of a machine with fewer GPUs the tests are skipped: ranks that share one must be processes of their own.
 const test::GroupFactory& nccl_groups() {
   static const test::GroupFactory factory = [] {
-    if (Device::count(test::accelerator().type) < kMostRanks) {
-      std::cerr << "skipped: fewer than " << kMostRanks << " devices\n";
-      std::exit(test::kSkipped);
-    }
+    if (Device::count(test::accelerator().type) < kMostRanks) test::skip(concat("fewer than ", kMostRanks, " devices"));
     return [](JobContext context) { return nccl::make_nccl_process_group(std::move(context)); };
   }();
   return factory;

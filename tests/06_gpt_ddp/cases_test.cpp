@@ -17,6 +17,7 @@
 #include "run/run_folder.hpp"
 #include "support/catch.hpp"
 #include "support/random_words.hpp"
+#include "support/skip.hpp"
 #include "support/subprocess.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -109,10 +110,7 @@ std::string answer_of(const Arguments& command) {
 
 // With --bind-cores all ranks work on rank 0's processors.
 TEST_CASE("case 06.C shows its symptom, and the right program does not", "[ddp][chapter][case]") {
-  if (allowed_cpus().size() < 2) {
-    WARN("skipped: two ranks cannot have processors of their own on one");
-    return;
-  }
+  if (allowed_cpus().size() < 2) test::skip("two ranks cannot have processors of their own on one");
   Trained wrong, right;
   train(wrong, "case_06_c", 2, {"--bind-cores"});
   train(right, "train_gpt_ddp", 2, {"--bind-cores"});

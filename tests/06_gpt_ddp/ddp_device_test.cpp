@@ -2,7 +2,6 @@
 // nothing has been updated meanwhile. Ranks are threads, each with an emulated device or a GPU of its own.
 #include <cmath>
 #include <cstdlib>
-#include <iostream>
 #include <limits>
 #include <string>
 #include <vector>
@@ -95,10 +94,7 @@ struct Rank {
 
 // What each rank's `body` threw; empty: nothing.
 std::vector<std::string> messages_of(const std::function<void(Rank&)>& body, const ddp::DdpOptions& options = {}) {
-  if (Device::count(test::accelerator().type) < kRanks) {
-    std::cerr << "skipped: fewer than " << kRanks << " devices\n";
-    std::exit(test::kSkipped);
-  }
+  if (Device::count(test::accelerator().type) < kRanks) test::skip(concat("fewer than ", kRanks, " devices"));
   std::vector<std::string> messages;
   const auto rank_main = [&](comm::JobContext context) {
     Rank rank(std::move(context), options);

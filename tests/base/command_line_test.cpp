@@ -1,7 +1,11 @@
 #include "base/command_line.hpp"
 
+#include <filesystem>
+#include <functional>
 #include <iostream>
+#include <new>
 #include <sstream>
+#include <system_error>
 
 #include "base/error.hpp"
 #include "support/catch.hpp"
@@ -171,4 +175,30 @@ TEST_CASE("usage errors and missing devices have exit codes of their own", "[bas
   CHECK(lockstep::run_guarded("p", []() -> int { throw lockstep::UsageError("no run to resume"); }) == 2);
   CHECK(lockstep::run_guarded("p", []() -> int { throw lockstep::UnavailableError("no GPU here"); }) == 77);
   CHECK(errors.text() == "p: no run to resume\np: no GPU here\n");
+}
+
+TEST_CASE("the standard library's bare exceptions are explained", "[base]") {
+  const auto told = [](const std::function<int()>& body) {
+    const Captured errors(std::cerr);
+    CHECK(lockstep::run_guarded("p", body) == 1);
+    return errors.text();
+  };
+  const auto again = std::make_error_code(std::errc::resource_unavailable_try_again);
+  CHECK_THAT(told([&]() -> int { throw std::system_error(again); }),
+             ContainsSubstring("p: no thread can be started") && ContainsSubstring("ulimit -u"));
+  CHECK(told([]() -> int { throw std::bad_alloc(); }) == "p: out of memory\n");
+  CHECK(told([&]() -> int { throw std::filesystem::filesystem_error("reading", "/a/file", again); }).find("thread") ==
+        std::string::npos);
+}
+
+TEST_CASE("output that could not be written is said, and the work counts all the same", "[base]") {
+  const Captured errors(std::cerr), output(std::cout);
+  CHECK(lockstep::run_guarded("p", [] { return 0; }) == 0);
+  CHECK(errors.text().empty());
+  CHECK(lockstep::run_guarded("p", [] {
+          std::cout.setstate(std::ios::badbit);  // as after writing to a full disk
+          return 0;
+        }) == 0);
+  std::cout.clear();
+  CHECK_THAT(errors.text(), ContainsSubstring("p: some output is lost: standard output could not be written"));
 }

@@ -103,8 +103,17 @@ TEST_CASE("every launcher's variables say the same thing in their own words", "[
       {"Slurm", "env://", kSlurm, "rank 3 of 5, local 1 of 2, at node07:15102"},  // 12000 + 100 * 31 + 2
       {"Slurm, MASTER_ADDR wins", "env://", with_master(kSlurm), "rank 3 of 5, local 1 of 2, at host:29500"},
       {"Slurm on one host", "env://",
-       changed(kSlurm, {{"SLURM_STEP_TASKS_PER_NODE", "5"}, {"SLURM_NODEID", "0"}, {"SLURM_STEP_ID", ""}}),
+       changed(kSlurm, {{"SLURM_STEP_TASKS_PER_NODE", "5"}, {"SLURM_NODEID", "0"}, {"SLURM_STEP_ID", "0"}}),
        "rank 3 of 5, local 1 of 5, at 127.0.0.1:15100"},
+      {"a step of Slurm with fewer tasks than its job", "env://",
+       changed(kSlurm, {{"SLURM_NTASKS", "64"}, {"SLURM_STEP_NUM_TASKS", "5"}}),
+       "rank 3 of 5, local 1 of 2, at node07:15102"},
+      {"RANK by hand in an interactive shell of Slurm", "env://",
+       with_master(changed(kSlurm, {{"SLURM_STEP_ID", "4294967290"}, {"RANK", "0"}, {"WORLD_SIZE", "2"}})),
+       "rank 0 of 2, local 0 of 2, at host:29500"},
+      {"mpirun in an interactive shell of Slurm", "env://",
+       with_master(changed(changed(kSlurm, {{"SLURM_STEP_ID", "4294967290"}}), kOpenMpi)),
+       "rank 3 of 4, local 1 of 2, at host:29500"},
       {"RANK goes before the others", "env://",
        with_master(changed(kSlurm, {{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"LOCAL_RANK", "0"}})),
        "rank 0 of 2, local 0 of 2, at host:29500"},
@@ -184,6 +193,41 @@ TEST_CASE("every wrong environment has an error of its own that names the variab
       {"more ranks than there can be", "tcp://host:1?rank=0&world_size=65537", {}, "world size 65537 is more than"},
       {"a file somewhere", "file://meet?rank=0&world_size=2", {}, "no absolute path of a file"},
       {"no file", "file:///?rank=0&world_size=2", {}, "no absolute path of a file"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.what);
+    CHECK_THAT(meaning_of(row.init_method, row.variables), ContainsSubstring(row.meaning));
+  }
+}
+
+TEST_CASE("what Slurm has not started as a step of its own is no rank of the job", "[comm]") {
+  const std::vector<Row> rows = {
+      {"by hand in an interactive shell of Slurm", "env://", changed(kSlurm, {{"SLURM_STEP_ID", "4294967290"}}),
+       "the variable RANK is not set; start the program with"},
+      {"by hand in a batch script of Slurm", "env://", changed(kSlurm, {{"SLURM_STEP_ID", "4294967291"}}),
+       "the variable RANK is not set; start the program with"},
+      {"by hand in a job of Slurm without a step", "env://", changed(kSlurm, {{"SLURM_STEP_ID", ""}}),
+       "the variable RANK is not set; start the program with"},
+      {"a step of Slurm that is no number", "env://", changed(kSlurm, {{"SLURM_STEP_ID", "batch"}}),
+       "SLURM_STEP_ID=batch"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.what);
+    CHECK_THAT(meaning_of(row.init_method, row.variables), ContainsSubstring(row.meaning));
+  }
+}
+
+TEST_CASE("MASTER_ADDR with more than a host is refused with what to write", "[comm]") {
+  const Variables plain = with_master({{"RANK", "1"}, {"WORLD_SIZE", "4"}});
+  const std::vector<Row> rows = {
+      {"a port in MASTER_ADDR", "env://", changed(plain, {{"MASTER_ADDR", "node7:29500"}}),
+       "MASTER_ADDR=node7:29500 is more than a host; write MASTER_ADDR=node7 and MASTER_PORT=29500"},
+      {"a port behind a number in MASTER_ADDR", "env://", changed(plain, {{"MASTER_ADDR", "10.0.0.1:29500"}}),
+       "write MASTER_ADDR=10.0.0.1 and MASTER_PORT=29500"},
+      {"a port behind an IPv6 address in MASTER_ADDR", "env://", changed(plain, {{"MASTER_ADDR", "[fd00::1]:29500"}}),
+       "write MASTER_ADDR=fd00::1 and MASTER_PORT=29500"},
+      {"an URL in MASTER_ADDR", "env://", changed(plain, {{"MASTER_ADDR", "tcp://node7:29500"}}),
+       "MASTER_ADDR=tcp://node7:29500 is more than a host; write the host alone, and its port into MASTER_PORT"},
   };
   for (const Row& row : rows) {
     CAPTURE(row.what);

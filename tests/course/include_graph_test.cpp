@@ -1,11 +1,14 @@
 #include "include_graph.hpp"
 
 #include <map>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "base/error.hpp"
 #include "module_picture.hpp"
 #include "support/catch.hpp"
+#include "support/skip.hpp"
 #include "temporary_tree.hpp"
 
 using namespace lockstep::checks;
@@ -155,6 +158,28 @@ TEST_CASE("Modules that must not know one another are kept apart", "[course]") {
   CHECK(with({}, graph) == Problems{"common/comm/CMakeLists.txt: lockstep::comm must not know lockstep::tensor"});
 }
 
+// It opens standard streams that were closed, before a program can open anything else in their place.
+TEST_CASE("Every program of ours is linked with lockstep::base", "[course][repository]") {
+  const TargetGraph graph = read_target_graph(LOCKSTEP_TARGET_GRAPH);
+  std::size_t programs = 0;
+  for (const auto& [name, target] : graph.targets) {
+    if (target.kind != "executable" || target.folder.starts_with("tests/")) continue;
+    ++programs;
+    std::set<std::string> linked = {name};
+    for (std::vector<std::string> open = {name}; !open.empty();) {
+      const auto found = graph.targets.find(open.back());
+      open.pop_back();
+      if (found == graph.targets.end()) continue;
+      for (const std::string& next : found->second.depends()) {
+        if (linked.insert(next).second) open.push_back(next);
+      }
+    }
+    INFO(name);
+    CHECK(linked.contains("lockstep::base"));
+  }
+  CHECK(programs > 20);
+}
+
 TEST_CASE("The picture of the modules shows what they use, and no more", "[course]") {
   const std::string table = "| all | `base`, `net` | 100 % |\n";
   CHECK(picture_with("```\nbase -> net\n```\n" + table).empty());
@@ -191,6 +216,10 @@ TEST_CASE("A file that does not describe targets is refused", "[course]") {
 TEST_CASE("The project's own dependencies are sound", "[course][repository]") {
   const TargetGraph graph = read_target_graph(LOCKSTEP_TARGET_GRAPH);
   for (const std::string& problem : check_include_graph(LOCKSTEP_SOURCE_DIR, graph)) FAIL_CHECK(problem);
-  if (graph.is_left_out("common/emulator/nccl")) return;  // the picture is that of a build without CUDA
+}
+
+TEST_CASE("The picture of the modules shows their dependencies", "[course][repository]") {
+  const TargetGraph graph = read_target_graph(LOCKSTEP_TARGET_GRAPH);
+  if (graph.is_left_out("common/emulator/nccl")) test::skip("the picture is that of a build without CUDA");
   for (const std::string& problem : check_module_picture(LOCKSTEP_SOURCE_DIR, graph)) FAIL_CHECK(problem);
 }

@@ -28,6 +28,7 @@ TargetGraph read_target_graph(const std::filesystem::path& file) {
     for (const nlohmann::json& entry : json.at("targets")) {
       Target& target = graph.targets[entry.at("name")];
       entry.at("name").get_to(target.name);
+      entry.at("kind").get_to(target.kind);
       entry.at("folder").get_to(target.folder);
       entry.at("headers").get_to(target.headers);
       entry.at("sources").get_to(target.sources);

@@ -16,6 +16,7 @@ struct Target {
   std::vector<std::string> sources;          ///< Paths below the root, private headers too where they are listed.
   std::vector<std::string> public_depends;   ///< Seen by whoever depends on this target.
   std::vector<std::string> private_depends;  ///< Seen by this target alone.
+  std::string kind = {};                     ///< "executable", "static", "interface", ...
 
   /// Both kinds of dependencies.
   [[nodiscard]] std::vector<std::string> depends() const;

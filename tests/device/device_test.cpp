@@ -40,7 +40,10 @@ TEST_CASE("a device beyond those of the machine is refused with their number", "
 }
 
 // Not run by itself: the test below does.
-TEST_CASE("needs a device", "[.]") { CHECK(test::accelerator().is_available()); }
+TEST_CASE("needs a device", "[.]") {
+  const Device device = test::accelerator();
+  CHECK(device.is_available());
+}
 TEST_CASE("fails 77 times", "[.]") {
   for (int i = 0; i < 77; ++i) CHECK(i < 0);
 }

@@ -75,10 +75,8 @@ TEST_CASE("a lock that moves still locks, and one that is assigned to lets go of
 
 TEST_CASE("a writer does not wait beyond the lock's time, and the reader learns that it came", "[device]") {
   const auto storage = Storage::allocate(100);
-  const auto until = in(milliseconds(10));
-  ReadLock lock(storage, until);
-  (void)storage->data();
-  CHECK(std::chrono::steady_clock::now() >= until);
+  ReadLock lock(storage, in(milliseconds(10)));
+  (void)storage->data();  // comes back, though nobody releases the lock
   CHECK(lock.release() == Outcome::kMayHaveChanged);
   ReadLock next(storage, in(kNever));
   CHECK(next.release() == Outcome::kUnchanged);

@@ -4,7 +4,6 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <iostream>
 #include <numeric>
 #include <set>
 #include <thread>
@@ -107,10 +106,7 @@ TEST_CASE("an event marks streams of its own device only", "[device][gpu]") {
 // What asks the wrong device gets its errors, and a context there.
 TEST_CASE("an event is asked about on its own device by a thread that has chosen none", "[device][gpu]") {
   const Device device{test::accelerator().type, 1};
-  if (!device.is_available()) {
-    std::cerr << "skipped: fewer than 2 devices\n";
-    std::exit(test::kSkipped);
-  }
+  if (!device.is_available()) test::skip("fewer than 2 devices");
   const Stream stream(device);
   Event begin(device, Event::Timing::kTimed), end(device, Event::Timing::kTimed);
   begin.record(stream);

@@ -14,7 +14,8 @@
 # Writes DIR/session_PHASE.tar.gz (results.json and a log for each step), renewed after each step. Started again with the
 # same DIR, it does what has not passed yet; --again does all. A step that hangs is ended at its own limit.
 # --rehearse: on a machine without a GPU, whether each step comes as far as the missing device.
-# Exit status: 0 all passed, 1 not all, 2 a wrong option, 77 no GPU.
+# Exit status: 0 all passed (the summary counts what was skipped beside them), 1 not all, 2 a wrong option, 77 no GPU,
+# or all steps were skipped.
 set -u
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 if ! command -v python3 >/dev/null; then

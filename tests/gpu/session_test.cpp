@@ -5,6 +5,7 @@
 
 #include "base/file.hpp"
 #include "support/catch.hpp"
+#include "support/skip.hpp"
 #include "support/subprocess.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -68,6 +69,10 @@ class Machine {
   [[nodiscard]] bool has_python() const {
     return lockstep::test::run_program({"sh", "-c", "command -v python3"}, {{"PATH", path()}}).exit_code == 0;
   }
+  // Skips the test on a machine without it.
+  void require_python() const {
+    if (!has_python()) lockstep::test::skip("there is no python3");
+  }
 
   [[nodiscard]] fs::path tools() const { return folder_ / "tools"; }
   [[nodiscard]] fs::path libraries() const { return folder_ / "libraries"; }
@@ -86,6 +91,11 @@ class Machine {
 };
 
 constexpr const char* kTwoCasesPass = "echo 'All tests passed (3 assertions in 2 test cases)'";
+constexpr const char* kOneOfTwoIsSkipped =
+    "echo 'skipped: fewer than 2 devices'; echo 'All tests passed (3 assertions in 2 test cases)'; "
+    "echo 'skipped: 1 of 2 test cases'";
+constexpr const char* kAllAreSkipped =
+    "echo 'skipped: fewer than 8 devices'; echo 'test cases: 2 | 2 passed'; echo 'skipped: 2 of 2 test cases'; exit 77";
 constexpr const char* kNoDevice = "device cuda:0: no NVIDIA GPU with a\n  driver is on this machine";
 
 std::string test_that_fails(const std::string& message) {
@@ -98,7 +108,7 @@ TEST_CASE("without a GPU the session says so in one line and counts as skipped",
   Machine machine;
   if (!machine.has_python()) {  // no dependency of the course
     CHECK_THAT(machine.run({"A"}).err, ContainsSubstring("session.sh: python3 is needed"));
-    return;
+    lockstep::test::skip("there is no python3");
   }
   machine.add_tool("nvidia-smi", "echo 'NVIDIA-SMI has failed'; exit 9");
   const Finished finished = machine.run({"A"});
@@ -110,7 +120,7 @@ TEST_CASE("without a GPU the session says so in one line and counts as skipped",
 
 TEST_CASE("a wrong option of the session ends with 2 and says what there is", "[gpu]") {
   Machine machine;
-  if (!machine.has_python()) return;
+  machine.require_python();
   machine.add_test("good_test", kTwoCasesPass);
   for (const std::vector<std::string>& arguments :
        {std::vector<std::string>{"A", "--budget", "soon"}, {"F"}, {}, {"A", "--fast"}, {"A", "--only", "probe"}}) {
@@ -122,11 +132,11 @@ TEST_CASE("a wrong option of the session ends with 2 and says what there is", "[
 
 TEST_CASE("a machine without NVIDIA's libraries is told which, and where they were looked for", "[gpu]") {
   Machine machine;
-  if (!machine.has_python()) return;
+  machine.require_python();
   machine.add_test("good_test", kTwoCasesPass);
   fs::remove(machine.libraries() / "libcublas.so.13");
   const Finished finished = machine.run({"A", "--only", "good_test"});
-  if (finished.exit_code == 0) return;  // this machine has a toolkit
+  if (finished.exit_code == 0) lockstep::test::skip("this machine has a toolkit with the library");
   CHECK(finished.exit_code == 1);
   CHECK_THAT(finished.err, ContainsSubstring("libcublas.so.13 not found"));
   CHECK_THAT(finished.err, ContainsSubstring(machine.libraries().string()));
@@ -134,7 +144,7 @@ TEST_CASE("a machine without NVIDIA's libraries is told which, and where they we
 
 TEST_CASE("a step that hangs or skips costs itself; cases are counted; what passed is not done again", "[gpu]") {
   Machine machine;
-  if (!machine.has_python()) return;
+  machine.require_python();
   machine.add_test("hanging_kernels_test", "sleep 1000");
   machine.add_test("skipping_test", "exit 77");
   machine.add_test("good_test", kTwoCasesPass);
@@ -163,9 +173,24 @@ TEST_CASE("a step that hangs or skips costs itself; cases are counted; what pass
   CHECK(machine.count_starts("good_test") == 2);
 }
 
+TEST_CASE("skipped cases and steps are counted as skipped, and never as passed", "[gpu]") {
+  Machine machine;
+  machine.require_python();
+  machine.add_test("good_test", kTwoCasesPass);
+  machine.add_test("one_gpu_test", kOneOfTwoIsSkipped);
+  machine.add_test("eight_gpus_test", kAllAreSkipped);
+  const Finished finished = machine.run({"A", "--only", "good_test,one_gpu_test,eight_gpus_test"});
+  INFO(finished.out << finished.err);
+  CHECK(finished.exit_code == 0);
+  CHECK_THAT(finished.out, ContainsSubstring("1 cases passed, 0 failed, 1 skipped"));
+  CHECK_THAT(finished.out, ContainsSubstring("all of its 2 cases: fewer than 8 devices"));
+  CHECK_THAT(finished.out, ContainsSubstring("3 test cases passed in 3 steps; 0 steps failed, 1 were skipped"));
+  CHECK(machine.run({"A", "--only", "eight_gpus_test", "--again"}).exit_code == 77);
+}
+
 TEST_CASE("the session unpacks the programs that were carried", "[gpu]") {
   Machine machine;
-  if (!machine.has_python()) return;
+  machine.require_python();
   machine.add_test("good_test", kTwoCasesPass);
   machine.pack_programs();
   for (const std::size_t round : {1, 2}) {
@@ -178,7 +203,7 @@ TEST_CASE("the session unpacks the programs that were carried", "[gpu]") {
 
 TEST_CASE("a rehearsal passes where steps fail for want of a GPU, and of nothing else", "[gpu]") {
   Machine machine;
-  if (!machine.has_python()) return;
+  machine.require_python();
   machine.add_tool("nvidia-smi", "exit 9");
   machine.add_test("ready_test", test_that_fails(kNoDevice));
   machine.add_test("broken_test", test_that_fails("cannot open shared object file"));

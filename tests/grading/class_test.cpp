@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <iostream>
 
 #include "base/error.hpp"
 #include "base/file.hpp"
@@ -13,6 +12,7 @@
 #include "grading/sandbox_user.hpp"
 #include "grading/student_files.hpp"
 #include "support/catch.hpp"
+#include "support/skip.hpp"
 #include "support/subprocess.hpp"
 #include "support/temporary_folder.hpp"
 #include "synthetic_class.hpp"
@@ -24,7 +24,6 @@ namespace fs = std::filesystem;
 using Catch::Matchers::ContainsSubstring;
 
 const fs::path kRoot = LOCKSTEP_PROJECT_ROOT;
-constexpr int kSkipped = 77;  // for CTest
 
 test::Finished grade_folder(const fs::path& submissions, const fs::path& out, const std::vector<std::string>& words) {
   std::vector<std::string> command = {test::built_program("lockstep_grade"),
@@ -47,8 +46,7 @@ void require_sandbox() {
   const Sandbox sandbox = Sandbox::best(test::built_program("lockstep_confine"), static_cast<uid_t>(user.id()));
   for (const Protection& one : sandbox.try_protections(kRoot / "solutions" / "README.md")) {
     if (one.holds) continue;
-    std::cerr << "skipped: the sandbox is not complete here: " << one.name << " does not hold\n";
-    std::exit(kSkipped);
+    test::skip(concat("the sandbox is not complete here: ", one.name, " does not hold"));
   }
 }
 

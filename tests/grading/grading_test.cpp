@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -20,6 +19,7 @@
 #include "grading/secret_number.hpp"
 #include "grading/student_files.hpp"
 #include "support/catch.hpp"
+#include "support/skip.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace lockstep::grading {
@@ -166,10 +166,7 @@ TEST_CASE("the class's table and page hold everyone, and nothing that a spreadsh
 }
 
 TEST_CASE("two graders at a time give their submissions different users", "[grading]") {
-  if (::geteuid() != 0) {
-    std::cout << "skipped: submissions have users of their own only where the grader is root" << std::endl;
-    return;
-  }
+  if (::geteuid() != 0) test::skip("submissions have users of their own only if the grader is root");
   std::optional<grading::SandboxUser> first(std::in_place);
   const int id = first->id();
   const grading::SandboxUser second;

@@ -2,7 +2,6 @@
 // loopback to itself, IPv6 alone, link-local addresses, a name with an address where nobody answers, a name that
 // becomes known late, and an interface chosen by the user.
 #include <chrono>
-#include <iostream>
 #include <memory>
 #include <string>
 #include <utility>
@@ -12,6 +11,7 @@
 #include "base/file.hpp"
 #include "net/token.hpp"
 #include "support/catch.hpp"
+#include "support/skip.hpp"
 #include "support/subprocess.hpp"
 #include "support/temporary_folder.hpp"
 #include "two_hosts.hpp"
@@ -30,14 +30,13 @@ constexpr int kWorldSize = 3;  // ranks 0 and 1 on the first host, rank 2 on the
 
 int host_of(int rank) { return rank == 2 ? 1 : 0; }
 
-// Prints why where this machine has no network namespaces; CTest then counts a skip.
-bool is_available() {
+// Skips the test on a machine without network namespaces.
+void require_hosts() {
   std::string reason = TwoHosts::why_unavailable();
   if (reason.empty() && test::run_program({"unshare", "--mount", "--uts", "true"}).exit_code != 0) {
     reason = "unshare --mount --uts does not work here";
   }
-  if (!reason.empty()) std::cout << "skipped: two hosts: " << reason << std::endl;
-  return reason.empty();
+  if (!reason.empty()) test::skip("two hosts: " + reason);
 }
 
 // Two hosts, each with a file of its own in place of /etc/hosts, that run one job.
@@ -108,7 +107,7 @@ Variables meeting_at(const std::string& host) { return {{"MASTER_ADDR", host}, {
 
 TEST_CASE("a host whose own name is loopback to itself is met by others at its real address",
           "[integration][multirank]") {
-  if (!is_available()) return;
+  require_hosts();
   const Job job;
   job.set_names(0, "127.0.1.1 node0\n");  // as Debian's installer writes it
   job.set_names(1, "127.0.1.1 node1\n10.77.0.1 node0\n");
@@ -116,7 +115,7 @@ TEST_CASE("a host whose own name is loopback to itself is met by others at its r
 }
 
 TEST_CASE("ranks meet over IPv6 alone, by number and by name", "[integration][multirank]") {
-  if (!is_available()) return;
+  require_hosts();
   const Job job;
   for (int host = 0; host < 2; ++host) {
     job.ip(host, {"address", "flush", "dev", "cable"});
@@ -130,7 +129,7 @@ TEST_CASE("ranks meet over IPv6 alone, by number and by name", "[integration][mu
 
 TEST_CASE("ranks meet at a link-local address though each host has its own name for the interface",
           "[integration][multirank]") {
-  if (!is_available()) return;
+  require_hosts();
   const Job job;
   for (int host = 0; host < 2; ++host) {
     job.ip(host, {"address", "add", concat("fe80::77:", host + 1, "/64"), "dev", "cable", "nodad"});
@@ -147,7 +146,7 @@ TEST_CASE("ranks meet at a link-local address though each host has its own name 
 }
 
 TEST_CASE("an address of the name where nobody answers costs nothing", "[integration][multirank]") {
-  if (!is_available()) return;
+  require_hosts();
   const Job job;
   job.set_names(0, "10.77.0.1 node0\n");
   job.set_names(1, "10.77.0.99 node0\n10.77.0.1 node0\n");  // packets to the first one vanish
@@ -155,7 +154,7 @@ TEST_CASE("an address of the name where nobody answers costs nothing", "[integra
 }
 
 TEST_CASE("a name that becomes known late is waited for", "[integration][multirank]") {
-  if (!is_available()) return;
+  require_hosts();
   const Job job;
   job.set_names(0, "127.0.1.1 node0\n");
   const auto ranks = job.start_all(meeting_at("node0"));
@@ -165,7 +164,7 @@ TEST_CASE("a name that becomes known late is waited for", "[integration][multira
 }
 
 TEST_CASE("ranks reach each other over the interface that the user names", "[integration][multirank]") {
-  if (!is_available()) return;
+  require_hosts();
   const Job job;
   job.ip(0, {"link", "add", "wire", "type", "veth", "peer", "name", "wire", "netns", job.namespace_of(1)});
   for (int host = 0; host < 2; ++host) {
@@ -180,7 +179,7 @@ TEST_CASE("ranks reach each other over the interface that the user names", "[int
 }
 
 TEST_CASE("an interface that a host does not have is named with those that it has", "[integration]") {
-  if (!is_available()) return;
+  require_hosts();
   const Job job;
   Variables variables = meeting_at("10.77.0.1");
   variables.emplace_back("LOCKSTEP_INTERFACE", "eth7");
@@ -194,7 +193,7 @@ TEST_CASE("an interface that a host does not have is named with those that it ha
 }
 
 TEST_CASE("an interface that other hosts cannot reach is an error, not a wait", "[integration][multirank]") {
-  if (!is_available()) return;
+  require_hosts();
   const Job job;
   Variables variables = meeting_at("10.77.0.1");
   variables.emplace_back("LOCKSTEP_INTERFACE", "lo");
@@ -208,7 +207,7 @@ TEST_CASE("an interface that other hosts cannot reach is an error, not a wait", 
 }
 
 TEST_CASE("a rank that is told to be rank 0 on the wrong host says which addresses it has", "[integration]") {
-  if (!is_available()) return;
+  require_hosts();
   const Job job;
   job.set_names(0, "10.77.0.2 node1\n");
   const Finished finished = job.start(0, meeting_at("node1"))->wait();

@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <iostream>
 #include <memory>
 #include <string>
 #include <thread>
@@ -17,6 +16,7 @@
 #include "launch/descendants.hpp"
 #include "net/token.hpp"
 #include "support/catch.hpp"
+#include "support/skip.hpp"
 #include "support/subprocess.hpp"
 #include "support/temporary_folder.hpp"
 #include "two_hosts.hpp"
@@ -34,17 +34,15 @@ namespace fs = std::filesystem;
 using Steps = std::vector<std::string>;
 constexpr std::chrono::minutes kLimit{4};  // of a job; the machine may be busy
 
-// Prints why where this machine has no namespaces; CTest then counts a skip.
-bool is_available() {
+// Skips the test on a machine without namespaces.
+void require_hosts() {
   static const std::string reason = Hosts::why_unavailable();
-  if (!reason.empty()) std::cout << "skipped: several hosts: " << reason << std::endl;
-  return reason.empty();
+  if (!reason.empty()) test::skip("several hosts: " + reason);
 }
 
-bool has_made_links() {
+void require_made_links() {
   static const std::string reason = Hosts::why_no_links();
-  if (!reason.empty()) std::cout << "skipped: links that are slow or lose packets: " << reason << std::endl;
-  return reason.empty();
+  if (!reason.empty()) test::skip("links that are slow or lose packets: " + reason);
 }
 
 const test::LinkQuality kLossy{.delay = 2ms, .bytes_per_second = 100e6, .lose_one_in = 200};
@@ -178,7 +176,7 @@ const std::string kLost = "host node1 (node rank 1) is lost: ";
 }  // namespace
 
 TEST_CASE("two hosts and four train as one does, bit for bit", "[integration][launch][multirank]") {
-  if (!is_available()) return;
+  require_hosts();
   const Training training;
   const auto expected = training.reference();
   REQUIRE(expected.size() == 12);
@@ -200,11 +198,9 @@ TEST_CASE("two hosts and four train as one does, bit for bit", "[integration][la
 }
 
 TEST_CASE("two hosts train as one does over a slow link that loses packets", "[integration][launch][multirank]") {
-  if (!is_available()) return;
-  if (const std::string reason = TwoHosts::why_unavailable(); !reason.empty()) {
-    std::cout << "skipped: a link that loses packets: " << reason << std::endl;
-    return;
-  }
+  require_hosts();
+  const std::string reason = TwoHosts::why_unavailable();
+  if (!reason.empty()) test::skip("a link that loses packets: " + reason);
   const Training training;
   const auto expected = training.reference();
   REQUIRE(expected.size() == 12);
@@ -220,7 +216,8 @@ TEST_CASE("two hosts train as one does over a slow link that loses packets", "[i
 
 TEST_CASE("four hosts, one behind a link that loses packets and one behind a slow one, train as one does",
           "[integration][launch][multirank]") {
-  if (!is_available() || !has_made_links()) return;
+  require_hosts();
+  require_made_links();
   const Training training;
   const auto expected = training.reference();
   REQUIRE(expected.size() == 12);
@@ -237,7 +234,7 @@ TEST_CASE("four hosts, one behind a link that loses packets and one behind a slo
 }
 
 TEST_CASE("a host that is killed, frozen or unplugged is named on all others", "[integration][launch][multirank]") {
-  if (!is_available()) return;
+  require_hosts();
   const std::string fault = GENERATE("killed", "frozen", "unplugged");
   const Hosts hosts(3);
   const Job job(hosts, {"--nnodes", "3"}, {test::built_program("rank_helper"), "3", "endless", "-1"});
@@ -264,7 +261,7 @@ TEST_CASE("a host that is killed, frozen or unplugged is named on all others", "
 
 TEST_CASE("a job that may restart ends with the losses of one that nothing happened to",
           "[integration][launch][multirank]") {
-  if (!is_available()) return;
+  require_hosts();
   const std::string fault = GENERATE("killed", "unplugged");
   const Training training;
   const auto expected = training.reference();
@@ -296,7 +293,8 @@ TEST_CASE("a job that may restart ends with the losses of one that nothing happe
 
 TEST_CASE("of four hosts with a lossy and a slow link, one is lost: the others name it, and the losses stay the same",
           "[integration][launch][multirank]") {
-  if (!is_available() || !has_made_links()) return;
+  require_hosts();
+  require_made_links();
   const std::string fault = GENERATE("killed", "frozen", "unplugged", "unplugged for a moment");
   const Training training;
   const auto expected = training.reference();
@@ -335,7 +333,7 @@ TEST_CASE("of four hosts with a lossy and a slow link, one is lost: the others n
 
 TEST_CASE("hosts that come and go change neither the batches nor, beyond rounding, the losses",
           "[integration][launch][multirank]") {
-  if (!is_available()) return;
+  require_hosts();
   const Training training;
   const auto expected = training.reference();
   REQUIRE(expected.size() == 12);

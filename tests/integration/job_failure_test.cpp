@@ -208,3 +208,34 @@ TEST_CASE("trace --live finds ranks that another launcher has started, until the
   CHECK(ended.exit_code == 1);
   CHECK_THAT(ended.err, ContainsSubstring("set LOCKSTEP_FLIGHT_DIR for them, and name that folder here"));
 }
+
+// As on two hosts: each launcher sees its own rank only.
+TEST_CASE("over several launchers the verdict names the rank at fault, though another one ended first",
+          "[integration][multirank]") {
+  const launch::ReservedPort port;
+  const std::string token = launch::make_token();
+  std::vector<std::unique_ptr<Subprocess>> launchers;
+  for (const std::string node_rank : {"0", "1"}) {
+    std::vector<std::string> command{test::built_program("lockstep"),
+                                     "launch",
+                                     "--nnodes",
+                                     "2",
+                                     "--node-rank",
+                                     node_rank,
+                                     "--rdzv-endpoint",
+                                     "127.0.0.1:" + std::to_string(port.number()),
+                                     "--nproc",
+                                     "1",
+                                     "--"};
+    for (const std::string& word : job_of(2, "late", 1)) command.push_back(word);
+    launchers.push_back(std::make_unique<Subprocess>(
+        command, std::vector<std::pair<std::string, std::string>>{{"LOCKSTEP_TOKEN", token}}));
+  }
+  for (const auto& launcher : launchers) {
+    const Finished finished = launcher->wait();
+    CAPTURE(finished.out, finished.err);
+    CHECK(finished.exit_code == 1);
+    CHECK_THAT(finished.err, ContainsSubstring("first failure: rank 1 on host "));
+    CHECK_THAT(finished.err, !ContainsSubstring("first failure: rank 0"));
+  }
+}

@@ -12,6 +12,7 @@
 #include "02_ring_all_reduce/ring_process_group.hpp"
 #include "base/command_line.hpp"
 #include "base/environment.hpp"
+#include "base/error.hpp"
 #include "comm/rendezvous.hpp"
 #include "launch/spawn.hpp"
 
@@ -36,6 +37,7 @@ int run_rank(const std::string& task, int victim) {
     if (round == 0)
       std::cout << "ready pid " << getpid() << " store " << environment::get("LOCKSTEP_STORE").value_or("none")
                 << std::endl;
+    if (task == "late" && is_victim && round == 5) throw Error("this rank's own error");
     if (task == "finite") std::this_thread::sleep_for(std::chrono::milliseconds(2));
     if (task == "disagree" && is_victim && round == 5)
       group->broadcast(comm::host_buffer(std::span(values)), 0).synchronize();
@@ -44,11 +46,18 @@ int run_rank(const std::string& task, int victim) {
   return 0;
 }
 
+// "late": the others have long been told, and have ended, when the victim's process ends.
+int end_late(const std::string& task, int victim) try { return run_rank(task, victim); } catch (const Error&) {
+  if (task == "late" && std::stoi(std::getenv("RANK")) == victim)
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  throw;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc != 4) return 2;
   return run_guarded("rank_helper", [&] {
-    return launch::spawn([&] { return run_rank(argv[2], std::stoi(argv[3])); }, std::stoi(argv[1]));
+    return launch::spawn([&] { return end_late(argv[2], std::stoi(argv[3])); }, std::stoi(argv[1]));
   });
 }

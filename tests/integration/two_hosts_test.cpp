@@ -1,11 +1,11 @@
 // Ranks on two hosts: over a slow network that loses packets, and over one that goes away in the middle.
 #include "two_hosts.hpp"
 
-#include <iostream>
 #include <memory>
 
 #include "net/token.hpp"
 #include "support/catch.hpp"
+#include "support/skip.hpp"
 #include "support/subprocess.hpp"
 
 using namespace lockstep;
@@ -20,11 +20,10 @@ constexpr int kWorldSize = 3;  // ranks 0 and 1 on the first host, rank 2 on the
 
 int host_of(int rank) { return rank == 2 ? 1 : 0; }
 
-// Prints why where this machine has no network namespaces; CTest then counts a skip.
-bool is_available() {
+// Skips the test on a machine without network namespaces.
+void require_hosts() {
   const std::string reason = TwoHosts::why_unavailable();
-  if (!reason.empty()) std::cout << "skipped: two hosts: " << reason << std::endl;
-  return reason.empty();
+  if (!reason.empty()) test::skip("two hosts: " + reason);
 }
 
 // As a person would start a rank on each host by hand.
@@ -53,7 +52,7 @@ std::vector<std::unique_ptr<Subprocess>> start_all(const TwoHosts& hosts, const 
 }  // namespace
 
 TEST_CASE("ranks on two hosts reduce over a slow network that loses packets", "[integration][multirank]") {
-  if (!is_available()) return;
+  require_hosts();
   const TwoHosts hosts({.delay = 10ms, .bytes_per_second = 10e6, .lose_one_in = 200});
   const auto ranks = start_all(hosts, {test::built_program("ring_all_reduce"), "--count", "300000"});
   for (int rank = 0; rank < kWorldSize; ++rank) {
@@ -67,7 +66,7 @@ TEST_CASE("ranks on two hosts reduce over a slow network that loses packets", "[
 }
 
 TEST_CASE("when the network goes away each side names ranks of the other", "[integration][multirank]") {
-  if (!is_available()) return;
+  require_hosts();
   TwoHosts hosts({.delay = 1ms, .bytes_per_second = 100e6});
   const auto ranks = start_all(hosts, {test::built_program("collective_helper"), "3", "ring", "all_reduce"});
   for (const auto& rank : ranks) REQUIRE(rank->wait_for_output("ready pid "));

@@ -224,6 +224,39 @@ TEST_CASE("a failure ends the ranks of all hosts, and all hear which came first"
   }
 }
 
+TEST_CASE("the verdict names the rank at fault, though a rank of another host ended first", "[launch]") {
+  Meeting meeting;
+  const auto first = meeting.join_own(), second = meeting.join(join_of("b", 1));
+  (void)next<StartMessage>(*first);
+  (void)next<StartMessage>(*second);
+  const FailureMessage told{0, 1, 1, "is at fault, as rank 0 was told, which exited with code 1", {"rank 1 left"}};
+  first->send(told);
+  const std::string named = "rank 1 on host b (node rank 1) is at fault, as rank 0 was told, which exited with code 1";
+  CHECK(next<EndMessage>(*second).reason == named);
+  SECTION("by what its own host says, if that comes in time") {
+    second->send(failure_of(1, 3));
+    second->send(EndedMessage{0, 3, {"all its last words"}});
+    first->send(EndedMessage{0, 1, {}});
+    const VerdictMessage verdict = next<VerdictMessage>(*second);
+    CHECK(verdict.summary == "first failure: rank 1 on host b (node rank 1) ended with 3");
+    CHECK(verdict.exit_code == 3);
+    CHECK(verdict.last_lines == std::vector<std::string>{"all its last words"});
+  }
+  SECTION("else by what the others were told") {
+    second->send(EndedMessage{0, 1, {}});
+    first->send(EndedMessage{0, 1, {"rank 1 left"}});
+    const VerdictMessage verdict = next<VerdictMessage>(*second);
+    CHECK(verdict.summary == "first failure: " + named);
+    CHECK(verdict.last_lines == std::vector<std::string>{"rank 1 left"});
+  }
+  SECTION("and another failure of the same host changes nothing") {
+    second->send(failure_of(0, 3));
+    second->send(EndedMessage{0, 3, {}});
+    first->send(EndedMessage{0, 1, {"rank 1 left"}});
+    CHECK(next<VerdictMessage>(*second).summary == "first failure: " + named);
+  }
+}
+
 TEST_CASE("a host whose launcher is killed, or silent, is named on the others", "[launch]") {
   Meeting meeting;
   const bool is_silent = GENERATE(false, true);

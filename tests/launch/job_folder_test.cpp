@@ -1,6 +1,7 @@
 #include "launch/job_folder.hpp"
 
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include <atomic>
 #include <chrono>
@@ -8,7 +9,9 @@
 #include <thread>
 #include <vector>
 
+#include "base/environment.hpp"
 #include "base/error.hpp"
+#include "base/state_folder.hpp"
 #include "support/catch.hpp"
 
 using namespace lockstep::launch;
@@ -106,4 +109,32 @@ TEST_CASE("a state folder that is a link is refused", "[launch]") {
   fs::create_directory_symlink("/tmp", state.path / "link");
   setenv("LOCKSTEP_STATE_DIR", (state.path / "link").c_str(), 1);
   CHECK_THROWS_AS(JobFolder(), lockstep::IoError);
+}
+
+TEST_CASE("a state folder that others may write to is refused, with what to do", "[launch]") {
+  const StateFolder state;
+  for (const unsigned mode : {0777U, 0770U, 0702U, 01777U}) {
+    REQUIRE(chmod(state.path.c_str(), mode) == 0);
+    CHECK_THROWS_WITH(JobFolder(), ContainsSubstring("chmod go-w " + state.path.string()));
+  }
+  for (const unsigned mode : {0700U, 0755U}) {
+    REQUIRE(chmod(state.path.c_str(), mode) == 0);
+    CHECK_NOTHROW(JobFolder());
+  }
+}
+
+TEST_CASE("TMPDIR may be missing from the environment or empty, but must be a folder", "[launch]") {
+  const std::string before = lockstep::environment::get("TMPDIR").value_or("");
+  for (const char* unset : {"", "/tmp"}) {
+    setenv("TMPDIR", unset, 1);
+    CHECK(lockstep::temporary_folder() == "/tmp");
+  }
+  for (const char* wrong : {"/nowhere/at/all", "/dev/null"}) {
+    setenv("TMPDIR", wrong, 1);
+    CHECK_THROWS_WITH(lockstep::temporary_folder(),
+                      ContainsSubstring(std::string("TMPDIR=") + wrong + " is not a folder"));
+  }
+  unsetenv("TMPDIR");
+  CHECK(lockstep::temporary_folder() == "/tmp");
+  if (!before.empty()) setenv("TMPDIR", before.c_str(), 1);
 }

@@ -1,14 +1,24 @@
 #include "launch/job_log.hpp"
 
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
 #include <csignal>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "base/deadline.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/unique_fd.hpp"
 #include "support/captured_stderr.hpp"
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
@@ -91,6 +101,67 @@ TEST_CASE("a full disk costs events and output, not the job, and is said once", 
   const std::size_t first = text.find("events are lost: writing /dev/full: No space left on device");
   REQUIRE(first != std::string::npos);
   CHECK(text.find("events are lost", first + 1) == std::string::npos);
+}
+
+TEST_CASE("a signal costs no event", "[launch]") {
+  const test::TemporaryFolder folder;
+  const std::string file = (folder / "events").string();
+  REQUIRE(mkfifo(file.c_str(), 0600) == 0);
+  const UniqueFd reader(::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  launch::EventLog events(file);
+  const UniqueFd filler(::open(file.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
+  while (::write(filler.get(), "\n", 1) == 1) continue;  // full: the next write waits
+  struct sigaction interrupt {};
+  struct sigaction before {};
+  interrupt.sa_handler = [](int) {};  // without SA_RESTART
+  sigaction(SIGUSR2, &interrupt, &before);
+  const test::CapturedStderr captured;
+  std::string text;
+  std::jthread other([&text, &reader, writer = pthread_self()] {
+    for (int i = 0; i < 50; ++i) {
+      pthread_kill(writer, SIGUSR2);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    for (const auto limit = Deadline::after(std::chrono::seconds(20));
+         text.find("restart") == std::string::npos && !limit.has_expired();) {
+      char piece[4096];
+      const ssize_t bytes = ::read(reader.get(), piece, sizeof piece);
+      if (bytes > 0) text.append(piece, static_cast<std::size_t>(bytes));
+    }
+  });
+  events.write("restart", {});
+  other.join();
+  sigaction(SIGUSR2, &before, nullptr);
+  CHECK_THAT(text, ContainsSubstring("\"event\":\"restart\""));
+  CHECK(captured.text().empty());
+}
+
+// As on a disk that has some bytes left, and later more.
+TEST_CASE("an event that was cut does not swallow the next", "[launch]") {
+  const test::TemporaryFolder folder;
+  const test::CapturedStderr captured;
+  launch::EventLog events(folder / "events.jsonl");
+  events.write("start", {});
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_FSIZE, &before) == 0);
+  const auto ignored = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit limit = before;
+  limit.rlim_cur = std::filesystem::file_size(folder / "events.jsonl") + 20;
+  REQUIRE(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+  events.write("cut", {});
+  events.write("lost", {});
+  REQUIRE(setrlimit(RLIMIT_FSIZE, &before) == 0);
+  std::signal(SIGXFSZ, ignored);
+  events.write("end", {});
+  events.write("restart", {});
+  std::ifstream stream(folder / "events.jsonl");
+  std::vector<std::string> names;
+  for (std::string line; std::getline(stream, line);) {
+    const auto event = nlohmann::json::parse(line, nullptr, false);
+    names.push_back(event.is_discarded() ? "torn" : event.at("event").get<std::string>());
+  }
+  CHECK(names == std::vector<std::string>{"start", "torn", "end", "restart"});
+  CHECK_THAT(captured.text(), ContainsSubstring("events are lost"));
 }
 
 TEST_CASE("events are lines of JSON with the time in UTC, the generation and the rank", "[launch]") {

@@ -12,6 +12,7 @@
 #include "launch/descendants.hpp"
 #include "launch/grace.hpp"
 #include "support/catch.hpp"
+#include "support/skip.hpp"
 #include "support/subprocess.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -191,6 +192,61 @@ TEST_CASE("a reader that does not read holds up neither the ranks nor the launch
   CHECK(job.wait_for_output("SIGUSR1: no rank has entered a collective yet"));
   job.send_signal(SIGINT);
   CHECK(job.wait(10s).exit_code == 128 + SIGINT);
+}
+
+namespace {
+
+// A job of two ranks that print "out of R" and "err of R", with a shell's redirections of its own streams.
+Finished print_with(const std::string& redirections) {
+  const std::string helper_path = test::built_program("launch_helper");
+  return test::run_program({"sh", "-c", concat("exec '", helper_path, "' 2 print ", redirections)});
+}
+
+}  // namespace
+
+TEST_CASE("a full disk behind an output stream ends no job, and is said", "[launch][multirank]") {
+  const Finished out = print_with("> /dev/full");
+  CHECK(out.exit_code == 0);
+  CHECK_THAT(out.err, ContainsSubstring("[rank 1] err of 1\n"));
+  CHECK(count(out.err, "standard output cannot be written (No space left on device): the job goes on") == 1);
+  const Finished err = print_with("2> /dev/full");
+  CHECK(err.exit_code == 0);
+  CHECK_THAT(err.out, ContainsSubstring("[rank 1] out of 1\n"));
+  const test::TemporaryFolder folder;
+  const std::string script = concat("ulimit -f 1; exec '", test::built_program("launch_helper"),
+                                    "' 2 execute seq 1000 > '", (folder / "out").string(), "'");
+  const Finished limited = test::run_program({"sh", "-c", script});
+  CHECK(limited.exit_code == 0);
+  CHECK(count(limited.err, "standard output cannot be written (File too large): the job goes on") == 1);
+}
+
+TEST_CASE("a reader of the output that has gone still ends the job", "[launch][multirank]") {
+  const std::string script = concat("'", test::built_program("launch_helper"), "' 2 chatter 1000 | head -n 1");
+  CHECK(test::run_program({"sh", "-c", script}).exit_code == 0);  // that of head: the job has ended
+}
+
+TEST_CASE("a launcher whose standard streams are closed runs its job", "[launch][multirank]") {
+  for (const char* closed : {"<&-", ">&-", "2>&-", "<&- >&-", "<&- 2>&-", ">&- 2>&-", "<&- >&- 2>&-"}) {
+    CAPTURE(closed);
+    const Finished job = print_with(closed);
+    CHECK(job.exit_code == 0);
+    const std::string text = closed;
+    CHECK(count(job.out, "out of 1\n") == (text.find(" >") == std::string::npos && text[0] != '>' ? 1 : 0));
+    CHECK(count(job.err, "err of 1\n") == (text.find("2>") == std::string::npos ? 1 : 0));
+  }
+}
+
+TEST_CASE("a launcher without /proc says so before it starts anything", "[launch]") {
+  const std::vector<std::string> without_proc{"unshare", "-rm", "sh", "-c", "mount -t tmpfs none /proc && exec \"$@\"",
+                                              "sh"};
+  std::vector<std::string> probe = without_proc, command = without_proc;
+  probe.push_back("true");
+  if (test::run_program(probe).exit_code != 0) test::skip("unshare -rm, or mounting there, does not work here");
+  for (const std::string& word : helper({"2", "print"})) command.push_back(word);
+  const Finished job = test::run_program(command);
+  CHECK(job.exit_code != 0);
+  CHECK_THAT(job.err, ContainsSubstring("mount -t proc proc /proc"));
+  CHECK(job.out.empty());
 }
 
 TEST_CASE("the time from SIGTERM to SIGKILL comes from the environment, and is long enough for a checkpoint",

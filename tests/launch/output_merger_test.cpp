@@ -44,6 +44,26 @@ TEST_CASE("an endless line is passed on in pieces", "[launch]") {
   CHECK(merged.out.size() > OutputMerger::kLongestLine);
 }
 
+TEST_CASE("the pieces of an endless line end with a whole character", "[launch]") {
+  const std::string character = GENERATE(as<std::string>(), "\u00e9", "\u20ac", "\U0001f600", "\xe9" /* Latin-1 */);
+  const std::string prefix = "[rank 0] ";
+  for (std::size_t shift = 0; shift < character.size(); ++shift) {
+    Merged merged;
+    const std::string start(OutputMerger::kLongestLine - shift, 'x');
+    merged.merger.add(0, kOut, start + character + character);
+    merged.merger.add(0, kOut, character + "end\n");
+    std::string joined;
+    for (std::size_t at = 0; at < merged.out.size();) {
+      const std::size_t end = merged.out.find('\n', at);
+      const std::string line = merged.out.substr(at + prefix.size(), end - at - prefix.size());
+      CHECK((static_cast<unsigned char>(line.front()) & 0xC0) != 0x80);  // no later byte of a character
+      joined += line;
+      at = end + 1;
+    }
+    CHECK(joined == start + character + character + character + "end");
+  }
+}
+
 TEST_CASE("the last lines of both streams are kept, progress lines as they were left", "[launch]") {
   Merged merged;
   for (int i = 0; i < 20; ++i) merged.merger.add(1, kOut, std::to_string(i) + "\n");

@@ -4,10 +4,16 @@
 #include <poll.h>
 #include <pty.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <termios.h>
 #include <unistd.h>
 
+#include <csignal>
+
+#include "base/file.hpp"
+#include "base/unique_fd.hpp"
 #include "support/catch.hpp"
+#include "support/temporary_folder.hpp"
 
 using namespace lockstep;
 using launch::OutputQueue;
@@ -97,6 +103,57 @@ TEST_CASE("output that nobody can read any more is lost, without a signal", "[la
   CHECK(queue.is_empty());
   CHECK(read_some(err.read) == "somebody\n");
   sigaction(SIGPIPE, &previous, nullptr);
+}
+
+TEST_CASE("a full disk costs output, is said once, and what comes after it is written", "[launch]") {
+  const test::TemporaryFolder folder;
+  const UniqueFd full(::open("/dev/full", O_WRONLY | O_CLOEXEC));
+  const UniqueFd out(fcntl(full.get(), F_DUPFD_CLOEXEC, 0));
+  const Pipe err;
+  OutputQueue queue(out.get(), err.write.get());
+  queue.add(kOut, "lost\n");
+  queue.add(kErr, "an error\n");
+  queue.flush();
+  CHECK_FALSE(queue.is_lost(kOut));
+  CHECK(queue.is_empty());
+  CHECK(read_some(err.read) == "an error\n");
+  const auto problem = queue.take_problem();
+  REQUIRE(problem);
+  CHECK_THAT(*problem, ContainsSubstring("standard output cannot be written (No space left on device)"));
+  queue.add(kOut, "lost too\n");
+  queue.flush();
+  CHECK_FALSE(queue.take_problem());
+  const std::string file = (folder / "out").string();
+  const UniqueFd disk(::open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  REQUIRE(dup2(disk.get(), out.get()) == out.get());
+  queue.add(kOut, "there\n");
+  queue.add(kOut, "again\n");
+  queue.flush();
+  CHECK(read_file(file) == "\n[14 bytes of output are missing here: No space left on device]\nthere\nagain\n");
+}
+
+// A disk that is full in the middle of a line; "too large" and "no space" are the same to who prints.
+TEST_CASE("a file that may not grow is no reader that has gone", "[launch]") {
+  const test::TemporaryFolder folder;
+  const std::string file = (folder / "out").string();
+  const UniqueFd out(::open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  const Pipe err;
+  OutputQueue queue(out.get(), err.write.get());
+  const auto previous = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_FSIZE, &before) == 0);
+  rlimit limit = before;
+  limit.rlim_cur = 10;
+  REQUIRE(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+  queue.add(kOut, "a line of 21 letters\n");
+  queue.flush();
+  REQUIRE(setrlimit(RLIMIT_FSIZE, &before) == 0);
+  std::signal(SIGXFSZ, previous);
+  CHECK_FALSE(queue.is_lost(kOut));
+  REQUIRE(queue.take_problem());
+  queue.add(kOut, "the next\n");
+  queue.flush();
+  CHECK(read_file(file) == "a line of \n[11 bytes of output are missing here: File too large]\nthe next\n");
 }
 
 TEST_CASE("a terminal that is stopped gets the last lines later, and a line about those that are missing", "[launch]") {

@@ -17,6 +17,7 @@
 #include "base/error.hpp"
 #include "launch/descendants.hpp"
 #include "support/catch.hpp"
+#include "support/skip.hpp"
 #include "support/subprocess.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -227,10 +228,7 @@ TEST_CASE("a stopped reaper or guardian is continued, whatever happens to the jo
 }
 
 TEST_CASE("what cannot be killed is named, and the launcher ends without it", "[launch][multirank][watchers]") {
-  if (geteuid() != 0) {
-    std::cout << "skipped: only root can make a process that the user of a job may not kill\n";
-    return;
-  }
+  if (geteuid() != 0) test::skip("only root can make a process that the user of a job may not kill");
   const test::TemporaryFolder folder;  // open to another user, with programs that this user can run
   namespace fs = std::filesystem;
   fs::permissions(folder.path(), fs::perms::all);

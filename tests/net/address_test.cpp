@@ -44,11 +44,14 @@ TEST_CASE("numbers are told from names", "[net]") {
 }
 
 TEST_CASE("only this machine's own addresses count as loopback", "[net]") {
-  CHECK(is_loopback("localhost"));
-  CHECK(is_loopback("127.1.2.3"));
-  CHECK(is_loopback("::1"));
-  CHECK_FALSE(is_loopback("10.0.0.1"));
-  CHECK_FALSE(is_loopback("0.0.0.0"));
+  for (const char* own :
+       {"localhost", "LOCALHOST", "LocalHost.", "127.0.0.1", "127.1.2.3", "::1", "0:0:0:0:0:0:0:1", "::ffff:127.0.0.1"})
+    CHECK(is_loopback(own));
+  for (const char* other :
+       {"", "10.0.0.1", "0.0.0.0", "::", "::2", "::ffff:10.0.0.1", "127.evil.example", "127.0.0.1.evil.example",
+        "127.0.0.1.", "127.0.0.256", "localhost.evil.example", "localhosts", "xlocalhost", "128.0.0.1", "1270.0.0.1"})
+    CHECK_FALSE(is_loopback(other));
+  CHECK_FALSE(is_loopback(std::string_view("127.0.0.1\0.evil.example", 23)));
 }
 
 TEST_CASE("a reader of bytes refuses to read past the end", "[net]") {

@@ -9,6 +9,7 @@
 #include "net/stream_socket.hpp"
 #include "net/tcp_listener.hpp"
 #include "support/catch.hpp"
+#include "support/skip.hpp"
 
 using namespace lockstep;
 using namespace std::chrono_literals;
@@ -128,13 +129,12 @@ TEST_CASE("the soft limit of open files is raised where it is too low, and only 
   CHECK(soft_limit() == 100);
   CHECK(net::raise_descriptor_limit(200) == 200);
   CHECK(soft_limit() == 200);
-  if (limit.hard() == RLIM_INFINITY) return;
-  CHECK(net::raise_descriptor_limit(limit.hard() + 1) == limit.hard());
 }
 
 TEST_CASE("a hard limit of open files that is too low is an error with what to do", "[net]") {
   const DescriptorLimit limit(100);
-  if (limit.hard() == RLIM_INFINITY) return;
+  if (limit.hard() == RLIM_INFINITY) test::skip("the hard limit of open files is infinite here");
+  CHECK(net::raise_descriptor_limit(limit.hard() + 1) == limit.hard());
   CHECK_THROWS_WITH(net::require_descriptors(limit.hard() + 1, "rank 0 of 9 ranks"),
                     ContainsSubstring(concat("rank 0 of 9 ranks needs ", limit.hard() + 1)) &&
                         ContainsSubstring(concat("may have ", limit.hard())) && ContainsSubstring("ulimit -Hn"));

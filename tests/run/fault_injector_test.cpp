@@ -12,12 +12,14 @@ using fault::Kind;
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Seconds = std::chrono::duration<double>;
 
-Clock::duration duration_of_step(run::FaultInjector& injector, std::int64_t step, Clock::duration own_time) {
-  const Clock::time_point begin = Clock::now();
+// For how long the step sleeps; 0 if it did not sleep for as long as it says.
+double pause_of_step(run::FaultInjector& injector, std::int64_t step, Seconds own_time) {
+  const auto begin = std::chrono::steady_clock::now();
   injector.begin_step(step, own_time);
-  return Clock::now() - begin;
+  const Seconds slept = std::chrono::steady_clock::now() - begin;  // sleeping is never shorter than asked for
+  return slept >= injector.last_pause() ? injector.last_pause().count() : 0;
 }
 
 }  // namespace
@@ -52,12 +54,14 @@ TEST_CASE("a restarted job is spared, unless the fault names its attempt", "[run
 TEST_CASE("a slow rank sleeps in every step from the named one on", "[run]") {
   const test::CapturedStderr captured;
   run::FaultInjector seconds(fault::parse_faults("rank=0 step=2 slow=0.05s"), 0, 1, 0);
-  seconds.begin_step(1, 0s);
-  CHECK(duration_of_step(seconds, 2, 0s) >= 50ms);  // sleeping is never shorter than asked for
-  CHECK(duration_of_step(seconds, 3, 0s) >= 50ms);
+  CHECK(pause_of_step(seconds, 1, 0s) == 0);
+  CHECK(pause_of_step(seconds, 2, 0s) == Approx(0.05));
+  CHECK(pause_of_step(seconds, 3, 70ms) == Approx(0.05));
   run::FaultInjector factor(fault::parse_faults("rank=0 step=2 slow=3x"), 0, 1, 0);
-  CHECK(duration_of_step(factor, 2, 20ms) >= 40ms);
-  CHECK(duration_of_step(factor, 3, 60ms) >= 40ms);  // of which 40 ms are the pause: not three times that
+  CHECK(pause_of_step(factor, 1, 20ms) == 0);
+  CHECK(pause_of_step(factor, 2, 20ms) == Approx(0.04));
+  CHECK(pause_of_step(factor, 3, 60ms) == Approx(0.04));  // of the 60 ms, 40 are the last pause: twice the other 20
+  CHECK(pause_of_step(factor, 4, 10ms) == 0);             // less than the pause was: nothing of the step's own is left
 }
 
 TEST_CASE("faults that have not happened are said at the end, with the reason", "[run]") {

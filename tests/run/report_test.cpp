@@ -5,6 +5,7 @@
 #include "run/metrics.hpp"
 #include "run/rank_summary.hpp"
 #include "support/catch.hpp"
+#include "support/skip.hpp"
 #include "support/temporary_folder.hpp"
 #include "trace/trace_file.hpp"
 
@@ -124,7 +125,7 @@ TEST_CASE("ranks are compared by their own time, without waiting for others", "[
 TEST_CASE("the peak memory of a device is what was in use there", "[run]") {
   CHECK(peak_memory_mib() > 1);
   const Device device{accelerator_type(), 0};
-  if (!device.is_available()) return;  // compiled for CUDA, without a GPU
+  if (!device.is_available()) test::skip("compiled for CUDA, without a GPU");
   const double before = peak_memory_mib(device);
   const auto held = Storage::allocate(std::size_t{8} << 20, device);
   CHECK(peak_memory_mib(device) == Approx(before + 8));

@@ -1,10 +1,13 @@
 // The shell script ./lockstep, as far as it goes without installing or building anything.
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace fs = std::filesystem;
 using lockstep::test::Finished;
@@ -40,6 +43,37 @@ TEST_CASE("the script says what to do first where nothing is built", "[tool]") {
   CHECK(script.exit_code == 0);
   CHECK_THAT(script.out, ContainsSubstring("./lockstep train") && ContainsSubstring("./lockstep test"));
   CHECK_FALSE(fs::exists(fs::path(LOCKSTEP_SOURCE_DIR) / "build" / "not-built"));
+}
+
+// A folder that only its owner may write to, and another user; or the owner, who has taken that right from himself.
+TEST_CASE("a course that this user cannot write to is said to be its owner's, with how to get one's own", "[tool]") {
+  const lockstep::test::TemporaryFolder folder;
+  const fs::path course = folder / "course";
+  fs::create_directories(course / "build" / "cpu");
+  fs::copy_file(kScript, course / "lockstep");
+  std::ofstream(course / "build" / "cpu" / "lock") << "";
+  const bool is_root = geteuid() == 0;
+  const bool has_build = GENERATE(true, false);
+  const bool has_git = GENERATE(true, false);
+  if (!has_build) fs::remove_all(course / "build");
+  if (has_git) fs::create_directory(course / ".git");
+  const std::vector<fs::path> read_only = {course, course / "build", course / "build" / "cpu"};
+  const auto allow = [&](fs::perms who) {
+    for (const fs::path& path : read_only)
+      if (fs::exists(path))
+        fs::permissions(path, who | fs::perms::others_read | fs::perms::others_exec | fs::perms::group_read |
+                                  fs::perms::group_exec);
+  };
+  fs::permissions(folder.path(), fs::perms::all);
+  allow(is_root ? fs::perms::owner_all : fs::perms::owner_read | fs::perms::owner_exec);
+  std::vector<std::string> command = {(course / "lockstep").string(), "train"};
+  if (is_root) command.insert(command.begin(), {"setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"});
+  const Finished script = run_program(command, {{"LOCKSTEP_PRESET", "cpu"}});
+  allow(fs::perms::owner_all);
+  CHECK(script.exit_code == 1);
+  CHECK_THAT(script.err, ContainsSubstring(is_root ? "this course belongs to root" : "nothing can be written in"));
+  CHECK_THAT(script.err, ContainsSubstring((has_git ? "git clone " : "cp -r ") + course.string()));
+  CHECK_THAT(script.err, !ContainsSubstring("Permission denied"));
 }
 
 TEST_CASE("the script lists what is missing with reasons, and installs nothing when told so", "[tool]") {

@@ -31,7 +31,8 @@ const char* explanation_of(Strategy strategy) {
     case Strategy::kModel:
       return "each rank has some of the layers; the batch goes through rank after rank, and back";
     case Strategy::kTensor:
-      return "each rank has a part of every layer; all meet four times in each layer";
+      return "each rank has a part of every layer; in each layer all meet twice in a forward pass and twice in a "
+             "backward pass";
     case Strategy::kPipeline:
       return "as model, but the batch comes in micro-batches that follow one another";
   }

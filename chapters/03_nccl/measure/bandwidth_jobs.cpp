@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/state_folder.hpp"
 #include "base/unique_fd.hpp"
 #include "launch/launcher.hpp"
 
@@ -19,7 +20,7 @@ namespace {
 // A file of a name that nobody else has, gone with this object.
 class TemporaryFile {
  public:
-  TemporaryFile() : path_((std::filesystem::temp_directory_path() / "bus_bandwidth.XXXXXX").string()) {
+  TemporaryFile() : path_((temporary_folder() / "bus_bandwidth.XXXXXX").string()) {
     const UniqueFd file(::mkstemp(path_.data()));
     if (!file.is_open()) throw IoError(concat("cannot create ", path_), errno);
   }

@@ -106,7 +106,7 @@ def main():
         if not only or step.name in only:
             runner.run(step)
     print(found_out.summary(), flush=True)
-    return 0 if found_out.has_passed(only or names) else 1
+    return found_out.exit_status(only or names)
 
 
 if __name__ == "__main__":

@@ -56,19 +56,25 @@ class Results:
                     archive.add(path, path.name)
         os.replace(new, self.archive)
 
-    def has_passed(self, names):
-        """Whether each of these steps passed, was skipped for a reason, or (rehearsed) came as far as the device."""
-        good = {"passed", "skipped", "reached the device"}
-        return all((self.step(name) or {}).get("verdict") in good for name in names)
+    def exit_status(self, names):
+        """0: each of these steps passed or (rehearsed) came as far as the device, or was skipped for a reason beside
+        others that passed. 77: all were skipped. 1: anything else."""
+        verdicts = {(self.step(name) or {}).get("verdict") for name in names}
+        if verdicts == {"skipped"}:
+            return 77
+        return 0 if verdicts <= {"passed", "reached the device", "skipped"} else 1
 
     def summary(self):
         lines = [f"phase {self.data['phase']}: {self.archive}"]
         for step in self.data["steps"]:
             note = step.get("note", "")
             if "cases" in step:
-                note = f"{step['cases']['passed']} cases passed, {step['cases']['failed']} failed  {note}"
+                cases = step["cases"]
+                skipped = f", {cases['skipped']} skipped" if cases.get("skipped") else ""
+                note = f"{cases['passed']} cases passed, {cases['failed']} failed{skipped}  {note}"
             lines.append(f"  {step['name']:28}{step['verdict']:20}{step['seconds']:6.1f} s  {note}".rstrip())
         counted = [step["cases"]["passed"] for step in self.data["steps"] if "cases" in step]
         lines.append(f"  {sum(counted)} test cases passed in {len(counted)} steps; "
-                     f"{sum(step['verdict'] == 'failed' for step in self.data['steps'])} steps failed")
+                     f"{sum(step['verdict'] == 'failed' for step in self.data['steps'])} steps failed, "
+                     f"{sum(step['verdict'] == 'skipped' for step in self.data['steps'])} were skipped")
         return "\n".join(lines)

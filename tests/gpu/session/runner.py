@@ -135,10 +135,11 @@ class Job:
     def note(self, text):
         self.record["note"] = text
 
-    def count_cases(self, passed, failed):
-        cases = self.record.setdefault("cases", {"passed": 0, "failed": 0})
+    def count_cases(self, passed, failed, skipped):
+        cases = self.record.setdefault("cases", {"passed": 0, "failed": 0, "skipped": 0})
         cases["passed"] += passed
         cases["failed"] += failed
+        cases["skipped"] += skipped
 
 
 class LineReader:
