@@ -95,6 +95,8 @@ int check_once(const Workspace& workspace, const Exercise& exercise, const Optio
   const bool is_passed = has_passed(report);
   if (is_passed) record.passed = fingerprint(workspace, exercise);
   report["header"] = header_of(workspace, exercise, options);
+  report["files"] = fingerprint(workspace, exercise);
+  report["full"] = options.is_full;
   report["hint_command"] = concat("./lockstep hint ", exercise.id);
   record.last = report;
   write_record(workspace, exercise, record);

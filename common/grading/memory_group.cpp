@@ -100,7 +100,19 @@ MemoryGroup::~MemoryGroup() {
   }
 }
 
-bool MemoryGroup::add(pid_t pid) const { return write_line(folder_ / "cgroup.procs", std::to_string(pid)); }
+std::vector<std::string> MemoryGroup::wrapped(const std::vector<std::string>& command) const {
+  std::vector<std::string> words = {"/bin/sh", "-c", "{ echo $$ >\"$0\"; } 2>/dev/null; exec \"$@\"",
+                                    (folder_ / "cgroup.procs").string()};
+  words.insert(words.end(), command.begin(), command.end());
+  return words;
+}
+
+bool MemoryGroup::holds(pid_t pid) const {
+  std::ifstream in(concat("/proc/", pid, "/cgroup"));
+  for (std::string line; std::getline(in, line);)
+    if (line.ends_with("/" + folder_.filename().string())) return true;
+  return false;
+}
 
 bool MemoryGroup::has_ended_processes() const {
   return number_in(folder_ / "memory.events", "oom_kill") + number_in(folder_ / "memory.oom_control", "oom_kill") > 0;

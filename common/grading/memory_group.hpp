@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace lockstep::grading {
 
@@ -23,8 +25,11 @@ class MemoryGroup {
   MemoryGroup& operator=(const MemoryGroup&) = delete;
   ~MemoryGroup();
 
-  /// Puts a process into it; what that process starts afterwards is in it, too. @return  Whether that worked.
-  [[nodiscard]] bool add(pid_t pid) const;
+  /// The command that enters it and then becomes this one: what it starts is in the group from the beginning. If it
+  /// cannot enter, it becomes the command all the same.
+  [[nodiscard]] std::vector<std::string> wrapped(const std::vector<std::string>& command) const;
+  /// Whether a process is in it.
+  [[nodiscard]] bool holds(pid_t pid) const;
   /// Whether the kernel has ended a process of it because of the limit.
   [[nodiscard]] bool has_ended_processes() const;
 

@@ -193,8 +193,8 @@ Ended run_watched(const std::vector<std::string>& command, const std::vector<std
   Pipe out = make_pipe(), err = make_pipe();
   const UniqueFd in = file_with(input);
   const auto group = allowance.has_group ? MemoryGroup::create(allowance.memory_bytes) : std::nullopt;
-  const pid_t pid = start(command, variables, folder, {in.get(), out.write_end.get(), err.write_end.get()});
-  const bool is_in_group = group && group->add(pid);
+  const pid_t pid = start(group ? group->wrapped(command) : command, variables, folder,
+                          {in.get(), out.write_end.get(), err.write_end.get()});
   out.write_end.reset();
   err.write_end.reset();
   const Clock::time_point until = Clock::now() + allowance.wall_time;
@@ -212,12 +212,13 @@ Ended run_watched(const std::vector<std::string>& command, const std::vector<std
       ended.is_out_of_time = true;
       break;
     }
-    if (is_in_group || Clock::now() < next_look) continue;
+    if (Clock::now() < next_look) continue;
     next_look = Clock::now() + kLook;
+    if (group && group->holds(pid)) continue;  // the kernel watches
     ended.is_out_of_memory |= end_largest(pid, allowance.memory_bytes);
   }
   end_descendants();
-  if (is_in_group) ended.is_out_of_memory = group->has_ended_processes();
+  if (group && group->has_ended_processes()) ended.is_out_of_memory = true;
   read_into(out.read_end, ended.output, allowance.output_bytes);
   read_into(err.read_end, ended.errors, kMostErrors);
   ended.exit_code = exit_code.value_or(128 + SIGKILL);

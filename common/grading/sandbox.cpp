@@ -144,7 +144,7 @@ void Sandbox::let_pass(const fs::path& folder, const fs::path& top) const {
 void Sandbox::end_processes_of_user() const {
   if (!is_root() || kind_ == SandboxKind::kBubblewrap) return;
   (void)run_watched({confine_.string(), concat("user=", user_), "kill"}, {}, "/",
-                    {.wall_time = std::chrono::seconds(20)});
+                    {.wall_time = std::chrono::seconds(20), .has_group = false});
 }
 
 std::vector<Protection> Sandbox::try_protections(const fs::path& hidden) const {

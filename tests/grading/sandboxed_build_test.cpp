@@ -73,7 +73,7 @@ TEST_CASE("a submission that does not compile is at fault, whatever it lets the 
 
 TEST_CASE("headers that are gone are not a submission's fault", "[grading]") {
   const Compilation machine;
-  fs::remove_all(machine.stage() / "exercises");
+  fs::remove_all(machine.stage() / "exercises" / "02_ring_all_reduce");
   for (const char* name : {"is_right", "does_not_compile"}) {
     const SubmittedProgram built = machine.build(submission(name));
     CHECK(built.errors.empty());

@@ -39,9 +39,9 @@ void add_references(const ClassMaker& maker, std::vector<Expected>& expected) {
   expected.push_back({"reference_without_marks", "graded", "REFERENCE", "", 0, 0});
 }
 
-void add_mistake(const ClassMaker& maker, std::vector<Expected>& expected, const std::string& name) {
+void add_mistake(const ClassMaker& maker, std::vector<Expected>& expected, const std::string& name, double most = 9.5) {
   maker.zip("mistake_" + name, maker.only(maker.mistake(name)));
-  expected.push_back({"mistake_" + name, "graded", "WRONG|HANG|CRASH", name, 0.5, 9.5});
+  expected.push_back({"mistake_" + name, "graded", "WRONG|HANG|CRASH", name, 0.1, most});
 }
 
 void add_attack(const ClassMaker& maker, std::vector<Expected>& expected, const std::string& name,
@@ -81,7 +81,8 @@ std::vector<Expected> make_class(const fs::path& root, const fs::path& folder, c
   add_references(maker, expected);
   add_archives(maker, expected);
   add_mistake(maker, expected, "divides_every_step");
-  add_mistake(maker, expected, "sends_first");
+  add_mistake(maker, expected, "sends_first", 5);  // a ring that deadlocks is no ring
+  add_attack(maker, expected, "does_nothing", "WRONG");
   add_attack(maker, expected, "exits_with_0", "CRASH");
   add_attack(maker, expected, "has_its_own_main", "BUILD|CRASH|WRONG|HANG", 1);
   add_attack(maker, expected, "does_not_compile", "BUILD");
