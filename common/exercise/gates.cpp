@@ -1,5 +1,6 @@
 #include "exercise/gates.hpp"
 
+#include <algorithm>
 #include <set>
 
 #include "base/error.hpp"
@@ -20,6 +21,11 @@ std::string failures_in(const nlohmann::json& report) {
       text += concat(check["verdict"].get<std::string>(), ": ", check["name"].get<std::string>(), ": ",
                      check["summary"].get<std::string>(), "\n");
   return text;
+}
+
+bool has_check(const nlohmann::json& report, const std::string& name) {
+  return std::ranges::any_of(report.at("checks"),
+                             [&](const nlohmann::json& check) { return check.at("name") == name; });
 }
 
 }  // namespace
@@ -69,6 +75,8 @@ std::string Gates::faults_of_solution(const Exercise& exercise) const {
     if (const std::string failures = failures_in(report); !failures.empty())
       faults += concat("the solution fails with seed ", seed, ":\n", failures);
     if (report.at("checks").size() < 4) faults += "there are fewer than 4 checks\n";
+    for (const auto& [name, weight] : exercise.weights)
+      if (!has_check(report, name)) faults += concat("exercise.json weighs a check that there is not: ", name, "\n");
   }
   return faults;
 }

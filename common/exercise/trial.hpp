@@ -2,12 +2,14 @@
 /// @file
 /// One run of a judged program: its ranks started, asked, watched until the last has answered, and ended.
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "exercise/finding_text.hpp"
 #include "exercise/verdict.hpp"
 
 namespace lockstep::exercise {
@@ -16,6 +18,7 @@ namespace lockstep::exercise {
 struct Subject {
   std::string program;                    ///< Its path.
   std::string source_folder = {};         ///< Where its author's files are: frames of a stack from there come first.
+  SourceFiles sources = {};               ///< Its author's files, for quotations: no other file is quoted.
   std::string mistake = {};               ///< Of a bank's program: which one; else empty.
   std::vector<std::string> sandbox = {};  ///< A command that runs the one behind it in a sandbox; empty: none. In it
                                           ///< the program has the same path. It says kSandboxMark first of all.
@@ -52,6 +55,7 @@ struct Outcome {
   Failure failure = {.verdict = VerdictClass::kPassed};  ///< kPassed: all have answered.
   std::string fingerprint;                               ///< Of a failure: equal for equal behaviour.
   std::vector<RankOutcome> ranks;                        ///< By rank.
+  std::size_t answer_bytes = 0;                          ///< Length of all answers.
 };
 
 /// Starts the ranks, asks them, and waits until all have answered, have died, or cannot go on. No process is left.
