@@ -78,12 +78,12 @@ int main(int argc, char** argv) {
   app.add_option("--sandbox", sandbox, "A JSON array: the command that runs it in a sandbox");
   app.add_option("--patience", options.subject.patience, "How many times longer wall time is than usual");
   app.add_option("--source-folder", options.subject.source_folder, "Where its author's files are");
-  app.add_option("--mistake", options.subject.mistake, "Of a program with mistakes: which one");
-  app.add_option("--bank", options.bank, "The program with the exercise's mistakes");
+  app.add_option("--mistake", options.subject.mistake, "Of a program with mistakes or alternatives: which one");
+  app.add_option("--bank", options.bank, "The program with the exercise's mistakes, or its alternatives for --list");
   app.add_option("--seed", options.seed, "For inputs");
   app.add_option("--give-up-after", options.give_up_after, "After so many checks that do not end; 0: never");
   app.add_flag("--full", options.is_full, "All checks, with faults injected");
-  app.add_flag("--list", is_list, "Print the bank's mistakes and end");
+  app.add_flag("--list", is_list, "Print what is in the bank and end");
   return run_main(app, argc, argv, [&] {
     if (is_list) return exercise::list_bank(options.bank);
     if (!sandbox.empty()) options.subject.sandbox = parse_json(sandbox).get<std::vector<std::string>>();
