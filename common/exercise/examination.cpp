@@ -125,12 +125,13 @@ void Check::compare(const std::string& what, std::span<const float> got, std::sp
                     const Comparison& comparison) {
   if (got.size() != expected.size())
     wrong(concat(what, " has ", got.size(), " elements; ", expected.size(), " were expected"));
+  const Tolerance tolerance{comparison.relative, comparison.absolute};
   for (std::size_t i = 0; i < got.size(); ++i) {
-    const double difference = std::abs(static_cast<double>(got[i]) - expected[i]);
-    if (difference <= comparison.relative * std::abs(expected[i]) + comparison.absolute) continue;
+    if (tolerance.accepts(got[i], expected[i])) continue;
     Failure failure{.summary =
                         concat(what, ", element ", i, ": expected ", shown(expected[i]), ", got ", shown(got[i]))};
-    const std::string meaning = comparison.explain ? comparison.explain(i, got[i], expected[i]) : "";
+    std::string meaning = comparison.knowledge ? explain_array(got, expected, tolerance, *comparison.knowledge) : "";
+    if (meaning.empty() && comparison.explain) meaning = comparison.explain(i, got[i], expected[i]);
     if (!meaning.empty()) failure.summary += concat(": ", meaning);
     throw CheckFailed{failure};
   }

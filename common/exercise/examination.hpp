@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "exercise/array_difference.hpp"
 #include "exercise/message.hpp"
 #include "exercise/trial.hpp"
 #include "exercise/verdict.hpp"
@@ -37,6 +38,9 @@ struct Comparison {
   double absolute = 0;  ///< As above.
   /// What element i with this value means, such as "rank 2 counted twice"; may be null.
   std::function<std::string(std::size_t index, double got, double expected)> explain = {};
+  /// What is known of the whole array. A mistake that it reveals is said in place of what the element means, and only
+  /// if `knowledge` is given.
+  std::optional<ArrayKnowledge> knowledge = {};
 };
 
 /// One check while it runs.

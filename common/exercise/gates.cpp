@@ -81,6 +81,29 @@ std::string Gates::faults_of_solution(const Exercise& exercise) const {
   return faults;
 }
 
+bool Gates::has_alternatives(const Exercise& exercise) const {
+  const fs::path folder = exercise.in(root / "tests" / "exercises");
+  return fs::exists(folder / "alternatives.cpp") || fs::exists(folder / "alternatives.cu");
+}
+
+std::string Gates::faults_of_alternatives(const Exercise& exercise) const {
+  if (!has_alternatives(exercise)) return "";
+  const std::string program = program_of(exercise, "alternatives");
+  const nlohmann::json alternatives = judge(exercise, {"--bank", program, "--list"});
+  std::string faults = alternatives.size() < 2 ? "there are fewer than 2 unusual right answers\n" : "";
+  for (const nlohmann::json& alternative : alternatives) {
+    const std::string name = alternative.at("name");
+    for (const char* seed : {"1", "77"}) {
+      const nlohmann::json report =
+          judge(exercise, {"--subject", program, "--mistake", name, "--full", "--seed", seed});
+      if (const std::string failures = failures_in(report); !failures.empty())
+        faults += concat("the right answer ", name, " (", alternative.at("what").get<std::string>(),
+                         ") is refused with seed ", seed, ":\n", failures);
+    }
+  }
+  return faults;
+}
+
 std::string Gates::faults_of_bank(const Exercise& exercise) const {
   const std::string bank = program_of(exercise, "bank");
   const nlohmann::json mistakes = judge(exercise, {"--bank", bank, "--list"});

@@ -110,14 +110,14 @@ int main(int argc, char** argv) {
   app.add_option("--patience", options.subject.patience, "How many times longer wall time is than usual");
   app.add_option("--source-folder", options.subject.source_folder, "Where its author's files are");
   app.add_option("--source", sources, "Its author's files, of which verdicts quote lines");
-  app.add_option("--mistake", options.subject.mistake, "Of a program with mistakes: which one");
-  app.add_option("--bank", options.bank, "The program with the exercise's mistakes");
+  app.add_option("--mistake", options.subject.mistake, "Of a program with mistakes or alternatives: which one");
+  app.add_option("--bank", options.bank, "The program with the exercise's mistakes, or its alternatives for --list");
   app.add_option("--seed", options.seed, "For inputs");
   app.add_option("--give-up-after", options.give_up_after, "After so many checks that do not end; 0: never");
   app.add_option("--begin-none-after", options.begin_none_after, "Seconds after which no check begins; 0: never");
   app.add_flag("--secret-seed", options.has_secret_seed, "Read the seed from standard input");
   app.add_flag("--full", options.is_full, "All checks, with faults injected");
-  app.add_flag("--list", is_list, "Print the bank's mistakes and end");
+  app.add_flag("--list", is_list, "Print what is in the bank and end");
   return run_main(app, argc, argv, [&] {
     close_inherited_on_exec();
     if (is_list) return exercise::list_bank(options.bank);

@@ -337,7 +337,11 @@ class Trial {
       if (found && is_consequence) continue;
       fingerprint_ = concat("exception ", what);
       found = Failure{.verdict = VerdictClass::kCrash, .summary = concat(who(i), " threw an exception: ", what)};
-      if (is_consequence) found->next = "that rank had returned already: count the messages that both ranks expect";
+      if (is_consequence)
+        found->next = what.find("collective number") == std::string::npos
+                          ? "that rank had returned already: count the messages that both ranks expect"
+                          : "that rank had returned already: every rank has to make every collective call, so none may "
+                            "stand behind an early return, or in a branch that only some ranks take";
       append_output(*found, rank.process.output());
       if (!is_consequence) break;
     }

@@ -19,7 +19,7 @@ struct Subject {
   std::string program;                    ///< Its path.
   std::string source_folder = {};         ///< Where its author's files are: frames of a stack from there come first.
   SourceFiles sources = {};               ///< Its author's files, for quotations: no other file is quoted.
-  std::string mistake = {};               ///< Of a bank's program: which one; else empty.
+  std::string mistake = {};               ///< Of a program with a bank or with alternatives: which; else empty.
   std::vector<std::string> sandbox = {};  ///< A command that runs the one behind it in a sandbox; empty: none. In it
                                           ///< the program has the same path. It says kSandboxMark first of all.
   double patience = 1;                    ///< Limits on wall time are so many times longer, for a busy machine.
@@ -62,7 +62,7 @@ struct Outcome {
 /// @throws IoError  A process or a connection could not be made: the judge's trouble, not the program's.
 [[nodiscard]] Outcome run_trial(const Subject& subject, const TrialOptions& options);
 
-/// The bank of a mistakes program: name, description and advice of each.
+/// The bank of a program: name, description and advice of each. Of a program with alternatives: name and what.
 [[nodiscard]] nlohmann::json list_mistakes(const Subject& subject);
 
 /// How many times longer this machine takes than the one on which limits were chosen; at least 1. Measured once.
