@@ -30,6 +30,18 @@ std::vector<std::int32_t> likeliest(std::span<const float> logits, int count) {
   return tokens;
 }
 
+// NaN cannot be sorted, and an infinite logit makes every probability NaN: the last token would be drawn.
+void require_usable(std::span<const float> logits) {
+  const auto bad = std::ranges::find_if(logits, [](float logit) { return std::isnan(logit) || logit == INFINITY; });
+  const bool has_one = std::ranges::any_of(logits, [](float logit) { return std::isfinite(logit); });
+  if (bad == logits.end() && has_one) return;
+  const char* const what = bad == logits.end() ? "minus infinity, like all others"
+                           : std::isnan(*bad)  ? "not a number"
+                                               : "infinite";
+  throw Error(concat("no token can be drawn: the score of token ", bad == logits.end() ? 0 : bad - logits.begin(),
+                     " is ", what, "; the model's weights have diverged, or are damaged"));
+}
+
 // One number in [0, 1) per position, whatever else is drawn.
 float uniform_at(std::uint64_t seed, std::size_t position) {
   constexpr std::uint64_t kStream = 0x67656e65726174;  // keeps these numbers apart from those of dropout
@@ -87,6 +99,7 @@ std::int32_t draw_token(std::span<const float> logits, const SampleOptions& opti
   require(options.temperature >= 0 && options.top_k >= 0, "draw_token: temperature ", options.temperature,
           " and top_k ", options.top_k, " must not be negative");
   require(options.top_p > 0 && options.top_p <= 1, "draw_token: top_p ", options.top_p, " is not in (0, 1]");
+  require_usable(logits);
   const std::vector<std::int32_t> tokens = likeliest(logits, options.temperature == 0 ? 1 : options.top_k);
   if (tokens.size() == 1) return tokens.front();
 

@@ -34,10 +34,12 @@ struct SampleOptions {
 
 /// Draws one token from softmax(logits / temperature), limited to the top_k likeliest and, of these, to the top_p that
 /// hold that share of their probability (at least one).
-/// @param logits   [V], not empty, no NaN.
+/// @param logits   [V], not empty; negative infinity: a token that is never drawn.
 /// @param uniform  The random number, in [0, 1).
 /// @return         Index into `logits`. Equal inputs give equal tokens.
 /// @throws ContractError  No logits, a negative temperature or top_k, a top_p that is not in (0, 1].
+/// @throws Error          A logit is NaN or infinite, or all are negative infinity: names the first, for there is no
+///                        probability to draw by.
 /// @source  top_k: Fan, Lewis and Dauphin, "Hierarchical Neural Story Generation", ACL 2018, section 5.3; top_p:
 ///          Holtzman et al., "The Curious Case of Neural Text Degeneration", ICLR 2020, section 3.1.
 [[nodiscard]] std::int32_t draw_token(std::span<const float> logits, const SampleOptions& options, float uniform);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 #include <typeinfo>
+#include <utility>
 
 #include "06_gpt_ddp/replica_check.hpp"
 #include "autograd/node.hpp"
@@ -31,6 +32,15 @@ bool is_wrapper(const autograd::GradientObserver* observer) {
   return typeid(*observer) == typeid(DistributedDataParallel);
 }
 
+// `trained`, then the module's other parameters, unless another wrapper has them.
+std::vector<nn::NamedParameter> with_frozen(std::vector<nn::NamedParameter> trained, const nn::Module& module) {
+  for (nn::NamedParameter& named : module.named_parameters()) {
+    if (named.parameter.requires_grad() || std::ranges::any_of(named.parameter.observers(), is_wrapper)) continue;
+    trained.push_back(std::move(named));
+  }
+  return trained;
+}
+
 void write_zeros(const autograd::Variable& parameter) { parameter.begin_gradient_write().first.fill_zero(); }
 
 }  // namespace
@@ -41,8 +51,9 @@ DistributedDataParallel::DistributedDataParallel(nn::Module& module, comm::Proce
       group_(group),
       options_(options),
       parameters_(nn::trained_parameters(module)),
+      watched_(with_frozen(parameters_, module)),
       buffers_(module.named_buffers()),
-      faults_(parameters_.size()),
+      faults_(watched_.size()),
       is_used_(parameters_.size()),
       is_filled_(parameters_.size()),
       no_sync_depth_(options.average_gradients ? 0 : 1) {
@@ -53,13 +64,13 @@ DistributedDataParallel::DistributedDataParallel(nn::Module& module, comm::Proce
   if (const Device device = parameters_.front().parameter.value().device(); !device.is_cpu()) verdict_.emplace(device);
   fill_buckets(reverse_order(parameters_.size()));
   register_module("module", module_);
-  for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    const nn::NamedParameter& named = parameters_[i];
+  for (std::size_t i = 0; i < watched_.size(); ++i) {
+    const nn::NamedParameter& named = watched_[i];
     named.parameter.node()->name = named.name;  // in messages parameters keep the names that the model gave them
-    index_of_[named.parameter.node().get()] = i;
+    if (i < parameters_.size()) index_of_[named.parameter.node().get()] = i;
   }
   // Last, when nothing can fail any more: a constructor that throws runs no destructor.
-  for (const nn::NamedParameter& named : parameters_) named.parameter.add_observer(this);
+  for (const nn::NamedParameter& named : watched_) named.parameter.add_observer(this);
 }
 
 void DistributedDataParallel::require_free_parameters() const {
@@ -72,9 +83,7 @@ void DistributedDataParallel::require_free_parameters() const {
 
 DistributedDataParallel::~DistributedDataParallel() {
   if (verdict_) verdict_->warn_of_unread(group_.context().log);
-  for (nn::NamedParameter& named : parameters_) {
-    named.parameter.remove_observer(this);
-  }
+  for (const nn::NamedParameter& named : watched_) named.parameter.remove_observer(this);
 }
 
 // All replicas start equal: whatever initialized them, rank 0's values count.
@@ -87,10 +96,14 @@ void DistributedDataParallel::broadcast_parameters() {
 }
 
 void DistributedDataParallel::broadcast_buffers() {
-  if (!options_.broadcast_buffers) return;
   std::vector<comm::Work> works;
-  for (const nn::NamedBuffer& named : buffers_) works.push_back(group_.broadcast(as_buffer(named.value), kRoot));
+  issue_buffers(works);
   for (comm::Work& work : works) work.synchronize();
+}
+
+void DistributedDataParallel::issue_buffers(std::vector<comm::Work>& works) const {
+  if (!options_.broadcast_buffers) return;
+  for (const nn::NamedBuffer& named : buffers_) works.push_back(group_.broadcast(as_buffer(named.value), kRoot));
 }
 
 void DistributedDataParallel::fill_buckets(std::span<const std::size_t> order) {
@@ -129,7 +142,9 @@ void DistributedDataParallel::set_bucket_order(std::span<const std::string> name
 
 void DistributedDataParallel::on_gradient_ready(autograd::Variable& parameter) {
   if (!is_syncing()) return;
-  const std::size_t index = index_of_.at(parameter.node().get());
+  const auto found = index_of_.find(parameter.node().get());
+  if (found == index_of_.end()) return;  // no bucket has it: find_unaveraged()
+  const std::size_t index = found->second;
   ready_order_.push_back(index);
   is_filled_[index] = false;
   if (is_awaited(index)) ++buckets_[bucket_of_[index]].ready_count;
@@ -182,6 +197,7 @@ void DistributedDataParallel::mark_non_finite(const Bucket& bucket) {
 void DistributedDataParallel::on_backward_end() {
   if (!is_syncing()) return;
   find_unused();
+  find_unaveraged();
   finish_step();
 }
 
@@ -204,6 +220,14 @@ void DistributedDataParallel::find_unused() {
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const bool is_new = !is_unused_everywhere_.empty() && is_unused_everywhere_[i] && is_used_[i];
     if (is_new || is_used_[i] != is_used_first_[i]) faults_[i] = GradientFault::kUnexpected;
+  }
+}
+
+// Parameters that were frozen when the module was wrapped are in no bucket. Trained all the same, in this micro-batch
+// or an earlier one of the step, they would drift apart without a word.
+void DistributedDataParallel::find_unaveraged() {
+  for (std::size_t i = parameters_.size(); i < watched_.size(); ++i) {
+    if (watched_[i].parameter.has_gradient()) faults_[i] = GradientFault::kUnaveraged;
   }
 }
 

@@ -6,7 +6,6 @@
 /// Vocabulary. A *bucket* is one contiguous block of gradient memory shared by several parameters; each of these
 /// parameters' gradients is a *view* into it. A bucket *leaves* (its all-reduce is issued) when the gradients of all
 /// its parameters are final. Communication is *exposed* when the rank has nothing left to compute and waits for it.
-#include <array>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -36,13 +35,14 @@ class Accumulation;
 /// whose one child is called "module": its parameters are the wrapped module's, with "module." before each name.
 ///
 /// Order of calls, every step on every rank: zero_grad, forward, backward, optimizer step. When backward() returns, the
-/// gradients are the averages and identical on all ranks bit for bit (on star and ring). Where a rank finds something
-/// wrong with its gradients (none for a parameter, NaN), backward() throws the same message on all ranks. On a device
-/// the host does not wait to know: there optim::clip_grad_norm(), average(), require_sound_gradients() or the next
-/// backward() throws it, whichever comes first, and until then optimizers change nothing.
-/// Lifetime: module and group must outlive this object, which rebinds the parameters' gradients to its buckets; at the
-/// end of the first step's backward once more, so that buckets fill in the order in which rank 0's gradients became
-/// ready. In that step nothing leaves before. Thread safety: none; one thread.
+/// gradients are the averages and identical on all ranks bit for bit (on star and ring). Buffers are rank 0's then. If
+/// a rank finds something wrong with its gradients (none for a parameter, NaN, one for a parameter that was frozen when
+/// it was wrapped and that no bucket has), backward() throws the same message on all ranks. On a device the host does
+/// not wait to know: there optim::clip_grad_norm(), average(), require_sound_gradients() or the next backward() throws
+/// it, whichever comes first, and until then optimizers change nothing. Lifetime: module and group must outlive this
+/// object, which rebinds the parameters' gradients to its buckets; at the end of the first step's backward once more,
+/// so that buckets fill in the order in which rank 0's gradients became ready. In that step nothing leaves before.
+/// Thread safety: none; one thread.
 /// @source Li et al., "PyTorch Distributed: Experiences on Accelerating Data Parallel Training", VLDB 13(12), 2020.
 class DistributedDataParallel final : public nn::Module, private autograd::GradientObserver {
  public:
@@ -119,7 +119,8 @@ class DistributedDataParallel final : public nn::Module, private autograd::Gradi
   /// Takes part in a step without a batch, in place of backward(): zeros in every bucket. accumulate() calls it.
   void contribute_nothing();
 
-  /// Copies rank 0's buffers to every rank, if the options say so. accumulate() calls it.
+  /// Copies rank 0's buffers to every rank, if the options say so. accumulate() calls it before forward, and backward()
+  /// at the end of each step that averages, for loops without accumulate() and for evaluations.
   void broadcast_buffers();
 
  private:
@@ -132,6 +133,7 @@ class DistributedDataParallel final : public nn::Module, private autograd::Gradi
   [[nodiscard]] Tensor veto() const override { return verdict_ ? verdict_->veto() : Tensor(); }
   void require_free_parameters() const;
   void broadcast_parameters();
+  void issue_buffers(std::vector<comm::Work>& works) const;
   void rebuild_buckets();
   void fill_buckets(std::span<const std::size_t> order);
   [[nodiscard]] bool is_awaited(std::size_t index) const;
@@ -140,6 +142,7 @@ class DistributedDataParallel final : public nn::Module, private autograd::Gradi
   void prepare(const Bucket& bucket);
   void mark_non_finite(const Bucket& bucket);
   void find_unused();
+  void find_unaveraged();
   void finish_step();
   void finish_step_on_device();
   [[nodiscard]] bool is_asking_for_use() const noexcept;
@@ -148,7 +151,6 @@ class DistributedDataParallel final : public nn::Module, private autograd::Gradi
   void forget_step();
   [[nodiscard]] bool is_syncing() const noexcept { return no_sync_depth_ == 0 && !is_last_part_to_come_; }
   void begin_counted_step(const data::Batch& batch);
-  void end_counting() noexcept { counts_ = nullptr; }
   [[nodiscard]] std::int64_t targets_of_all_ranks();
   [[nodiscard]] std::int64_t samples_of_all_ranks();
   [[nodiscard]] double weight();
@@ -157,6 +159,7 @@ class DistributedDataParallel final : public nn::Module, private autograd::Gradi
   comm::ProcessGroup& group_;
   DdpOptions options_;
   std::vector<nn::NamedParameter> parameters_;
+  std::vector<nn::NamedParameter> watched_;  // those, then the ones that were frozen when the module was wrapped
   std::vector<nn::NamedBuffer> buffers_;
   std::unordered_map<const autograd::Variable::Node*, std::size_t> index_of_;  // of a parameter
   std::vector<std::size_t> bucket_of_;                                         // parameter index -> bucket index
@@ -165,17 +168,15 @@ class DistributedDataParallel final : public nn::Module, private autograd::Gradi
 
   // Of the running step.
   std::vector<std::size_t> ready_order_;  // parameters whose gradient is final
-  std::vector<GradientFault> faults_;     // by parameter
+  std::vector<GradientFault> faults_;     // by watched parameter
   std::vector<bool> is_used_;             // by parameter: this rank has a gradient for it
   std::vector<bool> is_filled_;           // by parameter: its gradient is zeros that its bucket took along
   std::vector<comm::Work> in_flight_;
   std::size_t next_to_launch_ = 0;
   std::int64_t step_ = 1;
   int no_sync_depth_ = 0;
-  bool is_last_part_to_come_ = false;                    // within accumulate()
-  std::shared_ptr<std::array<std::int64_t, 2>> counts_;  // targets and samples of all ranks; null: nobody counts
-  std::int64_t own_targets_ = 0;
-  comm::Work counting_;
+  bool is_last_part_to_come_ = false;     // within accumulate()
+  StepCounts counts_;                     // of a joined loop
   std::optional<DeviceVerdict> verdict_;  // empty on the CPU, where the host knows at once
   Tensor census_;  // int64: faults on all ranks; then, if asked for, by parameter how many ranks use it
 

@@ -184,10 +184,7 @@ LoadedCheckpoint Accelerator::load_state(const std::filesystem::path& path) {
     print("load_state: ", loaded.checkpoint.string(),
           " was saved by another number of ranks; their random() begins anew");
   }
-  Profile* const profile = gradient_state_->profile;
-  *gradient_state_ = {};
-  gradient_state_->scaler = scaler_.get();
-  gradient_state_->profile = profile;
+  gradient_state_->begin_anew();
   return loaded;
 }
 
@@ -197,12 +194,19 @@ void Accelerator::init_trackers(const std::string& project_name, const nlohmann:
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) throw IoError(concat("making ", folder.string()), error.value());
-  run::replace_file(folder / "config.json", dump_json(config, 2) + "\n");
+  run::replace_file(folder / "config.json", dump_json(config, 2, BadUtf8::kReplace) + "\n");
   for (const std::string& name : options_.log_with) trackers_.push_back(make_tracker(name, folder));
 }
 
 void Accelerator::log(const Scalars& values, std::int64_t step) {
-  for (const auto& tracker : trackers_) tracker->log(values, step);
+  for (const auto& tracker : trackers_) {
+    try {
+      tracker->log(values, step);
+    } catch (const IoError& error) {
+      if (!tracking_errors_.insert(error.what()).second) continue;  // said once, not at each step
+      Logger("accelerator").warning(concat("values of step ", step, " are not logged: ", error.what()));
+    }
+  }
 }
 
 void Accelerator::end_training() {

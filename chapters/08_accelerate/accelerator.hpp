@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -85,7 +86,9 @@ class Accelerator : public PartialState {
   }
 
   /// `const auto scope = accelerator.accumulate(net);` at the beginning of a loop's body: the micro-batches of a step
-  /// add up, and only the last one's backward() averages over the ranks. The last batch of a loader ends a step, too.
+  /// add up, and only the last one's backward() averages over the ranks. The last batch of the prepared loader that is
+  /// iterated ends a step, too. Other loops within the body, such as an evaluation's, change nothing once they have
+  /// ended or been left.
   /// @throws ContractError  Within join_uneven_inputs() with more than one micro-batch: pass them all, as below.
   template <typename... Models>
   [[nodiscard]] AccumulationScope accumulate(const AcceleratedModel<Models>&... models) {
@@ -139,10 +142,11 @@ class Accelerator : public PartialState {
   }
 
   /// The rows of all ranks for the batch that a prepared loader has handed out last, in the order of its samples as one
-  /// process would have had them, without those of repeated samples. Where ranks have unequal batches, too. Collective.
+  /// process would have had them, without those of repeated samples. Where ranks have unequal batches, too. To be
+  /// called in that loader's loop; in nested loops it means the innermost one that is running. Collective.
   /// @param tensor  [n, ...] for a batch of n samples on this rank: a prediction per sample, for example.
   /// @return        [N, ...] for the N samples of all ranks.
-  /// @throws ContractError  No loader has handed out a batch, or the tensor has another number of rows.
+  /// @throws ContractError  No prepared loader is being iterated, or the tensor has another number of rows.
   [[nodiscard]] Tensor gather_for_metrics(const Tensor& tensor) const;
 
   /// Loops over a loader whose ranks may have different numbers of batches (even_batches = false): ranks without data
@@ -150,7 +154,7 @@ class Accelerator : public PartialState {
   /// where targets are counted.
   template <typename Model>
   [[nodiscard]] UnevenInputs join_uneven_inputs(const AcceleratedModel<Model>& model, AcceleratedLoader& loader) {
-    return UnevenInputs(*gradient_state_, model.ddp(), loader.loader());
+    return UnevenInputs(*gradient_state_, model.ddp(), loader);
   }
 
   /// The loader, whose next iteration begins behind the epoch's first `batches` batches, without loading them.
@@ -193,7 +197,8 @@ class Accelerator : public PartialState {
   /// main process; on the others nothing happens. @param config  What the training was asked to do.
   /// @throws UsageError, IoError  As make_tracker().
   void init_trackers(const std::string& project_name, const nlohmann::json& config = nlohmann::json::object());
-  /// Gives the values to all trackers, on the main process. @param step  That they belong to.
+  /// Gives the values to all trackers, on the main process. One that cannot write (the disk is full) loses them: a
+  /// warning says so, and the training goes on. @param step  That they belong to.
   void log(const Scalars& values, std::int64_t step);
   /// Closes the trackers; log() does nothing any more. Waits for all ranks. Collective.
   void end_training();
@@ -234,6 +239,7 @@ class Accelerator : public PartialState {
   std::unique_ptr<optim::GradScaler> scaler_;  // null: none
   SavedObjects saved_;
   std::vector<std::unique_ptr<Tracker>> trackers_;  // on the main process
+  std::set<std::string> tracking_errors_;           // that have been warned of
   std::optional<std::int64_t> next_save_;  // the number of the next checkpoint; unset: behind those that are there
 };
 

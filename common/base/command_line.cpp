@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "base/nearest_match.hpp"
+#include "base/utf8.hpp"
 
 namespace lockstep {
 namespace {
@@ -32,7 +33,7 @@ std::string explain_extra(const CLI::App& app, const std::string& extra) {
 
 int report(const CLI::App& app, const std::string& message) {
   const std::string& name = app.get_name();
-  std::cerr << name << ": " << message << "  (" << name << " --help lists what there is)\n";
+  std::cerr << name << ": " << printable(message) << "  (" << name << " --help lists what there is)\n";
   return 2;
 }
 
@@ -188,7 +189,7 @@ void report_lost_output(const std::string& program) {
 int run_guarded(const std::string& program, const std::function<int()>& body) noexcept {
   const auto report_error = [&program](const std::exception& error, int exit_code) {
     std::cout.flush();
-    std::cerr << concat(program, ": ", explain(error), "\n");  // one write: ranks share the stream
+    std::cerr << concat(program, ": ", printable(explain(error)), "\n");  // one write: ranks share the stream
     return exit_code;
   };
   try {

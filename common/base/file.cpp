@@ -14,9 +14,17 @@ namespace lockstep {
 namespace {
 
 UniqueFd open_or_throw(const std::filesystem::path& path, int flags, const char* what) {
-  UniqueFd fd(::open(path.c_str(), flags | O_CLOEXEC, 0666));
-  if (!fd.is_open()) throw IoError(concat(what, " ", path.string()), errno);
-  return fd;
+  int fd = -1;
+  do {
+    fd = ::open(path.c_str(), flags | O_CLOEXEC, 0666);
+  } while (fd < 0 && errno == EINTR);
+  if (fd < 0) throw IoError(concat(what, " ", path.string()), errno);
+  return UniqueFd(fd);
+}
+
+void sync_or_throw(int fd, const std::filesystem::path& path) {
+  while (::fsync(fd) != 0)
+    if (errno != EINTR) throw IoError(concat("fsync of ", path.string()), errno);
 }
 
 }  // namespace
@@ -53,12 +61,12 @@ void write_all(int fd, std::string_view bytes, const std::filesystem::path& path
 void write_file(const std::filesystem::path& path, std::string_view bytes) {
   const UniqueFd fd = open_or_throw(path, O_WRONLY | O_CREAT | O_TRUNC, "creating");
   write_all(fd.get(), bytes, path);
-  if (::fsync(fd.get()) != 0) throw IoError(concat("fsync of ", path.string()), errno);
+  sync_or_throw(fd.get(), path);
 }
 
 void sync_to_disk(const std::filesystem::path& path) {
   const UniqueFd fd = open_or_throw(path, O_RDONLY, "opening");
-  if (::fsync(fd.get()) != 0) throw IoError(concat("fsync of ", path.string()), errno);
+  sync_or_throw(fd.get(), path);
 }
 
 }  // namespace lockstep

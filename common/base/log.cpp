@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/environment.hpp"
+#include "base/utf8.hpp"
 
 namespace lockstep {
 namespace {
@@ -41,7 +42,8 @@ void Logger::write(LogLevel level, std::string_view message) const noexcept {
   try {
     std::string line;
     if (!prefix_.empty()) line.append(prefix_).append(": ");
-    line.append(label(level)).append(message).append("\n");
+    line.append(label(level)).append(message);
+    line = printable(line).append("\n");
     // One write(2) a line: the kernel keeps lines of several processes apart on a pipe up to PIPE_BUF.
     while (::write(STDERR_FILENO, line.data(), line.size()) < 0 && errno == EINTR) continue;
   } catch (...) {

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <iomanip>
 #include <sstream>
@@ -10,6 +11,7 @@
 namespace lockstep {
 
 std::string with_digits(double value, int digits) {
+  if (std::isnan(value)) return "nan";  // whose sign means nothing
   std::ostringstream out;
   out << std::fixed << std::setprecision(digits) << value;
   return std::move(out).str();

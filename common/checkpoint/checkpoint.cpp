@@ -1,16 +1,15 @@
 #include "checkpoint/checkpoint.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <iomanip>
+#include <cerrno>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/json.hpp"
 #include "base/log.hpp"
 #include "checkpoint/manifest.hpp"
+#include "checkpoint/retention.hpp"
 
 namespace lockstep::checkpoint {
 
@@ -18,63 +17,6 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 namespace {
-
-constexpr std::string_view kNamePrefix = "step_";
-// What begins with these is being written or removed; a killed writer leaves it behind.
-constexpr std::string_view kIncompletePrefix = ".incomplete_";
-constexpr std::string_view kRemovedPrefix = ".removed_";
-
-// The place of a checkpoint among others: its step, then how often that step had been saved before.
-struct Order {
-  std::int64_t step = 0;
-  std::int64_t attempt = 1;
-  auto operator<=>(const Order&) const = default;
-};
-
-std::string folder_name(const Order& order) {
-  std::ostringstream name;
-  name << kNamePrefix << std::setw(8) << std::setfill('0') << order.step;
-  if (order.attempt > 1) name << '.' << order.attempt;
-  return std::move(name).str();
-}
-
-std::optional<std::int64_t> parse_number(std::string_view text) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
-std::optional<Order> parse_folder_name(const std::string& name) {
-  if (!name.starts_with(kNamePrefix)) return std::nullopt;
-  const std::string_view rest = std::string_view(name).substr(kNamePrefix.size());
-  const std::size_t dot = rest.find('.');
-  const auto step = parse_number(rest.substr(0, dot));
-  const auto attempt = dot == std::string_view::npos ? 1 : parse_number(rest.substr(dot + 1));
-  if (!step || !attempt) return std::nullopt;
-  const Order order{*step, *attempt};
-  if (folder_name(order) != name) return std::nullopt;  // "step_-1", "step_5": not names that we write
-  return order;
-}
-
-std::vector<Order> find_checkpoints(const fs::path& root) {
-  std::vector<Order> found;
-  if (!fs::is_directory(root)) return found;
-  for (const fs::directory_entry& entry : fs::directory_iterator(root))
-    if (const auto order = parse_folder_name(entry.path().filename().string()); order && entry.is_directory())
-      found.push_back(*order);
-  std::ranges::sort(found);
-  return found;
-}
-
-void remove_leftovers(const fs::path& root) {
-  std::vector<fs::path> leftovers;
-  for (const fs::directory_entry& entry : fs::directory_iterator(root)) {
-    const std::string name = entry.path().filename().string();
-    if (name.starts_with(kIncompletePrefix) || name.starts_with(kRemovedPrefix)) leftovers.push_back(entry.path());
-  }
-  for (const fs::path& path : leftovers) fs::remove_all(path);
-}
 
 Manifest read_manifest(const fs::path& checkpoint) {
   return parse_manifest(read_file(checkpoint / kManifestFile), checkpoint / kManifestFile);
@@ -88,20 +30,34 @@ void verify_file(const fs::path& checkpoint, const FileEntry& expected) {
                            ", the manifest says ", expected.bytes, " with ", expected.xxh3));
 }
 
-void remove_checkpoint(const fs::path& root, const Order& order) {
-  const fs::path removed = root / concat(kRemovedPrefix, folder_name(order));
-  fs::rename(root / folder_name(order), removed);  // so that a kill in the middle leaves no half of one to be found
-  fs::remove_all(removed);
+// Whether a checkpoint is not what it was when it was written. An error of the disk, of a network file system, of
+// permissions or of a process without descriptors says nothing about that.
+bool is_damage(const Error& error) {
+  const auto* const io = dynamic_cast<const IoError*>(&error);
+  if (io == nullptr) return dynamic_cast<const FormatError*>(&error) != nullptr;
+  const int number = io->error_number();
+  return number == ENOENT || number == ENOTDIR ||
+         number == EISDIR;  // a file is gone, or something else is in its place
 }
 
-// Keeps `just_saved` and the newest before it. Those of higher steps go: the run was resumed from an earlier step, and
-// what it did after that is no longer its history.
-void remove_old(const fs::path& root, int keep_last, const Order& just_saved) {
-  std::vector<Order> others = find_checkpoints(root);
-  std::erase(others, just_saved);
-  int kept = 1;
-  for (auto order = others.rbegin(); order != others.rend(); ++order)
-    if (*order > just_saved || ++kept > keep_last) remove_checkpoint(root, *order);
+// Whether the checkpoint verifies. What a first reading cannot read may be readable a moment later.
+bool verifies(const fs::path& checkpoint) {
+  for (int attempt = 1;; ++attempt) {
+    try {
+      verify(checkpoint);
+      return true;
+    } catch (const Error& error) {
+      if (is_damage(error)) {
+        Logger().warning(concat("skipping a damaged checkpoint: ", error.what()));
+        return false;
+      }
+      if (attempt == 2) {
+        throw IoError(concat("the checkpoint ", checkpoint.string(), " cannot be read (", error.what(),
+                             "), which does not mean that it is damaged: try again, or name an older one beside it"));
+      }
+      Logger().warning(concat("reading a checkpoint once more: ", error.what()));
+    }
+  }
 }
 
 FileEntry write_text(const fs::path& path, std::string_view text) {
@@ -146,7 +102,7 @@ void write_checkpoint(const fs::path& folder, const Save& save) {
   verify(folder);
 }
 
-// Where that does not succeed, the disk may be full: what was written goes, or it would stay so.
+// If that does not succeed, the disk may be full: what was written goes, or it would stay so.
 void write_or_remove(const fs::path& folder, const std::function<void()>& write) {
   try {
     write();
@@ -174,6 +130,7 @@ fs::path CheckpointFolder::save(std::int64_t step, const Contents& contents, con
     announce("clean");
     fs::create_directories(root_);
     remove_leftovers(root_);
+    set_given_up_aside();
     Order order{.step = step};
     while (fs::exists(root_ / folder_name(order))) ++order.attempt;
     const fs::path incomplete = root_ / concat(kIncompletePrefix, folder_name(order));
@@ -186,22 +143,36 @@ fs::path CheckpointFolder::save(std::int64_t step, const Contents& contents, con
     announce("sync_root");
     sync_to_disk(root_);
     announce("prune");
-    remove_old(root_, options_.keep_last, order);
+    remove_old(root_, options_.keep_last, order, given_up_);
     return complete;
   } catch (const fs::filesystem_error& error) {
     throw IoError(concat("saving a checkpoint in ", root_.string(), ": ", error.what()));
   }
 }
 
-void CheckpointFolder::tidy() {
-  if (!fs::is_directory(root_)) return;
+// The first save finds those behind the checkpoint that the run was resumed from. One that cannot be renamed then is
+// tried again by each save.
+void CheckpointFolder::set_given_up_aside() {
+  if (const auto resumed = parse_folder_name(without_aside(options_.resumed_from.filename().string()))) {
+    for (const Order& order : find_checkpoints(root_))
+      if (order > *resumed) given_up_.push_back(order);
+  }
+  options_.resumed_from.clear();
+  std::erase_if(given_up_, [this](const Order& order) { return set_aside(root_, order); });
+}
+
+void CheckpointFolder::tidy() noexcept {
   try {
+    if (!fs::is_directory(root_)) return;
     remove_leftovers(root_);
     if (std::ssize(find_checkpoints(root_)) <= options_.keep_last) return;
     const auto newest = latest();  // verified: what is behind it may be damaged, and is then no reason to remove it
-    if (newest) remove_old(root_, options_.keep_last, *parse_folder_name(newest->filename().string()));
-  } catch (const fs::filesystem_error& error) {
-    throw IoError(concat("cleaning up in ", root_.string(), ": ", error.what()));
+    const bool is_continued =
+        options_.resumed_from.empty() || (newest && newest->filename() == options_.resumed_from.filename());
+    if (newest && is_continued)
+      remove_old(root_, options_.keep_last, *parse_folder_name(newest->filename().string()), given_up_);
+  } catch (const std::exception& error) {
+    Logger().warning(concat("cannot clean up in ", root_.string(), ": ", error.what()));
   }
 }
 
@@ -213,15 +184,14 @@ std::vector<fs::path> CheckpointFolder::list() const {
 
 std::optional<fs::path> CheckpointFolder::latest() const {
   std::vector<fs::path> paths = list();
-  for (; !paths.empty(); paths.pop_back()) {
-    try {
-      verify(paths.back());
-      return paths.back();
-    } catch (const Error& error) {
-      Logger().warning(concat("skipping a damaged checkpoint: ", error.what()));
-    }
-  }
+  for (; !paths.empty(); paths.pop_back())
+    if (verifies(paths.back())) return paths.back();
   return std::nullopt;
+}
+
+std::optional<std::int64_t> step_of(const fs::path& checkpoint) {
+  const auto order = parse_folder_name(checkpoint.filename().string());
+  return order ? std::optional(order->step) : std::nullopt;
 }
 
 void verify(const fs::path& checkpoint) {

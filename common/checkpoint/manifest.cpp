@@ -14,6 +14,7 @@
 #include "base/error.hpp"
 #include "base/fault_point.hpp"
 #include "base/file.hpp"
+#include "base/foreign_file.hpp"
 #include "base/json.hpp"
 
 namespace lockstep::checkpoint {
@@ -55,6 +56,8 @@ json parse_json(std::string_view text, const fs::path& path) {
   try {
     return json::parse(text, limit_depth);
   } catch (const json::exception& error) {
+    if (const auto foreign = explain_foreign_file(text, path.filename().string()))
+      throw FormatError(concat(path.string(), " ", foreign->explanation));
     throw FormatError(concat(path.string(), ": not JSON: ", error.what()));
   }
 }
@@ -89,7 +92,8 @@ void FileWriter::write(std::string_view bytes) {
 }
 
 FileEntry FileWriter::finish() {
-  if (::fsync(fd_.get()) != 0) throw IoError("fsync of " + path_.string(), errno);
+  while (::fsync(fd_.get()) != 0)
+    if (errno != EINTR) throw IoError("fsync of " + path_.string(), errno);
   ::posix_fadvise(fd_.get(), 0, 0, POSIX_FADV_DONTNEED);  // a file system that lives in memory has nothing else
   fd_.reset();
   return {.name = path_.filename().string(), .bytes = checksum_.bytes(), .xxh3 = checksum_.text()};

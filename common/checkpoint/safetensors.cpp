@@ -8,11 +8,12 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "base/foreign_file.hpp"
 #include "base/json.hpp"
 
 namespace lockstep::checkpoint {
 
-static_assert(std::endian::native == std::endian::little, "elements are written and mapped without swapping bytes");
+static_assert(std::endian::native == std::endian::little, "elements are written and read without swapping bytes");
 
 namespace {
 
@@ -29,24 +30,31 @@ std::string_view as_text(std::span<const std::byte> bytes) {
 // Everything that can be wrong with a header is reported with the file's and the tensor's name.
 class HeaderParser {
  public:
-  explicit HeaderParser(const MappedFile& file) : file_(file) {}
+  explicit HeaderParser(const InputFile& file) : file_(file) {}
 
-  // Where the header's text is. Checks the lengths.
-  [[nodiscard]] std::string_view header_text() const {
-    const std::span<const std::byte> bytes = file_.bytes();
-    if (bytes.size() < kLengthBytes)
-      fail("has ", bytes.size(), " bytes, fewer than the ", kLengthBytes, " of a header length");
+  // The header's text. Checks the lengths.
+  [[nodiscard]] std::string header_text() const {
+    if (file_.bytes() < kLengthBytes) {
+      require_no_foreign_file();
+      fail("has ", file_.bytes(), " bytes, fewer than the ", kLengthBytes, " of a header length");
+    }
     std::uint64_t header_bytes = 0;
-    std::memcpy(&header_bytes, bytes.data(), kLengthBytes);
-    const std::uint64_t available = bytes.size() - kLengthBytes;
+    file_.read(0, std::as_writable_bytes(std::span(&header_bytes, 1)));
+    const std::uint64_t available = file_.bytes() - kLengthBytes;
+    if (header_bytes > kMaxHeaderBytes || header_bytes > available) require_no_foreign_file();
     if (header_bytes > kMaxHeaderBytes)
       fail("claims a header of ", header_bytes, " bytes, more than the ", kMaxHeaderBytes, " allowed");
     if (header_bytes > available) fail("claims a header of ", header_bytes, " bytes, but only ", available, " follow");
-    return as_text(bytes.subspan(kLengthBytes, header_bytes));
+    std::string text(header_bytes, '\0');
+    file_.read(kLengthBytes, std::as_writable_bytes(std::span(text)));
+    return text;
   }
 
   [[nodiscard]] json parse(std::string_view text) const {
-    if (text.empty() || text.front() != '{') fail("has a header that does not begin with '{'");
+    if (text.empty() || text.front() != '{') {
+      require_no_foreign_file();
+      fail("has a header that does not begin with '{'");
+    }
     std::set<std::string> keys;
     const auto reject_repeated = [&](int depth, json::parse_event_t event, json& value) {
       if (depth > kMaxHeaderDepth) fail("has a header nested deeper than ", kMaxHeaderDepth);
@@ -118,6 +126,12 @@ class HeaderParser {
     throw FormatError(concat(file_.path().string(), ": ", parts...));
   }
 
+  // For a file that is not what it should be: whether it is something that a person knows by name.
+  void require_no_foreign_file() const {
+    const auto foreign = explain_foreign_file(file_.beginning(kForeignBytes), file_.path().filename().string());
+    if (foreign) throw FormatError(concat(file_.path().string(), " ", foreign->explanation));
+  }
+
   [[nodiscard]] StoredType type(const std::string& name, const json& value) const {
     const auto known = value.is_string() ? parse_stored_type(value.get_ref<const std::string&>()) : std::nullopt;
     if (known) return *known;
@@ -134,7 +148,7 @@ class HeaderParser {
     return result;
   }
 
-  const MappedFile& file_;
+  const InputFile& file_;
 };
 
 std::string make_header(std::span<const NamedTensor> tensors, const Metadata& metadata) {
@@ -180,8 +194,8 @@ FileWriter begin_safetensors(const std::filesystem::path& path, std::span<const 
 
 SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path) {
   const HeaderParser parser(file_);
-  const std::string_view text = parser.header_text();
-  data_ = file_.bytes().subspan(kLengthBytes + text.size());
+  const std::string text = parser.header_text();
+  data_begin_ = kLengthBytes + text.size();
   const json header = parser.parse(text);
   for (const auto& [name, value] : header.items()) {
     if (name == kMetadataKey)
@@ -189,7 +203,7 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(path
     else
       entries_.push_back(parser.entry(name, value));
   }
-  parser.check_layout(entries_, data_.size());
+  parser.check_layout(entries_, file_.bytes() - data_begin_);
   for (std::size_t i = 0; i < entries_.size(); ++i) index_by_name_[entries_[i].name] = i;
 }
 
@@ -198,15 +212,38 @@ const TensorEntry* SafetensorsFile::find(const std::string& name) const noexcept
   return found == index_by_name_.end() ? nullptr : &entries_[found->second];
 }
 
-std::span<const std::byte> SafetensorsFile::bytes(const TensorEntry& entry) const noexcept {
-  return data_.subspan(entry.begin, entry.end - entry.begin);
+void SafetensorsFile::read_bytes(const TensorEntry& entry, std::uint64_t offset,
+                                 std::span<std::byte> destination) const {
+  file_.read(data_begin_ + entry.begin + offset, destination);
+}
+
+void SafetensorsFile::read_elements(const TensorEntry& entry, const Tensor& destination) const {
+  const std::int64_t count = destination.count();
+  if (count == 0) return;
+  const std::size_t element_bytes = bytes_of(entry.type);
+  if (element_bytes == bytes_of(destination.dtype())) {  // the same bits: no copy on the way
+    read_bytes(entry, 0,
+               {static_cast<std::byte*>(destination.data()), static_cast<std::size_t>(count) * element_bytes});
+    return;
+  }
+  constexpr std::int64_t kElementsAtOnce = 1 << 18;
+  std::vector<std::byte> piece;
+  for (std::int64_t begin = 0; begin < count; begin += kElementsAtOnce) {
+    const std::int64_t end = std::min(count, begin + kElementsAtOnce);
+    piece.resize(static_cast<std::size_t>(end - begin) * element_bytes);
+    read_bytes(entry, static_cast<std::uint64_t>(begin) * element_bytes, piece);
+    widen_into(destination.reshape({count}).rows(begin, end), entry.type, piece);
+  }
 }
 
 Tensor SafetensorsFile::read(const std::string& name) const {
   const TensorEntry* entry = find(name);
   if (entry == nullptr) throw FormatError(concat(path().string(), ": no tensor ", name));
+  if (!is_readable(entry->type))
+    throw FormatError(
+        concat(path().string(), ": tensor ", name, " is ", word_for(entry->type), ", which is not read here"));
   Tensor tensor = Tensor::empty(entry->shape, natural_dtype(entry->type));
-  widen_into(tensor, entry->type, bytes(*entry));
+  read_elements(*entry, tensor);
   return tensor;
 }
 
@@ -226,12 +263,18 @@ std::string list_names(const std::vector<std::string>& names) {
   return list;
 }
 
-// Wrapping a model in DistributedDataParallel puts "module." before its names, here as in PyTorch.
+// Wrapping a model in DistributedDataParallel puts "module." before its names, here as in PyTorch; torch.compile() puts
+// "_orig_mod.".
 std::string hint_at_wrapper(const SafetensorsFile& file, const std::vector<std::string>& missing) {
-  const auto is_wrapped = [&](const std::string& name) { return file.find("module." + name) != nullptr; };
-  if (!std::ranges::all_of(missing, is_wrapped)) return "";
-  return "; the file has them with \"module.\" before each name: the model was saved without unwrapping it from "
-         "DistributedDataParallel. Save what module() returns";
+  for (const std::string prefix : {"module.", "_orig_mod.", "module._orig_mod.", "_orig_mod.module."}) {
+    const auto is_wrapped = [&](const std::string& name) { return file.find(prefix + name) != nullptr; };
+    if (!std::ranges::all_of(missing, is_wrapped)) continue;
+    return concat(
+        "; the file has them with \"", prefix, "\" before each name: the model was saved without unwrapping ",
+        "it from DistributedDataParallel or torch.compile(). Save what module() returns (in PyTorch: .module ",
+        "and ._orig_mod)");
+  }
+  return "";
 }
 
 }  // namespace
@@ -265,7 +308,7 @@ void load_tensors(const SafetensorsFile& file, std::span<const NamedTensor> dest
   require_loadable(file, destinations, unexpected);
   for (const auto& [name, tensor] : destinations) {
     if (tensor.device().is_cpu())
-      std::ranges::copy(file.bytes(*file.find(name)), static_cast<std::byte*>(tensor.data()));
+      file.read_elements(*file.find(name), tensor);
     else
       tensor.copy_from(file.read(name));  // a file knows no devices: the elements go to where the tensor lives
   }

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "checkpoint/input_file.hpp"
 #include "checkpoint/manifest.hpp"
-#include "checkpoint/mapped_file.hpp"
 #include "checkpoint/stored_type.hpp"
 #include "tensor/named_tensor.hpp"
 #include "tensor/tensor.hpp"
@@ -54,13 +54,14 @@ struct TensorEntry {
   std::uint64_t end = 0;               ///< One behind the last.
 };
 
-/// A file mapped into memory. Elements are read from disk when they are touched. Thread safety: const calls from any
-/// thread.
+/// An open file. Its header is in memory; elements are read from disk when they are asked for. Thread safety: const
+/// calls from any thread.
 class SafetensorsFile {
  public:
   /// Opens and checks the whole header: lengths, types, shapes, and offsets that cover the data without gap or overlap.
-  /// @throws IoError      The file cannot be opened.
-  /// @throws FormatError  Not a well-formed file; names file, tensor, what was expected and found.
+  /// @throws IoError      The file cannot be opened or read.
+  /// @throws FormatError  Not a well-formed file; names file, tensor, what was expected and found. Says so if it is
+  ///                      something else altogether: a Git LFS pointer, a web page, a compressed file.
   explicit SafetensorsFile(const std::filesystem::path& path);
 
   /// As given to the constructor.
@@ -72,10 +73,18 @@ class SafetensorsFile {
   /// The entry of that name, or null.
   [[nodiscard]] const TensorEntry* find(const std::string& name) const noexcept;
 
-  /// The bytes of an entry of this file, [shape x type]; valid while the file is open and not aligned.
-  [[nodiscard]] std::span<const std::byte> bytes(const TensorEntry& entry) const noexcept;
+  /// Fills `destination` with bytes of an entry of this file, from its byte `offset` on.
+  /// @pre     offset + destination.size() <= entry.end - entry.begin.
+  /// @throws  As InputFile::read().
+  void read_bytes(const TensorEntry& entry, std::uint64_t offset, std::span<std::byte> destination) const;
 
-  /// A copy of a tensor, of natural_dtype(). @throws FormatError  No such tensor.
+  /// Copies the elements of an entry of this file, converted if the types differ.
+  /// @param destination  On the host, of the entry's count.
+  /// @pre     widens_to(entry.type, destination.dtype()).
+  /// @throws  As InputFile::read(); part of the elements may have been written.
+  void read_elements(const TensorEntry& entry, const Tensor& destination) const;
+
+  /// A copy of a tensor, of natural_dtype(). @throws FormatError  No such tensor, or one of a type that is not read.
   [[nodiscard]] Tensor read(const std::string& name) const;
 
   /// Copies a tensor's elements to `destination`.
@@ -83,8 +92,8 @@ class SafetensorsFile {
   void read_into(const std::string& name, const Tensor& destination) const;
 
  private:
-  MappedFile file_;
-  std::span<const std::byte> data_;  // behind the header
+  InputFile file_;
+  std::uint64_t data_begin_ = 0;  // behind the header
   std::vector<TensorEntry> entries_;
   std::map<std::string, std::size_t> index_by_name_;
   Metadata metadata_;
@@ -101,6 +110,7 @@ void require_loadable(const SafetensorsFile& file, std::span<const NamedTensor> 
 /// Fills every tensor from the file's tensor of that name; nothing is written unless all of them fit. A file does not
 /// say on which device a tensor was: the elements go to where the destination lives.
 /// @throws FormatError  As require_loadable().
+/// @throws IoError, FormatError  As InputFile::read(); some of the tensors may then have been written.
 void load_tensors(const SafetensorsFile& file, std::span<const NamedTensor> destinations,
                   UnexpectedTensors unexpected = UnexpectedTensors::kReject);
 

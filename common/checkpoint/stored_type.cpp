@@ -19,14 +19,24 @@ struct TypeFacts {
   DType natural;
 };
 // In the order of the enumeration.
-constexpr std::array<TypeFacts, 8> kTypes = {{{StoredType::kF64, "F64", 8, DType::kFloat64},
-                                              {StoredType::kF32, "F32", 4, DType::kFloat32},
-                                              {StoredType::kF16, "F16", 2, DType::kFloat16},
-                                              {StoredType::kBF16, "BF16", 2, DType::kBFloat16},
-                                              {StoredType::kI64, "I64", 8, DType::kInt64},
-                                              {StoredType::kI32, "I32", 4, DType::kInt32},
-                                              {StoredType::kU8, "U8", 1, DType::kUInt8},
-                                              {StoredType::kBool, "BOOL", 1, DType::kUInt8}}};
+constexpr DType kNone = DType::kUInt8;  // of a type that is not read
+constexpr std::array<TypeFacts, 17> kTypes = {{{StoredType::kF64, "F64", 8, DType::kFloat64},
+                                               {StoredType::kF32, "F32", 4, DType::kFloat32},
+                                               {StoredType::kF16, "F16", 2, DType::kFloat16},
+                                               {StoredType::kBF16, "BF16", 2, DType::kBFloat16},
+                                               {StoredType::kI64, "I64", 8, DType::kInt64},
+                                               {StoredType::kI32, "I32", 4, DType::kInt32},
+                                               {StoredType::kU8, "U8", 1, DType::kUInt8},
+                                               {StoredType::kBool, "BOOL", 1, DType::kUInt8},
+                                               {StoredType::kI8, "I8", 1, kNone},
+                                               {StoredType::kI16, "I16", 2, kNone},
+                                               {StoredType::kU16, "U16", 2, kNone},
+                                               {StoredType::kU32, "U32", 4, kNone},
+                                               {StoredType::kU64, "U64", 8, kNone},
+                                               {StoredType::kF8E4M3, "F8_E4M3", 1, kNone},
+                                               {StoredType::kF8E5M2, "F8_E5M2", 1, kNone},
+                                               {StoredType::kF8E8M0, "F8_E8M0", 1, kNone},
+                                               {StoredType::kC64, "C64", 8, kNone}}};
 
 const TypeFacts& facts_of(StoredType type) noexcept { return kTypes[static_cast<std::size_t>(type)]; }
 
@@ -63,8 +73,11 @@ std::size_t bytes_of(StoredType type) noexcept { return facts_of(type).bytes; }
 std::string_view name_of(StoredType type) noexcept { return facts_of(type).name; }
 DType natural_dtype(StoredType type) noexcept { return facts_of(type).natural; }
 
+bool is_readable(StoredType type) noexcept { return type <= StoredType::kBool; }
+
 std::string_view word_for(StoredType type) noexcept {
-  return type == StoredType::kBool ? "bool" : name_of(natural_dtype(type));
+  if (type == StoredType::kBool) return "bool";
+  return is_readable(type) ? name_of(natural_dtype(type)) : name_of(type);
 }
 
 std::optional<StoredType> parse_stored_type(std::string_view name) noexcept {
@@ -79,13 +92,12 @@ std::string stored_type_names() {
 }
 
 StoredType stored_type_of(DType dtype) noexcept {
-  const auto writes = [dtype](const TypeFacts& type) {
-    return type.natural == dtype && type.type != StoredType::kBool;
-  };
+  const auto writes = [dtype](const TypeFacts& type) { return type.natural == dtype && type.type < StoredType::kBool; };
   return std::ranges::find_if(kTypes, writes)->type;
 }
 
 bool widens_to(StoredType type, DType dtype) noexcept {
+  if (!is_readable(type)) return false;
   if (natural_dtype(type) == dtype) return true;
   if (!is_float(type) || type == StoredType::kF64) return false;
   return dtype == DType::kFloat64 || (dtype == DType::kFloat32 && type != StoredType::kF32);

@@ -1,7 +1,7 @@
 #pragma once
 /// @file
-/// Element types as safetensors files name them. Files of other writers hold a type that no Tensor has: truth values
-/// (BOOL) of attention masks.
+/// Element types as safetensors files name them. Files of other writers hold types that no Tensor has: truth values
+/// (BOOL) of attention masks, and others whose tensors are listed, but not read.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -13,8 +13,30 @@
 
 namespace lockstep::checkpoint {
 
-/// The types that are read; those with a DType are written too.
-enum class StoredType : std::uint8_t { kF64, kF32, kF16, kBF16, kI64, kI32, kU8, kBool };
+/// The types that a file may hold. Those up to kBool are read, and those with a DType are written too.
+enum class StoredType : std::uint8_t {
+  kF64,
+  kF32,
+  kF16,
+  kBF16,
+  kI64,
+  kI32,
+  kU8,
+  kBool,
+  kI8,
+  kI16,
+  kU16,
+  kU32,
+  kU64,
+  kF8E4M3,
+  kF8E5M2,
+  kF8E8M0,
+  kC64
+};
+
+/// Whether elements of that type can become a Tensor's. A file may have tensors of other types beside those that are
+/// asked for.
+[[nodiscard]] bool is_readable(StoredType type) noexcept;
 
 /// Size of one element in bytes; a BOOL takes one.
 [[nodiscard]] std::size_t bytes_of(StoredType type) noexcept;
@@ -22,7 +44,7 @@ enum class StoredType : std::uint8_t { kF64, kF32, kF16, kBF16, kI64, kI32, kU8,
 /// "F32", "BOOL".
 [[nodiscard]] std::string_view name_of(StoredType type) noexcept;
 
-/// "float32", "bool": the word for messages, as name_of(DType) where the type has one.
+/// "float32", "bool": the word for messages, as name_of(DType) if the type has one, else as name_of(StoredType).
 [[nodiscard]] std::string_view word_for(StoredType type) noexcept;
 
 /// The type of that name; nothing where it is none of these.
@@ -34,7 +56,7 @@ enum class StoredType : std::uint8_t { kF64, kF32, kF16, kBF16, kI64, kI32, kU8,
 /// How tensors of that type are written.
 [[nodiscard]] StoredType stored_type_of(DType dtype) noexcept;
 
-/// What elements of that type become without loss: their own DType; BOOL uint8.
+/// What elements of that type become without loss: their own DType; BOOL uint8. @pre  is_readable(type).
 [[nodiscard]] DType natural_dtype(StoredType type) noexcept;
 
 /// Whether every value of `type` is one of `dtype` too, so that reading it as such loses nothing: F16 and BF16 as

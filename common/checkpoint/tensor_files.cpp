@@ -1,5 +1,6 @@
 #include "checkpoint/tensor_files.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -100,9 +101,20 @@ const SafetensorsFile& TensorFiles::file_with(const std::string& name) const {
   return *found->second;
 }
 
-std::span<const std::byte> TensorFiles::bytes(const std::string& name) const {
-  const SafetensorsFile& file = file_with(name);
-  return file.bytes(*file.find(name));
+bool TensorFiles::are_equal(const std::string& name, const std::string& other) const {
+  const SafetensorsFile &file = file_with(name), &other_file = file_with(other);
+  const TensorEntry &entry = *file.find(name), &other_entry = *other_file.find(other);
+  if (entry.type != other_entry.type || entry.shape != other_entry.shape) return false;
+  constexpr std::uint64_t kBytesAtOnce = 1 << 20;
+  const std::uint64_t bytes = entry.end - entry.begin;
+  for (std::uint64_t offset = 0; offset < bytes; offset += kBytesAtOnce) {
+    const auto count = static_cast<std::size_t>(std::min(kBytesAtOnce, bytes - offset));
+    std::vector<std::byte> piece(count), other_piece(count);
+    file.read_bytes(entry, offset, piece);
+    other_file.read_bytes(other_entry, offset, other_piece);
+    if (piece != other_piece) return false;
+  }
+  return true;
 }
 
 void TensorFiles::require_readable(const std::string& name, const Shape& shape, DType dtype) const {
@@ -117,7 +129,8 @@ void TensorFiles::read_into(const std::string& name, const Tensor& destination) 
   require_readable(name, destination.shape(), destination.dtype());
   const bool is_on_host = destination.device().is_cpu();
   const Tensor values = is_on_host ? destination : Tensor::empty(destination.shape(), destination.dtype());
-  widen_into(values, find(name)->type, bytes(name));
+  const SafetensorsFile& file = file_with(name);
+  file.read_elements(*file.find(name), values);
   if (!is_on_host) destination.copy_from(values);
 }
 

@@ -36,8 +36,9 @@ class TensorFiles {
 
   /// The entry of that name, or null.
   [[nodiscard]] const TensorEntry* find(const std::string& name) const noexcept;
-  /// The bytes of a tensor, not aligned; valid as long as this object. @throws FormatError  No such tensor.
-  [[nodiscard]] std::span<const std::byte> bytes(const std::string& name) const;
+  /// Whether two tensors have the same type, shape and bytes.
+  /// @throws FormatError  No such tensor. @throws IoError, FormatError  As InputFile::read().
+  [[nodiscard]] bool are_equal(const std::string& name, const std::string& other) const;
 
   /// Checks that read_into() would succeed.
   /// @throws FormatError  No such tensor, another shape, or a type of which `dtype` loses something; names the file.

@@ -1,7 +1,8 @@
 # lockstep_exercises(): the programs of every exercise, from exercises/<chapter>/<K>_<name>/exercise.json.
 #
-# Of exercise 02.1: exercise_02_1_solution, exercise_02_1_template and exercise_02_1_bank are the same subject.cpp with
-# the solution's files, the template's and the bank of mistakes; judge_02 tries them. A learner's program is compiled and
+# Of exercise 02.1: exercise_02_1_solution, exercise_02_1_template, exercise_02_1_bank and exercise_02_1_alternatives are
+# the same subject.cpp with the solution's files, the template's, the bank of mistakes and the unusual right answers;
+# judge_02 tries them. A learner's program is compiled and
 # linked by `lockstep check` with the commands of exercise_02_1_template. Releases for students have the template's sources
 # alone, and the bank and the judge as programs (LockstepPrebuilt.cmake).
 #
@@ -71,6 +72,7 @@ function(lockstep_exercise folder)
   string(REPLACE "." "_" number "${id}")
   string(SUBSTRING "${id}" 0 2 chapter)
   set(tests "${PROJECT_SOURCE_DIR}/tests/exercises/${path}")
+  file(GLOB alternatives RELATIVE "${tests}" CONFIGURE_DEPENDS "${tests}/alternatives.cpp" "${tests}/alternatives.cu")
   set(is_released OFF)
   if(NOT EXISTS "${tests}/judge.cpp" AND EXISTS "${LOCKSTEP_PREBUILT}")
     set(is_released ON)
@@ -92,6 +94,10 @@ function(lockstep_exercise folder)
   set(variants solution template bank)
   set(parts exercise_${number}_template exercise_${number}_bank judge_${chapter})
   set(folders "${PROJECT_SOURCE_DIR}/solutions/${path}" "${folder}" "${tests}")
+  if(alternatives)
+    list(APPEND variants alternatives)
+    list(APPEND folders "${tests}")
+  endif()
   if(is_released)
     set(variants template)
     set(folders "${folder}")
@@ -102,6 +108,8 @@ function(lockstep_exercise folder)
     set(sources ${files})
     if(variant STREQUAL "bank")
       set(sources ${bank})
+    elseif(variant STREQUAL "alternatives")
+      set(sources ${alternatives})
     endif()
     lockstep_exercise_program(exercise_${number}_${variant} "${folder_of}" FILES ${sources}
       DEPENDS exercise_${number}_subject lockstep::exercise_${number})

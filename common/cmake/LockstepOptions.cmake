@@ -9,7 +9,13 @@ option(LOCKSTEP_NATIVE "Compile for the processor of this machine (-march=native
 option(LOCKSTEP_CARRIED "Build for another machine than this (preset carry)" OFF)
 option(LOCKSTEP_WARNINGS_AS_ERRORS "Treat warnings as errors (contributors' presets set it)" OFF)
 option(LOCKSTEP_USE_OPENMP "Run kernels on several threads with OpenMP" ON)
-option(LOCKSTEP_USE_ONEDNN "Use oneDNN for matrix products where it is installed (else Eigen)" ON)
+set(has_fast_onednn ON)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
+  # Debian builds oneDNN for arm64 without the Arm Compute Library, and its own matrix product there is a plain loop
+  # (ARM-software/Tool-Solutions, issue 168).
+  set(has_fast_onednn OFF)
+endif()
+option(LOCKSTEP_USE_ONEDNN "Use oneDNN for matrix products if it is installed (else Eigen)" ${has_fast_onednn})
 option(LOCKSTEP_UNITY "Compile sources that change seldom several at a time (half of a build's time)" ON)
 option(LOCKSTEP_FUZZ "Build the fuzzers of tests/fuzz with clang's libFuzzer (preset fuzz)" OFF)
 set(LOCKSTEP_SANITIZE "" CACHE STRING "Sanitizers to build with: empty, 'address,undefined' or 'thread'")

@@ -76,12 +76,12 @@ CallLedger::Verdict CallLedger::add(int rank, int group, const Members& members,
 
   const Fingerprint sent = as_sent(call, place);
   const std::uint64_t index = call.sequence - book.first;
-  if (index == book.entries.size()) book.entries.push_back({sent, rank});
+  if (index == book.entries.size()) book.entries.push_back({sent, call, rank});
   const Entry& entry = book.entries[index];
   if (entry.call != sent) {
     return {{},
-            concat("ranks called different collectives: rank ", entry.first_rank, " ", describe(entry.call), ", rank ",
-                   rank, " ", describe(sent))};
+            concat("ranks called different collectives: rank ", entry.first_rank, " ", describe(entry.posted),
+                   ", rank ", rank, " ", describe(call))};
   }
   Verdict verdict;
   const bool was_behind = posted++ == book.first;

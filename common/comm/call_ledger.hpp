@@ -49,8 +49,9 @@ class CallLedger {
     auto operator<=>(const Channel&) const = default;
   };
   struct Entry {
-    Fingerprint call;  // of a message: as its sender issued it
-    int first_rank;    // that posted it
+    Fingerprint call;    // of a message: as its sender issued it
+    Fingerprint posted;  // as first_rank issued it
+    int first_rank;      // that posted it
   };
   struct Book {
     std::uint64_t first = 0;  // number of entries.front(): all before are agreed on

@@ -54,9 +54,29 @@ std::string to_text(const std::vector<RanksAlike>& entries, std::string_view bef
 
 }  // namespace
 
-std::string ControlPlane::Hub::describe_pair(int number, int peer, const PairStatus& pair) const {
+bool ControlPlane::Hub::is_in_circle(int number, int group, const PairStatus& pair) const {
+  const PairStatus* waiting = &pair;
+  for (std::size_t step = 0; step < ranks_.size(); ++step) {  // who has taken so many has been somewhere twice
+    const int peer = missing_peer(number, group, *waiting);
+    const GroupStatus* const status = peer < 0 ? nullptr : status_of(peer, {group, members_of(number, group)});
+    if (status == nullptr) return false;
+    const auto waits = [&](const PairStatus& other) { return missing_peer(peer, group, other) >= 0; };
+    const auto next = std::ranges::find_if(status->pairs, waits);
+    if (next == status->pairs.end()) return false;
+    waiting = &*next;
+    number = peer;
+  }
+  return true;
+}
+
+std::string ControlPlane::Hub::describe_pair(int number, int group, const PairStatus& pair) const {
+  const int peer = missing_peer(number, group, pair);
+  const bool is_circle = is_in_circle(number, group, pair);
   return concat("rank ", number, " waits for rank ", peer, " in ", describe(pair.operation), " for ",
-                format_seconds(pair.running_for), "; rank ", peer, ": ", describe_rank(peer));
+                format_seconds(pair.running_for), "; rank ", peer, ": ", describe_rank(peer),
+                is_circle ? "; these ranks wait for each other in a circle: put the sends and recvs of an exchange "
+                            "between group_start() and group_end(), or let one of the ranks receive first"
+                          : "");
 }
 
 std::string ControlPlane::Hub::describe_ranks(const std::vector<int>& ranks, const GroupKey& group) const {
@@ -123,8 +143,8 @@ bool ControlPlane::Hub::explain_timeout(Failure& failure, int number, std::set<C
     for (const PairStatus& pair : status.pairs) {
       const int peer = missing_peer(number, id, pair);
       if (peer < 0) continue;
-      failure.culprit = peer;
-      failure.message += concat("; ", describe_pair(number, peer, pair));
+      if (!is_in_circle(number, id, pair)) failure.culprit = peer;
+      failure.message += concat("; ", describe_pair(number, id, pair));
       return true;
     }
   }

@@ -109,7 +109,10 @@ class ControlPlane::Hub {
   // The rank of the job at the other end, where it has not begun its part; else -1.
   [[nodiscard]] int missing_peer(int number, int group, const PairStatus& pair) const;
   [[nodiscard]] std::string describe_ranks(const std::vector<int>& ranks, const GroupKey& group) const;
-  [[nodiscard]] std::string describe_pair(int number, int peer, const PairStatus& pair) const;
+  // Whether rank `number` waits, in this message, for a rank that waits for another in one of its own, and so on round
+  // a circle: all send first, or all receive first.
+  [[nodiscard]] bool is_in_circle(int number, int group, const PairStatus& pair) const;
+  [[nodiscard]] std::string describe_pair(int number, int group, const PairStatus& pair) const;
   [[nodiscard]] std::string describe_rank(int number) const;
   // What stands before a rank's status where it has not answered the inquiry, and what is known may be old; else empty.
   [[nodiscard]] std::string_view unanswered(int number) const;

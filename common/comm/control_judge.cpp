@@ -171,7 +171,7 @@ void ControlPlane::Hub::judge_pair(int number, int group, const PairStatus& pair
   }
   if (pair.running_for < context_.limits.progress_report) return;
   const std::string name = concat(group, " rank ", number, " ", short_name(pair.operation), " rank ", peer);
-  if (reported_.insert(name).second) context_.log.warning(describe_pair(number, peer, pair));
+  if (reported_.insert(name).second) context_.log.warning(describe_pair(number, group, pair));
 }
 
 }  // namespace lockstep::comm

@@ -12,15 +12,27 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t kMaxMessageText = 16 * 1024;
 
+// The words of a tag follow only where there is one.
 void put(net::ByteWriter& writer, const Fingerprint& fingerprint) {
   writer.put(fingerprint.sequence).put_bytes(to_tag(fingerprint));
+  if (fingerprint.tag.is_given()) writer.put_text(fingerprint.tag.text());
+}
+
+CallTag get_call_tag(net::ByteReader& reader, const CallTag& expected) {
+  const std::string text = reader.get_text();
+  if (!CallTag::is_possible(text)) throw FormatError("control message: no text of a tag");
+  const CallTag tag(text);
+  if (tag != expected) throw FormatError(concat("control message: \"", text, "\" has another hash"));
+  return tag;
 }
 
 Fingerprint get_fingerprint(net::ByteReader& reader) {
   const auto sequence = reader.get<std::uint64_t>();
   net::FrameTag tag{};
   std::ranges::copy(reader.get_bytes(tag.size()), tag.begin());
-  return from_tag(sequence, tag);
+  Fingerprint fingerprint = from_tag(sequence, tag);
+  if (fingerprint.tag.is_given()) fingerprint.tag = get_call_tag(reader, fingerprint.tag);
+  return fingerprint;
 }
 
 // What encode() writes in one way only is accepted in that way only.

@@ -7,7 +7,7 @@
 
 namespace lockstep::comm {
 
-constexpr std::uint64_t kFlightMagic = 0x34544847494C464C;  // "LFLIGHT4"
+constexpr std::uint64_t kFlightMagic = 0x35544847494C464C;  // "LFLIGHT5"
 
 struct FlightSlot {
   std::uint64_t sequence = 0;
@@ -19,6 +19,7 @@ struct FlightSlot {
   std::uint32_t line = 0;
   std::array<char, 95> file{};
   std::uint8_t state = 0;
+  std::array<char, CallTag::kMaxBytes + 1> call_tag{};  // its words, zero-terminated
 };
 
 struct FlightRecorder::File {

@@ -83,6 +83,7 @@ std::uint64_t FlightRecorder::add(int group, const Fingerprint& fingerprint,
   slot.group = group;
   slot.sequence = fingerprint.sequence;
   slot.tag = to_tag(fingerprint);
+  std::ranges::copy(fingerprint.tag.text(), slot.call_tag.begin());
   slot.line = where.line();
   slot.issued_ns = now_ns();
   // Room for the terminating zero.

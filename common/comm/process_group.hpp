@@ -41,6 +41,8 @@ struct CollectiveOptions {
   Stream* stream = nullptr;            ///< That produced the data (device memory); null: the current one.
   std::optional<Deadline> deadline{};  ///< For the whole call; unset: the group's progress limit.
   RunOn run_on = RunOn::kWorker;       ///< Only for the CPU; devices have streams.
+  std::string_view tag{};              ///< What the call is about, "unit h.3": ranks compare it, so that calls of the
+                                       ///< same type and size do not meet by mistake, and messages show it (CallTag).
 };
 
 /// One rank's membership in a group.
@@ -51,11 +53,11 @@ struct CollectiveOptions {
 ///
 /// What all calls share. A buffer may be empty; count and dtype are the same on all ranks; memory belongs to the
 /// backend's device. The returned Work keeps `keep_alive` of the buffers until done. Thrown at once: ContractError (a
-/// device, dtype, root or count that cannot be right) and, where the group has failed before, that error again. Thrown
-/// by Work::synchronize(): TimeoutError (names this rank, who has not come, and the wait), MismatchError (ranks called
-/// different things; says what each was doing), PeerFailedError (names who died or left). Results are bit-identical on
-/// all ranks and in every run (star, ring; for NCCL measured, not promised). `where` is the calling line, for the
-/// flight recorder. P is the world size.
+/// device, dtype, root, count or tag that cannot be right) and, where the group has failed before, that error again.
+/// Thrown by Work::synchronize(): TimeoutError (names this rank, who has not come, and the wait), MismatchError (ranks
+/// called different things; says what each was doing), PeerFailedError (names who died or left). Results are
+/// bit-identical on all ranks and in every run (star, ring; for NCCL measured, not promised). `where` is the calling
+/// line, for the flight recorder. P is the world size.
 class ProcessGroup {
  public:
   ProcessGroup(const ProcessGroup&) = delete;

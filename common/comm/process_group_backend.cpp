@@ -7,12 +7,18 @@
 #include "comm/call_error.hpp"
 #include "comm/control_plane.hpp"
 #include "comm/flight_recorder.hpp"
+#include "comm/reduce.hpp"
 
 namespace lockstep::comm {
 namespace {
 
 // How long a rank whose connection broke waits for the control plane to say who died.
 constexpr std::chrono::milliseconds kVerdictLimit{900};
+
+bool is_reduction(Collective collective) noexcept {
+  return collective == Collective::kAllReduce || collective == Collective::kReduce ||
+         collective == Collective::kReduceScatter;
+}
 
 }  // namespace
 
@@ -89,7 +95,8 @@ Fingerprint ProcessGroup::Call::fingerprint() const noexcept {
           .op = op,
           .dtype = has_values ? values.dtype : DType::kUInt8,
           .root = root,
-          .count = count};
+          .count = count,
+          .tag = tag};
 }
 
 net::FrameHeader ProcessGroupBackend::frame_header(const Call& call) const noexcept {
@@ -112,6 +119,7 @@ void ProcessGroupBackend::check(const Call& call) const {
     require(buffer->count >= 0, name, ": count is ", buffer->count);
     require(buffer->count == 0 || buffer->data != nullptr, name, ": data is null");
   }
+  if (is_reduction(call.collective)) require_reducible(name, call.values.dtype);
   require(call.root >= 0 && call.root < world_size(), name, ": ",
           is_point_to_point(call.collective) ? "peer " : "root ", call.root, " is not a rank of a group of ",
           world_size());
@@ -163,6 +171,7 @@ class ProcessGroupBackend::GroupedWork final : public WorkState {
 Work ProcessGroupBackend::issue(Call call, const CollectiveOptions& options, const std::source_location& where) {
   subscribe_to_failures();
   throw_if_failed();
+  call.tag = CallTag(options.tag);
   check(call);
   call.sequence = next_number(call);
   call.stream = options.stream;

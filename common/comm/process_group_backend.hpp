@@ -36,6 +36,7 @@ struct ProcessGroup::Call {
   std::shared_ptr<DeviceStaging> staging{};      ///< Where a host backend stages device memory; else null.
   Deadline deadline = Deadline::never();         ///< For the whole call.
   std::uint64_t record = 0;                      ///< Its entry in the flight recorder.
+  CallTag tag{};                                 ///< The caller's.
 
   /// What ranks compare.
   [[nodiscard]] Fingerprint fingerprint() const noexcept;

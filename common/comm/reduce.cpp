@@ -47,11 +47,12 @@ void divide_elements(BFloat16* values, std::int64_t count, float divisor) {
   for (std::int64_t i = 0; i < count; ++i) values[i] = to_bfloat16(to_float(values[i]) / divisor);
 }
 
-[[noreturn]] void reject(DType dtype) {
-  throw ContractError(concat(dtype, " cannot be reduced: use float32, float64, bfloat16, int32 or int64"));
-}
-
 }  // namespace
+
+void require_reducible(std::string_view what, DType dtype) {
+  const bool is_for_copying = dtype == DType::kUInt8 || dtype == DType::kFloat16;
+  require(!is_for_copying, what, ": ", dtype, " cannot be reduced: use float32, float64, bfloat16, int32 or int64");
+}
 
 void reduce_into(void* accumulator, const void* operand, std::int64_t count, DType dtype, ReduceOp op) {
   switch (dtype) {
@@ -69,7 +70,7 @@ void reduce_into(void* accumulator, const void* operand, std::int64_t count, DTy
     case DType::kFloat16:
       break;
   }
-  reject(dtype);
+  require_reducible("reduce_into", dtype);
 }
 
 void finish_mean(void* values, std::int64_t count, DType dtype, ReduceOp op, int world_size) {
@@ -89,7 +90,7 @@ void finish_mean(void* values, std::int64_t count, DType dtype, ReduceOp op, int
     case DType::kFloat16:
       break;
   }
-  reject(dtype);
+  require_reducible("finish_mean", dtype);
 }
 
 }  // namespace lockstep::comm

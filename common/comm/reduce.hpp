@@ -2,11 +2,16 @@
 /// @file
 /// The arithmetic of a collective: element-wise reduction of host memory, the same for every backend.
 #include <cstdint>
+#include <string_view>
 
 #include "base/dtype.hpp"
 #include "comm/process_group.hpp"
 
 namespace lockstep::comm {
+
+/// @param what  Reduces it, for the message: "all_reduce".
+/// @throws ContractError  uint8 or float16, which are for copying only, on every backend.
+void require_reducible(std::string_view what, DType dtype);
 
 /// accumulator[i] = accumulator[i] op operand[i] for i in [0, count). kMean adds, as kSum; finish_mean() divides.
 ///

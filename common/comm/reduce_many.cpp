@@ -135,7 +135,7 @@ void reduce_many(std::span<const void* const> sources, std::span<void* const> de
     case DType::kFloat16:
       break;
   }
-  throw ContractError(concat(dtype, " cannot be reduced: use float32, float64, bfloat16, int32 or int64"));
+  require_reducible("reduce_many", dtype);
 }
 
 }  // namespace lockstep::comm

@@ -1,27 +1,25 @@
 #include "comm/rendezvous.hpp"
 
-#include <unistd.h>
-
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <mutex>
 #include <set>
+#include <utility>
 
 #include "base/environment.hpp"
 #include "base/error.hpp"
-#include "base/number_list.hpp"
 #include "comm/control_plane.hpp"
 #include "comm/flight_folder.hpp"
 #include "comm/flight_recorder.hpp"
 #include "comm/init_method.hpp"
+#include "comm/join_barrier.hpp"
 #include "comm/report_signal.hpp"
-#include "comm/versions.hpp"
 #include "net/descriptor_limit.hpp"
 #include "net/guarded_listener.hpp"
 #include "net/interfaces.hpp"
 #include "net/token.hpp"
 #include "store/file_store.hpp"
+#include "store/prefix_store.hpp"
 #include "store/tcp_store.hpp"
 
 namespace lockstep::comm {
@@ -67,108 +65,6 @@ std::unique_ptr<store::TcpStore> connect_store(const Membership& member, const s
     throw FormatError(concat("rank ", member.rank, ": ", error.what()));
   }
 }
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown host";  // - 1: keep the last zero
-}
-
-// How long ranks wait for the one that finds out who is missing: rank 0 keeps the store for a little longer.
-constexpr std::chrono::milliseconds kFindingsLimit{1500};
-
-std::string list_ranks(const std::vector<int>& ranks) { return ranks.empty() ? "none" : list_numbers(ranks); }
-
-// The meeting of all ranks at the store. Whoever finds a fault writes it where all others look.
-class JoinBarrier {
- public:
-  JoinBarrier(store::Store& store, const Membership& member)
-      : store_(store), member_(member), prefix_(concat("generation/", member.generation, "/join/")) {}
-
-  void check_in(const Deadline& deadline) {
-    check_world_size();
-    check_rank();
-    publish_versions(store_, prefix_, member_.rank, own_versions());
-    if (store_.add(prefix_ + "count", 1) == member_.world_size) {
-      store_.compare_set(prefix_ + "verdict", "", "ok");
-    }
-    wait_for_verdict(deadline);
-  }
-
-  // Once all are there.
-  [[nodiscard]] std::string host_of(int rank, const Deadline& deadline) {
-    return read_versions(store_, prefix_, rank, deadline).host;
-  }
-
-  // For rank 0, once all are there: what is not the same on all ranks; empty: nothing.
-  [[nodiscard]] std::string differences(const Deadline& deadline) {
-    std::vector<Versions> by_rank;
-    for (int rank = 0; rank < member_.world_size; ++rank) {
-      by_rank.push_back(read_versions(store_, prefix_, rank, deadline));
-    }
-    return describe_differences(by_rank);
-  }
-
- private:
-  void check_world_size() {
-    const std::string own = concat(member_.world_size, " on rank ", member_.rank);
-    const std::string first = store_.compare_set(prefix_ + "world_size", "", own);
-    if (first.starts_with(concat(member_.world_size, " "))) return;
-    fail(concat("ranks disagree on the world size: it is ", first, " and ", own));
-  }
-
-  void check_rank() {
-    const std::string key = concat(prefix_, "rank/", member_.rank);
-    const std::string own = concat("process ", ::getpid(), " on ", host_name());
-    if (store_.add(key + "/count", 1) == 1) {
-      store_.set(key, own);
-      return;
-    }
-    const std::string first = store_.try_get(key).value_or("another process");
-    fail(concat("two processes have RANK=", member_.rank, ": ", first, " and ", own));
-  }
-
-  // The verdict stays "ok" where the job is complete: then only the process that came too much fails.
-  [[noreturn]] void fail(const std::string& message) {
-    store_.compare_set(prefix_ + "verdict", "", message);
-    throw MismatchError(concat("rank ", member_.rank, ": ", message));
-  }
-
-  void wait_for_verdict(const Deadline& deadline) {
-    std::string verdict;
-    try {
-      verdict = store_.get(prefix_ + "verdict", deadline);
-    } catch (const TimeoutError&) {
-      throw TimeoutError(missing_message(deadline));
-    }
-    if (verdict != "ok") throw MismatchError(concat("rank ", member_.rank, ": ", verdict));
-  }
-
-  std::string missing_message(const Deadline& deadline) {
-    const std::string start =
-        concat("rank ", member_.rank, ": not all ranks joined within ", format_seconds(deadline.waited()));
-    const std::string key = prefix_ + "missing";
-    try {
-      // The first rank asks for each of the others. If all did, a job of P ranks would end in P * P questions.
-      if (store_.add(key + "/count", 1) == 1) store_.set(key, who_has_come());
-      return start + store_.get(key, Deadline::after(kFindingsLimit));
-    } catch (const Error&) {  // that rank, or the store, has gone
-      return concat(start, "; another rank's message may say which are missing");
-    }
-  }
-
-  std::string who_has_come() {
-    std::vector<int> present, missing;
-    for (int rank = 0; rank < member_.world_size; ++rank) {
-      const bool is_present = store_.try_get(concat(prefix_, "rank/", rank)).has_value();
-      (is_present ? present : missing).push_back(rank);
-    }
-    return concat("; present: ", list_ranks(present), "; missing: ", list_ranks(missing));
-  }
-
-  store::Store& store_;
-  const Membership& member_;
-  std::string prefix_;
-};
 
 // Holds the address by which a rank of another host has reached the store's.
 std::string store_host_key(const Membership& member) {
@@ -243,6 +139,45 @@ bool is_started_by_others(const Membership& member, const std::string& init_meth
   return init_method == "env://" && member.world_size > 1 && !member.running_store;
 }
 
+bool meets_in_file(const Membership& member) { return !member.store_file.empty() && !member.running_store; }
+
+// Whoever joins again may be ahead of rank 0, and find the store of the job that it has left just before rank 0 closes
+// it. The next one is at the same place. Returns false if this has happened.
+bool check_in(JoinBarrier& barrier, const Membership& member, const Deadline& deadline) {
+  try {
+    barrier.check_in(deadline);
+    return true;
+  } catch (const IoError&) {
+    const bool is_served_by_another = member.rank != 0 && !member.running_store && !meets_in_file(member);
+    if (!is_served_by_another || barrier.meetings_before() == 0 || deadline.has_expired()) throw;
+    return false;
+  }
+}
+
+// Meets the others at the store. Returns false if the store was that of an earlier job: look again.
+bool join_once(JobContext& context, const Membership& member, const RendezvousOptions& options,
+               const Deadline& deadline) {
+  if (meets_in_file(member))
+    open_file_store(context, member, options, deadline);
+  else
+    open_tcp_store(context, member, options, deadline);
+
+  JoinBarrier barrier(*context.store, member);
+  if (!check_in(barrier, member, deadline)) return false;
+  if (meets_in_file(member))
+    check_reachable(context, barrier, deadline);
+  else
+    leave_loopback(context, member);
+  if (member.rank == 0) {
+    const std::string differences = barrier.differences(deadline);
+    if (!differences.empty()) context.log.warning(differences);
+  }
+  if (barrier.meetings_before() > 0) {
+    context.store = std::make_shared<store::PrefixStore>(barrier.renewal(), std::move(context.store));
+  }
+  return true;
+}
+
 JobContext basic_context(const Membership& member, const RendezvousOptions& options, const std::string& init_method) {
   JobContext context;
   context.rank = member.rank;
@@ -273,22 +208,7 @@ JobContext rendezvous(const std::string& init_method, const RendezvousOptions& o
   raise_descriptor_limit(context);
 
   const auto deadline = Deadline::after(context.limits.join);
-  const bool has_file = !member.store_file.empty() && !member.running_store;
-  if (has_file)
-    open_file_store(context, member, options, deadline);
-  else
-    open_tcp_store(context, member, options, deadline);
-
-  JoinBarrier barrier(*context.store, member);
-  barrier.check_in(deadline);
-  if (has_file)
-    check_reachable(context, barrier, deadline);
-  else
-    leave_loopback(context, member);
-  if (member.rank == 0) {
-    const std::string differences = barrier.differences(deadline);
-    if (!differences.empty()) context.log.warning(differences);
-  }
+  while (!join_once(context, member, options, deadline)) context.store.reset();
   context.control = std::make_shared<ControlPlane>(context, deadline);
   return context;
 }

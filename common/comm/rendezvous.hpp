@@ -44,6 +44,10 @@ struct RendezvousOptions {
 /// them it is the address from which they have reached the store; and where that is loopback, the one by which ranks of
 /// other hosts have reached the store's host. With `file://` it is 127.0.0.1 then.
 ///
+/// A process may join again, once all that it has of the first time is destroyed (with LOCKSTEP_STORE or `file://`,
+/// also before). All ranks must; they meet under new keys, so that nothing of the first job is taken for the second
+/// one's.
+///
 /// The limit of open files is raised where the job's connections need it.
 ///
 /// @throws FormatError   A variable or the address is missing or malformed, a rank is out of range, MASTER_ADDR is not

@@ -9,8 +9,11 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/foreign_file.hpp"
 #include "base/json.hpp"
+#include "data/added_tokens.hpp"
 #include "data/gpt2_split.hpp"
+#include "data/tokenizer_json.hpp"
 
 namespace lockstep::data {
 
@@ -103,20 +106,19 @@ class BytePairTokenizer final : public Tokenizer {
       byte_ids_[byte] = found->second;
     }
     const auto end_of_text = ids.find(std::string(kEndOfText));
-    if (special_tokens == SpecialTokens::kRecognize && end_of_text != ids.end()) end_of_text_ = end_of_text->second;
+    if (end_of_text != ids.end()) added_.push_back({std::string(kEndOfText), end_of_text->second});
+    add_tokens(files);
+    if (special_tokens == SpecialTokens::kAsText) added_.clear();
+    const auto end = std::ranges::find(added_, kEndOfText, &AddedToken::text);
+    if (end != added_.end()) end_of_text_ = end->id;
   }
 
   [[nodiscard]] std::vector<std::int32_t> encode(std::string_view text) const override {
     std::vector<std::int32_t> ids;
     std::unordered_map<std::string_view, std::vector<std::int32_t>> known;
-    while (end_of_text_) {
-      const std::size_t at = text.find(kEndOfText);
-      if (at == std::string_view::npos) break;
-      append_words(text.substr(0, at), known, ids);
-      ids.push_back(*end_of_text_);
-      text.remove_prefix(at + kEndOfText.size());
-    }
-    append_words(text, known, ids);
+    split_at_tokens(
+        text, added_, [&](std::string_view piece) { append_words(piece, known, ids); },
+        [&ids](std::int32_t id) { ids.push_back(id); });
     return ids;
   }
 
@@ -146,6 +148,8 @@ class BytePairTokenizer final : public Tokenizer {
     try {
       json = parse_json(files.vocabulary);
     } catch (const nlohmann::json::exception& error) {
+      if (const auto foreign = explain_foreign_file(files.vocabulary, kVocabularyFile))
+        throw FormatError(concat(file, " ", foreign->explanation));
       throw FormatError(concat(file, " is not JSON: ", error.what()));
     }
     if (!json.is_object() || json.empty()) throw FormatError(concat(file, " is not an object {token: number}"));
@@ -168,6 +172,22 @@ class BytePairTokenizer final : public Tokenizer {
       ids.emplace(*bytes, static_cast<std::int32_t>(id));
     }
     return ids;
+  }
+
+  // Tokens that are in the vocabulary already (tokenizer.json lists "<|endoftext|>" in both places) stay as they are.
+  void add_tokens(const BytePairFiles& files) {
+    if (files.added.empty()) return;
+    const std::string name = concat(files.name, "/", kAddedTokensFile);
+    for (AddedToken& token : parse_added_tokens(files.added, name)) {
+      const auto place = static_cast<std::size_t>(token.id);
+      const bool is_known = token.id >= 0 && place < texts_.size();
+      if (!(is_known ? texts_[place] == token.text : place == texts_.size()))
+        throw FormatError(concat(name, ": '", token.text, "' has the number ", token.id,
+                                 is_known ? concat(", which is that of '", texts_[place], "'")
+                                          : concat("; the next after the vocabulary is ", texts_.size())));
+      if (!is_known) texts_.push_back(token.text);
+      if (std::ranges::find(added_, token.id, &AddedToken::id) == added_.end()) added_.push_back(std::move(token));
+    }
   }
 
   void read_merges(const BytePairFiles& files, const ByteReader& reader, const Ids& ids) {
@@ -251,7 +271,8 @@ class BytePairTokenizer final : public Tokenizer {
   std::vector<std::string> texts_;  // of each token, in bytes
   std::unordered_map<Pair, Merge> merges_;
   std::array<std::int32_t, 256> byte_ids_{};
-  std::optional<std::int32_t> end_of_text_;  // if it is to be recognized
+  std::vector<AddedToken> added_;            // if they are to be recognized
+  std::optional<std::int32_t> end_of_text_;  // one of them
 };
 
 }  // namespace
@@ -261,12 +282,21 @@ std::shared_ptr<const Tokenizer> byte_pair_tokenizer(const BytePairFiles& files,
 }
 
 std::shared_ptr<const Tokenizer> read_byte_pair_tokenizer(const fs::path& folder, SpecialTokens special_tokens) {
+  const bool has_neither = !fs::exists(folder / kVocabularyFile) && !fs::exists(folder / kMergesFile);
+  if (has_neither && fs::exists(folder / kTokenizerJsonFile)) {
+    const std::string text = read_file(folder / kTokenizerJsonFile);
+    return byte_pair_tokenizer(files_from_tokenizer_json(text, folder.string()), special_tokens);
+  }
   for (const char* name : {kVocabularyFile, kMergesFile}) {
     if (fs::exists(folder / name)) continue;
     throw IoError(concat(folder.string(), " has no ", name, ": GPT-2's tokenizer is ", kVocabularyFile, " and ",
-                         kMergesFile, ", which stand beside the model's weights"));
+                         kMergesFile, ", or ", kTokenizerJsonFile, ", which stand beside the model's weights"));
   }
-  return byte_pair_tokenizer({read_file(folder / kVocabularyFile), read_file(folder / kMergesFile), folder.string()},
+  const bool has_added = fs::exists(folder / kAddedTokensFile);
+  return byte_pair_tokenizer({.vocabulary = read_file(folder / kVocabularyFile),
+                              .merges = read_file(folder / kMergesFile),
+                              .name = folder.string(),
+                              .added = has_added ? read_file(folder / kAddedTokensFile) : ""},
                              special_tokens);
 }
 

@@ -63,10 +63,10 @@ void add_token_files(Corpus& corpus, const CorpusOptions& options) {
                                      .seed = options.seed};
   TokenFileDataset::Options validation = training;
   validation.placement = Placement::kFixed;
-  corpus.fingerprint = file_fingerprint(options.data);
+  corpus.fingerprint = file->fingerprint();
   if (!options.validation_data.empty()) {
     const auto other = std::make_shared<const TokenFile>(options.validation_data);
-    corpus.fingerprint = joined_fingerprint(corpus.fingerprint, file_fingerprint(options.validation_data));
+    corpus.fingerprint = joined_fingerprint(corpus.fingerprint, other->fingerprint());
     validation.token_count = other->token_count();
     corpus.training = std::make_shared<TokenFileDataset>(file, training);
     corpus.validation = std::make_shared<TokenFileDataset>(other, validation);
@@ -130,6 +130,13 @@ std::string text_to_learn_from(const CorpusOptions& options) {
   const std::string text = read_text(options.data);
   if (!options.validation_data.empty()) return text;
   return std::string(split_text(text, name_of(options.data)).training);
+}
+
+std::string earlier_fingerprint(const CorpusOptions& options, const Corpus& corpus) {
+  if (!is_token_file(options.data)) return corpus.fingerprint;
+  const bool has_validation = !options.validation_data.empty();
+  return joined_fingerprint(sampled_fingerprint(options.data),
+                            has_validation ? sampled_fingerprint(options.validation_data) : "");
 }
 
 Corpus load_corpus(const CorpusOptions& options, std::shared_ptr<const Tokenizer> tokenizer) {

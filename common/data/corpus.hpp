@@ -31,8 +31,12 @@ struct Corpus {
   std::shared_ptr<const Dataset> validation;   ///< What they never see.
   std::shared_ptr<const Tokenizer> tokenizer;  ///< Turns a prompt into tokens, and drawn tokens into text.
   std::int64_t vocabulary_size = 0;            ///< That the model needs.
-  std::string fingerprint;                     ///< Equal data have equal ones.
+  std::string fingerprint;                     ///< Data of equal content have equal ones, wherever they are.
 };
+
+/// What Corpus::fingerprint would be in a run of an earlier version that read the same data: another mark for token
+/// files, and for all else the same. @throws IoError  A file cannot be read.
+[[nodiscard]] std::string earlier_fingerprint(const CorpusOptions& options, const Corpus& corpus);
 
 /// Whether `data` is a token file by its name (.bin).
 [[nodiscard]] bool is_token_file(const std::filesystem::path& data);

@@ -4,8 +4,8 @@
 #include <array>
 #include <span>
 
+#include "base/utf8.hpp"
 #include "data/unicode_ranges.hpp"
-#include "data/utf8.hpp"
 
 namespace lockstep::data {
 

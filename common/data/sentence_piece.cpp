@@ -7,9 +7,10 @@
 #include <array>
 
 #include "base/error.hpp"
+#include "base/foreign_file.hpp"
 #include "base/sha256.hpp"
+#include "base/utf8.hpp"
 #include "data/sentence_piece_model.hpp"
-#include "data/utf8.hpp"
 
 namespace lockstep::data {
 namespace {
@@ -178,6 +179,8 @@ std::string train_sentence_piece(std::string_view text, std::int32_t pieces, con
 }
 
 std::shared_ptr<const Tokenizer> sentence_piece_tokenizer(std::string model, const std::string& name) {
+  if (const auto foreign = explain_foreign_file(model, name))
+    throw FormatError(concat(name, " ", foreign->explanation));
   return std::make_shared<SentencePieceTokenizer>(std::move(model), name);
 }
 

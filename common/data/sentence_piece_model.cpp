@@ -9,7 +9,7 @@
 #include <unordered_set>
 
 #include "base/error.hpp"
-#include "data/utf8.hpp"
+#include "base/utf8.hpp"
 
 namespace lockstep::data {
 namespace {
@@ -113,15 +113,6 @@ Piece read_piece(std::string_view message, const std::string& name) {
     if (field.number == 3) piece.type = field.value;
   });
   return piece;
-}
-
-bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
-    const std::size_t bytes = utf8_character_bytes(text);
-    if (bytes == 0) return false;
-    text.remove_prefix(bytes);
-  }
-  return true;
 }
 
 void check_piece(const Piece& piece, const Fields& fields) {

@@ -3,6 +3,7 @@
 #include "base/environment.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/foreign_file.hpp"
 #include "base/sha256.hpp"
 
 namespace lockstep::data {
@@ -25,6 +26,9 @@ std::string read_whole(const fs::path& path) {
   if (fs::is_directory(path)) throw IoError(concat("the text ", path.string(), " is a folder; name a file"));
   std::string text = read_file(path);
   if (text.empty()) throw FormatError(concat("the text ", path.string(), " is empty"));
+  const auto foreign = explain_foreign_file(text, path.string());
+  if (foreign && foreign->kind != ForeignKind::kHtml)  // of HTML a model may learn
+    throw FormatError(concat("the text ", path.string(), " ", foreign->explanation));
   return text;
 }
 

@@ -22,7 +22,8 @@ struct TextParts {
 /// Reads a text.
 /// @param path  Any file; empty for the course text, whose checksum is verified.
 /// @throws IoError      The file cannot be read; names it.
-/// @throws FormatError  It is empty, or (course text) not what its checksum says.
+/// @throws FormatError  It is empty, or compressed, in UTF-16, or a Git LFS pointer (says what to do), or (course text)
+///                      not what its checksum says.
 [[nodiscard]] std::string read_text(const std::filesystem::path& path);
 
 /// The first nine tenths of `text`, and the rest: views of it.

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include <algorithm>
 #include <array>
@@ -51,6 +52,25 @@ std::int64_t read_at(int fd, std::span<std::byte> bytes, std::int64_t offset, co
   return static_cast<std::int64_t>(done);
 }
 
+struct FreeState {
+  void operator()(XXH3_state_t* state) const noexcept { XXH3_freeState(state); }
+};
+
+std::string fingerprint_of(int fd, const fs::path& path) {
+  const std::unique_ptr<XXH3_state_t, FreeState> state(XXH3_createState());
+  if (state == nullptr) throw Error("out of memory for a checksum");
+  XXH3_128bits_reset(state.get());
+  std::vector<std::byte> piece(1 << 20);
+  std::int64_t bytes = 0;
+  while (const std::int64_t got = read_at(fd, piece, bytes, path)) {
+    XXH3_128bits_update(state.get(), piece.data(), static_cast<std::size_t>(got));
+    bytes += got;
+  }
+  XXH128_canonical_t digest;
+  XXH128_canonicalFromHash(&digest, XXH3_128bits_digest(state.get()));
+  return concat("xxh3 ", hex_digits(digest.digest), " of ", bytes, " bytes");
+}
+
 }  // namespace
 
 TokenFile::TokenFile(fs::path path) : path_(std::move(path)), fd_(open_file(path_)) {
@@ -60,13 +80,21 @@ TokenFile::TokenFile(fs::path path) : path_(std::move(path)), fd_(open_file(path
   std::vector<std::byte> header(static_cast<std::size_t>(kTokenFileHeaderBytes));
   header.resize(static_cast<std::size_t>(read_at(fd_.get(), header, 0, path_)));
   token_count_ = parse_token_file_header(header, bytes_, path_.string());
+  fingerprint_ = fingerprint_of(fd_.get(), path_);
 }
 
 void TokenFile::require_unchanged(std::int64_t offset) const {
   const struct stat now = status_of(fd_.get(), path_);
-  const bool is_same =
-      now.st_size == bytes_ && now.st_mtim.tv_sec == modified_.tv_sec && now.st_mtim.tv_nsec == modified_.tv_nsec;
-  if (is_same) return;
+  const std::lock_guard lock(mutex_);
+  const auto is_at = [&now](const timespec& time) {
+    return now.st_mtim.tv_sec == time.tv_sec && now.st_mtim.tv_nsec == time.tv_nsec;
+  };
+  if (now.st_size == bytes_ && is_at(modified_)) return;
+  // A copy with the same bytes, a restored backup, `touch`: the time alone says nothing.
+  if (now.st_size == bytes_ && fingerprint_of(fd_.get(), path_) == fingerprint_) {
+    modified_ = now.st_mtim;
+    return;
+  }
   throw FormatError(concat(path_.string(), " has changed since it was opened (", bytes_, " bytes then, ", now.st_size,
                            " now), found while reading at offset ", offset,
                            ": restore it and go on with --resume, or start a new run"));
@@ -153,6 +181,12 @@ void write_token_file(const fs::path& path, std::span<const std::int32_t> ids) {
 }
 
 std::string file_fingerprint(const fs::path& path) {
+  const UniqueFd fd = open_file(path);
+  (void)status_of(fd.get(), path);
+  return fingerprint_of(fd.get(), path);
+}
+
+std::string sampled_fingerprint(const fs::path& path) {
   constexpr std::int64_t kBlocks = 64, kBlockBytes = 4096;
   const UniqueFd fd = open_file(path);
   const std::int64_t bytes = status_of(fd.get(), path).st_size;

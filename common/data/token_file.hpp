@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 
@@ -24,8 +25,9 @@ namespace lockstep::data {
 /// process, while a read can say what happened. Thread safety: const calls from any thread at once.
 class TokenFile {
  public:
-  /// @throws IoError      It cannot be opened; a folder.
+  /// @throws IoError      It cannot be opened or read; a folder.
   /// @throws FormatError  Its header or its size is not that of a token file; says what is wrong and what to do.
+  /// @cost  Reads the whole file, for its fingerprint.
   explicit TokenFile(std::filesystem::path path);
 
   /// Tokens in the file, at least 1.
@@ -33,9 +35,13 @@ class TokenFile {
   /// As given to the constructor.
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
 
-  /// Reads the tokens [first, first + tokens.size()).
+  /// A mark of its content when it was opened: files of equal bytes have equal ones, wherever they are.
+  [[nodiscard]] const std::string& fingerprint() const noexcept { return fingerprint_; }
+
+  /// Reads the tokens [first, first + tokens.size()). A file that was only touched, so that its bytes are still the
+  /// same, is read on.
   /// @throws ContractError  A range outside the file.
-  /// @throws FormatError    The file has changed since it was opened; gives both sizes.
+  /// @throws FormatError    The file's content has changed since it was opened; gives both sizes.
   /// @throws IoError        The disk failed. Both name file and offset.
   void read(std::int64_t first, std::span<std::uint16_t> tokens) const;
 
@@ -45,8 +51,10 @@ class TokenFile {
   std::filesystem::path path_;
   UniqueFd fd_;
   std::int64_t bytes_ = 0;
-  timespec modified_{};
   std::int64_t token_count_ = 0;
+  std::string fingerprint_;
+  mutable std::mutex mutex_;     // for what follows
+  mutable timespec modified_{};  // when the content was last known to be that of `fingerprint_`
 };
 
 /// Samples from a range of a token file: windows as in TokenDataset.
@@ -84,9 +92,12 @@ class TokenFileDataset final : public Dataset {
 /// @throws IoError      The disk failed.
 void write_token_file(const std::filesystem::path& path, std::span<const std::int32_t> ids);
 
-/// A short mark of a file's content: SHA-256 over its size and 64 evenly spaced blocks of 4096 bytes (all of a file
-/// that is smaller). Tells another file or another state of it, not every single changed byte of a large one.
+/// A mark of a file's content: its size and the 128-bit XXH3 of all its bytes (Collet, xxHash 0.8).
 /// @throws IoError  It cannot be read.
 [[nodiscard]] std::string file_fingerprint(const std::filesystem::path& path);
+
+/// The mark that runs of earlier versions have recorded: SHA-256 over the size and 64 evenly spaced blocks of 4096
+/// bytes, between which a large file may have changed unseen. @throws IoError  It cannot be read.
+[[nodiscard]] std::string sampled_fingerprint(const std::filesystem::path& path);
 
 }  // namespace lockstep::data

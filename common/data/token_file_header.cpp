@@ -1,6 +1,9 @@
 #include "data/token_file_header.hpp"
 
+#include <string_view>
+
 #include "base/error.hpp"
+#include "base/foreign_file.hpp"
 
 namespace lockstep::data {
 namespace {
@@ -25,7 +28,14 @@ constexpr const char* kWriteIt = "; write it again with `lockstep data tokens`, 
 
 std::int64_t parse_token_file_header(std::span<const std::byte> header, std::int64_t file_bytes,
                                      const std::string& name) {
-  if (static_cast<std::int64_t>(header.size()) < kTokenFileHeaderBytes || file_bytes < kTokenFileHeaderBytes) {
+  const bool is_too_short =
+      static_cast<std::int64_t>(header.size()) < kTokenFileHeaderBytes || file_bytes < kTokenFileHeaderBytes;
+  if (is_too_short || number_at(header, 0) != kTokenFileMagic) {
+    const std::string_view beginning(reinterpret_cast<const char*>(header.data()), header.size());
+    if (const auto foreign = explain_foreign_file(beginning, name))
+      throw FormatError(concat(name, " ", foreign->explanation));
+  }
+  if (is_too_short) {
     throw FormatError(concat(name, " has ",
                              std::min<std::int64_t>(file_bytes, static_cast<std::int64_t>(header.size())),
                              " bytes, fewer than the ", kTokenFileHeaderBytes, " of a token file's header", kWriteIt));

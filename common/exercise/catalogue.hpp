@@ -3,6 +3,7 @@
 /// The exercises as they are on disk: exercises/CHAPTER/K_NAME/, with exercise.json, TASK.md, hints.md, the given
 /// header and the templates.
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,8 @@ struct Exercise {
   double points = 0;               ///< In a class.
   std::vector<std::string> files;  ///< That a learner edits.
   bool needs_emulator = false;     ///< "needs": "emulator": builds for a GPU leave it out.
+  std::map<std::string, double> weights;  ///< Of checks, by their names; a check that is not here weighs what the judge
+                                          ///< says, which is 1 unless it says otherwise.
   std::string template_verdict;    ///< Of the template: TODO, or what is to be mended (HANG, WRONG).
 
   /// "02.1_reduce_scatter": the name of its folder in work/.

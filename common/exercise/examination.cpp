@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "base/philox.hpp"
+#include "base/plain_text.hpp"
 #include "exercise/progress_board.hpp"
 
 namespace lockstep::exercise {
@@ -17,6 +18,7 @@ namespace {
 
 constexpr std::size_t kPositions = 500'000;  // of position_values(): 17 times that is less than 2^24
 constexpr int kTriedAtOnce = 4;              // mistakes of a bank
+constexpr std::size_t kMostKeptBytes = std::size_t{256} << 20;  // of a check's trials, which are all kept
 
 // Equal up to rounding.
 template <typename T>
@@ -55,6 +57,19 @@ bool did_not_end(const Failure& failure) {
          failure.is_killed;
 }
 
+// Parts of a failure's text come from the judged program: it must neither control a terminal nor fill a page.
+Failure in_plain_text(Failure failure) {
+  constexpr std::size_t kMostLines = 100, kMostOfLine = 500, kMostOfSummary = 2000;
+  failure.summary = plain_text(failure.summary, kMostOfSummary, LineBreaks::kKeep);
+  failure.next = plain_text(failure.next, kMostOfSummary, LineBreaks::kKeep);
+  if (failure.evidence.size() > kMostLines) {
+    failure.evidence.resize(kMostLines);
+    failure.evidence.emplace_back("...");
+  }
+  for (std::string& line : failure.evidence) line = plain_text(line, kMostOfLine, LineBreaks::kReplace);
+  return failure;
+}
+
 const CheckResult* first_failure(const Examination& exam) {
   const auto found =
       std::ranges::find_if(exam.results(), [](const CheckResult& result) { return result.failure.has_value(); });
@@ -69,6 +84,8 @@ const Outcome& Check::run(const TrialOptions& options) {
   outcomes_.push_back(run_trial(subject_, options));
   const Outcome& outcome = outcomes_.back();
   if (outcome.failure.verdict != VerdictClass::kPassed) throw CheckFailed{outcome.failure};
+  answer_bytes_ += outcome.answer_bytes;
+  if (answer_bytes_ > kMostKeptBytes) throw FormatError("answers that are too long");
   return outcome;
 }
 
@@ -108,12 +125,13 @@ void Check::compare(const std::string& what, std::span<const float> got, std::sp
                     const Comparison& comparison) {
   if (got.size() != expected.size())
     wrong(concat(what, " has ", got.size(), " elements; ", expected.size(), " were expected"));
+  const Tolerance tolerance{comparison.relative, comparison.absolute};
   for (std::size_t i = 0; i < got.size(); ++i) {
-    const double difference = std::abs(static_cast<double>(got[i]) - expected[i]);
-    if (difference <= comparison.relative * std::abs(expected[i]) + comparison.absolute) continue;
+    if (tolerance.accepts(got[i], expected[i])) continue;
     Failure failure{.summary =
                         concat(what, ", element ", i, ": expected ", shown(expected[i]), ", got ", shown(got[i]))};
-    const std::string meaning = comparison.explain ? comparison.explain(i, got[i], expected[i]) : "";
+    std::string meaning = comparison.knowledge ? explain_array(got, expected, tolerance, *comparison.knowledge) : "";
+    if (meaning.empty() && comparison.explain) meaning = comparison.explain(i, got[i], expected[i]);
     if (!meaning.empty()) failure.summary += concat(": ", meaning);
     throw CheckFailed{failure};
   }
@@ -134,12 +152,22 @@ void Check::wrong(const std::string& summary, const std::string& next, const std
 Examination::Examination(Subject subject, Thoroughness thoroughness, std::uint64_t seed)
     : subject_(std::move(subject)), thoroughness_(thoroughness), seed_(seed) {}
 
+void Examination::begin_none_after(std::chrono::seconds seconds) noexcept {
+  if (seconds.count() > 0) last_begin_ = std::chrono::steady_clock::now() + seconds;
+}
+
+std::string Examination::reason_to_skip() const {
+  if (most_unending_ > 0 && unending_ >= most_unending_)
+    return concat("not tried, because ", unending_, " other checks did not end");
+  if (std::chrono::steady_clock::now() > last_begin_) return "not tried, because the checks before it took too long";
+  return "";
+}
+
 void Examination::add(const std::string& name, double points, bool is_full_only, const Function& function) {
   if (thoroughness_ == Thoroughness::kQuick && (has_failed_ || is_full_only)) return;
   CheckResult result{.name = name, .points = points, .is_full_only = is_full_only};
-  if (most_unending_ > 0 && unending_ >= most_unending_) {
-    result.failure = Failure{.verdict = VerdictClass::kSkipped,
-                             .summary = concat("not tried, because ", unending_, " other checks did not end")};
+  if (const std::string reason = reason_to_skip(); !reason.empty()) {
+    result.failure = Failure{.verdict = VerdictClass::kSkipped, .summary = reason};
     results_.push_back(std::move(result));
     return;
   }
@@ -156,6 +184,7 @@ void Examination::add(const std::string& name, double points, bool is_full_only,
     result.failure = nonsense;
   }
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  if (result.failure) result.failure = in_plain_text(std::move(*result.failure));
   if (result.failure && did_not_end(*result.failure)) ++unending_;
   if (result.failure && !has_failed_) {
     has_failed_ = true;

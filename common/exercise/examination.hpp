@@ -11,6 +11,7 @@
 ///
 /// A check passes when its function returns. It fails by throwing: run() throws where the program did not answer,
 /// wrong() and compare() where the answer is wrong.
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -19,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "exercise/array_difference.hpp"
 #include "exercise/message.hpp"
 #include "exercise/trial.hpp"
 #include "exercise/verdict.hpp"
@@ -36,6 +38,9 @@ struct Comparison {
   double absolute = 0;  ///< As above.
   /// What element i with this value means, such as "rank 2 counted twice"; may be null.
   std::function<std::string(std::size_t index, double got, double expected)> explain = {};
+  /// What is known of the whole array. A mistake that it reveals is said in place of what the element means, and only
+  /// if `knowledge` is given.
+  std::optional<ArrayKnowledge> knowledge = {};
 };
 
 /// One check while it runs.
@@ -81,6 +86,7 @@ class Check {
   const Subject& subject_;
   std::uint64_t seed_;
   std::vector<Outcome> outcomes_;
+  std::size_t answer_bytes_ = 0;  // of all outcomes
 };
 
 /// Which checks are run.
@@ -124,6 +130,8 @@ class Examination {
   /// After so many checks that did not end by themselves, all others count as failed without being tried: a class is
   /// graded in time, whatever is handed in. 0: never.
   void give_up_after(int unending) noexcept { most_unending_ = unending; }
+  /// The same for all checks that would begin later than `seconds` from now; 0: never.
+  void begin_none_after(std::chrono::seconds seconds) noexcept;
 
   /// What has been run.
   [[nodiscard]] const std::vector<CheckResult>& results() const noexcept { return results_; }
@@ -132,6 +140,8 @@ class Examination {
 
  private:
   void add(const std::string& name, double points, bool is_full_only, const Function& function);
+  // Why no further check is tried; empty: it is.
+  [[nodiscard]] std::string reason_to_skip() const;
 
   Subject subject_;
   Thoroughness thoroughness_;
@@ -141,6 +151,7 @@ class Examination {
   bool has_failed_ = false;
   int most_unending_ = 0;
   int unending_ = 0;  // checks so far whose ranks had to be ended
+  std::chrono::steady_clock::time_point last_begin_ = std::chrono::steady_clock::time_point::max();
 };
 
 /// The judge of one exercise.

@@ -1,6 +1,5 @@
 #include "exercise/finding_text.hpp"
 
-#include <fstream>
 #include <sstream>
 
 #include "base/error.hpp"
@@ -10,9 +9,9 @@ namespace {
 
 constexpr std::size_t kMostFindings = 5;  // with all of the checker's words
 
-// The line without its indentation; empty where it cannot be read.
-std::string source_line(const std::string& path, unsigned number) {
-  std::ifstream in(path);
+// The line without its indentation; empty if there is none of that number.
+std::string source_line(const std::string& text, unsigned number) {
+  std::istringstream in(text);
   std::string line;
   for (unsigned i = 0; i < number; ++i)
     if (!std::getline(in, line)) return "";
@@ -20,24 +19,36 @@ std::string source_line(const std::string& path, unsigned number) {
   return begin == std::string::npos ? "" : line.substr(begin);
 }
 
-void add_lines(std::vector<std::string>& evidence, const KernelFinding& finding, const std::string& source_folder) {
+void add_lines(std::vector<std::string>& evidence, const KernelFinding& finding, const std::string& source_folder,
+               const SourceFiles& sources) {
   if (source_folder.empty()) return;
   std::string shown;
   for (const KernelLine& line : finding.lines) {
-    const std::string text = source_line(concat(source_folder, "/", line.file), line.line);
+    const auto source = sources.find(line.file);
+    if (source == sources.end()) continue;
+    const std::string text = source_line(source->second, line.line);
     const std::string entry = concat(source_folder, "/", line.file, ":", line.line, ":  ", text);
     if (!text.empty() && entry != shown) evidence.push_back(entry);
     shown = entry;
   }
 }
 
+// A judged program could name any verdict, also one that says that grading has failed.
+VerdictClass verdict_of(const KernelFinding& finding) {
+  const VerdictClass verdict = verdict_named(finding.verdict);
+  for (const VerdictClass possible :
+       {VerdictClass::kRace, VerdictClass::kCrash, VerdictClass::kWrong, VerdictClass::kHang, VerdictClass::kLeak})
+    if (verdict == possible) return verdict;
+  throw FormatError(concat("the checker's findings never have the verdict ", finding.verdict));
+}
+
 }  // namespace
 
-Failure failure_of(const std::vector<KernelFinding>& findings, const std::string& source_folder) {
+Failure failure_of(const std::vector<KernelFinding>& findings, const std::string& source_folder,
+                   const SourceFiles& sources) {
   const KernelFinding& first = findings.front();
-  Failure failure{
-      .verdict = verdict_named(first.verdict), .summary = first.summary, .evidence = {}, .next = first.hint};
-  add_lines(failure.evidence, first, source_folder);
+  Failure failure{.verdict = verdict_of(first), .summary = first.summary, .evidence = {}, .next = first.hint};
+  add_lines(failure.evidence, first, source_folder, sources);
   for (std::size_t i = 0; i < findings.size() && i < kMostFindings; ++i) {
     std::istringstream text(findings[i].text);
     for (std::string line; std::getline(text, line);) failure.evidence.push_back(line);

@@ -1,5 +1,6 @@
 #include "exercise/gates.hpp"
 
+#include <algorithm>
 #include <set>
 
 #include "base/error.hpp"
@@ -20,6 +21,11 @@ std::string failures_in(const nlohmann::json& report) {
       text += concat(check["verdict"].get<std::string>(), ": ", check["name"].get<std::string>(), ": ",
                      check["summary"].get<std::string>(), "\n");
   return text;
+}
+
+bool has_check(const nlohmann::json& report, const std::string& name) {
+  return std::ranges::any_of(report.at("checks"),
+                             [&](const nlohmann::json& check) { return check.at("name") == name; });
 }
 
 }  // namespace
@@ -69,6 +75,31 @@ std::string Gates::faults_of_solution(const Exercise& exercise) const {
     if (const std::string failures = failures_in(report); !failures.empty())
       faults += concat("the solution fails with seed ", seed, ":\n", failures);
     if (report.at("checks").size() < 4) faults += "there are fewer than 4 checks\n";
+    for (const auto& [name, weight] : exercise.weights)
+      if (!has_check(report, name)) faults += concat("exercise.json weighs a check that there is not: ", name, "\n");
+  }
+  return faults;
+}
+
+bool Gates::has_alternatives(const Exercise& exercise) const {
+  const fs::path folder = exercise.in(root / "tests" / "exercises");
+  return fs::exists(folder / "alternatives.cpp") || fs::exists(folder / "alternatives.cu");
+}
+
+std::string Gates::faults_of_alternatives(const Exercise& exercise) const {
+  if (!has_alternatives(exercise)) return "";
+  const std::string program = program_of(exercise, "alternatives");
+  const nlohmann::json alternatives = judge(exercise, {"--bank", program, "--list"});
+  std::string faults = alternatives.size() < 2 ? "there are fewer than 2 unusual right answers\n" : "";
+  for (const nlohmann::json& alternative : alternatives) {
+    const std::string name = alternative.at("name");
+    for (const char* seed : {"1", "77"}) {
+      const nlohmann::json report =
+          judge(exercise, {"--subject", program, "--mistake", name, "--full", "--seed", seed});
+      if (const std::string failures = failures_in(report); !failures.empty())
+        faults += concat("the right answer ", name, " (", alternative.at("what").get<std::string>(),
+                         ") is refused with seed ", seed, ":\n", failures);
+    }
   }
   return faults;
 }

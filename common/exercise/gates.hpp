@@ -29,6 +29,10 @@ struct Gates {
   [[nodiscard]] std::string faults_of_solution(const Exercise& exercise) const;
   /// Every mistake of the bank fails and is named, alone; there are four.
   [[nodiscard]] std::string faults_of_bank(const Exercise& exercise) const;
+  /// Whether it has a file of unusual right answers, alternatives.cpp or alternatives.cu.
+  [[nodiscard]] bool has_alternatives(const Exercise& exercise) const;
+  /// Every unusual right answer passes all checks with several seeds; there are two. Holds of an exercise without any.
+  [[nodiscard]] std::string faults_of_alternatives(const Exercise& exercise) const;
 
  private:
   [[nodiscard]] nlohmann::json judge(const Exercise& exercise, std::vector<std::string> arguments) const;

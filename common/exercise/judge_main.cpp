@@ -1,10 +1,16 @@
 // main() of a chapter's judge: tries a program and prints what it found as JSON. Contains no learner's code.
+#include <sys/prctl.h>
+
+#include <chrono>
+#include <filesystem>
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/command_line.hpp"
 #include "base/error.hpp"
+#include "base/file.hpp"
+#include "base/inherited_fds.hpp"
 #include "base/json.hpp"
 #include "exercise/examination.hpp"
 #include "exercise/judges.hpp"
@@ -18,7 +24,9 @@ struct Options {
   std::string bank;
   std::uint64_t seed = 1;
   int give_up_after = 0;
+  int begin_none_after = 0;
   bool is_full = false;
+  bool has_secret_seed = false;
 };
 
 nlohmann::json to_json(const CheckResult& result) {
@@ -42,9 +50,10 @@ int judge(const Options& options) {
   if (chosen == all.end()) throw UsageError(concat("this judge does not know exercise ", options.exercise));
   Examination exam(options.subject, options.is_full ? Thoroughness::kFull : Thoroughness::kQuick, options.seed);
   exam.give_up_after(options.give_up_after);
+  exam.begin_none_after(std::chrono::seconds(options.begin_none_after));
   chosen->second(exam);
   nlohmann::json json = {{"exercise", options.exercise},
-                         {"seed", options.seed},
+                         {"seed", options.has_secret_seed ? 0 : options.seed},
                          {"machine_factor", machine_factor()},
                          {"checks", nlohmann::json::array()},
                          {"likely", nlohmann::json::array()}};
@@ -57,6 +66,27 @@ int judge(const Options& options) {
   }
   std::cout << dump_json(json, 1, BadUtf8::kReplace) << "\n";
   return 0;
+}
+
+// A command line can be read by every user of a machine, standard input by nobody.
+std::uint64_t read_secret_seed() {
+  ::prctl(PR_SET_DUMPABLE, 0);  // nor does /proc show this process's memory to processes of the same user
+  std::uint64_t seed = 0;
+  if (!(std::cin >> seed)) throw UsageError("there is no seed on standard input");
+  return seed;
+}
+
+// A file that cannot be read is not quoted; the verdict stays.
+SourceFiles read_sources(const std::vector<std::filesystem::path>& paths) {
+  SourceFiles sources;
+  for (const std::filesystem::path& path : paths) {
+    try {
+      sources[path.filename().string()] = read_file(path);
+    } catch (const IoError& error) {
+      std::cerr << "cannot quote from it: " << error.what() << "\n";
+    }
+  }
+  return sources;
 }
 
 int list_bank(const std::string& program) {
@@ -72,21 +102,28 @@ int main(int argc, char** argv) {
   CommandLine app("Tries a program against the checks of an exercise. Run by ./lockstep check and grade.");
   exercise::Options options;
   std::string sandbox;
+  std::vector<std::filesystem::path> sources;
   bool is_list = false;
   app.add_option("exercise", options.exercise, "Its number, such as 02.1").required();
   app.add_option("--subject", options.subject.program, "The program to try");
   app.add_option("--sandbox", sandbox, "A JSON array: the command that runs it in a sandbox");
   app.add_option("--patience", options.subject.patience, "How many times longer wall time is than usual");
   app.add_option("--source-folder", options.subject.source_folder, "Where its author's files are");
-  app.add_option("--mistake", options.subject.mistake, "Of a program with mistakes: which one");
-  app.add_option("--bank", options.bank, "The program with the exercise's mistakes");
+  app.add_option("--source", sources, "Its author's files, of which verdicts quote lines");
+  app.add_option("--mistake", options.subject.mistake, "Of a program with mistakes or alternatives: which one");
+  app.add_option("--bank", options.bank, "The program with the exercise's mistakes, or its alternatives for --list");
   app.add_option("--seed", options.seed, "For inputs");
   app.add_option("--give-up-after", options.give_up_after, "After so many checks that do not end; 0: never");
+  app.add_option("--begin-none-after", options.begin_none_after, "Seconds after which no check begins; 0: never");
+  app.add_flag("--secret-seed", options.has_secret_seed, "Read the seed from standard input");
   app.add_flag("--full", options.is_full, "All checks, with faults injected");
-  app.add_flag("--list", is_list, "Print the bank's mistakes and end");
+  app.add_flag("--list", is_list, "Print what is in the bank and end");
   return run_main(app, argc, argv, [&] {
+    close_inherited_on_exec();
     if (is_list) return exercise::list_bank(options.bank);
     if (!sandbox.empty()) options.subject.sandbox = parse_json(sandbox).get<std::vector<std::string>>();
+    if (options.has_secret_seed) options.seed = exercise::read_secret_seed();
+    options.subject.sources = exercise::read_sources(sources);
     return exercise::judge(options);
   });
 }

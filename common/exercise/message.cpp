@@ -1,5 +1,6 @@
 #include "exercise/message.hpp"
 
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -14,19 +15,30 @@ namespace {
 
 constexpr std::size_t kHeaderBytes = 8;
 
+std::vector<std::uint8_t> with_length(const std::vector<std::uint8_t>& body) {
+  const std::uint64_t length = body.size();
+  std::vector<std::uint8_t> all(kHeaderBytes + body.size());
+  std::memcpy(all.data(), &length, kHeaderBytes);
+  if (!body.empty()) std::memcpy(all.data() + kHeaderBytes, body.data(), body.size());
+  return all;
+}
+
 std::uint64_t length_in(const std::vector<std::uint8_t>& bytes) {
   std::uint64_t length = 0;
   std::memcpy(&length, bytes.data(), kHeaderBytes);
   return length;
 }
 
-// Whether arrays, maps and tags are nested more deeply than any answer of ours. The parser calls itself for each level,
-// and a program that answers with a million of them must not end the judge. Lengths are checked by the parser.
-bool is_nested_deeply(std::span<const std::uint8_t> bytes) {
+// Whether arrays, maps and tags are nested more deeply than any answer of ours, or there are more than `most_values`.
+// The parser calls itself for each level, and makes a hundred bytes of the one byte of an empty map: neither must end
+// the judge. Lengths are checked by the parser.
+bool is_too_complex(std::span<const std::uint8_t> bytes, std::size_t most_values) {
   constexpr std::size_t kMostLevels = 32;
+  std::size_t values = 0;
   std::vector<std::uint64_t> open;  // values still to come, per level
   std::size_t at = 0;
   while (at < bytes.size()) {
+    if (++values > most_values) return true;
     const std::uint8_t head = bytes[at++];
     const unsigned kind = head >> 5, detail = head & 31;
     if (detail > 27) return true;  // values without a length: we send none
@@ -63,17 +75,23 @@ constexpr std::uint8_t kTypeTag<std::uint8_t> = 104;
 }  // namespace
 
 void send_message(int fd, const nlohmann::json& message) {
-  const std::vector<std::uint8_t> body = nlohmann::json::to_cbor(message);
-  const std::uint64_t length = body.size();
-  std::vector<std::uint8_t> all(kHeaderBytes + body.size());
-  std::memcpy(all.data(), &length, kHeaderBytes);
-  std::memcpy(all.data() + kHeaderBytes, body.data(), body.size());
+  (void)send_message_until(fd, message, std::chrono::steady_clock::time_point::max());
+}
+
+bool send_message_until(int fd, const nlohmann::json& message, std::chrono::steady_clock::time_point end) {
+  const std::vector<std::uint8_t> all = with_length(nlohmann::json::to_cbor(message));
   std::span<const std::uint8_t> rest = all;
   while (!rest.empty()) {
-    const ssize_t count = ::send(fd, rest.data(), rest.size(), MSG_NOSIGNAL);
-    if (count < 0 && errno != EINTR) throw IoError("sending a message between judge and judged process", errno);
+    const ssize_t count = ::send(fd, rest.data(), rest.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (count > 0) rest = rest.subspan(static_cast<std::size_t>(count));
+    if (count >= 0 || errno == EINTR) continue;
+    if (errno != EAGAIN && errno != EWOULDBLOCK)
+      throw IoError("sending a message between judge and judged process", errno);
+    if (std::chrono::steady_clock::now() >= end) return false;
+    pollfd writable{fd, POLLOUT, 0};
+    ::poll(&writable, 1, 100);
   }
+  return true;
 }
 
 bool MessageReader::read_from(int fd) {
@@ -85,7 +103,7 @@ bool MessageReader::read_from(int fd) {
     if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return true;
     if (count < 0 && errno == ECONNRESET) return false;
     if (count < 0) throw IoError("reading a message between judge and judged process", errno);
-    if (bytes_.size() > kLongestMessage + kHeaderBytes) throw FormatError("an answer without an end");
+    if (bytes_.size() > limits_.bytes + kHeaderBytes) throw FormatError("an answer without an end");
     bytes_.insert(bytes_.end(), piece, piece + count);
   }
 }
@@ -93,15 +111,17 @@ bool MessageReader::read_from(int fd) {
 std::optional<nlohmann::json> MessageReader::take() {
   if (bytes_.size() < kHeaderBytes) return std::nullopt;
   const std::uint64_t length = length_in(bytes_);
-  if (length > kLongestMessage) throw FormatError(concat("an answer of ", length, " bytes"));
+  if (length > limits_.bytes) throw FormatError(concat("an answer of ", length, " bytes"));
   if (bytes_.size() < kHeaderBytes + length) return std::nullopt;
-  const auto begin = bytes_.begin() + kHeaderBytes, end = begin + static_cast<std::ptrdiff_t>(length);
-  if (is_nested_deeply({bytes_.data() + kHeaderBytes, static_cast<std::size_t>(length)}))
-    throw FormatError("an answer that is nested too deeply");
-  nlohmann::json message = nlohmann::json::from_cbor(std::vector<std::uint8_t>(begin, end), true, false,
-                                                     nlohmann::json::cbor_tag_handler_t::store);
+  const std::span<const std::uint8_t> body(bytes_.data() + kHeaderBytes, static_cast<std::size_t>(length));
+  if (is_too_complex(body, limits_.values))
+    throw FormatError("an answer that is nested too deeply, or of too many values");
+  nlohmann::json message =
+      nlohmann::json::from_cbor(body.begin(), body.end(), true, false, nlohmann::json::cbor_tag_handler_t::store);
   if (message.is_discarded()) throw FormatError("an answer that is no message");
-  bytes_.erase(bytes_.begin(), end);
+  taken_bytes_ = body.size();
+  bytes_.erase(bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(kHeaderBytes + taken_bytes_));
+  bytes_.shrink_to_fit();
   return message;
 }
 

@@ -16,6 +16,7 @@
 
 #include "base/environment.hpp"
 #include "base/error.hpp"
+#include "exercise/alternatives.hpp"
 #include "exercise/kernel_findings.hpp"
 #include "exercise/message.hpp"
 #include "exercise/subject.hpp"
@@ -25,7 +26,7 @@
 namespace lockstep::exercise {
 namespace {
 
-std::string chosen_mistake;
+std::string chosen;  // of the bank, or of the alternatives: each program has one of the two
 
 // The instruction at which the signal came; null on a processor that we do not know.
 const void* interrupted_at(const void* context) {
@@ -85,8 +86,10 @@ nlohmann::json read_question() {
   }
 }
 
-nlohmann::json describe_mistakes() {
+nlohmann::json describe_variants() {
   nlohmann::json list = nlohmann::json::array();
+  for (const Alternative& alternative : alternatives())
+    list.push_back({{"name", alternative.name}, {"what", alternative.what}});
   for (const Mistake& mistake : mistakes())
     list.push_back({{"name", mistake.name}, {"description", mistake.description}, {"advice", mistake.advice}});
   return list;
@@ -112,9 +115,9 @@ int serve() {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a judge that was killed leaves nothing behind
   install_handlers();
   const nlohmann::json question = read_question();
-  chosen_mistake = question.value("mistake", "");
+  chosen = question.value("mistake", "");
   if (question.contains("list")) {
-    send_message(kControlFd, describe_mistakes());
+    send_message(kControlFd, describe_variants());
     return 0;
   }
   send_message(kControlFd, ask(question, ProgressBoard::open(kBoardFd)));
@@ -123,7 +126,8 @@ int serve() {
 
 }  // namespace
 
-bool is_mistake(std::string_view name) { return chosen_mistake == name; }
+bool is_mistake(std::string_view name) { return chosen == name; }
+bool is_alternative(std::string_view name) { return chosen == name; }
 
 }  // namespace lockstep::exercise
 

@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "exercise/finding_text.hpp"
+#include "base/plain_text.hpp"
 #include "exercise/message.hpp"
 #include "exercise/progress_board.hpp"
 #include "exercise/rank_process.hpp"
@@ -34,6 +34,12 @@ constexpr milliseconds kQuiet{1000};         // nothing moves and everybody slee
 constexpr milliseconds kQuietAtStart{5000};  // the same before the learner's code has begun
 constexpr std::int64_t kIdleShare = 20;      // a rank that computes for less than 1/20 of the time sleeps
 constexpr std::int64_t kLoopMilliseconds = 3000;
+constexpr std::chrono::seconds kForAsking{20};  // until all ranks have taken their questions
+// Of all answers together: what a rank sends must not be able to exhaust the judge's memory.
+constexpr std::size_t kMostAnswerBytes = std::size_t{64} << 20;
+constexpr std::size_t kMostAnswerValues = 100'000;
+constexpr std::size_t kMostText = 10'000;  // of an exception or a remark
+constexpr std::size_t kMostRemarks = 200;
 constexpr milliseconds kLastWords{300};  // for the others, once one rank has failed
 
 std::pair<UniqueFd, UniqueFd> connected_pair() {
@@ -94,6 +100,7 @@ class Trial {
     Outcome outcome;
     outcome.failure = failure;
     outcome.fingerprint = fingerprint_;
+    for (const Rank& rank : ranks_) outcome.answer_bytes += rank.reader.taken_bytes();
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
       ranks_[rank].process.read_output();
       const RankProgress& progress = board_.of(static_cast<int>(rank));
@@ -115,32 +122,38 @@ class Trial {
       for (const auto& [peer, fd] : ends[rank]) passed.push_back({kFirstLinkFd + peer, &fd});
       std::vector<std::string> variables = options_.variables;
       variables.push_back(concat(kRankVariable, "=", rank));
-      ranks_.push_back({RankProcess(subject_.command(), variables, passed), std::move(ours), {}, {}, false});
+      const auto world_size = static_cast<std::size_t>(options_.world_size);
+      const MessageLimits limits{.bytes = kMostAnswerBytes / world_size, .values = kMostAnswerValues / world_size};
+      ranks_.push_back(
+          {RankProcess(subject_.command(), variables, passed), std::move(ours), MessageReader(limits), {}});
     }
   }
 
-  void ask(int rank) {
+  // A rank that does not take its question hangs before it has begun: watch() says so.
+  void ask(int rank, Clock::time_point end) {
     std::vector<int> peers;
     for (int peer = 0; peer < options_.world_size; ++peer)
       if (peer != rank) peers.push_back(peer);
     try {
-      send_message(ranks_[rank].control.get(), {{"rank", rank},
-                                                {"world_size", options_.world_size},
-                                                {"peers", peers},
-                                                {"most_at_once", options_.most_at_once},
-                                                {"mistake", subject_.mistake},
-                                                {"values", options_.question(rank)}});
+      const nlohmann::json question = {{"rank", rank},
+                                       {"world_size", options_.world_size},
+                                       {"peers", peers},
+                                       {"most_at_once", options_.most_at_once},
+                                       {"mistake", subject_.mistake},
+                                       {"values", options_.question(rank)}};
+      (void)send_message_until(ranks_[rank].control.get(), question, end);
     } catch (const IoError&) {
       ranks_[rank].has_ended = true;  // it has died before; look() says how
     }
   }
 
   void ask_all() {
+    const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(kForAsking * subject_.patience);
     for (int rank = 0; rank < options_.world_size; ++rank)
-      if (rank != options_.delayed_rank) ask(rank);
+      if (rank != options_.delayed_rank) ask(rank, end);
     if (options_.delayed_rank < 0) return;
     ::poll(nullptr, 0, 200);
-    ask(options_.delayed_rank);
+    ask(options_.delayed_rank, end);
   }
 
   // Waits for a moment, then takes in answers, output and ends.
@@ -182,8 +195,8 @@ class Trial {
         const std::int64_t passed = std::chrono::duration_cast<milliseconds>(quiet).count();
         const bool is_runnable =
             std::ranges::any_of(ranks_, [](const Rank& rank) { return !rank.is_done() && rank.process.is_runnable(); });
-        if (!is_runnable && computed * kIdleShare < passed) return explain_hang(passed);
-        if (static_cast<double>(computed) > kLoopMilliseconds * processor_factor()) return explain_loop(computed);
+        if (!is_runnable && computed * kIdleShare < passed) return explain_hang();
+        if (static_cast<double>(computed) > kLoopMilliseconds * processor_factor()) return explain_loop();
       }
       if (Clock::now() - begin > budget && Clock::now() - begin > budget + taken_by_others(budget))
         return explain_slow(budget);
@@ -249,7 +262,7 @@ class Trial {
       const std::vector<KernelFinding> findings = findings_in(rank.reply->at("findings"));
       if (findings.empty()) continue;
       fingerprint_ = concat("finding ", findings.front().behaviour);  // others depend on how lines are broken
-      return failure_of(findings, subject_.source_folder);
+      return failure_of(findings, subject_.source_folder, subject_.sources);
     }
     return std::nullopt;
   }
@@ -324,7 +337,11 @@ class Trial {
       if (found && is_consequence) continue;
       fingerprint_ = concat("exception ", what);
       found = Failure{.verdict = VerdictClass::kCrash, .summary = concat(who(i), " threw an exception: ", what)};
-      if (is_consequence) found->next = "that rank had returned already: count the messages that both ranks expect";
+      if (is_consequence)
+        found->next = what.find("collective number") == std::string::npos
+                          ? "that rank had returned already: count the messages that both ranks expect"
+                          : "that rank had returned already: every rank has to make every collective call, so none may "
+                            "stand behind an early return, or in a branch that only some ranks take";
       append_output(*found, rank.process.output());
       if (!is_consequence) break;
     }
@@ -333,12 +350,15 @@ class Trial {
 
   static std::vector<std::string> remarks_of(const Rank& rank) {
     if (!rank.has_answered() || !rank.reply->contains("remarks")) return {};
-    return rank.reply->at("remarks").get<std::vector<std::string>>();
+    std::vector<std::string> remarks = rank.reply->at("remarks").get<std::vector<std::string>>();
+    if (remarks.size() > kMostRemarks) remarks.resize(kMostRemarks);
+    for (std::string& remark : remarks) remark = plain_text(remark, kMostText, LineBreaks::kReplace);
+    return remarks;
   }
 
   static std::string text_of(const Rank& rank, const char* name) {
     const nlohmann::json& value = rank.reply->at(name);
-    return value.is_string() ? value.get<std::string>() : "";
+    return value.is_string() ? plain_text(value.get_ref<const std::string&>(), kMostText, LineBreaks::kKeep) : "";
   }
 
   void append_output(Failure& failure, const std::string& output) const {
@@ -363,23 +383,25 @@ class Trial {
     return lines;
   }
 
-  Failure explain_hang(std::int64_t milliseconds_passed) {
+  // Messages hold no measured times: equal programs get equal feedback.
+  Failure explain_hang() {
     const WaitReport report = explain_waits(snapshot(board_, options_.world_size));
     fingerprint_ = concat("hang ", report.fingerprint);
     Failure failure{.verdict = VerdictClass::kHang,
                     .summary = report.summary,
-                    .evidence = {concat("nothing has moved for ", milliseconds_passed, " ms, and every rank sleeps:")},
+                    .evidence = {concat("nothing has moved for ", (has_begun() ? kQuiet : kQuietAtStart).count(),
+                                        " ms, and every rank sleeps:")},
                     .next = report.advice};
     for (const std::string& line : report.ranks) failure.evidence.push_back("  " + line);
     for (const std::string& line : stacks()) failure.evidence.push_back("  " + line);
     return failure;
   }
 
-  Failure explain_loop(std::int64_t computed) {
+  Failure explain_loop() {
     fingerprint_ = "loop";
     Failure failure{.verdict = VerdictClass::kLoop,
-                    .summary = concat("no rank sends, receives or returns, but ", computed,
-                                      " ms of processor time have been used since the last one did"),
+                    .summary = concat("no rank sends, receives or returns, but ", kLoopMilliseconds / 1000,
+                                      " s of processor time have been used since the last one did"),
                     .next = "look at the loop's condition: which variable in it never changes?"};
     for (const std::string& line : stacks()) failure.evidence.push_back("  " + line);
     return failure;
@@ -388,7 +410,8 @@ class Trial {
   Failure explain_slow(milliseconds budget) {
     fingerprint_ = "slow";
     Failure failure{.verdict = VerdictClass::kSlow,
-                    .summary = concat("it moves on, but needs more than ", budget.count(), " ms"),
+                    .summary = concat("it moves on, but needs more than ", options_.budget.count(), " ms",
+                                      budget > options_.budget ? " (more on this machine)" : ""),
                     .next = "count how often the innermost loop runs, and how many messages there are"};
     for (const std::string& line : stacks()) failure.evidence.push_back("  " + line);
     return failure;

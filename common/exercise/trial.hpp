@@ -2,12 +2,14 @@
 /// @file
 /// One run of a judged program: its ranks started, asked, watched until the last has answered, and ended.
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "exercise/finding_text.hpp"
 #include "exercise/verdict.hpp"
 
 namespace lockstep::exercise {
@@ -16,7 +18,8 @@ namespace lockstep::exercise {
 struct Subject {
   std::string program;                    ///< Its path.
   std::string source_folder = {};         ///< Where its author's files are: frames of a stack from there come first.
-  std::string mistake = {};               ///< Of a bank's program: which one; else empty.
+  SourceFiles sources = {};               ///< Its author's files, for quotations: no other file is quoted.
+  std::string mistake = {};               ///< Of a program with a bank or with alternatives: which; else empty.
   std::vector<std::string> sandbox = {};  ///< A command that runs the one behind it in a sandbox; empty: none. In it
                                           ///< the program has the same path. It says kSandboxMark first of all.
   double patience = 1;                    ///< Limits on wall time are so many times longer, for a busy machine.
@@ -52,13 +55,14 @@ struct Outcome {
   Failure failure = {.verdict = VerdictClass::kPassed};  ///< kPassed: all have answered.
   std::string fingerprint;                               ///< Of a failure: equal for equal behaviour.
   std::vector<RankOutcome> ranks;                        ///< By rank.
+  std::size_t answer_bytes = 0;                          ///< Length of all answers.
 };
 
 /// Starts the ranks, asks them, and waits until all have answered, have died, or cannot go on. No process is left.
 /// @throws IoError  A process or a connection could not be made: the judge's trouble, not the program's.
 [[nodiscard]] Outcome run_trial(const Subject& subject, const TrialOptions& options);
 
-/// The bank of a mistakes program: name, description and advice of each.
+/// The bank of a program: name, description and advice of each. Of a program with alternatives: name and what.
 [[nodiscard]] nlohmann::json list_mistakes(const Subject& subject);
 
 /// How many times longer this machine takes than the one on which limits were chosen; at least 1. Measured once.

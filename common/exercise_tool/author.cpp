@@ -80,6 +80,8 @@ int check_one(const Workspace& workspace, const Exercise& exercise) {
     return finished.output;
   };
   const Gates gates = {.root = workspace.root, .programs = workspace.build / "exercises", .run = run_judge};
+  if (gates.has_alternatives(exercise))
+    build_given(workspace, concat("exercise_", exercise.target_name(), "_alternatives"));
   struct Gate {
     const char* what;
     std::string (Gates::*faults_of)(const Exercise&) const;
@@ -89,6 +91,7 @@ int check_one(const Workspace& workspace, const Exercise& exercise) {
       Gate{"the template fails as it is meant to", &Gates::faults_of_template},
       Gate{"the solution passes all checks", &Gates::faults_of_solution},
       Gate{"every mistake fails and is named alone", &Gates::faults_of_bank},
+      Gate{"every unusual right answer passes all checks", &Gates::faults_of_alternatives},
   };
   bool is_sound = true;
   for (const Gate& gate : kAll) {

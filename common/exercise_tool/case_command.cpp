@@ -1,16 +1,15 @@
 // case: cases for detectives. Shows what an engineer would see, and judges what the learner makes of it.
-#include <fstream>
+#include <algorithm>
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "base/command_line.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
-#include "base/json.hpp"
 #include "base/terminal.hpp"
 #include "exercise_tool/case_records.hpp"
 #include "exercise_tool/command.hpp"
+#include "exercise_tool/loss_log.hpp"
 #include "exercise_tool/shell.hpp"
 #include "exercise_tool/verdict_view.hpp"
 #include "exercise_tool/workspace.hpp"
@@ -41,8 +40,7 @@ std::vector<double> losses_in(const fs::path& folder) {
   std::vector<double> losses;
   std::error_code none;  // the run ended before it could begin
   for (const auto& run : fs::directory_iterator(folder, none)) {
-    std::ifstream in(run.path() / "metrics.jsonl");
-    for (std::string line; std::getline(in, line);) losses.push_back(parse_json(line).at("loss"));
+    for (const LoggedStep& step : read_loss_log(run.path())) losses.push_back(step.loss);
   }
   return losses;
 }

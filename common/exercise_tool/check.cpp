@@ -78,6 +78,8 @@ nlohmann::json judge(const Workspace& workspace, const Exercise& exercise, const
   command.insert(command.end(),
                  {"--subject", built.program.string(), "--source-folder", workspace.shown(workspace.work(exercise)),
                   "--bank", program_of(workspace, exercise, "bank").string()});
+  for (const std::string& file : exercise.files)
+    command.insert(command.end(), {"--source", (workspace.work(exercise) / file).string()});
   const Finished finished = run(command, workspace.root, Collect::kOutput);
   try {
     if (finished.exit_code == 0) return parse_json(finished.output);
@@ -93,6 +95,8 @@ int check_once(const Workspace& workspace, const Exercise& exercise, const Optio
   const bool is_passed = has_passed(report);
   if (is_passed) record.passed = fingerprint(workspace, exercise);
   report["header"] = header_of(workspace, exercise, options);
+  report["files"] = fingerprint(workspace, exercise);
+  report["full"] = options.is_full;
   report["hint_command"] = concat("./lockstep hint ", exercise.id);
   record.last = report;
   write_record(workspace, exercise, record);

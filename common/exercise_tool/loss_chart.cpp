@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <iomanip>
+#include <limits>
 #include <sstream>
 
 namespace lockstep::exercise {
 namespace {
 
-constexpr std::size_t kRows = 12, kColumns = 68;
+constexpr std::size_t kChartRows = 12, kChartColumns = 68;
 
 // The mean of the losses that fall into a column.
 double mean_in_column(const std::vector<double>& losses, std::size_t column, std::size_t columns) {
@@ -22,18 +23,19 @@ double mean_in_column(const std::vector<double>& losses, std::size_t column, std
 }  // namespace
 
 std::string loss_chart(const std::vector<double>& ours, const std::vector<double>& yours) {
-  const std::size_t columns = std::min(kColumns, std::max(ours.size(), yours.size()));
-  double lowest = ours.front(), highest = ours.front();
+  const std::size_t columns = std::min(kChartColumns, std::max(ours.size(), yours.size()));
+  double lowest = std::numeric_limits<double>::infinity(), highest = -lowest;
   for (const std::vector<double>* losses : {&ours, &yours})
     for (const double loss : *losses)
       if (std::isfinite(loss)) lowest = std::min(lowest, loss), highest = std::max(highest, loss);
+  if (lowest > highest) lowest = highest = 0;  // no loss is finite
   const double span = highest > lowest ? highest - lowest : 1;
-  std::vector<std::string> rows(kRows, std::string(columns, ' '));
+  std::vector<std::string> rows(kChartRows, std::string(columns, ' '));
   const auto draw = [&](const std::vector<double>& losses, char mark) {
     for (std::size_t column = 0; column < columns; ++column) {
       const double loss = mean_in_column(losses, column, columns);
       if (!std::isfinite(loss)) continue;
-      const auto row = static_cast<std::size_t>(std::lround((highest - loss) / span * (kRows - 1)));
+      const auto row = static_cast<std::size_t>(std::lround((highest - loss) / span * (kChartRows - 1)));
       char& cell = rows[row][column];
       cell = cell == ' ' ? mark : '*';
     }
@@ -41,8 +43,8 @@ std::string loss_chart(const std::vector<double>& ours, const std::vector<double
   draw(ours, 'o');
   draw(yours, 'y');
   std::ostringstream text;
-  for (std::size_t row = 0; row < kRows; ++row) {
-    const double loss = highest - span * static_cast<double>(row) / (kRows - 1);
+  for (std::size_t row = 0; row < kChartRows; ++row) {
+    const double loss = highest - span * static_cast<double>(row) / (kChartRows - 1);
     text << std::fixed << std::setprecision(2) << std::setw(6) << loss << " |"
          << rows[row].substr(0, rows[row].find_last_not_of(' ') + 1) << "\n";
   }

@@ -2,6 +2,7 @@
 
 #include "base/file.hpp"
 #include "base/json.hpp"
+#include "exercise_tool/verdict_view.hpp"
 
 namespace lockstep::exercise {
 namespace {
@@ -49,6 +50,17 @@ ExerciseState state_of(const Workspace& workspace, const Exercise& exercise) {
   if (now == record.reference) return ExerciseState::kReference;
   if (now == record.passed) return ExerciseState::kPassed;
   return record.passed.empty() ? ExerciseState::kStarted : ExerciseState::kChanged;
+}
+
+Standing standing_of(const Workspace& workspace, const Exercise& exercise, const Record& record) {
+  try {
+    if (record.last.is_null() || record.last.value("files", "") != fingerprint(workspace, exercise))
+      return Standing::kUnknown;
+    if (!has_passed(record.last)) return Standing::kFails;
+    return record.last.value("full", false) ? Standing::kPasses : Standing::kPassesQuick;
+  } catch (const nlohmann::json::exception&) {
+    return Standing::kUnknown;  // of another version
+  }
 }
 
 }  // namespace lockstep::exercise

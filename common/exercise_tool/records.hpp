@@ -37,4 +37,15 @@ void write_record(const Workspace& workspace, const Exercise& exercise, const Re
 /// From its record and its files as they are now.
 [[nodiscard]] ExerciseState state_of(const Workspace& workspace, const Exercise& exercise);
 
+/// What the last check of the files as they are now said.
+enum class Standing {
+  kUnknown,      ///< They have not been checked.
+  kFails,        ///< A check failed.
+  kPassesQuick,  ///< All checks of `check` passed; those of `check --full` were not tried.
+  kPasses        ///< All checks passed.
+};
+
+/// From its record and its files as they are now.
+[[nodiscard]] Standing standing_of(const Workspace& workspace, const Exercise& exercise, const Record& record);
+
 }  // namespace lockstep::exercise

@@ -4,17 +4,15 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <fstream>
 #include <iomanip>
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "base/error.hpp"
-#include "base/json.hpp"
 #include "exercise_tool/build_work.hpp"
 #include "exercise_tool/command.hpp"
 #include "exercise_tool/loss_chart.hpp"
+#include "exercise_tool/loss_log.hpp"
 #include "exercise_tool/records.hpp"
 #include "exercise_tool/shell.hpp"
 
@@ -112,13 +110,11 @@ struct Curve {
 Curve read_curve(const fs::path& run) {
   Curve curve;
   std::vector<double> rates;
-  std::ifstream in(run / "metrics.jsonl");
-  for (std::string line; std::getline(in, line);) {
-    const nlohmann::json step = parse_json(line);
-    curve.losses.push_back(step.at("loss"));
-    rates.push_back(step.at("tokens_per_s"));
+  for (const LoggedStep& step : read_loss_log(run)) {
+    curve.losses.push_back(step.loss);
+    rates.push_back(step.tokens_per_s);
   }
-  if (curve.losses.empty()) throw Error(concat(run.string(), " has no step"));
+  if (curve.losses.empty()) throw Error(concat(run.string(), " has no step that can be read"));
   std::ranges::nth_element(rates, rates.begin() + static_cast<std::ptrdiff_t>(rates.size() / 2));
   curve.tokens_per_s = rates[rates.size() / 2];
   return curve;
@@ -143,8 +139,10 @@ std::string compared(const Curve& ours, const Curve& yours) {
   std::size_t first = steps;
   for (std::size_t i = 0; i < steps; ++i) {
     const double difference = std::abs(ours.losses[i] - yours.losses[i]);
-    if (difference > 1e-3 && first == steps) first = i;
-    largest = std::max(largest, difference);
+    const bool are_both_lost = !std::isfinite(ours.losses[i]) && !std::isfinite(yours.losses[i]);
+    const bool are_close = difference <= 1e-3 || are_both_lost;  // a difference that is NaN is not
+    if (!are_close && first == steps) first = i;
+    if (std::isfinite(difference)) largest = std::max(largest, difference);
   }
   std::ostringstream text;
   text << std::setprecision(5) << "loss after " << steps << " steps: ours " << ours.losses[steps - 1] << ", yours "

@@ -37,7 +37,8 @@ std::map<std::string, std::string> skeleton_of(const std::filesystem::path& root
           {concat("solutions/", folder, "/", name, ".cpp"), text("solution.cpp")},
           {tests + "subject.cpp", text("subject.cpp")},
           {tests + "judge.cpp", text("judge.cpp")},
-          {tests + "mistakes.cpp", text("mistakes.cpp")}};
+          {tests + "mistakes.cpp", text("mistakes.cpp")},
+          {tests + "alternatives.cpp", text("alternatives.cpp")}};
 }
 
 }  // namespace lockstep::exercise

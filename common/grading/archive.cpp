@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "base/error.hpp"
+#include "base/plain_text.hpp"
 #include "base/unique_fd.hpp"
 
 namespace lockstep::grading {
@@ -37,13 +38,7 @@ std::string error_of(::archive* one) {
 }
 
 // For messages: what somebody else has named must not control a terminal or fill a page.
-std::string printable(const std::string& name) {
-  constexpr std::size_t kMost = 120;
-  std::string text = name.substr(0, kMost);
-  std::ranges::replace_if(
-      text, [](char letter) { return static_cast<unsigned char>(letter) < ' ' || letter == 127; }, '?');
-  return text;
-}
+std::string printable(const std::string& name) { return plain_text(name, 120, LineBreaks::kReplace); }
 
 bool leaves_its_folder(const fs::path& path) {
   return path.is_absolute() || std::ranges::any_of(path, [](const fs::path& part) { return part == ".."; });
@@ -95,6 +90,21 @@ class Selection {
   std::size_t seen_ = 0;
 };
 
+// What an entry that is not wanted unpacks to, up to `most` and a little more: libarchive would unpack all of it.
+std::uint64_t unpack_in_vain(::archive* reader, std::uint64_t most) {
+  std::uint64_t bytes = 0;
+  const void* piece = nullptr;
+  std::size_t count = 0;
+  la_int64_t place = 0;
+  while (bytes <= most) {
+    const int status = ::archive_read_data_block(reader, &piece, &count, &place);
+    if (status < ARCHIVE_FAILED) throw FormatError(concat("damaged: ", error_of(reader)));
+    if (status == ARCHIVE_EOF || status < ARCHIVE_WARN) break;  // the latter: encrypted, for example
+    bytes = std::max(bytes + count, static_cast<std::uint64_t>(std::max<la_int64_t>(place, 0)));
+  }
+  return bytes;
+}
+
 std::string read_entry(::archive* reader, std::size_t most) {
   std::string text;
   char piece[16384];
@@ -116,6 +126,7 @@ Submission read_archive(const fs::path& path, Selection selection, const Archive
   if (::archive_read_open_filename(reader.get(), path.c_str(), 64 << 10) != ARCHIVE_OK)
     throw FormatError(concat(path.filename().string(), " is no archive: ", error_of(reader.get())));
   ::archive_entry* entry = nullptr;
+  std::uint64_t unpacked = 0;
   while (true) {
     const int status = ::archive_read_next_header(reader.get(), &entry);
     if (status == ARCHIVE_EOF) return selection.found();
@@ -138,6 +149,10 @@ Submission read_archive(const fs::path& path, Selection selection, const Archive
       selection.take(wanted, static_cast<std::uint64_t>(std::max<la_int64_t>(bytes, 0)),
                      [&](std::size_t most) { return read_entry(reader.get(), most); });
     }
+    const std::uint64_t rest = unpack_in_vain(reader.get(), limits.bytes_per_entry);
+    if (rest > limits.bytes_per_entry) throw FormatError(concat(path.filename().string(), " unpacks to too much"));
+    unpacked += rest;
+    if (unpacked > limits.bytes_in_all) throw FormatError(concat(path.filename().string(), " unpacks to too much"));
   }
 }
 

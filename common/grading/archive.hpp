@@ -20,6 +20,7 @@ struct ArchiveLimits {
   std::uint64_t bytes_per_file = std::uint64_t{1} << 20;  ///< Of a file that is wanted.
   std::uint64_t bytes_per_entry = std::uint64_t{64}
                                   << 20;  ///< Of any entry, and of the archive: to skip costs time, too.
+  std::uint64_t bytes_in_all = std::uint64_t{256} << 20;  ///< Of all entries together, those that are skipped too.
 };
 
 /// What was in a submission.

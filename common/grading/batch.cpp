@@ -10,13 +10,12 @@
 #include <cerrno>
 #include <chrono>
 #include <deque>
+#include <iostream>
 #include <map>
 #include <set>
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/file.hpp"
-#include "base/sha256.hpp"
 #include "grading/process_tree.hpp"
 #include "grading/sandbox_user.hpp"
 #include "grading/student_files.hpp"
@@ -29,46 +28,11 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::minutes kForAnExercise{35};  // two judgings, each repeated once with its own limit, and a build
 
-// What a submission is made of: its archive's bytes, or names and bytes of its files.
-std::string content_digest(const fs::path& path) {
-  constexpr std::uint64_t kMost = 64 << 20;
-  std::string text;
-  std::error_code ignored;
-  if (!fs::is_directory(path)) return fs::file_size(path) > kMost ? "too large" : sha256_hex(read_file(path));
-  std::vector<fs::path> files;
-  for (const auto& entry : fs::recursive_directory_iterator(path, ignored))
-    if (fs::is_regular_file(entry.symlink_status()) && files.size() < 5000) files.push_back(entry.path());
-  std::ranges::sort(files);
-  for (const fs::path& file : files) {
-    const std::uintmax_t bytes = fs::file_size(file, ignored);
-    text += concat(file.string(), " ", bytes > kMost ? "too large" : sha256_hex(read_file(file)), "\n");
-  }
-  return sha256_hex(text);
-}
-
-// A name that is good in every path.
-std::string key_of(const fs::path& submission) {
-  std::string key = fs::is_directory(submission) ? submission.filename() : submission.stem();
-  if (key.ends_with(".tar")) key.erase(key.size() - 4);
-  std::ranges::replace_if(
-      key,
-      [](char letter) {
-        return !((letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
-                 (letter >= '0' && letter <= '9') || letter == '_' || letter == '-' || letter == '.');
-      },
-      '_');
-  return key.starts_with('.') ? "_" + key : key;
-}
-
-bool is_archive(const fs::path& path) {
-  const std::string name = path.filename();
-  return name.ends_with(".zip") || name.ends_with(".tar") || name.ends_with(".tar.gz") || name.ends_with(".tgz");
-}
-
 struct Running {
   Task task;
   int slot = 0;
   Clock::time_point until;
+  int exit_code = 0;  // once it has ended; 128 + signal
 };
 
 class Batch {
@@ -92,7 +56,7 @@ class Batch {
       }
       if (const auto ended = wait_for_one()) {
         free_slots.insert(ended->slot);
-        const StudentGrade grade = take_grade(ended->task);
+        const StudentGrade grade = take_grade(*ended);
         if (grade.status == "SETUP") again.push_back(ended->task);
         grades_[ended->task.key] = grade;
         report_(grade);
@@ -121,7 +85,7 @@ class Batch {
     const int error = ::posix_spawn(&pid, program_.c_str(), nullptr, nullptr, pointers.data(), environ);
     if (error != 0) throw IoError(concat("cannot start ", program_.string()), error);
     const auto exercises = static_cast<int>(settings_.exercises.size());
-    running_.emplace(pid, Running{task, slot, Clock::now() + kForAnExercise * std::max(exercises, 1)});
+    running_.emplace(pid, Running{task, slot, Clock::now() + kForAnExercise * std::max(exercises, 1), 0});
   }
 
   // Waits for a moment. @return  A process that has ended, or was ended because it took too long.
@@ -131,6 +95,7 @@ class Batch {
     const pid_t pid = ::waitpid(-1, &status, WNOHANG);
     if (const auto found = running_.find(pid); pid > 0 && found != running_.end()) {
       Running ended = found->second;
+      ended.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
       running_.erase(found);
       std::set<pid_t> kept;
       for (const auto& [other, one] : running_) kept.insert(other);
@@ -142,11 +107,19 @@ class Batch {
     return std::nullopt;
   }
 
-  [[nodiscard]] StudentGrade take_grade(const Task& task) const {
-    if (auto grade = read_student_grade(settings_.folder_of(task.key))) return *grade;
+  // What grade.json says, if the process has written it. Nothing else that a submission did decides whether it counts
+  // as graded.
+  [[nodiscard]] StudentGrade take_grade(const Running& ended) const {
+    const Task& task = ended.task;
+    if (auto grade = read_student_grade(settings_.folder_of(task.key)); grade && ended.exit_code == 0) return *grade;
     StudentGrade grade{.key = task.key, .student = task.key, .status = "SETUP", .basis = task.basis};
-    grade.problems.emplace_back("SETUP: the process that graded it died");
-    write_student_files(settings_.folder_of(task.key), grade);
+    grade.problems.push_back(
+        concat("SETUP: the process that graded it ended with status ", ended.exit_code, "; what it printed says more"));
+    try {
+      write_student_files(settings_.folder_of(task.key), grade);
+    } catch (const std::exception& error) {
+      std::cerr << "lockstep: " << task.key << ": " << error.what() << "; the others are graded all the same\n";
+    }
     return grade;
   }
 
@@ -159,26 +132,6 @@ class Batch {
 };
 
 }  // namespace
-
-std::vector<Task> find_submissions(const fs::path& folder, const std::string& settings_text,
-                                   std::vector<std::string>& ignored) {
-  std::vector<Task> tasks;
-  std::set<std::string> keys;
-  std::vector<fs::path> paths;
-  for (const auto& entry : fs::directory_iterator(folder)) paths.push_back(entry.path());
-  std::ranges::sort(paths);
-  for (const fs::path& path : paths) {
-    const fs::file_status status = fs::symlink_status(path);
-    if (!fs::is_directory(status) && !(fs::is_regular_file(status) && is_archive(path))) {
-      ignored.push_back(path.filename());
-      continue;
-    }
-    std::string key = key_of(path);
-    while (!keys.insert(key).second) key += "_";
-    tasks.push_back({path, key, sha256_hex(settings_text + content_digest(path))});
-  }
-  return tasks;
-}
 
 std::vector<StudentGrade> grade_all(const std::vector<Task>& tasks, const Settings& settings,
                                     const fs::path& settings_file, const fs::path& program, int jobs,

@@ -8,21 +8,9 @@
 
 #include "grading/grade.hpp"
 #include "grading/settings.hpp"
+#include "grading/submissions.hpp"
 
 namespace lockstep::grading {
-
-/// One submission that is to be graded.
-struct Task {
-  std::filesystem::path submission;  ///< A zip or a folder.
-  std::string key;                   ///< Its name without ending; unique in a class.
-  std::string basis;                 ///< Fingerprint of it and of the settings.
-};
-
-/// The submissions in a folder, in the order of their names. Files that are no archives, and links, are not among them.
-/// @param ignored  Gets the names of what was left out.
-/// @param settings_text  What else a result depends on.
-[[nodiscard]] std::vector<Task> find_submissions(const std::filesystem::path& folder, const std::string& settings_text,
-                                                 std::vector<std::string>& ignored);
 
 /// Grades all of them, `jobs` at a time, and those that failed with SETUP once more at the end, one at a time.
 /// @param program   This one. @param settings_file  Where the settings are written.

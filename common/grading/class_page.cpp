@@ -9,7 +9,7 @@
 #include "base/error.hpp"
 #include "base/terminal.hpp"
 #include "grading/class_report.hpp"
-#include "grading/student_files.hpp"
+#include "grading/markup.hpp"
 
 namespace lockstep::grading {
 namespace {

@@ -4,29 +4,17 @@
 
 #include "base/error.hpp"
 #include "base/terminal.hpp"
+#include "grading/markup.hpp"
 #include "grading/student_files.hpp"
 
 namespace lockstep::grading {
-namespace {
-
-// A cell of CSV (RFC 4180). One that a spreadsheet would take for a formula begins with an apostrophe.
-std::string cell(std::string text) {
-  if (!text.empty() && std::string("=+-@\t\r").find(text.front()) != std::string::npos) text.insert(0, "'");
-  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char letter : text) quoted += letter == '"' ? std::string("\"\"") : std::string(1, letter);
-  return quoted + "\"";
-}
-
-}  // namespace
-
 std::string grades_csv(const ClassReport& report) {
   std::string text = "key,student,status,points,max_points";
   for (const std::string& id : report.settings.exercises) text += "," + id;
   text += "\n";
   for (const StudentGrade& grade : report.grades) {
     const bool is_graded = grade.status == "graded";
-    text += concat(cell(grade.key), ",", cell(grade.student), ",", grade.status, ",",
+    text += concat(csv_cell(grade.key), ",", csv_cell(grade.student), ",", grade.status, ",",
                    is_graded ? with_digits(grade.points(), 2) : "", ",",
                    is_graded ? with_digits(grade.max_points(), 2) : "");
     for (const std::string& id : report.settings.exercises) {
@@ -39,7 +27,6 @@ std::string grades_csv(const ClassReport& report) {
 }
 
 void write_class_files(const std::filesystem::path& folder, const ClassReport& report) {
-  std::filesystem::create_directories(folder);
   replace_file(folder / "grades.csv", grades_csv(report));
   replace_file(folder / "class.html", class_html(report));
 }

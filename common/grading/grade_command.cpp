@@ -4,12 +4,15 @@
 #include <algorithm>
 #include <chrono>
 #include <iostream>
+#include <memory>
 #include <thread>
 
 #include "base/command_line.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/inherited_fds.hpp"
 #include "base/json.hpp"
+#include "base/plain_text.hpp"
 #include "base/sha256.hpp"
 #include "base/state_folder.hpp"
 #include "base/terminal.hpp"
@@ -18,8 +21,9 @@
 #include "grading/batch.hpp"
 #include "grading/class_report.hpp"
 #include "grading/command.hpp"
-#include "grading/judging.hpp"
+#include "grading/given_checks.hpp"
 #include "grading/labs.hpp"
+#include "grading/private_files.hpp"
 #include "grading/process_tree.hpp"
 #include "grading/sandbox_user.hpp"
 #include "grading/sandboxed_build.hpp"
@@ -40,13 +44,15 @@ struct Options {
   std::vector<std::string> only;
   int lab = 0;
   int jobs = 0;
-  std::string secret;
+  fs::path secret;
+  std::string refused_secret;
   fs::path seeds;
   double patience = 2;
   bool is_again = false;
   bool takes_any_release = false;
   bool reference_counts = false;
   bool is_selftest = false;
+  bool goes_without_sandbox = false;
 };
 
 int usual_jobs() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
@@ -63,32 +69,26 @@ void build_all(const Workspace& workspace, const std::vector<Exercise>& exercise
   if (built.exit_code != 0) throw Error(concat("what is given does not build:\n", built.output));
 }
 
-// What templates pass, without a line of a student: no points for that.
-std::map<std::string, std::set<std::string>> checks_passed_by_templates(const Workspace& workspace,
-                                                                        const std::vector<Exercise>& exercises) {
-  std::map<std::string, std::set<std::string>> given;
-  for (const Exercise& exercise : exercises) {
-    const JudgeReport judged = judge_program(program_of(workspace, exercise, "template"),
-                                             {.workspace = workspace, .exercise = exercise, .patience = 2});
-    if (!judged.setup.empty()) throw Error(concat("the template of ", exercise.id, ": ", judged.setup));
-    for (const nlohmann::json& check : judged.report.at("checks"))
-      if (check.at("verdict") == "passed") given[exercise.id].insert(check.at("name").get<std::string>());
-  }
-  return given;
+std::map<std::string, std::uint64_t> secret_seeds(const Options& options, const std::vector<std::string>& exercises) {
+  if (!options.refused_secret.empty())
+    throw UsageError(
+        "a command line can be read by every user of this machine: write the key into a file that only you may read, "
+        "and give --secret-seed-file FILE (or - for standard input)");
+  if (!options.seeds.empty()) return seeds_from_file(options.seeds);
+  if (!options.secret.empty()) return seeds_from_key(read_secret(options.secret), exercises);
+  return {};
 }
 
-std::map<std::string, std::uint64_t> secret_seeds(const Options& options, const std::vector<Exercise>& exercises) {
-  std::map<std::string, std::uint64_t> seeds;
-  if (!options.secret.empty())
-    for (const Exercise& exercise : exercises)
-      seeds[exercise.id] = secret_number(options.secret, concat("lockstep grade ", exercise.id));
-  if (options.seeds.empty()) return seeds;
-  try {
-    seeds = parse_json(read_file(options.seeds)).get<std::map<std::string, std::uint64_t>>();
-  } catch (const nlohmann::json::exception& error) {
-    throw FormatError(concat(options.seeds.string(), ": ", error.what()));
-  }
-  return seeds;
+// Strangers' code is built and run only where everything that must not work was tried, and did not work.
+void require_sandbox(const std::vector<Protection>& protections) {
+  std::string missing;
+  for (const Protection& one : protections)
+    if (!one.holds) missing += concat("\n  ", one.name);
+  if (missing.empty()) return;
+  throw UsageError(
+      concat("submissions would be run without these protections:", missing,
+             "\nInstall bubblewrap, or grade on a machine or in a virtual machine where it may make namespaces "
+             "(docs/grading.md). For code that you have read yourself: --no-sandbox"));
 }
 
 std::vector<Protection> print_protections(const Sandbox& sandbox, const Workspace& workspace) {
@@ -96,8 +96,6 @@ std::vector<Protection> print_protections(const Sandbox& sandbox, const Workspac
   std::cout << "sandbox: " << describe(sandbox.kind()) << "\n";
   for (const Protection& one : protections)
     std::cout << "  " << (one.holds ? "active      " : "NOT ACTIVE  ") << one.name << "\n";
-  if (!std::ranges::all_of(protections, &Protection::holds))
-    std::cout << "  Do not grade code of strangers here: docs/grading.md says what is needed\n";
   std::cout << std::flush;
   return protections;
 }
@@ -112,23 +110,30 @@ std::string settings_fingerprint(const Workspace& workspace, const Settings& set
   return sha256_hex(text);
 }
 
+fs::path out_folder(const Options& options) {
+  const fs::path out = fs::absolute(options.out).lexically_normal();
+  return out.filename().empty() ? out.parent_path() : out;
+}
+
 struct Prepared {
   Workspace workspace;
   std::vector<Exercise> exercises = {};
   Settings settings = {};
   std::vector<Protection> protections = {};
+  std::unique_ptr<FolderLock> lock = {};
 };
 
 Prepared prepare(const Options& options) {
   Prepared prepared{.workspace = exercise::open_workspace()};
   const Workspace& workspace = prepared.workspace;
-  prepared.exercises = chosen_exercises(workspace.root, workspace.catalogue, options.lab, options.only);
-  build_all(workspace, prepared.exercises);
   Settings& settings = prepared.settings;
-  settings.out = fs::absolute(options.out).lexically_normal();
-  if (settings.out.filename().empty()) settings.out = settings.out.parent_path();
+  prepared.exercises = chosen_exercises(workspace.root, workspace.catalogue, options.lab, options.only);
   for (const Exercise& exercise : prepared.exercises) settings.exercises.push_back(exercise.id);
-  settings.seeds = secret_seeds(options, prepared.exercises);
+  settings.seeds = secret_seeds(options, settings.exercises);
+  settings.out = out_folder(options);
+  prepared.lock = std::make_unique<FolderLock>(settings.out);
+  build_all(workspace, prepared.exercises);
+  keep_files_private();  // what was built is read by the user for submissions
   settings.release = release_of(workspace.root);
   settings.takes_any_release = options.takes_any_release;
   settings.reference_counts = options.reference_counts;
@@ -137,9 +142,11 @@ Prepared prepare(const Options& options) {
   const Sandbox sandbox = Sandbox::best(workspace.build / "bin" / "lockstep_confine", static_cast<uid_t>(user.id()));
   settings.sandbox = sandbox.kind();
   prepared.protections = print_protections(sandbox, workspace);
-  settings.given = checks_passed_by_templates(workspace, prepared.exercises);
+  if (!options.is_selftest && !options.goes_without_sandbox) require_sandbox(prepared.protections);
   fs::remove_all(settings.out / ".scratch");
+  make_private_folder(settings.out / ".scratch");
   make_stage(workspace, settings.stage());
+  settings.given = find_given_checks(workspace, prepared.exercises, settings, sandbox);
   return prepared;
 }
 
@@ -207,7 +214,8 @@ int grade_class(const Options& options) {
   std::vector<std::string> ignored;
   const std::vector<Task> tasks = find_submissions(
       options.submissions, settings_fingerprint(prepared.workspace, settings, prepared.exercises), ignored);
-  for (const std::string& name : ignored) std::cout << "ignored, neither a folder nor an archive: " << name << "\n";
+  for (const std::string& name : ignored)
+    std::cout << "ignored, neither a folder nor an archive: " << plain_text(name, 300, LineBreaks::kReplace) << "\n";
   const std::vector<StudentGrade> all = grade_tasks(tasks, options, settings);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   write_class_files(settings.out, {all, settings, prepared.protections, seconds});
@@ -231,16 +239,20 @@ int grade(const Arguments& arguments) {
   app.add_option("--jobs", options.jobs, "Submissions at a time; left out: one per core")
       .check(whole_number(1))
       .without_default();
-  app.add_option("--secret-seed", options.secret, "A key; points then come from inputs that nobody knows")
+  app.add_option("--secret-seed-file", options.secret,
+                 "A file with a key, or - for standard input; points then come from inputs that nobody knows")
       .without_default();
+  app.add_option("--secret-seed", options.refused_secret, "No longer taken: --secret-seed-file").without_default();
   app.add_option("--seeds", options.seeds, "A JSON file with a seed per exercise, instead of a key").without_default();
   app.add_option("--patience", options.patience, "How many times longer than usual a program may take")
       .without_default();
   app.add_flag("--again", options.is_again, "Grade those too that are graded already");
   app.add_flag("--any-release", options.takes_any_release, "Grade submissions of another release, too");
   app.add_flag("--reference-counts", options.reference_counts, "Give points for our own solutions, too");
+  app.add_flag("--no-sandbox", options.goes_without_sandbox, "Grade even if not all protections are active here");
   app.add_flag("--selftest", options.is_selftest, "Grade solutions, templates and known mistakes instead");
   if (const auto exit_code = app.parse(arguments)) return *exit_code;
+  close_inherited_on_exec();
   adopt_orphans();
   return options.is_selftest ? run_selftest(options) : grade_class(options);
 }

@@ -1,7 +1,9 @@
 // grade-one: grades one submission, in a process of its own, so that nothing a submission does can end the batch.
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <iostream>
 #include <optional>
 
@@ -9,11 +11,14 @@
 #include "base/environment.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/inherited_fds.hpp"
 #include "base/json.hpp"
+#include "base/plain_text.hpp"
 #include "base/sha256.hpp"
 #include "grading/command.hpp"
 #include "grading/judging.hpp"
 #include "grading/manifest.hpp"
+#include "grading/private_files.hpp"
 #include "grading/process_tree.hpp"
 #include "grading/reference.hpp"
 #include "grading/student_files.hpp"
@@ -24,6 +29,8 @@ namespace {
 namespace fs = std::filesystem;
 using exercise::Exercise;
 using exercise::Workspace;
+
+constexpr std::size_t kMostOfProblem = 500;
 
 struct Options {
   fs::path settings;
@@ -68,9 +75,12 @@ std::set<std::string> compare_with_manifest(const Submission& submission, const 
     return {};
   }
   const Manifest manifest = parse_manifest(text->second);
-  if (!manifest.student.empty()) grade.student = manifest.student;
+  constexpr std::size_t kMostOfName = 100;
+  if (!manifest.student.empty()) grade.student = plain_text(manifest.student, kMostOfName, LineBreaks::kReplace);
   if (manifest.release.tag != settings.release.tag) {
-    grade.problems.push_back(concat("made with release ", manifest.release.tag, "; this is ", settings.release.tag));
+    grade.problems.push_back(concat("made with release ",
+                                    plain_text(manifest.release.tag, kMostOfName, LineBreaks::kReplace), "; this is ",
+                                    settings.release.tag));
     if (!settings.takes_any_release) grade.status = "refused";
   }
   for (const auto& [name, digest] : manifest.digests) {
@@ -114,9 +124,14 @@ HandedIn read_and_compare(const Options& options, const std::vector<Exercise>& e
     references = compare_with_manifest(submission, settings, grade);
   } catch (const FormatError& error) {
     grade.status = "refused";
-    grade.problems.emplace_back(error.what());
+    grade.problems.push_back(plain_text(error.what(), kMostOfProblem, LineBreaks::kReplace));
+  } catch (const std::exception& error) {
+    grade.status = "SETUP";
+    grade.problems.push_back(concat("SETUP: the submission cannot be read: ",
+                                    plain_text(error.what(), kMostOfProblem, LineBreaks::kReplace)));
   }
-  for (const std::string& refusal : submission.refusals) grade.problems.push_back("not taken: " + refusal);
+  for (const std::string& refusal : submission.refusals)
+    grade.problems.push_back("not taken: " + plain_text(refusal, kMostOfProblem, LineBreaks::kReplace));
   if (grade.status == "graded" && submission.files.size() <= submission.files.count(kManifestName))
     grade.problems.emplace_back("it holds no file of these exercises");
   return {std::move(submission.files), std::move(references)};
@@ -130,11 +145,11 @@ StudentGrade grade_submission(const Workspace& workspace, const Options& options
   const Sandbox sandbox(workspace.build / "bin" / "lockstep_confine", static_cast<uid_t>(options.user),
                         settings.sandbox);
   for (const Exercise& exercise : exercises) {
-    if (grade.status == "refused") break;
+    if (grade.status != "graded" && grade.exercises.empty()) break;  // nothing could be read
     std::optional<ExerciseGrade> known;
     if (!settings.reference_counts)
       known = grade_of_reference(workspace, exercise, files, references.contains(exercise.id), grade);
-    const ScratchFolder scratch(settings.out / ".scratch" / options.key / exercise.target_name());
+    const ScratchFolder scratch(settings.scratch_of(options.key) / exercise.target_name());
     grade.exercises.push_back(known ? *known
                                     : grade_exercise(workspace, exercise, files, settings, sandbox, scratch.path()));
     if (!grade.exercises.back().setup.empty()) {
@@ -143,7 +158,7 @@ StudentGrade grade_submission(const Workspace& workspace, const Options& options
     }
   }
   std::error_code ignored;
-  fs::remove_all(settings.out / ".scratch" / options.key, ignored);
+  fs::remove_all(settings.scratch_of(options.key), ignored);
   grade.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return grade;
 }
@@ -159,6 +174,9 @@ int grade_one(const Arguments& arguments) {
   app.add_option("--basis", options.basis, "Written into the result").required();
   app.add_option("--user", options.user, "Under which submissions run, where this is root").required();
   if (const auto exit_code = app.parse(arguments)) return *exit_code;
+  close_inherited_on_exec();
+  keep_files_private();
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a grade that was ended does not go on writing
   adopt_orphans();
   const Settings settings = settings_from(parse_json(read_file(options.settings)));
   write_student_files(settings.folder_of(options.key), grade_submission(exercise::open_workspace(), options, settings));

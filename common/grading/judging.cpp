@@ -1,7 +1,9 @@
 #include "grading/judging.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <string_view>
 
 #include "base/environment.hpp"
 #include "base/error.hpp"
@@ -10,7 +12,6 @@
 #include "exercise_tool/build_work.hpp"
 #include "grading/manifest.hpp"
 #include "grading/process_tree.hpp"
-#include "grading/sandboxed_build.hpp"
 
 namespace lockstep::grading {
 namespace {
@@ -24,7 +25,10 @@ constexpr Limits kRunning{};
 // An emulated GPU reserves 64 GiB of addresses, in files in memory. What is really used is watched (Allowance), and
 // what is written to a disk is limited by the sandbox's own.
 constexpr Limits kEmulating{.memory_bytes = std::uint64_t{1} << 46, .file_bytes = std::uint64_t{1} << 46};
-constexpr Allowance kForJudging{.wall_time = std::chrono::seconds(540)};
+// A program that uses up its limits in every check gets no new check after a while, so that the judge is done in time:
+// only trouble of this machine makes it take longer.
+constexpr const char* kLastCheckBegins = "420";  // seconds
+constexpr Allowance kForJudging{.wall_time = std::chrono::seconds(900)};
 
 double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -85,9 +89,21 @@ bool is_template(const Workspace& workspace, const Exercise& exercise, const Fil
   });
 }
 
-CheckGrade check_from_report(const nlohmann::json& check, const std::set<std::string>& given) {
+// What a check of a program that was built can end with. That grading itself has failed is not for a judge to say: it
+// ends with an error, and this process says so.
+bool is_verdict_of_check(const std::string& verdict) {
+  constexpr std::array<std::string_view, 10> kVerdicts = {"passed", "TODO", "CRASH", "WRONG", "HANG",
+                                                          "LOOP",   "SLOW", "RACE",  "LEAK",  "SKIPPED"};
+  return std::ranges::find(kVerdicts, verdict) != kVerdicts.end();
+}
+
+CheckGrade check_from_report(const Exercise& exercise, const nlohmann::json& check,
+                             const std::set<std::string>& given) {
   CheckGrade grade{.name = check.at("name"), .verdict = check.at("verdict"), .points = check.at("points")};
+  if (!is_verdict_of_check(grade.verdict)) grade.verdict = "CRASH";
   grade.is_given = given.contains(grade.name);
+  if (const auto weight = exercise.weights.find(grade.name); weight != exercise.weights.end())
+    grade.points = weight->second;
   if (grade.has_passed()) return grade;
   grade.summary = check.at("summary");
   grade.evidence = check.at("evidence").get<std::vector<std::string>>();
@@ -105,21 +121,29 @@ const nlohmann::json* check_in(const nlohmann::json& report, const nlohmann::jso
 
 }  // namespace
 
+void Trying::use(const SubmittedProgram& built) {
+  mounts = {{built.program, built.program}};
+  for (const fs::path& library : built.libraries) mounts.push_back({library, library});
+  sources = built.sources;
+}
+
 JudgeReport judge_program(const fs::path& program, const Trying& trying) {
-  const auto& [workspace, exercise, seed, patience, sandbox, mounts, mistake, is_named] = trying;
+  const auto& [workspace, exercise, seed, patience, sandbox, mounts, sources, mistake, is_named] = trying;
   std::vector<std::string> command = {judge_of(workspace, exercise).string(),
                                       exercise.id,
                                       "--full",
-                                      "--seed",
-                                      std::to_string(seed),
+                                      "--secret-seed",
                                       "--give-up-after",
                                       "3",
+                                      "--begin-none-after",
+                                      kLastCheckBegins,
                                       "--patience",
                                       std::to_string(patience),
                                       "--subject",
                                       program.string(),
                                       "--source-folder",
                                       workspace.shown(workspace.work(exercise))};
+  for (const fs::path& source : sources) command.insert(command.end(), {"--source", source.string()});
   if (!mistake.empty()) command.insert(command.end(), {"--mistake", mistake});
   if (is_named) command.insert(command.end(), {"--bank", program_of(workspace, exercise, "bank").string()});
   if (sandbox != nullptr) {
@@ -134,9 +158,10 @@ JudgeReport judge_program(const fs::path& program, const Trying& trying) {
     }
     command.insert(command.end(), {"--sandbox", dump_json(nlohmann::json(sandbox->prefix(plan)))});
   }
-  const Ended ended = run_watched(command, variables_for_judge(), workspace.root, kForJudging);
+  const Ended ended =
+      run_watched(command, variables_for_judge(), workspace.root, kForJudging, std::to_string(seed) + "\n");
   if (sandbox != nullptr) sandbox->end_processes_of_user();
-  if (ended.is_out_of_time) return {nullptr, "the judge was not done after nine minutes"};
+  if (ended.is_out_of_time) return {nullptr, "the judge was not done after a quarter of an hour"};
   try {
     if (ended.exit_code == 0) return {parse_json(ended.output), "", ended.is_out_of_memory};
   } catch (const nlohmann::json::exception&) {  // said below
@@ -150,10 +175,10 @@ ExerciseGrade grade_from(const Exercise& exercise, const nlohmann::json& own, co
   const nlohmann::json& deciding = secret.is_null() ? own : secret;
   for (const nlohmann::json& check : deciding.at("checks")) {
     const nlohmann::json* const visible = check_in(own, check.at("name"));
-    CheckGrade one = check_from_report(check, given);
+    CheckGrade one = check_from_report(exercise, check, given);
     if (!one.has_passed() && !secret.is_null()) {
       const bool is_seen = visible != nullptr && visible->at("verdict") != "passed";
-      one = is_seen ? check_from_report(*visible, given)
+      one = is_seen ? check_from_report(exercise, *visible, given)
                     : CheckGrade{.name = one.name,
                                  .verdict = one.verdict,
                                  .points = one.points,
@@ -178,12 +203,8 @@ ExerciseGrade grade_program(const Workspace& workspace, const Exercise& exercise
                             const Settings& settings, const Sandbox& sandbox) {
   ExerciseGrade noted;
   nlohmann::json own, secret;
-  Trying trying{.workspace = workspace,
-                .exercise = exercise,
-                .patience = settings.patience,
-                .sandbox = &sandbox,
-                .mounts = {{built.program, built.program}}};
-  for (const fs::path& library : built.libraries) trying.mounts.push_back({library, library});
+  Trying trying{.workspace = workspace, .exercise = exercise, .patience = settings.patience, .sandbox = &sandbox};
+  trying.use(built);
   const auto seed = settings.seeds.find(exercise.id);
   const auto fail = [&](const std::string& why) {
     return ExerciseGrade{
@@ -222,6 +243,7 @@ ExerciseGrade grade_exercise(const Workspace& workspace, const Exercise& exercis
       grade.verdict = "TODO";
       return grade;
     }
+    sandbox.let_pass(scratch, settings.out);
     const SubmittedProgram built = build_submission(workspace, exercise, files, sandbox, settings.stage(), scratch);
     if (!built.setup.empty()) {
       grade.verdict = "SETUP";

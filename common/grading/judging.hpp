@@ -7,6 +7,7 @@
 #include "grading/archive.hpp"
 #include "grading/grade.hpp"
 #include "grading/sandbox.hpp"
+#include "grading/sandboxed_build.hpp"
 #include "grading/settings.hpp"
 
 namespace lockstep::grading {
@@ -19,8 +20,12 @@ struct Trying {
   double patience = 1;                   ///< Limits on wall time are so many times longer.
   const Sandbox* sandbox = nullptr;      ///< Null: none, for programs of our own.
   std::vector<Mount> mounts = {};        ///< What the sandbox shows beside the system: the program, its libraries.
-  std::string mistake = {};              ///< Of the bank's program.
-  bool is_named = false;                 ///< Whether a failure is compared with the bank of mistakes.
+  std::vector<std::filesystem::path> sources = {};  ///< The student's files, of which verdicts quote lines.
+  std::string mistake = {};                         ///< Of the bank's program.
+  bool is_named = false;                            ///< Whether a failure is compared with the bank of mistakes.
+
+  /// Shows the sandbox a program and its libraries, and quotes its sources.
+  void use(const SubmittedProgram& built);
 };
 
 /// What the judge says of a program.

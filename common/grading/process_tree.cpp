@@ -3,18 +3,25 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <fstream>
 #include <optional>
+#include <set>
+#include <utility>
 
 #include "base/argument_vector.hpp"
 #include "base/error.hpp"
+#include "base/file.hpp"
 #include "base/unique_fd.hpp"
+#include "grading/memory_group.hpp"
 
 namespace lockstep::grading {
 namespace {
@@ -45,19 +52,40 @@ std::vector<pid_t> descendants_of(pid_t pid) {
   return all;
 }
 
-std::uint64_t resident_bytes(pid_t pid) {
+// What a process holds in memory; pages of files, which several processes may share, apart.
+struct Resident {
+  std::uint64_t own = 0, of_files = 0;
+};
+
+Resident resident_bytes(pid_t pid) {
   std::ifstream file(concat("/proc/", pid, "/statm"));
-  std::uint64_t all = 0, resident = 0;
-  file >> all >> resident;
-  return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  std::uint64_t all = 0, resident = 0, of_files = 0;
+  file >> all >> resident >> of_files;
+  const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  return {(resident - of_files) * page, of_files * page};
 }
 
-// Ends the largest process below `pid` where all of them together are too large.
+// Files in memory that have no name, and that a process keeps open: they belong to no process. Each counts once.
+std::uint64_t bytes_of_open_files(pid_t pid, std::set<std::pair<dev_t, ino_t>>& counted) {
+  std::uint64_t sum = 0;
+  std::error_code gone;
+  for (fs::directory_iterator fd(concat("/proc/", pid, "/fd"), gone), end; !gone && fd != end; fd.increment(gone)) {
+    struct stat status {};
+    if (::stat(fd->path().c_str(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_nlink != 0) continue;
+    if (counted.insert({status.st_dev, status.st_ino}).second)
+      sum += static_cast<std::uint64_t>(status.st_blocks) * 512;
+  }
+  return sum;
+}
+
+// Ends the largest process below `pid` if all of them together, `pid` too, are too large.
 bool end_largest(pid_t pid, std::uint64_t most) {
-  std::uint64_t sum = 0, size_of_largest = 0;
+  std::uint64_t sum = resident_bytes(pid).own, size_of_largest = 0;
   pid_t largest = -1;
+  std::set<std::pair<dev_t, ino_t>> counted;
   for (const pid_t one : descendants_of(pid)) {
-    const std::uint64_t bytes = resident_bytes(one);
+    const Resident resident = resident_bytes(one);
+    const std::uint64_t bytes = resident.own + std::max(resident.of_files, bytes_of_open_files(one, counted));
     sum += bytes;
     if (bytes <= size_of_largest) continue;
     size_of_largest = bytes;
@@ -79,13 +107,18 @@ Pipe make_pipe() {
   return {UniqueFd(ends[0]), UniqueFd(ends[1])};
 }
 
-pid_t start(std::vector<std::string> command, std::vector<std::string> variables, const fs::path& folder, int out,
-            int err) {
+// Its descriptors 0, 1 and 2.
+struct Streams {
+  int in, out, err;
+};
+
+pid_t start(std::vector<std::string> command, std::vector<std::string> variables, const fs::path& folder,
+            const Streams& streams) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, err, STDERR_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, streams.in, STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, streams.out, STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, streams.err, STDERR_FILENO);
   posix_spawn_file_actions_addchdir_np(&actions, folder.c_str());
   pid_t pid = -1;
   const int error = ::posix_spawnp(&pid, command.front().c_str(), &actions, nullptr, pointers_to(command).data(),
@@ -93,6 +126,15 @@ pid_t start(std::vector<std::string> command, std::vector<std::string> variables
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0) throw IoError(concat("cannot start ", command.front()), error);
   return pid;
+}
+
+// A file in memory without a name, to be read from its beginning.
+UniqueFd file_with(const std::string& text) {
+  UniqueFd file(::memfd_create("lockstep_input", MFD_CLOEXEC));
+  if (!file.is_open()) throw IoError("cannot make a file in memory", errno);
+  write_all(file.get(), text, "a file in memory");
+  ::lseek(file.get(), 0, SEEK_SET);
+  return file;
 }
 
 // Takes what has arrived; closes at the end of the stream. What exceeds `most` is dropped.
@@ -147,9 +189,12 @@ void end_other_children(const std::set<pid_t>& kept) noexcept {
 }
 
 Ended run_watched(const std::vector<std::string>& command, const std::vector<std::string>& variables,
-                  const fs::path& folder, const Allowance& allowance) {
+                  const fs::path& folder, const Allowance& allowance, const std::string& input) {
   Pipe out = make_pipe(), err = make_pipe();
-  const pid_t pid = start(command, variables, folder, out.write_end.get(), err.write_end.get());
+  const UniqueFd in = file_with(input);
+  const auto group = allowance.has_group ? MemoryGroup::create(allowance.memory_bytes) : std::nullopt;
+  const pid_t pid = start(group ? group->wrapped(command) : command, variables, folder,
+                          {in.get(), out.write_end.get(), err.write_end.get()});
   out.write_end.reset();
   err.write_end.reset();
   const Clock::time_point until = Clock::now() + allowance.wall_time;
@@ -169,9 +214,11 @@ Ended run_watched(const std::vector<std::string>& command, const std::vector<std
     }
     if (Clock::now() < next_look) continue;
     next_look = Clock::now() + kLook;
+    if (group && group->holds(pid)) continue;  // the kernel watches
     ended.is_out_of_memory |= end_largest(pid, allowance.memory_bytes);
   }
   end_descendants();
+  if (group && group->has_ended_processes()) ended.is_out_of_memory = true;
   read_into(out.read_end, ended.output, allowance.output_bytes);
   read_into(err.read_end, ended.errors, kMostErrors);
   ended.exit_code = exit_code.value_or(128 + SIGKILL);

@@ -14,7 +14,8 @@ namespace lockstep::grading {
 /// What a program may use, with everything that it starts.
 struct Allowance {
   std::chrono::seconds wall_time{600};                  ///< Then all of it is ended.
-  std::uint64_t memory_bytes = std::uint64_t{3} << 30;  ///< Of all processes below it; the largest is ended first.
+  std::uint64_t memory_bytes = std::uint64_t{3} << 30;  ///< Of all its processes together, with files in memory.
+  bool has_group = true;                                ///< Memory is counted by a control group, if one can be made.
   std::size_t output_bytes = std::size_t{32} << 20;     ///< Of its standard output; what is more is lost.
 };
 
@@ -37,10 +38,13 @@ void end_descendants() noexcept;
 /// Ends this process's children but those, with all below them. @pre adopt_orphans().
 void end_other_children(const std::set<pid_t>& kept) noexcept;
 
-/// Runs a program with an environment of its own and no input. Afterwards nothing that it has started is left.
+/// Runs a program with an environment of its own. Afterwards nothing that it has started is left. Memory is limited by
+/// a control group if one can be made; if not, it is added up, and the largest process below the program is ended.
 /// @param command      Its first word is looked up in PATH. @param variables  NAME=value: all that it gets.
+/// @param input        Its standard input: at most a few KiB.
 /// @pre adopt_orphans(). @throws IoError  It cannot be started.
 [[nodiscard]] Ended run_watched(const std::vector<std::string>& command, const std::vector<std::string>& variables,
-                                const std::filesystem::path& folder, const Allowance& allowance);
+                                const std::filesystem::path& folder, const Allowance& allowance,
+                                const std::string& input = "");
 
 }  // namespace lockstep::grading

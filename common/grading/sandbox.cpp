@@ -133,10 +133,18 @@ void Sandbox::hand_over(const fs::path& folder) const {
   for (const auto& entry : fs::recursive_directory_iterator(folder)) give(entry.path());
 }
 
+void Sandbox::let_pass(const fs::path& folder, const fs::path& top) const {
+  if (!is_root() || has_own_files()) return;
+  for (fs::path path = folder;; path = path.parent_path()) {
+    fs::permissions(path, fs::perms::group_exec | fs::perms::others_exec, fs::perm_options::add);
+    if (path == top || !path.has_relative_path()) return;
+  }
+}
+
 void Sandbox::end_processes_of_user() const {
   if (!is_root() || kind_ == SandboxKind::kBubblewrap) return;
   (void)run_watched({confine_.string(), concat("user=", user_), "kill"}, {}, "/",
-                    {.wall_time = std::chrono::seconds(20)});
+                    {.wall_time = std::chrono::seconds(20), .has_group = false});
 }
 
 std::vector<Protection> Sandbox::try_protections(const fs::path& hidden) const {

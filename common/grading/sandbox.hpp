@@ -75,6 +75,9 @@ class Sandbox {
 
   /// Gives a folder and all in it to the user for submissions, where there is one. @throws IoError
   void hand_over(const std::filesystem::path& folder) const;
+  /// Lets the user for submissions pass through a folder and those above it, up to `top`, to what is in there: needed
+  /// if a sandbox has no files of its own. @throws std::filesystem::filesystem_error
+  void let_pass(const std::filesystem::path& folder, const std::filesystem::path& top) const;
   /// Ends all processes of the user for submissions, where there is one.
   void end_processes_of_user() const;
 

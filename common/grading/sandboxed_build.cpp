@@ -7,10 +7,13 @@
 #include "base/environment.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/plain_text.hpp"
 #include "base/replace.hpp"
 #include "exercise/trial_layout.hpp"
 #include "exercise_tool/build_work.hpp"
+#include "grading/compiler_words.hpp"
 #include "grading/manifest.hpp"
+#include "grading/private_files.hpp"
 #include "grading/process_tree.hpp"
 
 namespace lockstep::grading {
@@ -116,16 +119,31 @@ std::string first_part(const std::string& text, std::size_t most) {
   return text.size() <= most ? text : text.substr(0, most) + "\n...\n";
 }
 
-SubmittedProgram explain(const Ended& ended, std::string errors) {
-  constexpr std::size_t kMostText = 20'000;
-  if (ended.is_out_of_time) return {.setup = "compiling took longer than ten minutes"};
-  if (!ended.errors.starts_with(exercise::kSandboxMark))
-    return {.setup = concat("the sandbox for compiling did not start: ", ended.errors)};
-  if (ended.is_out_of_memory) errors += "the compiler was ended because it used too much memory\n";
+// One compilation.
+struct Attempt {
+  SubmittedProgram made;
+  bool is_clear = false;  // that it failed because of the files: what was said, or the limits that were used up, tell
+};
+
+// Space, memory and libraries of this machine are not the reason: limits are the sandbox's own.
+std::string limits_used_up(const Ended& ended) {
+  if (ended.is_out_of_memory) return "the compiler was ended because it used too much memory\n";
   constexpr int kProcessorTime = 128 + 24;  // SIGXCPU
-  if (ended.exit_code == kProcessorTime || errors.find("CPU time limit") != std::string::npos)
-    errors += concat("the compiler was ended after ", kCompiling.seconds, " s of processor time\n");
-  return {.errors = errors.empty() ? "the compiler failed without a word" : first_part(errors, kMostText)};
+  if (ended.exit_code == kProcessorTime || ended.errors.find("CPU time limit") != std::string::npos)
+    return concat("the compiler was ended after ", kCompiling.seconds, " s of processor time\n");
+  return "";
+}
+
+Attempt explain(const Workspace& workspace, const fs::path& root, const Exercise& exercise, const Ended& ended) {
+  constexpr std::size_t kMostText = 20'000;
+  if (ended.is_out_of_time) return {{.setup = "compiling took longer than ten minutes"}};
+  if (!ended.errors.starts_with(exercise::kSandboxMark))
+    return {{.setup = concat("the sandbox for compiling did not start: ", first_part(ended.errors, kMostText))}};
+  const std::string said = ended.errors.substr(std::string(exercise::kSandboxMark).size()) + ended.output;
+  const std::string text = exercise::as_learner_knows(workspace, replaced(said, root.string() + "/", ""));
+  const std::string limits = limits_used_up(ended);
+  return {.made = {.errors = plain_text(text, kMostText, LineBreaks::kKeep) + "\n" + limits},
+          .is_clear = !limits.empty() || is_about_files(text, exercise.files)};
 }
 
 }  // namespace
@@ -140,47 +158,86 @@ void make_stage(const Workspace& workspace, const fs::path& stage) {
       fs::copy_file(entry.path(), to, fs::copy_options::overwrite_existing);
     }
   }
+  let_others_read(stage);
 }
 
-SubmittedProgram build_submission(const Workspace& workspace, const Exercise& exercise, const Files& files,
-                                  const Sandbox& sandbox, const fs::path& stage, const fs::path& scratch) {
+namespace {
+
+// Where the sandbox's paths begin, and what it sees there.
+struct Place {
+  fs::path root, build;
+  SandboxPlan plan;
+};
+
+Place prepare_place(const Workspace& workspace, const Sandbox& sandbox, const fs::path& stage, const fs::path& scratch,
+                    const std::set<fs::path>& parts) {
+  Place place{.root = sandbox.has_own_files() ? workspace.root : scratch,
+              .build = {},
+              .plan = {.mounts = mounts_for(workspace, stage, scratch, parts), .limits = kCompiling}};
+  place.build = place.root / workspace.build.lexically_relative(workspace.root);
+  if (sandbox.has_own_files()) {
+    for (Mount& mount : place.plan.mounts) mount.to = place.root / mount.to;
+    place.plan.folder = place.build;
+  } else {
+    fs::create_directories(place.build.parent_path());
+    if (!fs::exists(place.build)) fs::create_directory_symlink(scratch / kMade, place.build);
+    make_tree_of_links(place.root, place.plan.mounts);
+  }
+  return place;
+}
+
+Attempt build_once(const Workspace& workspace, const Exercise& exercise, const Files& files, const Sandbox& sandbox,
+                   const fs::path& stage, const fs::path& scratch) {
+  fs::remove_all(scratch);
+  Attempt attempt;
+  std::vector<fs::path> sources;
   for (const auto& [name, text] : files) {
     fs::create_directories((scratch / name).parent_path());
     write_file(scratch / name, text);
+    sources.push_back(scratch / name);
   }
   std::vector<std::string> commands = exercise::build_commands(workspace, exercise, workspace.work(exercise), kName);
   const std::string own = concat("exercise_", exercise.target_name(), "_", kName);
   std::set<fs::path> parts = parts_of_build(workspace, commands, own);
   make_folders(workspace, commands, own, scratch / kMade);
   for (const fs::path& part : parts) fs::create_directories((scratch / kMade / part).parent_path());
-  SandboxPlan plan{.mounts = mounts_for(workspace, stage, scratch, parts), .limits = kCompiling};
-  const fs::path root = sandbox.has_own_files() ? workspace.root : scratch;
-  const fs::path build = root / workspace.build.lexically_relative(workspace.root);
-  if (sandbox.has_own_files()) {
-    for (Mount& mount : plan.mounts) mount.to = root / mount.to;
-    plan.folder = build;
-  } else {
-    fs::create_directories(build.parent_path());
-    if (!fs::exists(build)) fs::create_directory_symlink(scratch / kMade, build);
-    make_tree_of_links(root, plan.mounts);
-  }
+  const Place place = prepare_place(workspace, sandbox, stage, scratch, parts);
+  let_others_read(scratch);
   sandbox.hand_over(scratch / kMade);
 
-  std::string script = concat("set -e\ncd ", build.string(), "\n");
+  std::string script = concat("set -e\ncd ", place.build.string(), "\n");
   for (const std::string& command : commands)  // in parentheses: some change the folder
-    script += "(" + replaced(without_ccache(command), workspace.root.string(), root.string()) + ")\n";
-  std::vector<std::string> words = sandbox.prefix(plan);
+    script += "(" + replaced(without_ccache(command), workspace.root.string(), place.root.string()) + ")\n";
+  std::vector<std::string> words = sandbox.prefix(place.plan);
   words.insert(words.end(), {"/bin/sh", "-c", script});
   const Ended ended = run_watched(words, variables_for_compiler(), scratch, kForCompiling);
   sandbox.end_processes_of_user();
   const fs::path program = scratch / kMade / "exercises" / own;
   const bool is_built = ended.exit_code == 0 && fs::is_regular_file(fs::symlink_status(program));
   if (is_built && ended.errors.starts_with(exercise::kSandboxMark))
-    return {.program = program, .libraries = shared_libraries(workspace, parts)};
-  const std::string errors =
-      ended.errors.substr(std::min(ended.errors.size(), std::string(exercise::kSandboxMark).size()));
-  return explain(ended,
-                 exercise::as_learner_knows(workspace, replaced(errors, root.string() + "/", "") + ended.output));
+    return {{.program = program, .libraries = shared_libraries(workspace, parts), .sources = sources}};
+  return explain(workspace, place.root, exercise, ended);
+}
+
+Files template_files(const Workspace& workspace, const Exercise& exercise) {
+  Files files;
+  for (const std::string& file : exercise.files)
+    files[path_in_submission(exercise, file)] = read_file(exercise.in(workspace.root / "exercises") / file);
+  return files;
+}
+
+}  // namespace
+
+SubmittedProgram build_submission(const Workspace& workspace, const Exercise& exercise, const Files& files,
+                                  const Sandbox& sandbox, const fs::path& stage, const fs::path& scratch) {
+  const Attempt first = build_once(workspace, exercise, files, sandbox, stage, scratch / "first");
+  if (first.made.errors.empty() || first.is_clear) return first.made;
+  const SubmittedProgram ours =
+      build_once(workspace, exercise, template_files(workspace, exercise), sandbox, stage, scratch / "ours").made;
+  if (!ours.setup.empty()) return ours;
+  if (!ours.errors.empty())
+    return {.setup = concat("the exercise's own template does not compile here either:\n", ours.errors)};
+  return build_once(workspace, exercise, files, sandbox, stage, scratch / "second").made;
 }
 
 }  // namespace lockstep::grading

@@ -1,6 +1,11 @@
 #include "grading/secret_number.hpp"
 
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "base/json.hpp"
 #include "base/sha256.hpp"
+#include "grading/private_files.hpp"
 
 namespace lockstep::grading {
 
@@ -9,6 +14,21 @@ std::uint64_t secret_number(std::string_view key, std::string_view name) {
   std::uint64_t number = 0;
   for (std::size_t i = 0; i < 8; ++i) number = number << 8U | code[i];
   return number & ((std::uint64_t{1} << 53U) - 1);
+}
+
+std::map<std::string, std::uint64_t> seeds_from_key(std::string_view key, const std::vector<std::string>& exercises) {
+  std::map<std::string, std::uint64_t> seeds;
+  for (const std::string& id : exercises) seeds[id] = secret_number(key, concat("lockstep grade ", id));
+  return seeds;
+}
+
+std::map<std::string, std::uint64_t> seeds_from_file(const std::filesystem::path& path) {
+  const std::string text = read_secret(path);
+  try {
+    return parse_json(text).get<std::map<std::string, std::uint64_t>>();
+  } catch (const nlohmann::json::exception&) {  // whose message would show a part of the secret
+    throw FormatError(concat(path.string(), " is no JSON object of numbers, such as {\"02.1\": 4711}"));
+  }
 }
 
 }  // namespace lockstep::grading

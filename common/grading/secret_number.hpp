@@ -2,12 +2,23 @@
 /// @file
 /// Seeds that nobody knows without the class's key.
 #include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace lockstep::grading {
 
 /// A number that nobody can tell without the key: the first bytes of HMAC-SHA256(key, name), below 2^53 so that JSON
 /// keeps it. @throws Error  OpenSSL refuses it.
 [[nodiscard]] std::uint64_t secret_number(std::string_view key, std::string_view name);
+
+/// A seed for each of these exercises.
+[[nodiscard]] std::map<std::string, std::uint64_t> seeds_from_key(std::string_view key,
+                                                                  const std::vector<std::string>& exercises);
+
+/// Seeds from a JSON object such as {"02.1": 4711}. @param path  As of read_secret(). @throws FormatError
+[[nodiscard]] std::map<std::string, std::uint64_t> seeds_from_file(const std::filesystem::path& path);
 
 }  // namespace lockstep::grading

@@ -29,6 +29,10 @@ struct Settings {
 
   /// Where the headers are that submissions may include.
   [[nodiscard]] std::filesystem::path stage() const { return out / ".scratch" / "stage"; }
+  /// For what is made of a submission while it is graded. No key names anything else of ours.
+  [[nodiscard]] std::filesystem::path scratch_of(const std::string& key) const {
+    return out / ".scratch" / "submissions" / key;
+  }
   /// A submission's results.
   [[nodiscard]] std::filesystem::path folder_of(const std::string& key) const { return out / "students" / key; }
 };

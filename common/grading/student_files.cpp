@@ -7,6 +7,8 @@
 #include "base/file.hpp"
 #include "base/json.hpp"
 #include "base/terminal.hpp"
+#include "grading/markup.hpp"
+#include "grading/private_files.hpp"
 
 namespace lockstep::grading {
 namespace {
@@ -78,43 +80,24 @@ nlohmann::json test_entry(const std::string& name, const std::string& number, do
 }
 
 std::string exercise_markdown(const ExerciseGrade& exercise) {
-  std::string text = concat("## ", exercise.id, " ", exercise.title, ": ", number(exercise.points), " of ",
-                            number(exercise.max_points), "\n\n");
+  std::string text = concat("## ", exercise.id, " ", markdown_line(exercise.title), ": ", number(exercise.points),
+                            " of ", number(exercise.max_points), "\n\n");
   const std::string reason = reason_of(exercise);
-  if (!reason.empty()) return text + "```text\n" + reason + "\n```\n\n";
+  if (!reason.empty()) return text + markdown_block(reason) + "\n";
   for (const CheckGrade& check : exercise.checks) {
-    text += concat("- ", check.has_passed() ? "passed" : check.verdict, ": ", check.name,
+    text += concat("- ", check.has_passed() ? "passed" : check.verdict, ": ", markdown_line(check.name),
                    check.is_hidden ? concat(" (", kHiddenText, ")") : "", "\n");
   }
   text += "\n";
   for (const CheckGrade& check : exercise.checks) {
     if (!is_first_failure(exercise, check) || check.is_hidden) continue;
-    text += concat("The first that fails, ", check.name, ":\n\n```text\n", text_of(check), "\n```\n\n");
+    text += concat("The first that fails, ", markdown_line(check.name), ":\n\n", markdown_block(text_of(check)), "\n");
   }
   const std::string likely = likely_text(exercise);
   return likely.empty() ? text : text + likely + "\n";
 }
 
 }  // namespace
-
-std::string escaped(const std::string& text) {
-  std::string result;
-  for (const char letter : text) {
-    if (letter == '<')
-      result += "&lt;";
-    else if (letter == '>')
-      result += "&gt;";
-    else if (letter == '&')
-      result += "&amp;";
-    else if (letter == '"')
-      result += "&quot;";
-    else if (letter == '\n' || letter == '\t' || static_cast<unsigned char>(letter) >= ' ')
-      result += letter;
-    else
-      result += '?';
-  }
-  return result;
-}
 
 nlohmann::json gradescope_results(const StudentGrade& grade) {
   nlohmann::json tests = nlohmann::json::array();
@@ -132,11 +115,10 @@ nlohmann::json gradescope_results(const StudentGrade& grade) {
                                  points[i].second, output));
     }
   }
-  nlohmann::json json = {{"score", grade.points()},
-                         {"execution_time", grade.seconds},
-                         {"visibility", "visible"},
-                         {"stdout_visibility", "hidden"},
-                         {"tests", tests}};
+  nlohmann::json json = {{"score", grade.points()},       {"execution_time", grade.seconds},
+                         {"visibility", "visible"},       {"output_format", "text"},
+                         {"test_output_format", "text"},  {"test_name_format", "text"},
+                         {"stdout_visibility", "hidden"}, {"tests", tests}};
   std::string output;
   for (const std::string& problem : grade.problems) output += problem + "\n";
   json["output"] = output;
@@ -172,9 +154,9 @@ std::string junit_xml(const StudentGrade& grade) {
 }
 
 std::string feedback_markdown(const StudentGrade& grade) {
-  std::string text =
-      concat("# ", grade.student, ": ", number(grade.points()), " of ", number(grade.max_points()), "\n\n");
-  for (const std::string& problem : grade.problems) text += "- " + problem + "\n";
+  std::string text = concat("# ", markdown_line(grade.student), ": ", number(grade.points()), " of ",
+                            number(grade.max_points()), "\n\n");
+  for (const std::string& problem : grade.problems) text += "- " + markdown_line(problem) + "\n";
   if (!grade.problems.empty()) text += "\n";
   for (const ExerciseGrade& exercise : grade.exercises) text += exercise_markdown(exercise);
   return text;
@@ -187,7 +169,8 @@ void replace_file(const fs::path& path, const std::string& text) {
 }
 
 void write_student_files(const fs::path& folder, const StudentGrade& grade) {
-  fs::create_directories(folder);
+  make_private_folder(folder.parent_path());
+  make_private_folder(folder);
   replace_file(folder / "results.json", dump_json(gradescope_results(grade), 1, BadUtf8::kReplace) + "\n");
   replace_file(folder / "junit.xml", junit_xml(grade));
   replace_file(folder / "feedback.md", feedback_markdown(grade));

@@ -26,9 +26,6 @@ void write_student_files(const std::filesystem::path& folder, const StudentGrade
 /// What grade.json says; nothing where there is none that can be used.
 [[nodiscard]] std::optional<StudentGrade> read_student_grade(const std::filesystem::path& folder);
 
-/// `text` with what XML and HTML reserve written as entities, and without characters that XML forbids.
-[[nodiscard]] std::string escaped(const std::string& text);
-
 /// Writes a file so that nobody ever sees a part of it. @throws IoError
 void replace_file(const std::filesystem::path& path, const std::string& text);
 

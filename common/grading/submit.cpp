@@ -1,5 +1,8 @@
 // submit: the learner's files of some exercises, in one zip, with a manifest.
 #include <iostream>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "base/command_line.hpp"
 #include "base/error.hpp"
@@ -18,6 +21,8 @@ namespace {
 
 namespace fs = std::filesystem;
 using exercise::Exercise;
+using exercise::Record;
+using exercise::Standing;
 using exercise::Workspace;
 
 struct Options {
@@ -42,6 +47,50 @@ const char* note_on(Origin origin, bool is_taken_over) {
   return is_taken_over ? "  begun with use-reference; the manifest says so" : "";
 }
 
+// What is known of files without judging them again, which may take minutes.
+class Overview {
+ public:
+  void add(const Workspace& workspace, const Exercise& exercise, const Record& record, const std::string& note) {
+    const Standing standing = standing_of(workspace, exercise, record);
+    ++counts_[standing];
+    std::cout << "  " << word_for(standing) << "  " << exercise.id << " " << exercise.title << "  (files "
+              << fingerprint(workspace, exercise) << ")" << note << "\n";
+    if (standing != Standing::kPasses) open_.push_back(exercise.id);
+  }
+
+  // One line for all, and what is left to do.
+  void print(const std::string& what) const {
+    std::cout << what << ": " << count(Standing::kPasses) << " pass all checks, " << count(Standing::kPassesQuick)
+              << " pass the quick ones, " << count(Standing::kFails) << " fail, " << count(Standing::kUnknown)
+              << " have not been checked since they were changed\n";
+    if (!open_.empty())
+      std::cout << "next: ./lockstep check " << open_.front()
+                << " --full  (grading runs all checks), then submit again\n";
+  }
+
+ private:
+  static const char* word_for(Standing standing) {
+    switch (standing) {
+      case Standing::kPasses:
+        return "passes      ";
+      case Standing::kPassesQuick:
+        return "passes quick";
+      case Standing::kFails:
+        return "FAILS       ";
+      case Standing::kUnknown:
+        break;
+    }
+    return "not checked ";
+  }
+  [[nodiscard]] int count(Standing standing) const {
+    const auto found = counts_.find(standing);
+    return found == counts_.end() ? 0 : found->second;
+  }
+
+  std::map<Standing, int> counts_;
+  std::vector<std::string> open_;
+};
+
 int write_submission(const Options& options) {
   const Workspace workspace = exercise::open_workspace();
   Manifest manifest{.student = options.student.empty() ? name_in_git(workspace) : options.student,
@@ -51,10 +100,11 @@ int write_submission(const Options& options) {
                     .digests = {}};
   if (manifest.student.empty()) throw UsageError("whose is it? Give your name with --student");
   Files files;
+  Overview overview;
   for (const Exercise& exercise : chosen_exercises(workspace.root, workspace.catalogue, options.lab, options.words)) {
     if (!workspace.is_started(exercise)) {
       const bool is_asked_for = options.lab != 0 || !options.words.empty();
-      if (is_asked_for) std::cout << "  not started  " << exercise.id << " " << exercise.title << "\n";
+      if (is_asked_for) std::cout << "  not started   " << exercise.id << " " << exercise.title << "\n";
       continue;
     }
     manifest.exercises.push_back(exercise.id);
@@ -63,17 +113,18 @@ int write_submission(const Options& options) {
       files[path] = read_file(workspace.work(exercise) / file);
       manifest.digests[path] = sha256_hex(files[path]);
     }
-    const bool is_taken_over = read_record(workspace, exercise).has_used_reference();
+    const Record record = read_record(workspace, exercise);
+    const bool is_taken_over = record.has_used_reference();
     const Origin origin = origin_of(workspace.root, exercise, files, is_taken_over);
     if (is_taken_over || origin == Origin::kReference) manifest.references.push_back(exercise.id);
-    std::cout << "  included     " << exercise.id << " " << exercise.title << "  (files "
-              << fingerprint(workspace, exercise) << ")" << note_on(origin, is_taken_over) << "\n";
+    overview.add(workspace, exercise, record, note_on(origin, is_taken_over));
   }
   if (files.empty()) throw UsageError("none of these exercises is started");
   files[kManifestName] = to_text(manifest);
   write_zip(options.out, files);
   std::cout << "wrote " << options.out.string() << ": " << manifest.exercises.size() << " exercises of "
             << manifest.student << ", release " << manifest.release.tag << "\n";
+  overview.print(manifest.exercises.size() == 1 ? "of this exercise" : concat("of these ", manifest.exercises.size()));
   return 0;
 }
 

@@ -15,16 +15,17 @@ using nlohmann::json;
 namespace {
 
 constexpr std::int64_t kLargestSize = 1 << 24;  // of one entry; beyond any GPT-2, and no product of two overflows
+constexpr std::int64_t kMostLayers = 10'000;    // each has names and shapes in memory before a file is compared with it
 
 // Reads entries of one file; what is missing or null has a default.
 class Entries {
  public:
   Entries(const json& config, const fs::path& path) : config_(config), path_(path) {}
 
-  [[nodiscard]] std::int64_t size(const char* name, std::int64_t usual) const {
+  [[nodiscard]] std::int64_t size(const char* name, std::int64_t usual, std::int64_t largest = kLargestSize) const {
     const json value = get(name, usual);
-    const bool is_size = value.is_number_integer() && value >= 1 && value <= kLargestSize;
-    if (!is_size) fail(name, value, concat("a number from 1 to ", kLargestSize));
+    const bool is_size = value.is_number_integer() && value >= 1 && value <= largest;
+    if (!is_size) fail(name, value, concat("a number from 1 to ", largest));
     return value.get<std::int64_t>();
   }
 
@@ -67,6 +68,15 @@ void require_gpt2(const Entries& entries) {
 
 }  // namespace
 
+bool has_untied_head(std::string_view text, const fs::path& path) {
+  const json config = checkpoint::parse_json(text, path);
+  if (!config.is_object()) throw FormatError(concat(path.string(), " is not a JSON object"));
+  const Entries entries(config, path);
+  const json is_tied = entries.get("tie_word_embeddings", true);
+  if (!is_tied.is_boolean()) entries.fail("tie_word_embeddings", is_tied, "true or false");
+  return !is_tied.get<bool>();
+}
+
 nn::GptConfig parse_gpt2_config(std::string_view text, const fs::path& path) {
   const json config = checkpoint::parse_json(text, path);
   if (!config.is_object()) throw FormatError(concat(path.string(), " is not a JSON object"));
@@ -78,7 +88,7 @@ nn::GptConfig parse_gpt2_config(std::string_view text, const fs::path& path) {
   sizes.vocabulary_size = entries.size("vocab_size", 50257);
   sizes.channels = entries.size("n_embd", 768);
   sizes.head_count = entries.size("n_head", 12);
-  sizes.layer_count = entries.size("n_layer", 12);
+  sizes.layer_count = entries.size("n_layer", 12, kMostLayers);
   sizes.context_length = entries.size("n_positions", 1024);
   entries.require_value("n_inner", 4 * sizes.channels);
   if (sizes.channels % sizes.head_count != 0) {

@@ -18,4 +18,8 @@ inline constexpr const char* kConfigFile = "config.json";  ///< Beside the weigh
 ///                      activation, width of the MLP, epsilon or attention): names the entry, what it is and should be.
 [[nodiscard]] nn::GptConfig parse_gpt2_config(std::string_view text, const std::filesystem::path& path);
 
+/// Whether the file says that the head has weights of its own ("tie_word_embeddings": false).
+/// @throws FormatError  Not JSON, or the entry is neither true nor false.
+[[nodiscard]] bool has_untied_head(std::string_view text, const std::filesystem::path& path);
+
 }  // namespace lockstep::pretrained

@@ -28,9 +28,11 @@ struct LanguageModel {
 
 /// Loads a model.
 /// @param path    A run folder or a checkpoint of train_gpt_*; or a folder with config.json, model.safetensors (or
-///                shards with their index), vocab.json and merges.txt.
+///                shards with their index), vocab.json and merges.txt or tokenizer.json.
 /// @param device  Where the parameters go.
-/// @throws IoError, FormatError  A file is missing, or not what it should be: names it.
+/// @throws IoError, FormatError  A file is missing, or not what it should be: names it. A weight is not finite, as
+/// those
+///                               of a training that has diverged: names the tensor.
 /// @cost  Reads the weights once; a run folder's newest checkpoint twice, for its checksums.
 [[nodiscard]] LanguageModel load_language_model(const std::filesystem::path& path, Device device = {});
 

@@ -99,7 +99,7 @@ bool is_needed_of_tests(const std::string& path, const std::string& text_of_subj
 
 bool is_for_instructors(const std::string& path) {
   const std::string name = name_of(path);
-  if (name == "judge.cpp" || name.starts_with("mistakes.")) return true;
+  if (name == "judge.cpp" || name.starts_with("mistakes.") || name.starts_with("alternatives.")) return true;
   return std::ranges::any_of(kForInstructors, [&](std::string_view each) {
     return each.ends_with('/') ? path.starts_with(each) : path == each;
   });

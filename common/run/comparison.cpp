@@ -7,7 +7,9 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/json.hpp"
+#include "base/log.hpp"
 #include "base/text.hpp"
+#include "base/utf8.hpp"
 #include "run/metrics.hpp"
 #include "run/option_list.hpp"
 #include "run/readable.hpp"
@@ -19,12 +21,17 @@ namespace {
 
 constexpr std::size_t kWindows = 50;
 
-// "2026-11-21-tiny-2: batch 32, learning rate 0.8, warm-up 8"
+// "2026-11-21-tiny-2: batch 32, learning rate 0.8, warm-up 8"; the name alone if its options cannot be read.
 std::string legend_of(const fs::path& run) {
   RunOptions options;
-  read_json(
-      parse_json(read_file(run / "options.json")),
-      join({learning_rate_options(options.learning_rate), {{.field = &options.batch_size, .name = "--batch-size"}}}));
+  try {
+    read_json(
+        parse_json(read_file(run / "options.json")),
+        join({learning_rate_options(options.learning_rate), {{.field = &options.batch_size, .name = "--batch-size"}}}));
+  } catch (const std::exception& error) {
+    Logger().warning(concat("comparing ", run.string(), " without its options: options.json: ", error.what()));
+    return run.filename().string();
+  }
   const double rate = options.learning_rate.highest * options.learning_rate_scale();
   return concat(run.filename().string(), ": batch ", options.batch_size, ", learning rate ", shortest(rate),
                 ", warm-up ", options.learning_rate.warmup_steps);
@@ -57,18 +64,25 @@ Curve curve_of(const fs::path& run) {
 
 std::string comparison_chart(const std::vector<fs::path>& runs, const std::string& loss_unit) {
   std::optional<Unit> unit;
+  std::string left_out;
   trace::Chart chart{.title = "Training loss of several runs", .x_label = "", .y_label = loss_unit, .series = {}};
   for (const fs::path& run : runs) {
-    Curve curve = curve_of(fs::weakly_canonical(run));
-    if (!unit) unit = curve.unit;
-    if (curve.unit && curve.unit != unit) {
-      throw FormatError(concat("--compare: ", run.string(), " counts ", name_of(*curve.unit), " and ",
-                               runs.front().string(), " ", name_of(*unit), ": compare runs of one kind"));
+    try {
+      Curve curve = curve_of(fs::weakly_canonical(run));
+      if (!unit) unit = curve.unit;
+      if (curve.unit && curve.unit != unit) {
+        throw FormatError(
+            concat("it counts ", name_of(*curve.unit), " and ", runs.front().filename().string(), " ", name_of(*unit)));
+      }
+      chart.series.push_back(std::move(curve.series));
+    } catch (const std::exception& error) {  // one of the compared runs is no reason to lose the report of this one
+      const std::string message = concat("not compared with ", run.string(), ": ", error.what());
+      Logger().warning(message);
+      left_out += "<p>" + trace::escape_html(printable(message)) + "</p>\n";
     }
-    chart.series.push_back(std::move(curve.series));
   }
   chart.x_label = concat(name_of(unit.value_or(Unit::kTokens)), " seen");
-  return trace::line_chart(chart);
+  return trace::line_chart(chart) + left_out;
 }
 
 }  // namespace lockstep::run

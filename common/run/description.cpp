@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "base/text.hpp"
+#include "base/utf8.hpp"
 #include "comm/process_group.hpp"
+#include "device/device.hpp"
 #include "kernels/threads.hpp"
 #include "run/optimization.hpp"
 #include "run/readable.hpp"
@@ -45,8 +47,9 @@ std::string describe_batch(const RunOptions& options, const RunSummary& facts, i
 std::string describe_ranks(const RunOptions& options, const comm::ProcessGroup* group) {
   const std::string backend = group == nullptr ? "" : concat(" (", group->backend(), ")");
   const int world_size = world_size_of(group);
+  const bool is_cpu = Device::parse(options.device.name).is_cpu();
   return concat(world_size, backend, ", device ", options.device.name, ", ", counted(kernels::thread_count(), "thread"),
-                world_size > 1 ? " each" : "");
+                world_size > 1 ? " each" : "", is_cpu ? ", matrix products by " + kernels::matrix_library() : "");
 }
 
 std::string describe_steps(const RunOptions& options, const RunSummary& facts) {
@@ -56,11 +59,12 @@ std::string describe_steps(const RunOptions& options, const RunSummary& facts) {
   return concat(grouped(steps), " (", fixed(epochs, epochs < 9.95 ? 1 : 0), " epochs), seed ", options.seed);
 }
 
-// Bytes that a terminal would act on become a dot; line feeds stay.
-std::string printable(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(), [](unsigned char c) { return (c < 0x20 && c != '\n' && c != '\t') || c == 0x7f; }, '.');
-  return text;
+std::string how_far(const Outcome& outcome) {
+  const bool is_complete = outcome.step >= outcome.last_step;
+  if (is_complete && outcome.step == outcome.first_step)
+    return concat("nothing left to train: all ", outcome.step, " steps were done before");
+  return concat(is_complete ? "trained " : "stopped after step ", outcome.step,
+                is_complete ? " steps" : concat(" of ", outcome.last_step), " in ", clock_time(outcome.elapsed));
 }
 
 }  // namespace
@@ -70,7 +74,8 @@ std::string label_of(const RunOptions& options, const RunSummary& facts) {
 }
 
 Facts describe(const RunOptions& options, const RunSummary& facts, const comm::ProcessGroup* group) {
-  const std::string update = facts.update.empty() ? describe_learning_rate(options) : facts.update;
+  const std::int64_t steps = options.total_steps(facts.training_samples);
+  const std::string update = facts.update.empty() ? describe_learning_rate(options, steps) : facts.update;
   Facts all{{"model", describe_model(options, facts)},
             {"data", describe_data(facts)},
             {"batch", describe_batch(options, facts, world_size_of(group))},
@@ -90,9 +95,8 @@ std::string banner(const Facts& facts) {
 }
 
 std::string closing(const std::filesystem::path& run_folder, const Outcome& outcome) {
-  std::string text = concat("\n", outcome.step < outcome.last_step ? "stopped after step " : "trained ", outcome.step,
-                            outcome.step < outcome.last_step ? concat(" of ", outcome.last_step) : " steps", " in ",
-                            clock_time(outcome.elapsed), ", loss ", fixed(outcome.loss, 4));
+  std::string text = "\n" + how_far(outcome);
+  if (outcome.loss) text += ", loss " + fixed(*outcome.loss, 4);
   if (outcome.validation_loss) text += ", validation loss " + fixed(*outcome.validation_loss, 4);
   for (const auto& [name, score] : outcome.scores) text += ", " + name + " " + fixed(score, 4);
   text += "\n";

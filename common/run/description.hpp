@@ -55,8 +55,9 @@ struct RunSummary {
 /// How a run, or the part of it that this process did, ended.
 struct Outcome {
   std::int64_t step = 0;                         ///< Steps done.
+  std::int64_t first_step = 0;                   ///< Steps done before this process began.
   std::int64_t last_step = 0;                    ///< Steps planned.
-  double loss = 0;                               ///< Of the last step.
+  std::optional<double> loss;                    ///< Of the last step; empty: it is not known.
   std::optional<double> validation_loss;         ///< The last one measured; empty: none was.
   std::map<std::string, double> scores;          ///< Measured with it, by name.
   std::chrono::duration<double> elapsed{};       ///< Of this process, in seconds.

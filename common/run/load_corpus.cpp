@@ -1,6 +1,8 @@
 #include "run/load_corpus.hpp"
 
 #include <algorithm>
+#include <system_error>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/file.hpp"
@@ -46,11 +48,30 @@ std::shared_ptr<const data::Tokenizer> make_tokenizer(const TrainOptions& option
                                         options.data.tokenizer_checksum);
 }
 
-void require_same_data(const TrainOptions& options, comm::ProcessGroup* group, const std::string& fingerprint) {
+// Of a run to resume, whose data may have been moved.
+void require_present(const TrainOptions& options) {
+  if (!options.resume) return;
+  for (const auto& [path, option] :
+       {std::pair(options.data.path, "--data"), std::pair(options.data.validation_path, "--validation-data")}) {
+    std::error_code error;
+    if (path.empty() || path == data::kRandomData || fs::exists(path, error) || error) continue;
+    throw UsageError(concat("--resume: ", options.resume->string(), " was trained on ", path.string(),
+                            ", which is not there; if it was moved, say where it is with ", option));
+  }
+}
+
+// Data are known by their content; where they are may change.
+void require_same_data(const TrainOptions& options, comm::ProcessGroup* group, const data::CorpusOptions& read,
+                       const data::Corpus& corpus) {
+  const std::string& fingerprint = corpus.fingerprint;
   const std::string name = options.data.path.empty() ? "the course text" : options.data.path.string();
-  if (options.resume && options.data.fingerprint != fingerprint) {
-    throw UsageError(concat("--resume: ", options.resume->string(), " was trained on ", name,
-                            ", whose content has changed since; restore it, or start a new run"));
+  const bool is_same = !options.resume || options.data.fingerprint == fingerprint ||
+                       options.data.fingerprint == data::earlier_fingerprint(read, corpus);
+  if (!is_same) {
+    throw UsageError(
+        concat("--resume: ", options.resume->string(), " was trained on data of another content than ", name,
+               options.data.validation_path.empty() ? "" : concat(" and ", options.data.validation_path.string()),
+               " now; restore it, or start a new run"));
   }
   if (group != nullptr && comm::broadcast_text(*group, fingerprint, 0) != fingerprint) {
     throw MismatchError(concat("rank ", group->rank(), " reads different data than rank 0: ", name,
@@ -69,13 +90,15 @@ void require_usable_prompt(const TrainOptions& options, const data::Corpus& corp
 }
 
 data::Corpus load(const TrainOptions& options, comm::ProcessGroup* group) {
+  options.require_divisible_batch(group == nullptr ? 1 : group->world_size());
+  require_present(options);
   data::CorpusOptions wanted = corpus_options(options);
   const std::shared_ptr<const data::Tokenizer> tokenizer = make_tokenizer(options, group);
   const bool may_follow = options.data.vocabulary_size == 0;
   if (may_follow) wanted.vocabulary_size = std::max<std::int64_t>(wanted.vocabulary_size, tokenizer->vocabulary_size());
   data::Corpus corpus = data::load_corpus(wanted, tokenizer);
   require_usable_prompt(options, corpus);
-  require_same_data(options, group, corpus.fingerprint);
+  require_same_data(options, group, wanted, corpus);
   return corpus;
 }
 

@@ -17,7 +17,8 @@ namespace lockstep::run {
 /// resume.
 /// @throws IoError, FormatError  As data::load_corpus() and data::train_sentence_piece(); a prompt that the tokenizer
 ///                               cannot express.
-/// @throws UsageError            The data of the run to resume are not what they were.
+/// @throws UsageError            The data of the run to resume are not what they were; before anything is read, a batch
+///                               that the ranks cannot divide, for which no loader could be made.
 [[nodiscard]] data::Corpus load_corpus(const TrainOptions& options);
 
 /// The same on every rank of `group`. Rank 0 alone learns or reads the tokenizer and sends its bytes to the others, so

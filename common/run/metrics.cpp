@@ -1,11 +1,17 @@
 #include "run/metrics.hpp"
 
+#include <fcntl.h>
+
 #include <cerrno>
+#include <limits>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/json.hpp"
+#include "base/json_lines.hpp"
+#include "base/log.hpp"
 #include "run/run_folder.hpp"
 
 namespace lockstep::run {
@@ -13,17 +19,22 @@ namespace {
 
 using Milliseconds = StepMetrics::Milliseconds;
 
-Milliseconds milliseconds(const nlohmann::json& json, const char* name) {
-  return Milliseconds(json.at(name).get<double>());
+// JSON has no NaN and no infinity: they were written as null.
+double number_from(const nlohmann::json& value) {
+  return value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>();
 }
+
+double number(const nlohmann::json& json, const char* name) { return number_from(json.at(name)); }
+
+Milliseconds milliseconds(const nlohmann::json& json, const char* name) { return Milliseconds(number(json, name)); }
 
 StepMetrics from_json(const nlohmann::json& json) {
   StepMetrics metrics;
   json.at("step").get_to(metrics.step);
   json.at("epoch").get_to(metrics.epoch);
-  json.at("loss").get_to(metrics.loss);
-  json.at("learning_rate").get_to(metrics.learning_rate);
-  if (json.contains("gradient_norm")) metrics.gradient_norm = json["gradient_norm"].get<double>();
+  metrics.loss = number(json, "loss");
+  metrics.learning_rate = number(json, "learning_rate");
+  if (json.contains("gradient_norm")) metrics.gradient_norm = number(json, "gradient_norm");
   metrics.unit = json.contains(name_of(Unit::kSamples)) ? Unit::kSamples : Unit::kTokens;
   json.at(name_of(metrics.unit)).get_to(metrics.count);
   metrics.duration = milliseconds(json, "step_ms");
@@ -31,13 +42,15 @@ StepMetrics from_json(const nlohmann::json& json) {
   metrics.forward = milliseconds(json, "forward_ms");
   metrics.backward = milliseconds(json, "backward_ms");
   metrics.update = milliseconds(json, "update_ms");
-  if (json.contains("validation_loss")) metrics.validation_loss = json["validation_loss"].get<double>();
-  if (json.contains("scores")) json["scores"].get_to(metrics.scores);
+  if (json.contains("validation_loss")) metrics.validation_loss = number(json, "validation_loss");
+  if (json.contains("scores"))
+    for (const auto& [name, score] : json["scores"].items()) metrics.scores[name] = number_from(score);
   if (json.contains("exposed_communication_ms")) {
     metrics.exposed_communication = milliseconds(json, "exposed_communication_ms");
   }
   metrics.slowest_rank = json.value("slowest_rank", 0);
-  if (json.contains("peak_memory_mib")) json["peak_memory_mib"].get_to(metrics.peak_memory_mib);
+  if (json.contains("peak_memory_mib"))
+    for (const nlohmann::json& peak : json["peak_memory_mib"]) metrics.peak_memory_mib.push_back(number_from(peak));
   if (json.contains("sample_ids")) json["sample_ids"].get_to(metrics.sample_ids);
   return metrics;
 }
@@ -88,35 +101,54 @@ StepMetrics parse_metrics_line(std::string_view line) {
 }
 
 std::vector<StepMetrics> read_metrics(const std::filesystem::path& path) {
-  const std::string text = read_file(path);
   std::vector<StepMetrics> all;
-  std::size_t begin = 0;
-  for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
-    try {
-      all.push_back(parse_metrics_line(std::string_view(text).substr(begin, end - begin)));
-    } catch (const FormatError& error) {
-      throw FormatError(concat(path.string(), ":", all.size() + 1, ": ", error.what()));
-    }
-    begin = end + 1;
-  }
+  for_each_json_line(path, [&all](const nlohmann::json& json, std::string_view /*line*/) {
+    StepMetrics metrics = from_json(json);
+    while (!all.empty() && all.back().step >= metrics.step) all.pop_back();
+    all.push_back(std::move(metrics));
+  });
   return all;
 }
 
-MetricsFile::MetricsFile(const std::filesystem::path& path, std::int64_t last_step) : path_(path) {
-  std::string kept;
-  if (std::filesystem::exists(path)) {
-    for (const StepMetrics& metrics : read_metrics(path)) {
-      if (metrics.step <= last_step) kept += to_line(metrics) + "\n";
-    }
+MetricsFile::MetricsFile(std::filesystem::path path, std::int64_t last_step) : path_(std::move(path)) {
+  try {
+    if (std::filesystem::exists(path_)) keep_lines(last_step);
+  } catch (const std::exception& error) {
+    Logger().warning(concat(path_.string(), " stays as it is, and the run's steps are added to it: ", error.what()));
+    is_torn_ = true;
   }
-  replace_file(path, kept);
-  file_.open(path, std::ios::app | std::ios::binary);
-  if (!file_) throw IoError(concat("cannot write ", path.string()), errno);
+}
+
+// Lines are kept as they are, with whatever other programs have added to them.
+void MetricsFile::keep_lines(std::int64_t last_step) {
+  std::vector<std::pair<std::int64_t, std::string>> kept;
+  for_each_json_line(path_, [&](const nlohmann::json& json, std::string_view line) {
+    StepMetrics metrics = from_json(json);
+    if (metrics.step > last_step) return;
+    while (!kept.empty() && kept.back().first >= metrics.step) kept.pop_back();
+    kept.emplace_back(metrics.step, line);
+    last_kept_ = std::move(metrics);
+  });
+  std::string text;
+  for (const auto& [step, line] : kept) text.append(line).append("\n");
+  replace_file(path_, text);
 }
 
 void MetricsFile::write(const StepMetrics& metrics) {
-  file_ << to_line(metrics) + "\n" << std::flush;
-  if (!file_) throw IoError(concat("cannot write ", path_.string()), errno);
+  // After a write that failed, the rest of a line may stand there.
+  const std::string line = (is_torn_ ? "\n" : "") + to_line(metrics) + "\n";
+  try {
+    if (!file_.is_open()) file_.reset(::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
+    if (!file_.is_open()) throw IoError(concat("opening ", path_.string()), errno);
+    write_all(file_.get(), line, path_);
+    is_torn_ = false;
+    has_warned_ = false;
+  } catch (const IoError& error) {
+    is_torn_ = true;
+    file_.reset();
+    if (!has_warned_) Logger().warning(concat("the run goes on, but steps are missing in its log: ", error.what()));
+    has_warned_ = true;
+  }
 }
 
 }  // namespace lockstep::run

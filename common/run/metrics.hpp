@@ -4,12 +4,13 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "base/unique_fd.hpp"
 
 namespace lockstep::run {
 
@@ -19,7 +20,7 @@ enum class Unit { kSamples, kTokens };
 /// "samples" or "tokens".
 [[nodiscard]] const char* name_of(Unit unit) noexcept;
 
-/// One step. Numbers survive writing and reading bit for bit.
+/// One step. Finite numbers survive writing and reading bit for bit; others are null in the file, and read as NaN.
 struct StepMetrics {
   using Milliseconds = std::chrono::duration<double, std::milli>;  ///< With fractions.
 
@@ -55,23 +56,33 @@ struct StepMetrics {
 /// @throws FormatError  Not a line that to_line() writes.
 [[nodiscard]] StepMetrics parse_metrics_line(std::string_view line);
 
-/// All lines of a file. A last line without line feed is the rest of a write that was cut off, and ignored.
-/// @throws IoError, FormatError  The latter names the line.
+/// All steps of a file, as far as they can be read; for_each_json_line() says what becomes of other lines. After a line
+/// of a step, those of the same and later steps that precede it do not count: a resumed run has repeated them.
+/// @throws IoError  The file cannot be read.
 [[nodiscard]] std::vector<StepMetrics> read_metrics(const std::filesystem::path& path);
 
-/// Adds lines to a run's metrics.jsonl; each is in the file when write() returns.
+/// Adds lines to a run's metrics.jsonl; each is in the file when write() returns. A log never ends a run: what cannot
+/// be read or written is left out, and a warning says so.
 class MetricsFile {
  public:
-  /// Opens `path` and keeps its lines up to step `last_step`: a resumed run repeats what came after its checkpoint.
-  /// @throws IoError  The file cannot be written.
-  MetricsFile(const std::filesystem::path& path, std::int64_t last_step);
+  /// Opens `path` and keeps its lines up to step `last_step`: a resumed run repeats what came after its checkpoint. A
+  /// file that cannot be read is left as it is, and appended to.
+  MetricsFile(std::filesystem::path path, std::int64_t last_step);
 
-  /// @throws IoError  The disk is full or gone.
+  /// Adds a line. What could not be opened or written before is tried again.
   void write(const StepMetrics& metrics);
 
+  /// The last line that the constructor has found and kept.
+  [[nodiscard]] const std::optional<StepMetrics>& last_kept() const noexcept { return last_kept_; }
+
  private:
+  void keep_lines(std::int64_t last_step);
+
   std::filesystem::path path_;
-  std::ofstream file_;
+  UniqueFd file_;
+  std::optional<StepMetrics> last_kept_;
+  bool is_torn_ = false;     // the file may end in the middle of a line
+  bool has_warned_ = false;  // that lines cannot be written
 };
 
 }  // namespace lockstep::run

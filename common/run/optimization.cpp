@@ -55,15 +55,16 @@ std::unique_ptr<optim::Optimizer> make_optimizer(const RunOptions& options, cons
                                                                            .is_nesterov = options.optimizer.nesterov});
 }
 
-std::string describe_learning_rate(const RunOptions& options) {
+std::string describe_learning_rate(const RunOptions& options, std::int64_t total_steps) {
   const LearningRateOptions& rate = options.learning_rate;
+  const std::int64_t warmup = std::min(rate.warmup_steps, total_steps);  // as RunOptions::schedule()
   return concat("learning rate ", describe_rate(options), describe_schedule(rate, options.learning_rate_scale()),
-                ", warm-up ", grouped(rate.warmup_steps), rate.warmup_steps == 1 ? " step" : " steps");
+                ", warm-up ", grouped(warmup), warmup == 1 ? " step" : " steps");
 }
 
-std::string describe_optimization(const RunOptions& options) {
+std::string describe_optimization(const RunOptions& options, std::int64_t total_steps) {
   const OptimizerOptions& optimizer = options.optimizer;
-  return concat(describe_optimizer(optimizer), ", ", describe_learning_rate(options), ", weight decay ",
+  return concat(describe_optimizer(optimizer), ", ", describe_learning_rate(options, total_steps), ", weight decay ",
                 shortest(optimizer.weight_decay), ", clip ", optimizer.clip > 0 ? shortest(optimizer.clip) : "off");
 }
 

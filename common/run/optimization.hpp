@@ -1,6 +1,7 @@
 #pragma once
 /// @file
 /// What the options say about optimization, made real.
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -29,9 +30,10 @@ inline constexpr optim::AdamOptions kGptBetas{.beta1 = 0.9, .beta2 = 0.95};
 
 /// Learning rate and how it was scaled, schedule: "learning rate 0.1 x 4 (batch 64 / 16) = 0.4 falling to 0.04, warm-up
 /// 50 steps".
-[[nodiscard]] std::string describe_learning_rate(const RunOptions& options);
+/// @param total_steps  Of the run: a warm-up takes at most as many.
+[[nodiscard]] std::string describe_learning_rate(const RunOptions& options, std::int64_t total_steps);
 
 /// Optimizer, describe_learning_rate(), regularization: "SGD with momentum 0.9, learning rate ..., clip 1".
-[[nodiscard]] std::string describe_optimization(const RunOptions& options);
+[[nodiscard]] std::string describe_optimization(const RunOptions& options, std::int64_t total_steps);
 
 }  // namespace lockstep::run

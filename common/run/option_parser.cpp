@@ -1,7 +1,5 @@
 #include "run/option_parser.hpp"
 
-#include <malloc.h>
-
 #include <concepts>
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -40,16 +38,6 @@ void add_option(CommandLine& app, const OptionDeclaration& declared) {
 
 std::string name_of(const std::string& task) { return task.empty() ? "a GPT" : task; }
 
-// oneDNN packs a matrix into a buffer that it takes and frees in each product. glibc would keep such buffers in the
-// heap once it has seen one freed, where small objects soon lie between them and the heap grows step by step (measured:
-// 60 MiB a rank). Pages of their own go back at once; making them costs nothing beside a product of that size.
-void give_large_buffers_back() {
-#if defined(__GLIBC__)
-  constexpr int kLargeBytes = 4 << 20;
-  ::mallopt(M_MMAP_THRESHOLD, kLargeBytes);
-#endif
-}
-
 }  // namespace
 
 OptionParser::OptionParser(int argc, const char* const* argv, std::string description)
@@ -65,8 +53,9 @@ std::optional<int> OptionParser::read(const OptionList& list) {
   line_
       ->add_option(
           "--resume", resume_,
-          "Continue a run: its folder, or the latest one in --out if left out; auto: that one if there is one, else "
-          "begin, for a launcher that starts the program again")
+          "Continue a run: its folder, or one of its checkpoints (RUN/checkpoints/step_...), or the latest run in "
+          "--out "
+          "if left out; auto: that one if there is one, else begin, for a launcher that starts the program again")
       .allow_no_value()
       .type_name("[FOLDER]");
   if (const std::optional<int> exit_code = line_->parse(argc_, argv_)) return exit_code;
@@ -75,23 +64,28 @@ std::optional<int> OptionParser::read(const OptionList& list) {
   return std::nullopt;
 }
 
-std::optional<fs::path> OptionParser::folder_to_resume(const RunOptions& options) const {
+std::optional<RunAndCheckpoint> OptionParser::run_to_resume(const RunOptions& options) const {
   if (!line_->is_given("--resume") && !options.resumes_latest) return std::nullopt;
   const bool may_begin = resume_ == "auto" || !line_->is_given("--resume");
-  if (!resume_.empty() && !may_begin) return resume_;
+  if (!resume_.empty() && !may_begin) return find_run(resume_);
   const std::optional<fs::path> latest = latest_run(options.output.folder, options.task);
-  if (latest || may_begin) return latest;
+  if (latest) return RunAndCheckpoint{.run = *latest, .checkpoint = {}};
+  if (may_begin) return std::nullopt;
   const std::string of_task = options.task.empty() ? "" : " of the task " + options.task;
   throw UsageError(concat("--resume: no run", of_task, " with a checkpoint in ", options.output.folder.string(),
                           "; name a run's folder or --out"));
 }
 
 void read_run_options(const fs::path& run, const std::string& task, const OptionList& list) {
-  if (const std::string other = task_of(run); other != task) {
+  const nlohmann::json options = read_options(run);
+  const std::string other = options.is_object() && options.contains("task") && options["task"].is_string()
+                                ? options["task"].get<std::string>()
+                                : "";
+  if (other != task) {
     throw UsageError(concat("--resume: ", run.string(), " has trained ", name_of(other), ", and this program trains ",
                             name_of(task), "; name one of its own runs"));
   }
-  read_json(parse_json(read_file(run / "options.json")), list);
+  read_json(options, list);
 }
 
 // What has shaped the weights so far cannot change from now on.
@@ -109,10 +103,7 @@ void require_same_run(const OptionList& now, const OptionList& then, const fs::p
 }
 
 int run_guarded_training(const char* const* argv, const std::function<int()>& body) noexcept {
-  return run_guarded(program_name(argv), [&] {
-    give_large_buffers_back();
-    return body();
-  });
+  return run_guarded(program_name(argv), body);
 }
 
 bool only_checks_options(const RunOptions& options) {

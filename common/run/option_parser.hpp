@@ -10,6 +10,7 @@
 
 #include "base/command_line.hpp"
 #include "run/option_list.hpp"
+#include "run/run_folder.hpp"
 #include "run/run_options.hpp"
 
 namespace lockstep::run {
@@ -35,10 +36,10 @@ class OptionParser {
   /// The command line as read last. @pre  read() has returned nothing.
   [[nodiscard]] const CommandLine& line() const noexcept { return *line_; }
 
-  /// What --resume means, if it was given or `options` resumes the latest run: the run folder it names, or the latest
-  /// of this task in --out.
+  /// What --resume means, if it was given or `options` resumes the latest run: the run or checkpoint it names, or the
+  /// latest run of this task in --out.
   /// @throws UsageError  There is none.
-  [[nodiscard]] std::optional<std::filesystem::path> folder_to_resume(const RunOptions& options) const;
+  [[nodiscard]] std::optional<RunAndCheckpoint> run_to_resume(const RunOptions& options) const;
 
  private:
   int argc_;
@@ -77,17 +78,18 @@ template <std::derived_from<RunOptions> Options>
   Options options = defaults, then = defaults;
   OptionParser parser(argc, argv, description);
   if (const auto exit_code = parser.read(list_options(options))) return {options, exit_code};
-  const std::optional<std::filesystem::path> run = parser.folder_to_resume(options);
-  if (run) {
-    read_run_options(*run, defaults.task, list_options(then));
+  const std::optional<RunAndCheckpoint> resumed = parser.run_to_resume(options);
+  if (resumed) {
+    read_run_options(resumed->run, defaults.task, list_options(then));
     options = then;
     // What the command line says goes over what the run was started with.
     if (const auto exit_code = parser.read(list_options(options))) return {options, exit_code};
     if (parser.line().is_given("--steps")) options.epochs = 0;
-    options.resume = run;
+    options.resume = resumed->run;
+    options.resume_from = resumed->checkpoint;
   }
   complete(options, parser.line());
-  if (run) require_same_run(list_options(options), list_options(then), *run);
+  if (resumed) require_same_run(list_options(options), list_options(then), resumed->run);
   return {options, std::nullopt};
 }
 

@@ -15,12 +15,14 @@ std::string three_digits(double value) { return fixed(value, value < 9.995 ? 2 :
 }  // namespace
 
 std::string fixed(double value, int digits) {
+  if (std::isnan(value)) return "nan";  // whose sign means nothing
   std::ostringstream out;
   out << std::fixed << std::setprecision(digits) << value;
   return std::move(out).str();
 }
 
 std::string shortest(double value) {
+  if (std::isnan(value)) return "nan";
   std::ostringstream out;
   out << value;
   return std::move(out).str();

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
 #include "base/timing.hpp"
 #include "run/comparison.hpp"
 #include "run/metrics.hpp"
@@ -161,8 +162,8 @@ Facts rank_facts(const fs::path& run_folder) {
 
 Facts outcome_facts(const fs::path& run_folder, const Outcome& outcome) {
   Facts facts{
-      {"steps done", concat(outcome.step, " of ", outcome.last_step, ", this time in ", clock_time(outcome.elapsed))},
-      {"loss", fixed(outcome.loss, 4)}};
+      {"steps done", concat(outcome.step, " of ", outcome.last_step, ", this time in ", clock_time(outcome.elapsed))}};
+  if (outcome.loss) facts.emplace_back("loss", fixed(*outcome.loss, 4));
   if (outcome.validation_loss) facts.emplace_back("validation loss", fixed(*outcome.validation_loss, 4));
   for (const auto& [name, score] : outcome.scores) facts.emplace_back("validation " + name, fixed(score, 4));
   if (outcome.longest_save.count() > 0) {
@@ -174,16 +175,30 @@ Facts outcome_facts(const fs::path& run_folder, const Outcome& outcome) {
 }
 
 std::string timeline_section(const fs::path& run_folder) {
-  if (!fs::exists(run_folder / trace::trace_file_name(0))) return "";
-  return section("Timeline of the last steps", trace::timeline(trace::read_trace_folder(run_folder)));
+  try {
+    if (!fs::exists(run_folder / trace::trace_file_name(0))) return "";
+    return section("Timeline of the last steps", trace::timeline(trace::read_trace_folder(run_folder)));
+  } catch (const std::exception& error) {
+    Logger().warning(concat("the report has no timeline: ", error.what()));
+    return "";
+  }
+}
+
+Steps steps_of(const fs::path& run_folder) {
+  const fs::path path = run_folder / "metrics.jsonl";
+  try {
+    return fs::exists(path) ? read_metrics(path) : Steps{};
+  } catch (const std::exception& error) {
+    Logger().warning(concat("the report has no curves: ", error.what()));
+    return {};
+  }
 }
 
 }  // namespace
 
 std::string report_page(const fs::path& run_folder, const Facts& description, const Outcome& outcome,
                         const std::vector<fs::path>& compared) {
-  const fs::path metrics_path = run_folder / "metrics.jsonl";
-  const Steps steps = fs::exists(metrics_path) ? read_metrics(metrics_path) : Steps{};
+  const Steps steps = steps_of(run_folder);
   std::string body = section("Outcome", trace::fact_table(outcome_facts(run_folder, outcome)));
   body +=
       section("Curves", charts(loss_chart(steps, outcome.loss_unit) + score_chart(steps) + throughput_chart(steps)));

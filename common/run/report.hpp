@@ -9,9 +9,9 @@
 
 namespace lockstep::run {
 
-/// HTML made from the run folder's metrics.jsonl, rank_<k>.json and trace_rank<k>.json; what is missing is left out.
+/// HTML made from the run folder's metrics.jsonl, rank_<k>.json and trace_rank<k>.json; what is missing or cannot be
+/// read is left out.
 /// @param compared  Run folders whose losses are drawn beside this one's; may be empty.
-/// @throws FormatError  One of these files is not what it should be.
 [[nodiscard]] std::string report_page(const std::filesystem::path& run_folder, const Facts& description,
                                       const Outcome& outcome, const std::vector<std::filesystem::path>& compared = {});
 

@@ -11,6 +11,7 @@
 #include "base/environment.hpp"
 #include "base/error.hpp"
 #include "base/json.hpp"
+#include "base/log.hpp"
 #include "base/preemption.hpp"
 #include "comm/objects.hpp"
 #include "comm/process_group.hpp"
@@ -19,6 +20,7 @@
 #include "run/readable.hpp"
 #include "run/report.hpp"
 #include "run/run_folder.hpp"
+#include "run/way_back.hpp"
 #include "trace/trace_file.hpp"
 
 namespace lockstep::run {
@@ -56,6 +58,16 @@ FaultInjector make_injector(const comm::ProcessGroup* group) {
   return {faults, job.global_rank(job.rank), is_whole_job ? job.world_size : INT_MAX, job.generation};
 }
 
+// Writes a file of which the training does not depend.
+template <typename Write>
+void leave_file(const char* what, const Write& write) {
+  try {
+    write();
+  } catch (const std::exception& error) {
+    Logger().warning(concat(what, " is not written: ", error.what()));
+  }
+}
+
 bool is_multiple(std::int64_t step, std::int64_t interval) { return interval > 0 && step % interval == 0; }
 
 }  // namespace
@@ -80,7 +92,13 @@ Run::Run(const RunOptions& options, nlohmann::json saved_options, const RunSumma
     open_status_file();
   }
   if (rank_ != 0) return;
-  write_files();
+  try {
+    write_files();
+  } catch (...) {
+    std::error_code ignored;  // what could not be written says more
+    if (!options_.resume) std::filesystem::remove_all(folder_, ignored);
+    throw;
+  }
   std::cout << banner(describe(options_, facts_, group_)) + "  run     " + folder_.string() + "\n\n" << std::flush;
 }
 
@@ -104,17 +122,31 @@ void Run::settle_folder() {
 }
 
 void Run::resume(nn::Module& model, optim::Optimizer& optimizer, data::Sampler& sampler) {
-  if (options_.resume) step_ = load_training(checkpoints_of(folder_), model, optimizer, sampler, group_, kept_);
-  first_step_ = step_;
+  LoadedTraining loaded;
+  if (options_.resume) {
+    const std::filesystem::path from = options_.resume_from.value_or(checkpoints_of(folder_));
+    loaded = load_training(from, model, optimizer, sampler, group_, kept_);
+  }
+  first_step_ = step_ = loaded.step;
   device_ = model.parameters().front().device();
   begin_ = trace::Clock::now();
   if (rank_ != 0) return;
   metrics_file_.emplace(folder_ / "metrics.jsonl", step_);
-  saver_.emplace(checkpoints_of(folder_), options_.checkpoints, saved_options_, last_step_).prepare(model, optimizer);
+  restore_last_step();
+  saver_.emplace(checkpoints_of(folder_), options_.checkpoints, saved_options_, last_step_, loaded.checkpoint)
+      .prepare(model, optimizer);
   if (options_.resume)
     std::cout << "resumed at step " << step_ << "\n" << std::flush;
   else if (!options_.output.export_initial.empty())
     export_weights(options_.output.export_initial, model);
+}
+
+// A run that has nothing left to do ends with the numbers of the step that was its last.
+void Run::restore_last_step() {
+  const std::optional<StepMetrics>& last = metrics_file_->last_kept();
+  if (!last || last->step != step_) return;
+  metrics_ = *last;
+  if (last->validation_loss) evaluation_ = Evaluation{.loss = *last->validation_loss, .scores = last->scores};
 }
 
 std::vector<MicroBatch> Run::begin_step(const data::Batch& batch, std::chrono::nanoseconds loader_waiting, BatchOf of) {
@@ -163,10 +195,17 @@ void Run::require_finite(double gradient_norm) const {
 }
 
 void Run::give_up(std::string_view what, double value) const {
-  const std::string message = concat(
-      "rank ", rank_, ": the ", what, " is ", std::isnan(value) ? "not a number" : "infinite", " in step ", step_ + 1,
-      "; try a --learning-rate below ", shortest(options_.learning_rate.highest), ", more than ",
-      options_.learning_rate.warmup_steps, " --warmup-steps", options_.optimizer.clip > 0 ? "" : ", or --clip 1");
+  const std::string message =
+      concat("rank ", rank_, ": the ", what, " is ", describe_infinite(value), " in step ", step_ + 1,
+             "; try a --learning-rate below ", shortest(options_.learning_rate.highest), ", more than ",
+             options_.learning_rate.warmup_steps, " --warmup-steps", options_.optimizer.clip > 0 ? "" : ", or --clip 1",
+             way_back({.run_folder = folder_,
+                       .first_step = first_step_,
+                       .step = step_,
+                       .is_step_validated = is_step_validated(),
+                       .world_size = world_size_,
+                       .local_world_size = group_ == nullptr ? 1 : group_->context().local_world_size},
+                      options_));
   if (group_ != nullptr) group_->abort(message);
   throw Error(message);
 }
@@ -293,7 +332,20 @@ bool Run::replica_check_is_due() const {
 
 bool Run::checkpoint_is_due() const { return is_multiple(step_, options_.checkpoints.save_every) || is_finished(); }
 
+// Whether the weights as they are now have had a finite validation loss.
+bool Run::is_step_validated() const noexcept {
+  const bool is_of_this_step = history_.empty() || history_.back().validation_loss;  // empty: restore_last_step()
+  return evaluation_ && is_of_this_step && !has_diverged();
+}
+
+bool Run::has_diverged() const noexcept { return evaluation_ && !std::isfinite(evaluation_->loss); }
+
 void Run::save(const nn::Module& model, const optim::Optimizer& optimizer, const data::Sampler& sampler) {
+  if (has_diverged()) {
+    Logger().warning(concat("no checkpoint of step ", step_, " is saved, because the validation loss is ",
+                            describe_infinite(evaluation_->loss), ": the newest one stays the last before that"));
+    return;
+  }
   const trace::Clock::time_point begin = trace::Clock::now();
   if (!saver_) saver_.emplace(checkpoints_of(folder_), options_.checkpoints, saved_options_, last_step_);
   saver_->save(step_, model, optimizer, sampler, kept_);
@@ -301,36 +353,49 @@ void Run::save(const nn::Module& model, const optim::Optimizer& optimizer, const
   clock_.record_aside("save", trace::Category::kCheckpoint, begin);
 }
 
-bool Run::sample_is_due() const { return step_ == last_step_ && facts_.wants_sample; }
+bool Run::sample_is_due() const { return step_ == last_step_ && facts_.wants_sample && !has_diverged(); }
 
 void Run::set_sample(std::string generated) { sample_ = std::move(generated); }
+
+Outcome Run::outcome() const {
+  Outcome outcome{.step = step_,
+                  .first_step = first_step_,
+                  .last_step = last_step_,
+                  .loss = {},
+                  .validation_loss = {},
+                  .scores = {},
+                  .elapsed = trace::Clock::now() - begin_,
+                  .longest_save = longest_save_,
+                  .generated = sample_,
+                  .loss_unit = facts_.loss_unit};
+  if (metrics_.step == step_ && step_ > 0) outcome.loss = metrics_.loss;
+  if (evaluation_) {
+    outcome.validation_loss = evaluation_->loss;
+    outcome.scores = evaluation_->scores;
+  }
+  return outcome;
+}
 
 int Run::finish() {
   printer_.end_line();
   if (saver_) saver_->finish();
   faults_.finish();
-  const std::vector<trace::RankTrace> own{recorder_->snapshot()};
-  trace::write_trace(folder_ / trace::trace_file_name(rank_), own);
-  write_summary(folder_, summarize(rank_, history_));
+  if (!history_.empty()) {  // else the files are those of an earlier process, which has done the steps
+    leave_file("the trace", [&] {
+      const std::vector<trace::RankTrace> own{recorder_->snapshot()};
+      trace::write_trace(folder_ / trace::trace_file_name(rank_), own);
+    });
+    leave_file("the summary of this rank", [&] { write_summary(folder_, summarize(rank_, history_)); });
+  }
   double arrived = 1;
   sum_over_ranks({&arrived, 1});  // from here on every rank's files are complete
   if (rank_ == 0) {
-    Outcome outcome{.step = step_,
-                    .last_step = last_step_,
-                    .loss = metrics_.loss,
-                    .validation_loss = {},
-                    .scores = {},
-                    .elapsed = trace::Clock::now() - begin_,
-                    .longest_save = longest_save_,
-                    .generated = sample_,
-                    .loss_unit = facts_.loss_unit};
-    if (evaluation_) {
-      outcome.validation_loss = evaluation_->loss;
-      outcome.scores = evaluation_->scores;
-    }
-    replace_file(folder_ / "report.html",
-                 report_page(folder_, describe(options_, facts_, group_), outcome, options_.output.compare));
-    std::cout << closing(folder_, outcome) << std::flush;
+    const Outcome ended = outcome();
+    leave_file("the report", [&] {
+      replace_file(folder_ / "report.html",
+                   report_page(folder_, describe(options_, facts_, group_), ended, options_.output.compare));
+    });
+    std::cout << closing(folder_, ended) << std::flush;
   }
   if (stop_signal_.reason() == StopReason::kInterrupted) return kInterruptedExitCode;
   return is_preempted_ && step_ < last_step_ ? kRequeueExitCode : 0;

@@ -72,7 +72,8 @@ class Run {
   /// Saves something more with every checkpoint, and gives it back in resume(). @pre  Before resume(); on all ranks.
   void keep(KeptState state) { kept_.push_back(std::move(state)); }
 
-  /// With --resume, continues exactly where the run's newest checkpoint was saved; else only does --export-initial.
+  /// With --resume, continues exactly where the run's newest checkpoint, or the one named, was saved; else only does
+  /// --export-initial.
   /// @throws IoError, FormatError, MismatchError  As load_training().
   void resume(nn::Module& model, optim::Optimizer& optimizer, data::Sampler& sampler);
 
@@ -94,8 +95,8 @@ class Run {
                                                    BatchOf of = BatchOf::kThisRank);
   /// Ends the running phase of the step and begins `phase`.
   void enter(Phase phase);
-  /// The loss as a number. @throws Error  Not finite: names rank and step, and what to try; on the other ranks
-  /// the next collective throws the same.
+  /// The loss as a number. @throws Error  Not finite: names rank and step, what to try, and the last checkpoint with
+  /// finite losses with the command that continues from it; on the other ranks the next collective throws the same.
   [[nodiscard]] double require_finite(const autograd::Variable& loss) const;
   /// The same of a loss that is a number already.
   void require_finite_loss(double loss) const;
@@ -121,15 +122,18 @@ class Run {
   [[nodiscard]] bool replica_check_is_due() const;
   /// Whether this step ends with a checkpoint.
   [[nodiscard]] bool checkpoint_is_due() const;
-  /// Saves a checkpoint, atomically; with --async-save the file is written while training goes on.
+  /// Saves a checkpoint, atomically; with --async-save the file is written while training goes on. After a validation
+  /// loss that is not finite it saves nothing and logs a warning: the newest checkpoint stays the last sound one.
   /// @throws IoError  The disk failed (with --async-save: in the save before), or another process saves this run's
   ///                  checkpoints; earlier ones are untouched.
   void save(const nn::Module& model, const optim::Optimizer& optimizer, const data::Sampler& sampler);
 
-  [[nodiscard]] bool sample_is_due() const;  ///< Training is complete, and RunSummary::wants_sample.
-  void set_sample(std::string generated);    ///< A text, for the report and the end of the output.
+  /// Training is complete, RunSummary::wants_sample, and the last validation loss, if one was measured, is finite.
+  [[nodiscard]] bool sample_is_due() const;
+  void set_sample(std::string generated);  ///< A text, for the report and the end of the output.
 
   /// Waits for the last checkpoint, writes the trace of every rank and the report (rank 0), and prints how it went.
+  /// What of trace and report cannot be written is logged.
   /// @return  The program's exit status: 0; 130 where Ctrl-C or SIGHUP stopped the run; 75 (kRequeueExitCode) on all
   ///          ranks where SIGTERM or the signal of LOCKSTEP_PREEMPT_SIGNAL to one of them did and steps are left.
   [[nodiscard]] int finish();
@@ -144,6 +148,10 @@ class Run {
   void settle_folder();
   void sum_over_ranks(std::span<double> values) const;
   void write_files() const;
+  void restore_last_step();
+  [[nodiscard]] bool has_diverged() const noexcept;
+  [[nodiscard]] bool is_step_validated() const noexcept;
+  [[nodiscard]] Outcome outcome() const;
   void gather_step();
   void open_status_file();
   void tell_status();

@@ -6,16 +6,21 @@
 #include <cerrno>
 #include <ctime>
 #include <exception>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/json.hpp"
+#include "base/log.hpp"
 #include "checkpoint/checkpoint.hpp"
+#include "run/training_state.hpp"
 
 namespace lockstep::run {
 namespace fs = std::filesystem;
 namespace {
+
+constexpr const char* kCheckpoints = "checkpoints";
 
 std::string date_of(std::chrono::system_clock::time_point now) {
   const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
@@ -23,6 +28,16 @@ std::string date_of(std::chrono::system_clock::time_point now) {
   localtime_r(&seconds, &local);
   char text[16];
   return {text, std::strftime(text, sizeof text, "%Y-%m-%d", &local)};
+}
+
+// Of several runs in a folder one that cannot be read is no reason to find none of them.
+bool has_checkpoints(const fs::path& checkpoints) {
+  try {
+    return !checkpoint::CheckpointFolder(checkpoints).list().empty();
+  } catch (const IoError& error) {
+    Logger().warning(concat("passing over a run: ", error.what()));
+    return false;
+  }
 }
 
 }  // namespace
@@ -39,11 +54,40 @@ fs::path make_run_folder(const fs::path& out, const std::string& label, std::chr
   }
 }
 
-fs::path checkpoints_of(const fs::path& run) { return run / "checkpoints"; }
+fs::path checkpoints_of(const fs::path& run) { return run / kCheckpoints; }
+
+RunAndCheckpoint find_run(const fs::path& named) {
+  fs::path path = named.lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();  // "run/"
+  std::error_code ignored;
+  const bool is_checkpoint =
+      checkpoint::step_of(path) || fs::exists(path / checkpoint::kManifestFile, ignored);  // the latter: set aside
+  if (!is_checkpoint && path.filename() != kCheckpoints) return {.run = named, .checkpoint = {}};
+  // "step_00000004" as seen from inside RUN/checkpoints, and "checkpoints" from inside RUN.
+  const int levels = is_checkpoint ? 2 : 1;
+  if (std::distance(path.begin(), path.end()) <= levels) path = fs::absolute(path).lexically_normal();
+  const fs::path run = is_checkpoint ? path.parent_path().parent_path() : path.parent_path();
+  if (is_checkpoint && path.parent_path().filename() != kCheckpoints) {
+    throw UsageError(concat("--resume: ", named.string(), " is a checkpoint, but not in the folder '", kCheckpoints,
+                            "' of a run, which has the run's options, log and tokenizer; put it there"));
+  }
+  return {.run = run, .checkpoint = is_checkpoint ? std::optional(path) : std::nullopt};
+}
+
+nlohmann::json read_options(const fs::path& run) {
+  const fs::path file = run / "options.json";
+  try {
+    return parse_json(read_file(file));
+  } catch (const nlohmann::json::exception& error) {
+    Logger().warning(
+        concat(file.string(), " is damaged; the run's options are read from its newest checkpoint: ", error.what()));
+  }
+  return load_options(checkpoints_of(run));
+}
 
 std::string task_of(const fs::path& run) {
   try {
-    return parse_json(read_file(run / "options.json")).value("task", "");
+    return read_options(run).value("task", "");
   } catch (const std::exception&) {
     return "";  // who reads the options finds out what is wrong with them
   }
@@ -55,7 +99,7 @@ std::optional<fs::path> latest_run(const fs::path& out, const std::string& task)
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(out, error)) {
     const fs::path checkpoints = checkpoints_of(entry.path());
-    if (checkpoint::CheckpointFolder(checkpoints).list().empty()) continue;  // a first save may have been cut off
+    if (!has_checkpoints(checkpoints)) continue;  // a first save may have been cut off
     if (task_of(entry.path()) != task) continue;
     const fs::file_time_type time = fs::last_write_time(checkpoints, error);
     if (error || (latest && time <= latest_time)) continue;

@@ -3,6 +3,7 @@
 /// Where a run leaves its files.
 #include <chrono>
 #include <filesystem>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
@@ -23,6 +24,21 @@ namespace lockstep::run {
 /// @param task  As task_of(); empty: a GPT.
 [[nodiscard]] std::optional<std::filesystem::path> latest_run(const std::filesystem::path& out,
                                                               const std::string& task = "");
+
+/// A run, and perhaps one of its checkpoints.
+struct RunAndCheckpoint {
+  std::filesystem::path run;                        ///< The run's folder.
+  std::optional<std::filesystem::path> checkpoint;  ///< Empty: the newest is meant.
+};
+
+/// What a person may name to continue a run: its folder, the folder of its checkpoints, or one of these.
+/// @throws UsageError  A checkpoint that is not in a run's folder.
+[[nodiscard]] RunAndCheckpoint find_run(const std::filesystem::path& named);
+
+/// The options of a run: its options.json, or, if that is damaged, those saved with its newest checkpoint (and a
+/// warning).
+/// @throws IoError, FormatError  Neither can be read.
+[[nodiscard]] nlohmann::json read_options(const std::filesystem::path& run);
 
 /// The folder that `run`'s checkpoints stand in.
 [[nodiscard]] std::filesystem::path checkpoints_of(const std::filesystem::path& run);

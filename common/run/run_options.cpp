@@ -44,10 +44,12 @@ std::int64_t RunOptions::total_steps(std::int64_t samples) const {
 void RunOptions::require_divisible_batch(std::int64_t world_size) const {
   const std::int64_t parts = world_size * accumulation_steps;
   if (batch_size % parts == 0 || (!has_equal_shares && batch_size >= parts)) return;
-  const std::string micro_batches = concat(" with ", accumulation_steps, " --accumulation-steps");
-  throw UsageError(concat("--batch-size ", batch_size, " cannot be divided ", has_equal_shares ? "evenly " : "",
-                          "among ", world_size, " ranks", accumulation_steps > 1 ? micro_batches : "", ": use ",
-                          has_equal_shares ? "a multiple of " : "at least ", parts));
+  const std::string micro_batches = concat(accumulation_steps, " --accumulation-steps");
+  const std::string among = accumulation_steps == 1 ? concat("among ", world_size, " ranks")
+                            : world_size == 1       ? concat("into ", micro_batches)
+                                                    : concat("among ", world_size, " ranks with ", micro_batches);
+  throw UsageError(concat("--batch-size ", batch_size, " cannot be divided ", has_equal_shares ? "evenly " : "", among,
+                          ": use ", has_equal_shares ? "a multiple of " : "at least ", parts));
 }
 
 Device RunOptions::device_of(int local_rank) const {

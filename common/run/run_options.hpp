@@ -39,7 +39,8 @@ struct RunOptions {
   std::uint64_t seed = 1;               ///< Of weights, order and dropout.
   std::int64_t stop_after = 0;          ///< The step after which this process stops; 0: it does not.
 
-  std::optional<std::filesystem::path> resume = {};  ///< The run folder to continue.
+  std::optional<std::filesystem::path> resume = {};       ///< The run folder to continue.
+  std::optional<std::filesystem::path> resume_from = {};  ///< One of its checkpoints; empty: the newest.
   bool resumes_latest = false;   ///< Where the command line does not say --resume, it means --resume auto.
   bool has_equal_shares = true;  ///< Each rank gets as many samples of a batch as every other; false: or one more.
 

@@ -61,6 +61,7 @@ nlohmann::json record(const data::Corpus& corpus) {
 
 RunSummary summarize_text_run(const TrainOptions& options, const data::Corpus& corpus, const nn::Module& model) {
   const nn::GptConfig config = options.model_config(corpus.vocabulary_size);
+  const std::string update = describe_optimization(options, options.total_steps(corpus.training->size()));
   RunSummary summary{.parameters = model.parameter_count(),
                      .training_samples = corpus.training->size(),
                      .validation_samples = corpus.validation->size(),
@@ -69,7 +70,7 @@ RunSummary summarize_text_run(const TrainOptions& options, const data::Corpus& c
                      .label = config.name,
                      .model_details = describe_sizes(config),
                      .data_source = describe_source(options, corpus),
-                     .update = concat(describe_optimization(options), ", dropout ", shortest(options.model.dropout)),
+                     .update = concat(update, ", dropout ", shortest(options.model.dropout)),
                      .more = describe_memory_and_precision(options.model, model.parameters().front().device()),
                      .wants_sample = options.text.sample_tokens > 0,
                      .recorded = record(corpus)};

@@ -32,14 +32,13 @@ OptionList data_options(DataOptions& data) {
        .name = "--data",
        .help = "Text to train on, or a file of tokens (.bin), or random (the course text if left out)",
        .check = readable_file_or(data::kRandomData),
-       .value_name = "FILE",
-       .kind = OptionKind::kFixed},
+       .value_name = "FILE"},  // a resumed run compares the content, and the file may have been moved
+
       {.field = &data.validation_path,
        .name = "--validation-data",
        .help = "Text or file of tokens to validate with (the last tenth of --data if left out)",
        .check = readable_file(),
-       .value_name = "FILE",
-       .kind = OptionKind::kFixed},
+       .value_name = "FILE"},
       {.field = &data.tokenizer,
        .name = "--tokenizer",
        .help = "bytes, sentencepiece or sentencepiece:PIECES (learned from the text), FILE.model, or numbers "

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
+#include "base/utf8.hpp"
 #include "checkpoint/checkpoint.hpp"
 #include "checkpoint/manifest.hpp"
 #include "checkpoint/saver.hpp"
@@ -39,8 +41,11 @@ checkpoint::SaveMode save_mode(const CheckpointOptions& options, std::int64_t la
 
 // The checkpoint that `path` is, or the newest one below it.
 std::filesystem::path newest_checkpoint(const std::filesystem::path& path) {
-  if (std::filesystem::exists(path / "state.json")) return path;
-  const auto root = std::filesystem::is_directory(checkpoints_of(path)) ? checkpoints_of(path) : path;
+  std::error_code ignored;  // what cannot be read is found out below
+  const bool is_checkpoint = checkpoint::step_of(path) ? std::filesystem::is_directory(path, ignored)
+                                                       : std::filesystem::exists(path / checkpoint::kStateFile, ignored);
+  if (is_checkpoint) return path;
+  const auto root = std::filesystem::is_directory(checkpoints_of(path), ignored) ? checkpoints_of(path) : path;
   const auto latest = checkpoint::CheckpointFolder(root).latest();
   if (!latest) throw IoError(concat("no checkpoint in ", path.string(), ": name a run folder or a checkpoint"));
   return *latest;
@@ -55,7 +60,7 @@ std::string problem_with(const std::filesystem::path& checkpoint, const std::str
     checkpoint::verify(checkpoint);
     return "";
   } catch (const Error& error) {
-    return concat("cannot use its copy: ", error.what());
+    return concat("cannot use its copy: ", printable(error.what()));  // it travels as JSON
   }
 }
 
@@ -63,11 +68,11 @@ std::string problem_with(const std::filesystem::path& checkpoint, const std::str
 nlohmann::json choose_checkpoint(const std::filesystem::path& checkpoints) {
   try {
     const std::filesystem::path newest = newest_checkpoint(checkpoints);
-    return {{"checkpoint", newest.string()},
-            {"below", newest.lexically_relative(checkpoints).string()},
+    return {{"checkpoint", printable(newest.string())},  // it travels as JSON, and is only shown
+            {"below", newest == checkpoints ? "." : newest.lexically_relative(checkpoints).string()},
             {"fingerprint", checkpoint::fingerprint(newest)}};
   } catch (const Error& error) {
-    return {{"error", error.what()}};
+    return {{"error", printable(error.what())}};
   }
 }
 
@@ -103,10 +108,11 @@ std::filesystem::path agree_on_checkpoint(const std::filesystem::path& checkpoin
 }  // namespace
 
 TrainingSaver::TrainingSaver(const std::filesystem::path& checkpoints, const CheckpointOptions& options,
-                             nlohmann::json saved, std::int64_t last_step)
+                             nlohmann::json saved, std::int64_t last_step, const std::filesystem::path& resumed_from)
     : checkpoints_(checkpoints),
       saver_(std::make_unique<checkpoint::Saver>(
-          checkpoints, checkpoint::FolderOptions{.keep_last = static_cast<int>(options.keep_last)},
+          checkpoints,
+          checkpoint::FolderOptions{.keep_last = static_cast<int>(options.keep_last), .resumed_from = resumed_from},
           save_mode(options, last_step))),
       options_(std::move(saved)) {}
 
@@ -127,7 +133,12 @@ void TrainingSaver::save(std::int64_t step, const nn::Module& model, const optim
 }
 
 void TrainingSaver::finish() {
-  if (!lock_ && std::filesystem::exists(checkpoints_)) lock_ = std::make_unique<checkpoint::WriterLock>(checkpoints_);
+  try {
+    if (!lock_ && std::filesystem::exists(checkpoints_)) lock_ = std::make_unique<checkpoint::WriterLock>(checkpoints_);
+  } catch (const std::exception& error) {  // nothing was saved, and so there is nothing to wait for
+    Logger().warning(concat("old checkpoints stay in ", checkpoints_.string(), ": ", error.what()));
+    return;
+  }
   saver_->finish();
 }
 
@@ -135,8 +146,8 @@ std::filesystem::path find_checkpoint(const std::filesystem::path& path, comm::P
   return group == nullptr ? newest_checkpoint(path) : agree_on_checkpoint(path, *group);
 }
 
-std::int64_t load_training(const std::filesystem::path& checkpoints, nn::Module& model, optim::Optimizer& optimizer,
-                           data::Sampler& sampler, comm::ProcessGroup* group, std::span<const KeptState> kept) {
+LoadedTraining load_training(const std::filesystem::path& checkpoints, nn::Module& model, optim::Optimizer& optimizer,
+                             data::Sampler& sampler, comm::ProcessGroup* group, std::span<const KeptState> kept) {
   const std::filesystem::path newest = find_checkpoint(checkpoints, group);
   // The state is read first: nothing is changed where it is not what it should be.
   const SavedState state = saved_state_from(checkpoint::load_state(newest), newest / checkpoint::kStateFile);
@@ -146,7 +157,7 @@ std::int64_t load_training(const std::filesystem::path& checkpoints, nn::Module&
   }
   optimizer.set_step_counts(state.optimizer_steps);
   sampler.load_state(state.sampler);
-  return state.step;
+  return {.step = state.step, .checkpoint = newest};
 }
 
 void load_model(const std::filesystem::path& path, nn::Module& model) {

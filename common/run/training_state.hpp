@@ -40,8 +40,10 @@ class TrainingSaver {
   /// @param saved        What goes into each checkpoint, to build the model again: to_json() of the run's options.
   /// @param last_step    Where training ends. Nothing goes on beside a save at the end: where no other comes before it,
   ///                     all saves block.
+  /// @param resumed_from  The checkpoint that the training continues: the first save sets those behind it aside. Empty:
+  ///                      it has begun anew.
   TrainingSaver(const std::filesystem::path& checkpoints, const CheckpointOptions& options, nlohmann::json saved,
-                std::int64_t last_step);
+                std::int64_t last_step, const std::filesystem::path& resumed_from = {});
   TrainingSaver(TrainingSaver&&) noexcept;  ///< The moved-from object can only be destroyed.
   /// Waits for a save that runs.
   ~TrainingSaver();
@@ -57,7 +59,8 @@ class TrainingSaver {
             std::span<const KeptState> kept = {});
 
   /// Waits until the last checkpoint is on disk, and removes what a killed writer of this run has left.
-  /// @throws IoError  It failed, or another process saves there.
+  /// A clean-up that fails, or that another process's lock prevents, is logged.
+  /// @throws IoError  The save failed.
   void finish();
 
  private:
@@ -71,23 +74,28 @@ class TrainingSaver {
 /// all others follow.
 /// @param path   A checkpoint, a folder of checkpoints, or a run folder; each rank may have it on a disk of its own.
 /// @param group  Null: this process alone. Called on all ranks.
-/// @throws IoError        There is none.
+/// @throws IoError        There is none, or it cannot be read (CheckpointFolder::latest()).
 /// @throws MismatchError  On all ranks alike: names those that lack rank 0's checkpoint, or whose copy differs or is
 ///                        damaged.
 [[nodiscard]] std::filesystem::path find_checkpoint(const std::filesystem::path& path, comm::ProcessGroup* group);
 
+/// Where a training continues.
+struct LoadedTraining {
+  std::int64_t step = 0;             ///< Of the checkpoint, the same on all ranks.
+  std::filesystem::path checkpoint;  ///< This rank's copy of it.
+};
+
 /// Fills model, optimizer, sampler and what is kept beside from the newest checkpoint that verifies: of several ranks,
 /// on rank 0, whose choice all others follow.
-/// @param checkpoints  The folder of checkpoints, which each rank may have on a disk of its own.
+/// @param checkpoints  The folder of checkpoints, which each rank may have on a disk of its own; or one of them.
 /// @param group        Null: this process alone. Called on all ranks.
-/// @return             The checkpoint's step, the same on all ranks.
 /// @throws IoError, FormatError  There is none, or it does not fit the model or the text.
 /// @throws MismatchError         On all ranks alike: names those that lack rank 0's checkpoint, or whose copy differs
 /// or
 ///                               is damaged.
-[[nodiscard]] std::int64_t load_training(const std::filesystem::path& checkpoints, nn::Module& model,
-                                         optim::Optimizer& optimizer, data::Sampler& sampler,
-                                         comm::ProcessGroup* group = nullptr, std::span<const KeptState> kept = {});
+[[nodiscard]] LoadedTraining load_training(const std::filesystem::path& checkpoints, nn::Module& model,
+                                           optim::Optimizer& optimizer, data::Sampler& sampler,
+                                           comm::ProcessGroup* group = nullptr, std::span<const KeptState> kept = {});
 
 /// Fills the model alone.
 /// @param path  A checkpoint, or a run folder (then its newest checkpoint).

@@ -48,12 +48,14 @@ bool is_first_rank() {
 int doctor(const Arguments& arguments) {
   bool is_test = false;
   std::string ranks = "2";
+  double limit_s = 55;
   CommandLine app(
       "Says what this machine has, and what is missing: a report to paste into a question. With --test it also says,\n"
       "within a minute, whether this machine can train.",
       "lockstep doctor");
   app.add_flag("--test", is_test, "Train a tiny model as several ranks, by every way to communicate, and compare");
   app.add_option("--num-processes,--num_processes,--nproc", ranks, "Ranks of the test");
+  app.add_option("--limit", limit_s, "Seconds that the test may take").check(positive_number());
   app.footer(kFooter);
   if (const auto done = app.parse(arguments)) return *done;
   const int world_size = parse_rank_count(ranks, "--num-processes");
@@ -63,8 +65,8 @@ int doctor(const Arguments& arguments) {
     std::cout << "./lockstep doctor --test says whether this machine can train\n";
     return 0;
   }
-  if (is_rank) join_self_test();
-  return run_self_tests(world_size);
+  if (is_rank) join_self_test(limit_s);
+  return run_self_tests(world_size, limit_s);
 }
 
 }  // namespace lockstep::tool

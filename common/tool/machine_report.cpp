@@ -149,6 +149,13 @@ FactGroup gpus() {
   return group;
 }
 
+// oneDNN is the faster library, except on arm64, where Debian's build of it has no fast product.
+#if defined(__aarch64__)
+constexpr const char* kHowToBeFaster = "";
+#else
+constexpr const char* kHowToBeFaster = " (install libdnnl-dev and configure again for faster ones)";
+#endif
+
 // The compiler that the build used, and what it linked.
 FactGroup build() {
   const Project project = find_project();
@@ -158,8 +165,7 @@ FactGroup build() {
            space("disk", project.root, 256.0 * 1024 * 1024, "a build needs 2.5 GB: free some space"),
            {"compiler", LOCKSTEP_COMPILER, ""},
            {"devices", LOCKSTEP_HAS_CUDA ? "cpu, cuda" : "cpu, emulated", ""},
-           {"matrix products",
-            LOCKSTEP_HAS_ONEDNN ? "oneDNN" : "Eigen (install libdnnl-dev and configure again for faster ones)", ""},
+           {"matrix products", LOCKSTEP_HAS_ONEDNN ? "oneDNN" : concat("Eigen", kHowToBeFaster), ""},
            {"backends", LOCKSTEP_BACKENDS, ""},
            {"transports", "TCP; shared memory (memfd) between ranks of one host", ""}}};
 }

@@ -20,7 +20,7 @@ struct SelfTestRun {
 
 /// How a job ended.
 struct SelfTestOutcome {
-  int exit_code = 0;             ///< 0: it passed; 77: this build or machine lacks what it needs.
+  int exit_code = 0;             ///< 0: passed; 77: this build or machine lacks something; 124: not finished in time.
   bool was_interrupted = false;  ///< By a signal to this process, such as Ctrl-C.
   std::string last_line;         ///< What the job said, where it failed.
   double small_us = 0;           ///< All-reduce of 1 KiB.
@@ -33,17 +33,20 @@ struct SelfTestOutcome {
 [[nodiscard]] std::vector<SelfTestRun> self_test_runs(int world_size);
 
 /// Starts the ranks of one job, without a line of output, and waits for their end. Nothing of it is left running.
-/// @param limit_s  After which the ranks give up.
+/// @param limit_s  After which the ranks give up, in seconds. Half of it is the time limit of a rank that waits for
+///                 another one, at least 10 s.
 /// @throws UsageError  The program self_test has not been built.
 /// @throws IoError     No processes, no temporary file.
 [[nodiscard]] SelfTestOutcome run_self_test(const SelfTestRun& run, double limit_s);
 
-/// Runs all jobs, at most a minute together, and prints a table, what failed and what to do, and in the last line
-/// whether this machine can train.
-/// @return  The exit code: 0 where it can.
-[[nodiscard]] int run_self_tests(int world_size);
+/// Runs all jobs, and prints a table, what failed and what to do, and in the last line whether this machine can train.
+/// A job that only ran out of time is called slow, not broken.
+/// @param limit_s  For all jobs together, in seconds.
+/// @return  The exit code: 0 if it can.
+[[nodiscard]] int run_self_tests(int world_size, double limit_s);
 
 /// This process is a rank that another launcher has started, on one of several nodes perhaps: it becomes the program.
-[[noreturn]] void join_self_test();
+/// @param limit_s  After which the ranks give up, in seconds.
+[[noreturn]] void join_self_test(double limit_s);
 
 }  // namespace lockstep::tool

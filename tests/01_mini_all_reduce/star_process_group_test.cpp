@@ -74,6 +74,13 @@ TEST_CASE("ranks of a star that disagree in any collective are told who did what
   test::check_mismatches_of_every_collective(kStar);
 }
 
+TEST_CASE("ranks of a star that call the same for different things are told so", "[star][chapter][multirank]") {
+  test::check_tags(kStar);
+}
+TEST_CASE("a star refuses at once what it does not reduce", "[star][chapter][multirank]") {
+  test::check_irreducible(kStar);
+}
+
 TEST_CASE("the centre of a star sends P - 1 times what any other rank sends", "[star][chapter][multirank]") {
   const auto sent = test::run_ranks_for<std::uint64_t>(4, [](JobContext context) {
     const auto group = star::make_star_process_group(std::move(context));

@@ -74,6 +74,12 @@ TEST_CASE("the ring runs collectives in issue order", "[ring][chapter][multirank
 TEST_CASE("ranks of a ring that disagree are told who did what", "[ring][chapter][multirank]") {
   test::check_mismatches(kRing);
 }
+TEST_CASE("ranks of a ring that call the same for different things are told so", "[ring][chapter][multirank]") {
+  for (const auto& groups : {kRing, kTcpDefaults, kSharedRing, kSharedDefaults}) test::check_tags(groups);
+}
+TEST_CASE("a ring refuses at once what it does not reduce", "[ring][chapter][multirank]") {
+  for (const auto& groups : {kRing, kSharedDefaults}) test::check_irreducible(groups);
+}
 TEST_CASE("a rank that dies is named on all ranks of a ring", "[ring][chapter][multirank]") {
   test::check_death(kRing);
 }

@@ -123,6 +123,12 @@ TEST_CASE("ranks that call different things through NCCL are told who did what",
   test::check_mismatches(nccl_groups());
   test::check_mismatches_of_every_collective(nccl_groups());
 }
+TEST_CASE("ranks that call the same for different things through NCCL are told so", "[nccl][chapter][multirank]") {
+  test::check_tags(nccl_groups());
+}
+TEST_CASE("a group of NCCL's refuses at once what is not reduced", "[nccl][chapter][multirank]") {
+  test::check_irreducible(nccl_groups());
+}
 TEST_CASE("a rank that dies is named on all ranks of NCCL", "[nccl][chapter][multirank]") {
   test::check_death(nccl_groups());
 }

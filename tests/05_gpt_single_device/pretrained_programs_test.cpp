@@ -1,4 +1,5 @@
 // generate and evaluate on a folder as Hugging Face publishes GPT-2.
+#include <limits>
 #include <regex>
 
 #include "base/file.hpp"
@@ -55,6 +56,31 @@ TEST_CASE("evaluate says loss, perplexity and bits per byte, and counts each tok
   const double loss = number_behind(finished.out, "loss"), bits = number_behind(finished.out, "bits per byte");
   CHECK(number_behind(finished.out, "perplexity") == Approx(std::exp(loss)).epsilon(1e-3));
   CHECK(bits == Approx(loss * 14 / std::log(2) / 16).epsilon(1e-3));  // 16: bytes behind the first token
+}
+
+TEST_CASE("evaluate and generate refuse weights that are not finite, and name the tensor", "[05]") {
+  const std::string program = GENERATE("generate", "evaluate");
+  const test::TemporaryFolder folder;
+  test::write_gpt2_folder(folder / "gpt2", {});
+  auto tensors = test::gpt2_tensors({"small", 259, 16, 2, 2, 12}, {});
+  tensors.back().data.replace(0, 4, test::bytes_from<float>({std::numeric_limits<float>::quiet_NaN()}));
+  test::write_raw(folder / "gpt2/model.safetensors", tensors);
+  const test::Finished finished = run(program, {(folder / "gpt2").string()});
+  CHECK(finished.exit_code == 1);
+  CHECK(finished.out.empty());
+  CHECK_THAT(finished.err, ContainsSubstring("tensor ln_f.bias has 1 of 16 elements that are not finite"));
+}
+
+TEST_CASE("what a file calls its tensors does not reach the terminal as it is", "[05]") {
+  const test::TemporaryFolder folder;
+  test::write_gpt2_folder(folder / "gpt2", {});
+  auto tensors = test::gpt2_tensors({"small", 259, 16, 2, 2, 12}, {});
+  tensors.push_back({"\\u001b]0;owned\\u0007", "F32", "[1]", std::string(4, '\0')});
+  test::write_raw(folder / "gpt2/model.safetensors", tensors);
+  const test::Finished finished = run("generate", {(folder / "gpt2").string()});
+  CHECK(finished.exit_code == 1);
+  CHECK(finished.err.find('\x1B') == std::string::npos);
+  CHECK_THAT(finished.err, ContainsSubstring("belong to no GPT-2 with 2 layers: \\x1b]0;owned\\x07"));
 }
 
 TEST_CASE("evaluate and generate say what is wrong with a model or a window", "[05]") {

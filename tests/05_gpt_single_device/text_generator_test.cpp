@@ -1,6 +1,7 @@
 #include "05_gpt_single_device/text_generator.hpp"
 
 #include <cmath>
+#include <limits>
 #include <set>
 #include <vector>
 
@@ -49,6 +50,19 @@ std::vector<double> shares(const std::vector<float>& logits, const SampleOptions
 }
 
 }  // namespace
+
+TEST_CASE("scores that are not numbers draw no token", "[05]") {
+  const float infinity = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  for (const SampleOptions& options :
+       {SampleOptions{}, SampleOptions{.temperature = 0}, SampleOptions{.top_k = 1}, SampleOptions{.top_p = 0.5}}) {
+    const auto draw = [&](const std::vector<float>& logits) { return draw_token(logits, options, 0.3F); };
+    CHECK_THROWS_WITH(draw({1, infinity, 2}), ContainsSubstring("the score of token 1 is infinite"));
+    CHECK_THROWS_WITH(draw({1, 2, nan}), ContainsSubstring("the score of token 2 is not a number"));
+    CHECK_THROWS_WITH(draw({nan, infinity}), ContainsSubstring("the score of token 0 is not a number"));
+    CHECK_THROWS_WITH(draw({-infinity, -infinity}), ContainsSubstring("minus infinity, like all others"));
+    CHECK(draw({-infinity, 2, -infinity}) == 1);  // a mask
+  }
+}
 
 TEST_CASE("tokens are drawn as often as softmax says", "[05]") {
   const std::vector<float> logits{0.5F, -1.0F, 2.0F, 1.0F};

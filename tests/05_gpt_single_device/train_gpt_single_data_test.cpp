@@ -159,11 +159,87 @@ TEST_CASE("a resumed run keeps its tokenizer and data, and refuses others", "[05
   CHECK_THAT(trainer.run({"--resume", run, "--vocabulary-size", "400"}).err,
              ContainsSubstring("was trained with --vocabulary-size 300"));
   write_file(trainer.path("text"), sample_text() + "more\n");
-  CHECK_THAT(trainer.run({"--resume", run}).err, ContainsSubstring("whose content has changed since"));
+  CHECK_THAT(trainer.run({"--resume", run}).err, ContainsSubstring("was trained on data of another content than"));
   write_file(trainer.path("text"), sample_text());
-  const test::Finished resumed = trainer.run({"--resume", run});
+  fs::rename(trainer.path("text"), trainer.path("moved"));
+  CHECK_THAT(trainer.run({"--resume", run}).err,
+             ContainsSubstring("which is not there; if it was moved, say where it is with --data"));
+  const test::Finished resumed = trainer.run({"--resume", run, "--data", trainer.path("moved").string()});
   INFO(resumed.err);
   CHECK(resumed.exit_code == 0);
+}
+
+TEST_CASE("token files are known by every byte, wherever they are and whenever they were written", "[05][data]") {
+  const TrainerOnFiles trainer;
+  const std::string text = sample_text();
+  data::write_token_file(trainer.path("t.bin"), data::encode_bytes(text));
+  REQUIRE(trainer.train(trainer.path("t.bin"), {"--tokenizer", "bytes", "--stop-after", "1"}).exit_code == 0);
+  const fs::path run = trainer.latest();
+  fs::rename(trainer.path("t.bin"), trainer.path("moved.bin"));
+  fs::last_write_time(trainer.path("moved.bin"), fs::file_time_type{});
+  const std::vector<std::string> moved{"--resume", run.string(), "--data", trainer.path("moved.bin").string()};
+  const auto with = [&](const std::vector<std::string>& more) {
+    auto all = moved;
+    all.insert(all.end(), more.begin(), more.end());
+    return trainer.run(all);
+  };
+  CHECK(with({"--stop-after", "2"}).exit_code == 0);
+  // Runs of earlier versions have recorded a sample of the bytes.
+  std::string options = read_file(run / "options.json");
+  const std::size_t at = options.find("xxh3 ");
+  REQUIRE(at != std::string::npos);
+  options.replace(at, options.find('"', at) - at, data::sampled_fingerprint(trainer.path("moved.bin")));
+  write_file(run / "options.json", options);
+  CHECK(with({}).exit_code == 0);
+  std::string other = text;
+  other[other.size() / 2] ^= 1;
+  data::write_token_file(trainer.path("moved.bin"), data::encode_bytes(other));
+  CHECK_THAT(with({}).err, ContainsSubstring("was trained on data of another content than"));
+}
+
+TEST_CASE("compressed files, texts in UTF-16 and pointers to files are not trained on", "[05][data]") {
+  const TrainerOnFiles trainer;
+  const auto refusal = [&](const std::string& name, const std::string& bytes) {
+    write_file(trainer.path(name), bytes);
+    const test::Finished finished = trainer.train(trainer.path(name), {});
+    CHECK(finished.exit_code == 1);
+    CHECK_FALSE(fs::exists(trainer.path("runs")));
+    return finished.err;
+  };
+  std::string wide = "\xFF\xFE";
+  for (const char c : sample_text()) wide += {c, '\0'};
+  CHECK_THAT(refusal("a.gz", "\x1F\x8B\x08" + sample_text()), ContainsSubstring("is compressed with gzip: unpack it"));
+  CHECK_THAT(refusal("a.txt", wide), ContainsSubstring("is a text in UTF-16: make it UTF-8 first (iconv"));
+  CHECK_THAT(refusal("b.txt", wide.substr(2)), ContainsSubstring("is a text in UTF-16LE"));
+  CHECK_THAT(refusal("c.txt", "version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 5\n"),
+             ContainsSubstring("is a Git LFS pointer"));
+  CHECK_THAT(refusal("d.bin", "\x1F\x8B\x08" + sample_text()), ContainsSubstring("is compressed with gzip"));
+  CHECK_THAT(refusal("e.bin", "<!DOCTYPE html><html>"), ContainsSubstring("is an HTML page"));
+}
+
+TEST_CASE("paths, prompts and folders of any bytes train, are resumed and write", "[05][data]") {
+  const TrainerOnFiles trainer;
+  const fs::path strange = trainer.path(
+      "d\xFC"
+      "nn");
+  fs::create_directories(strange);
+  write_file(strange / "t\xE9xt", sample_text());
+  const std::vector<std::string> options{"--out",   (strange / "runs").string(), "--prompt",
+                                         "caf\xE9", "--sample-tokens",           "2"};
+  auto begun = options;
+  begun.insert(begun.end(), {"--stop-after", "1"});
+  const test::Finished first = trainer.train(strange / "t\xE9xt", begun);
+  INFO(first.err);
+  REQUIRE(first.exit_code == 0);
+  const fs::path run = run::latest_run(strange / "runs").value();
+  const test::Finished second = trainer.run({"--resume", run.string()});
+  INFO(second.err);
+  CHECK(second.exit_code == 0);
+  CHECK_THAT(second.out, ContainsSubstring("The model writes:"));
+  const test::Finished written = test::run_program({test::built_program("generate"), run.string(), "--tokens", "2"});
+  INFO(written.err);
+  CHECK(written.exit_code == 0);
+  CHECK(written.out.starts_with("caf\xE9"));
 }
 
 TEST_CASE("random windows train on other samples in each epoch, and a resumed run goes on with them", "[05][data]") {

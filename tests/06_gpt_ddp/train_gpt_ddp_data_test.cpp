@@ -110,6 +110,21 @@ TEST_CASE("training stopped at 2 ranks and resumed at 1, 3 and 4 goes through th
   CHECK_THAT(refused.err, ContainsSubstring("--batch-size 12 cannot be divided evenly among 5 ranks"));
 }
 
+TEST_CASE("a batch with less than a sample for some micro-batch is refused before a loader is made", "[ddp][data]") {
+  const test::TemporaryFolder folder;
+  const auto refused = [&](int world_size, const Arguments& arguments) {
+    const test::Finished finished = train(folder.path(), world_size, arguments);
+    CHECK(finished.exit_code != 0);
+    CHECK(fs::is_empty(folder.path()));
+    return finished.err;
+  };
+  CHECK_THAT(refused(2, {"--model", "tiny", "--batch-size", "1"}),
+             ContainsSubstring("--batch-size 1 cannot be divided evenly among 2 ranks: use a multiple of 2"));
+  CHECK_THAT(refused(2, {"--model", "tiny", "--batch-size", "4", "--accumulation-steps", "3"}),
+             ContainsSubstring("--batch-size 4 cannot be divided evenly among 2 ranks with 3 --accumulation-steps: use "
+                               "a multiple of 6"));
+}
+
 TEST_CASE("the validation loss does not depend on the rank count, also where ranks have fewer samples or none",
           "[ddp][evaluation]") {
   const int validation_samples = GENERATE(1, 3, 13);
@@ -177,5 +192,5 @@ TEST_CASE("data that have changed since a run began are refused when it is resum
   write_file(folder / "training.txt", text);
   const test::Finished refused = train(folder.path(), 1, {"--resume", latest(folder.path()).string()});
   CHECK(refused.exit_code != 0);
-  CHECK_THAT(refused.err, ContainsSubstring("content has changed since"));
+  CHECK_THAT(refused.err, ContainsSubstring("was trained on data of another content than"));
 }

@@ -81,7 +81,7 @@ TEST_CASE("the wrapped sampler counts the samples of all ranks, also where they 
   CHECK(shard.begin_iteration() == std::vector<std::int64_t>{0, 4});
   shard.advance(1);
   CHECK(whole.state().consumed == 4);
-  CHECK(shared->active == &shard);
+  CHECK(shared->active() == &shard);
   CHECK_FALSE(shard.is_at_end());
   CHECK(shard.real_samples() == 4);
   shard.advance(1);

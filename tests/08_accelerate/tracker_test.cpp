@@ -1,6 +1,9 @@
 // The trackers' files, read by readers that share no code with their writers.
 #include "08_accelerate/tracking/tracker.hpp"
 
+#include <signal.h>
+#include <sys/resource.h>
+
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -13,6 +16,7 @@
 #include "08_accelerate/accelerator.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "support/captured_stderr.hpp"
 #include "support/catch.hpp"
 #include "support/run_ranks.hpp"
 #include "support/temporary_folder.hpp"
@@ -110,6 +114,27 @@ std::vector<std::string> records_of(std::string file) {
   return records;
 }
 
+// While it lives, this process's files grow to `bytes` and no further, as on a disk that is full.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(std::size_t bytes) : old_handler_(::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &old_);
+    rlimit lowered = old_;
+    lowered.rlim_cur = bytes;
+    ::setrlimit(RLIMIT_FSIZE, &lowered);
+  }
+  ~FileSizeLimit() {
+    ::setrlimit(RLIMIT_FSIZE, &old_);
+    ::signal(SIGXFSZ, old_handler_);
+  }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+
+ private:
+  rlimit old_{};
+  sighandler_t old_handler_;
+};
+
 fs::path only_file_in(const fs::path& folder) {
   std::vector<fs::path> paths;
   for (const auto& entry : fs::directory_iterator(folder)) paths.push_back(entry.path());
@@ -174,6 +199,91 @@ TEST_CASE("comma-separated values have a line per number, and names may hold any
   accelerate::make_tracker("csv", folder.path())->log({{"loss", 0.1}, {"a \"b\", c", -2}}, 3);
   accelerate::make_tracker("csv", folder.path())->log({{"new", 1e-300}}, 4);
   CHECK(read_file(folder / "metrics.csv") == "step,name,value\n3,\"a \"\"b\"\", c\",-2\n3,loss,0.1\n4,new,1e-300\n");
+}
+
+TEST_CASE("half a line that a killed process has left is removed, and only that", "[accelerate][tracker][fault]") {
+  const auto [name, file, first] = GENERATE(table<std::string, std::string, std::string>({
+      {"jsonl", "metrics.jsonl", "{\"step\":1,\"loss\":2.0}\n"},
+      {"csv", "metrics.csv", "step,name,value\n1,loss,2\n"},
+  }));
+  const std::string next = name == "jsonl" ? "{\"step\":3,\"loss\":1.0}\n" : "3,loss,1\n";
+  const std::string torn = GENERATE(std::string(R"({"step":2,"lo)"), std::string("2,loss,0.1"), std::string(5000, '\0'),
+                                    std::string("\xC3"), std::string(4095, 'x'), std::string(4096, 'x'));
+  const test::TemporaryFolder folder;
+  write_file(folder / file, first + torn);
+  std::string said;
+  {
+    const test::CapturedStderr captured;
+    accelerate::make_tracker(name, folder.path())->log({{"loss", 1}}, 3);
+    said = captured.text();
+  }
+  CHECK(read_file(folder / file) == first + next);
+  CHECK_THAT(said, ContainsSubstring(concat(file, " ended in half a line of ", torn.size(), " bytes")));
+  // Whole lines stay, also blank ones, and a file that has nothing else begins anew.
+  write_file(folder / file, first + "\n");
+  accelerate::make_tracker(name, folder.path())->log({{"loss", 1}}, 3);
+  CHECK(read_file(folder / file) == first + "\n" + next);
+  write_file(folder / file, "step,na");
+  accelerate::make_tracker(name, folder.path())->log({{"loss", 1}}, 3);
+  CHECK(read_file(folder / file) == (name == "csv" ? "step,name,value\n" : "") + next);
+}
+
+TEST_CASE("no scalar takes the place of the step or of another scalar, whatever it is called",
+          "[accelerate][tracker]") {
+  const Scalars values{{"loss", 1},     {"step", 2},     {"step (2)", 3},         {"bad \xFF", 4},
+                       {"bad \xFE", 5}, {"cut \xC3", 6}, {"bad \xEF\xBF\xBD", 7}, {"", 8}};
+  const test::TemporaryFolder folder;
+  for (const char* const name : {"jsonl", "csv"}) accelerate::make_tracker(name, folder.path())->log(values, 30);
+  const auto line = nlohmann::json::parse(read_file(folder / "metrics.jsonl"));
+  CHECK(line.at("step") == 30);
+  CHECK(line.at("step (2)") == 3);  // keeps its name
+  CHECK(line.at("step (3)") == 2);
+  CHECK(line.at("bad \xEF\xBF\xBD") == 7);
+  CHECK(line.at("bad \xEF\xBF\xBD (2)") == 5);
+  CHECK(line.at("bad \xEF\xBF\xBD (3)") == 4);
+  CHECK(line.at("cut \xEF\xBF\xBD") == 6);
+  CHECK(line.at("") == 8);
+  CHECK(line.size() == 1 + values.size());
+  const std::string table = read_file(folder / "metrics.csv");
+  CHECK_THAT(table, ContainsSubstring("30,step,2\n") && ContainsSubstring("30,bad \xEF\xBF\xBD (2),5\n"));
+  CHECK(table.find('\xFF') == std::string::npos);
+}
+
+TEST_CASE("tags of event files are UTF-8, or TensorBoard would drop the event", "[accelerate][tracker]") {
+  const test::TemporaryFolder folder;
+  accelerate::make_tracker("tensorboard", folder.path())->log({{"a \xFF", 1}, {"step", 2}}, 3);
+  const auto event = fields_of(records_of(read_file(only_file_in(folder.path()))).at(1));
+  std::vector<std::string> tags;
+  for (const auto& [number, value] : fields_of(event.find(5)->second)) tags.push_back(fields_of(value).find(1)->second);
+  CHECK(tags == std::vector<std::string>{"a \xEF\xBF\xBD", "step"});
+}
+
+TEST_CASE("not a number has no sign", "[accelerate][tracker]") {
+  const test::TemporaryFolder folder;
+  accelerate::make_tracker("csv", folder.path())->log({{"x", std::copysign(NAN, -1.0)}, {"y", -INFINITY}}, 1);
+  CHECK(read_file(folder / "metrics.csv") == "step,name,value\n1,x,nan\n1,y,-inf\n");
+}
+
+TEST_CASE("a tracker that cannot write costs its values, not the training", "[accelerate][tracker][fault]") {
+  const test::TemporaryFolder folder;
+  const fs::path file = folder / "logs" / "run" / "metrics.jsonl";
+  std::string said, before;
+  {
+    const test::CapturedStderr captured;
+    accelerate::Accelerator accelerator({.project_dir = folder.path(), .log_with = {"jsonl", "csv"}});
+    accelerator.init_trackers("run", {{"note", "Gr\xFF"}});  // in whatever encoding
+    accelerator.log({{std::string(8000, 'x'), 2}}, 1);       // both files are longer than what is captured
+    before = read_file(file);
+    {
+      const FileSizeLimit full(before.size() + 4);
+      for (const std::int64_t step : {2, 3}) CHECK_NOTHROW(accelerator.log({{"loss", 1}}, step));
+    }
+    accelerator.log({{"loss", 0.5}}, 4);
+    said = captured.text();
+  }
+  CHECK(read_file(file) == before + "{\"step\":4,\"loss\":0.5}\n");
+  CHECK_THAT(said, ContainsSubstring("values of step 2 are not logged") && ContainsSubstring("metrics.jsonl") &&
+                       !ContainsSubstring("step 3"));
 }
 
 TEST_CASE("an unknown tracker and a folder that is not there are named", "[accelerate][tracker][fault]") {

@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cmath>
+
 #include "base/unique_fd.hpp"
 #include "support/catch.hpp"
 #include "support/skip.hpp"
@@ -14,6 +16,7 @@ TEST_CASE("digits behind the point are fixed and rounded", "[base][terminal]") {
   CHECK(with_digits(6.25, 0) == "6");
   CHECK(with_digits(-0.666, 2) == "-0.67");
   CHECK(with_digits(1234567.8, 1) == "1234567.8");
+  CHECK(with_digits(std::copysign(NAN, -1.0), 2) == "nan");
 }
 
 TEST_CASE("a table aligns its first column to the left and the others to the right", "[base][terminal]") {

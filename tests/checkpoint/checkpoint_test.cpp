@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/json.hpp"
+#include "support/captured_stderr.hpp"
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -137,7 +138,98 @@ TEST_CASE("a run resumed from an earlier step continues from its own checkpoints
   for (const int step : {100, 200, 300}) save_value(folder, step, static_cast<float>(step));
   save_value(folder, 150, 150);
   CHECK(load_value(*folder.latest()) == 150);
-  CHECK(names_in(root.path()) == std::vector<std::string>{"step_00000100", "step_00000150"});
+  CHECK(names_in(root.path()) ==
+        std::vector<std::string>{"aside_step_00000200", "aside_step_00000300", "step_00000100", "step_00000150"});
+}
+
+TEST_CASE("the first save after a resume sets aside what lies behind the resumed checkpoint, before it counts",
+          "[checkpoint]") {
+  const test::TemporaryFolder root;
+  const auto resume = [&](int from, int keep_last) {
+    return CheckpointFolder(root.path(), {.keep_last = keep_last, .resumed_from = root / concat("step_0000000", from)});
+  };
+  CheckpointFolder begun(root.path(), {.keep_last = 9});
+  for (const int step : {4, 8, 8, 9}) save_value(begun, step, static_cast<float>(step));
+  CheckpointFolder once = resume(4, 2);
+  save_value(once, 8, 80);  // the step that the run had reached before
+  CHECK(names_in(root.path()) == std::vector<std::string>{"aside_step_00000008", "aside_step_00000008.2",
+                                                          "aside_step_00000009", "step_00000004", "step_00000008"});
+  CHECK(load_value(*once.latest()) == 80);
+  save_value(once, 9, 90);  // its own are not set aside
+  CheckpointFolder again = resume(8, 1);
+  save_value(again, 9, 91);
+  CHECK(names_in(root.path()) == std::vector<std::string>{"aside_step_00000008", "aside_step_00000008.2",
+                                                          "aside_step_00000009", "aside_step_00000009_2",
+                                                          "step_00000009"});
+  CHECK(load_value(root / "aside_step_00000009") == 9);
+  CHECK(load_value(root / "aside_step_00000009_2") == 90);
+  CHECK(load_value(*again.latest()) == 91);
+}
+
+TEST_CASE("a run that goes on from a checkpoint that was set aside knows which ones lie behind it", "[checkpoint]") {
+  const test::TemporaryFolder root;
+  CheckpointFolder begun(root.path(), {.keep_last = 9});
+  for (const int step : {4, 8}) save_value(begun, step, static_cast<float>(step));
+  fs::rename(root / "step_00000004", root / "aside_step_00000004_2");
+  CheckpointFolder resumed(root.path(), {.resumed_from = root / "aside_step_00000004_2"});
+  save_value(resumed, 6, 6);
+  CHECK(names_in(root.path()) ==
+        std::vector<std::string>{"aside_step_00000004_2", "aside_step_00000008", "step_00000006"});
+}
+
+TEST_CASE("a run that was resumed and has saved nothing changes nothing behind its checkpoint", "[checkpoint]") {
+  const test::TemporaryFolder root;
+  CheckpointFolder begun(root.path(), {.keep_last = 9});
+  for (const int step : {4, 8}) save_value(begun, step, static_cast<float>(step));
+  CheckpointFolder(root.path(), {.keep_last = 1, .resumed_from = root / "step_00000004"}).tidy();
+  CHECK(names_in(root.path()).size() == 2);
+  CheckpointFolder(root.path(), {.keep_last = 1, .resumed_from = root / "step_00000008"}).tidy();
+  CHECK(names_in(root.path()) == std::vector<std::string>{"step_00000008"});
+}
+
+TEST_CASE("what cannot be read is not damaged: nothing older takes its place, and nothing is removed", "[checkpoint]") {
+  const std::string file = GENERATE("model.safetensors", "optimizer.safetensors", "state.json", "manifest.json");
+  const test::TemporaryFolder root;
+  CheckpointFolder folder(root.path());
+  save_value(folder, 1, 1);
+  save_value(folder, 2, 2);
+  const fs::path unreadable = root / "step_00000002" / file;
+  fs::rename(unreadable, root / "elsewhere");
+  std::string reason;
+  SECTION("the disk says EIO") {
+    fs::create_symlink("/proc/self/mem", unreadable);  // opens, and no byte at offset 0 can be read
+    reason = "Input/output error";
+  }
+  SECTION("it cannot be opened") {
+    fs::create_symlink(unreadable.filename(), unreadable);
+    reason = "Too many levels of symbolic links";
+  }
+  CHECK_THROWS_WITH(folder.latest(), ContainsSubstring("step_00000002 cannot be read") && ContainsSubstring(reason) &&
+                                         ContainsSubstring("does not mean that it is damaged"));
+  CheckpointFolder(root.path(), {.keep_last = 1}).tidy();
+  CHECK(names_in(root.path()) == std::vector<std::string>{"elsewhere", "step_00000001", "step_00000002"});
+  fs::rename(root / "elsewhere", unreadable);
+  CHECK(load_value(*folder.latest()) == 2);
+}
+
+TEST_CASE("an old checkpoint or a leftover that cannot be removed does not end a save, and goes with the next",
+          "[checkpoint]") {
+  const test::TemporaryFolder root;
+  bool is_in_the_way = false;
+  CheckpointFolder folder(root.path(), {.keep_last = 1, .on_save_step = [&](std::string_view step) {
+                                          if (step == "prune" && is_in_the_way)
+                                            fs::create_directories(root / ".removed_step_00000001/something");
+                                        }});
+  save_value(folder, 1, 1);
+  is_in_the_way = true;
+  const test::CapturedStderr err;
+  CHECK_NOTHROW(save_value(folder, 2, 2));
+  CHECK_THAT(err.text(), ContainsSubstring("cannot remove " + (root / "step_00000001").string()) &&
+                             ContainsSubstring("tried again at the next save"));
+  CHECK(names_in(root.path()) == std::vector<std::string>{".removed_step_00000001", "step_00000001", "step_00000002"});
+  is_in_the_way = false;
+  save_value(folder, 3, 3);
+  CHECK(names_in(root.path()) == std::vector<std::string>{"step_00000003"});
 }
 
 TEST_CASE("a damaged checkpoint is an error that names the file, and latest goes one back", "[checkpoint]") {
@@ -228,7 +320,7 @@ TEST_CASE("tidying removes what a killed writer left, and never the newest check
   SECTION("the newest is damaged: the one before it stays") {
     write_file(root / "step_00000003/model.safetensors", "half of it");
     folder.tidy();
-    CHECK(names_in(root.path()) == std::vector<std::string>{"step_00000002"});
+    CHECK(names_in(root.path()) == std::vector<std::string>{"aside_step_00000003", "step_00000002"});
   }
   SECTION("there is nothing yet: nothing is made") {
     CheckpointFolder(root / "none").tidy();

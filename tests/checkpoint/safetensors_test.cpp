@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "checkpoint/tensor_files.hpp"
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -108,8 +109,8 @@ TEST_CASE("a tensor whose description is wrong is refused by name", "[checkpoint
     return refusal_of_file(make_file("{" + entry + "}", data_bytes));
   };
   CHECK(refuse(tensor("w", "F32", "[1]", 0, 4)).empty());
-  CHECK_THAT(refuse(tensor("w", "F8_E4M3", "[4]", 0, 4)),
-             ContainsSubstring("tensor w: type \"F8_E4M3\" is not one of F64, F32, F16"));
+  CHECK_THAT(refuse(tensor("w", "F4", "[8]", 0, 4)),
+             ContainsSubstring("tensor w: type \"F4\" is not one of F64, F32, F16"));
   CHECK_THAT(refuse(tensor("w", "F32", "[2]", 0, 4)), ContainsSubstring("takes 8 bytes, data_offsets give 4"));
   CHECK_THAT(refuse(tensor("w", "F32", "[-1]", 0, 4)), ContainsSubstring("tensor w: shape [-1] has a wrong number"));
   CHECK_THAT(refuse(tensor("w", "F32", "[1.5]", 0, 4)), ContainsSubstring("has a wrong number"));
@@ -162,13 +163,64 @@ TEST_CASE("loading lists missing and unexpected names and writes nothing then", 
 TEST_CASE("names with \"module.\" before them are told from names that are nowhere", "[checkpoint]") {
   const test::TemporaryFolder folder;
   const Tensor one = Tensor::zeros({1});
-  write_safetensors(folder / "x", std::vector<NamedTensor>{{"module.a", one}, {"module.b", one}});
+  const std::string prefix = GENERATE("module.", "_orig_mod.", "_orig_mod.module.");
+  write_safetensors(folder / "x", std::vector<NamedTensor>{{prefix + "a", one}, {prefix + "b", one}});
   const SafetensorsFile file(folder / "x");
   const std::vector<NamedTensor> unwrapped = {{"a", one}, {"b", one}}, others = {{"a", one}, {"c", one}};
   const auto hint = ContainsSubstring("saved without unwrapping it from DistributedDataParallel");
   CHECK_THROWS_WITH(load_tensors(file, unwrapped),
                     ContainsSubstring("2 tensors are missing: a, b; the file has") && hint);
   CHECK_THROWS_WITH(load_tensors(file, others), ContainsSubstring("2 tensors are missing: a, c") && !hint);
+}
+
+TEST_CASE("a file that shrinks while it is open is an error that names it, whichever way it is read", "[checkpoint]") {
+  const test::TemporaryFolder folder;
+  const Tensor large = Tensor::zeros({100'000}), small = Tensor::zeros({2});
+  write_safetensors(folder / "x", std::vector<NamedTensor>{{"a", small}, {"b", large}, {"c", large}});
+  const SafetensorsFile file(folder / "x");
+  const TensorFiles files(folder / "x");
+  std::filesystem::resize_file(folder / "x", 200'000);
+  const auto message = ContainsSubstring(
+      (folder / "x").string() + " ends at byte 200000, and had 800208 bytes when it was opened: another program");
+  CHECK_THROWS_WITH(file.read("b"), message);
+  CHECK_THROWS_WITH(file.read_into("b", large), message);
+  CHECK_THROWS_WITH(load_tensors(file, std::vector<NamedTensor>{{"b", large}}, UnexpectedTensors::kIgnore), message);
+  CHECK_THROWS_WITH(files.read_into("b", large), message);
+  CHECK_THROWS_WITH(files.read_into("b", Tensor::zeros({100'000}, DType::kFloat64)), message);
+  CHECK_THROWS_WITH(files.are_equal("b", "c"), message);
+  CHECK(file.read("a").span<float>()[1] == 0);  // what is left can be read
+}
+
+TEST_CASE("a file that is something else is called by its name", "[checkpoint]") {
+  const test::TemporaryFolder folder;
+  const auto refusal = [&](const std::string& bytes) {
+    write_file(folder / "m.safetensors", bytes);
+    try {
+      const SafetensorsFile file(folder / "m.safetensors");
+      return std::string();
+    } catch (const FormatError& error) {
+      return std::string(error.what());
+    }
+  };
+  CHECK_THAT(refusal("version https://git-lfs.github.com/spec/v1\noid sha256:1f\nsize 548105171\n"),
+             ContainsSubstring("m.safetensors is a Git LFS pointer"));
+  CHECK_THAT(refusal("<!doctype html><title>Sign in</title>"), ContainsSubstring("is an HTML page"));
+  CHECK_THAT(refusal(std::string("PK\x03\x04\0\0\0\0\0\0", 10)), ContainsSubstring("is a zip archive"));
+  CHECK_THAT(refusal(std::string("\x1F\x8B\x08\0\0\0\0\0\0", 9)), ContainsSubstring("compressed with gzip"));
+  // A header of 0x088B1F bytes begins like gzip, and is none.
+  CHECK(refusal(make_file("{}" + std::string(0x088B1F - 2, ' '), 0)).empty());
+}
+
+TEST_CASE("tensors of types that are not read may stand beside others", "[checkpoint]") {
+  const test::TemporaryFolder folder;
+  const std::string header = "{" + tensor("mask", "I8", "[3]", 0, 3) + "," + tensor("scale", "F8_E4M3", "[5]", 3, 8) +
+                             "," + tensor("w", "F32", "[1]", 8, 12) + "}";
+  write_file(folder / "x", make_file(header, 12));
+  const SafetensorsFile file(folder / "x");
+  CHECK(file.read("w").count() == 1);
+  CHECK_THROWS_WITH(file.read("mask"), ContainsSubstring("tensor mask is I8, which is not read here"));
+  CHECK_THROWS_WITH(file.read_into("scale", Tensor::zeros({5}, DType::kUInt8)),
+                    ContainsSubstring("tensor scale is F8_E4M3 [5], expected uint8 [5]"));
 }
 
 TEST_CASE("a name twice, or a tensor without memory, cannot be saved", "[checkpoint]") {

@@ -320,6 +320,7 @@ TEST_CASE("a rank of an earlier run that still lives is named instead of met", "
   const test::TemporaryFolder folder;
   store::FileStore alive(folder / "meet", Deadline::after(10s));  // it hangs, and holds the file
   CHECK(join_through(folder / "meet", 2) == std::vector<std::string>(2));
+  for (const int rank : {0, 1}) alive.set(concat("generation/0/join/rank/", rank), "process 1 on another host");
   for (const std::string& error : join_through(folder / "meet", 2)) {
     CHECK_THAT(error, ContainsSubstring("two processes have RANK="));
   }

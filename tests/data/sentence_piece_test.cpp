@@ -3,8 +3,8 @@
 #include "base/error.hpp"
 #include "base/philox.hpp"
 #include "base/sha256.hpp"
+#include "base/utf8.hpp"
 #include "data/text.hpp"
-#include "data/utf8.hpp"
 #include "support/catch.hpp"
 
 using namespace lockstep;

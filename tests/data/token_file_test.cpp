@@ -157,6 +157,50 @@ TEST_CASE("a file that is removed while in use is read to its end", "[data][toke
   CHECK(tokens.back() == 100);
 }
 
+TEST_CASE("a file that is only touched while in use is read on, one that is written over is not", "[data][tokens]") {
+  const test::TemporaryFolder folder;
+  const fs::path path = folder / "a.bin";
+  write_token_file(path, counting(5000));
+  const TokenFile file(path);
+  std::vector<std::uint16_t> tokens(10);
+  const auto touch = [&](int hours) {
+    fs::last_write_time(path, fs::last_write_time(path) + std::chrono::hours(hours));
+  };
+  touch(1);
+  CHECK_NOTHROW(file.read(0, tokens));
+  write_file(path, read_file(path));  // a backup that is copied back
+  touch(-5);
+  CHECK_NOTHROW(file.read(4990, tokens));
+  CHECK(tokens.back() == 4999);
+  std::string bytes = read_file(path);
+  bytes[1024 + 2 * 2500] ^= 1;  // between the blocks of 4096 bytes that a sample would look at, too
+  write_file(path, bytes);
+  touch(2);
+  CHECK_THROWS_WITH(file.read(0, tokens), ContainsSubstring("a.bin has changed since it was opened"));
+}
+
+TEST_CASE("the fingerprint sees every byte of a large file, and neither its name nor its time", "[data][tokens]") {
+  const test::TemporaryFolder folder;
+  std::string bytes(2'000'000, 'x');
+  write_file(folder / "a", bytes);
+  fs::create_directories(folder / "elsewhere");
+  fs::copy(folder / "a", folder / "elsewhere/b");
+  fs::last_write_time(folder / "elsewhere/b", fs::file_time_type::clock::now() - std::chrono::hours(48));
+  const std::string of_bytes = file_fingerprint(folder / "a");
+  CHECK(file_fingerprint(folder / "elsewhere/b") == of_bytes);
+  int seen = 0, sampled = 0;
+  const std::string sample = sampled_fingerprint(folder / "a");
+  for (const std::size_t at : {0UL, 5000UL, 20'000UL, 777'777UL, 1'048'576UL, 1'999'999UL}) {
+    std::string other = bytes;
+    other[at] = 'y';
+    write_file(folder / "c", other);
+    seen += file_fingerprint(folder / "c") != of_bytes ? 1 : 0;
+    sampled += sampled_fingerprint(folder / "c") != sample ? 1 : 0;
+  }
+  CHECK(seen == 6);
+  CHECK(sampled < 6);  // what runs of earlier versions have recorded
+}
+
 TEST_CASE("the fingerprint tells files apart, small ones byte by byte", "[data][tokens]") {
   const test::TemporaryFolder folder;
   const auto fingerprint = [&](const std::string& bytes) {

@@ -42,7 +42,8 @@ TEST_CASE("a new exercise has all its files, and its template agrees with its so
   const fs::path given = project.root() / "exercises/02_ring_all_reduce/5_add_up";
   CHECK_THAT(read_file(given / "exercise.json"), ContainsSubstring("\"title\": \"Adding up\""));
   CHECK_THAT(read_file(given / "add_up.cpp"), ContainsSubstring("lockstep::todo(\"02.5 add_up\")"));
-  CHECK(fs::exists(project.root() / "tests/exercises/02_ring_all_reduce/5_add_up/judge.cpp"));
+  for (const char* file : {"judge.cpp", "mistakes.cpp", "alternatives.cpp"})
+    CHECK(fs::exists(project.root() / "tests/exercises/02_ring_all_reduce/5_add_up" / file));
   CHECK(project.author({"templates"}).out.empty());
   const test::Finished again = project.author({"new", "02.5", "other", "Other"});
   CHECK(again.exit_code != 0);

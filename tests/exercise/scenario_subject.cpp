@@ -1,16 +1,21 @@
 // A judged program that does what it is asked to, however bad.
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <iostream>
 #include <limits>
 #include <stdexcept>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "exercise/kernel_findings.hpp"
 #include "exercise/subject.hpp"
 #include "exercise/todo.hpp"
+#include "exercise/trial_layout.hpp"
 
 namespace lockstep::exercise {
 namespace {
@@ -23,6 +28,27 @@ namespace {
 [[gnu::noinline]] void write_through_null() {
   volatile int* volatile nothing = nullptr;
   *nothing = 1;
+}
+
+// In the place of main(): two million empty maps, a byte each, as the values of an answer.
+void answer_many_values() {
+  std::vector<std::uint8_t> message = {0xa1, 0x66, 'v', 'a', 'l', 'u', 'e', 's', 0x9a, 0, 0x1e, 0x84, 0x80};
+  message.resize(message.size() + 2'000'000, 0xa0);
+  const std::uint64_t length = message.size();
+  (void)!::write(kControlFd, &length, sizeof length);
+  for (std::size_t at = 0; at < message.size();) {
+    const ssize_t count = ::write(kControlFd, message.data() + at, message.size() - at);
+    if (count <= 0) break;
+    at += static_cast<std::size_t>(count);
+  }
+  ::sleep(1000);
+}
+
+std::string open_descriptors() {
+  std::string numbers;
+  for (int fd = 0; fd < 1000; ++fd)
+    if (::fcntl(fd, F_GETFD) >= 0) numbers += (numbers.empty() ? "" : " ") + std::to_string(fd);
+  return numbers;
 }
 
 volatile bool has_returned = false;
@@ -69,6 +95,9 @@ Answer answer(Question& question) {
   if (what == "leave" && question.rank() == 1) receive_from_next(question);
   if (what == "race")
     throw KernelFault({{"RACE", "race in kernel sum", "race", {{"sum.cu", 2}}, "its words\n", "a hint"}});
+  if (what == "throw a long text") throw std::runtime_error("\033[2J" + std::string(50 << 20, 'x'));
+  if (what == "name a verdict") throw KernelFault({{question.get<std::string>("verdict"), "", "", {}, "", ""}});
+  if (what == "answer many values") answer_many_values();
   if (what == "do nothing yet") todo("99.9 everything");
   Answer answer;
   if (what == "start a process") {
@@ -76,6 +105,7 @@ Answer answer(Question& question) {
     if (child == 0) ::sleep(1000);
     answer.set("child", static_cast<int>(child));
   }
+  if (what == "list descriptors") answer.set("descriptors", open_descriptors());
   answer.set("rank", question.rank());
   const double number = result();
   answer.set_numbers<double>("result", std::span(&number, 1));

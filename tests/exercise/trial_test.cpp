@@ -1,10 +1,17 @@
 #include "exercise/trial.hpp"
 
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/inherited_fds.hpp"
 #include "exercise/examination.hpp"
 #include "exercise/finding_text.hpp"
 #include "exercise/kernel_counts.hpp"
@@ -28,6 +35,15 @@ Outcome try_scenario(const std::string& what, int world_size,
                                    return nlohmann::json{{"what", what}};
                                  },
                              .budget = budget});
+}
+
+// A check of one rank whose program is told this.
+CheckResult check_of(const nlohmann::json& question) {
+  Examination exam({.program = test::built_program("exercise_scenario")}, Thoroughness::kFull, 1);
+  exam.check("a check", [&](Check& check) {
+    (void)check.run({.question = [&](int) { return question; }, .budget = std::chrono::seconds(60)});
+  });
+  return exam.results().front();
 }
 
 std::string evidence_of(const Outcome& outcome) {
@@ -121,13 +137,98 @@ TEST_CASE("what the emulator's checker has found is a verdict of its own", "[exe
 }
 
 TEST_CASE("a finding shows the learner's lines, each once in a row", "[exercise]") {
-  const test::TemporaryFolder folder;
-  write_file(folder.path() / "sum.cu", "first\n  total += x;\n");
+  const SourceFiles sources = {{"sum.cu", "first\n  total += x;\n"}};
   const KernelFinding finding{"RACE", "a race", "race", {{"sum.cu", 2}, {"sum.cu", 2}, {"sum.cu", 9}}, "words\n", ""};
-  const std::string shown = folder.path().string();
-  CHECK(failure_of({finding}, shown).evidence ==
-        std::vector<std::string>{concat(shown, "/sum.cu:2:  total += x;"), "words"});
-  CHECK_THROWS_AS(failure_of({{"NONSENSE", "", "", {}, "", ""}}, ""), FormatError);
+  CHECK(failure_of({finding}, "work/x", sources).evidence ==
+        std::vector<std::string>{"work/x/sum.cu:2:  total += x;", "words"});
+}
+
+TEST_CASE("a finding names files as it likes, and only the learner's own are quoted", "[exercise]") {
+  const test::TemporaryFolder folder;
+  write_file(folder.path() / "secret.txt", "secret\n");
+  const std::string secret = folder.path() / "secret.txt";
+  const SourceFiles sources = {{"sum.cu", "mine\n"}};
+  for (const std::string& name :
+       {secret, std::string("secret.txt"), "../../../../../../../.." + secret, "./" + std::string("sum.cu"),
+        "sum.cu/../" + secret, std::string("/proc/self/environ"), std::string("")}) {
+    INFO(name);
+    const KernelFinding finding{"RACE", "a race", "race", {{name, 1}}, "", ""};
+    CHECK(failure_of({finding}, folder.path(), sources).evidence.empty());
+    CHECK(failure_of({finding}, "/", sources).evidence.empty());
+  }
+}
+
+TEST_CASE("a finding has no verdict that the checker does not give", "[exercise]") {
+  for (const char* verdict : {"SETUP", "passed", "BUILD", "SKIPPED", "TODO", "NONSENSE", ""}) {
+    INFO(verdict);
+    CHECK_THROWS_AS(failure_of({{verdict, "", "", {}, "", ""}}, "", {}), FormatError);
+  }
+  CHECK(failure_of({{"LEAK", "", "", {}, "", ""}}, "", {}).verdict == VerdictClass::kLeak);
+}
+
+TEST_CASE("what a program says is cut, and controls no terminal", "[exercise]") {
+  const CheckResult result = check_of({{"what", "throw a long text"}});
+  REQUIRE(result.failure);
+  CHECK(result.failure->verdict == VerdictClass::kCrash);
+  CHECK(result.failure->summary.starts_with("the program threw an exception: ?[2Jxxx"));
+  CHECK(result.failure->summary.size() < 3000);
+}
+
+TEST_CASE("an answer of too many values is refused before it is made", "[exercise]") {
+  rusage before{}, after{};
+  ::getrusage(RUSAGE_SELF, &before);
+  const CheckResult result = check_of({{"what", "answer many values"}});
+  ::getrusage(RUSAGE_SELF, &after);
+  REQUIRE(result.failure);
+  CHECK(result.failure->verdict == VerdictClass::kCrash);
+  CHECK_THAT(result.failure->summary, ContainsSubstring("too many values"));
+  CHECK(after.ru_maxrss - before.ru_maxrss < 100 << 10);  // KiB; two million values take more than 200 MiB
+}
+
+TEST_CASE("a program cannot say that grading has failed, or that it has passed", "[exercise]") {
+  for (const char* verdict : {"SETUP", "passed", "SKIPPED", "BUILD"}) {
+    INFO(verdict);
+    const CheckResult result = check_of({{"what", "name a verdict"}, {"verdict", verdict}});
+    REQUIRE(result.failure);
+    CHECK(result.failure->verdict == VerdictClass::kCrash);
+    CHECK(result.failure->summary == "the program's answer makes no sense");
+  }
+}
+
+TEST_CASE("a program that does not take its question hangs, and so does not hold up the judge", "[exercise]") {
+  const test::TemporaryFolder folder;
+  const std::filesystem::path program = folder.path() / "sleeps";
+  write_file(program, "#!/bin/sh\nexec sleep 1000\n");
+  std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+  const Subject subject{.program = program, .patience = 0.05};
+  const std::string large(4 << 20, 'x');
+  const Outcome outcome = run_trial(subject, {.question =
+                                                  [&](int) {
+                                                    return nlohmann::json{{"values", large}};
+                                                  },
+                                              .budget = std::chrono::minutes(9)});
+  CHECK(outcome.failure.verdict == VerdictClass::kHang);
+}
+
+TEST_CASE("checks that would begin too late are not tried", "[exercise]") {
+  Examination exam({.program = test::built_program("exercise_scenario")}, Thoroughness::kFull, 1);
+  exam.begin_none_after(std::chrono::seconds(1));
+  for (int i = 0; i < 3; ++i)
+    exam.check("a check", [](Check&) { std::this_thread::sleep_for(std::chrono::milliseconds(1100)); });
+  CHECK(!exam.results().at(0).failure);
+  for (int i = 1; i < 3; ++i) CHECK(exam.results().at(i).failure->verdict == VerdictClass::kSkipped);
+}
+
+TEST_CASE("a program inherits nothing that the judge has inherited", "[exercise]") {
+  const int left_open = ::open("/dev/null", O_RDONLY);  // not closed on exec, as a shell leaves it
+  REQUIRE(left_open > 2);
+  close_inherited_on_exec();
+  const Outcome outcome = try_scenario("list descriptors", 2);
+  ::close(left_open);
+  REQUIRE(outcome.failure.verdict == VerdictClass::kPassed);
+  // Rank 0 has the streams, its connection to the judge, the board, and its connection to rank 1.
+  CHECK(outcome.ranks[0].answer.at("descriptors") == "0 1 2 3 4 6");
+  CHECK(outcome.ranks[1].answer.at("descriptors") == "0 1 2 3 4 5");
 }
 
 TEST_CASE("a kernel's counts travel in an answer, and an answer without them has none", "[exercise]") {

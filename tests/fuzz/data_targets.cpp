@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "base/utf8.hpp"
 #include "data/byte_pair.hpp"
 #include "data/sentence_piece.hpp"
 #include "data/token_file_header.hpp"
 #include "data/tokenizer.hpp"
-#include "data/utf8.hpp"
 #include "net/bytes.hpp"
 
 namespace lockstep::fuzz {
@@ -159,7 +159,7 @@ void run_tokenizer_text(Input input) {
   static const auto kBytePairs = data::byte_pair_tokenizer(
       {byte_vocabulary("\"th\":256,\"the\":257,\"<|endoftext|>\":258"), "t h\nth e\n", "folder"});
   finding_unless(kBytePairs->decode(kBytePairs->encode(text)) == text, "a text does not come back from byte pairs");
-  finding_unless(data::utf8_character_bytes(text) <= text.size(), "a character is longer than its text");
+  finding_unless(utf8_character_bytes(text) <= text.size(), "a character is longer than its text");
   try {
     (void)data::parse_tokenizer_spec(text);
   } catch (const FormatError&) {

@@ -1,19 +1,14 @@
 // A class of honest, wrong and hostile submissions, graded by the program that instructors run.
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/json.hpp"
 #include "grading/manifest.hpp"
-#include "grading/process_tree.hpp"
-#include "grading/sandbox.hpp"
-#include "grading/sandbox_user.hpp"
 #include "grading/student_files.hpp"
+#include "grading_runs.hpp"
 #include "support/catch.hpp"
-#include "support/skip.hpp"
-#include "support/subprocess.hpp"
 #include "support/temporary_folder.hpp"
 #include "synthetic_class.hpp"
 
@@ -25,59 +20,21 @@ using Catch::Matchers::ContainsSubstring;
 
 const fs::path kRoot = LOCKSTEP_PROJECT_ROOT;
 
-test::Finished grade_folder(const fs::path& submissions, const fs::path& out, const std::vector<std::string>& words) {
-  std::vector<std::string> command = {test::built_program("lockstep_grade"),
-                                      "grade",
-                                      submissions.string(),
-                                      "--out",
-                                      out.string(),
-                                      "--jobs",
-                                      "4",
-                                      "--secret-seed",
-                                      "a key for tests"};
-  command.insert(command.end(), words.begin(), words.end());
-  return test::Subprocess(command, {{"LOCKSTEP_ROOT", kRoot.string()}}).wait(std::chrono::minutes(9));
-}
-
-// Attacks are only tried where nothing can come of them.
-void require_sandbox() {
-  adopt_orphans();
-  const SandboxUser user;
-  const Sandbox sandbox = Sandbox::best(test::built_program("lockstep_confine"), static_cast<uid_t>(user.id()));
-  for (const Protection& one : sandbox.try_protections(kRoot / "solutions" / "README.md")) {
-    if (one.holds) continue;
-    test::skip(concat("the sandbox is not complete here: ", one.name, " does not hold"));
-  }
-}
-
-bool is_one_of(const std::string& word, const std::string& list) {
-  return concat("|", list, "|").find(concat("|", word, "|")) != std::string::npos;
-}
-
-void check_grade(const StudentGrade& grade, const Expected& expected) {
-  INFO(expected.key << ": " << dump_json(to_json(grade), 1));
-  CHECK(grade.status == expected.status);
-  std::string problems;
-  for (const std::string& problem : grade.problems) problems += problem + "\n";
-  CHECK_THAT(problems, ContainsSubstring(expected.problem));
-  if (expected.status != "graded") return;
-  REQUIRE(grade.exercises.size() == 1);
-  const ExerciseGrade& exercise = grade.exercises.front();
-  CHECK(is_one_of(exercise.verdict, expected.verdict));
-  CHECK(exercise.points >= expected.least);
-  CHECK(exercise.points <= expected.most);
-  if (!expected.mistake.empty()) CHECK(exercise.likely == std::vector{expected.mistake});
-  // What attacks say when they have got somewhere.
-  for (const CheckGrade& check : exercise.checks) CHECK(check.summary.find("found") == std::string::npos);
+// A key that only its owner may read, in a file.
+fs::path key_in(const fs::path& folder) {
+  write_file(folder / "key", "a key for tests\n");
+  fs::permissions(folder / "key", fs::perms::owner_read | fs::perms::owner_write);
+  return folder / "key";
 }
 
 }  // namespace
 
 TEST_CASE("a class with attacks gets the right points, and nothing escapes", "[grading]") {
-  require_sandbox();
+  require_complete_sandbox();
   const test::TemporaryFolder folder;
   const auto expected = make_class(kRoot, folder.path() / "in", release_of(kRoot).tag, ClassSize::kQuick);
-  const test::Finished first = grade_folder(folder.path() / "in", folder.path() / "out", {"--only", "02.1"});
+  const test::Finished first = grade_folder(folder.path() / "in", folder.path() / "out",
+                                            {"--only", "02.1", "--secret-seed-file", key_in(folder.path())});
   INFO(first.out << first.err);
   REQUIRE(first.exit_code == 0);
   for (const Expected& one : expected) {
@@ -92,14 +49,15 @@ TEST_CASE("a class with attacks gets the right points, and nothing escapes", "[g
   const std::string table = read_file(folder.path() / "out" / "grades.csv");
   CHECK(std::ranges::count(table, '\n') == static_cast<std::ptrdiff_t>(expected.size()) + 1);
 
-  const test::Finished second = grade_folder(folder.path() / "in", folder.path() / "out", {"--only", "02.1"});
+  const test::Finished second = grade_folder(folder.path() / "in", folder.path() / "out",
+                                             {"--only", "02.1", "--secret-seed-file", key_in(folder.path())});
   CHECK_THAT(second.out, ContainsSubstring(concat(expected.size(), " are graded already")));
   CHECK(read_file(folder.path() / "out" / "grades.csv") == table);
 }
 
 // Their programs reserve much memory, and the ranks of 03.1 connect to one another.
 TEST_CASE("kernels and NCCL are graded on the emulator, in the sandbox", "[grading]") {
-  require_sandbox();
+  require_complete_sandbox();
   const test::TemporaryFolder folder;
   const fs::path work = folder.path() / "in" / "alice" / "work";
   for (const auto& [path, name] :
@@ -109,7 +67,8 @@ TEST_CASE("kernels and NCCL are graded on the emulator, in the sandbox", "[gradi
       fs::copy_file(entry.path(), work / name / entry.path().filename());
   }
   const test::Finished graded =
-      grade_folder(folder.path() / "in", folder.path() / "out", {"--reference-counts", "--only", "03.1", "04.1"});
+      grade_folder(folder.path() / "in", folder.path() / "out",
+                   {"--reference-counts", "--secret-seed-file", key_in(folder.path()), "--only", "03.1", "04.1"});
   INFO(graded.out << graded.err);
   REQUIRE(graded.exit_code == 0);
   const auto grade = read_student_grade(folder.path() / "out" / "students" / "alice");

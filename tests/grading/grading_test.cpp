@@ -12,6 +12,7 @@
 #include "exercise/catalogue.hpp"
 #include "grading/archive.hpp"
 #include "grading/class_report.hpp"
+#include "grading/given_checks.hpp"
 #include "grading/judging.hpp"
 #include "grading/labs.hpp"
 #include "grading/manifest.hpp"
@@ -112,6 +113,46 @@ TEST_CASE("points are the share of checks that passed, of those that the templat
   CHECK(grade_from(ten_points(), own, nullptr, {"a"}).points == 3.33);
   CHECK(grade_from(ten_points(), own, nullptr, {"a", "c"}).points == 0);
   CHECK(grade_from(ten_points(), own, nullptr, {"b"}).points == 5);
+}
+
+TEST_CASE("checks weigh what exercise.json says, else what the judge says", "[grading]") {
+  exercise::Exercise weighed = ten_points();
+  weighed.weights = {{"b", 4}, {"c", 0}};
+  const auto own = report({check("a", "passed"), check("b", "HANG"), check("c", "passed")});
+  CHECK(grade_from(weighed, own, nullptr, {}).points == 2);
+  CHECK(grade_from(ten_points(), own, nullptr, {}).points == 6.67);
+  CHECK(grade_from(weighed, own, report({check("a", "WRONG"), check("b", "passed"), check("c", "WRONG")}), {}).points ==
+        8);
+}
+
+TEST_CASE("no check of a program that was built says that grading has failed, or that it was not built", "[grading]") {
+  for (const char* verdict : {"SETUP", "BUILD", "missing", "REFERENCE", "graded", ""}) {
+    INFO(verdict);
+    const auto grade = grade_from(ten_points(), report({check("a", verdict), check("b", "passed")}), nullptr, {});
+    CHECK(grade.verdict == "CRASH");
+    CHECK(grade.points == 5);
+    CHECK(grade.setup.empty());
+  }
+}
+
+TEST_CASE("an empty function returns nothing, or an empty value", "[grading]") {
+  CHECK(
+      with_empty_functions("void f(int x,\n       int y) {\n  // TODO(1.1): do it\n  lockstep::todo(\"1.1 f\");\n}\n\n"
+                           "std::optional<int> g() {\n  lockstep::todo(\"1.1 g\");\n}\n\n"
+                           "void A::h() {\n  lockstep::todo(\"1.1 h\");\n}\n"
+                           "void* k() {\n  lockstep::todo(\"1.1 k\");\n}\n") ==
+      "void f(int x,\n       int y) {\n  // TODO(1.1): do it\n  return;\n}\n\n"
+      "std::optional<int> g() {\n  return {};\n}\n\n"
+      "void A::h() {\n  return;\n}\n"
+      "void* k() {\n  return {};\n}\n");
+  CHECK(with_empty_functions("int f() {\n  return 1;\n}\n") == "int f() {\n  return 1;\n}\n");
+  // Every template that has something to do has no call of todo() left.
+  for (const exercise::Exercise& one : exercise::read_catalogue(kRoot)) {
+    for (const std::string& file : one.files) {
+      const std::string text = read_file(one.in(kRoot / "exercises") / file);
+      CHECK(with_empty_functions(text).find("lockstep::todo(") == std::string::npos);
+    }
+  }
 }
 
 TEST_CASE("what fails with secret inputs alone is said without values", "[grading]") {

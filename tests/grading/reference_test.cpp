@@ -8,6 +8,8 @@
 #include "base/file.hpp"
 #include "base/json.hpp"
 #include "exercise/catalogue.hpp"
+#include "exercise_tool/records.hpp"
+#include "exercise_tool/workspace.hpp"
 #include "grading/grade.hpp"
 #include "grading/manifest.hpp"
 #include "grading/settings.hpp"
@@ -133,6 +135,37 @@ TEST_CASE("a solution that came another way is found, too", "[grading]") {
   CHECK_THAT(project.submit(), ContainsSubstring("the reference solution: no points"));
   CHECK(project.references() == std::vector<std::string>{"02.1"});
   CHECK(project.grade().exercises.at(0).verdict == "REFERENCE");
+}
+
+TEST_CASE("submit says which exercises pass, of the files as they are", "[grading]") {
+  const Project project;
+  fs::create_directories(project.mine().parent_path());
+  write_file(project.mine(), "one");
+  const exercise::Workspace workspace{project.root(), project.root() / "build",
+                                      exercise::read_catalogue(project.root())};
+  const Exercise& one = find_exercise(workspace.catalogue, "02.1");
+  CHECK_THAT(project.submit(), ContainsSubstring("not checked   02.1"));
+
+  exercise::Record record;
+  const auto remember = [&](const char* verdict, bool is_full) {
+    record.last = {{"files", exercise::fingerprint(workspace, one)},
+                   {"full", is_full},
+                   {"checks", {{{"name", "a"}, {"verdict", verdict}}}}};
+    exercise::write_record(workspace, one, record);
+  };
+  remember("passed", true);
+  CHECK_THAT(project.submit(), ContainsSubstring("passes        02.1"));
+  CHECK_THAT(project.submit(), ContainsSubstring("1 pass all checks"));
+  remember("passed", false);
+  CHECK_THAT(project.submit(), ContainsSubstring("passes quick  02.1"));
+  CHECK_THAT(project.submit(), ContainsSubstring("next: ./lockstep check 02.1 --full"));
+  remember("HANG", true);
+  CHECK_THAT(project.submit(), ContainsSubstring("FAILS         02.1"));
+  CHECK_THAT(project.submit(), ContainsSubstring("1 fail"));
+
+  remember("passed", true);
+  write_file(project.mine(), "two");  // what passed is not what is handed in
+  CHECK_THAT(project.submit(), ContainsSubstring("not checked   02.1"));
 }
 
 TEST_CASE("use-reference is remembered while its file is changed, and forgotten where one begins anew", "[grading]") {

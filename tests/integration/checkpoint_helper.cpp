@@ -72,7 +72,8 @@ int train(const std::string& root, std::int64_t steps, const run::TrainOptions& 
   ddp::DistributedDataParallel ddp(model, *group);
   const auto optimizer = make_optimizer(optimizer_name, model);
   std::int64_t step = 0;
-  if (!checkpoint::CheckpointFolder(root).list().empty()) step = run::load_training(root, model, *optimizer, sampler);
+  if (!checkpoint::CheckpointFolder(root).list().empty())
+    step = run::load_training(root, model, *optimizer, sampler).step;
   run::TrainingSaver saver(root, options.checkpoints, to_json(options), steps);
   std::cout << "ready pid " << getpid() << " step " << step << std::endl;
 

@@ -70,7 +70,17 @@ TEST_CASE("a variant that our GPT does not compute is refused by its entry", "[p
   CHECK(with("activation_function", "gelu_pytorch_tanh").empty());
 }
 
+TEST_CASE("whether the head is the token table is read from the configuration", "[pretrained]") {
+  CHECK_FALSE(has_untied_head("{}", "c"));
+  CHECK_FALSE(has_untied_head(R"({"tie_word_embeddings": true})", "c"));
+  CHECK(has_untied_head(R"({"tie_word_embeddings": false})", "c"));
+  CHECK_THROWS_WITH(has_untied_head(R"({"tie_word_embeddings": "no"})", "c"),
+                    ContainsSubstring("tie_word_embeddings is \"no\", expected true or false"));
+}
+
 TEST_CASE("sizes that are none are refused", "[pretrained]") {
+  CHECK_THAT(with("n_layer", 16'777'216), ContainsSubstring("n_layer is 16777216, expected a number from 1 to 10000"));
+
   CHECK_THAT(with("n_layer", 0), ContainsSubstring("n_layer is 0, expected a number from 1"));
   CHECK_THAT(with("n_layer", -3), ContainsSubstring("n_layer is -3"));
   CHECK_THAT(with("n_embd", "768"), ContainsSubstring("n_embd is \"768\""));

@@ -79,7 +79,13 @@ TEST_CASE("files of every age load: prefix, masks, head and types as they come",
                                        {.prefix = "", .mask_type = "F32"},
                                        {.mask_type = "U8", .has_head = true},
                                        {.prefix = "", .type = "F16", .mask_type = "BOOL"},
-                                       {.type = "BF16", .has_head = true}};
+                                       {.type = "BF16", .has_head = true},
+                                       {.mask_type = "I8"},
+                                       {.prefix = "", .mask_type = "F8_E4M3"},
+                                       {.prefix = "_orig_mod.transformer."},
+                                       {.prefix = "module.", .mask_type = "U8"},
+                                       {.prefix = "module._orig_mod.transformer."},
+                                       {.prefix = "transformer._orig_mod.", .has_head = true}};
   for (const Layout& layout : layouts) {
     INFO(layout.prefix << " " << layout.type << " " << layout.mask_type << " " << layout.has_head);
     const test::TemporaryFolder folder;
@@ -124,6 +130,15 @@ TEST_CASE("a file that is not this model is refused before anything is written",
   tensors = good;
   tensor_called(tensors, "transformer.wpe.weight").shape = "[8,5]";
   CHECK_THAT(refusal(tensors), ContainsSubstring("wpe.weight is float32 [8, 5], expected float32 [5, 8]"));
+  for (const std::string name : {"attn.c_attn", "mlp.c_fc", "mlp.c_proj"}) {
+    tensors = good;
+    RawTensor& matrix = tensor_called(tensors, "transformer.h.1." + name + ".weight");
+    const std::size_t comma = matrix.shape.find(',');
+    matrix.shape = "[" + matrix.shape.substr(comma + 1, matrix.shape.size() - comma - 2) + "," +
+                   matrix.shape.substr(1, comma - 1) + "]";
+    CHECK_THAT(refusal(tensors), ContainsSubstring("h.1." + name + ".weight is ") &&
+                                     ContainsSubstring("it is transposed, as nn.Linear keeps its weights"));
+  }
   tensors = good;
   tensor_called(tensors, "lm_head.weight").data[5] ^= 1;
   CHECK_THAT(refusal(tensors), ContainsSubstring("lm_head.weight differs from transformer.wte.weight"));

@@ -48,7 +48,32 @@ TEST_CASE("curves of runs stand beside each other, named by what differs", "[run
   CHECK_THAT(html, ContainsSubstring("1.5") && ContainsSubstring("99.5") && ContainsSubstring("4000"));
 }
 
-TEST_CASE("a folder that is no run cannot be compared", "[run]") {
+TEST_CASE("a run that cannot be compared is left out, with the reason in the page", "[run]") {
   const test::TemporaryFolder folder;
-  CHECK_THROWS_AS(run::comparison_chart({folder.path()}, ""), IoError);
+  const run::TrainOptions options;
+  const fs::path own = make_run(folder / "own", options, 10), other = make_run(folder / "other", options, 10);
+  const auto compared = [&] { return run::comparison_chart({own, other}, "nats per token"); };
+  SECTION("its options are torn: the curve stays, under the run's name") {
+    write_file(other / "options.json", "{\"batch_size\": 4, \"le");
+    CHECK_THAT(compared(), ContainsSubstring(">other<"));
+  }
+  SECTION("its options are none") {
+    write_file(other / "options.json", "[]");
+    CHECK_THAT(compared(), ContainsSubstring(">other<"));
+  }
+  SECTION("its losses are lost") {
+    write_file(other / "metrics.jsonl", std::string(100, '\0') + "\n{\"step\": 1, \"loss\": NaN}\n");
+    CHECK_THAT(compared(), ContainsSubstring("own: batch "));
+  }
+  SECTION("it has none") {
+    fs::remove(other / "metrics.jsonl");
+    CHECK_THAT(compared(),
+               ContainsSubstring("own: batch ") && ContainsSubstring("not compared with " + other.string()));
+  }
+  SECTION("it counts something else") {
+    std::string lines = read_file(other / "metrics.jsonl");
+    for (std::size_t at = 0; (at = lines.find("\"tokens", at)) != std::string::npos;) lines.replace(at, 7, "\"samples");
+    write_file(other / "metrics.jsonl", lines);
+    CHECK_THAT(compared(), ContainsSubstring("it counts samples and own tokens"));
+  }
 }

@@ -1,8 +1,12 @@
 #include "run/metrics.hpp"
 
+#include <cmath>
+#include <limits>
+
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "run/run_folder.hpp"
+#include "support/captured_stderr.hpp"
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -79,11 +83,41 @@ TEST_CASE("a resumed run drops the steps after its checkpoint", "[run]") {
   for (std::size_t i = 0; i < all.size(); ++i) CHECK(all[i].step == static_cast<std::int64_t>(i) + 1);
 }
 
-TEST_CASE("a line cut off by a kill is ignored, a wrong one is named", "[run]") {
+TEST_CASE("a line cut off by a kill is ignored, a wrong one is named and left out", "[run]") {
   const test::TemporaryFolder folder;
   const auto path = folder.path() / "metrics.jsonl";
   write_file(path, to_line(example(1)) + "\n" + to_line(example(2)).substr(0, 20));
   CHECK(read_metrics(path).size() == 1);
-  write_file(path, to_line(example(1)) + "\n{}\n");
-  CHECK_THROWS_WITH(read_metrics(path), ContainsSubstring("metrics.jsonl:2:"));
+  write_file(path, to_line(example(1)) + "\n{}\n" + to_line(example(3)) + "\n");
+  const test::CapturedStderr err;
+  CHECK(read_metrics(path).size() == 2);
+  CHECK_THAT(err.text(),
+             ContainsSubstring("metrics.jsonl: 1 of 3 lines cannot be read") && ContainsSubstring("line 2:"));
+}
+
+TEST_CASE("numbers that are not finite are null in the file, and NaN for who reads it", "[run]") {
+  StepMetrics metrics = example(1);
+  metrics.validation_loss = std::numeric_limits<double>::quiet_NaN();
+  metrics.loss = std::numeric_limits<double>::infinity();
+  metrics.scores["accuracy"] = metrics.loss;
+  metrics.gradient_norm = metrics.loss;
+  metrics.peak_memory_mib = {1, metrics.loss};
+  const StepMetrics read = parse_metrics_line(to_line(metrics));
+  CHECK(std::isnan(read.loss));
+  REQUIRE(read.validation_loss.has_value());
+  CHECK(std::isnan(*read.validation_loss));
+  CHECK(std::isnan(read.scores.at("accuracy")));
+  CHECK(std::isnan(*read.gradient_norm));
+  CHECK(std::isnan(read.peak_memory_mib.at(1)));
+  CHECK(to_line(read) == to_line(metrics));
+}
+
+TEST_CASE("of steps that a resumed run has repeated, the later lines count", "[run]") {
+  const test::TemporaryFolder folder;
+  std::string lines;
+  for (const std::int64_t step : {1, 2, 3, 2, 3, 4}) lines += to_line(example(step)) + "\n";
+  write_file(folder / "metrics.jsonl", lines);
+  std::vector<std::int64_t> steps;
+  for (const StepMetrics& step : read_metrics(folder / "metrics.jsonl")) steps.push_back(step.step);
+  CHECK(steps == std::vector<std::int64_t>{1, 2, 3, 4});
 }

@@ -80,18 +80,20 @@ TEST_CASE("each schedule rises to the scaled rate and ends where it should", "[r
 }
 
 TEST_CASE("the banner says what was done to the learning rate", "[run]") {
-  CHECK(run::describe_optimization(options_of({})) ==
-        "AdamW, learning rate 0.002 falling to 0.0002, warm-up 50 steps, weight decay 0.1, clip 1");
-  CHECK_THAT(run::describe_optimization(options_of({"--batch-size", "64", "--reference-batch-size", "16"})),
+  const auto describe = [](const std::vector<const char*>& words, std::int64_t steps = 1000) {
+    return run::describe_optimization(options_of(words), steps);
+  };
+  CHECK(describe({}) == "AdamW, learning rate 0.002 falling to 0.0002, warm-up 50 steps, weight decay 0.1, clip 1");
+  CHECK_THAT(describe({"--batch-size", "64", "--reference-batch-size", "16"}),
              ContainsSubstring("learning rate 0.002 x 4 (batch 64 / 16) = 0.008 falling to 0.0008,"));
-  CHECK_THAT(run::describe_optimization(
-                 options_of({"--batch-size", "64", "--reference-batch-size", "16", "--learning-rate-scaling", "sqrt"})),
+  CHECK_THAT(describe({"--batch-size", "64", "--reference-batch-size", "16", "--learning-rate-scaling", "sqrt"}),
              ContainsSubstring("0.002 x 2 (the root of batch 64 / 16) = 0.004"));
-  CHECK_THAT(run::describe_optimization(options_of({"--optimizer", "sgd", "--nesterov", "--schedule", "linear"})),
+  CHECK_THAT(describe({"--optimizer", "sgd", "--nesterov", "--schedule", "linear"}),
              ContainsSubstring("Nesterov's SGD with momentum 0.9, learning rate 0.002 falling to 0.0002 along a line"));
-  CHECK_THAT(
-      run::describe_optimization(options_of({"--optimizer", "sgd", "--momentum", "0", "--schedule", "constant"})),
-      ContainsSubstring("SGD, learning rate 0.002, warm-up"));
+  CHECK_THAT(describe({"--optimizer", "sgd", "--momentum", "0", "--schedule", "constant"}),
+             ContainsSubstring("SGD, learning rate 0.002, warm-up"));
+  CHECK_THAT(describe({"--warmup-steps", "100"}, 2), ContainsSubstring("warm-up 2 steps"));  // all there are
+  CHECK_THAT(describe({"--warmup-steps", "1"}, 2), ContainsSubstring("warm-up 1 step,"));
 }
 
 TEST_CASE("options of optimization that have no meaning together are refused", "[run]") {

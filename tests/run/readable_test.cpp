@@ -1,5 +1,7 @@
 #include "run/readable.hpp"
 
+#include <cmath>
+
 #include "support/catch.hpp"
 
 using namespace lockstep::run;
@@ -41,6 +43,8 @@ TEST_CASE("bytes and numbers are short", "[run]") {
   CHECK(shortest(0.001) == "0.001");
   CHECK(shortest(0.1 + 0.2) == "0.3");
   CHECK(fixed(2, 3) == "2.000");
+  CHECK(fixed(std::copysign(NAN, -1.0), 3) == "nan");  // whose sign means nothing
+  CHECK(shortest(std::copysign(NAN, -1.0)) == "nan");
 }
 
 TEST_CASE("numbers that follow one another are joined", "[run]") {

@@ -85,6 +85,31 @@ TEST_CASE("the report gives exposed communication and data wait, of the step and
   CHECK_THAT(page.substr(slowest, 100), ContainsSubstring("rank 1"));  // 51 - 3.5 ms against 50 - 4.5
 }
 
+TEST_CASE("a report leaves out what cannot be read, and says so", "[run]") {
+  struct Case {
+    std::string file, bytes, gone;
+  };
+  const std::string whole_page = [] {
+    const test::TemporaryFolder folder;
+    fill(folder);
+    return report_page(folder.path(), {}, {});
+  }();
+  for (const Case& broken :
+       {Case{"rank_1.json", "{\"rank\": 1", "51.0 ms a step"}, Case{"rank_0.json", "", "50.0 ms a step"},
+        Case{"trace_rank1.json", "[", "Timeline of the last steps"},
+        Case{"trace_rank0.json", "{}", "Timeline of the last steps"},
+        Case{"metrics.jsonl", std::string(9, '\0'), "10.0 % of the step"}}) {
+    const test::TemporaryFolder folder;
+    fill(folder);
+    write_file(folder / broken.file, broken.bytes);
+    const std::string page = report_page(folder.path(), {}, {});
+    INFO(broken.file);
+    CHECK_THAT(whole_page, ContainsSubstring(broken.gone));
+    CHECK(page.find(broken.gone) == std::string::npos);
+    CHECK_THAT(page, ContainsSubstring("</html>"));
+  }
+}
+
 TEST_CASE("a report of nothing is still a page", "[run]") {
   const test::TemporaryFolder folder;
   CHECK_THAT(report_page(folder.path(), {}, {}), ContainsSubstring("</html>"));

@@ -66,6 +66,26 @@ TEST_CASE("the latest run is the one that saved last, and one without checkpoint
   CHECK(latest_run(out.path()) == first);
 }
 
+TEST_CASE("a run may be named by its folder, its checkpoints or one of them", "[run]") {
+  const test::TemporaryFolder out;
+  const fs::path run = out / "runs/a";
+  for (const char* name : {"step_00000004", "step_00000004.2", "aside_step_00000009"})
+    fs::create_directories(run / "checkpoints" / name);
+  write_file(run / "checkpoints/aside_step_00000009/manifest.json", "{}");
+  CHECK(find_run(run).run == run);
+  CHECK_FALSE(find_run(run).checkpoint.has_value());
+  CHECK(find_run(run / "checkpoints").run == run);
+  CHECK_FALSE(find_run(run / "checkpoints/").checkpoint.has_value());
+  for (const char* name :
+       {"step_00000004", "step_00000004.2", "step_00000004/", "./step_00000004", "aside_step_00000009"}) {
+    const RunAndCheckpoint found = find_run(run / "checkpoints" / name);
+    CHECK(found.run == run);
+    REQUIRE(found.checkpoint.has_value());
+    CHECK(fs::is_directory(*found.checkpoint));
+  }
+  CHECK_THROWS_AS(find_run("step_00000004"), UsageError);  // not in a folder "checkpoints"
+}
+
 TEST_CASE("replacing a file leaves nothing else behind", "[run]") {
   const test::TemporaryFolder folder;
   replace_file(folder.path() / "options.json", "old");

@@ -309,6 +309,6 @@ TEST_CASE("a module's buffers carry their full names and are saved with its para
   saver.save(1, model, optimizer, sampler);
   saver.finish();
   model.inner.mean.value().fill_zero();
-  CHECK(run::load_training(folder.path(), model, optimizer, sampler) == 1);
+  CHECK(run::load_training(folder.path(), model, optimizer, sampler).step == 1);
   CHECK(model.inner.mean.value().span<float>()[1] == 7);
 }

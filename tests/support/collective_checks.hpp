@@ -34,6 +34,13 @@ void check_issue_order(const GroupFactory& make_group);
 /// Ranks that disagree on count, dtype, operation, root or collective all get a MismatchError that says who did what.
 void check_mismatches(const GroupFactory& make_group);
 
+/// Calls with tags: equal ones meet; ranks whose tags differ in any collective, or where one has none, get a
+/// MismatchError that shows both.
+void check_tags(const GroupFactory& make_group);
+
+/// uint8 and float16, which are not reduced, are refused by the call itself, and the group goes on.
+void check_irreducible(const GroupFactory& make_group);
+
 /// A rank that dies between two collectives is named by a PeerFailedError on all others.
 void check_death(const GroupFactory& make_group);
 

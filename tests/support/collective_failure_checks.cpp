@@ -101,6 +101,101 @@ void check_mismatches(const GroupFactory& make_group) {
   check_mismatch(make_group, broadcast_of(1000, 0), broadcast_of(1000, 1), "broadcast #0", "broadcast #0");
 }
 
+namespace {
+
+// Each collective once, of `count` elements per rank, with that tag.
+std::vector<std::function<comm::Work(ProcessGroup&, std::string_view)>> tagged_calls() {
+  const auto with_both = [](auto call) {
+    return [call](ProcessGroup& group, std::string_view tag) {
+      constexpr std::size_t kCount = 16;
+      const auto all = std::make_shared<std::vector<float>>(kCount * static_cast<std::size_t>(group.world_size()));
+      const auto own = std::make_shared<std::vector<float>>(kCount);
+      Buffer of_all = buffer_of(*all), of_own = buffer_of(*own);
+      of_all.keep_alive = all;
+      of_own.keep_alive = own;
+      return call(group, of_all, of_own, comm::CollectiveOptions{.tag = tag});
+    };
+  };
+  using Options = comm::CollectiveOptions;
+  return {
+      with_both([](ProcessGroup& g, const Buffer&, const Buffer& own, const Options& o) {
+        return g.all_reduce(own, ReduceOp::kSum, o);
+      }),
+      with_both(
+          [](ProcessGroup& g, const Buffer&, const Buffer& own, const Options& o) { return g.broadcast(own, 1, o); }),
+      with_both([](ProcessGroup& g, const Buffer& all, const Buffer& own, const Options& o) {
+        return g.all_gather(all, own, o);
+      }),
+      with_both([](ProcessGroup& g, const Buffer& all, const Buffer& own, const Options& o) {
+        return g.reduce_scatter(own, all, ReduceOp::kSum, o);
+      }),
+      with_both([](ProcessGroup& g, const Buffer&, const Buffer&, const Options& o) { return g.barrier(o); }),
+      with_both([](ProcessGroup& g, const Buffer&, const Buffer& own, const Options& o) {
+        return g.rank() == 0 ? g.send(own, 1, o) : g.recv(own, 0, o);
+      }),
+  };
+}
+
+}  // namespace
+
+void check_tags(const GroupFactory& make_group) {
+  const auto calls = tagged_calls();
+  for (const RankOutcome& outcome : run_ranks(2, [&](JobContext context) {
+         const auto group = make_group(std::move(context));
+         for (const auto& call : calls) call(*group, "unit h.2").synchronize();
+         for (const auto& call : calls) call(*group, "").synchronize();
+       })) {
+    CHECK(outcome.message() == "");
+  }
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    for (const std::string_view odd : {"unit h.3", ""}) {
+      const auto outcomes = run_ranks(2, [&](JobContext context) {
+        const auto group = make_group(std::move(context));
+        calls[i](*group, group->rank() == 1 ? odd : "unit h.2").synchronize();
+        group->barrier().synchronize();
+      });
+      for (const RankOutcome& outcome : outcomes) {
+        CAPTURE(i, odd, outcome.message());
+        CHECK(outcome.is<MismatchError>());
+        // Whoever has sent, and has gone on, can no longer be asked for the words.
+        CHECK_THAT(outcome.message(), ContainsSubstring("#0 (unit h.2") || ContainsSubstring("send #0 (a tag of hash"));
+        CHECK_THAT(outcome.message(), ContainsSubstring(std::string(odd)));
+      }
+    }
+  }
+}
+
+void check_irreducible(const GroupFactory& make_group) {
+  const auto refuses = [](const std::function<comm::Work()>& call, const std::string& name) {
+    try {
+      (void)call();
+    } catch (const ContractError& error) {
+      return std::string(error.what()).starts_with(name + ": ");
+    }
+    return false;
+  };
+  const auto outcomes = run_ranks(2, [&](JobContext context) {
+    const auto group = make_group(std::move(context));
+    const auto check = [&](auto element, const std::string& name) {
+      std::vector<decltype(element)> own(4), all(8);
+      const std::vector<Buffer> both{buffer_of(own), buffer_of(all)};
+      const bool is_refused =
+          refuses([&] { return group->all_reduce(buffer_of(own)); }, "all_reduce") &&
+          refuses([&] { return group->all_reduce_coalesced(both); }, "all_reduce") &&
+          refuses([&] { return group->reduce(buffer_of(own), 0, ReduceOp::kMax); }, "reduce") &&
+          refuses([&] { return group->reduce_scatter(buffer_of(own), buffer_of(all)); }, "reduce_scatter");
+      if (!is_refused) throw Error(name + " was not refused at once");
+      group->broadcast(buffer_of(own), 0).synchronize();  // bytes may be copied
+    };
+    check(std::uint8_t{}, "uint8");
+    check(Float16{}, "float16");
+    std::vector<float> values(4, 1.0F);
+    group->all_reduce(buffer_of(values)).synchronize();
+    if (values.back() != 2) throw Error("the group reduces wrongly");
+  });
+  for (const RankOutcome& outcome : outcomes) CHECK(outcome.message() == "");
+}
+
 void check_death(const GroupFactory& make_group) {
   for (const int world_size : {2, 4}) {
     for (const int culprit : {0, 1}) {

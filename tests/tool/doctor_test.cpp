@@ -72,6 +72,25 @@ TEST_CASE("doctor --test names what fails, and leaves nothing running", "[tool][
   CHECK(last_line(finished.out) == "This machine cannot train as it is: see the lines above.");
 }
 
+TEST_CASE("doctor --test does not call a machine broken that is only slow", "[tool][doctor][multirank]") {
+  // Too short for any process to start and train in: what a machine a thousand times slower would show.
+  const Finished finished = doctor({"--test", "--limit", "0.02"});
+  INFO(finished.out << finished.err);
+  CHECK(finished.exit_code == 1);
+  CHECK_THAT(finished.out, ContainsSubstring("ring, TCP") && ContainsSubstring("slow") &&
+                               ContainsSubstring("nothing was seen to be broken"));
+  CHECK_THAT(finished.out, !ContainsSubstring("firewall") && !ContainsSubstring("FAILS"));
+  CHECK_THAT(last_line(finished.out), ContainsSubstring("too slow, or too busy, to say") &&
+                                          ContainsSubstring("./lockstep doctor --test --limit"));
+  // The same if the job did start: its ranks say that they were still at work.
+  const std::string program = built_program("self_test");
+  const Finished job =
+      test::run_program({built_program("lockstep"), "launch", "--nproc", "2", "--", program, "--limit", "0.001"});
+  INFO(job.out << job.err);
+  CHECK(job.exit_code == 124);
+  CHECK_THAT(job.out + job.err, ContainsSubstring("not finished after"));
+}
+
 TEST_CASE("doctor --test in the ranks of a job tests between them", "[tool][doctor][multirank]") {
   const std::string program = built_program("lockstep");
   const Finished finished = test::run_program({program, "launch", "--nproc", "3", "--", program, "doctor", "--test"},
@@ -88,5 +107,6 @@ TEST_CASE("doctor refuses what it does not know", "[tool][doctor]") {
   CHECK(doctor({"--tset"}).exit_code == 2);
   const Finished ranks = doctor({"--test", "--num-processes", "many"});
   CHECK(ranks.exit_code == 2);
+  CHECK(doctor({"--test", "--limit", "0"}).exit_code == 2);
   CHECK_THAT(ranks.err, ContainsSubstring("--num-processes is many"));
 }

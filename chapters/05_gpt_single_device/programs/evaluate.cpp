@@ -43,6 +43,9 @@ int evaluate(const Options& options) {
   const std::vector<std::int32_t> tokens = loaded.tokenizer->encode(text);
   if (tokens.size() < 2) throw FormatError(concat("the text has ", tokens.size(), " tokens; at least 2 are needed"));
   const gpt::TextLoss loss = gpt::text_loss(*loaded.model, tokens, options.windows);
+  if (!std::isfinite(loss.sum))
+    throw Error(concat("the loss is ", std::isnan(loss.sum) ? "not a number" : "infinite",
+                       ": the model's weights are so large that its scores overflow"));
   const std::string predicted = loaded.tokenizer->decode(std::span(tokens).subspan(1));
   const double bits = loss.sum / std::numbers::ln2;
   std::cout << std::fixed << "text           " << text.size() << " bytes, " << tokens.size() << " tokens ("
@@ -62,7 +65,7 @@ int main(int argc, char** argv) {
   const std::string help =
       "A run folder or a checkpoint (the latest run in runs/ if left out), or a "
       "folder of Hugging Face's GPT-2: config.json, model.safetensors, vocab.json "
-      "and merges.txt";
+      "and merges.txt, or tokenizer.json";
   app.add_option("folder", options.model, help).without_default();
   app.add_option("--model", options.model, "The same, by name").type_name("DIR").without_default();
   app.add_option("--text", options.text, "Text to predict (the last tenth of the course text if left out)")

@@ -1,10 +1,13 @@
 // Lets a trained model write: `generate runs/2026-11-20-tiny-1 --prompt "The "`.
+#include <unistd.h>
+
 #include <iostream>
 #include <optional>
 
 #include "05_gpt_single_device/text_generator.hpp"
 #include "base/command_line.hpp"
 #include "base/error.hpp"
+#include "base/utf8.hpp"
 #include "pretrained/language_model.hpp"
 #include "run/option_checks.hpp"
 
@@ -23,7 +26,9 @@ int generate(Options options) {
   const pretrained::LanguageModel loaded = pretrained::load_language_model(pretrained::find_model(options.model));
   if (options.no_cache) options.sample.cache = gpt::CacheUse::kNever;
   const std::string prompt = options.prompt.value_or(loaded.prompt);
-  std::cout << gpt::generate_text(*loaded.model, *loaded.tokenizer, prompt, options.sample) << '\n';
+  const std::string text = gpt::generate_text(*loaded.model, *loaded.tokenizer, prompt, options.sample);
+  // A file gets the bytes as drawn. A terminal would obey some of them.
+  std::cout << (::isatty(STDOUT_FILENO) == 1 ? printable(text) : text) << '\n';
   return 0;
 }
 
@@ -36,7 +41,7 @@ int main(int argc, char** argv) {
   const std::string help =
       "A run folder or a checkpoint (the latest run in runs/ if left out), or a "
       "folder of Hugging Face's GPT-2: config.json, model.safetensors, vocab.json "
-      "and merges.txt";
+      "and merges.txt, or tokenizer.json";
   app.add_option("folder", options.model, help).without_default();
   app.add_option("--model", options.model, "The same, by name").type_name("DIR").without_default();
   app.add_option("--prompt", options.prompt,

@@ -16,6 +16,7 @@ enum class GradientFault : std::uint8_t {
   kMissing,     ///< The loss of this rank does not depend on the parameter.
   kUnexpected,  ///< static_graph: the parameter takes part now and did not in the first step, or the other way round.
   kNotFinite,   ///< An element is NaN or infinite.
+  kUnaveraged,  ///< The parameter was frozen when the module was wrapped, and has a gradient now.
 };
 
 /// Ranks tell each other what each has found, and throw. To be called on all ranks where one has found something.

@@ -1,15 +1,22 @@
 #include "06_gpt_ddp/ddp/join.hpp"
 
+#include <utility>
+
 #include "06_gpt_ddp/distributed_data_parallel.hpp"
 
 namespace lockstep::ddp {
 
-JoinedBatches::~JoinedBatches() { ddp_.end_counting(); }
+JoinedBatches::~JoinedBatches() { leave(); }
 
 JoinedBatches::Iterator JoinedBatches::begin() {
   iterator_ = loader_.begin();
+  if (!outer_) outer_ = std::exchange(ddp_.counts_, {});
   begin_step();
   return Iterator(*this);
+}
+
+void JoinedBatches::leave() noexcept {
+  if (outer_) ddp_.counts_ = *std::exchange(outer_, std::nullopt);
 }
 
 void JoinedBatches::advance() {
@@ -21,6 +28,7 @@ void JoinedBatches::advance() {
 void JoinedBatches::begin_step() {
   if (is_enabled_) ddp_.begin_counted_step(current());
   is_over_ = !has_data() && (!is_enabled_ || ddp_.samples_of_all_ranks() == 0);
+  if (is_over_) leave();
 }
 
 }  // namespace lockstep::ddp

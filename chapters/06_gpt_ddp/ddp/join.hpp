@@ -1,18 +1,31 @@
 #pragma once
 /// @file
 /// A loop over batches that ends on all ranks in the same step, whichever of them runs out of data first.
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
+#include <memory>
 #include <optional>
 
+#include "comm/work.hpp"
 #include "data/data_loader.hpp"
 
 namespace lockstep::ddp {
 
 class DistributedDataParallel;
 
+/// What a step of a joined loop counts, so that every target of all ranks weighs the same. Default-constructed: nothing
+/// is counted, and ranks weigh the same.
+struct StepCounts {
+  std::shared_ptr<std::array<std::int64_t, 2>> of_all_ranks;  ///< Targets and samples, once `reduction` is done.
+  std::int64_t own_targets = 0;                               ///< Of this rank.
+  comm::Work reduction;                                       ///< Adds up `of_all_ranks`.
+};
+
 /// The range of DistributedDataParallel::join(): this rank's batches, then empty ones while others still have some.
-/// Thread safety: none; one iteration at a time.
+/// Loops may be nested, with a range for each: once the inner one has ended or been left, the step of the outer one
+/// counts as before. Thread safety: none; one iteration at a time.
 class JoinedBatches {
  public:
   /// @param ddp, loader  Must outlive this object. @param is_enabled  False: the loader's batches and nothing else.
@@ -56,6 +69,7 @@ class JoinedBatches {
   [[nodiscard]] const data::Batch& current() const noexcept { return has_data() ? **iterator_ : empty_; }
   void advance();
   void begin_step();
+  void leave() noexcept;
 
   DistributedDataParallel& ddp_;
   data::DataLoader& loader_;
@@ -63,6 +77,7 @@ class JoinedBatches {
   std::optional<data::DataLoader::Iterator> iterator_;
   data::Batch empty_;
   bool is_over_ = false;
+  std::optional<StepCounts> outer_;  // of the loop around this one; empty: this one does not run
 };
 
 }  // namespace lockstep::ddp

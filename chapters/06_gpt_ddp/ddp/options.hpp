@@ -9,7 +9,8 @@ namespace lockstep::ddp {
 /// PyTorch's names and defaults.
 struct DdpOptions {
   BucketLimits bucket_limits{};         ///< How large buckets become.
-  bool broadcast_buffers = true;        ///< Copy rank 0's buffers at the start, and whenever accumulate() begins.
+  bool broadcast_buffers = true;        ///< Copy rank 0's buffers to all ranks: at the start, whenever accumulate()
+                                        ///< begins, and with the gradients of each step.
   bool find_unused_parameters = false;  ///< A parameter without a gradient contributes zeros instead of being an error.
                                         ///< Unused on all ranks, it stays without one.
   bool static_graph = false;            ///< As find_unused_parameters, looked up in the first step only: every later

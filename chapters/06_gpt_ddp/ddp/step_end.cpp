@@ -8,12 +8,13 @@
 
 namespace lockstep::ddp {
 
-// All ranks come here once per step. What is left leaves, zeros included; then the ranks tell each other how many
-// faults they have found, because an error must end the step on all of them.
+// All ranks come here once per step. What is left leaves, zeros included, and rank 0's buffers; then the ranks tell
+// each other how many faults they have found, because an error must end the step on all of them.
 void DistributedDataParallel::finish_step() {
   const auto begin = std::chrono::steady_clock::now();
   if (!is_rebuilt_) rebuild_buckets();
   while (next_to_launch_ < buckets_.size()) launch_next_bucket();
+  issue_buffers(in_flight_);  // so that the next forward, or an evaluation, has the same ones on all ranks
   if (verdict_ && !is_asking_for_use()) return finish_step_on_device();
   if (verdict_) verdict_->take_own(faults_);
   in_flight_.push_back(reduce_fault_counts());
@@ -21,9 +22,9 @@ void DistributedDataParallel::finish_step() {
   exposed_communication_ = std::chrono::steady_clock::now() - begin;
   evaluate_census();
   const bool has_faults = census_.span<std::int64_t>().front() > 0;
-  const std::vector<GradientFault> faults = std::exchange(faults_, std::vector<GradientFault>(parameters_.size()));
+  const std::vector<GradientFault> faults = std::exchange(faults_, std::vector<GradientFault>(watched_.size()));
   forget_step();
-  if (has_faults) throw_gradient_faults(group_, parameters_, faults, step_);
+  if (has_faults) throw_gradient_faults(group_, watched_, faults, step_);
   ++step_;
 }
 
@@ -54,7 +55,7 @@ void DistributedDataParallel::evaluate_census() {
 // The host waits for the other hosts, so that no parameter is updated from ranks that disagree on what they do, but not
 // for the device. Of the step before it the device has been done for a while.
 void DistributedDataParallel::finish_step_on_device() {
-  std::vector<GradientFault> faults = std::exchange(faults_, std::vector<GradientFault>(parameters_.size()));
+  std::vector<GradientFault> faults = std::exchange(faults_, std::vector<GradientFault>(watched_.size()));
   try {
     require_sound_gradients();
   } catch (...) {
@@ -72,7 +73,7 @@ void DistributedDataParallel::require_sound_gradients() {
   if (!verdict_) return;
   const auto refusal = verdict_->settle();
   exposed_communication_ = verdict_->exposed();
-  if (refusal) throw_gradient_faults(group_, parameters_, refusal->faults, refusal->step);
+  if (refusal) throw_gradient_faults(group_, watched_, refusal->faults, refusal->step);
 }
 
 }  // namespace lockstep::ddp

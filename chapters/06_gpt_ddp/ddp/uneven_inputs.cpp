@@ -9,29 +9,29 @@
 namespace lockstep::ddp {
 
 void DistributedDataParallel::begin_counted_step(const data::Batch& batch) {
-  own_targets_ = autograd::target_count(batch.targets);
-  counts_ = std::make_shared<std::array<std::int64_t, 2>>(std::array{own_targets_, batch.size()});
-  comm::Buffer counts = comm::host_buffer(std::span(*counts_));
-  counts.keep_alive = counts_;
-  counting_ = group_.all_reduce(counts);
+  counts_.own_targets = autograd::target_count(batch.targets);
+  counts_.of_all_ranks = std::make_shared<std::array<std::int64_t, 2>>(std::array{counts_.own_targets, batch.size()});
+  comm::Buffer counts = comm::host_buffer(std::span(*counts_.of_all_ranks));
+  counts.keep_alive = counts_.of_all_ranks;
+  counts_.reduction = group_.all_reduce(counts);
 }
 
 std::int64_t DistributedDataParallel::targets_of_all_ranks() {
-  counting_.synchronize();
-  return counts_->at(0);
+  counts_.reduction.synchronize();
+  return counts_.of_all_ranks->at(0);
 }
 
 // Not the targets, which a step may have none of although there is data.
 std::int64_t DistributedDataParallel::samples_of_all_ranks() {
-  counting_.synchronize();
-  return counts_->at(1);
+  counts_.reduction.synchronize();
+  return counts_.of_all_ranks->at(1);
 }
 
 double DistributedDataParallel::weight() {
-  if (!counts_) return 1;
+  if (!counts_.of_all_ranks) return 1;
   const std::int64_t all_targets = targets_of_all_ranks();
   if (all_targets == 0) return 0;  // a step of samples whose targets are all ignored
-  return static_cast<double>(own_targets_ * group_.world_size()) / static_cast<double>(all_targets);
+  return static_cast<double>(counts_.own_targets * group_.world_size()) / static_cast<double>(all_targets);
 }
 
 double DistributedDataParallel::average(double value) {

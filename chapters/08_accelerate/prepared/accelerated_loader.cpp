@@ -30,7 +30,7 @@ trace::ScopedSpan AcceleratedLoader::Parts::waiting() const {
 }
 
 void AcceleratedLoader::Parts::place(const data::DataLoader::Iterator& at) {
-  if (device.is_cpu() || at == std::default_sentinel) return;
+  if (device.is_cpu()) return;
   const auto here = [this](const Tensor& tensor) { return tensor.is_defined() ? tensor.to(device) : tensor; };
   placed = {.inputs = here(at->inputs), .targets = here(at->targets), .sample_ids = at->sample_ids};
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <iterator>
 #include <memory>
+#include <utility>
 
 #include "08_accelerate/prepared/order_shard.hpp"
 #include "08_accelerate/tracking/profile.hpp"
@@ -43,9 +44,26 @@ class AcceleratedLoader {
     Device device;
     data::Batch placed;  // undefined on the CPU
   };
+  // An iteration, from begin() until its end, or until its last iterator goes: by break, return or an exception.
+  class Running {
+   public:
+    explicit Running(std::shared_ptr<Parts> parts) : parts_(std::move(parts)), first_(parts_->loader.begin()) {}
+    ~Running() { end(); }
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+    void end() const noexcept { parts_->shard.end_iteration(number_); }
+    [[nodiscard]] Parts& parts() const noexcept { return *parts_; }
+    [[nodiscard]] data::DataLoader::Iterator first() const noexcept { return first_; }
+
+   private:
+    std::shared_ptr<Parts> parts_;
+    data::DataLoader::Iterator first_;
+    std::int64_t number_ = parts_->shard.iteration();
+  };
 
  public:
-  /// Single-pass: a batch is valid until the next increment.
+  /// Single-pass: a batch is valid until the next increment. While a copy of it lives and the epoch is not over, the
+  /// loader counts as being iterated.
   class Iterator {
    public:
     /// For std::iterator_traits.
@@ -61,15 +79,15 @@ class AcceleratedLoader {
 
     /// The current batch, until ++.
     [[nodiscard]] const data::Batch& operator*() const noexcept {
-      return parts_->device.is_cpu() ? *original_ : parts_->placed;
+      return running_->parts().device.is_cpu() ? *original_ : running_->parts().placed;
     }
     /// The current batch, until ++.
     [[nodiscard]] const data::Batch* operator->() const noexcept { return &**this; }
     /// Waits for the next batch, and starts its copies to the device.
     Iterator& operator++() {
-      const auto span = parts_->waiting();
+      const auto span = running_->parts().waiting();
       ++original_;
-      parts_->place(original_);
+      settle();
       return *this;
     }
     /// True once the epoch is over.
@@ -77,15 +95,22 @@ class AcceleratedLoader {
 
    private:
     friend class AcceleratedLoader;
-    explicit Iterator(Parts& parts) : parts_(&parts), original_(parts.loader.begin()) { parts.place(original_); }
-    Parts* parts_;
+    explicit Iterator(std::shared_ptr<Parts> parts)
+        : running_(std::make_shared<Running>(std::move(parts))), original_(running_->first()) {
+      settle();
+    }
+    void settle() {
+      if (original_ == std::default_sentinel) return running_->end();
+      running_->parts().place(original_);
+    }
+    std::shared_ptr<Running> running_;
     data::DataLoader::Iterator original_;
   };
 
   /// Starts an iteration. @throws  Whatever the dataset throws.
   [[nodiscard]] Iterator begin() {
     const auto span = parts_->waiting();
-    return Iterator(*parts_);
+    return Iterator(parts_);
   }
   /// What the iterator is compared with.
   [[nodiscard]] std::default_sentinel_t end() const noexcept { return {}; }
@@ -101,6 +126,8 @@ class AcceleratedLoader {
   /// @throws ContractError  Negative, or not fewer than the epoch has.
   void skip_first(std::int64_t batches);
 
+  /// How the order is dealt.
+  [[nodiscard]] OrderShard& shard() const noexcept { return parts_->shard; }
   /// The loader of this rank's share; its own batches are in host memory.
   [[nodiscard]] data::DataLoader& loader() const noexcept { return parts_->loader; }
   /// The sampler of the whole job, which a checkpoint keeps.

@@ -1,13 +1,17 @@
 #pragma once
 /// @file
 /// What surrounds one micro-batch, and loops in which ranks run out of data at different times.
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <initializer_list>
+#include <iterator>
+#include <optional>
 
 #include "06_gpt_ddp/distributed_data_parallel.hpp"
+#include "08_accelerate/prepared/accelerated_loader.hpp"
 #include "08_accelerate/prepared/gradient_state.hpp"
-#include "data/data_loader.hpp"
+#include "data/dataset.hpp"
 
 namespace lockstep::accelerate {
 
@@ -26,26 +30,56 @@ class AccumulationScope {
   std::deque<ddp::DistributedDataParallel::NoSync> no_sync_;  // one per model, or none
 };
 
-/// The range of Accelerator::join_uneven_inputs(). Thread safety: none; one iteration at a time.
+/// The range of Accelerator::join_uneven_inputs(). Joined loops may be nested, with a loader for each. Thread safety:
+/// none; one iteration at a time.
 class UnevenInputs {
  public:
-  /// @param shared, ddp, loader  Outlive this object.
-  UnevenInputs(GradientState& shared, ddp::DistributedDataParallel& ddp, data::DataLoader& loader) noexcept
-      : shared_(shared), batches_(ddp, loader, true) {
-    shared_.is_joined = true;
-  }
-  ~UnevenInputs() { shared_.is_joined = false; }
+  /// @param shared, ddp  Outlive this object. @param loader  A handle.
+  UnevenInputs(GradientState& shared, ddp::DistributedDataParallel& ddp, AcceleratedLoader loader);
+  ~UnevenInputs();
   UnevenInputs(const UnevenInputs&) = delete;
   UnevenInputs& operator=(const UnevenInputs&) = delete;
 
+  /// Single-pass: a batch is valid until the next increment.
+  class Iterator {
+   public:
+    /// For std::iterator_traits.
+    using difference_type = std::ptrdiff_t;
+    /// For std::iterator_traits.
+    using value_type = data::Batch;
+
+    /// The current batch; size() 0 if this rank has none left.
+    [[nodiscard]] const data::Batch& operator*() const noexcept { return *joined_; }
+    /// Begins the next step.
+    Iterator& operator++() {
+      ++joined_;
+      inputs_->arrive(joined_);
+      return *this;
+    }
+    /// True once no rank has data.
+    bool operator==(std::default_sentinel_t end) const noexcept { return joined_ == end; }
+
+   private:
+    friend class UnevenInputs;
+    Iterator(UnevenInputs& inputs, ddp::JoinedBatches::Iterator joined) noexcept : inputs_(&inputs), joined_(joined) {}
+    UnevenInputs* inputs_;
+    ddp::JoinedBatches::Iterator joined_;
+  };
+
   /// Starts the loader and the first step. @throws  Whatever the loader throws.
-  [[nodiscard]] ddp::JoinedBatches::Iterator begin() { return batches_.begin(); }
+  [[nodiscard]] Iterator begin();
   /// What the iterator is compared with.
   [[nodiscard]] std::default_sentinel_t end() const noexcept { return {}; }
 
  private:
+  void arrive(const ddp::JoinedBatches::Iterator& joined);
+  void leave() noexcept;
+
   GradientState& shared_;
+  AcceleratedLoader loader_;
   ddp::JoinedBatches batches_;
+  std::int64_t iteration_ = 0;      // of the loader; 0: none runs
+  std::optional<bool> was_joined_;  // around this loop; empty: it does not run
 };
 
 }  // namespace lockstep::accelerate

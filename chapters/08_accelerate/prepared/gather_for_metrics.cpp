@@ -24,8 +24,10 @@ Tensor padded(const Tensor& tensor, std::int64_t rows) {
 
 // Position p of the global batch was dealt to rank p % P, as its row p / P.
 Tensor Accelerator::gather_for_metrics(const Tensor& tensor) const {
-  const OrderShard* const shard = gradient_state_->active;
-  require(shard != nullptr, "gather_for_metrics: no prepared loader has handed out a batch");
+  const OrderShard* const shard = gradient_state_->active();
+  require(shard != nullptr,
+          "gather_for_metrics: no prepared loader is being iterated, so nothing is known of the rows ",
+          "that other ranks have; call it in the loop over a prepared loader, or call gather()");
   const std::int64_t expected = shard->samples_of(process_index());
   require(tensor.is_defined() && tensor.shape().rank() >= 1 && tensor.shape()[0] == expected,
           "gather_for_metrics: ", "the batch has ", expected,

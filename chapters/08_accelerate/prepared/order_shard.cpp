@@ -27,8 +27,10 @@ OrderShard::OrderShard(data::Sampler& whole, const ShardOptions& options, std::s
   require(batch_size >= 1, "loader: a batch of ", batch_size, " samples");
 }
 
-OrderShard::~OrderShard() {
-  if (shared_->active == this) shared_->active = nullptr;
+OrderShard::~OrderShard() { shared_->leave(*this); }
+
+void OrderShard::end_iteration(std::int64_t iteration) noexcept {
+  if (iteration == iteration_) shared_->leave(*this);
 }
 
 std::int64_t OrderShard::positions_for(std::int64_t samples) const noexcept {
@@ -37,6 +39,8 @@ std::int64_t OrderShard::positions_for(std::int64_t samples) const noexcept {
 }
 
 std::vector<std::int64_t> OrderShard::begin_iteration() {
+  ++iteration_;
+  shared_->leave(*this);  // an iteration that was left early, and whose iterator still lives
   const std::vector<std::int64_t> order = whole_.begin_iteration();
   samples_ = std::ssize(order);
   dealt_ = positions_for(samples_);
@@ -66,8 +70,8 @@ std::vector<std::int64_t> OrderShard::head_of_epoch() {
 // Not this rank's samples count but those of all, of which low ranks may have one more.
 void OrderShard::advance(std::int64_t) {
   const std::int64_t begin = handed_out_++ * global_batch_size();
-  whole_.advance(std::min(global_batch_size(), dealt_ - begin));
-  shared_->active = this;
+  whole_.advance(std::clamp<std::int64_t>(dealt_ - begin, 0, global_batch_size()));
+  shared_->enter(*this);
 }
 
 std::int64_t OrderShard::samples_per_epoch() const {

@@ -29,14 +29,20 @@ struct ShardOptions {
 class OrderShard final : public data::Sampler {
  public:
   /// @param whole   Yields the whole order; outlives this object.
-  /// @param shared  Told which loader handed out a batch last.
+  /// @param shared  Told which loader is iterated.
   /// @throws ContractError  rank, world_size or batch_size out of range.
   OrderShard(data::Sampler& whole, const ShardOptions& options, std::shared_ptr<GradientState> shared);
   ~OrderShard() override;
 
   [[nodiscard]] std::vector<std::int64_t> begin_iteration() override;
+  /// Also for a batch that other ranks have and this one has not: of 0 samples.
   void advance(std::int64_t samples_of_this_rank) override;
   [[nodiscard]] std::int64_t samples_per_epoch() const override;
+
+  /// Numbers the running iteration: how often begin_iteration() has been called.
+  [[nodiscard]] std::int64_t iteration() const noexcept { return iteration_; }
+  /// The iteration has come to its end, or its loop has been left. Nothing happens if a later one has begun.
+  void end_iteration(std::int64_t iteration) noexcept;
 
   /// Batches of a whole epoch: of the ranks that have most, where they differ.
   [[nodiscard]] std::int64_t batches_per_epoch() const;
@@ -70,6 +76,7 @@ class OrderShard final : public data::Sampler {
   std::int64_t samples_ = 0;     // of the running iteration, over all ranks
   std::int64_t dealt_ = 0;       // positions of the running iteration, over all ranks
   std::int64_t handed_out_ = 0;  // batches of the running iteration
+  std::int64_t iteration_ = 0;   // that is running, from 1
 };
 
 }  // namespace lockstep::accelerate

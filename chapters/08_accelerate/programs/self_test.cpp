@@ -25,6 +25,8 @@ using namespace lockstep;
 
 namespace {
 
+constexpr int kTimedOut = 124;  // as timeout(1); `lockstep doctor --test` tells slow from broken by it
+
 struct Options {
   std::string device;
   std::vector<std::string> backends;
@@ -43,7 +45,7 @@ class TimeLimit {
           if (ended_.wait_for(lock, stop, limit, [&] { return stop.stop_requested(); })) return;
           const std::string line = concat(what, ": not finished after ", seconds, " s\n");
           write_all(STDERR_FILENO, line, "standard error");
-          _exit(1);
+          _exit(kTimedOut);
         }) {}
 
  private:

@@ -164,5 +164,11 @@ int main(int argc, char** argv) {
   app.add_option("--device", options.device, "cpu, emulated or cuda (if left out what the launcher has chosen, else cpu)");
   app.add_option("--out", options.out, "Where checkpoints are kept");
   app.add_flag("--resume", options.shall_resume, "Continue from the newest checkpoint");
-  return run_main(app, argc, argv, [&] { return train(options); });
+  return run_main(app, argc, argv, [&] {
+    if (options.batch_size % options.accumulation_steps != 0) {
+      throw UsageError(concat("--batch-size ", options.batch_size, " cannot be divided evenly into ",
+                              options.accumulation_steps, " --accumulation-steps"));
+    }
+    return train(options);
+  });
 }

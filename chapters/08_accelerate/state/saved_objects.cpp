@@ -8,6 +8,7 @@
 
 #include "08_accelerate/process/partial_state.hpp"
 #include "base/error.hpp"
+#include "base/utf8.hpp"
 #include "checkpoint/checkpoint.hpp"
 #include "checkpoint/manifest.hpp"
 #include "checkpoint/writer_lock.hpp"
@@ -151,9 +152,9 @@ json write(const SavedObjects& objects, const json& state, const std::filesystem
     const auto number = state.at("number").get<std::int64_t>();
     const auto saved = checkpoint::CheckpointFolder(folder, {.keep_last = kept, .on_save_step = {}})
                            .save(number, on_host(contents_of(objects)), state);
-    return {{"checkpoint", saved.string()}, {"number", number}};
+    return {{"checkpoint", saved.filename().string()}, {"number", number}};  // JSON cannot hold every path
   } catch (const Error& error) {
-    return {{"error", error.what()}};
+    return {{"error", printable(error.what())}};
   }
 }
 
@@ -173,7 +174,7 @@ SavedCheckpoint save_objects(const SavedObjects& objects, const PartialState& ra
   }
   outcome = comm::broadcast_object(group, outcome, 0);
   if (outcome.contains("error")) throw IoError(concat("rank 0: ", outcome.at("error").get<std::string>()));
-  return {.checkpoint = outcome.at("checkpoint").get<std::string>(), .number = outcome.at("number")};
+  return {.checkpoint = folder / outcome.at("checkpoint").get<std::string>(), .number = outcome.at("number")};
 }
 
 LoadedCheckpoint load_objects(const SavedObjects& objects, const PartialState& ranks,

@@ -18,6 +18,7 @@
 #include <type_traits>
 
 #include "08_accelerate/tracking/record_file.hpp"
+#include "08_accelerate/tracking/scalar_names.hpp"
 #include "08_accelerate/tracking/tracker.hpp"
 #include "base/error.hpp"
 
@@ -76,7 +77,7 @@ std::string event_now() {
 
 std::string summary_of(const Scalars& values) {
   std::string summary;
-  for (const auto& [name, value] : values) {
+  for (const auto& [name, value] : named_scalars(values)) {
     const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(value));
     summary += bytes_field(1, bytes_field(1, name) + key(2, Wire::kFourBytes) + little_endian(bits));
   }
@@ -93,7 +94,7 @@ std::string file_name() {
 
 class TensorBoardTracker final : public Tracker {
  public:
-  explicit TensorBoardTracker(const std::filesystem::path& folder) : file_(folder / file_name()) {
+  explicit TensorBoardTracker(const std::filesystem::path& folder) : file_(folder / file_name(), Records::kBytes) {
     if (file_.is_new()) file_.append(record_of(event_now() + bytes_field(3, "brain.Event:2")));
   }
 

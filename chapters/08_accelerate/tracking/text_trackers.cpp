@@ -1,9 +1,11 @@
 // The trackers whose files people read: JSON lines and comma-separated values.
 #include <charconv>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "08_accelerate/tracking/record_file.hpp"
+#include "08_accelerate/tracking/scalar_names.hpp"
 #include "08_accelerate/tracking/tracker.hpp"
 #include "base/error.hpp"
 #include "base/json.hpp"
@@ -13,20 +15,23 @@ namespace {
 
 class JsonLinesTracker final : public Tracker {
  public:
-  explicit JsonLinesTracker(const std::filesystem::path& folder) : file_(folder / "metrics.jsonl") {}
+  explicit JsonLinesTracker(const std::filesystem::path& folder) : file_(folder / "metrics.jsonl", Records::kLines) {}
 
   void log(const Scalars& values, std::int64_t step) override {
-    nlohmann::ordered_json line{{"step", step}};
-    for (const auto& [name, value] : values) line[name] = value;
-    file_.append(dump_json(line, kOneLine, BadUtf8::kReplace) + "\n");
+    nlohmann::ordered_json line{{kStep, step}};
+    for (const auto& [name, value] : named_scalars(values, kStep)) line[name] = value;
+    file_.append(dump_json(line) + "\n");
   }
 
  private:
+  static constexpr const char* kStep = "step";
+
   RecordFile file_;
 };
 
 // The shortest text that reads as the same number.
 std::string text_of(double value) {
+  if (std::isnan(value)) return "nan";  // whose sign means nothing
   std::string text(32, '\0');
   const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), value);
   text.resize(static_cast<std::size_t>(end - text.data()));
@@ -43,13 +48,14 @@ std::string field(const std::string& text) {
 
 class CsvTracker final : public Tracker {
  public:
-  explicit CsvTracker(const std::filesystem::path& folder) : file_(folder / "metrics.csv") {
+  explicit CsvTracker(const std::filesystem::path& folder) : file_(folder / "metrics.csv", Records::kLines) {
     if (file_.is_new()) file_.append("step,name,value\n");
   }
 
   void log(const Scalars& values, std::int64_t step) override {
     std::string lines;
-    for (const auto& [name, value] : values) lines += concat(step, ',', field(name), ',', text_of(value), '\n');
+    for (const auto& [name, value] : named_scalars(values))
+      lines += concat(step, ',', field(name), ',', text_of(value), '\n');
     file_.append(lines);
   }
 

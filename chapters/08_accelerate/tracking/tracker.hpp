@@ -28,7 +28,8 @@ class Tracker {
 };
 
 /// "metrics.jsonl": an object per call, {"step": 3, "loss": 2.31}. Numbers survive bit for bit; NaN and infinities,
-/// which JSON does not have, become null. @param folder  Exists. @throws IoError  The file cannot be opened.
+/// which JSON does not have, become null. A scalar called "step" is written as "step (2)".
+/// @param folder  Exists. @throws IoError  The file cannot be opened.
 [[nodiscard]] std::unique_ptr<Tracker> make_json_lines_tracker(const std::filesystem::path& folder);
 
 /// "metrics.csv": a line per number, step,name,value, because later calls may have other names than the first.

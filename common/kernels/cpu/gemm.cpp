@@ -2,10 +2,12 @@
 
 #include <Eigen/Core>
 
+#include "base/error.hpp"
 #include "kernels/cpu/check.hpp"
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/matmul.hpp"
+#include "kernels/threads.hpp"
 
 #ifdef LOCKSTEP_HAVE_ONEDNN
 #include "kernels/cpu/gemm_onednn.hpp"
@@ -104,6 +106,14 @@ bool has_bfloat16_products() noexcept {
   return is_native;
 #else
   return false;
+#endif
+}
+
+std::string matrix_library() {
+#ifdef LOCKSTEP_HAVE_ONEDNN
+  return onednn_version();
+#else
+  return concat("Eigen ", EIGEN_WORLD_VERSION, ".", EIGEN_MAJOR_VERSION, ".", EIGEN_MINOR_VERSION);
 #endif
 }
 

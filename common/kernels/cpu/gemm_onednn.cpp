@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "kernels/cpu/check.hpp"
+#include "kernels/cpu/packing_room.hpp"
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/cpu/signal_shield.hpp"
 
@@ -81,6 +82,7 @@ void run_packing(const Gemm<float>& gemm) {
   }
   const bool is_added = gemm.bias != nullptr || gemm.write == Write::kAdd;
   const bool a_flipped = gemm.a_transpose == Transpose::kYes, b_flipped = gemm.b_transpose == Transpose::kYes;
+  const PackingRoom room;
   const SignalShield shield;
   const dnnl::status status =
       dnnl::sgemm(a_flipped ? 'T' : 'N', b_flipped ? 'T' : 'N', gemm.rows, gemm.columns, gemm.inner, 1.0F, gemm.a,
@@ -116,6 +118,7 @@ class CompiledProduct {
     set(DNNL_ARG_WEIGHTS, gemm.b);
     set(DNNL_ARG_DST, gemm.out);
     if (gemm.bias != nullptr) set(DNNL_ARG_BIAS, gemm.bias);
+    const PackingRoom room;
     const SignalShield shield;
     primitive_.execute(stream, arguments_);
   }
@@ -236,6 +239,11 @@ bool onednn_multiplies_bfloat16() noexcept {
   const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
   constexpr auto kNeeded = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_bf16);
   return (isa & kNeeded) == kNeeded;  // later instruction sets contain earlier ones
+}
+
+std::string onednn_version() {
+  const dnnl::version_t* const version = dnnl::version();
+  return concat("oneDNN ", version->major, ".", version->minor, ".", version->patch);
 }
 
 }  // namespace lockstep::kernels

@@ -1,6 +1,8 @@
 #pragma once
 /// @file
 /// Float32 and bfloat16 matrix products on oneDNN. Private to the module.
+#include <string>
+
 #include "kernels/cpu/gemm.hpp"
 
 namespace lockstep::kernels {
@@ -15,5 +17,8 @@ void run_on_onednn(const Gemm<BFloat16, float>& gemm);
 /// Whether this processor has bfloat16 instructions that oneDNN uses (the environment variable ONEDNN_MAX_CPU_ISA may
 /// forbid them).
 [[nodiscard]] bool onednn_multiplies_bfloat16() noexcept;
+
+/// "oneDNN", and the version that runs.
+[[nodiscard]] std::string onednn_version();
 
 }  // namespace lockstep::kernels

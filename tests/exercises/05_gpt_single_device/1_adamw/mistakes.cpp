@@ -22,6 +22,12 @@ constexpr Mistake kMistakes[] = {
      "In AdamW the decay never enters the moments: it acts on the parameter itself."},
     {"decay_after_update", "the parameter shrinks after it has moved, so part of the move decays too",
      "Shrink the parameter first, then subtract the step."},
+    {"takes_whole_gradient", "both moments take all of the new gradient instead of a share of 1 - beta",
+     "A running mean of equal numbers is that number: the shares beta and 1 - beta add up to 1."},
+    {"divides_by_square", "the step is divided by the second moment itself instead of its root",
+     "Without the root the quotient has the unit 1 / gradient: small gradients would make large steps."},
+    {"decay_without_rate", "the parameter shrinks by weight_decay, not by learning_rate * weight_decay",
+     "With the default settings 1 % of every parameter would go in each step, a thousand times too much."},
 };
 
 }  // namespace
@@ -42,15 +48,19 @@ void adamw_step(std::span<float> parameter, std::span<float> first_moment, std::
   const double beta2 = is_mistake("betas_swapped") ? settings.beta1 : settings.beta2;
   const double correction1 = is_corrected ? 1 - std::pow(beta1, step) : 1;
   const double correction2 = is_corrected ? 1 - std::pow(beta2, step) : 1;
-  const double shrink = 1 - settings.learning_rate * settings.weight_decay;
+  const double rate_of_decay = is_mistake("decay_without_rate") ? 1 : settings.learning_rate;
+  const double shrink = 1 - rate_of_decay * settings.weight_decay;
+  const double root = is_mistake("divides_by_square") ? 1 : 0.5;
+  const bool takes_whole = is_mistake("takes_whole_gradient");
+  const double share1 = takes_whole ? 1 : 1 - beta1, share2 = takes_whole ? 1 : 1 - beta2;
   const bool is_decoupled = !is_mistake("coupled_decay"), shrinks_last = is_mistake("decay_after_update");
   for (std::size_t i = 0; i < parameter.size(); ++i) {
     const double g = gradient[i] + (is_decoupled ? 0 : settings.weight_decay * parameter[i]);
-    const double mean = beta1 * first_moment[i] + (1 - beta1) * g;
-    const double mean_square = beta2 * second_moment[i] + (1 - beta2) * g * g;
+    const double mean = beta1 * first_moment[i] + share1 * g;
+    const double mean_square = beta2 * second_moment[i] + share2 * g * g;
     const double corrected = mean / correction1, corrected_square = mean_square / correction2;
     const double denominator = is_mistake("epsilon_in_root") ? std::sqrt(corrected_square + settings.epsilon)
-                                                             : std::sqrt(corrected_square) + settings.epsilon;
+                                                             : std::pow(corrected_square, root) + settings.epsilon;
     double value = parameter[i];
     if (is_decoupled && !shrinks_last) value *= shrink;
     value -= settings.learning_rate * corrected / denominator;

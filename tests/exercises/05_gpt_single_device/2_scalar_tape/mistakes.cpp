@@ -27,6 +27,13 @@ constexpr Mistake kMistakes[] = {
      "Gradients of parameters add up over several losses: leave nodes without a backward function alone."},
     {"from_the_end", "the gradient 1 is given to the last number of the tape, which need not be the loss",
      "Where does `loss` stand on the tape? What comes after it does not matter."},
+    {"relu_at_zero", "relu passes the gradient on for x = 0 too", "The header says what its derivative is for 0."},
+    {"tanh_not_squared", "the derivative of tanh is taken to be 1 - tanh(x)",
+     "It is 1 - tanh(x)^2: nearly 1 for a small x of either sign."},
+    {"product_without_gradient", "a factor of a product gets the other factor alone",
+     "By the chain rule it is multiplied by the gradient of the product, which is 1 for the loss only."},
+    {"one_factor_only", "only the first factor of a product gets a contribution",
+     "Both factors are inputs: each needs a call of accumulate_gradient()."},
 };
 
 }  // namespace
@@ -55,8 +62,9 @@ void Scalar::accumulate_gradient(double contribution) const {
 Scalar multiply(Scalar a, Scalar b) {
   const bool is_swapped = is_mistake("own_factor");
   return a.tape().record(a.value() * b.value(), [a, b, is_swapped](double gradient) {
-    a.accumulate_gradient(gradient * (is_swapped ? a : b).value());
-    b.accumulate_gradient(gradient * (is_swapped ? b : a).value());
+    const double arrived = is_mistake("product_without_gradient") ? 1 : gradient;
+    a.accumulate_gradient(arrived * (is_swapped ? a : b).value());
+    if (!is_mistake("one_factor_only")) b.accumulate_gradient(arrived * (is_swapped ? b : a).value());
   });
 }
 
@@ -64,12 +72,13 @@ Scalar tanh(Scalar x) {
   const double result = std::tanh(x.value());
   return x.tape().record(result, [x, result](double gradient) {
     const double kept = is_mistake("derivative_of_input") ? x.value() : result;
-    x.accumulate_gradient((is_mistake("no_chain_rule") ? 1 : gradient) * (1 - kept * kept));
+    x.accumulate_gradient((is_mistake("no_chain_rule") ? 1 : gradient) *
+                          (1 - (is_mistake("tanh_not_squared") ? kept : kept * kept)));
   });
 }
 
 Scalar relu(Scalar x) {
-  const bool passes = x.value() > 0 || is_mistake("relu_passes_all");
+  const bool passes = x.value() > 0 || is_mistake("relu_passes_all") || (x.value() == 0 && is_mistake("relu_at_zero"));
   return x.tape().record(std::max(x.value(), 0.0),
                          [x, passes](double gradient) { x.accumulate_gradient(passes ? gradient : 0); });
 }

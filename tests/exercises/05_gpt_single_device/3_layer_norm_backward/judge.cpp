@@ -1,13 +1,67 @@
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "base/error.hpp"
 #include "exercise/examination.hpp"
+#include "wrong_rules.hpp"
 
 namespace lockstep::exercise {
+
+LayerNormGradients gradients_by(const LayerNormRule& rule, const LayerNormCase& in) {
+  using enum LayerNormRule::Normalized;
+  using enum LayerNormRule::Divisor;
+  const auto rows = static_cast<double>(in.rows), channels = static_cast<double>(in.channels);
+  LayerNormGradients result{std::vector<double>(in.input.size()),
+                            {in.gain_gradient.begin(), in.gain_gradient.end()},
+                            {in.bias_gradient.begin(), in.bias_gradient.end()}};
+  const double divisor = rule.divisor == kOne       ? 1
+                         : rule.divisor == kRows    ? rows
+                         : rule.divisor == kOneLess ? channels - 1
+                                                    : channels;
+  double share = rule.parameter_factor;  // of a parameter's gradient
+  if (rule.parameter_per_rows != 0) share /= rows;
+  if (rule.parameter_per_channels != 0) share /= channels;
+  double sum_g = 0, sum_gn = 0;
+  for (std::size_t r = 0; r < in.rows; ++r) {
+    const double mean = in.mean[r], reciprocal = in.reciprocal[r];
+    const auto at = [&](std::size_t c) { return rule.transposed ? c * in.rows + r : r * in.channels + c; };
+    const auto normalized = [&](std::size_t c) -> double {
+      const double x = in.input[at(c)];
+      if (rule.normalized == kInput) return x;
+      if (rule.normalized == kNoMean) return x * reciprocal;
+      if (rule.normalized == kNoDeviation) return x - mean;
+      return rule.normalized == kDivided ? (x - mean) / reciprocal : (x - mean) * reciprocal;
+    };
+    const auto g = [&](std::size_t c) -> double { return in.out_gradient[at(c)] * (rule.no_gain ? 1.0F : in.gain[c]); };
+    if (!rule.keeps_sums) sum_g = sum_gn = 0;
+    for (std::size_t c = 0; c < in.channels; ++c) {
+      const double dy = in.out_gradient[at(c)];
+      double of_gain = (rule.gain_from_g ? g(c) : dy) * (rule.no_normalized ? 1 : normalized(c));
+      double of_bias = rule.bias_from_g ? g(c) : dy;
+      if (rule.swapped) std::swap(of_gain, of_bias);
+      if (rule.only_last_row) result.gain[c] = result.bias[c] = 0;
+      result.gain[c] += share * of_gain;
+      result.bias[c] += share * of_bias;
+      sum_g += rule.means_of_out_gradient ? dy : g(c);
+      sum_gn += (rule.means_of_out_gradient ? dy : g(c)) * normalized(c);
+    }
+    const double mean_g = rule.mean_g * sum_g / divisor, mean_gn = rule.mean_gn * sum_gn / divisor;
+    for (std::size_t c = 0; c < in.channels; ++c) {
+      const double first =
+          g(c) * (rule.gain_twice ? in.gain[c] : 1.0F) * (rule.first_term_only_scaled ? reciprocal : 1);
+      const double others = mean_g + (rule.mean_gn_alone ? 1 : normalized(c)) * mean_gn;
+      const double scale = rule.first_term_only_scaled ? 1 : std::pow(reciprocal, rule.deviation_power);
+      result.input[at(c)] = (first - others * (rule.gain_twice ? in.gain[c] : 1.0F)) * scale;
+    }
+  }
+  return result;
+}
+
 namespace {
 
 constexpr double kEpsilon = 1e-5;
+constexpr float kFill = 1000;  // in the input's gradient before the call
 
 struct Case {
   std::size_t rows, channels;
@@ -105,23 +159,45 @@ void check_case(Check& check, const Case& input) {
                           {"gain", array(input.gain)},
                           {"out_gradient", array(input.out_gradient)},
                           {"gain_gradient", array(input.gain_gradient)},
-                          {"bias_gradient", array(input.bias_gradient)}};
+                          {"bias_gradient", array(input.bias_gradient)},
+                          {"fill", kFill}};
   }});
+  const LayerNormCase in{input.rows, input.channels, input.input,         input.gain,         input.out_gradient,
+                         means,      reciprocals,    input.gain_gradient, input.bias_gradient};
+  const auto formulas = [&](std::vector<double> LayerNormGradients::*array) {
+    std::vector<WrongFormula> all;
+    for (const LayerNormRule& rule : kLayerNormRules)
+      all.push_back({rule.what, [&in, &rule, array] { return gradients_by(rule, in).*array; }});
+    return all;
+  };
+  const std::vector<float> fill(input.input.size(), kFill);
   const auto got = check.numbers<float>(outcome, 0, "input_gradient");
   const auto in_channel = [](std::size_t index, double, double) { return concat("channel ", index); };
   // Sums over the rows of float terms that may cancel, each of about 1: half an ulp of 6e-8 each.
   const double parameter_error = 1e-6 * std::sqrt(static_cast<double>(input.rows + 1)) + 1e-5;
   check.compare("the bias gradient", check.numbers<float>(outcome, 0, "bias_gradient"), bias_gradient,
-                {.relative = 1e-5, .absolute = parameter_error, .explain = in_channel});
+                {.relative = 1e-5,
+                 .absolute = parameter_error,
+                 .explain = in_channel,
+                 .knowledge = ArrayKnowledge{.before = input.bias_gradient,
+                                             .buffer = Buffer::kAddedTo,
+                                             .formulas = formulas(&LayerNormGradients::bias)}});
   check.compare("the gain gradient", check.numbers<float>(outcome, 0, "gain_gradient"), gain_gradient,
-                {.relative = 1e-5, .absolute = parameter_error, .explain = in_channel});
+                {.relative = 1e-5,
+                 .absolute = parameter_error,
+                 .explain = in_channel,
+                 .knowledge = ArrayKnowledge{.before = input.gain_gradient,
+                                             .buffer = Buffer::kAddedTo,
+                                             .formulas = formulas(&LayerNormGradients::gain)}});
   // The terms are some units times the reciprocal deviation, and float arithmetic rounds each by 6e-8 of that.
   double largest = 0;
   for (const float reciprocal : reciprocals) largest = std::max(largest, static_cast<double>(reciprocal));
-  check.compare("the input gradient", got, expected_input_gradient(input),
-                {.relative = 1e-4, .absolute = 5e-6 * (largest + 1), .explain = [&](std::size_t index, double, double) {
-                   return explain_input_gradient(input, got, index);
-                 }});
+  check.compare(
+      "the input gradient", got, expected_input_gradient(input),
+      {.relative = 1e-4,
+       .absolute = 5e-6 * (largest + 1),
+       .explain = [&](std::size_t index, double, double) { return explain_input_gradient(input, got, index); },
+       .knowledge = ArrayKnowledge{.before = fill, .formulas = formulas(&LayerNormGradients::input)}});
 }
 
 // Gains around 1, as in training, and no two numbers alike.
@@ -142,7 +218,7 @@ Case random_case(std::uint64_t seed, std::size_t rows, std::size_t channels) {
 
 void judge_05_3(Examination& exam) {
   exam.check("one row, all gains 1", [](Check& check) {
-    check_case(check, {1, 4, {1, 2, 3, 6}, {1, 1, 1, 1}, {1, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}});
+    check_case(check, {1, 4, {5, 2, 3, 6}, {1, 1, 1, 1}, {1, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}});
   });
   exam.check("one row, different gains", [](Check& check) {
     check_case(check, {1, 4, {1, 2, 3, 6}, {0.5, 1, 2, 4}, {1, -1, 0.5, 2}, {0, 0, 0, 0}, {0, 0, 0, 0}});

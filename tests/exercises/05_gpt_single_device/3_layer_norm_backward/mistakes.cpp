@@ -27,6 +27,12 @@ constexpr Mistake kMistakes[] = {
      "The bias is added after the gain: what does out change by when the bias grows by 1?"},
     {"overwrites_parameters", "the gradients of gain and bias replace what is there",
      "The call adds its contribution: += from the first row on, without setting anything to 0."},
+    {"adds_to_input_gradient", "the input's gradient is added to the numbers that were in its buffer before",
+     "Only gain and bias collect gradients over several calls. Write the input's with =, not +=."},
+    {"keeps_last_row", "gain and bias keep the contribution of the last row alone",
+     "All rows use them: their gradients are sums over the rows, +=."},
+    {"no_deviation", "the bracket is not multiplied by the reciprocal deviation",
+     "The forward pass has divided by the deviation, so the gradient is divided by it too."},
 };
 
 }  // namespace
@@ -57,6 +63,7 @@ void layer_norm_backward(std::span<float> input_gradient, std::span<float> gain_
     const auto g = [&](std::size_t c) { return is_mistake("forgets_gain") ? dy[c] : dy[c] * forward.gain[c]; };
     if (!is_mistake("sums_of_all_rows")) sum_g = sum_gn = 0;
     for (std::size_t c = 0; c < channels; ++c) {
+      if (is_mistake("keeps_last_row")) gain_gradient[c] = bias_gradient[c] = 0;
       gain_gradient[c] += dy[c] * (is_mistake("gain_from_input") ? x[c] : normalized(c));
       bias_gradient[c] += is_mistake("gain_in_bias") ? dy[c] * forward.gain[c] : dy[c];
       sum_g += g(c);
@@ -65,9 +72,13 @@ void layer_norm_backward(std::span<float> input_gradient, std::span<float> gain_
     const bool is_direct = is_mistake("direct_part_only");
     const float mean_g = is_direct || is_mistake("no_mean_of_g") ? 0 : sum_g / count;
     const float mean_gn = is_direct || is_mistake("no_mean_of_gn") ? 0 : sum_gn / count;
-    const float factor = is_mistake("divides_by_reciprocal") ? 1 / reciprocal : reciprocal;
-    for (std::size_t c = 0; c < channels; ++c)
-      input_gradient[row * channels + c] = (g(c) - mean_g - normalized(c) * mean_gn) * factor;
+    float factor = is_mistake("divides_by_reciprocal") ? 1 / reciprocal : reciprocal;
+    if (is_mistake("no_deviation")) factor = 1;
+    for (std::size_t c = 0; c < channels; ++c) {
+      float& result = input_gradient[row * channels + c];
+      if (!is_mistake("adds_to_input_gradient")) result = 0;
+      result += (g(c) - mean_g - normalized(c) * mean_gn) * factor;
+    }
   }
 }
 

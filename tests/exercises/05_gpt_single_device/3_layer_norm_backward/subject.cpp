@@ -10,7 +10,7 @@ Answer answer(Question& question) {
   const auto gain = question.numbers<float>("gain"), out_gradient = question.numbers<float>("out_gradient");
   auto gain_gradient = question.numbers<float>("gain_gradient");
   auto bias_gradient = question.numbers<float>("bias_gradient");
-  std::vector<float> input_gradient(input.size(), 1000);  // to be overwritten
+  std::vector<float> input_gradient(input.size(), static_cast<float>(question.get<double>("fill")));
   kernels::layer_norm_backward(input_gradient, gain_gradient, bias_gradient, out_gradient,
                                {input, mean, reciprocal_deviation, gain});
   Answer result;

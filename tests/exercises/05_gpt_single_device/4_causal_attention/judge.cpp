@@ -2,29 +2,25 @@
 
 #include "base/error.hpp"
 #include "exercise/examination.hpp"
+#include "wrong_results.hpp"
 
 namespace lockstep::exercise {
 namespace {
 
-struct Case {
-  std::size_t samples, length, channels, heads;
-  std::vector<float> qkv;  // [B, T, 3C]
+using Case = AttentionCase;
+using Result = AttentionResult;
 
-  [[nodiscard]] std::size_t head_size() const { return channels / heads; }
-  // Of query (0), key (1) or value (2).
-  [[nodiscard]] std::size_t index(std::size_t part, std::size_t sample, std::size_t position,
-                                  std::size_t channel) const {
-    return (sample * length + position) * 3 * channels + part * channels + channel;
-  }
-  [[nodiscard]] nlohmann::json question(bool is_backward) const {
-    return {{"samples", samples}, {"length", length},           {"channels", channels},
-            {"heads", heads},     {"is_backward", is_backward}, {"qkv", to_message(std::span<const float>(qkv))}};
-  }
-};
+constexpr float kFill = 1000;  // in all results before the call
 
-struct Result {
-  std::vector<double> out, log_sum_exp;
-};
+nlohmann::json question_of(const Case& in, bool is_backward) {
+  return {{"samples", in.samples},
+          {"length", in.length},
+          {"channels", in.channels},
+          {"heads", in.heads},
+          {"is_backward", is_backward},
+          {"fill", kFill},
+          {"qkv", to_message(std::span<const float>(in.qkv))}};
+}
 
 // By the definition, with long double exponentials, which hold those of scores up to 11,000.
 void attend(const Case& in, std::span<const double> qkv, std::size_t b, std::size_t h, std::size_t i, Result& result) {
@@ -97,23 +93,42 @@ std::string place_of(const Case& in, std::size_t sample, std::size_t position, s
                 channel % in.head_size(), " of its row");
 }
 
+// What is known of one array of the forward pass.
+ArrayKnowledge forward_knowledge(const Case& in, std::span<const float> before,
+                                 std::vector<double> AttentionResult::*array) {
+  ArrayKnowledge knowledge{.before = before};
+  for (const WrongForward& rule : kWrongForwards)
+    knowledge.formulas.push_back({rule.what, [&in, &rule, array] { return forward_by(rule, in).*array; }});
+  return knowledge;
+}
+
 void check_forward(Check& check, const Case& in) {
-  const Outcome& outcome = check.run({.question = [&](int) { return in.question(false); }});
+  const Outcome& outcome = check.run({.question = [&](int) { return question_of(in, false); }});
   const Result expected = forward(in);
   // Probabilities are at most 1, but a score of 1000 is rounded by 3e-5, and so is the exponent.
   double largest = 1;
   for (const double value : expected.log_sum_exp) largest = std::max(largest, std::abs(value));
   const double error = 2e-6 * largest;
+  const std::vector<float> fill(expected.out.size(), kFill);
   check.compare("the output", check.numbers<float>(outcome, 0, "out"), expected.out,
-                {.relative = error, .absolute = error, .explain = [&](std::size_t i, double got, double) {
-                   return special(got) +
-                          place_of(in, i / (in.length * in.channels), i / in.channels % in.length, i % in.channels);
-                 }});
+                {.relative = error,
+                 .absolute = error,
+                 .explain =
+                     [&](std::size_t i, double got, double) {
+                       return special(got) +
+                              place_of(in, i / (in.length * in.channels), i / in.channels % in.length, i % in.channels);
+                     },
+                 .knowledge = forward_knowledge(in, fill, &AttentionResult::out)});
   check.compare("log_sum_exp", check.numbers<float>(outcome, 0, "log_sum_exp"), expected.log_sum_exp,
-                {.relative = 1e-5, .absolute = error, .explain = [&](std::size_t i, double got, double) {
-                   return concat(special(got), "sample ", i / (in.heads * in.length), ", head ",
-                                 i / in.length % in.heads, ", position ", i % in.length);
-                 }});
+                {.relative = 1e-5,
+                 .absolute = error,
+                 .explain =
+                     [&](std::size_t i, double got, double) {
+                       return concat(special(got), "sample ", i / (in.heads * in.length), ", head ",
+                                     i / in.length % in.heads, ", position ", i % in.length);
+                     },
+                 .knowledge = forward_knowledge(in, std::span(fill).first(expected.log_sum_exp.size()),
+                                                &AttentionResult::log_sum_exp)});
 }
 
 void check_backward(Check& check, const Case& in, const std::vector<float>& out_gradient) {
@@ -121,20 +136,28 @@ void check_backward(Check& check, const Case& in, const std::vector<float>& out_
   const std::vector<float> out(result.out.begin(), result.out.end());
   const std::vector<float> log_sum_exp(result.log_sum_exp.begin(), result.log_sum_exp.end());
   const Outcome& outcome = check.run({.question = [&](int) {
-    nlohmann::json question = in.question(true);
+    nlohmann::json question = question_of(in, true);
     question["out_gradient"] = to_message(std::span<const float>(out_gradient));
     question["out"] = to_message(std::span<const float>(out));
     question["log_sum_exp"] = to_message(std::span<const float>(log_sum_exp));
     return question;
   }});
   // Sums of up to T terms, each of about 1 and rounded by 6e-8, some of which cancel.
+  const std::vector<float> fill(in.qkv.size(), kFill);
+  ArrayKnowledge knowledge{.before = fill};
+  for (const WrongBackward& rule : kWrongBackwards)
+    knowledge.formulas.push_back({rule.what, [&] { return backward_by(rule, in, out_gradient, result); }});
   check.compare("the gradient", check.numbers<float>(outcome, 0, "qkv_gradient"), expected_gradient(in, out_gradient),
-                {.relative = 1e-4, .absolute = 2e-5, .explain = [&](std::size_t i, double got, double) {
-                   constexpr const char* kParts[] = {"query", "key", "value"};
-                   const std::size_t position = i / (3 * in.channels);
-                   return concat(special(got), kParts[i % (3 * in.channels) / in.channels], " of ",
-                                 place_of(in, position / in.length, position % in.length, i % in.channels));
-                 }});
+                {.relative = 1e-4,
+                 .absolute = 2e-5,
+                 .explain =
+                     [&](std::size_t i, double got, double) {
+                       constexpr const char* kParts[] = {"query", "key", "value"};
+                       const std::size_t position = i / (3 * in.channels);
+                       return concat(special(got), kParts[i % (3 * in.channels) / in.channels], " of ",
+                                     place_of(in, position / in.length, position % in.length, i % in.channels));
+                     },
+                 .knowledge = knowledge});
 }
 
 // One sample and one head with the same query everywhere, and with values 1, 8, 64, ... that say who was looked at.
@@ -159,19 +182,31 @@ std::string decoded(double value, std::size_t count) {
   return std::abs(rest) < 1e-3 ? positions : "";
 }
 
-// Equal scores: the outputs say who was looked at.
+// Equal scores, which are not 0: the outputs say who was looked at.
 void check_mask(Check& check) {
-  const Case in = decodable(4, 0);
-  const Outcome& outcome = check.run({.question = [&](int) { return in.question(false); }});
+  Case in = decodable(4, 0.5F);
+  for (std::size_t t = 0; t < in.length; ++t) in.qkv[in.index(1, 0, t, 0)] = 1;
+  const std::vector<float> fill(in.length, kFill);
+  const Outcome& outcome = check.run({.question = [&](int) { return question_of(in, false); }});
   check.compare("the output", check.numbers<float>(outcome, 0, "out"), forward(in).out,
-                {.relative = 1e-5, .explain = [](std::size_t i, double got, double) {
-                   const std::string others = i == 0 ? "itself only" : concat("0 to ", i, " in equal shares");
-                   const std::string text = concat(special(got), "position ", i, " should look at ", others);
-                   for (std::size_t count = 1; count <= 4; ++count)
-                     if (const std::string seen = decoded(got, count); !seen.empty())
-                       return concat(text, "; the output is that of looking at ", seen, ", with shares of 1/", count);
-                   return text;
-                 }});
+                {.relative = 1e-5,
+                 .explain =
+                     [](std::size_t i, double got, double) {
+                       const std::string others = i == 0 ? "itself only" : concat("0 to ", i, " in equal shares");
+                       const std::string text = concat(special(got), "position ", i, " should look at ", others);
+                       for (std::size_t count = 1; count <= 4; ++count)
+                         if (const std::string seen = decoded(got, count); !seen.empty())
+                           return concat(text, "; the output is that of looking at ", seen, ", with shares of 1/",
+                                         count);
+                       return text;
+                     },
+                 .knowledge = forward_knowledge(in, fill, &AttentionResult::out)});
+}
+
+// Scores that are all far below 0, such as -200 and -300: their exponentials are 0, whatever is subtracted but the
+// largest of them.
+Case with_low_scores() {
+  return {1, 3, 2, 1, {10, 10, -14, -14, 1, 2, 10, 10, -21, -21, 3, 4, 10, 10, -14, -15, 5, 6}};
 }
 
 Case random_case(std::uint64_t seed, std::size_t samples, std::size_t length, std::size_t channels, std::size_t heads,
@@ -201,6 +236,7 @@ void judge_05_4(Examination& exam) {
              [](Check& check) { check_forward(check, random_case(check.seed(), 2, 6, 12, 3)); });
   exam.check("forward: scores in the hundreds",
              [](Check& check) { check_forward(check, random_case(check.seed(), 1, 5, 4, 1, 20)); });
+  exam.check("forward: all scores far below 0", [](Check& check) { check_forward(check, with_low_scores()); });
   exam.check("backward: one position", [](Check& check) {
     check_backward(check, {1, 1, 2, 1, {1, 2, 0.5, -1, 3, 5}}, {1, -2});
   });

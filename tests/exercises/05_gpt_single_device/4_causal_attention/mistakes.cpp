@@ -31,6 +31,14 @@ constexpr Mistake kMistakes[] = {
      "score[i, j] uses key[j]: that row gets the contribution."},
     {"overwrites_gradients", "rows of keys and values keep only the last contribution",
      "Many positions look at the same key and value: their contributions add up."},
+    {"maximum_from_zero", "the search for the largest score begins with 0, so scores below 0 have no largest one",
+     "Begin with the first score of the row, or with minus infinity."},
+    {"adds_to_output", "rows of the output are added to the numbers that were in the buffer before",
+     "add_scaled() adds: fill the row with zeros first."},
+    {"adds_to_gradients", "the gradients are added to the numbers that were in the buffer before",
+     "All three arrays are overwritten: fill them with zeros before the loops."},
+    {"masks_with_zero", "later positions get the score 0 instead of being left out",
+     "exp(0) is 1, so they still take part. Only the score minus infinity has the exponential 0."},
 };
 
 }  // namespace
@@ -52,7 +60,7 @@ float scale_of(const HeadInputs<const float>& in) {
 
 // How many positions i looks at.
 std::size_t seen_by(std::size_t i, std::size_t length) {
-  if (is_mistake("no_mask")) return length;
+  if (is_mistake("no_mask") || is_mistake("masks_with_zero")) return length;
   return is_mistake("mask_excludes_itself") ? i : i + 1;
 }
 
@@ -63,12 +71,14 @@ void head_forward(const HeadRows<float>& out, std::span<float> log_sum_exp, cons
   for (std::size_t i = 0; i < length; ++i) {
     const std::size_t seen = seen_by(i, length);
     std::vector<float> weights(is_mistake("masks_after_softmax") ? length : seen);
-    for (std::size_t j = 0; j < weights.size(); ++j) weights[j] = scale_of(in) * dot(in.query.row(i), in.key.row(j));
+    for (std::size_t j = 0; j < weights.size(); ++j)
+      weights[j] = j > i && is_mistake("masks_with_zero") ? 0 : scale_of(in) * dot(in.query.row(i), in.key.row(j));
     float largest = 0, sum = 0;
     if (!weights.empty() && !is_mistake("no_maximum")) largest = *std::max_element(weights.begin(), weights.end());
+    if (is_mistake("maximum_from_zero")) largest = std::max(largest, 0.0F);
     for (float& weight : weights) sum += weight = std::exp(weight - largest);
     log_sum_exp[i] = std::log(sum) + (is_mistake("log_sum_exp_of_differences") ? 0 : largest);
-    std::ranges::fill(out.row(i), 0.0F);
+    if (!is_mistake("adds_to_output")) std::ranges::fill(out.row(i), 0.0F);
     for (std::size_t j = 0; j < seen; ++j) add_scaled(out.row(i), weights[j] / sum, in.value.row(j));
   }
 }
@@ -79,7 +89,7 @@ void head_backward(const HeadInputs<float>& gradient, const HeadRows<const float
   const std::size_t length = in.query.length();
   const float score_scale = scale_of(in), scale = is_mistake("backward_without_scale") ? 1 : score_scale;
   for (const auto* rows : {&gradient.query, &gradient.key, &gradient.value})
-    for (std::size_t i = 0; i < length; ++i) std::ranges::fill(rows->row(i), 0.0F);
+    for (std::size_t i = 0; i < length && !is_mistake("adds_to_gradients"); ++i) std::ranges::fill(rows->row(i), 0.0F);
   for (std::size_t i = 0; i < length; ++i) {
     const auto d_out = out_gradient.row(i);
     const float mean = is_mistake("no_mean_in_softmax") ? 0 : dot(d_out, out.row(i));

@@ -3,6 +3,7 @@
 #include "06_gpt_ddp/1_distributed_sampler/distributed_sampler.hpp"
 #include "base/error.hpp"
 #include "exercise/examination.hpp"
+#include "wrong_shares.hpp"
 
 namespace lockstep::exercise {
 namespace {
@@ -33,20 +34,36 @@ std::string explain_sample(std::int64_t sample, std::int64_t wanted_position, co
                 wanted_position % options.sample_count, " belongs here");
 }
 
-void check_rank(Check& check, int rank, const std::vector<std::int64_t>& got, const std::vector<std::int64_t>& whole,
-                const EpochOptions& options) {
+// The wrong rule that gives every rank what it has got; empty if there is none.
+std::string explain_shares(const std::vector<std::vector<std::int64_t>>& shares, const EpochOptions& options) {
+  for (const WrongShare& wrong : kWrongShares) {
+    bool fits = true;
+    for (std::size_t rank = 0; rank < shares.size() && fits; ++rank)
+      fits = shares[rank] == share_by(wrong, static_cast<std::int64_t>(rank), options);
+    if (fits) return concat("that is what comes out if ", wrong.what);
+  }
+  return "";
+}
+
+void check_rank(Check& check, int rank, const std::vector<std::vector<std::int64_t>>& shares,
+                const std::vector<std::int64_t>& whole, const EpochOptions& options) {
+  const std::vector<std::int64_t>& got = shares[static_cast<std::size_t>(rank)];
+  const auto meaning = [&](const std::string& otherwise) {
+    const std::string rule = explain_shares(shares, options);
+    return rule.empty() ? otherwise : concat(": ", rule);
+  };
   const std::int64_t ranks = options.world_size;
   const std::int64_t wanted_count = static_cast<std::int64_t>(whole.size()) / ranks;
   for (std::int64_t i = 0; i < std::min<std::int64_t>(wanted_count, static_cast<std::int64_t>(got.size())); ++i) {
     const std::int64_t position = i * ranks + rank, sample = got[static_cast<std::size_t>(i)];
     const std::int64_t wanted = whole[static_cast<std::size_t>(position)];
     if (sample != wanted)
-      check.wrong(concat("rank ", rank, ", element ", i, ": expected sample ", wanted, ", got ", sample, ": ",
-                         explain_sample(sample, position, options)));
+      check.wrong(concat("rank ", rank, ", element ", i, ": expected sample ", wanted, ", got ", sample,
+                         meaning(concat(": ", explain_sample(sample, position, options)))));
   }
-  check.expect(static_cast<std::int64_t>(got.size()) == wanted_count,
-               concat("rank ", rank, " has ", got.size(), " samples; each of ", ranks, " ranks should have ",
-                      wanted_count, " of the ", options.sample_count));
+  if (static_cast<std::int64_t>(got.size()) != wanted_count)
+    check.wrong(concat("rank ", rank, " has ", got.size(), " samples; each of ", ranks, " ranks should have ",
+                       wanted_count, " of the ", options.sample_count, meaning("")));
 }
 
 void check_epoch(Check& check, EpochOptions options) {
@@ -59,12 +76,11 @@ void check_epoch(Check& check, EpochOptions options) {
                                          {"drops_remainder", options.remainder == UnevenSamples::kDrop}};
                  }});
   const std::vector<std::int64_t> whole = whole_epoch(options);
-  for (int rank = 0; rank < options.world_size; ++rank) {
-    std::vector<std::int64_t> indices;
+  std::vector<std::vector<std::int64_t>> shares(static_cast<std::size_t>(options.world_size));
+  for (int rank = 0; rank < options.world_size; ++rank)
     if (check.get<std::int64_t>(outcome, rank, "count") != 0)
-      indices = check.numbers<std::int64_t>(outcome, rank, "indices");
-    check_rank(check, rank, indices, whole, options);
-  }
+      shares[static_cast<std::size_t>(rank)] = check.numbers<std::int64_t>(outcome, rank, "indices");
+  for (int rank = 0; rank < options.world_size; ++rank) check_rank(check, rank, shares, whole, options);
 }
 
 }  // namespace

@@ -20,6 +20,11 @@ constexpr Mistake kMistakes[] = {
      "Cut the order to a multiple of world_size before sharing it out."},
     {"repeats_the_front_once", "the padding is never longer than the order itself, which is too short for few samples",
      "With 2 samples and 5 ranks, 3 positions are to be filled. What comes after the second?"},
+    {"pads_with_zeros", "the order is filled up with sample 0",
+     "resize() adds zeros; what belongs there is the order's front."},
+    {"cuts_before_shuffling", "with UnevenSamples::kDrop only the first samples of the dataset are shuffled",
+     "The same samples would be missing in every epoch. Shuffle all of them, then cut."},
+    {"never_shuffles", "the samples are used in the order of the dataset", "permutation() makes the epoch's order."},
 };
 
 }  // namespace
@@ -35,8 +40,10 @@ using exercise::is_mistake;
 std::vector<std::int64_t> indices_of_rank(int rank, const EpochOptions& options) {
   const auto ranks = static_cast<std::size_t>(options.world_size), first = static_cast<std::size_t>(rank);
   const std::uint64_t seed = options.seed + (is_mistake("seed_of_each_rank") ? static_cast<std::uint64_t>(rank) : 0);
-  std::vector<std::int64_t> order =
-      permutation(options.sample_count, seed, is_mistake("ignores_epoch") ? 0 : options.epoch);
+  const bool cuts_first = options.remainder == UnevenSamples::kDrop && is_mistake("cuts_before_shuffling");
+  const std::int64_t kept = options.sample_count - (cuts_first ? options.sample_count % options.world_size : 0);
+  std::vector<std::int64_t> order = permutation(kept, seed, is_mistake("ignores_epoch") ? 0 : options.epoch);
+  if (is_mistake("never_shuffles")) std::ranges::sort(order);
   const std::size_t samples = order.size();
   if (options.remainder == UnevenSamples::kDrop) {
     if (!is_mistake("drops_on_high_ranks_only")) order.resize(samples / ranks * ranks);
@@ -44,7 +51,8 @@ std::vector<std::int64_t> indices_of_rank(int rank, const EpochOptions& options)
     std::size_t padding = (ranks - samples % ranks) % ranks;
     if (is_mistake("repeats_the_front_once")) padding = std::min(padding, samples);
     for (std::size_t i = 0; i < padding; ++i)
-      order.push_back(order[is_mistake("pads_with_own_samples") ? first % samples : i]);
+      order.push_back(is_mistake("pads_with_zeros") ? 0
+                                                    : order[is_mistake("pads_with_own_samples") ? first % samples : i]);
   }
   std::vector<std::int64_t> own;
   if (is_mistake("contiguous_blocks")) {

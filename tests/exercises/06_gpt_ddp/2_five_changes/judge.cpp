@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "../../require_awaited.hpp"
 #include "06_gpt_ddp/2_five_changes/five_changes.hpp"
 #include "base/error.hpp"
 #include "exercise/examination.hpp"
@@ -14,6 +15,7 @@ struct Case {
   int world_size = 1;
   Dataset data;
   ddp::TrainOptions options;
+  bool tells_ranks_apart = false;  // rank r's targets are 8^r times those of the data
 };
 
 // Sample s has a 1 as its feature s and zeros else: only this sample moves parameter s, so one sees who was used.
@@ -33,29 +35,74 @@ Dataset random_data(std::uint64_t seed, std::int64_t sample_count, std::int64_t 
 
 // What a single process with the whole batch computes, in double precision.
 struct Expected {
-  std::vector<double> parameters, losses;
+  std::vector<double> parameters, losses, later_losses;  // losses before each step, and after it
 };
 
-Expected train_alone(const Case& run) {
+// A trainer whose author has made one mistake, which needs no second rank to be seen.
+struct Wrong {
+  const char* what = "";
+  int epoch_offset = 0;       // of what is passed to set_epoch()
+  bool same_epoch = false;    // whatever the epoch is
+  double share_of_batch = 0;  // by which the gradient is divided once more; 0: it is not
+  double share_of_ranks = 0;  // as above
+  bool in_blocks = false;     // each rank has a contiguous part of the epoch's order
+  double direction = 1;       // of a step
+};
+
+constexpr Wrong kWrong[] = {
+    {.what = "set_epoch() is called with epoch + 1: epochs count from 0", .epoch_offset = 1},
+    {.what = "every epoch has the order of the first one: is set_epoch() called at the start of each?",
+     .same_epoch = true},
+    {.what = "the gradient is divided by batch_size: loss_and_gradient() has divided by the samples already",
+     .share_of_batch = 1},
+    {.what = "the gradient is divided by the number of ranks twice", .share_of_ranks = 1},
+    {.what = "each rank takes a contiguous part of the epoch, so the batches are not those of a single process",
+     .in_blocks = true},
+    {.what = "the step goes up the gradient instead of down", .direction = -1},
+};
+
+// The order in which all ranks together use the samples of an epoch.
+std::vector<std::int64_t> order_of(const Case& run, int epoch, const Wrong& wrong) {
+  ddp::RandomSampler sampler(run.data.sample_count, run.options.seed);
+  std::vector<std::int64_t> order;
+  for (int e = 0; e <= (wrong.same_epoch ? 0 : epoch) + wrong.epoch_offset; ++e) order = sampler.indices();
+  if (!wrong.in_blocks) return order;
+  const auto ranks = static_cast<std::size_t>(run.world_size), each = order.size() / ranks;
+  std::vector<std::int64_t> blocks;
+  for (std::size_t i = 0; i < each * ranks; ++i) blocks.push_back(order[i % ranks * each + i / ranks]);
+  return blocks;
+}
+
+Expected train_alone(const Case& run, const Wrong& wrong = {}) {
   Expected expected;
   expected.parameters.assign(run.options.initial_parameters.begin(), run.options.initial_parameters.end());
-  ddp::RandomSampler sampler(run.data.sample_count, run.options.seed);
   const std::size_t features = expected.parameters.size();
+  double rate = wrong.direction * run.options.learning_rate;
+  if (wrong.share_of_batch != 0) rate /= static_cast<double>(run.options.batch_size);
+  if (wrong.share_of_ranks != 0) rate /= run.world_size;
+  const auto error_of = [&](std::int64_t sample) {
+    const auto x = std::span(run.data.features).subspan(static_cast<std::size_t>(sample) * features, features);
+    double error = -run.data.targets[static_cast<std::size_t>(sample)];
+    for (std::size_t i = 0; i < features; ++i) error += expected.parameters[i] * x[i];
+    return error;
+  };
+  const auto loss_of = [&](std::span<const std::int64_t> batch) {
+    double loss = 0;
+    for (const std::int64_t sample : batch) loss += error_of(sample) * error_of(sample) / 2;
+    return loss / static_cast<double>(batch.size());
+  };
   for (int epoch = 0; epoch < run.options.epochs; ++epoch) {
-    for (const auto& batch : ddp::batches_of(sampler.indices(), run.options.batch_size)) {
+    for (const auto& batch : ddp::batches_of(order_of(run, epoch, wrong), run.options.batch_size)) {
       std::vector<double> gradient(features);
-      double loss = 0;
       for (const std::int64_t sample : batch) {
-        const auto x = std::span(run.data.features).subspan(static_cast<std::size_t>(sample) * features, features);
-        double error = -run.data.targets[static_cast<std::size_t>(sample)];
-        for (std::size_t i = 0; i < features; ++i) error += expected.parameters[i] * x[i];
-        loss += error * error / 2;
-        for (std::size_t i = 0; i < features; ++i) gradient[i] += error * x[i];
+        const double error = error_of(sample);
+        for (std::size_t i = 0; i < features; ++i)
+          gradient[i] += error * run.data.features[static_cast<std::size_t>(sample) * features + i];
       }
-      const auto count = static_cast<double>(batch.size());
+      expected.losses.push_back(loss_of(batch));
       for (std::size_t i = 0; i < features; ++i)
-        expected.parameters[i] -= run.options.learning_rate * gradient[i] / count;
-      expected.losses.push_back(loss / count);
+        expected.parameters[i] -= rate * gradient[i] / static_cast<double>(batch.size());
+      expected.later_losses.push_back(loss_of(batch));
     }
   }
   return expected;
@@ -66,17 +113,21 @@ const Outcome& run_case(Check& check, const Case& run, TrialOptions options = {}
   options.question = [&](int rank) {
     std::vector<float> initial = run.options.initial_parameters;
     if (rank > 0) initial = random_floats(check.seed(), static_cast<std::uint64_t>(rank), initial.size());
+    std::vector<float> targets = run.data.targets;
+    for (float& target : targets) target *= run.tells_ranks_apart ? static_cast<float>(std::pow(8.0, rank)) : 1.0F;
     return nlohmann::json{{"sample_count", run.data.sample_count},
                           {"feature_count", run.data.feature_count},
                           {"features", to_message(std::span(run.data.features))},
-                          {"targets", to_message(std::span(run.data.targets))},
+                          {"targets", to_message(std::span<const float>(targets))},
                           {"initial_parameters", to_message(std::span<const float>(initial))},
                           {"batch_size", run.options.batch_size},
                           {"epochs", run.options.epochs},
                           {"seed", run.options.seed},
                           {"learning_rate", run.options.learning_rate}};
   };
-  return check.run(options);
+  const Outcome& outcome = check.run(options);
+  require_awaited(check, outcome, run.world_size);
+  return outcome;
 }
 
 // All ranks have the same bits.
@@ -106,32 +157,59 @@ void check_starts(Check& check) {
                   {.explain = [](std::size_t, double, double) { return "all ranks begin with rank 0's parameters"; }});
 }
 
-// One epoch from zeros: each parameter moves once, by learning_rate * target / batch_size.
+// In how many ways a parameter of check_samples() can have moved: `unit` is 8^r if rank r alone has used its sample.
+std::string explain_use(std::int64_t sample, double unit, int world_size, std::int64_t batch_size) {
+  const auto is = [&](double value) { return std::abs(unit - value) <= 1e-5 * value; };
+  if (unit == 0)
+    return concat("sample ", sample, ", the only one that moves this parameter, is in no step of this rank, and the ",
+                  "gradients of the others do not arrive");
+  double all = 0;
+  for (int rank = 0; rank < world_size; ++rank) all += std::pow(8.0, rank);
+  if (is(all / world_size) || is(all) || is(all * world_size))
+    return concat("every rank has used sample ", sample,
+                  ": the data are not shared, and all ranks compute the same. A sample belongs to one rank");
+  for (int rank = 0; rank < world_size; ++rank) {
+    const double share = std::pow(8.0, rank);
+    if (is(share * world_size))
+      return concat("it has moved ", world_size, " times too far: a sum that was not divided");
+    if (is(share / world_size))
+      return concat("it has moved ", world_size, " times too little: as if the batch of all ranks had ",
+                    batch_size * world_size, " samples and not ", batch_size,
+                    ", or the sum were divided by the number of ranks twice");
+  }
+  return explain_sum(unit, world_size);
+}
+
+// One epoch from zeros: each parameter moves once, by learning_rate * target / batch_size, and the targets say which
+// rank has used the sample. Any rank may have, but each as many as the others.
 void check_samples(Check& check, int world_size, std::int64_t samples, std::int64_t batch_size) {
   const Case run{world_size,
                  one_hot(samples),
                  {.initial_parameters = std::vector<float>(static_cast<std::size_t>(samples)),
                   .batch_size = batch_size,
                   .seed = check.seed(),
-                  .learning_rate = 0.5F}};
+                  .learning_rate = 0.5F},
+                 true};
   const Outcome& outcome = run_case(check, run);
   const Expected expected = train_alone(run);
   for (int rank = 0; rank < world_size; ++rank) {
-    const auto explain = [&](std::size_t i, double got, double wanted) -> std::string {
-      if (got == 0)
-        return concat("sample ", i, ", the only one that moves this parameter, is in no step of this rank, and the ",
-                      "gradients of the others do not arrive");
-      if (got == wanted * world_size)
-        return concat("it has moved ", world_size,
-                      " times too far: a sum that was not divided, or a sample that every ", "rank has used");
-      if (got == wanted / world_size)
-        return concat("it has moved too little, as if a batch had ", batch_size * world_size, " samples and not ",
-                      batch_size);
-      return "";
-    };
-    check.compare(concat("rank ", rank, "'s parameters after one epoch"),
-                  check.numbers<float>(outcome, rank, "parameters"), expected.parameters,
-                  {.relative = 1e-6, .explain = explain});
+    const auto got = check.numbers<float>(outcome, rank, "parameters");
+    check.expect(got.size() == expected.parameters.size(), "the number of parameters changed");
+    std::vector<std::int64_t> used(static_cast<std::size_t>(world_size));
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      const double unit = got[i] / expected.parameters[i];
+      int user = 0;
+      while (user < world_size && std::abs(unit - std::pow(8.0, user)) > 1e-5 * std::pow(8.0, user)) ++user;
+      if (user == world_size)
+        check.wrong(concat("rank ", rank, "'s parameters after one epoch, element ", i, ": a rank that uses sample ", i,
+                           " moves it to ", shown(expected.parameters[i]), " times its 8^rank, got ", shown(got[i]),
+                           ": ", explain_use(static_cast<std::int64_t>(i), unit, world_size, batch_size)));
+      ++used[static_cast<std::size_t>(user)];
+    }
+    for (int user = 0; user < world_size; ++user)
+      check.expect(used[static_cast<std::size_t>(user)] == samples / world_size,
+                   concat("rank ", user, " has used ", used[static_cast<std::size_t>(user)], " of the ", samples,
+                          " samples; each of ", world_size, " ranks should use ", samples / world_size));
   }
 }
 
@@ -139,14 +217,19 @@ void check_result(Check& check, const Case& run, TrialOptions options = {}) {
   const Outcome& outcome = run_case(check, run, options);
   check_replicas(check, outcome, run);
   // A step rounds parameters of about 1 a few times, by 6e-8 each; at most 400 steps, which shrink earlier errors.
+  std::vector<WrongFormula> formulas;
+  for (const Wrong& wrong : kWrong)
+    formulas.push_back({wrong.what, [&] { return train_alone(run, wrong).parameters; }});
   for (int rank = 0; rank < run.world_size; ++rank)
     check.compare(concat("rank ", rank, "'s parameters"), check.numbers<float>(outcome, rank, "parameters"),
                   train_alone(run).parameters,
-                  {.absolute = 2e-5, .explain = [&](std::size_t, double, double) -> std::string {
+                  {.absolute = 2e-5,
+                   .explain = [&](std::size_t, double, double) -> std::string {
                      return run.options.epochs > 1 ? "equal on all ranks, but not what a single process gets. A single "
                                                      "epoch is right, so what has to change from epoch to epoch?"
                                                    : "";
-                   }});
+                   },
+                   .knowledge = ArrayKnowledge{.formulas = formulas}});
 }
 
 void check_output(Check& check, const Case& run) {
@@ -161,15 +244,25 @@ void check_output(Check& check, const Case& run) {
   }
   std::vector<std::int64_t> steps(expected.losses.size());
   std::iota(steps.begin(), steps.end(), std::int64_t{1});
-  check.compare("the steps that rank 0 printed", check.numbers<std::int64_t>(outcome, 0, "steps"), steps);
+  const auto printed = check.numbers<std::int64_t>(outcome, 0, "steps");
+  check.expect(printed.empty() || printed.front() != 0, "rank 0 printed step 0 first; steps count from 1");
+  check.compare("the steps that rank 0 printed", printed, steps);
   check.compare("the losses that rank 0 printed", check.numbers<float>(outcome, 0, "losses"), expected.losses,
-                {.absolute = 2e-5, .explain = [](std::size_t, double, double) {
-                   return "the loss of a step is the mean over the batches of all ranks";
-                 }});
+                {.absolute = 2e-5,
+                 .explain = [](std::size_t, double,
+                               double) { return "the loss of a step is the mean over the batches of all ranks"; },
+                 .knowledge = ArrayKnowledge{
+                     .factors = {{static_cast<double>(run.world_size), "the sum is not divided by the number of ranks"},
+                                 {1.0 / run.world_size, "it is divided by the number of ranks twice"}},
+                     .formulas = {{"the loss is computed after the step", [&] { return expected.later_losses; }}}}});
   const int saves = check.get<int>(outcome, 0, "saves");
   check.expect(saves == 1, concat("rank 0 saved the parameters ", saves, " times; once, at the end, is right"));
   check.compare("the saved parameters", check.numbers<float>(outcome, 0, "saved"), expected.parameters,
-                {.absolute = 2e-5});
+                {.absolute = 2e-5,
+                 .knowledge = ArrayKnowledge{.formulas = {{"the initial parameters are saved", [&] {
+                                                             const auto& initial = run.options.initial_parameters;
+                                                             return std::vector<double>(initial.begin(), initial.end());
+                                                           }}}}});
 }
 
 Case random_case(Check& check, int world_size, std::int64_t samples, std::int64_t batch_size, int epochs) {

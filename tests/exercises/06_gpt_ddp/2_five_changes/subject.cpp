@@ -1,5 +1,6 @@
 #include "exercise/subject.hpp"
 
+#include "../../never_awaited.hpp"
 #include "06_gpt_ddp/2_five_changes/five_changes.hpp"
 
 namespace lockstep::exercise {
@@ -36,6 +37,7 @@ Answer answer(Question& question) {
   RecordedOutput output;
   const std::vector<float> parameters = ddp::train(data, options, question.collectives(), output);
   Answer result;
+  result.set(kNeverAwaited, never_awaited(question.collectives()));
   result.set_numbers<float>("parameters", parameters);
   result.set_numbers<std::int64_t>("steps", output.steps);
   result.set_numbers<float>("losses", output.losses);

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "../../require_awaited.hpp"
 #include "../shares.hpp"
 #include "base/error.hpp"
 #include "exercise/examination.hpp"
@@ -71,6 +72,13 @@ void check_means(Check& check, const Model& model, TrialOptions options = {}) {
     return question_of(model, rank, [&](std::size_t, std::int64_t) { return share_in_mean(rank, model.world_size); });
   };
   const Outcome& outcome = check.run(options);
+  require_awaited(check, outcome, model.world_size);
+  const double ranks = model.world_size;
+  const std::vector<KnownFactor> factors = {
+      {ranks, "that is the sum; it is not divided by the number of ranks"},
+      {1 / ranks, "it is divided by the number of ranks twice"},
+      {ranks / (ranks - 1), "it is divided by one rank too few"},
+      {ranks / static_cast<double>(model.counts.size()), "it is divided by the number of parameters, not of ranks"}};
   for (int rank = 0; rank < model.world_size; ++rank) {
     const std::vector<float> values = check.numbers<float>(outcome, rank, "values");
     check.expect(static_cast<std::int64_t>(values.size()) == model.total(), "a gradient changed its length");
@@ -79,11 +87,15 @@ void check_means(Check& check, const Model& model, TrialOptions options = {}) {
       const auto count = static_cast<std::size_t>(model.counts[p]);
       const bool is_unused = model.users[p].empty();
       const double expected = is_unused ? kStale : mean_of_shares(model.users[p]);
-      check.compare(concat("rank ", rank, ", gradient of parameter ", p, is_unused ? " (used on no rank)" : ""),
-                    std::span(values).subspan(begin, count), std::vector<double>(count, expected),
-                    {.explain = [&](std::size_t, double got, double) {
-                      return is_unused ? std::string("it should be left as it was") : explain(got, expected, model, p);
-                    }});
+      const std::vector<float> before(count, model.is_user(p, rank) ? share_in_mean(rank, model.world_size) : kStale);
+      check.compare(
+          concat("rank ", rank, ", gradient of parameter ", p, is_unused ? " (used on no rank)" : ""),
+          std::span(values).subspan(begin, count), std::vector<double>(count, expected),
+          {.explain =
+               [&](std::size_t, double got, double) {
+                 return is_unused ? std::string("it should be left as it was") : explain(got, expected, model, p);
+               },
+           .knowledge = ArrayKnowledge{.before = before, .factors = is_unused ? std::vector<KnownFactor>{} : factors}});
       begin += count;
     }
     check_flags(check, outcome, model, rank);
@@ -128,12 +140,16 @@ void check_one_all_reduce(Check& check, const Model& model) {
 
 void judge_06_3(Examination& exam) {
   exam.check("one rank: the gradients stay as they are", [](Check& check) { check_means(check, all_used(1, {4, 2})); });
+  exam.check("3 ranks, four parameters", [](Check& check) { check_means(check, all_used(3, {4, 1, 6, 2})); });
   exam.check("2 ranks, one parameter", [](Check& check) { check_means(check, all_used(2, {3})); });
-  exam.check("3 ranks, three parameters", [](Check& check) { check_means(check, all_used(3, {4, 1, 6})); });
   exam.check("every element in its place", [](Check& check) { check_places(check, all_used(2, {5, 300, 1, 40})); });
+  exam.check("parameter 1 has a gradient on ranks 0 and 1 only", [](Check& check) {
+    check_means(check, {{2, 3, 2}, {{0, 1, 2}, {0, 1}, {0, 1, 2}}, 3});
+  });
   exam.check("parameter 1 has a gradient on rank 0 only", [](Check& check) {
     check_means(check, {{2, 3, 2}, {{0, 1, 2}, {0}, {0, 1, 2}}, 3});
   });
+  exam.check("rank 1 has no gradient at all", [](Check& check) { check_means(check, {{2, 3}, {{0, 2}, {0, 2}}, 3}); });
   exam.check("rank 0 is the one without a gradient", [](Check& check) {
     check_means(check, {{2, 1}, {{1, 2, 3}, {0, 1, 2, 3}}, 4});
   });

@@ -20,6 +20,13 @@ constexpr Mistake kMistakes[] = {
     {"marks_all", "parameters that no rank has used get a gradient of zeros",
      "An optimizer would still apply momentum and weight decay to them. Which sum is 0 only if no rank used it?"},
     {"one_each", "every gradient has an all-reduce of its own", "Copy all of them into one vector first."},
+    {"not_awaited", "the all-reduce is issued but not waited for",
+     "all_reduce() returns at once: call synchronize() on what it returns."},
+    {"leaves_without_gradients", "a rank without any gradient returns before the all-reduce that the others are in",
+     "It has nothing to contribute but zeros, and those it has to send."},
+    {"only_own_flags", "means are written only where this rank had a gradient itself",
+     "The mean is this rank's gradient too: look at the sum of all ranks' flags, not at the own one."},
+    {"clears_unused", "gradients that no rank has are filled with zeros", "They are to be left as they were."},
 };
 
 }  // namespace
@@ -44,13 +51,19 @@ void average(std::span<Gradient> gradients, Collectives& group) {
   std::vector<float> flat;
   for (const Gradient& gradient : gradients) append(flat, gradient);
   for (const Gradient& gradient : gradients) flat.push_back(gradient.has_gradient ? 1.0F : 0.0F);
-  group.all_reduce(flat).synchronize();
+  if (is_mistake("leaves_without_gradients") &&
+      std::ranges::none_of(gradients, [](const Gradient& gradient) { return gradient.has_gradient; }))
+    return;
+  exercise::Work work = group.all_reduce(flat);
+  if (!is_mistake("not_awaited")) work.synchronize();
   const std::size_t first_flag = flat.size() - gradients.size();
   std::size_t position = 0;
   for (std::size_t p = 0; p < gradients.size(); ++p) {
     Gradient& gradient = gradients[p];
     const float users = flat[first_flag + p];
-    const bool is_used = users > 0 || is_mistake("marks_all");
+    bool is_used = users > 0 || is_mistake("marks_all");
+    if (is_mistake("only_own_flags")) is_used = gradient.has_gradient;
+    if (is_mistake("clears_unused") && !is_used) std::ranges::fill(gradient.values, 0.0F);
     if (!is_mistake("keeps_own_flags")) gradient.has_gradient = is_used;
     auto divisor = static_cast<float>(group.world_size());
     if (is_mistake("sums")) divisor = 1;

@@ -1,5 +1,6 @@
 #include "exercise/subject.hpp"
 
+#include "../../never_awaited.hpp"
 #include "06_gpt_ddp/3_naive_ddp/naive_ddp.hpp"
 
 namespace lockstep::exercise {
@@ -18,6 +19,7 @@ Answer answer(Question& question) {
   std::vector<std::int64_t> has_gradient_now;
   for (const ddp::Gradient& gradient : gradients) has_gradient_now.push_back(gradient.has_gradient ? 1 : 0);
   Answer result;
+  result.set(kNeverAwaited, never_awaited(question.collectives()));
   result.set_numbers<float>("values", values);
   result.set_numbers<std::int64_t>("has_gradient", has_gradient_now);
   result.set_numbers<std::int64_t>("all_reduces", question.collectives().issued("all_reduce"));

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <utility>
 
+#include "../../require_awaited.hpp"
 #include "../shares.hpp"
 #include "base/error.hpp"
 #include "base/philox.hpp"
@@ -134,6 +136,37 @@ void check_all_reduces(Check& check, const Outcome& outcome, const Placement& pl
                                           " elements; the buckets have ", list(expected)));
 }
 
+// What was sent: each gradient where `begins` says, as it was or divided already, and zeros between them.
+void check_sent(Check& check, const Outcome& outcome, const Placement& placement, int rank, int ranks,
+                std::span<const float> values) {
+  const std::vector<float> sent = check.numbers<float>(outcome, rank, "sent");
+  std::vector<std::size_t> first_of;  // by parameter: in `values`
+  for (std::size_t next = 0; const std::int64_t count : placement.counts)
+    first_of.push_back(std::exchange(next, next + static_cast<std::size_t>(count)));
+  std::size_t bucket_begin = 0;
+  for (std::size_t b = 0; b < placement.buckets.size(); ++b) {
+    const Range& range = placement.buckets[b];
+    const Numbers begins = begins_in(range, placement.counts);
+    std::vector<double> wanted(static_cast<std::size_t>(begins.back()));
+    for (std::int64_t p = range.last; p >= range.first; --p)
+      for (std::int64_t i = 0; i < placement.counts[static_cast<std::size_t>(p)]; ++i)
+        wanted[static_cast<std::size_t>(begins[static_cast<std::size_t>(range.last - p)] + i)] =
+            values[first_of[static_cast<std::size_t>(p)] + static_cast<std::size_t>(i)];
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      const double got = sent.at(bucket_begin + i);
+      const Tolerance rounding{.relative = 1e-6};
+      if (rounding.accepts(got, wanted[i]) || rounding.accepts(got, wanted[i] / ranks)) continue;
+      const std::string place = concat("rank ", rank, ", all-reduce of bucket ", b, ", element ", i);
+      if (wanted[i] == 0)
+        check.wrong(concat(place, " lies in a gap between gradients, and ", shown(got), " was sent there, not 0"),
+                    "a gradient begins where `begins` says; the rest of a bucket's block is zeros");
+      check.wrong(concat(place, ": ", shown(got), " was sent; the gradient that lies there has ", shown(wanted[i])),
+                  "a gradient begins where `begins` says");
+    }
+    bucket_begin += wanted.size();
+  }
+}
+
 // Each rank's share of an element, plus a number that says which parameter's and which element it is, the same on all
 // ranks. All sums are whole numbers below 2^24, so floats hold them exactly.
 void check_means(Check& check, const Placement& placement, TrialOptions options) {
@@ -141,36 +174,46 @@ void check_means(Check& check, const Placement& placement, TrialOptions options)
   const auto offset_of = [](std::size_t p, std::int64_t i) {
     return static_cast<double>(512 * p) + 8192.0 * static_cast<double>(i % 256);
   };
-  options.question = [&](int rank) {
+  const auto values_of = [&](int rank) {
     std::vector<float> values;
     for (std::size_t p = 0; p < placement.counts.size(); ++p)
       for (std::int64_t i = 0; i < placement.counts[p]; ++i)
         values.push_back(share_in_mean(rank, ranks) + static_cast<float>(offset_of(p, i)));
-    return question_of(placement, values);
+    return values;
   };
+  options.question = [&](int rank) { return question_of(placement, values_of(rank)); };
   const Outcome& outcome = check.run(options);
+  require_awaited(check, outcome, ranks);
+  const std::vector<KnownFactor> factors = {
+      {static_cast<double>(ranks), "that is the sum; it is not divided by the number of ranks"},
+      {1.0 / ranks, "it is divided by the number of ranks twice"},
+      {static_cast<double>(ranks) / static_cast<double>(placement.buckets.size()),
+       "it is divided by the number of buckets, not of ranks"}};
   const double mean = mean_of_shares(all_ranks(ranks));
   for (int rank = 0; rank < ranks; ++rank) {
-    const std::vector<float> values = check.numbers<float>(outcome, rank, "values");
+    const std::vector<float> values = check.numbers<float>(outcome, rank, "values"), own = values_of(rank);
     std::size_t next = 0;
     for (std::size_t p = 0; p < placement.counts.size(); ++p) {
       std::vector<double> expected;
       for (std::int64_t i = 0; i < placement.counts[p]; ++i) expected.push_back(mean + offset_of(p, i));
-      check.compare(concat("rank ", rank, ", gradient of parameter ", p),
-                    std::span(values).subspan(next, expected.size()), expected,
-                    {.explain = [&](std::size_t, double got, double wanted) {
-                      const double offset = wanted - mean;
-                      if (got == wanted * ranks) return concat("that is the sum; the mean divides it by ", ranks);
-                      if (got == 0) return std::string("zeros are what the gaps of a bucket hold");
-                      if (got == share_in_mean(rank, ranks) + offset)
-                        return std::string("that is this rank's own value");
-                      if (got >= mean && std::fmod(got - mean, 512) == 0)
-                        return std::string("that value belongs to another gradient or element of the bucket");
-                      return explain_mean(got - offset, mean, ranks);
-                    }});
+      check.compare(
+          concat("rank ", rank, ", gradient of parameter ", p), std::span(values).subspan(next, expected.size()),
+          expected,
+          {.explain =
+               [&](std::size_t, double got, double wanted) {
+                 const double offset = wanted - mean;
+                 if (got == wanted * ranks) return concat("that is the sum; the mean divides it by ", ranks);
+                 if (got == 0) return std::string("zeros are what the gaps of a bucket hold");
+                 if (got == share_in_mean(rank, ranks) + offset) return std::string("that is this rank's own value");
+                 if (got >= mean && std::fmod(got - mean, 512) == 0)
+                   return std::string("that value belongs to another gradient or element of the bucket");
+                 return explain_mean(got - offset, mean, ranks);
+               },
+           .knowledge = ArrayKnowledge{.before = std::span(own).subspan(next, expected.size()), .factors = factors}});
       next += expected.size();
     }
     check_all_reduces(check, outcome, placement, rank);
+    check_sent(check, outcome, placement, rank, ranks, own);
   }
 }
 
@@ -213,8 +256,8 @@ void judge_06_4(Examination& exam) {
     check_layout(check, {1000}, {64, 64});
   });
   exam.check("layout: no parameters, no buckets", [](Check& check) { check_layout(check, {}, {1 << 20, 1 << 20}); });
-  exam.check("mean: 2 ranks, one bucket", [](Check& check) {
-    check_means(check, {{16, 16}, {{0, 1}}}, {.world_size = 2});
+  exam.check("mean: 2 ranks, three buckets", [](Check& check) {
+    check_means(check, {{16, 16, 16, 16}, {{2, 3}, {1, 1}, {0, 0}}}, {.world_size = 2});
   });
   exam.check("mean: 3 ranks, three buckets with gaps", [](Check& check) {
     check_means(check, {{7, 20, 1, 33, 16}, {{4, 4}, {1, 3}, {0, 0}}}, {.world_size = 3});

@@ -23,6 +23,17 @@ constexpr Mistake kMistakes[] = {
     {"copies_too_early", "the values are copied back before the all-reduce is done",
      "all_reduce() returns at once. Call synchronize() on what it returns, then copy."},
     {"one_each", "every gradient has an all-reduce of its own", "One all-reduce moves a whole bucket, gaps included."},
+    {"must_stay_below", "a bucket that is exactly as large as its limit is refused",
+     "At most first_bytes or bytes: compare with <=."},
+    {"limit_in_elements", "elements are compared with a limit in bytes", "An element has kElementBytes bytes."},
+    {"first_fit", "a parameter goes into the first bucket with room, not into the newest",
+     "Earlier buckets are closed: their gradients are ready, and they may have left already."},
+    {"packs_tightly", "the gradients are copied one directly behind the other, not to where `begins` says",
+     "Other code reads the bucket by `begins`; the gaps between are zeros."},
+    {"stale_gaps", "one block is used again for all buckets, so its gaps hold numbers of the bucket before",
+     "What is sent in gaps are zeros: fill the block, or take a new one for each bucket."},
+    {"divides_by_buckets", "the sum is divided by the number of buckets, not of ranks",
+     "Each rank has contributed once to every element."},
 };
 
 }  // namespace
@@ -38,6 +49,8 @@ using exercise::is_mistake;
 
 bool fits(const BucketLayout& bucket, std::int64_t count, std::int64_t limit) {
   const std::int64_t counted = is_mistake("last_gap_counts") ? round_up(count, kAlignment) : count;
+  if (is_mistake("must_stay_below")) return (bucket.count + counted) * kElementBytes < limit;
+  if (is_mistake("limit_in_elements")) return bucket.count + counted <= limit;
   if (is_mistake("fills_up")) return bucket.count * kElementBytes < limit;
   return (bucket.count + counted) * kElementBytes <= limit;
 }
@@ -51,7 +64,11 @@ std::vector<BucketLayout> lay_out_buckets(std::span<const std::int64_t> counts, 
     const std::size_t i = is_mistake("first_parameter_first") ? k : counts.size() - 1 - k;
     const std::int64_t limit = buckets.size() <= 1 && !is_mistake("one_limit") ? sizes.first_bytes : sizes.bytes;
     if (buckets.empty() || !fits(buckets.back(), counts[i], limit)) buckets.push_back({{}, {}, 0});
-    BucketLayout& bucket = buckets.back();
+    std::size_t chosen = buckets.size() - 1;
+    for (std::size_t b = 0; b < chosen && is_mistake("first_fit"); ++b)
+      if (fits(buckets[b], counts[i], b == 0 ? sizes.first_bytes : sizes.bytes)) chosen = b;
+    if (buckets.back().parameters.empty() && chosen + 1 < buckets.size()) buckets.pop_back();
+    BucketLayout& bucket = buckets[chosen];
     bucket.parameters.push_back(i);
     bucket.begins.push_back(bucket.count);
     bucket.count += is_mistake("no_gaps") ? counts[i] : round_up(counts[i], kAlignment);
@@ -61,17 +78,22 @@ std::vector<BucketLayout> lay_out_buckets(std::span<const std::int64_t> counts, 
 
 namespace {
 
-void average(std::span<const std::span<float>> gradients, const BucketLayout& bucket, Collectives& group) {
-  std::vector<float> values(static_cast<std::size_t>(bucket.count));
+// `values`: the block of the bucket before.
+void average(std::span<const std::span<float>> gradients, const BucketLayout& bucket, double divisor,
+             std::vector<float>& values, Collectives& group) {
+  if (!is_mistake("stale_gaps")) values.clear();
+  values.resize(static_cast<std::size_t>(bucket.count));
+  std::vector<std::int64_t> begins = bucket.begins;
+  for (std::size_t k = 1; k < begins.size() && is_mistake("packs_tightly"); ++k)
+    begins[k] = begins[k - 1] + static_cast<std::int64_t>(gradients[bucket.parameters[k - 1]].size());
   for (std::size_t k = 0; k < bucket.parameters.size(); ++k)
-    std::ranges::copy(gradients[bucket.parameters[k]], values.begin() + bucket.begins[k]);
+    std::ranges::copy(gradients[bucket.parameters[k]], values.begin() + begins[k]);
   Work work = group.all_reduce(values);
   if (!is_mistake("copies_too_early")) work.synchronize();
-  const auto divisor = static_cast<float>(is_mistake("sums") ? 1 : group.world_size());
   for (std::size_t k = 0; k < bucket.parameters.size(); ++k) {
     const std::span<float> gradient = gradients[bucket.parameters[k]];
     for (std::size_t i = 0; i < gradient.size(); ++i)
-      gradient[i] = values[static_cast<std::size_t>(bucket.begins[k]) + i] / divisor;
+      gradient[i] = values[static_cast<std::size_t>(begins[k]) + i] / static_cast<float>(divisor);
   }
   work.synchronize();
 }
@@ -80,13 +102,16 @@ void average(std::span<const std::span<float>> gradients, const BucketLayout& bu
 
 void average_in_buckets(std::span<const std::span<float>> gradients, std::span<const BucketLayout> buckets,
                         Collectives& group) {
+  double divisor = is_mistake("sums") ? 1 : group.world_size();
+  if (is_mistake("divides_by_buckets")) divisor = static_cast<double>(buckets.size());
+  std::vector<float> values;
   for (const BucketLayout& bucket : buckets) {
     if (!is_mistake("one_each")) {
-      average(gradients, bucket, group);
+      average(gradients, bucket, divisor, values, group);
       continue;
     }
     for (const std::size_t p : bucket.parameters)
-      average(gradients, {{p}, {0}, static_cast<std::int64_t>(gradients[p].size())}, group);
+      average(gradients, {{p}, {0}, static_cast<std::int64_t>(gradients[p].size())}, divisor, values, group);
   }
 }
 

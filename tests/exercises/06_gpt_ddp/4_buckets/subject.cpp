@@ -1,5 +1,6 @@
 #include "exercise/subject.hpp"
 
+#include "../../never_awaited.hpp"
 #include "06_gpt_ddp/4_buckets/buckets.hpp"
 
 namespace lockstep::exercise {
@@ -39,6 +40,28 @@ std::vector<ddp::BucketLayout> buckets_in(Question& question) {
   return buckets;
 }
 
+// Passes everything on, and keeps what all-reduces were issued with.
+class RecordingCollectives final : public Collectives {
+ public:
+  explicit RecordingCollectives(Collectives& group) : group_(group) {}
+
+  [[nodiscard]] int rank() const noexcept override { return group_.rank(); }
+  [[nodiscard]] int world_size() const noexcept override { return group_.world_size(); }
+  [[nodiscard]] Work all_reduce(std::span<float> values) override {
+    sent.insert(sent.end(), values.begin(), values.end());
+    return group_.all_reduce(values);
+  }
+  [[nodiscard]] Work broadcast(std::span<float> values, int root) override { return group_.broadcast(values, root); }
+  [[nodiscard]] Numbers gather_rows(std::span<const std::int64_t> row, const std::source_location& where) override {
+    return group_.gather_rows(row, where);
+  }
+
+  std::vector<float> sent;
+
+ private:
+  Collectives& group_;
+};
+
 Answer average(Question& question) {
   std::vector<float> values = question.numbers<float>("values");
   std::vector<std::span<float>> gradients;
@@ -47,10 +70,13 @@ Answer average(Question& question) {
     gradients.push_back(rest.first(static_cast<std::size_t>(count)));
     rest = rest.subspan(static_cast<std::size_t>(count));
   }
-  ddp::average_in_buckets(gradients, buckets_in(question), question.collectives());
+  RecordingCollectives group(question.collectives());
+  ddp::average_in_buckets(gradients, buckets_in(question), group);
   Answer result;
+  result.set(kNeverAwaited, never_awaited(question.collectives()));
   result.set_numbers<float>("values", values);
   result.set_numbers<std::int64_t>("all_reduces", question.collectives().issued("all_reduce"));
+  result.set_numbers<float>("sent", group.sent);
   return result;
 }
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "../../require_awaited.hpp"
 #include "../shares.hpp"
 #include "base/error.hpp"
 #include "base/philox.hpp"
@@ -49,7 +50,7 @@ std::string explain_value(const Scenario& scenario, std::size_t parameter, std::
   }
   if (got == sum) return concat("that is the sum; the mean divides it by ", ranks);
   if (got * ranks * ranks == sum) return "it has been divided by the number of ranks twice";
-  if (got == 0) return "its bucket left before this gradient was in it";
+  if (got == 0) return "its bucket left before this gradient was in it on any rank";
   const double others = got - sum / ranks;
   if (std::fmod(std::abs(others), kParameterStep) == 0 && others != 0)
     return "gradients of other parameters have been added to it: the ranks have not sent their buckets in the same "
@@ -60,6 +61,9 @@ std::string explain_value(const Scenario& scenario, std::size_t parameter, std::
 void check_values(Check& check, const Scenario& scenario, const Outcome& outcome, int rank) {
   const std::vector<float> means = check.numbers<float>(outcome, rank, "means");
   const int ranks = scenario.world_size;
+  check.expect(std::ranges::any_of(means, [](float mean) { return mean != 0; }),
+               concat("rank ", rank, ": all gradients are 0 after on_backward_end()"),
+               "the means stay in the buckets; who calls the reducer fills them with zeros before the next step");
   std::size_t begin = 0;
   for (std::size_t step = 0; step < scenario.orders.size(); ++step) {
     for (std::size_t p = 0; p < scenario.counts.size(); ++p) {
@@ -106,6 +110,16 @@ void check_launches(Check& check, const Scenario& scenario, const Outcome& outco
   }
 }
 
+// The list of works does not grow from step to step.
+void check_kept(Check& check, const Scenario& scenario, const Outcome& outcome, int rank) {
+  const Numbers kept = check.numbers<std::int64_t>(outcome, rank, "kept");
+  for (std::size_t step = 0; step < kept.size(); ++step)
+    check.expect(kept[step] <= scenario.bucket_count(),
+                 concat("rank ", rank, ": in_flight_ holds ", kept[step], " works after step ", step + 1,
+                        "; a step has ", scenario.bucket_count(), ", and those of the steps before are done"),
+                 "clear in_flight_ in on_backward_end(): else it grows for as long as training goes on");
+}
+
 void check_scenario(Check& check, const Scenario& scenario, TrialOptions options = {}) {
   options.world_size = scenario.world_size;
   options.question = [&](int rank) {
@@ -125,8 +139,10 @@ void check_scenario(Check& check, const Scenario& scenario, TrialOptions options
                           {"step_step", scenario.world_size}};
   };
   const Outcome& outcome = check.run(options);
+  require_awaited(check, outcome, scenario.world_size);
   for (int rank = 0; rank < scenario.world_size; ++rank) check_values(check, scenario, outcome, rank);
   for (int rank = 0; rank < scenario.world_size; ++rank) check_launches(check, scenario, outcome, rank);
+  for (int rank = 0; rank < scenario.world_size; ++rank) check_kept(check, scenario, outcome, rank);
 }
 
 // A random order of some of the parameters.
@@ -141,7 +157,9 @@ Order random_order(PhiloxSequence& random, std::size_t parameters, std::uint64_t
 }  // namespace
 
 void judge_06_5(Examination& exam) {
-  exam.check("2 ranks, one bucket", [](Check& check) { check_scenario(check, {{3, 2}, {0, 0}, 2, {{{1, 0}}}}); });
+  exam.check("2 ranks, one bucket", [](Check& check) {
+    check_scenario(check, {{3, 2, 1}, {0, 0, 0}, 2, {{{2, 1, 0}}}});
+  });
   exam.check("3 ranks, three buckets that fill one after another", [](Check& check) {
     check_scenario(check, {{3, 2, 4, 1, 2, 6}, {2, 2, 1, 1, 0, 0}, 3, {{{5, 4, 3, 2, 1, 0}}}});
   });

@@ -21,8 +21,18 @@ constexpr Mistake kMistakes[] = {
      "Which members belong to the running step? on_backward_end() puts them back to their first values."},
     {"launches_with_the_first", "a bucket leaves when the first of its gradients is ready instead of the last",
      "Compare the ready count with the number of parameters in the bucket."},
-    {"divides_too_early", "the division comes before synchronize(), which overwrites it with the sum",
-     "Wait for the sum first, then divide it."},
+    {"divides_too_early",
+     "the sum is not divided by the number of ranks, or it is before synchronize(), which overwrites the quotient",
+     "Wait for the bucket, then divide all its values by world_size()."},
+    {"never_cleared", "the list of works is never cleared, so it grows with every step",
+     "in_flight_ belongs to the running step: clear it when all works are done."},
+    {"indexes_old_works", "the list of works is never cleared, so its first entries are those of the first step",
+     "in_flight_[b] is a work of the first step then, which is done. Clear the list when all are."},
+    {"keeps_place", "next_to_launch_ is not set back, so no bucket is launched after the first step",
+     "Which members belong to the running step? on_backward_end() puts them back to their first values."},
+    {"waits_for_the_last", "only the last bucket is waited for", "Call synchronize() on every Work."},
+    {"counts_go_on", "the counts of ready gradients are not set back, so no bucket is found complete any more",
+     "In the second step the counts begin where the first one ended: fill them with zeros."},
 };
 
 }  // namespace
@@ -48,7 +58,8 @@ void Reducer::on_gradient_ready(std::size_t parameter) {
   while (next_to_launch_ < buckets_.size()) {
     const GradientBucket& bucket = buckets_[next_to_launch_];
     const std::size_t needed = is_mistake("launches_with_the_first") ? 1 : bucket.parameters.size();
-    if (ready_count_[next_to_launch_] < needed) return;
+    if (is_mistake("counts_go_on") ? ready_count_[next_to_launch_] != needed : ready_count_[next_to_launch_] < needed)
+      return;
     in_flight_.push_back(group_.all_reduce(bucket.gradients));
     if (is_mistake("waits_at_once")) in_flight_.back().synchronize();
     ++next_to_launch_;
@@ -66,14 +77,18 @@ void Reducer::on_backward_end() {
       in_flight_.push_back(group_.all_reduce(buckets_[next_to_launch_++].gradients));
   }
   const auto ranks = static_cast<float>(group_.world_size());
-  for (std::size_t b = 0; b < in_flight_.size(); ++b) {
-    if (!is_mistake("divides_too_early")) in_flight_[b].synchronize();
+  const bool keeps_list = is_mistake("never_cleared") || is_mistake("indexes_old_works");
+  const std::size_t old = is_mistake("never_cleared") ? in_flight_.size() - buckets_.size() : 0;
+  for (std::size_t b = 0; b < std::min(in_flight_.size(), buckets_.size()); ++b) {
+    const bool waits = !is_mistake("waits_for_the_last") || b + 1 == buckets_.size();
+    if (waits && !is_mistake("divides_too_early")) in_flight_[old + b].synchronize();
+    if (is_mistake("waits_for_the_last")) in_flight_.back().synchronize();
     for (float& value : buckets_[b].gradients) value /= ranks;
-    in_flight_[b].synchronize();
+    if (waits) in_flight_[old + b].synchronize();
   }
-  in_flight_.clear();
-  next_to_launch_ = 0;
-  if (!is_mistake("forgets_to_reset")) std::ranges::fill(ready_count_, std::size_t{0});
+  if (!keeps_list) in_flight_.clear();
+  if (!is_mistake("keeps_place")) next_to_launch_ = 0;
+  if (!is_mistake("forgets_to_reset") && !is_mistake("counts_go_on")) std::ranges::fill(ready_count_, std::size_t{0});
 }
 
 }  // namespace lockstep::ddp

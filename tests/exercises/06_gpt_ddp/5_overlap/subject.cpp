@@ -2,9 +2,20 @@
 
 #include <algorithm>
 
+#include "../../never_awaited.hpp"
 #include "06_gpt_ddp/5_overlap/reducer.hpp"
 
 namespace lockstep::exercise {
+
+// How many works a reducer keeps: reducer.hpp says what this member holds, but nothing shows it. Only an explicit
+// instantiation may name a private member.
+std::size_t works_kept_by(const ddp::Reducer& reducer);
+template <std::vector<Work> ddp::Reducer::*InFlight>
+struct Opened {
+  friend std::size_t works_kept_by(const ddp::Reducer& reducer) { return (reducer.*InFlight).size(); }
+};
+template struct Opened<&ddp::Reducer::in_flight_>;
+
 namespace {
 
 using Numbers = std::vector<std::int64_t>;
@@ -54,7 +65,7 @@ Answer answer(Question& question) {
   const auto base = static_cast<float>(question.get<double>("base"));
   const auto parameter_step = static_cast<float>(question.get<double>("parameter_step"));
   ddp::Reducer reducer(model.buckets, group);
-  Numbers issued, waited;
+  Numbers issued, waited, kept;
   std::vector<float> means;
   float step = 0;  // what all values of the running step have more than those of the first
   std::ranges::fill(model.memory, 0.0F);
@@ -67,6 +78,7 @@ Answer answer(Question& question) {
       reducer.on_backward_end();
       for (const std::span<float> gradient : model.gradients)
         means.insert(means.end(), gradient.begin(), gradient.end());
+      kept.push_back(static_cast<std::int64_t>(works_kept_by(reducer)));
       std::ranges::fill(model.memory, 0.0F);
       step += static_cast<float>(question.get<double>("step_step"));
     }
@@ -74,8 +86,10 @@ Answer answer(Question& question) {
     waited.push_back(events_of(group, CollectiveEvent::Kind::kSynchronized));
   }
   Answer result;
+  result.set(kNeverAwaited, never_awaited(group));
   result.set_numbers<std::int64_t>("issued", issued);
   result.set_numbers<std::int64_t>("waited", waited);
+  result.set_numbers<std::int64_t>("kept", kept);
   result.set_numbers<std::int64_t>("all_reduces", group.issued("all_reduce"));
   result.set_numbers<float>("means", means);
   return result;

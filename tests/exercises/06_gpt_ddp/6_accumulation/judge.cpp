@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "../../require_awaited.hpp"
 #include "../shares.hpp"
 #include "base/error.hpp"
 #include "base/philox.hpp"
@@ -84,8 +85,29 @@ std::string explain(const std::vector<Parts>& ranks, std::size_t i, double got) 
   if (is(mean_of_ranks)) return "that is the mean of the ranks' means, so a target on a rank with few counts more";
   if (is(mean_of_parts)) return "that is the mean of the parts' means, so a target in a small part counts more";
   if (is(sum_of_parts)) return "that is the sum of the parts' means, without any weights";
+  double plain_sum = 0;  // of all parts of all ranks
+  for (const Parts& parts : ranks)
+    for (std::size_t part = 0; part < parts.targets.size(); ++part) {
+      Mean one;
+      one.add(parts, part, 1);
+      plain_sum += one.sum[i];
+    }
+  if (got == 0) return "all of it is missing: is a quotient of two integers 0 here?";
+  if (is(plain_sum / all.weights))
+    return "each part has the weight 1 / (all targets), however many targets it has itself";
+  if (is(right / all.weights)) return "it is divided by the number of all targets twice";
   if (is(sum_of_parts / world_size)) return "the parts have been added up without weights";
   return "";
+}
+
+void check_sent_once(Check& check, const Step& step, const Outcome& outcome) {
+  for (int rank = 0; rank < static_cast<int>(step.size()); ++rank) {
+    const auto gradients = check.get<std::int64_t>(outcome, rank, "gradients_sent");
+    check.expect(gradients <= 1,
+                 concat("rank ", rank, " sent the gradient ", gradients, " times for ",
+                        step[static_cast<std::size_t>(rank)].size(), " parts; once is enough"),
+                 "add up all parts first; the sum of the parts is what the other ranks need");
+  }
 }
 
 void check_step(Check& check, const Step& step, TrialOptions options = {}) {
@@ -99,6 +121,8 @@ void check_step(Check& check, const Step& step, TrialOptions options = {}) {
                           {"count", static_cast<std::int64_t>(kCount)}};
   };
   const Outcome& outcome = check.run(options);
+  require_awaited(check, outcome, options.world_size);
+  check_sent_once(check, step, outcome);
   const Mean mean = mean_over_targets(ranks);
   const std::vector<double> expected = [&] {
     std::vector<double> values;
@@ -123,12 +147,7 @@ void check_traffic(Check& check, const Step& step) {
   check_step(check, step);
   const Outcome& outcome = check.outcomes().back();
   for (int rank = 0; rank < static_cast<int>(step.size()); ++rank) {
-    const auto sent = check.get<std::int64_t>(outcome, rank, "sent"),
-               gradients = check.get<std::int64_t>(outcome, rank, "gradients_sent");
-    check.expect(gradients <= 1,
-                 concat("rank ", rank, " sent the gradient ", gradients, " times for ",
-                        step[static_cast<std::size_t>(rank)].size(), " parts; once is enough"),
-                 "add up all parts first; the sum of the parts is what the other ranks need");
+    const auto sent = check.get<std::int64_t>(outcome, rank, "sent");
     const auto most = static_cast<std::int64_t>(kCount) + kMostBesideIt;
     check.expect(sent <= most, concat("rank ", rank, " sent ", sent, " numbers; the gradient has ", kCount, ", and ",
                                       kMostBesideIt, " more are enough"));

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <vector>
 
@@ -24,6 +25,12 @@ constexpr Mistake kMistakes[] = {
     {"own_loss", "each rank returns its own part of the loss", "The loss is a sum over the ranks as well."},
     {"divides_by_no_targets", "where no rank has a target, 0 is divided by 0",
      "NaN in a gradient ends up in every parameter. Divide by at least 1."},
+    {"own_targets_only", "the weight of a part is its share of its own rank's targets, and the ranks are added up",
+     "The weights of all parts of all ranks have to add up to 1: ask the others for their targets."},
+    {"targets_as_weights", "the weight of a part is its number of targets, not its share of them",
+     "Divide by the targets of all ranks."},
+    {"integer_division", "the weight is a quotient of two integers, which is 0", "Divide doubles."},
+    {"never_sends", "the gradient is not sent at all", "Each rank has a part of the sum only: all_reduce() adds them."},
 };
 
 }  // namespace
@@ -42,6 +49,9 @@ double weight_of(const MicroBatch& part, std::size_t parts, double own_targets, 
   if (is_mistake("equal_weights")) return 1 / static_cast<double>(parts) / ranks;
   if (is_mistake("mean_of_ranks")) return targets / std::max(own_targets, 1.0) / ranks;
   if (is_mistake("no_weights")) return 1;
+  if (is_mistake("own_targets_only")) return targets / std::max(own_targets, 1.0);
+  if (is_mistake("targets_as_weights")) return targets;
+  if (is_mistake("integer_division")) return std::floor(targets / std::max(all_targets, 1.0));
   if (is_mistake("averages_twice")) return targets / std::max(all_targets, 1.0) / ranks;
   return targets / (is_mistake("divides_by_no_targets") ? all_targets : std::max(all_targets, 1.0));
 }
@@ -76,7 +86,7 @@ double accumulate_step(std::span<const MicroBatch> parts, Replica& replica, Coll
           weight_of(part, parts.size(), static_cast<double>(own), all, static_cast<double>(group.world_size()));
       own_loss += weight * replica.backward(part, weight);
     }
-    group.all_reduce(replica.gradient()).synchronize();
+    if (!is_mistake("never_sends")) group.all_reduce(replica.gradient()).synchronize();
   }
   auto loss = static_cast<float>(own_loss);
   if (!is_mistake("own_loss")) group.all_reduce(std::span(&loss, 1)).synchronize();

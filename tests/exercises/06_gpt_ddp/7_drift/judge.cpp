@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <cmath>
 
+#include "../../require_awaited.hpp"
 #include "base/error.hpp"
 #include "base/philox.hpp"
 #include "exercise/examination.hpp"
@@ -122,29 +124,68 @@ struct Expected {
   std::vector<double> weight, running_mean, losses;
 };
 
+// A train_step() whose ranks agree, and are wrong all the same.
+struct Wrong {
+  const char* what = "";  // continues "that is what comes out if "
+  bool mean_of_rank_0 = false, sum_of_means = false, mean_after_gradient = false;
+  bool no_noise = false, mean_of_noises = false, same_noise = false;
+  bool no_limit = false, limit_for_sum = false, limit_for_largest = false, limit_for_rank_0 = false;
+};
+
+constexpr Wrong kWrong[] = {
+    {.what = "the running mean follows the inputs of rank 0 alone", .mean_of_rank_0 = true},
+    {.what = "the running mean follows the sum of the ranks' means", .sum_of_means = true},
+    {.what = "the running mean that the gradient is computed with is that of before the step",
+     .mean_after_gradient = true},
+    {.what = "the noise has been taken out", .no_noise = true},
+    {.what = "each rank draws noise of its own, and the noises are averaged: a single process draws once",
+     .mean_of_noises = true},
+    {.what = "every step has the same noise", .same_noise = true},
+    {.what = "no step is left out, whatever its loss", .no_limit = true},
+    {.what = "the sum of the ranks' losses is compared with the limit, not their mean", .limit_for_sum = true},
+    {.what = "the largest loss of a rank is compared with the limit, not the mean", .limit_for_largest = true},
+    {.what = "rank 0's loss is compared with the limit, not the mean", .limit_for_rank_0 = true},
+};
+
 // A single process with the samples of all ranks, in double precision.
-Expected train_alone(const Run& run) {
+Expected train_alone(const Run& run, const Wrong& wrong = {}) {
   Expected state{{run.weight.begin(), run.weight.end()}, {run.running_mean.begin(), run.running_mean.end()}, {}};
   const auto samples = static_cast<std::size_t>(run.settings.world_size * kSamples);
   for (std::size_t step = 0; step < static_cast<std::size_t>(run.settings.steps); ++step) {
     const auto inputs = std::span(run.inputs).subspan(step * samples * kFeatures, samples * kFeatures);
     std::vector<double> mean(kFeatures), gradient(kFeatures);
-    for (std::size_t i = 0; i < inputs.size(); ++i) mean[i % kFeatures] += inputs[i] / static_cast<double>(samples);
-    for (std::size_t i = 0; i < kFeatures; ++i) state.running_mean[i] = 0.9 * state.running_mean[i] + 0.1 * mean[i];
+    const auto ranks = static_cast<double>(run.settings.world_size);
+    const auto seen = wrong.mean_of_rank_0 ? inputs.first(kSamples * kFeatures) : inputs;
+    for (std::size_t i = 0; i < seen.size(); ++i)
+      mean[i % kFeatures] += (wrong.sum_of_means ? ranks : 1) * seen[i] / static_cast<double>(seen.size() / kFeatures);
+    const auto follow = [&] {
+      for (std::size_t i = 0; i < kFeatures; ++i) state.running_mean[i] = 0.9 * state.running_mean[i] + 0.1 * mean[i];
+    };
+    if (!wrong.mean_after_gradient) follow();
+    std::vector<double> losses(static_cast<std::size_t>(run.settings.world_size));  // by rank
     double loss = 0;
     for (std::size_t sample = 0; sample < samples; ++sample) {
       double error = -run.targets[step * samples + sample];
       const auto centred = [&](std::size_t i) { return inputs[sample * kFeatures + i] - state.running_mean[i]; };
       for (std::size_t i = 0; i < kFeatures; ++i) error += state.weight[i] * centred(i);
       loss += error * error / 2 / static_cast<double>(samples);
+      losses[sample / kSamples] += error * error / 2 / static_cast<double>(kSamples);
       for (std::size_t i = 0; i < kFeatures; ++i) gradient[i] += error * centred(i) / static_cast<double>(samples);
     }
     state.losses.push_back(loss);
-    if (loss > run.settings.loss_limit) continue;
-    PhiloxSequence random(run.seed, step);
+    if (wrong.mean_after_gradient) follow();
+    double compared = wrong.limit_for_sum ? ranks * loss : wrong.limit_for_rank_0 ? losses.front() : loss;
+    if (wrong.limit_for_largest) compared = *std::ranges::max_element(losses);
+    if (compared > run.settings.loss_limit && !wrong.no_limit) continue;
+    std::vector<double> noise(kFeatures);
+    const int draws = wrong.mean_of_noises ? run.settings.world_size : 1;
+    for (int draw = 0; draw < draws; ++draw) {
+      PhiloxSequence random(run.seed + static_cast<std::uint64_t>(draw), wrong.same_noise ? 0 : step);
+      for (double& value : noise) value += (double{uniform_float(random.next_word())} - 0.5) / draws;
+    }
     for (std::size_t i = 0; i < kFeatures; ++i)
-      state.weight[i] -= run.settings.learning_rate *
-                         (gradient[i] + run.settings.noise * (double{uniform_float(random.next_word())} - 0.5));
+      state.weight[i] -=
+          run.settings.learning_rate * (gradient[i] + (wrong.no_noise ? 0 : run.settings.noise) * noise[i]);
   }
   return state;
 }
@@ -189,6 +230,7 @@ void check_training(Check& check, const Settings& settings, TrialOptions options
   options.world_size = settings.world_size;
   options.question = [&](int rank) { return question_of(run, rank); };
   const Outcome& outcome = check.run(options);
+  require_awaited(check, outcome, settings.world_size);
   check_drift(check, run, outcome);
   const Expected expected = train_alone(run);
   const auto explain = [](const char* what) {
@@ -198,11 +240,18 @@ void check_training(Check& check, const Settings& settings, TrialOptions options
   };
   // Steps round values of at most about 10 by half an ulp, 5e-7, some ten times each, and errors shrink from step to
   // step.
+  ArrayKnowledge of_mean, of_weight;
+  for (const Wrong& wrong : kWrong) {
+    of_mean.formulas.push_back({wrong.what, [&] { return train_alone(run, wrong).running_mean; }});
+    of_weight.formulas.push_back({wrong.what, [&] { return train_alone(run, wrong).weight; }});
+  }
   check.compare("running_mean", check.numbers<float>(outcome, 0, "running_mean"), expected.running_mean,
-                {.absolute = 2e-5, .explain = explain("whose inputs does it follow?")});
-  check.compare(
-      "weight", check.numbers<float>(outcome, 0, "weight"), expected.weight,
-      {.relative = 2e-5, .absolute = 5e-5, .explain = explain("was a step left out, or was the noise other?")});
+                {.absolute = 2e-5, .explain = explain("whose inputs does it follow?"), .knowledge = of_mean});
+  check.compare("weight", check.numbers<float>(outcome, 0, "weight"), expected.weight,
+                {.relative = 2e-5,
+                 .absolute = 5e-5,
+                 .explain = explain("was a step left out, or was the noise other?"),
+                 .knowledge = of_weight});
   // Last: where ranks decide by their own losses, find_drift() shall be what says so.
   for (int rank = 0; settings.has_outliers && rank < settings.world_size; ++rank)
     check.compare(concat("the losses that train_step() returned on rank ", rank),

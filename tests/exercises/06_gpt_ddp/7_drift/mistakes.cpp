@@ -26,6 +26,13 @@ constexpr Mistake kMistakes[] = {
     {"rank_0_wins",
      "rank 0's replica is copied to all others after each step, so what the other ranks have seen is lost",
      "The replicas are equal then, but a single process would have counted all samples."},
+    {"compares_neighbours", "each rank is compared with the next one, and the first of the two is named",
+     "The rank to name is the lowest that differs from rank 0."},
+    {"table_transposed", "the table is read as if all ranks' numbers for a tensor stood side by side",
+     "Rank r's row begins at r * tensors.size()."},
+    {"takes_noise_out", "the noise has been taken out, so the replicas are equal, but nothing gets out of bad minima",
+     "The noise is to stay, and to be the same on all ranks."},
+    {"limit_for_sum", "the sum of all ranks' losses is compared with the limit", "Divide the sum before you compare."},
 };
 
 }  // namespace
@@ -44,11 +51,23 @@ std::int64_t identify(std::span<const float> tensor) {
   return fingerprint(std::vector<float>{std::accumulate(tensor.begin(), tensor.end(), 0.0F)});
 }
 
+// Whether a tensor of this rank is not what it should be.
+bool differ(std::span<const std::int64_t> table, std::size_t tensors, int ranks, std::size_t tensor, int rank) {
+  const auto number = static_cast<std::size_t>(rank);
+  if (is_mistake("table_transposed")) {
+    const std::size_t row = tensor * static_cast<std::size_t>(ranks);
+    return table[row + number] != table[row];
+  }
+  const std::size_t other = is_mistake("compares_neighbours") ? number - 1 : 0;
+  return table[number * tensors + tensor] != table[other * tensors + tensor];
+}
+
 std::optional<Drift> first_difference(std::span<const std::int64_t> table, std::size_t tensors, int ranks) {
   std::vector<Drift> drifts;
   for (std::size_t tensor = 0; tensor < tensors; ++tensor)
     for (int rank = 1; rank < ranks; ++rank)
-      if (table[static_cast<std::size_t>(rank) * tensors + tensor] != table[tensor]) drifts.push_back({tensor, rank});
+      if (differ(table, tensors, ranks, tensor, rank))
+        drifts.push_back({tensor, is_mistake("compares_neighbours") ? rank - 1 : rank});
   if (is_mistake("rank_by_rank")) std::ranges::stable_sort(drifts, {}, &Drift::rank);
   return drifts.empty() ? std::nullopt : std::optional(drifts.front());
 }
@@ -81,11 +100,13 @@ float faulty_step(Replica& replica, const Share& share, const StepOptions& optio
   if (is_mistake("leaves_early") && own_loss > options.loss_limit) return own_loss;
   average(gradient, group);
   if (!is_mistake("own_loss_decides")) average(std::span(&loss, 1), group);
-  if (loss > options.loss_limit) return loss;
+  const float compared = loss * static_cast<float>(is_mistake("limit_for_sum") ? group.world_size() : 1);
+  if (compared > options.loss_limit) return loss;
   const int rank = is_mistake("own_noise") || copies ? group.rank() : 0;
   PhiloxSequence random(options.seed + static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(options.step));
   for (std::size_t i = 0; i < features; ++i) {
-    const float noise = options.noise * (uniform_float(random.next_word()) - 0.5F);
+    const float noise =
+        (is_mistake("takes_noise_out") ? 0 : options.noise) * (uniform_float(random.next_word()) - 0.5F);
     replica.weight[i] -= options.learning_rate * (gradient[i] + noise);
   }
   return loss;

@@ -1,5 +1,6 @@
 #include "exercise/subject.hpp"
 
+#include "../../never_awaited.hpp"
 #include "06_gpt_ddp/7_drift/drift.hpp"
 
 namespace lockstep::exercise {
@@ -50,6 +51,7 @@ Answer train(Question& question) {
     drifts.insert(drifts.end(), drift.begin(), drift.end());
   }
   Answer result;
+  result.set(kNeverAwaited, never_awaited(question.collectives()));
   result.set_numbers<float>("losses", losses);
   result.set_numbers<float>("weight", replica.weight);
   result.set_numbers<float>("running_mean", replica.running_mean);

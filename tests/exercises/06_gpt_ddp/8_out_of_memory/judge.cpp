@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "../../require_awaited.hpp"
 #include "../shares.hpp"
 #include "base/error.hpp"
 #include "base/philox.hpp"
@@ -26,6 +27,27 @@ Numbers expected_attempts(const Scenario& scenario) {
   return attempts;
 }
 
+// How the sizes that a rank has tried came about.
+std::string explain_attempts(const Scenario& scenario, const Numbers& tried, int rank) {
+  const auto follows = [&](const auto& next) {
+    for (std::size_t i = 1; i < tried.size(); ++i)
+      if (tried[i] != next(tried[i - 1])) return false;
+    return tried.size() > 1;
+  };
+  if (std::ranges::find(tried, 0) != tried.end()) return ": a size of 0 makes no sense; stop after 1";
+  if (tried.size() > 1 && tried[1] == tried[0])
+    return ": a rank where it has worked has to make the next attempt smaller as well";
+  if (!follows([](std::int64_t size) { return size / 2; })) {
+    if (follows([](std::int64_t size) { return size - 1; })) return ": each size is to be half of the one before";
+    if (follows([](std::int64_t size) { return (size + 1) / 2; })) return ": halves are rounded down";
+  }
+  const std::int64_t own = scenario.most[static_cast<std::size_t>(rank)], last = tried.empty() ? 0 : tried.back();
+  const std::int64_t most = std::ranges::min(scenario.most);
+  if (last > most && last <= own) return ": it has stopped although another rank has failed";
+  if (last > most && last > 1) return ": it has given up although smaller sizes are left";
+  return "";
+}
+
 void check_gradient(Check& check, const Scenario& scenario, const Outcome& outcome, int rank) {
   const int ranks = scenario.world_size();
   const double mean = mean_of_shares(all_ranks(ranks));
@@ -34,11 +56,21 @@ void check_gradient(Check& check, const Scenario& scenario, const Outcome& outco
     if (got <= mean || got == mean * ranks) return known;
     return concat(known, known.empty() ? "" : ": ", "something of an attempt that failed is still in it");
   };
+  const std::vector<KnownFactor> factors = {
+      {static_cast<double>(ranks), "that is the sum; it is not divided by the number of ranks"},
+      {1.0 / ranks, "it is divided by the number of ranks twice"}};
   check.compare(concat("rank ", rank, "'s gradient"), check.numbers<float>(outcome, rank, "gradient"),
-                std::vector<double>(6, mean), {.explain = explain});
+                std::vector<double>(6, mean),
+                {.explain = explain,
+                 .knowledge = std::ranges::min(scenario.most) >= scenario.micro_batch_size
+                                  ? std::optional(ArrayKnowledge{.factors = factors})
+                                  : std::nullopt});
+  // Whether an attempt has worked may be told in any way that costs one number.
   const Numbers all_reduces = check.numbers<std::int64_t>(outcome, rank, "all_reduces");
+  const auto flags = std::ranges::count(all_reduces, std::int64_t{1});
   check.expect(
-      all_reduces == Numbers{6},
+      std::ranges::count(all_reduces, std::int64_t{6}) == 1 && flags + 1 == std::ssize(all_reduces) &&
+          flags <= std::ssize(expected_attempts(scenario)),
       concat("rank ", rank, " issued all-reduces of ", list(all_reduces),
              " values; one, of the 6 of the gradient, is enough"),
       "tell the others with gather_rows() whether it has worked, and send the gradient once it has everywhere");
@@ -52,6 +84,7 @@ void check_step(Check& check, const Scenario& scenario, TrialOptions options = {
                           {"value", share_in_mean(rank, scenario.world_size())}};
   };
   const Outcome& outcome = check.run(options);
+  require_awaited(check, outcome, scenario.world_size());
   const std::string situation =
       concat("the ranks have memory for ", list(scenario.most), " samples and begin with ", scenario.micro_batch_size);
   const Numbers attempts = expected_attempts(scenario);
@@ -60,7 +93,7 @@ void check_step(Check& check, const Scenario& scenario, TrialOptions options = {
     const Numbers tried = check.numbers<std::int64_t>(outcome, rank, "attempts");
     if (tried != attempts)
       check.wrong(concat(situation, ": rank ", rank, " tried the sizes ", list(tried), "; all ranks should try ",
-                         list(attempts)),
+                         list(attempts), explain_attempts(scenario, tried, rank)),
                   "all ranks make the same attempts: they decide by what has happened on any of them");
     const auto size = check.get<std::int64_t>(outcome, rank, "size");
     if (!fits && size >= 0)
@@ -80,6 +113,7 @@ void judge_06_8(Examination& exam) {
   exam.check("one rank, in the third attempt", [](Check& check) { check_step(check, {16, {5}}); });
   exam.check("3 ranks, and it fits everywhere", [](Check& check) { check_step(check, {4, {4, 9, 5}}); });
   exam.check("no rank has enough", [](Check& check) { check_step(check, {8, {4, 4}}); });
+  exam.check("rank 0 alone has too little", [](Check& check) { check_step(check, {8, {4, 8}}); });
   exam.check("rank 1 alone has too little", [](Check& check) { check_step(check, {8, {8, 4}}); });
   exam.check("different ranks fail in different attempts", [](Check& check) {
     check_step(check, {16, {9, 16, 2, 5}});

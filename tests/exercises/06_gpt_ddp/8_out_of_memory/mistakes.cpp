@@ -20,6 +20,12 @@ constexpr Mistake kMistakes[] = {
     {"gives_up_alone", "where a size of 1 fails, only that rank throws, and the others go on to the all-reduce",
      "After the exchange all ranks know it: all of them throw."},
     {"sums", "the sum is not divided by the number of ranks", "all_reduce() adds; the mean is the sum / world_size."},
+    {"one_success_counts", "an attempt counts as good as soon as it has worked on any rank",
+     "It has to work on all of them: look for a failure, not for a success."},
+    {"halves_alone", "only ranks that ran out of memory halve the size",
+     "All ranks use the same size: where it has worked, the next attempt is smaller too."},
+    {"tries_zero", "after a size of 1 a size of 0 is tried", "0 samples at a time are never done: throw after 1."},
+    {"counts_down", "the size falls by 1 from attempt to attempt", "Half the size, rounded down."},
 };
 
 }  // namespace
@@ -47,21 +53,26 @@ bool has_failed_anywhere(bool fits, Collectives& group) {
   const std::int64_t has_failed = fits ? 0 : 1;
   const std::vector<std::int64_t> failures = group.gather_rows(std::span<const std::int64_t>(&has_failed, 1));
   if (is_mistake("rank_0_decides")) return failures[0] == 1;
+  if (is_mistake("one_success_counts")) return std::ranges::find(failures, 0) == failures.end();
   return std::ranges::find(failures, 1) != failures.end();
 }
 
 // The size of the attempt after which the ranks go on to the all-reduce.
 std::int64_t find_size(std::int64_t size, LocalStep& step, Collectives& group) {
-  for (;; size /= 2) {
+  for (;;) {
     const bool fits = try_once(size, step);
     const bool has_failed = is_mistake("retries_alone") ? !fits : has_failed_anywhere(fits, group);
     if (!has_failed) return size;
-    if (size == 1) {
+    if (size == (is_mistake("tries_zero") ? 0 : 1)) {
       if (fits && is_mistake("gives_up_alone")) return size;
       throw OutOfMemory("a single sample does not fit");
     }
     if (!is_mistake("keeps_rests") && !(fits && is_mistake("clears_where_it_failed")))
       std::ranges::fill(step.gradient(), 0.0F);
+    if (is_mistake("counts_down"))
+      --size;
+    else if (!fits || !is_mistake("halves_alone"))
+      size /= 2;
   }
 }
 

@@ -1,5 +1,6 @@
 #include "exercise/subject.hpp"
 
+#include "../../never_awaited.hpp"
 #include "06_gpt_ddp/8_out_of_memory/out_of_memory.hpp"
 
 namespace lockstep::exercise {
@@ -36,6 +37,7 @@ Answer answer(Question& question) {
   } catch (const ddp::OutOfMemory&) {
   }
   Answer result;
+  result.set(kNeverAwaited, never_awaited(question.collectives()));
   result.set("size", size);
   result.set_numbers<std::int64_t>("attempts", step.attempts);
   result.set_numbers<float>("gradient", step.gradient());

@@ -1,6 +1,9 @@
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <utility>
 
+#include "../../require_awaited.hpp"
 #include "base/error.hpp"
 #include "base/philox.hpp"
 #include "exercise/examination.hpp"
@@ -39,6 +42,7 @@ std::string explain(const Scenario& scenario, std::int64_t m, std::int64_t end, 
   if (expected == 0)
     return concat("the gradient of micro-batch ", m, " is in it, which belongs to ", m > end ? "a later" : "an earlier",
                   " window");
+  if (got == 0 && m == end) return concat("the gradient of micro-batch ", m, ", the window's last, is missing");
   if (got == 0) return concat("the gradient of micro-batch ", m, " has been cleared before the update that needs it");
   const auto steps = static_cast<double>(scenario.steps), ranks = static_cast<double>(scenario.world_size);
   if (scenario.steps > 1 && is(expected * steps))
@@ -51,6 +55,36 @@ std::string explain(const Scenario& scenario, std::int64_t m, std::int64_t end, 
   for (int rank = 0; rank < scenario.world_size; ++rank)
     if (is(contribution(scenario, rank) / steps)) return concat("that is rank ", rank, "'s own gradient, not the mean");
   return concat("it is made of the gradients of micro-batch ", m);
+}
+
+// The weights that people give to the micro-batches begin ... end of a window. `mean`: over the ranks.
+std::optional<ArrayKnowledge> knowledge_of(const Scenario& scenario, std::int64_t begin, std::int64_t end,
+                                           double mean) {
+  const auto steps = static_cast<double>(scenario.steps), ranks = static_cast<double>(scenario.world_size);
+  const auto in_window = static_cast<double>(end - begin + 1);
+  const auto weighted = [=](std::string what, auto weight) {
+    return WrongFormula{std::move(what), [=] {
+                          std::vector<double> values(static_cast<std::size_t>(scenario.total()));
+                          for (std::int64_t m = begin; m <= end; ++m)
+                            values[static_cast<std::size_t>(m)] = mean * steps * weight(m - begin + 1);
+                          return values;
+                        }};
+  };
+  ArrayKnowledge knowledge;
+  knowledge.formulas = {
+      weighted("the weight is 0, as a quotient of two integers is", [](std::int64_t) { return 0.0; }),
+      weighted("the weight is 1 / (micro-batches so far), which is 1 for a window's first: it is 1 / steps for all",
+               [](std::int64_t number) { return 1 / static_cast<double>(number); }),
+      weighted("the micro-batches are added up, not divided by gradient_accumulation_steps",
+               [](std::int64_t) { return 1.0; }),
+      weighted("a short window is divided by its own number of micro-batches",
+               [=](std::int64_t) { return 1 / in_window; }),
+      weighted("the gradient is divided by gradient_accumulation_steps twice",
+               [=](std::int64_t) { return 1 / steps / steps; }),
+      weighted("the sum over the ranks is not divided by their number", [=](std::int64_t) { return ranks / steps; }),
+      weighted("the sum over the ranks is divided by their number twice",
+               [=](std::int64_t) { return 1 / steps / ranks; })};
+  return knowledge;
 }
 
 void check_windows(Check& check, const Scenario& scenario, const Outcome& outcome, int rank,
@@ -86,11 +120,13 @@ void check_gradients(Check& check, const Scenario& scenario, const Outcome& outc
     std::vector<double> expected(count);
     for (std::int64_t m = begin; m <= end; ++m) expected[static_cast<std::size_t>(m)] = mean;
     // Two multiplications and a division in float: three relative errors of at most 2^-24 each, and as many of the sum.
-    check.compare(concat(situation, ": rank ", rank, "'s gradient in update ", update),
-                  std::span(used).subspan(static_cast<std::size_t>(update) * count, count), expected,
-                  {.relative = 1e-6, .explain = [&](std::size_t i, double got, double wanted) {
-                     return explain(scenario, static_cast<std::int64_t>(i), end, got, wanted);
-                   }});
+    check.compare(
+        concat(situation, ": rank ", rank, "'s gradient in update ", update),
+        std::span(used).subspan(static_cast<std::size_t>(update) * count, count), expected,
+        {.relative = 1e-6,
+         .explain = [&](std::size_t i, double got,
+                        double wanted) { return explain(scenario, static_cast<std::int64_t>(i), end, got, wanted); },
+         .knowledge = knowledge_of(scenario, begin, end, mean)});
     begin = end + 1;
     ++update;
   }
@@ -119,6 +155,7 @@ void check_loop(Check& check, const Scenario& scenario) {
                                                                 {"value", contribution(scenario, rank)}};
                                         }});
     const std::string situation = describe(scenario, clears_first);
+    require_awaited(check, outcome, scenario.world_size);
     for (int rank = 0; rank < scenario.world_size; ++rank) {
       check_windows(check, scenario, outcome, rank, situation);
       check_gradients(check, scenario, outcome, rank, situation);
@@ -132,8 +169,8 @@ void check_loop(Check& check, const Scenario& scenario) {
 void judge_08_1(Examination& exam) {
   exam.check("one rank, one micro-batch per update",
              [](Check& check) { check_loop(check, {.steps = 1, .micro_batches = 3}); });
-  exam.check("one rank, windows of 2 micro-batches",
-             [](Check& check) { check_loop(check, {.steps = 2, .micro_batches = 6}); });
+  exam.check("one rank, windows of 3 micro-batches",
+             [](Check& check) { check_loop(check, {.steps = 3, .micro_batches = 6}); });
   exam.check("2 ranks, windows of 3",
              [](Check& check) { check_loop(check, {.world_size = 2, .steps = 3, .micro_batches = 6}); });
   exam.check("3 ranks, and the last window of each epoch is short",

@@ -26,6 +26,12 @@ constexpr Mistake kMistakes[] = {
      "A window also ends with the last batch of an epoch."},
     {"counts_over_epochs", "after a short window the next one is short as well, for the count goes on",
      "Each window begins with 0 micro-batches, whatever ended the one before."},
+    {"weight_so_far", "the weight is 1 / (micro-batches of the window so far)",
+     "All micro-batches have the same weight, 1 / gradient_accumulation_steps."},
+    {"clears_after_the_first", "zero_grad() clears when the window has one micro-batch",
+     "After step() that clears the first gradient of the window, not those that an update has used."},
+    {"divides_twice", "the gradient is divided by the micro-batches once as a weight and once at the window's end",
+     "The weight 1 / gradient_accumulation_steps is all: what is left is the mean over the ranks."},
 };
 
 }  // namespace
@@ -49,17 +55,24 @@ void GradientAccumulator::accumulate(bool is_last_batch) {
 }
 
 void GradientAccumulator::backward(std::int64_t micro_batch) {
-  replica_.backward(micro_batch, is_mistake("no_weight") ? 1.0 : 1.0 / static_cast<double>(steps_));
+  double weight = is_mistake("no_weight") ? 1.0 : 1.0 / static_cast<double>(steps_);
+  if (is_mistake("weight_so_far")) weight = 1.0 / static_cast<double>(micro_batches_);
+  replica_.backward(micro_batch, weight);
   is_update_due_ = true;
   if (sync_gradients_ && is_mistake("weight_of_short_window"))
     for (float& value : replica_.gradient()) value *= static_cast<float>(steps_) / static_cast<float>(micro_batches_);
   if (!sync_gradients_ && !is_mistake("sends_every_micro_batch")) return;
   group_.all_reduce(replica_.gradient()).synchronize();
   if (is_mistake("sums")) return;
-  for (float& value : replica_.gradient()) value /= static_cast<float>(group_.world_size());
+  const auto again = static_cast<float>(is_mistake("divides_twice") ? steps_ : 1);
+  for (float& value : replica_.gradient()) value /= again * static_cast<float>(group_.world_size());
 }
 
 void GradientAccumulator::zero_grad() {
+  if (is_mistake("clears_after_the_first")) {
+    if (micro_batches_ == 1) replica_.zero_grad();
+    return;
+  }
   if (is_mistake("clears_before_the_last") ? sync_gradients_
                                            : !is_update_due_ || is_mistake("clears_every_micro_batch"))
     replica_.zero_grad();

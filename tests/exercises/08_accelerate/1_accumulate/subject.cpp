@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "../../never_awaited.hpp"
 #include "08_accelerate/1_accumulate/accumulate.hpp"
 
 namespace lockstep::exercise {
@@ -51,6 +52,7 @@ Answer answer(Question& question) {
     sent.push_back(static_cast<std::int64_t>(group.issued("all_reduce").size()));
   }
   Answer result;
+  result.set(kNeverAwaited, never_awaited(group));
   result.set_numbers<std::int64_t>("syncs", syncs);
   result.set_numbers<std::int64_t>("updates", updates);
   result.set_numbers<std::int64_t>("sent", sent);

@@ -69,6 +69,20 @@ std::string explain(const Scenario& scenario, std::int64_t k, std::int64_t value
                 " of rank ", sample % scenario.world_size);
 }
 
+// Why there are more predictions of batch k, or fewer.
+std::string explain_count(const Scenario& scenario, std::int64_t k, std::int64_t got) {
+  const std::int64_t begin = k * scenario.whole_batch();
+  const std::int64_t dealt = std::min(scenario.whole_batch(), scenario.dealt() - begin);
+  const std::int64_t wanted = std::min(scenario.whole_batch(), scenario.sample_count - begin);
+  if (got == 0 && scenario.sample_count % scenario.whole_batch() == 0)
+    return ": a remainder of 0 means that the last batch is full";
+  if (got == scenario.whole_batch() && got != dealt) return ": all rows are kept, also those of filling";
+  if (got == dealt && got != wanted) return ": all rows are kept, also repeated samples";
+  if (got == wanted + 1) return ": one position too many; those from sample_count on do not count";
+  if (got == wanted - 1) return ": one position too few; the last one is sample_count - 1";
+  return "";
+}
+
 void check_rank(Check& check, const Scenario& scenario, const Outcome& outcome, int rank, const Numbers& values) {
   const Numbers gathered = check.numbers<std::int64_t>(outcome, rank, "gathered"),
                 counts = check.numbers<std::int64_t>(outcome, rank, "counts");
@@ -92,9 +106,18 @@ void check_rank(Check& check, const Scenario& scenario, const Outcome& outcome, 
     }
     if (got != wanted)
       check.wrong(concat(situation, ": on rank ", rank, ", batch ", k, ": ", counted(got, "prediction"), "; expected ",
-                         wanted));
+                         wanted, explain_count(scenario, k, got)));
     at += static_cast<std::size_t>(got);
   }
+}
+
+// One exchange per batch is enough: how many rows there are follows from the batch.
+void check_gathers(Check& check, const Scenario& scenario, const Outcome& outcome, int rank) {
+  const auto gathers = check.get<std::int64_t>(outcome, rank, "gathers");
+  check.expect(gathers <= scenario.batches(),
+               concat("rank ", rank, " has called gather_rows() ", gathers, " times for ", scenario.batches(),
+                      scenario.batches() == 1 ? " batch" : " batches", "; once each is enough"),
+               "how many rows a rank has follows from sample_count, batch_size and index");
 }
 
 void check_evaluation(Check& check, const Scenario& scenario) {
@@ -108,6 +131,7 @@ void check_evaluation(Check& check, const Scenario& scenario) {
                                          {"rows", to_message(std::span<const std::int64_t>(share.rows))}};
                  }});
   for (int rank = 0; rank < scenario.world_size; ++rank) check_rank(check, scenario, outcome, rank, values);
+  for (int rank = 0; rank < scenario.world_size; ++rank) check_gathers(check, scenario, outcome, rank);
 }
 
 }  // namespace

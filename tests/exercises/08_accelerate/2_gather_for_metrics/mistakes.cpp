@@ -26,6 +26,12 @@ constexpr Mistake kMistakes[] = {
     {"begins_by_own_rows", "where the last batch begins is computed from its own few rows, so repeated ones look real",
      "All batches before the last are full: batch k begins at k * P * batch_size."},
     {"own_rows", "a rank returns its own rows", "All ranks return the predictions of all ranks."},
+    {"forgets_the_batch", "positions are counted from the start of this batch, so no batch has repeated samples",
+     "Batch k begins at position k * P * batch_size: only with it can a position be compared with sample_count."},
+    {"remainder_of_zero", "the last batch is cut to the remainder, which is 0 if all batches are full",
+     "The last batch has sample_count - index * P * batch_size real rows."},
+    {"asks_for_counts", "the ranks exchange how many rows they have before they exchange the rows",
+     "Nobody has to ask: the counts follow from sample_count, batch_size and index."},
 };
 
 }  // namespace
@@ -42,6 +48,9 @@ namespace {
 
 // Real positions of a batch.
 std::int64_t count_of(const EvaluationBatch& batch, std::int64_t most) {
+  if (is_mistake("forgets_the_batch")) return std::min(most, batch.sample_count);
+  const bool is_last = (batch.index + 1) * most >= batch.sample_count;
+  if (is_mistake("remainder_of_zero") && is_last) return batch.sample_count % most;
   if (is_mistake("cuts_every_batch") && batch.sample_count % most != 0) return batch.sample_count % most;
   return std::min(most, batch.sample_count - batch.index * most);
 }
@@ -59,6 +68,7 @@ std::vector<std::int64_t> gather_for_metrics(std::span<const std::int64_t> own, 
                                              Collectives& group) {
   const std::int64_t ranks = group.world_size(), most = ranks * batch.batch_size;
   std::int64_t count = count_of(batch, most);
+  if (is_mistake("asks_for_counts")) (void)group.gather_rows(std::vector<std::int64_t>{std::ssize(own)});
   const std::int64_t rows = (std::min(most, batch.sample_count - batch.index * most) + ranks - 1) / ranks;
   std::vector<std::int64_t> padded(own.begin(), own.end());
   if (!is_mistake("own_row_count")) padded.resize(static_cast<std::size_t>(rows));

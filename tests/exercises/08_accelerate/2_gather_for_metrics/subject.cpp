@@ -23,6 +23,7 @@ Answer answer(Question& question) {
   Answer result;
   result.set_numbers<std::int64_t>("gathered", gathered);
   result.set_numbers<std::int64_t>("counts", counts);
+  result.set("gathers", static_cast<std::int64_t>(question.collectives().issued("gather_rows").size()));
   return result;
 }
 

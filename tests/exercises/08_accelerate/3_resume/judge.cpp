@@ -74,9 +74,35 @@ class Job {
         ", batches of ", run_.total_batch, "), rank ", rank, ", batch ", step);
   }
 
-  // From its place in the order of the epoch.
-  [[nodiscard]] std::string explain(std::int64_t sample, std::int64_t wanted) const {
+  // Whether these samples are those of a rank from a position of an epoch on.
+  [[nodiscard]] bool are_dealt_from(std::span<const std::int64_t> used, std::int64_t epoch, std::int64_t begin) const {
+    const auto count = std::min<std::int64_t>(std::ssize(used), 3);
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t position = begin + i * run_.world_size;
+      if (begin < 0 || position >= samples_) return false;
+      if (used[static_cast<std::size_t>(i)] != sample_at(epoch, position)) return false;
+    }
+    return count >= 2;  // a single sample is found by chance
+  }
+
+  // From its place in the order of the epoch. @param used  The wrong sample, and those after it.
+  [[nodiscard]] std::string explain(std::span<const std::int64_t> used, std::int64_t wanted) const {
+    const std::int64_t sample = used.front();
     if (sample < 0 || sample >= samples_) return "there is no such sample";
+    for (const std::int64_t epoch : {at_.epoch - 1, at_.epoch + 1})
+      if (epoch >= 0 && epoch < kEpochs && are_dealt_from(used, epoch, wanted))
+        return concat("it stands at this position of epoch ", epoch, "'s order, and epoch ", at_.epoch,
+                      "'s belongs here");
+    if (run_.skip >= 0) {
+      const std::int64_t rank = wanted - at_.consumed;  // of the first of a batch
+      const std::int64_t size = run_.total_batch / run_.world_size, in_epoch = run_.skip * run_.total_batch;
+      if (are_dealt_from(used, at_.epoch, rank) && at_.consumed == in_epoch)
+        return "it is the epoch's first batch: skip_first_batches() has skipped nothing";
+      if (are_dealt_from(used, at_.epoch, rank + run_.skip) && at_.consumed == in_epoch)
+        return concat(run_.skip, " samples have been skipped, not ", run_.skip, " batches");
+      if (are_dealt_from(used, at_.epoch, rank + run_.skip * size) && at_.consumed == in_epoch)
+        return "only one rank's part of each batch has been skipped: a batch has total_batch_size samples";
+    }
     std::int64_t position = 0;
     while (sample_at(at_.epoch, position) != sample) ++position;
     const std::string found = concat("it stands at position ", position, " of epoch ", at_.epoch,
@@ -89,7 +115,8 @@ class Job {
   void check_rank(const Outcome& outcome, int rank) {
     const Numbers used = check_.numbers<std::int64_t>(outcome, rank, "used"),
                   sizes = check_.numbers<std::int64_t>(outcome, rank, "sizes"),
-                  epochs = check_.numbers<std::int64_t>(outcome, rank, "epochs");
+                  epochs = check_.numbers<std::int64_t>(outcome, rank, "epochs"),
+                  states = check_.numbers<std::int64_t>(outcome, rank, "states");
     const std::int64_t batch_size = run_.total_batch / run_.world_size;
     std::size_t next = 0;
     for (std::int64_t step = 0; step < run_.steps; ++step) {
@@ -102,7 +129,7 @@ class Job {
         const std::int64_t position = at_.consumed + i * run_.world_size + rank, sample = used.at(next++);
         if (const std::int64_t wanted = sample_at(at_.epoch, position); sample != wanted)
           check_.wrong(concat(place(step, rank), ", element ", i, ": expected sample ", wanted, ", got ", sample, ": ",
-                              explain(sample, position)));
+                              explain(std::span(used).subspan(next - 1), position)));
       }
       if (size != batch_size)
         check_.wrong(
@@ -111,23 +138,28 @@ class Job {
         check_.wrong(
             concat(place(step, rank), ": state().epoch is ", epoch, "; these samples are of epoch ", at_.epoch));
       at_.consumed += run_.total_batch;
+      const auto two = static_cast<std::size_t>(2 * step);
+      check_state(step, rank, states.at(two), states.at(two + 1));
     }
-    check_state(outcome, rank);
   }
 
-  // At the end of an epoch the beginning of the next one means the same.
-  void check_state(const Outcome& outcome, int rank) {
-    const auto epoch = check_.get<std::int64_t>(outcome, rank, "epoch"),
-               consumed = check_.get<std::int64_t>(outcome, rank, "consumed");
+  // What a checkpoint after this batch would keep. At the end of an epoch the beginning of the next one means the same.
+  void check_state(std::int64_t step, int rank, std::int64_t epoch, std::int64_t consumed) {
     if (epoch == at_.epoch && consumed == at_.consumed) return;
     const bool is_at_end = samples_ - at_.consumed < run_.total_batch;
     if (is_at_end && epoch == at_.epoch + 1 && consumed == 0) return;
-    const std::string wanted = concat("epoch ", at_.epoch, ", consumed ", at_.consumed);
-    check_.wrong(concat("after batch ", run_.steps - 1, " on ", counted(run_.world_size, "rank"), ", rank ", rank,
-                        "'s state() is epoch ", epoch, ", consumed ", consumed, "; expected ", wanted),
-                 consumed * run_.world_size == at_.consumed && run_.world_size > 1
-                     ? "`consumed` is what all ranks together have used"
-                     : "`consumed` counts the samples of the batches that have been used, and nothing else");
+    const std::int64_t added = consumed - (at_.consumed - run_.total_batch), size = run_.total_batch / run_.world_size;
+    std::string next = "`consumed` counts the samples of the batches that have been used, and nothing else";
+    if (run_.world_size > 1 && (added == size || consumed * run_.world_size == at_.consumed))
+      next = "`consumed` is what all ranks together have used";
+    else if (added == 1)
+      next = "`consumed` counts samples, not batches";
+    else if (added == 0)
+      next = "advance() counts the samples of a batch";
+    check_.wrong(
+        concat("after batch ", step, " on ", counted(run_.world_size, "rank"), ", rank ", rank, "'s state() is epoch ",
+               epoch, ", consumed ", consumed, "; expected epoch ", at_.epoch, ", consumed ", at_.consumed),
+        next);
   }
 
   Check& check_;
@@ -168,6 +200,10 @@ void judge_08_3(Examination& exam) {
   exam.check("stopped at the end of an epoch", [](Check& check) {
     check_job(check, 13,
               {{.world_size = 2, .total_batch = 4, .steps = 3}, {.world_size = 3, .total_batch = 3, .steps = 5}});
+  });
+  exam.check("stopped when one batch is left", [](Check& check) {
+    const Run run{.world_size = 2, .total_batch = 4, .steps = 2};
+    check_job(check, 12, {run, {.world_size = 2, .total_batch = 4, .steps = 3}});
   });
   exam.check("another batch size, which does not divide what was used", [](Check& check) {
     check_job(check, 40,

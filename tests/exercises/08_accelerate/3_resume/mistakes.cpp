@@ -26,6 +26,13 @@ constexpr Mistake kMistakes[] = {
      "If less than a batch is left, go to the next epoch before you deal."},
     {"keeps_short_batch", "the samples that do not fill a batch are dealt as well, and ranks may get unequally many",
      "How many whole batches are left? Stop at the end of the last one."},
+    {"loses_last_batch", "the next epoch begins although exactly one batch is left",
+     "A batch that is left is used: compare with <, not <=."},
+    {"order_of_old_epoch", "the next epoch has the order of the one before",
+     "Call order_of_epoch_() again, after state_.epoch has changed."},
+    {"skips_samples", "skip_first_batches() takes batches for samples", "A batch has total_batch_size samples."},
+    {"counts_batches", "the position counts batches, not samples",
+     "Then it could not be continued with another batch size: advance() adds total_batch_size."},
 };
 
 }  // namespace
@@ -49,10 +56,12 @@ std::vector<std::int64_t> ResumableShard::begin_iteration() {
   const auto count = std::ssize(order);
   if (continued_at < 0) continued_at = state_.consumed;
   // Of state_.consumed, in positions of the order.
-  const std::int64_t unit = is_mistake("counts_own_samples") ? world_size_ : 1;
-  if (count - state_.consumed * unit < total_batch_size_ && !is_mistake("never_next_epoch")) {
+  std::int64_t unit = is_mistake("counts_own_samples") ? world_size_ : 1;
+  if (is_mistake("counts_batches")) unit = total_batch_size_;
+  const std::int64_t wanted = total_batch_size_ + (is_mistake("loses_last_batch") ? 1 : 0);
+  if (count - state_.consumed * unit < wanted && !is_mistake("never_next_epoch")) {
     state_ = {.epoch = state_.epoch + 1, .consumed = is_mistake("skips_every_epoch") ? continued_at : 0};
-    order = order_of_epoch_(state_.epoch);
+    if (!is_mistake("order_of_old_epoch")) order = order_of_epoch_(state_.epoch);
   }
   const std::int64_t begin = is_mistake("begins_anew") ? 0 : state_.consumed * unit;
   std::int64_t end = begin + (count - begin) / total_batch_size_ * total_batch_size_;
@@ -79,11 +88,15 @@ std::vector<std::int64_t> ResumableShard::begin_iteration() {
 
 void ResumableShard::advance() {
   if (is_mistake("counts_when_dealt")) return;
-  state_.consumed += is_mistake("counts_own_samples") ? total_batch_size_ / world_size_ : total_batch_size_;
+  if (is_mistake("counts_batches"))
+    ++state_.consumed;
+  else
+    state_.consumed += is_mistake("counts_own_samples") ? total_batch_size_ / world_size_ : total_batch_size_;
 }
 
 void ResumableShard::skip_first_batches(std::int64_t batches) {
-  const std::int64_t count = is_mistake("counts_own_samples") ? total_batch_size_ / world_size_ : total_batch_size_;
+  std::int64_t count = is_mistake("counts_own_samples") ? total_batch_size_ / world_size_ : total_batch_size_;
+  if (is_mistake("skips_samples") || is_mistake("counts_batches")) count = 1;
   state_.consumed = batches * count + (is_mistake("skips_from_here") ? state_.consumed : 0);
 }
 

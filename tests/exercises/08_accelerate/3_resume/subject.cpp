@@ -23,7 +23,7 @@ Answer answer(Question& question) {
   if (skip >= 0) shard.skip_first_batches(skip);
 
   const auto batch_size = static_cast<std::size_t>(total_batch / question.world_size());
-  std::vector<std::int64_t> used, sizes, epochs;
+  std::vector<std::int64_t> used, sizes, epochs, states;  // the last: epoch and position after each batch
   for (int empty_epochs = 0; std::ssize(sizes) < steps && empty_epochs < 2;) {
     const std::vector<std::int64_t> own = shard.begin_iteration();
     if (own.empty()) ++empty_epochs;
@@ -33,14 +33,14 @@ Answer answer(Question& question) {
       sizes.push_back(std::ssize(batch));
       epochs.push_back(shard.state().epoch);
       shard.advance();
+      states.insert(states.end(), {shard.state().epoch, shard.state().consumed});
     }
   }
   Answer result;
   result.set_numbers<std::int64_t>("used", used);
   result.set_numbers<std::int64_t>("sizes", sizes);
   result.set_numbers<std::int64_t>("epochs", epochs);
-  result.set("epoch", shard.state().epoch);
-  result.set("consumed", shard.state().consumed);
+  result.set_numbers<std::int64_t>("states", states);
   return result;
 }
 

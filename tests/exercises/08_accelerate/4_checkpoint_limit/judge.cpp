@@ -167,8 +167,19 @@ void judge_08_4(Examination& exam) {
   exam.check("the disk is full", [](Check& check) {
     check_save(check, {.numbers = {3, 5}, .number = 7, .total_limit = 2, .disk = Disk::kFull});
   });
+  exam.check("the disk is full, and more checkpoints are there than are kept", [](Check& check) {
+    check_save(check, {.numbers = {1, 2, 3, 5}, .number = 7, .total_limit = 2, .disk = Disk::kFull});
+  });
   exam.check("the disk writes something else", [](Check& check) {
     check_save(check, {.numbers = {3, 5}, .number = 7, .total_limit = 2, .disk = Disk::kWritesSomethingElse});
+  });
+  exam.check("the disk writes something else, and the number is there already", [](Check& check) {
+    check_save(check, {.numbers = {5, 7}, .number = 7, .total_limit = 2, .disk = Disk::kWritesSomethingElse});
+  });
+  exam.check("the disk writes something else, and the power fails", [](Check& check) {
+    check_save(
+        check,
+        {.numbers = {3, 5}, .number = 7, .total_limit = 2, .disk = Disk::kWritesSomethingElse, .cuts_power = true});
   });
   exam.check("the power fails, with a limit of 2", [](Check& check) {
     check_save(check, {.numbers = {2, 3, 5}, .number = 7, .total_limit = 2, .cuts_power = true});

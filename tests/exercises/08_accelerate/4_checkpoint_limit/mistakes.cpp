@@ -32,6 +32,16 @@ constexpr Mistake kMistakes[] = {
     {"alphabetical_order", "the first names in alphabetical order are removed, but step_10 comes before step_9",
      "Compare numbers: number_of()."},
     {"zero_keeps_one", "total_limit 0 removes all earlier checkpoints", "0 means that all are kept."},
+    {"leaves_unfinished", "a checkpoint that could not be written stays as \"incomplete\"",
+     "Remove it before the exception leaves the function: it fills the disk."},
+    {"removes_after_failure", "old checkpoints are removed even if the new one could not be saved",
+     "Where saving fails, nothing but the unfinished checkpoint goes."},
+    {"verifies_under_its_name", "the new checkpoint is verified after it has got its name",
+     "Until it is verified, programs may take it, and what had this name before is gone."},
+    {"subtracts_limit", "the checkpoints up to number - total_limit are removed, as if their numbers had no gaps",
+     "Count the checkpoints that are there: list() and number_of()."},
+    {"ignores_verdict", "verify() is called, and what it returns is not looked at",
+     "It returns false and throws nothing: throw IoError then."},
     {"counts_others", "everything in the folder counts as a checkpoint",
      "number_of() tells which names are checkpoints'."},
 };
@@ -64,7 +74,13 @@ void write_complete(CheckpointStore& store, const std::string& name) {
   if (is_mistake("verifies_before_flush") && !store.verify(name)) throw IoError("verifying", EIO);
   if (!is_mistake("never_flushes")) store.flush(name);
   if (is_mistake("never_verifies") || is_mistake("verifies_before_flush")) return;
-  if (!store.verify(name)) throw IoError("verifying", EIO);
+  if (is_mistake("verifies_under_its_name")) return;
+  if (!store.verify(name) && !is_mistake("ignores_verdict")) throw IoError("verifying", EIO);
+}
+
+void remove_up_to(CheckpointStore& store, std::int64_t last) {
+  for (const std::string& name : store.list())
+    if (const auto number = number_of(name); number && *number <= last) store.remove(name);
 }
 
 }  // namespace
@@ -77,12 +93,18 @@ void save_checkpoint(CheckpointStore& store, std::int64_t number, int total_limi
   try {
     write_complete(store, written);
   } catch (const IoError&) {
-    store.remove(written);
+    if (!is_mistake("leaves_unfinished")) store.remove(written);
+    if (is_mistake("removes_after_failure") && !keeps_all) remove_old(store, limit);
     if (is_mistake("hides_failure")) return;
     throw;
   }
   if (is_mistake("removes_before_rename")) store.remove(name);
   if (written != name) store.rename(written, name);
+  if (is_mistake("verifies_under_its_name") && !store.verify(name)) {
+    store.remove(name);
+    throw IoError("verifying", EIO);
+  }
+  if (is_mistake("subtracts_limit") && !keeps_all) return remove_up_to(store, number - total_limit);
   if (is_mistake("removes_before_verify")) store.flush(name);
   if (!is_mistake("removes_first") && !keeps_all)
     remove_old(store, std::max<std::size_t>(limit, 1) + (is_mistake("keeps_one_more") ? 1 : 0));

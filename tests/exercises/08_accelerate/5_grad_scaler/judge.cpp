@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "../../require_awaited.hpp"
 #include "../counted.hpp"
 #include "base/error.hpp"
 #include "base/philox.hpp"
@@ -85,10 +86,23 @@ std::vector<Step> expected_steps(const Scenario& scenario) {
   return steps;
 }
 
-std::string explain(const Scenario& scenario, const Step& step, double got, double expected) {
+// @param index  Of the step. @param i  Of the element.
+std::string explain(const Scenario& scenario, const Step& step, std::size_t index, std::size_t i, double got,
+                    double expected) {
+  double unclipped = 0;
+  for (int rank = 0; rank < scenario.world_size; ++rank)
+    unclipped += scenario.element(rank, index, i) / scenario.world_size;
   const auto is = [&](double value) { return std::abs(got - value) <= 1e-4 * std::abs(value); };
   if (got == 0) return "it is too small for float16, and has become 0: was the loss scaled?";
   if (!std::isfinite(got)) return "the parameters are lost";
+  for (int rank = 0; rank < scenario.world_size && scenario.world_size > 1; ++rank)
+    if (is(scenario.element(rank, index, i)) || is(scenario.element(rank, index, i) / scenario.world_size))
+      return concat("that is made of rank ", rank, "'s gradient alone, without those of the other ranks");
+  if (is(expected * step.scale * step.scale)) return "it has been multiplied by the scale instead of divided";
+  if (is(expected / step.scale)) return "it has been divided by the scale twice, or the loss was not multiplied by it";
+  if (is(unclipped)) return concat("its norm is above ", scenario.max_norm, ": it has not been clipped");
+  if (scenario.world_size > 1 && is(expected / scenario.world_size))
+    return "it has been divided by the number of ranks twice";
   if (is(expected * step.scale)) return concat("it is still multiplied by the scale, ", step.scale);
   if (is(expected / 2) || is(expected * 2))
     return concat("was it divided by the scale of this step, ", step.scale, "?");
@@ -96,6 +110,14 @@ std::string explain(const Scenario& scenario, const Step& step, double got, doub
     return concat("that is the sum over the ranks; the mean is the sum divided by ", scenario.world_size);
   if (std::abs(got) < std::abs(expected) / 8) return "has it been clipped while it was multiplied by the scale?";
   return "";
+}
+
+std::string explain_scale(const Step& step, double got) {
+  if (!step.is_update && got == 2 * step.scale) return ": it is multiplied by backoff_factor, not by growth_factor";
+  if (!step.is_update) return "";
+  if (got == step.scale) return ": it should have grown with this update";
+  if (got == 2 * step.scale) return ": it has grown too early";
+  return got == step.scale + 2 ? ": it is multiplied by growth_factor, which is not added to it" : "";
 }
 
 void check_rank(Check& check, const Scenario& scenario, const std::vector<Step>& steps, const Outcome& outcome,
@@ -117,15 +139,16 @@ void check_rank(Check& check, const Scenario& scenario, const std::vector<Step>&
     if (step.is_update)
       // A float for each rank's number, their sum, the quotient and the clipped value: half an ulp each, of 6e-8.
       check.compare(concat(place, ": the gradient of the update"), std::span(used).subspan(before * kCount, kCount),
-                    step.gradient, {.relative = 1e-6, .explain = [&](std::size_t, double got, double expected) {
-                                      return explain(scenario, step, got, expected);
+                    step.gradient, {.relative = 1e-6, .explain = [&](std::size_t i, double got, double expected) {
+                                      return explain(scenario, step, s, i, got, expected);
                                     }});
     if ((returned.at(s) != 0) != step.is_update)
-      check.wrong(concat(place, ": true was returned for a skipped step, or false for an update"));
+      check.wrong(concat(place, step.is_update ? ": an update was made, and false was returned"
+                                               : ": the step was skipped, and true was returned"));
     if (scales.at(s) != step.next_scale)
       check.wrong(concat(place, step.is_update ? ", an update" : ", which was skipped", ": the next scale is ",
-                         scales[s], "; expected ", step.next_scale, " (growth_interval ", scenario.growth_interval,
-                         ")"));
+                         scales[s], "; expected ", step.next_scale, " (growth_interval ", scenario.growth_interval, ")",
+                         explain_scale(step, scales[s])));
   }
 }
 
@@ -142,6 +165,7 @@ void check_steps(Check& check, const Scenario& scenario, TrialOptions options = 
                           {"max_norm", scenario.max_norm}};
   };
   const Outcome& outcome = check.run(options);
+  require_awaited(check, outcome, scenario.world_size);
   const std::vector<Step> steps = expected_steps(scenario);
   for (int rank = 0; rank < scenario.world_size; ++rank) check_rank(check, scenario, steps, outcome, rank);
 }

@@ -29,6 +29,13 @@ constexpr Mistake kMistakes[] = {
      "max_norm is meant for the gradient of the loss itself. First divide, then clip."},
     {"clips_own_gradient", "each rank clips its own gradient, and the mean is made of what is left",
      "max_norm is meant for the mean. First average, then clip."},
+    {"sums", "the sum over the ranks is not divided by their number",
+     "all_reduce() adds; the mean is the sum / world_size()."},
+    {"never_clips", "the gradient is not clipped", "Call clip_grad_norm() between the division and step()."},
+    {"grows_early", "the scale grows one update too early",
+     "After growth_interval updates, not before the last of them."},
+    {"reports_an_update", "true is returned for a skipped step",
+     "The caller must know: its schedule of the learning rate waits for updates."},
 };
 
 }  // namespace
@@ -49,7 +56,10 @@ bool is_usable(std::span<const float> gradient) {
 }
 
 void grow(const ScalerOptions& options, ScalerState& state) {
-  if (++state.good_steps < options.growth_interval + (is_mistake("grows_late") ? 1 : 0)) return;
+  if (++state.good_steps < options.growth_interval + (is_mistake("grows_late")    ? 1
+                                                      : is_mistake("grows_early") ? -1
+                                                                                  : 0))
+    return;
   state.scale *= options.growth_factor;
   if (!is_mistake("grows_forever")) state.good_steps = 0;
 }
@@ -65,18 +75,18 @@ bool scaled_step(HalfReplica& replica, const ScalerOptions& options, ScalerState
   if (!(is_mistake("looks_at_own_gradient") ? is_own_usable : is_usable(gradient))) {
     if (!is_mistake("never_backs_off")) state.scale *= options.backoff_factor;
     if (!is_mistake("keeps_count")) state.good_steps = 0;
-    return false;
+    return is_mistake("reports_an_update");
   }
   if (is_mistake("unscales_with_next_scale")) grow(options, state);
   const bool is_scaled = !is_mistake("never_scales") && !is_mistake("never_unscales");
-  const auto ranks = static_cast<double>(group.world_size());
+  const auto ranks = static_cast<double>(is_mistake("sums") ? 1 : group.world_size());
   if (is_mistake("clips_before_unscale")) {
     for (float& value : gradient) value = static_cast<float>(value / ranks);
     clip_grad_norm(gradient, options.max_norm);
     for (float& value : gradient) value = static_cast<float>(value / state.scale);
   } else {
     for (float& value : gradient) value = static_cast<float>(value / ranks / (is_scaled ? state.scale : 1));
-    clip_grad_norm(gradient, options.max_norm);
+    if (!is_mistake("never_clips")) clip_grad_norm(gradient, options.max_norm);
   }
   replica.step();
   if (!is_mistake("unscales_with_next_scale")) grow(options, state);

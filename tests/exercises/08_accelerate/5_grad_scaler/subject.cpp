@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "../../never_awaited.hpp"
 #include "08_accelerate/5_grad_scaler/grad_scaler.hpp"
 
 namespace lockstep::exercise {
@@ -58,6 +59,7 @@ Answer answer(Question& question) {
     scales.push_back(state.scale);
   }
   Answer result;
+  result.set(kNeverAwaited, never_awaited(question.collectives()));
   result.set_numbers<std::int64_t>("returned", returned);
   result.set_numbers<std::int64_t>("updates", updates);
   result.set_numbers<double>("scales", scales);

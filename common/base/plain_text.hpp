@@ -1,0 +1,22 @@
+#pragma once
+/// @file
+/// Text from strangers, made harmless for terminals, files and pages.
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace lockstep {
+
+/// What happens to line breaks and tabs.
+enum class LineBreaks {
+  kKeep,    ///< They stay.
+  kReplace  ///< Each becomes a space.
+};
+
+/// `text` without anything that could control its reader: control characters (ESC among them), marks that reverse the
+/// direction of writing, invisible characters, and bytes that are not UTF-8 each become '?'.
+/// @param most  Bytes. Longer text is cut between two characters and ends in "...".
+/// @return  Valid UTF-8.
+[[nodiscard]] std::string plain_text(std::string_view text, std::size_t most, LineBreaks line_breaks);
+
+}  // namespace lockstep

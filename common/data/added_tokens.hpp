@@ -1,0 +1,32 @@
+#pragma once
+/// @file
+/// Tokens that stand in a text as they are, beside those that a tokenizer makes of words: "<|endoftext|>", and what a
+/// model was given later. Internal to this module.
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lockstep::data {
+
+/// One such token.
+struct AddedToken {
+  std::string text;     ///< Not empty.
+  std::int32_t id = 0;  ///< Its number.
+};
+
+/// Cuts `text` at every place where one of `tokens` stands, from left to right; of several at one place the longest
+/// counts.
+/// @param use_text   Called with what stands between them; not with empty pieces.
+/// @param use_token  Called with the number of each, in the order of the text.
+void split_at_tokens(std::string_view text, const std::vector<AddedToken>& tokens,
+                     const std::function<void(std::string_view)>& use_text,
+                     const std::function<void(std::int32_t)>& use_token);
+
+/// Reads added_tokens.json, {token: number}; sorted by number.
+/// @param name  What messages call the file. @throws FormatError  It is something else.
+[[nodiscard]] std::vector<AddedToken> parse_added_tokens(std::string_view json, const std::string& name);
+
+}  // namespace lockstep::data

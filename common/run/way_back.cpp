@@ -1,0 +1,68 @@
+#include "run/way_back.hpp"
+
+#include <cerrno>
+#include <cmath>
+
+#include "base/environment.hpp"
+#include "base/text.hpp"
+#include "checkpoint/checkpoint.hpp"
+#include "run/readable.hpp"
+#include "run/run_folder.hpp"
+
+namespace lockstep::run {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// As a shell reads it.
+std::string quoted(const std::string& word) {
+  constexpr const char* kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+// The checkpoints in the folder may also be those of a part of the run that was given up, until the first save.
+bool has_saved(const Divergence& divergence, const CheckpointOptions& options) {
+  return options.save_every > 0 && divergence.step / options.save_every > divergence.first_step / options.save_every;
+}
+
+std::string command(const Divergence& divergence, const std::string& options) {
+  const std::string program = environment::get("LOCKSTEP_PROGRAM").value_or(program_invocation_short_name);
+  if (divergence.world_size == 1) return concat(program, options);
+  if (divergence.world_size == divergence.local_world_size)
+    return concat("lockstep launch --nproc ", divergence.world_size, " -- ", program, options);
+  return concat(program, options, ", launched on the same hosts as before,");
+}
+
+}  // namespace
+
+std::optional<fs::path> last_sound_checkpoint(const Divergence& divergence, const CheckpointOptions& options) noexcept {
+  try {
+    const std::int64_t newest = has_saved(divergence, options) ? divergence.step : divergence.first_step;
+    std::optional<fs::path> found;
+    for (const fs::path& path : checkpoint::CheckpointFolder(checkpoints_of(divergence.run_folder)).list()) {
+      const std::int64_t step = *checkpoint::step_of(path);
+      const bool is_sound = step < divergence.step || (step == divergence.step && divergence.is_step_validated);
+      if (is_sound && step <= newest) found = path;  // they come in rising order
+    }
+    return found;
+  } catch (...) {
+    return std::nullopt;  // this is said beside an error that matters more
+  }
+}
+
+std::string way_back(const Divergence& divergence, const RunOptions& options) {
+  const auto found = last_sound_checkpoint(divergence, options.checkpoints);
+  if (!found) return "; there is no checkpoint from before that: start a new run";
+  const std::string rate = shortest(options.learning_rate.highest / 2);
+  const std::string arguments = concat(" --resume ", quoted(found->string()), " --learning-rate ", rate);
+  return concat("; the last checkpoint with finite losses is ", found->string(), ": ", command(divergence, arguments),
+                " continues from it");
+}
+
+const char* describe_infinite(double value) noexcept { return std::isnan(value) ? "not a number" : "infinite"; }
+
+}  // namespace lockstep::run

@@ -1,0 +1,3 @@
+// Includes a file without an end.
+#include "/dev/zero"
+#include "02_ring_all_reduce/1_reduce_scatter/reduce_scatter.hpp"
