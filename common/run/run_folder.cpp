@@ -97,7 +97,10 @@ std::optional<fs::path> latest_run(const fs::path& out, const std::string& task)
   std::optional<fs::path> latest;
   fs::file_time_type latest_time;
   std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(out, error)) {
+  const fs::directory_iterator entries(out, error);
+  const bool is_missing = error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory;
+  if (error && !is_missing) throw IoError(concat("looking for runs in ", out.string()), error.value());
+  for (const fs::directory_entry& entry : entries) {
     const fs::path checkpoints = checkpoints_of(entry.path());
     if (!has_checkpoints(checkpoints)) continue;  // a first save may have been cut off
     if (task_of(entry.path()) != task) continue;

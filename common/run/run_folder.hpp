@@ -22,6 +22,7 @@ namespace lockstep::run {
 
 /// The run of that task in `out` whose checkpoint was saved last, or nothing where no run has one.
 /// @param task  As task_of(); empty: a GPT.
+/// @throws IoError  `out` is there and cannot be read.
 [[nodiscard]] std::optional<std::filesystem::path> latest_run(const std::filesystem::path& out,
                                                               const std::string& task = "");
 

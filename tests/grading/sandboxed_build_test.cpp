@@ -7,7 +7,6 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <iostream>
 
 #include "base/error.hpp"
 #include "base/file.hpp"
@@ -17,6 +16,7 @@
 #include "grading/sandbox_user.hpp"
 #include "grading_runs.hpp"
 #include "support/catch.hpp"
+#include "support/skip.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace lockstep::grading {
@@ -84,8 +84,7 @@ TEST_CASE("headers that are gone are not a submission's fault", "[grading]") {
 TEST_CASE("a full disk is not a submission's fault", "[grading]") {
   if (::geteuid() != 0 || ::unshare(CLONE_NEWNS) != 0 ||
       ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
-    std::cerr << "skipped: only root can mount a small disk\n";
-    std::exit(77);
+    test::skip("only root can mount a small disk");
   }
   const Compilation machine;
   fs::create_directories(machine.scratch());

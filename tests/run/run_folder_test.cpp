@@ -36,6 +36,16 @@ TEST_CASE("a run folder is named after day, model and number", "[run]") {
   CHECK(make_run_folder(out.path(), "small", noon).filename() == "2026-01-01-small-1");
 }
 
+TEST_CASE("a folder of runs that cannot be read is an error, and one that is not there has none", "[run]") {
+  const test::TemporaryFolder out;
+  CHECK_FALSE(latest_run(out.path() / "runs"));
+  write_file(out.path() / "file", "");
+  CHECK_FALSE(latest_run(out.path() / "file"));
+  CHECK_THROWS_WITH(latest_run(out.path() / std::string(300, 'x')), ContainsSubstring("File name too long"));
+  fs::create_symlink("loop", out.path() / "loop");
+  CHECK_THROWS_WITH(latest_run(out.path() / "loop"), ContainsSubstring("Too many levels of symbolic links"));
+}
+
 TEST_CASE("what cannot replace a file leaves nothing beside it", "[run]") {
   const test::TemporaryFolder out;
   fs::create_directories(out.path() / "report.html/in_the_way");
