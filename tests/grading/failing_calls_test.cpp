@@ -105,9 +105,9 @@ TEST_CASE("a system call of the grader that fails costs nobody a mark", "[gradin
     const std::string problem = problem_of(call, finished, place.path());
     if (test::are_many_calls_chosen())
       std::cout << call.text() << ": "
-                << (what.empty()      ? "did not happen"
-                    : problem.empty() ? "ok"
-                                      : problem)
+                << (!problem.empty() ? problem
+                    : what.empty()   ? "did not happen"
+                                     : "ok")
                 << ", exit code " << finished.exit_code << "  " << what << std::endl;
     CAPTURE(call.text(), what, finished.exit_code, finished.out, finished.err);
     CHECK(problem == "");

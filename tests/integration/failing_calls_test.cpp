@@ -206,9 +206,9 @@ TEST_CASE("a system call that fails ends a training run with its name, or change
     const std::string problem = problem_of(call, what, finished, traces_in(place.path()), whole);
     if (test::are_many_calls_chosen())
       std::cout << call.text() << ": "
-                << (what.empty()      ? "did not happen"
-                    : problem.empty() ? "ok"
-                                      : problem)
+                << (!problem.empty() ? problem
+                    : what.empty()   ? "did not happen"
+                                     : "ok")
                 << ", exit code " << finished.exit_code << "  " << what << (what.empty() ? "\n" : "") << std::flush;
     CAPTURE(call.text(), what, finished.exit_code, finished.out, finished.err);
     CHECK(problem == "");
