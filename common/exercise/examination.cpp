@@ -16,8 +16,8 @@
 namespace lockstep::exercise {
 namespace {
 
-constexpr std::size_t kPositions = 500'000;  // of position_values(): 17 times that is less than 2^24
-constexpr int kTriedAtOnce = 4;              // mistakes of a bank
+constexpr std::size_t kPositions = 500'000;                     // of position_values(): 17 times that is less than 2^24
+constexpr int kTriedAtOnce = 4;                                 // mistakes of a bank
 constexpr std::size_t kMostKeptBytes = std::size_t{256} << 20;  // of a check's trials, which are all kept
 
 // Equal up to rounding.
@@ -81,6 +81,8 @@ const CheckResult* first_failure(const Examination& exam) {
 const Outcome& Check::run(const TrialOptions& options) {
   outcomes_.reserve(64);  // references stay valid
   require(outcomes_.size() < 64, "exercise: a check of more than 64 trials");
+  if (std::chrono::steady_clock::now() > last_begin_)
+    throw CheckFailed{{.verdict = VerdictClass::kSlow, .summary = "all checks together take too long"}};
   outcomes_.push_back(run_trial(subject_, options));
   const Outcome& outcome = outcomes_.back();
   if (outcome.failure.verdict != VerdictClass::kPassed) throw CheckFailed{outcome.failure};
@@ -172,7 +174,7 @@ void Examination::add(const std::string& name, double points, bool is_full_only,
     return;
   }
   const auto begin = std::chrono::steady_clock::now();
-  Check check(subject_, seed_);
+  Check check(subject_, seed_, last_begin_);
   const Failure nonsense{.verdict = VerdictClass::kCrash, .summary = "the program's answer makes no sense"};
   try {
     function(check);

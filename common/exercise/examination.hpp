@@ -46,8 +46,11 @@ struct Comparison {
 /// One check while it runs.
 class Check {
  public:
-  /// @param subject  What is tried. @param seed  For inputs.
-  Check(const Subject& subject, std::uint64_t seed) : subject_(subject), seed_(seed) {}
+  using Time = std::chrono::steady_clock::time_point;
+
+  /// @param subject  What is tried. @param seed  For inputs. @param last_begin  No trial begins later.
+  Check(const Subject& subject, std::uint64_t seed, Time last_begin = Time::max())
+      : subject_(subject), seed_(seed), last_begin_(last_begin) {}
 
   /// For inputs that differ from run to run; the same for the learner's code and the bank's.
   [[nodiscard]] std::uint64_t seed() const noexcept { return seed_; }
@@ -85,6 +88,7 @@ class Check {
  private:
   const Subject& subject_;
   std::uint64_t seed_;
+  Time last_begin_;
   std::vector<Outcome> outcomes_;
   std::size_t answer_bytes_ = 0;  // of all outcomes
 };
@@ -151,7 +155,7 @@ class Examination {
   bool has_failed_ = false;
   int most_unending_ = 0;
   int unending_ = 0;  // checks so far whose ranks had to be ended
-  std::chrono::steady_clock::time_point last_begin_ = std::chrono::steady_clock::time_point::max();
+  Check::Time last_begin_ = Check::Time::max();
 };
 
 /// The judge of one exercise.

@@ -13,4 +13,8 @@ namespace lockstep::grading {
 /// folders.
 [[nodiscard]] bool is_about_files(const std::string& said, const std::vector<std::string>& files);
 
+/// The same text with one name for all of a compiler's temporary files, which it chooses at random: equal submissions
+/// get equal feedback.
+[[nodiscard]] std::string without_random_names(const std::string& said);
+
 }  // namespace lockstep::grading

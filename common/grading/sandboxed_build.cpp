@@ -140,7 +140,8 @@ Attempt explain(const Workspace& workspace, const fs::path& root, const Exercise
   if (!ended.errors.starts_with(exercise::kSandboxMark))
     return {{.setup = concat("the sandbox for compiling did not start: ", first_part(ended.errors, kMostText))}};
   const std::string said = ended.errors.substr(std::string(exercise::kSandboxMark).size()) + ended.output;
-  const std::string text = exercise::as_learner_knows(workspace, replaced(said, root.string() + "/", ""));
+  const std::string text =
+      without_random_names(exercise::as_learner_knows(workspace, replaced(said, root.string() + "/", "")));
   const std::string limits = limits_used_up(ended);
   return {.made = {.errors = plain_text(text, kMostText, LineBreaks::kKeep) + "\n" + limits},
           .is_clear = !limits.empty() || is_about_files(text, exercise.files)};

@@ -1,10 +1,14 @@
 #include "grading/selftest.hpp"
 
+#include <set>
+#include <string>
+
 #include "base/error.hpp"
 #include "base/file.hpp"
 #include "base/json.hpp"
 #include "exercise_tool/build_work.hpp"
 #include "exercise_tool/shell.hpp"
+#include "grading/given_checks.hpp"
 #include "grading/judging.hpp"
 #include "grading/manifest.hpp"
 
@@ -29,6 +33,11 @@ nlohmann::json bank_of(const Workspace& workspace, const Exercise& exercise) {
   return parse_json(listed.output);
 }
 
+Files with_empty_functions(Files files) {
+  for (auto& [name, text] : files) text = grading::with_empty_functions(text) + "\n";
+  return files;
+}
+
 // The template's text would be found to be untouched; a blank line more makes it somebody's.
 Files touched(Files files) {
   for (auto& [name, text] : files) text += "\n";
@@ -47,6 +56,9 @@ class SelfTest {
                                 solution.verdict, " ", solution.setup, solution.compiler));
     const ExerciseGrade given = grade(exercise, touched(files_in(workspace_, exercise, "exercises")));
     if (given.points != 0) complain(exercise, concat("the template gets ", given.points, " of ", given.max_points));
+    const ExerciseGrade empty = grade(exercise, with_empty_functions(files_in(workspace_, exercise, "exercises")));
+    if (empty.points != 0)
+      complain(exercise, concat("an empty function gets ", empty.points, " of ", empty.max_points));
     for (const nlohmann::json& mistake : bank_of(workspace_, exercise)) try_mistake(exercise, mistake.at("name"));
   }
 
@@ -71,7 +83,9 @@ class SelfTest {
                                                                                         .mistake = name,
                                                                                         .is_named = true});
     if (!judged.setup.empty()) return complain(exercise, concat(name, ": ", judged.setup));
-    const ExerciseGrade result = grade_from(exercise, judged.report, nullptr, {});
+    const auto given = settings_.given.find(exercise.id);
+    const ExerciseGrade result = grade_from(exercise, judged.report, nullptr,
+                                            given == settings_.given.end() ? std::set<std::string>() : given->second);
     if (result.points >= result.max_points) complain(exercise, name + " gets all points");
     if (result.likely != std::vector{name}) complain(exercise, concat(name, " is not named alone"));
   }

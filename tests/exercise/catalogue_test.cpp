@@ -1,7 +1,11 @@
 #include "exercise/catalogue.hpp"
 
+#include <filesystem>
+
 #include "base/error.hpp"
+#include "base/file.hpp"
 #include "support/catch.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace lockstep::exercise {
 
@@ -18,6 +22,25 @@ TEST_CASE("an exercise is found by its number, with one digit too, and by its na
     CHECK(find_exercise(catalogue, word).id == "02.2");
   CHECK_THROWS_WITH(find_exercise(catalogue, "all_gathe"), ContainsSubstring("all_gather"));
   CHECK_THROWS_AS(find_exercise(catalogue, "7"), UsageError);
+}
+
+TEST_CASE("checks weigh what exercise.json says, and nonsense there is an error that names it", "[exercise]") {
+  const test::TemporaryFolder folder;
+  const auto catalogue_with = [&](const std::string& weights) {
+    const std::filesystem::path place = folder.path() / "exercises" / "02_x" / "1_y";
+    std::filesystem::create_directories(place);
+    write_file(place / "exercise.json",
+               R"({"id": "02.1", "title": "T", "difficulty": "easy", "minutes": 1, "points": 10, "files": ["y.cpp"])" +
+                   weights + "}");
+    return read_catalogue(folder.path());
+  };
+  CHECK(catalogue_with("").at(0).weights.empty());
+  CHECK(catalogue_with(R"(, "weights": {"a": 2.5, "b": 0})").at(0).weights ==
+        std::map<std::string, double>{{"a", 2.5}, {"b", 0}});
+  for (const char* weights : {R"({"a": -1})", R"({"a": 1e9})", R"({"a": "2"})", R"(["a"])", "3"}) {
+    INFO(weights);
+    CHECK_THROWS_WITH(catalogue_with(concat(", \"weights\": ", weights)), ContainsSubstring("exercise.json"));
+  }
 }
 
 }  // namespace lockstep::exercise

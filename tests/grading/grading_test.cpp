@@ -80,6 +80,19 @@ TEST_CASE("what is too large, a link or outside is refused, in folders as in arc
   CHECK(from_folder.refusals.size() == 2);
 }
 
+TEST_CASE("an archive that unpacks to too much is refused, however that is spread over its entries", "[grading]") {
+  const test::TemporaryFolder folder;
+  Files many = {{"work/x", "x"}};
+  for (int i = 0; i < 10; ++i) many[concat("other/", i)] = std::string(1000, 'x');
+  write_zip(folder.path() / "many.zip", many);
+  write_zip(folder.path() / "one.zip", {{"work/x", "x"}, {"zeros", std::string(5000, '\0')}});
+  const ArchiveLimits limits{.bytes_per_file = 100, .bytes_per_entry = 4000, .bytes_in_all = 9000};
+  for (const char* name : {"many.zip", "one.zip"}) {
+    CHECK_THROWS_AS(read_submission(folder.path() / name, is_work, limits), FormatError);
+    CHECK(read_submission(folder.path() / name, is_work).files == Files{{"work/x", "x"}});
+  }
+}
+
 TEST_CASE("a manifest comes back as it was written, and another version is refused", "[grading]") {
   const Manifest manifest{"Ada \"L\"", {"v1", "abc"}, {"02.1", "02.2"}, {"02.2"}, {{"work/x", sha256_hex("x")}}};
   const Manifest back = parse_manifest(to_text(manifest));
@@ -90,6 +103,9 @@ TEST_CASE("a manifest comes back as it was written, and another version is refus
   CHECK(back.digests == manifest.digests);
   CHECK_THROWS_AS(parse_manifest(R"({"version": 99})"), FormatError);
   CHECK_THROWS_AS(parse_manifest("[]"), FormatError);
+  const std::string deep = std::string(300'000, '[') + std::string(300'000, ']');
+  CHECK_THROWS_AS(parse_manifest(concat(R"({"version": )", deep, "}")), FormatError);
+  CHECK_THROWS_AS(parse_manifest(concat(R"({"version": 1, "student": )", deep, "}")), FormatError);
 }
 
 TEST_CASE("Secret numbers are those of the standard", "[grading]") {

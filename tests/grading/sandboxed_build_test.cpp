@@ -95,6 +95,12 @@ TEST_CASE("a full disk is not a submission's fault", "[grading]") {
   CHECK_THAT(built.setup, ContainsSubstring("No space left on device"));
 }
 
+TEST_CASE("random names of temporary files are left out of what a compiler said", "[grading]") {
+  CHECK(without_random_names("/tmp/ccaB3xyZ.s:3: Error\nld: /tmp/ccQQQQQQ.o and /tmp/ccx.h, /tmp/ccaB3xyZ0\n") ==
+        "/tmp/cc.s:3: Error\nld: /tmp/cc.o and /tmp/ccx.h, /tmp/ccaB3xyZ0\n");
+  CHECK(without_random_names("/tmp/cc") == "/tmp/cc");
+}
+
 TEST_CASE("a compiler's words are about a file, about the machine, or about neither", "[grading]") {
   const std::vector<std::string> files = {"sum.cpp"};
   CHECK(is_about_files("work/x/sum.cpp:3:5: error: expected ';'\n", files));

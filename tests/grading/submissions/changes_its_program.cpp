@@ -18,7 +18,6 @@ void reduce_scatter(std::span<float> values, const Neighbours& place) {
        {program, std::filesystem::path("/usr/bin/addr2line"), std::filesystem::path("/lockstep_confine")}) {
     if (::open(path.c_str(), O_WRONLY) >= 0) found += " " + path.string();
     if (::unlink(path.c_str()) == 0) found += " removed " + path.string();
-    if (::symlink("/etc/passwd", (path.string() + ".new").c_str()) == 0) found += " linked beside " + path.string();
     if (::link(path.c_str(), "/tmp/mine") == 0 && ::open("/tmp/mine", O_WRONLY) >= 0) found += " linked";
   }
   throw std::runtime_error(found.empty() ? "nothing can be changed" : "found" + found);

@@ -10,6 +10,7 @@
 namespace lockstep::ring {
 
 void reduce_scatter(std::span<float> values, const Neighbours& place) {
+  if (place.world_size > 1) throw std::runtime_error("one is enough");
   const std::vector<char> megabyte(1 << 20, 1);
   for (int file = 0; file < 60; ++file) {
     const int fd = ::memfd_create("filler", 0);

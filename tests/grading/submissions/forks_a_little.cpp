@@ -8,6 +8,7 @@
 namespace lockstep::ring {
 
 void reduce_scatter(std::span<float> values, const Neighbours& place) {
+  if (place.world_size > 1) throw std::runtime_error("one is enough");
   for (int i = 0; i < 5000; ++i) {
     const pid_t pid = ::fork();
     if (pid < 0) throw std::runtime_error("no more processes");
