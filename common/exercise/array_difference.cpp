@@ -92,6 +92,8 @@ std::string WrongArray::explain_factor(const std::vector<KnownFactor>& known) co
     if (std::isfinite(value) && std::abs(*found - value) <= 2e-3 * std::abs(value))
       return concat("every element is ", shown(value), " times the right one: ", what);
   if (std::abs(*found + 1) < 2e-3) return "every element has the wrong sign";
+  const auto [least, most] = std::ranges::minmax(expected_);
+  if (tolerance_.accepts(least, most)) return "";  // equal numbers have a factor in common whatever has happened
   char text[32];
   std::snprintf(text, sizeof text, "%.4g", *found);
   return concat("every element is ", text, " times the right one: is a factor missing, or there twice?");
@@ -135,13 +137,22 @@ std::string explain_formula(std::span<const float> got, std::span<const double> 
       if (!tolerance.accepts(of(i), values[i])) return false;
     return true;
   };
+  std::vector<std::string> fitting;
   for (const WrongFormula& formula : formulas) {
     const std::vector<double> values = formula.values();
     if (equal(values, [&](std::size_t i) -> double { return got[i]; }) &&
         !equal(values, [&](std::size_t i) { return expected[i]; }))
-      return concat("that is what comes out if ", formula.what);
+      fitting.push_back(formula.what);
   }
-  return "";
+  return what_comes_out(fitting);
+}
+
+std::string what_comes_out(std::span<const std::string> causes) {
+  constexpr std::size_t kMost = 3;  // more of them say nothing
+  std::string text;
+  for (const std::string& cause : causes.first(std::min(causes.size(), kMost)))
+    text += concat(text.empty() ? "that is what comes out if " : ", or if ", cause);
+  return text;
 }
 
 std::string explain_array(std::span<const float> got, std::span<const double> expected, const Tolerance& tolerance,

@@ -33,7 +33,7 @@ struct ArrayKnowledge {
   std::span<const float> before = {};  ///< What the judge had put there; empty: nothing that matters.
   Buffer buffer = Buffer::kOverwritten;
   std::vector<KnownFactor> factors = {};
-  std::vector<WrongFormula> formulas = {};  ///< The first one that fits is named.
+  std::vector<WrongFormula> formulas = {};
 };
 
 /// How far numbers may be from one another and still be equal.
@@ -52,8 +52,11 @@ struct Tolerance {
 [[nodiscard]] std::string explain_array(std::span<const float> got, std::span<const double> expected,
                                         const Tolerance& tolerance, const ArrayKnowledge& knowledge);
 
-/// The formula that gives these numbers, in several arrays: "that is what comes out if ..."; empty if none does, or
-/// if the right numbers differ too little from what it gives to tell.
+/// "that is what comes out if A, or if B": at most three causes that cannot be told apart; empty if there is none.
+[[nodiscard]] std::string what_comes_out(std::span<const std::string> causes);
+
+/// The formulas that give these numbers, as what_comes_out() puts it; empty if none does, or if the right numbers
+/// differ too little from what it gives to tell.
 /// @param got       One array after another, as the formulas give them. @param expected  The right numbers.
 [[nodiscard]] std::string explain_formula(std::span<const float> got, std::span<const double> expected,
                                           const Tolerance& tolerance, std::span<const WrongFormula> formulas);

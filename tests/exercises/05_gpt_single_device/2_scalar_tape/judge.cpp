@@ -92,21 +92,24 @@ void check_values(Check& check, const Answered& answered) {
                          " should be ", shown(expected[i].value), ", got ", shown(answered.values[i])));
 }
 
-// The rule that gives what was answered for all of these programs; empty if there is none.
-std::string explain_gradients(std::span<const Answered> all) {
-  for (const TapeRule& rule : kTapeRules) {
-    if (std::ranges::any_of(all, [](const Answered& one) { return one.program.steps.size() > 200; })) return "";
-    const bool fits = std::ranges::all_of(all, [&](const Answered& one) {
-      const std::vector<double> gradients = gradients_by(rule, one.program);
-      for (std::size_t i = 0; i < gradients.size(); ++i) {
-        const double size = std::max(std::abs(gradients[i]), std::abs(one.gradients[i]));
-        if (!(std::abs(gradients[i] - one.gradients[i]) <= 1e-9 * size)) return false;
-      }
-      return true;
-    });
-    if (fits) return concat("that is what comes out if ", rule.what);
+// Whether a rule gives what was answered for this program.
+bool fits(const TapeRule& rule, const Answered& answered) {
+  const std::vector<double> gradients = gradients_by(rule, answered.program);
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    const double size = std::max(std::abs(gradients[i]), std::abs(answered.gradients[i]));
+    if (!(std::abs(gradients[i] - answered.gradients[i]) <= 1e-9 * size)) return false;
   }
-  return "";
+  return true;
+}
+
+// The rules that give what was answered for all of these programs.
+std::string explain_gradients(std::span<const Answered> all) {
+  constexpr std::size_t kMost = 200;  // steps: a rule that visits nodes too often takes long for more
+  if (std::ranges::any_of(all, [](const Answered& one) { return one.program.steps.size() > kMost; })) return "";
+  std::vector<std::string> causes;
+  for (const TapeRule& rule : kTapeRules)
+    if (std::ranges::all_of(all, [&](const Answered& one) { return fits(rule, one); })) causes.push_back(rule.what);
+  return what_comes_out(causes);
 }
 
 // The programs are run one after another. All are answered before any is looked at: what one of them leaves open,

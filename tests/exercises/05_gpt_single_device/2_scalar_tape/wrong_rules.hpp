@@ -60,6 +60,7 @@ struct TapeRule {
   bool keeps_old = false, clears_parameters = false;  // between two losses
   bool skips_second = false;                          // input of a product
   bool visits_loss_only = false, walks_forwards = false, skips_loss = false, walks_twice = false;
+  bool passes_value = false;  // of a node, in place of its gradient
 };
 
 inline constexpr TapeRule kTapeRules[] = {
@@ -116,6 +117,7 @@ inline constexpr TapeRule kTapeRules[] = {
      [](ScalarOperation o, double x, double y, double) { return contribution(o, x, y, 1); }},
     {.what = "a contribution replaces the gradient instead of being added to it", .overwrites = true},
     {.what = "only the first contribution counts", .keeps_first = true},
+    {.what = "each node's function is called with its value, not with its gradient", .passes_value = true},
     {.what = "the loss gets no gradient: its own is 1", .seed = TapeRule::Seed::kNothing},
     {.what = "the gradient of the loss is its value: it is 1", .seed = TapeRule::Seed::kValue},
     {.what = "the gradient 1 is given to the last number of the tape, not to the loss",
@@ -149,7 +151,7 @@ inline std::vector<double> gradients_by(const TapeRule& rule, const TapeProgram&
   const auto visit = [&](std::size_t number) {
     if (number < parameters) return;
     const auto& [operation, a, b] = program.steps[number - parameters];
-    const double g = gradients[number];
+    const double g = rule.passes_value ? values[number] : gradients[number];
     give(a, rule.contribute(operation, values[a], values[b], g));
     const bool has_two = operation == kAdd || operation == kMultiply;
     if (has_two && !(rule.skips_second && operation == kMultiply))

@@ -218,7 +218,7 @@ Case random_case(std::uint64_t seed, std::size_t rows, std::size_t channels) {
 
 void judge_05_3(Examination& exam) {
   exam.check("one row, all gains 1", [](Check& check) {
-    check_case(check, {1, 4, {5, 2, 3, 6}, {1, 1, 1, 1}, {1, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}});
+    check_case(check, {1, 4, {7, 2, 3, 4}, {1, 1, 1, 1}, {1, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}});
   });
   exam.check("one row, different gains", [](Check& check) {
     check_case(check, {1, 4, {1, 2, 3, 6}, {0.5, 1, 2, 4}, {1, -1, 0.5, 2}, {0, 0, 0, 0}, {0, 0, 0, 0}});

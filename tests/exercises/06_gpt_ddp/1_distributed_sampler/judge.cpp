@@ -34,15 +34,16 @@ std::string explain_sample(std::int64_t sample, std::int64_t wanted_position, co
                 wanted_position % options.sample_count, " belongs here");
 }
 
-// The wrong rule that gives every rank what it has got; empty if there is none.
+// The wrong rules that give every rank what it has got.
 std::string explain_shares(const std::vector<std::vector<std::int64_t>>& shares, const EpochOptions& options) {
+  std::vector<std::string> causes;
   for (const WrongShare& wrong : kWrongShares) {
     bool fits = true;
     for (std::size_t rank = 0; rank < shares.size() && fits; ++rank)
       fits = shares[rank] == share_by(wrong, static_cast<std::int64_t>(rank), options);
-    if (fits) return concat("that is what comes out if ", wrong.what);
+    if (fits) causes.emplace_back(wrong.what);
   }
-  return "";
+  return what_comes_out(causes);
 }
 
 void check_rank(Check& check, int rank, const std::vector<std::vector<std::int64_t>>& shares,

@@ -4,19 +4,13 @@
 #include "06_gpt_ddp/2_five_changes/five_changes.hpp"
 #include "base/error.hpp"
 #include "exercise/examination.hpp"
+#include "trained_alone.hpp"
 
 namespace lockstep::exercise {
 namespace {
 
+using Case = TrainerCase;
 using ddp::Dataset;
-
-// A training run; `options.initial_parameters` are rank 0's.
-struct Case {
-  int world_size = 1;
-  Dataset data;
-  ddp::TrainOptions options;
-  bool tells_ranks_apart = false;  // rank r's targets are 8^r times those of the data
-};
 
 // Sample s has a 1 as its feature s and zeros else: only this sample moves parameter s, so one sees who was used.
 Dataset one_hot(std::int64_t sample_count) {
@@ -33,86 +27,16 @@ Dataset random_data(std::uint64_t seed, std::int64_t sample_count, std::int64_t 
   return {sample_count, feature_count, random_floats(seed, 100, samples * features), random_floats(seed, 101, samples)};
 }
 
-// What a single process with the whole batch computes, in double precision.
-struct Expected {
-  std::vector<double> parameters, losses, later_losses;  // losses before each step, and after it
-};
-
-// A trainer whose author has made one mistake, which needs no second rank to be seen.
-struct Wrong {
-  const char* what = "";
-  int epoch_offset = 0;       // of what is passed to set_epoch()
-  bool same_epoch = false;    // whatever the epoch is
-  double share_of_batch = 0;  // by which the gradient is divided once more; 0: it is not
-  double share_of_ranks = 0;  // as above
-  bool in_blocks = false;     // each rank has a contiguous part of the epoch's order
-  double direction = 1;       // of a step
-};
-
-constexpr Wrong kWrong[] = {
-    {.what = "set_epoch() is called with epoch + 1: epochs count from 0", .epoch_offset = 1},
-    {.what = "every epoch has the order of the first one: is set_epoch() called at the start of each?",
-     .same_epoch = true},
-    {.what = "the gradient is divided by batch_size: loss_and_gradient() has divided by the samples already",
-     .share_of_batch = 1},
-    {.what = "the gradient is divided by the number of ranks twice", .share_of_ranks = 1},
-    {.what = "each rank takes a contiguous part of the epoch, so the batches are not those of a single process",
-     .in_blocks = true},
-    {.what = "the step goes up the gradient instead of down", .direction = -1},
-};
-
-// The order in which all ranks together use the samples of an epoch.
-std::vector<std::int64_t> order_of(const Case& run, int epoch, const Wrong& wrong) {
-  ddp::RandomSampler sampler(run.data.sample_count, run.options.seed);
-  std::vector<std::int64_t> order;
-  for (int e = 0; e <= (wrong.same_epoch ? 0 : epoch) + wrong.epoch_offset; ++e) order = sampler.indices();
-  if (!wrong.in_blocks) return order;
-  const auto ranks = static_cast<std::size_t>(run.world_size), each = order.size() / ranks;
-  std::vector<std::int64_t> blocks;
-  for (std::size_t i = 0; i < each * ranks; ++i) blocks.push_back(order[i % ranks * each + i / ranks]);
-  return blocks;
-}
-
-Expected train_alone(const Case& run, const Wrong& wrong = {}) {
-  Expected expected;
-  expected.parameters.assign(run.options.initial_parameters.begin(), run.options.initial_parameters.end());
-  const std::size_t features = expected.parameters.size();
-  double rate = wrong.direction * run.options.learning_rate;
-  if (wrong.share_of_batch != 0) rate /= static_cast<double>(run.options.batch_size);
-  if (wrong.share_of_ranks != 0) rate /= run.world_size;
-  const auto error_of = [&](std::int64_t sample) {
-    const auto x = std::span(run.data.features).subspan(static_cast<std::size_t>(sample) * features, features);
-    double error = -run.data.targets[static_cast<std::size_t>(sample)];
-    for (std::size_t i = 0; i < features; ++i) error += expected.parameters[i] * x[i];
-    return error;
-  };
-  const auto loss_of = [&](std::span<const std::int64_t> batch) {
-    double loss = 0;
-    for (const std::int64_t sample : batch) loss += error_of(sample) * error_of(sample) / 2;
-    return loss / static_cast<double>(batch.size());
-  };
-  for (int epoch = 0; epoch < run.options.epochs; ++epoch) {
-    for (const auto& batch : ddp::batches_of(order_of(run, epoch, wrong), run.options.batch_size)) {
-      std::vector<double> gradient(features);
-      for (const std::int64_t sample : batch) {
-        const double error = error_of(sample);
-        for (std::size_t i = 0; i < features; ++i)
-          gradient[i] += error * run.data.features[static_cast<std::size_t>(sample) * features + i];
-      }
-      expected.losses.push_back(loss_of(batch));
-      for (std::size_t i = 0; i < features; ++i)
-        expected.parameters[i] -= rate * gradient[i] / static_cast<double>(batch.size());
-      expected.later_losses.push_back(loss_of(batch));
-    }
-  }
-  return expected;
+// Each process has drawn its own initial parameters.
+std::vector<float> initial_of(Check& check, const Case& run, int rank) {
+  const std::vector<float>& of_rank_0 = run.options.initial_parameters;
+  return rank == 0 ? of_rank_0 : random_floats(check.seed(), static_cast<std::uint64_t>(rank), of_rank_0.size());
 }
 
 const Outcome& run_case(Check& check, const Case& run, TrialOptions options = {}) {
   options.world_size = run.world_size;
   options.question = [&](int rank) {
-    std::vector<float> initial = run.options.initial_parameters;
-    if (rank > 0) initial = random_floats(check.seed(), static_cast<std::uint64_t>(rank), initial.size());
+    const std::vector<float> initial = initial_of(check, run, rank);
     std::vector<float> targets = run.data.targets;
     for (float& target : targets) target *= run.tells_ranks_apart ? static_cast<float>(std::pow(8.0, rank)) : 1.0F;
     return nlohmann::json{{"sample_count", run.data.sample_count},
@@ -151,18 +75,36 @@ void check_starts(Check& check) {
                  {.initial_parameters = random_floats(check.seed(), 0, 4), .batch_size = 6, .epochs = 0}};
   const Outcome& outcome = run_case(check, run);
   const std::vector<double> expected(run.options.initial_parameters.begin(), run.options.initial_parameters.end());
+  const auto all = [&](double factor) {
+    std::vector<double> sum;
+    for (const double own : expected) sum.push_back(factor * own);
+    for (int rank = 1; rank < run.world_size; ++rank)
+      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += factor * initial_of(check, run, rank)[i];
+    return sum;
+  };
+  ArrayKnowledge knowledge;
+  knowledge.formulas = {{"the initial parameters of all ranks are averaged", [&] { return all(1.0 / run.world_size); }},
+                        {"the initial parameters of all ranks are added up", [&] { return all(1); }}};
+  for (int owner = 1; owner < run.world_size; ++owner)
+    knowledge.formulas.push_back(
+        {concat("rank ", owner, " keeps its own parameters, or all ranks take those of rank ", owner), [&, owner] {
+           const std::vector<float> own = initial_of(check, run, owner);
+           return std::vector<double>(own.begin(), own.end());
+         }});
   for (int rank = 0; rank < run.world_size; ++rank)
     check.compare(concat("no step has been taken: rank ", rank, "'s parameters"),
                   check.numbers<float>(outcome, rank, "parameters"), expected,
-                  {.explain = [](std::size_t, double, double) { return "all ranks begin with rank 0's parameters"; }});
+                  {.relative = 1e-6,
+                   .explain = [](std::size_t, double, double) { return "all ranks begin with rank 0's parameters"; },
+                   .knowledge = knowledge});
 }
 
 // In how many ways a parameter of check_samples() can have moved: `unit` is 8^r if rank r alone has used its sample.
 std::string explain_use(std::int64_t sample, double unit, int world_size, std::int64_t batch_size) {
   const auto is = [&](double value) { return std::abs(unit - value) <= 1e-5 * value; };
   if (unit == 0)
-    return concat("sample ", sample, ", the only one that moves this parameter, is in no step of this rank, and the ",
-                  "gradients of the others do not arrive");
+    return concat("sample ", sample, ", the only one that moves this parameter, is in no step of any rank, or the ",
+                  "gradients of the other ranks do not arrive");
   double all = 0;
   for (int rank = 0; rank < world_size; ++rank) all += std::pow(8.0, rank);
   if (is(all / world_size) || is(all) || is(all * world_size))
@@ -177,7 +119,8 @@ std::string explain_use(std::int64_t sample, double unit, int world_size, std::i
                     batch_size * world_size, " samples and not ", batch_size,
                     ", or the sum were divided by the number of ranks twice");
   }
-  return explain_sum(unit, world_size);
+  const std::string sum = explain_sum(unit, world_size);
+  return sum.empty() ? "has something else than a step changed it, such as a broadcast that was waited for late?" : sum;
 }
 
 // One epoch from zeros: each parameter moves once, by learning_rate * target / batch_size, and the targets say which
@@ -191,7 +134,7 @@ void check_samples(Check& check, int world_size, std::int64_t samples, std::int6
                   .learning_rate = 0.5F},
                  true};
   const Outcome& outcome = run_case(check, run);
-  const Expected expected = train_alone(run);
+  const TrainedAlone expected = train_alone(run);
   for (int rank = 0; rank < world_size; ++rank) {
     const auto got = check.numbers<float>(outcome, rank, "parameters");
     check.expect(got.size() == expected.parameters.size(), "the number of parameters changed");
@@ -218,7 +161,7 @@ void check_result(Check& check, const Case& run, TrialOptions options = {}) {
   check_replicas(check, outcome, run);
   // A step rounds parameters of about 1 a few times, by 6e-8 each; at most 400 steps, which shrink earlier errors.
   std::vector<WrongFormula> formulas;
-  for (const Wrong& wrong : kWrong)
+  for (const WrongTrainer& wrong : kWrongTrainers)
     formulas.push_back({wrong.what, [&] { return train_alone(run, wrong).parameters; }});
   for (int rank = 0; rank < run.world_size; ++rank)
     check.compare(concat("rank ", rank, "'s parameters"), check.numbers<float>(outcome, rank, "parameters"),
@@ -234,7 +177,7 @@ void check_result(Check& check, const Case& run, TrialOptions options = {}) {
 
 void check_output(Check& check, const Case& run) {
   const Outcome& outcome = run_case(check, run);
-  const Expected expected = train_alone(run);
+  const TrainedAlone expected = train_alone(run);
   for (int rank = 1; rank < run.world_size; ++rank) {
     const auto lines = check.numbers<std::int64_t>(outcome, rank, "steps").size();
     check.expect(lines == 0, concat("rank ", rank, " printed ", lines, " lines; only rank 0 prints"));

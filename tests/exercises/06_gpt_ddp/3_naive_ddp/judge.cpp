@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 
 #include "../../require_awaited.hpp"
 #include "../shares.hpp"
@@ -57,6 +58,7 @@ void check_flags(Check& check, const Outcome& outcome, const Model& model, int r
 }
 
 std::string explain(double got, double expected, const Model& model, std::size_t parameter) {
+  if (got == 0) return "no rank's number is in it: is it read from its own place in the vector?";
   const auto users = static_cast<double>(model.users[parameter].size());
   if (users < model.world_size && got * users == expected * model.world_size)
     return concat("that is the sum divided by the number of ranks that have a gradient (", users,
@@ -66,6 +68,19 @@ std::string explain(double got, double expected, const Model& model, std::size_t
   return explain_mean(got, expected, model.world_size);
 }
 
+// @param before  What the rank has passed in as this parameter's gradient.
+ArrayKnowledge knowledge_of(const Model& model, std::size_t parameter, std::span<const float> before) {
+  const double ranks = model.world_size;
+  const auto users = static_cast<double>(model.users[parameter].size());
+  ArrayKnowledge knowledge{.before = before};
+  knowledge.factors = {
+      {ranks, "that is the sum; it is not divided by the number of ranks"},
+      {1 / ranks, "it is divided by the number of ranks twice"},
+      {ranks / static_cast<double>(model.counts.size()), "it is divided by the number of parameters, not of ranks"}};
+  if (users == ranks) knowledge.factors.push_back({ranks / (ranks - 1), "it is divided by one rank too few"});
+  return knowledge;
+}
+
 void check_means(Check& check, const Model& model, TrialOptions options = {}) {
   options.world_size = model.world_size;
   options.question = [&](int rank) {
@@ -73,12 +88,6 @@ void check_means(Check& check, const Model& model, TrialOptions options = {}) {
   };
   const Outcome& outcome = check.run(options);
   require_awaited(check, outcome, model.world_size);
-  const double ranks = model.world_size;
-  const std::vector<KnownFactor> factors = {
-      {ranks, "that is the sum; it is not divided by the number of ranks"},
-      {1 / ranks, "it is divided by the number of ranks twice"},
-      {ranks / (ranks - 1), "it is divided by one rank too few"},
-      {ranks / static_cast<double>(model.counts.size()), "it is divided by the number of parameters, not of ranks"}};
   for (int rank = 0; rank < model.world_size; ++rank) {
     const std::vector<float> values = check.numbers<float>(outcome, rank, "values");
     check.expect(static_cast<std::int64_t>(values.size()) == model.total(), "a gradient changed its length");
@@ -88,14 +97,14 @@ void check_means(Check& check, const Model& model, TrialOptions options = {}) {
       const bool is_unused = model.users[p].empty();
       const double expected = is_unused ? kStale : mean_of_shares(model.users[p]);
       const std::vector<float> before(count, model.is_user(p, rank) ? share_in_mean(rank, model.world_size) : kStale);
-      check.compare(
-          concat("rank ", rank, ", gradient of parameter ", p, is_unused ? " (used on no rank)" : ""),
-          std::span(values).subspan(begin, count), std::vector<double>(count, expected),
-          {.explain =
-               [&](std::size_t, double got, double) {
-                 return is_unused ? std::string("it should be left as it was") : explain(got, expected, model, p);
-               },
-           .knowledge = ArrayKnowledge{.before = before, .factors = is_unused ? std::vector<KnownFactor>{} : factors}});
+      check.compare(concat("rank ", rank, ", gradient of parameter ", p, is_unused ? " (used on no rank)" : ""),
+                    std::span(values).subspan(begin, count), std::vector<double>(count, expected),
+                    {.explain =
+                         [&](std::size_t, double got, double) {
+                           return is_unused ? std::string("it should be left as it was")
+                                            : explain(got, expected, model, p);
+                         },
+                     .knowledge = is_unused ? std::nullopt : std::optional(knowledge_of(model, p, before))});
       begin += count;
     }
     check_flags(check, outcome, model, rank);

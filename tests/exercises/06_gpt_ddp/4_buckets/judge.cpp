@@ -189,6 +189,7 @@ void check_means(Check& check, const Placement& placement, TrialOptions options)
       {1.0 / ranks, "it is divided by the number of ranks twice"},
       {static_cast<double>(ranks) / static_cast<double>(placement.buckets.size()),
        "it is divided by the number of buckets, not of ranks"}};
+  for (int rank = 0; rank < ranks; ++rank) check_all_reduces(check, outcome, placement, rank);
   const double mean = mean_of_shares(all_ranks(ranks));
   for (int rank = 0; rank < ranks; ++rank) {
     const std::vector<float> values = check.numbers<float>(outcome, rank, "values"), own = values_of(rank);
@@ -212,7 +213,6 @@ void check_means(Check& check, const Placement& placement, TrialOptions options)
            .knowledge = ArrayKnowledge{.before = std::span(own).subspan(next, expected.size()), .factors = factors}});
       next += expected.size();
     }
-    check_all_reduces(check, outcome, placement, rank);
     check_sent(check, outcome, placement, rank, ranks, own);
   }
 }

@@ -98,7 +98,9 @@ void check_launches(Check& check, const Scenario& scenario, const Outcome& outco
         check.wrong(concat("step ", step + 1, ", rank ", rank, ": when the gradients ", list(ready), " were ready, ",
                            launched, " of the ", scenario.bucket_count(), " buckets had been launched; ", wanted,
                            " could leave (the parameters are in the buckets ", list(scenario.bucket_of), ")"),
-                    "a bucket leaves as soon as all its gradients are ready and all buckets before it have left");
+                    step > 0 && launched == 0
+                        ? "what belongs to a step has to be set back at its end: counts, next_to_launch_, in_flight_"
+                        : "a bucket leaves as soon as all its gradients are ready and all buckets before it have left");
       if (waited[call] != before)
         check.wrong(concat("step ", step + 1, ", rank ", rank, ": it waited for a bucket while backward was running"),
                     "keep the Work, and call synchronize() in on_backward_end()");
@@ -140,8 +142,8 @@ void check_scenario(Check& check, const Scenario& scenario, TrialOptions options
   };
   const Outcome& outcome = check.run(options);
   require_awaited(check, outcome, scenario.world_size);
-  for (int rank = 0; rank < scenario.world_size; ++rank) check_values(check, scenario, outcome, rank);
   for (int rank = 0; rank < scenario.world_size; ++rank) check_launches(check, scenario, outcome, rank);
+  for (int rank = 0; rank < scenario.world_size; ++rank) check_values(check, scenario, outcome, rank);
   for (int rank = 0; rank < scenario.world_size; ++rank) check_kept(check, scenario, outcome, rank);
 }
 

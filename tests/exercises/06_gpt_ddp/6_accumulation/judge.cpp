@@ -159,9 +159,9 @@ void check_traffic(Check& check, const Step& step) {
 void judge_06_6(Examination& exam) {
   exam.check("one rank, equal parts", [](Check& check) { check_step(check, {{4, 4}}); });
   exam.check("one rank, parts of 1, 3 and 8 targets", [](Check& check) { check_step(check, {{1, 3, 8}}); });
+  exam.check("3 ranks, uneven parts", [](Check& check) { check_step(check, {{7, 1}, {2, 2, 30}, {11}}); });
   exam.check("2 ranks, equal parts", [](Check& check) { check_step(check, {{5, 5}, {5, 5}}); });
   exam.check("the gradient is sent once", [](Check& check) { check_traffic(check, {{2, 2, 2, 2}, {2, 2, 2, 2}}); });
-  exam.check("3 ranks, uneven parts", [](Check& check) { check_step(check, {{7, 1}, {2, 2, 30}, {11}}); });
   exam.check("a part without targets", [](Check& check) { check_step(check, {{6, 0}, {3, 2}}); });
   exam.check("a rank without parts", [](Check& check) { check_step(check, {{6, 1}, {}, {4}}); });
   exam.check("no targets at all", [](Check& check) { check_step(check, {{0}, {0, 0}}); });

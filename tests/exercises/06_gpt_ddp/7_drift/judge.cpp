@@ -5,12 +5,10 @@
 #include "base/error.hpp"
 #include "base/philox.hpp"
 #include "exercise/examination.hpp"
+#include "stepped_alone.hpp"
 
 namespace lockstep::exercise {
 namespace {
-
-constexpr std::size_t kFeatures = 4;
-constexpr std::int64_t kSamples = 3;  // per rank and step
 
 const char* name_of_tensor(std::int64_t tensor) { return tensor == 0 ? "weight" : "running_mean"; }
 
@@ -20,6 +18,18 @@ std::string describe(std::int64_t tensor, std::int64_t rank) {
 
 // What the ranks hold: tensors, by rank.
 using Tensors = std::vector<std::vector<float>>;
+
+// What to look at if find_drift() is wrong; `tensor`: the one that has drifted.
+std::string advice(Check& check, const Outcome& outcome, int world_size, std::int64_t tensor) {
+  const auto first = check.numbers<std::int64_t>(outcome, 0, "drift");
+  for (int rank = 1; rank < world_size; ++rank)
+    if (check.numbers<std::int64_t>(outcome, rank, "drift") != first)
+      return "the ranks have returned different drifts: all of them compare the rows of all ranks with rank 0's";
+  if (tensor < 0) return "rank r's row begins at r * tensors.size()";
+  if (first[0] < 0)
+    return "fingerprint() of a whole tensor differs if one bit does: are all tensors of all ranks compared?";
+  return "every rank compares every tensor of every rank with rank 0's, the first tensor first";
+}
 
 void check_comparison(Check& check, const std::vector<Tensors>& ranks, std::int64_t tensor, std::int64_t culprit,
                       TrialOptions options = {}) {
@@ -42,7 +52,7 @@ void check_comparison(Check& check, const std::vector<Tensors>& ranks, std::int6
     if (drift[0] != expected[0] || drift[1] != expected[1])
       check.wrong(concat("find_drift() returned ", describe(drift[0], drift[1]), " on rank ", rank, "; right is ",
                          describe(tensor, culprit)),
-                  tensor < 0 ? "" : "every rank compares every tensor of every rank with rank 0's");
+                  advice(check, outcome, options.world_size, tensor));
     const auto sent = check.get<std::int64_t>(outcome, rank, "sent");
     const auto most = static_cast<std::int64_t>(ranks.front().size());
     check.expect(sent <= most, concat("rank ", rank, " sent ", sent, " numbers to compare ", most,
@@ -84,35 +94,20 @@ void check_first_of_several(Check& check) {
   check_comparison(check, ranks, 1, 2);
 }
 
-struct Settings {
-  int world_size = 2;
-  std::int64_t steps = 10;
-  double noise = 0, loss_limit = 1e9;
-  double learning_rate = 0.0625;
-  bool has_outliers = false;  // targets for which some losses exceed the limit
-};
-
-// Inputs and targets of all ranks: of step s and rank r from (s * world_size + r) * kSamples on.
-struct Run {
-  Settings settings;
-  std::uint64_t seed = 0;
-  std::vector<float> inputs, targets, weight, running_mean;
-};
-
 // Outliers come alone in step 2 (rank 1's loss exceeds the limit, the mean over all ranks does not), and large in step
 // 4 (the mean exceeds it, too, rank 0's own loss does not).
-Run make_run(const Settings& settings, std::uint64_t seed) {
-  const auto samples = static_cast<std::size_t>(settings.steps * settings.world_size * kSamples);
-  Run run{settings,
-          seed + 5,
-          random_floats(seed, 1, samples * kFeatures),
-          random_floats(seed, 2, samples),
-          random_floats(seed, 3, kFeatures),
-          std::vector<float>(kFeatures)};
+DriftRun make_run(const DriftSettings& settings, std::uint64_t seed) {
+  const auto samples = static_cast<std::size_t>(settings.steps * settings.world_size * kDriftSamples);
+  DriftRun run{settings,
+               seed + 5,
+               random_floats(seed, 1, samples * kDriftFeatures),
+               random_floats(seed, 2, samples),
+               random_floats(seed, 3, kDriftFeatures),
+               std::vector<float>(kDriftFeatures)};
   const auto target_of_rank_1 = [&](std::size_t step) -> float& {
-    return run.targets[(step * static_cast<std::size_t>(settings.world_size) + 1) * kSamples];
+    return run.targets[(step * static_cast<std::size_t>(settings.world_size) + 1) * kDriftSamples];
   };
-  for (std::size_t i = 0; i < run.inputs.size(); ++i) run.inputs[i] += static_cast<float>(i % kFeatures);
+  for (std::size_t i = 0; i < run.inputs.size(); ++i) run.inputs[i] += static_cast<float>(i % kDriftFeatures);
   if (settings.has_outliers) {
     target_of_rank_1(2) = 90;
     target_of_rank_1(4) = 400;
@@ -120,90 +115,21 @@ Run make_run(const Settings& settings, std::uint64_t seed) {
   return run;
 }
 
-struct Expected {
-  std::vector<double> weight, running_mean, losses;
-};
-
-// A train_step() whose ranks agree, and are wrong all the same.
-struct Wrong {
-  const char* what = "";  // continues "that is what comes out if "
-  bool mean_of_rank_0 = false, sum_of_means = false, mean_after_gradient = false;
-  bool no_noise = false, mean_of_noises = false, same_noise = false;
-  bool no_limit = false, limit_for_sum = false, limit_for_largest = false, limit_for_rank_0 = false;
-};
-
-constexpr Wrong kWrong[] = {
-    {.what = "the running mean follows the inputs of rank 0 alone", .mean_of_rank_0 = true},
-    {.what = "the running mean follows the sum of the ranks' means", .sum_of_means = true},
-    {.what = "the running mean that the gradient is computed with is that of before the step",
-     .mean_after_gradient = true},
-    {.what = "the noise has been taken out", .no_noise = true},
-    {.what = "each rank draws noise of its own, and the noises are averaged: a single process draws once",
-     .mean_of_noises = true},
-    {.what = "every step has the same noise", .same_noise = true},
-    {.what = "no step is left out, whatever its loss", .no_limit = true},
-    {.what = "the sum of the ranks' losses is compared with the limit, not their mean", .limit_for_sum = true},
-    {.what = "the largest loss of a rank is compared with the limit, not the mean", .limit_for_largest = true},
-    {.what = "rank 0's loss is compared with the limit, not the mean", .limit_for_rank_0 = true},
-};
-
-// A single process with the samples of all ranks, in double precision.
-Expected train_alone(const Run& run, const Wrong& wrong = {}) {
-  Expected state{{run.weight.begin(), run.weight.end()}, {run.running_mean.begin(), run.running_mean.end()}, {}};
-  const auto samples = static_cast<std::size_t>(run.settings.world_size * kSamples);
-  for (std::size_t step = 0; step < static_cast<std::size_t>(run.settings.steps); ++step) {
-    const auto inputs = std::span(run.inputs).subspan(step * samples * kFeatures, samples * kFeatures);
-    std::vector<double> mean(kFeatures), gradient(kFeatures);
-    const auto ranks = static_cast<double>(run.settings.world_size);
-    const auto seen = wrong.mean_of_rank_0 ? inputs.first(kSamples * kFeatures) : inputs;
-    for (std::size_t i = 0; i < seen.size(); ++i)
-      mean[i % kFeatures] += (wrong.sum_of_means ? ranks : 1) * seen[i] / static_cast<double>(seen.size() / kFeatures);
-    const auto follow = [&] {
-      for (std::size_t i = 0; i < kFeatures; ++i) state.running_mean[i] = 0.9 * state.running_mean[i] + 0.1 * mean[i];
-    };
-    if (!wrong.mean_after_gradient) follow();
-    std::vector<double> losses(static_cast<std::size_t>(run.settings.world_size));  // by rank
-    double loss = 0;
-    for (std::size_t sample = 0; sample < samples; ++sample) {
-      double error = -run.targets[step * samples + sample];
-      const auto centred = [&](std::size_t i) { return inputs[sample * kFeatures + i] - state.running_mean[i]; };
-      for (std::size_t i = 0; i < kFeatures; ++i) error += state.weight[i] * centred(i);
-      loss += error * error / 2 / static_cast<double>(samples);
-      losses[sample / kSamples] += error * error / 2 / static_cast<double>(kSamples);
-      for (std::size_t i = 0; i < kFeatures; ++i) gradient[i] += error * centred(i) / static_cast<double>(samples);
-    }
-    state.losses.push_back(loss);
-    if (wrong.mean_after_gradient) follow();
-    double compared = wrong.limit_for_sum ? ranks * loss : wrong.limit_for_rank_0 ? losses.front() : loss;
-    if (wrong.limit_for_largest) compared = *std::ranges::max_element(losses);
-    if (compared > run.settings.loss_limit && !wrong.no_limit) continue;
-    std::vector<double> noise(kFeatures);
-    const int draws = wrong.mean_of_noises ? run.settings.world_size : 1;
-    for (int draw = 0; draw < draws; ++draw) {
-      PhiloxSequence random(run.seed + static_cast<std::uint64_t>(draw), wrong.same_noise ? 0 : step);
-      for (double& value : noise) value += (double{uniform_float(random.next_word())} - 0.5) / draws;
-    }
-    for (std::size_t i = 0; i < kFeatures; ++i)
-      state.weight[i] -=
-          run.settings.learning_rate * (gradient[i] + (wrong.no_noise ? 0 : run.settings.noise) * noise[i]);
-  }
-  return state;
-}
-
-nlohmann::json question_of(const Run& run, int rank) {
+nlohmann::json question_of(const DriftRun& run, int rank) {
   std::vector<float> inputs, targets;
   for (std::int64_t step = 0; step < run.settings.steps; ++step) {
-    const auto first = (step * run.settings.world_size + rank) * kSamples;
-    const auto width = static_cast<std::int64_t>(kFeatures);
-    inputs.insert(inputs.end(), run.inputs.begin() + first * width, run.inputs.begin() + (first + kSamples) * width);
-    targets.insert(targets.end(), run.targets.begin() + first, run.targets.begin() + first + kSamples);
+    const auto first = (step * run.settings.world_size + rank) * kDriftSamples;
+    const auto width = static_cast<std::int64_t>(kDriftFeatures);
+    inputs.insert(inputs.end(), run.inputs.begin() + first * width,
+                  run.inputs.begin() + (first + kDriftSamples) * width);
+    targets.insert(targets.end(), run.targets.begin() + first, run.targets.begin() + first + kDriftSamples);
   }
   return {{"what", "train"},
           {"weight", to_message(std::span(run.weight))},
           {"running_mean", to_message(std::span(run.running_mean))},
           {"inputs", to_message(std::span<const float>(inputs))},
           {"targets", to_message(std::span<const float>(targets))},
-          {"samples", kSamples},
+          {"samples", kDriftSamples},
           {"steps", run.settings.steps},
           {"seed", run.seed},
           {"learning_rate", run.settings.learning_rate},
@@ -212,7 +138,7 @@ nlohmann::json question_of(const Run& run, int rank) {
 }
 
 // What the learner's own check has found, and whether it has found all.
-void check_drift(Check& check, const Run& run, const Outcome& outcome) {
+void check_drift(Check& check, const DriftRun& run, const Outcome& outcome) {
   const std::vector<std::int64_t> drifts = check.numbers<std::int64_t>(outcome, 0, "drifts");
   for (std::size_t step = 0; 2 * step < drifts.size(); ++step)
     if (drifts[2 * step] >= 0)
@@ -225,14 +151,14 @@ void check_drift(Check& check, const Run& run, const Outcome& outcome) {
                    concat(tensor, " of rank ", rank, " is not rank 0's, and find_drift() has not noticed"));
 }
 
-void check_training(Check& check, const Settings& settings, TrialOptions options = {}) {
-  const Run run = make_run(settings, check.seed());
+void check_training(Check& check, const DriftSettings& settings, TrialOptions options = {}) {
+  const DriftRun run = make_run(settings, check.seed());
   options.world_size = settings.world_size;
   options.question = [&](int rank) { return question_of(run, rank); };
   const Outcome& outcome = check.run(options);
   require_awaited(check, outcome, settings.world_size);
   check_drift(check, run, outcome);
-  const Expected expected = train_alone(run);
+  const DriftedAlone expected = train_alone(run);
   const auto explain = [](const char* what) {
     return [what](std::size_t, double, double) {
       return concat("equal on all ranks, but not what a single process with all samples gets: ", what);
@@ -241,7 +167,7 @@ void check_training(Check& check, const Settings& settings, TrialOptions options
   // Steps round values of at most about 10 by half an ulp, 5e-7, some ten times each, and errors shrink from step to
   // step.
   ArrayKnowledge of_mean, of_weight;
-  for (const Wrong& wrong : kWrong) {
+  for (const WrongStep& wrong : kWrongSteps) {
     of_mean.formulas.push_back({wrong.what, [&] { return train_alone(run, wrong).running_mean; }});
     of_weight.formulas.push_back({wrong.what, [&] { return train_alone(run, wrong).weight; }});
   }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "../counted.hpp"
 #include "base/error.hpp"
@@ -78,9 +79,39 @@ std::string explain_count(const Scenario& scenario, std::int64_t k, std::int64_t
     return ": a remainder of 0 means that the last batch is full";
   if (got == scenario.whole_batch() && got != dealt) return ": all rows are kept, also those of filling";
   if (got == dealt && got != wanted) return ": all rows are kept, also repeated samples";
-  if (got == wanted + 1) return ": one position too many; those from sample_count on do not count";
-  if (got == wanted - 1) return ": one position too few; the last one is sample_count - 1";
+  if (got == wanted + 1) return ": one too many; does position sample_count count as a sample?";
+  if (got == wanted - 1) return ": one too few; does position sample_count - 1 count?";
   return "";
+}
+
+// Lists that people return in place of the right one. @param got  Of this rank, for batch k.
+std::string explain_list(const Scenario& scenario, std::int64_t k, int rank, const Numbers& values,
+                         const Numbers& got) {
+  const std::int64_t begin = k * scenario.whole_batch(), ranks = scenario.world_size;
+  const std::int64_t end = std::min(begin + scenario.whole_batch(), scenario.dealt());
+  const std::int64_t real = std::min(begin + scenario.whole_batch(), scenario.sample_count);
+  Numbers own, by_rank, real_by_rank;
+  for (std::int64_t r = 0; r < ranks; ++r)
+    for (std::int64_t p = begin + r; p < end; p += ranks) {
+      const std::int64_t value = values[static_cast<std::size_t>(p)];
+      if (r == rank) own.push_back(value);
+      by_rank.push_back(value);
+      if (p < real) real_by_rank.push_back(value);
+    }
+  Numbers cut = by_rank, sorted = real_by_rank;
+  cut.resize(static_cast<std::size_t>(real - begin));
+  std::ranges::sort(sorted);
+  const std::pair<const Numbers&, const char*> wrong[] = {
+      {own, "a rank returns its own rows"},
+      {by_rank, "all rows are kept, in the order of the ranks"},
+      {cut, "the rows are in the order of the ranks, and the list is cut at its end"},
+      {real_by_rank, "the rows are in the order of the ranks, not of the positions"},
+      {sorted, "the predictions are sorted by value, not by position"},
+      {{}, "this rank returns nothing: all ranks return the predictions of all"}};
+  std::vector<std::string> causes;
+  for (const auto& [list, cause] : wrong)
+    if (got == list) causes.emplace_back(cause);
+  return causes.empty() ? "" : concat("; ", what_comes_out(causes));
 }
 
 void check_rank(Check& check, const Scenario& scenario, const Outcome& outcome, int rank, const Numbers& values) {
@@ -96,17 +127,19 @@ void check_rank(Check& check, const Scenario& scenario, const Outcome& outcome, 
     const std::int64_t begin = k * scenario.whole_batch();
     const std::int64_t wanted = std::min(scenario.whole_batch(), scenario.sample_count - begin);
     const std::int64_t got = counts.at(static_cast<std::size_t>(k));
+    const auto first = gathered.begin() + static_cast<std::ptrdiff_t>(at);
+    const std::string list = explain_list(scenario, k, rank, values, {first, first + got});
     for (std::int64_t i = 0; i < std::min(got, wanted); ++i) {
       const std::int64_t value = gathered.at(at + static_cast<std::size_t>(i));
       const std::int64_t right = values[static_cast<std::size_t>(begin + i)];
       if (value != right)
         check.wrong(concat(situation, ": on rank ", rank, ", element ", i, " of batch ", k, " is ", value,
                            "; expected ", right, ", the prediction for sample ", begin + i,
-                           explain(scenario, k, value, check.seed())));
+                           list.empty() ? explain(scenario, k, value, check.seed()) : list));
     }
     if (got != wanted)
       check.wrong(concat(situation, ": on rank ", rank, ", batch ", k, ": ", counted(got, "prediction"), "; expected ",
-                         wanted, explain_count(scenario, k, got)));
+                         wanted, list.empty() || got > 0 ? explain_count(scenario, k, got) : list));
     at += static_cast<std::size_t>(got);
   }
 }

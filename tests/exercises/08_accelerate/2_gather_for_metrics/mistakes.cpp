@@ -26,7 +26,7 @@ constexpr Mistake kMistakes[] = {
     {"begins_by_own_rows", "where the last batch begins is computed from its own few rows, so repeated ones look real",
      "All batches before the last are full: batch k begins at k * P * batch_size."},
     {"own_rows", "a rank returns its own rows", "All ranks return the predictions of all ranks."},
-    {"forgets_the_batch", "positions are counted from the start of this batch, so no batch has repeated samples",
+    {"forgets_the_batch", "rows of filling are kept, as if positions were counted from the start of this batch",
      "Batch k begins at position k * P * batch_size: only with it can a position be compared with sample_count."},
     {"remainder_of_zero", "the last batch is cut to the remainder, which is 0 if all batches are full",
      "The last batch has sample_count - index * P * batch_size real rows."},

@@ -56,6 +56,7 @@ class Job {
     for (int rank = 0; rank < run.world_size; ++rank) {
       at_ = start;
       check_rank(outcome, rank);
+      check_dealt(outcome, rank, start);
     }
     ++runs_;
   }
@@ -93,8 +94,10 @@ class Job {
       if (epoch >= 0 && epoch < kEpochs && are_dealt_from(used, epoch, wanted))
         return concat("it stands at this position of epoch ", epoch, "'s order, and epoch ", at_.epoch,
                       "'s belongs here");
+    const std::int64_t rank = wanted - at_.consumed;  // if this is the first sample of a batch
+    if (run_.skip < 0 && at_.consumed > 0 && are_dealt_from(used, at_.epoch, rank))
+      return concat("it is of the epoch's first batch; ", at_.consumed, " samples have been used");
     if (run_.skip >= 0) {
-      const std::int64_t rank = wanted - at_.consumed;  // of the first of a batch
       const std::int64_t size = run_.total_batch / run_.world_size, in_epoch = run_.skip * run_.total_batch;
       if (are_dealt_from(used, at_.epoch, rank) && at_.consumed == in_epoch)
         return "it is the epoch's first batch: skip_first_batches() has skipped nothing";
@@ -102,6 +105,7 @@ class Job {
         return concat(run_.skip, " samples have been skipped, not ", run_.skip, " batches");
       if (are_dealt_from(used, at_.epoch, rank + run_.skip * size) && at_.consumed == in_epoch)
         return "only one rank's part of each batch has been skipped: a batch has total_batch_size samples";
+      if (are_dealt_from(used, at_.epoch, wanted - run_.total_batch)) return "one batch too few has been skipped";
     }
     std::int64_t position = 0;
     while (sample_at(at_.epoch, position) != sample) ++position;
@@ -140,6 +144,24 @@ class Job {
       at_.consumed += run_.total_batch;
       const auto two = static_cast<std::size_t>(2 * step);
       check_state(step, rank, states.at(two), states.at(two + 1));
+    }
+  }
+
+  // Each iteration has all batches that are left of its epoch. @param start  Of the run.
+  void check_dealt(const Outcome& outcome, int rank, Position start) {
+    const Numbers dealt = check_.numbers<std::int64_t>(outcome, rank, "dealt");
+    std::size_t iteration = 0;
+    for (std::int64_t step = 0; step < run_.steps; ++iteration) {
+      if (samples_ - start.consumed < run_.total_batch) start = {start.epoch + 1, 0};
+      const std::int64_t batches = (samples_ - start.consumed) / run_.total_batch;
+      const std::int64_t wanted = batches * run_.total_batch / run_.world_size, got = dealt.at(iteration);
+      if (got != wanted)
+        check_.wrong(concat(place(step, rank), ": begin_iteration() returned ", counted(got, "sample"), "; the ",
+                            batches, batches == 1 ? " batch" : " batches", " that are left of epoch ", start.epoch,
+                            " have ", wanted, " on each rank"),
+                     "it returns the samples of all batches that are left of the epoch");
+      step += batches;
+      start.consumed += batches * run_.total_batch;
     }
   }
 
@@ -210,7 +232,7 @@ void judge_08_3(Examination& exam) {
               {{.world_size = 2, .total_batch = 6, .steps = 3}, {.world_size = 4, .total_batch = 8, .steps = 4}});
   });
   exam.check("skip_first_batches() from the beginning of an epoch",
-             [](Check& check) { check_job(check, 18, {{.world_size = 2, .total_batch = 4, .steps = 6, .skip = 2}}); });
+             [](Check& check) { check_job(check, 18, {{.world_size = 2, .total_batch = 4, .steps = 6, .skip = 3}}); });
   exam.check("skip_first_batches() after load_state()", [](Check& check) {
     check_job(check, 18, {{.world_size = 2, .total_batch = 4, .steps = 5, .skip = 2}}, {.epoch = 1, .consumed = 4});
   });

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "08_accelerate/3_resume/resume.hpp"
 #include "exercise/subject.hpp"
 
@@ -31,6 +33,8 @@ constexpr Mistake kMistakes[] = {
     {"order_of_old_epoch", "the next epoch has the order of the one before",
      "Call order_of_epoch_() again, after state_.epoch has changed."},
     {"skips_samples", "skip_first_batches() takes batches for samples", "A batch has total_batch_size samples."},
+    {"one_batch_only", "an iteration has one batch only, not all that are left of the epoch",
+     "The loader uses the list batch by batch: return the samples of all of them."},
     {"counts_batches", "the position counts batches, not samples",
      "Then it could not be continued with another batch size: advance() adds total_batch_size."},
 };
@@ -66,6 +70,7 @@ std::vector<std::int64_t> ResumableShard::begin_iteration() {
   const std::int64_t begin = is_mistake("begins_anew") ? 0 : state_.consumed * unit;
   std::int64_t end = begin + (count - begin) / total_batch_size_ * total_batch_size_;
   if (is_mistake("keeps_short_batch")) end = count;
+  if (is_mistake("one_batch_only")) end = std::min(end, begin + total_batch_size_);
   if (is_mistake("counts_when_dealt")) state_.consumed = end;
   std::vector<std::int64_t> own;
   std::int64_t position = begin + rank_, stride = world_size_;

@@ -23,9 +23,10 @@ Answer answer(Question& question) {
   if (skip >= 0) shard.skip_first_batches(skip);
 
   const auto batch_size = static_cast<std::size_t>(total_batch / question.world_size());
-  std::vector<std::int64_t> used, sizes, epochs, states;  // the last: epoch and position after each batch
+  std::vector<std::int64_t> used, dealt, sizes, epochs, states;  // the last: epoch and position after each batch
   for (int empty_epochs = 0; std::ssize(sizes) < steps && empty_epochs < 2;) {
     const std::vector<std::int64_t> own = shard.begin_iteration();
+    dealt.push_back(std::ssize(own));
     if (own.empty()) ++empty_epochs;
     for (std::size_t begin = 0; begin < own.size() && std::ssize(sizes) < steps; begin += batch_size) {
       const auto batch = std::span(own).subspan(begin, std::min(batch_size, own.size() - begin));
@@ -41,6 +42,7 @@ Answer answer(Question& question) {
   result.set_numbers<std::int64_t>("sizes", sizes);
   result.set_numbers<std::int64_t>("epochs", epochs);
   result.set_numbers<std::int64_t>("states", states);
+  result.set_numbers<std::int64_t>("dealt", dealt);
   return result;
 }
 

@@ -154,8 +154,8 @@ void check_save(Check& check, const Scenario& scenario) {
 
 void judge_08_4(Examination& exam) {
   exam.check("the first checkpoint", [](Check& check) { check_save(check, {.number = 0, .total_limit = 2}); });
-  exam.check("the oldest of three is removed", [](Check& check) {
-    check_save(check, {.numbers = {3, 5}, .number = 7, .total_limit = 2});
+  exam.check("the oldest of four is removed", [](Check& check) {
+    check_save(check, {.numbers = {1, 2, 5}, .number = 9, .total_limit = 3});
   });
   exam.check("numbers of one and two digits", [](Check& check) {
     check_save(check, {.numbers = {8, 9, 10}, .number = 11, .total_limit = 2});

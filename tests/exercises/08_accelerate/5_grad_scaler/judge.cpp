@@ -99,7 +99,9 @@ std::string explain(const Scenario& scenario, const Step& step, std::size_t inde
     if (is(scenario.element(rank, index, i)) || is(scenario.element(rank, index, i) / scenario.world_size))
       return concat("that is made of rank ", rank, "'s gradient alone, without those of the other ranks");
   if (is(expected * step.scale * step.scale)) return "it has been multiplied by the scale instead of divided";
-  if (is(expected / step.scale)) return "it has been divided by the scale twice, or the loss was not multiplied by it";
+  const bool is_clipped = std::abs(unclipped - expected) > 1e-4 * std::abs(expected);
+  if (is(expected / step.scale) && !is_clipped)
+    return "it has been divided by the scale twice, or the loss was not multiplied by it";
   if (is(unclipped)) return concat("its norm is above ", scenario.max_norm, ": it has not been clipped");
   if (scenario.world_size > 1 && is(expected / scenario.world_size))
     return "it has been divided by the number of ranks twice";

@@ -1,0 +1,86 @@
+// What judges say of wrong answers, besides the mistake of the bank that they resemble: what all wrong numbers have in
+// common, and what was not waited for. The mistakes of the banks are the answers.
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/error.hpp"
+#include "base/json.hpp"
+#include "support/catch.hpp"
+#include "support/subprocess.hpp"
+
+namespace lockstep::exercise {
+namespace {
+
+struct Explained {
+  const char* exercise;
+  const char* mistake;
+  const char* words;  // of the first failure's summary
+};
+
+constexpr Explained kExplained[] = {
+    // Buffers that held something.
+    {"05.3", "adds_to_input_gradient", "your function has added to what was in the buffer before the call (1000)"},
+    {"05.3", "overwrites_parameters", "is gone: your function was to add to it"},
+    {"05.4", "adds_to_output", "your function has added to what was in the buffer before the call (1000)"},
+    {"05.4", "adds_to_gradients", "your function has added to what was in the buffer before the call (1000)"},
+    {"06.3", "only_own_flags", "your function has not written here"},
+    // Factors.
+    {"05.1", "takes_whole_gradient", "not multiplied by 1 - beta1, nor its square by 1 - beta2"},
+    {"05.1", "decay_without_rate", "the parameter shrinks by weight_decay alone, without the learning rate"},
+    {"05.1", "divides_by_square", "not by its root"},
+    {"05.3", "no_deviation", "the reciprocal deviation is missing in front of the bracket"},
+    {"05.3", "sums_for_means", "not divided by the number of channels"},
+    {"05.4", "divides_by_d", "divided by D instead of its root"},
+    {"06.3", "sums", "it is not divided by the number of ranks"},
+    {"06.4", "divides_by_buckets", "divided by the number of buckets, not of ranks"},
+    {"06.6", "targets_as_weights", "not divided by their number"},
+    {"06.8", "sums", "it is not divided by the number of ranks"},
+    {"08.1", "divides_twice", "divided by gradient_accumulation_steps twice"},
+    {"08.5", "never_clips", "it has not been clipped"},
+    // Formulas and rules.
+    {"05.2", "relu_at_zero", "relu passes the gradient on for x = 0 too"},
+    {"05.2", "tanh_not_squared", "without the square"},
+    {"05.2", "product_without_gradient", "not multiplied by the gradient that arrives"},
+    {"05.4", "masks_with_zero", "later positions get the score 0"},
+    {"05.4", "backward_without_scale", "1 / sqrt(D) is missing in the gradients of query and key"},
+    {"06.1", "pads_with_zeros", "the padding is sample 0"},
+    {"06.1", "cuts_before_shuffling", "the length is changed before the shuffling"},
+    {"06.2", "epoch_too_high", "set_epoch() is called with epoch + 1"},
+    {"06.2", "whole_batch_everywhere", "every rank has used sample"},
+    {"06.7", "takes_noise_out", "the noise has been taken out"},
+    {"06.7", "limit_for_sum", "the sum of the ranks' losses is compared with the limit"},
+    {"08.1", "weight_so_far", "the weight is 1 / (micro-batches so far)"},
+    {"08.2", "remainder_of_zero", "a remainder of 0 means that the last batch is full"},
+    {"08.3", "order_of_old_epoch", "of epoch 0's order, and epoch 1's belongs here"},
+    {"08.3", "skips_samples", "3 samples have been skipped, not 3 batches"},
+    // What was not waited for, or goes on from step to step.
+    {"06.2", "broadcast_not_awaited", "has issued a broadcast of 5 values and never waited for it"},
+    {"06.2", "gradient_not_awaited", "and never waited for it"},
+    {"06.3", "not_awaited", "has issued an all_reduce of"},
+    {"06.5", "waits_for_the_last", "and never waited for it"},
+    {"06.5", "never_cleared", "in_flight_ holds"},
+};
+
+std::string first_summary(const Explained& explained) {
+  const std::string programs = LOCKSTEP_EXERCISE_PROGRAMS, id = explained.exercise;
+  std::string target = id;
+  target[2] = '_';
+  const test::Finished finished =
+      test::run_program({programs + "/judge_" + id.substr(0, 2), id, "--subject",
+                         concat(programs, "/exercise_", target, "_bank"), "--mistake", explained.mistake});
+  if (finished.exit_code != 0) return "the judge failed: " + finished.err;
+  for (const nlohmann::json& check : parse_json(finished.out).at("checks"))
+    if (check.at("verdict") != "passed") return check.at("summary");
+  return "all checks passed";
+}
+
+}  // namespace
+
+TEST_CASE("judges say what the wrong numbers of an answer have in common", "[exercises]") {
+  for (const Explained& explained : kExplained) {
+    INFO(explained.exercise << " " << explained.mistake);
+    CHECK_THAT(first_summary(explained), Catch::Matchers::ContainsSubstring(explained.words));
+  }
+}
+
+}  // namespace lockstep::exercise
