@@ -42,8 +42,9 @@ checkpoint::SaveMode save_mode(const CheckpointOptions& options, std::int64_t la
 // The checkpoint that `path` is, or the newest one below it.
 std::filesystem::path newest_checkpoint(const std::filesystem::path& path) {
   std::error_code ignored;  // what cannot be read is found out below
-  const bool is_checkpoint = checkpoint::step_of(path) ? std::filesystem::is_directory(path, ignored)
-                                                       : std::filesystem::exists(path / checkpoint::kStateFile, ignored);
+  const bool is_checkpoint = checkpoint::step_of(path)
+                                 ? std::filesystem::is_directory(path, ignored)
+                                 : std::filesystem::exists(path / checkpoint::kStateFile, ignored);
   if (is_checkpoint) return path;
   const auto root = std::filesystem::is_directory(checkpoints_of(path), ignored) ? checkpoints_of(path) : path;
   const auto latest = checkpoint::CheckpointFolder(root).latest();
