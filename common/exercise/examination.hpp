@@ -125,6 +125,9 @@ class Examination {
   /// graded in time, whatever is handed in. 0: never.
   void give_up_after(int unending) noexcept { most_unending_ = unending; }
 
+  /// Leaves out every check but the one of this name.
+  void run_only(const std::string& name) { only_ = name; }
+
   /// What has been run.
   [[nodiscard]] const std::vector<CheckResult>& results() const noexcept { return results_; }
   /// What the program did in the first check that failed.
@@ -139,6 +142,7 @@ class Examination {
   std::vector<CheckResult> results_;
   std::vector<Outcome> outcomes_of_failure_;
   bool has_failed_ = false;
+  std::string only_;  // a check's name; empty: all
   int most_unending_ = 0;
   int unending_ = 0;  // checks so far whose ranks had to be ended
 };
