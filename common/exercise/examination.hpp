@@ -137,6 +137,9 @@ class Examination {
   /// The same for all checks that would begin later than `seconds` from now; 0: never.
   void begin_none_after(std::chrono::seconds seconds) noexcept;
 
+  /// Leaves out every check but the one of this name.
+  void run_only(const std::string& name) { only_ = name; }
+
   /// What has been run.
   [[nodiscard]] const std::vector<CheckResult>& results() const noexcept { return results_; }
   /// What the program did in the first check that failed.
@@ -153,6 +156,7 @@ class Examination {
   std::vector<CheckResult> results_;
   std::vector<Outcome> outcomes_of_failure_;
   bool has_failed_ = false;
+  std::string only_;  // a check's name; empty: all
   int most_unending_ = 0;
   int unending_ = 0;  // checks so far whose ranks had to be ended
   Check::Time last_begin_ = Check::Time::max();

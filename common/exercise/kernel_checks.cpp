@@ -1,5 +1,7 @@
 #include "exercise/kernel_checks.hpp"
 
+#include <bit>
+
 #include "base/error.hpp"
 
 namespace lockstep::exercise {
@@ -13,5 +15,7 @@ void expect_at_most(Check& check, const Outcome& outcome, const std::string& wha
   if (count <= bound) return;
   check.wrong(concat(what, " ", count, " ", unit, "; ", bound, " are enough"), next, outcome.ranks.at(0).remarks);
 }
+
+bool is_unwritten(float value) { return std::bit_cast<std::uint32_t>(value) == 0xffffffffU; }
 
 }  // namespace lockstep::exercise

@@ -1,4 +1,5 @@
 // The emulator: its checker's findings become verdicts, and its counts a part of the answer.
+#include <algorithm>
 #include <iomanip>
 #include <sstream>
 
@@ -6,6 +7,7 @@
 #include "emulator/checker/control.hpp"
 #include "emulator/checker/findings.hpp"
 #include "emulator/checker/metrics.hpp"
+#include "emulator/runtime/launch_log.hpp"
 #include "exercise/kernel_counts.hpp"
 #include "exercise/kernel_trial.hpp"
 #include "exercise/launch_errors.hpp"
@@ -16,6 +18,7 @@ namespace {
 using emulator::Finding;
 using emulator::FindingKind;
 using emulator::FindingSide;
+using emulator::Launch;
 using emulator::MetricsRow;
 
 constexpr std::uint64_t kMany = 16;  // more than a few accesses of one thread
@@ -57,7 +60,15 @@ std::string summary_of(const Finding& finding) {
     text += concat(separator, side.action, " at ", name_of(side.place.file), ":", side.place.line);
     separator = " and ";
   }
+  if (finding.kind == FindingKind::kBadLaunch) text += concat(", ", finding.detail);
   return text;
+}
+
+// ", byte 8": in an array of ours in device memory, which lies the same in every trial. Where a kernel's own arrays lie
+// is up to the compiler.
+std::string place_in_array(const std::string& detail) {
+  const std::size_t begin = detail.find(", byte "), end = detail.find(" of allocation");
+  return begin < end && end != std::string::npos ? detail.substr(begin, end - begin) : "";
 }
 
 // What stays the same when lines move and variables are renamed. How often it was seen depends on how the code is
@@ -66,8 +77,11 @@ std::string behaviour_of(const Finding& finding) {
   std::string text = concat(emulator::name_of(finding.kind),
                             finding.detail.find("shared memory") != std::string::npos ? ", shared memory" : "");
   if (finding.count > kMany) text += ", many times";
-  for (const FindingSide& side : finding.sides) text += concat("; ", side.action, " by ", thread_of(side));
-  return text;
+  // Which of many threads is the first to read unwritten memory depends on what each has waited for before.
+  const bool is_anybodys = finding.kind == FindingKind::kUninitialisedRead;
+  for (const FindingSide& side : finding.sides)
+    text += concat("; ", side.action, is_anybodys ? "" : concat(" by ", thread_of(side)));
+  return is_anybodys ? text : text + place_in_array(finding.detail);
 }
 
 // The checker's words without its hint, which travels by itself.
@@ -95,13 +109,60 @@ const bool kIsChecking = [] {
   return true;
 }();
 
-void run_checked(const std::function<void(cudaStream_t)>& enqueue) {
+KernelFinding launch_finding(const Launch& launch, const std::string& behaviour, const std::string& what,
+                             const std::string& hint) {
+  KernelFinding finding{.verdict = "WRONG",
+                        .summary = concat("a kernel is launched ", what),
+                        .behaviour = behaviour,
+                        .lines = {},
+                        .text = concat("kernel ", launch.kernel, " is launched with ", launch.blocks, " blocks of ",
+                                       launch.threads, " threads"),
+                        .hint = hint};
+  if (launch.place.line != 0) finding.lines.push_back({name_of(launch.place.file), launch.place.line});
+  return finding;
+}
+
+// Launches that compute the right numbers in another way than the caller has asked for.
+std::vector<KernelFinding> faults_of_launches(const LaunchShape& shape) {
+  constexpr const char* kBlocksAreGiven =
+      "the number of blocks is a parameter of the function; with a grid-stride loop any number processes all elements";
+  const std::vector<Launch> launches = emulator::launches();
+  std::vector<KernelFinding> findings;
+  const auto add = [&](const Launch& launch, const std::string& behaviour, const std::string& what, const char* hint) {
+    findings.push_back(launch_finding(launch, behaviour, what, hint));
+  };
+  for (const Launch& launch : launches) {
+    if (launch.is_in_default_stream)
+      add(launch, "default stream", "in the default stream, not in the one that the function was given",
+          "pass the stream as the fourth argument, <<<blocks, threads, 0, stream>>>: without it, the kernel may run "
+          "before what the caller has enqueued, or after what depends on it");
+    if (shape.most_blocks != 0 && launch.blocks > shape.most_blocks)
+      add(launch, "more blocks than asked for",
+          concat("with ", launch.blocks, " blocks; the caller asks for ", shape.most_blocks), kBlocksAreGiven);
+  }
+  if (launches.empty()) return findings;
+  const Launch& largest = *std::ranges::max_element(launches, {}, &Launch::blocks);
+  if (largest.blocks < shape.fewest_blocks)
+    add(largest, "fewer blocks than asked for",
+        concat("with ", largest.blocks, largest.blocks == 1 ? " block" : " blocks", "; the caller asks for ",
+               shape.fewest_blocks),
+        kBlocksAreGiven);
+  const auto has_threads = [&](const Launch& launch) { return launch.threads == shape.threads; };
+  if (shape.threads != 0 && std::ranges::none_of(launches, has_threads))
+    add(largest, "other threads than asked for",
+        concat("with ", largest.threads, " threads per block; the caller asks for ", shape.threads),
+        "the number of threads per block is a parameter of the function");
+  return findings;
+}
+
+void run_checked(const std::function<void(cudaStream_t)>& enqueue, const LaunchShape& shape) {
   cudaStream_t stream = nullptr;
   cuda_check(cudaStreamCreate(&stream), "making a stream");
   enqueue(stream);
   const cudaError_t launched = cudaGetLastError(), run = cudaDeviceSynchronize();
   std::vector<KernelFinding> findings;
   for (const Finding& finding : emulator::findings()) findings.push_back(described(finding));
+  if (findings.empty() && launched == cudaSuccess && run == cudaSuccess) findings = faults_of_launches(shape);
   if (!findings.empty()) throw KernelFault(std::move(findings));
   require_success(launched, run);
   cuda_check(cudaStreamDestroy(stream), "ending a stream");
@@ -140,12 +201,14 @@ std::string remark_on(const MetricsRow& row) {
 
 }  // namespace
 
-void run_kernels(const std::function<void(cudaStream_t)>& enqueue) { run_checked(enqueue); }
+void run_kernels(const std::function<void(cudaStream_t)>& enqueue, const LaunchShape& shape) {
+  run_checked(enqueue, shape);
+}
 
-void run_and_count_kernels(Answer& answer, const std::function<void(cudaStream_t)>& enqueue) {
+void run_and_count_kernels(Answer& answer, const std::function<void(cudaStream_t)>& enqueue, const LaunchShape& shape) {
   emulator::clear_metrics();
   emulator::enable_metrics(true);
-  run_checked(enqueue);
+  run_checked(enqueue, shape);
   emulator::enable_metrics(false);
   KernelCounts counts;
   for (const MetricsRow& row : emulator::metrics()) {

@@ -36,6 +36,7 @@ void Checker::launch_begin(const KernelCall& call, int) {
   jobs_ = asked_jobs_;
   call_ = &call;
   kernel_name_.clear();
+  has_divergent_barrier_ = false;
   order_.launch_begin();
   memory_.refresh_images();
   running = this;
@@ -57,6 +58,7 @@ void Checker::block_begin(const BlockState& block) {
 }
 
 void Checker::block_end() {
+  if (!held_races_.empty()) report_held_races();
   if (!suspects_.empty()) report_suspects(false);
   if (jobs_.metrics) counter_.block_end();
 }

@@ -6,6 +6,8 @@
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "emulator/checker/finding_log.hpp"
 #include "emulator/checker/memory_map.hpp"
@@ -87,6 +89,8 @@ class Checker final : public Observer {
   void suspect_uninitialised(const Target& target, const void* address, const Access& access);
   void explain_by_race(const Access& one, const Access& other);
   void report_suspects(bool with_global);
+  void hold_race(const Access& access, const Access& with, const std::string& detail);
+  void report_held_races();
   bool is_known(FindingKind kind, Site site, Site with);
   [[nodiscard]] bool is_wrong_address(const Target& target, const void* address, std::size_t bytes,
                                       const Access& access);
@@ -126,6 +130,10 @@ class Checker final : public Observer {
   std::unordered_set<Site> explained_;    // sites whose uninitialised reads are races
   const ThreadState* skipped_ = nullptr;  // what it accesses at skipped_at_ has been reported already
   FindingPlace skipped_at_;
+  // Races within the running block, in the order they were seen. If its threads turn out to have missed each other at a
+  // barrier, that is the cause and is reported first.
+  std::vector<std::pair<Key, Finding>> held_races_;
+  bool has_divergent_barrier_ = false;                   // in this launch
   std::unordered_map<Key, std::size_t, KeyHash> known_;  // -> index in the log
   std::uint64_t known_generation_ = 0;                   // of the log
 };

@@ -42,6 +42,9 @@ FindingKind kind_of(EngineFindingKind kind) {
   return FindingKind::kException;
 }
 
+// hint_of() looks for these words.
+constexpr const char* kAfterDivergence = "; threads of the block missed each other at a barrier";
+
 FindingPlace place_of(SourcePlace place) { return {place.file == nullptr ? "" : place.file, place.line}; }
 
 }  // namespace
@@ -129,6 +132,26 @@ void Checker::report_suspects(bool with_global) {
   }
 }
 
+// The first thread that runs past a barrier which others still wait for races with them, long before the barrier is
+// known to be divergent.
+void Checker::hold_race(const Access& access, const Access& with, const std::string& detail) {
+  const Key key{FindingKind::kRace, access.site(), with.site()};
+  for (auto& [held, finding] : held_races_) {
+    if (!(held == key)) continue;
+    ++finding.count;
+    return;
+  }
+  held_races_.emplace_back(key, finding_of(FindingKind::kRace, access, &with, detail));
+}
+
+void Checker::report_held_races() {
+  for (auto& [key, finding] : held_races_) {
+    if (has_divergent_barrier_) finding.detail += kAfterDivergence;
+    known_[key] = FindingLog::instance().add(finding);
+  }
+  held_races_.clear();
+}
+
 void Checker::report_target(FindingKind kind, const void* address, const Access& access, const std::string& detail) {
   if (is_known(kind, access.site(), 0)) return;
   const auto number = reinterpret_cast<std::uintptr_t>(address);
@@ -145,9 +168,11 @@ void Checker::report_access(const Target& target, const void* address, const Acc
   if (is_race) explain_by_race(access, verdict.with);
   const FindingKind kind = is_race ? FindingKind::kRace : FindingKind::kMissingWait;
   if (is_known(kind, access.site(), verdict.with.site())) return;
-  report(kind, access, &verdict.with,
-         memory_.describe(target.space, address) +
-             (is_race ? "; nothing orders the two" : "; the copy may not have arrived"));
+  const std::string detail = memory_.describe(target.space, address) +
+                             (is_race ? "; nothing orders the two" : "; the copy may not have arrived");
+  const bool is_within_block = verdict.with.interval >= order_.block_first();
+  if (is_race && is_within_block) return hold_race(access, verdict.with, detail);
+  report(kind, access, &verdict.with, detail);
 }
 
 void Checker::compiler_found(FindingKind kind, const char* action, FindingPlace place, const std::string& detail) {
@@ -162,6 +187,7 @@ void Checker::compiler_found(FindingKind kind, const char* action, FindingPlace 
 
 void Checker::finding(const EngineFinding& noticed) {
   if (!jobs_.rules) return;
+  has_divergent_barrier_ |= kind_of(noticed.kind) == FindingKind::kDivergentBarrier;
   Finding finding{kind_of(noticed.kind), kernel_name(), {}, noticed.message, 1};
   const BlockState* const block = current_block();
   const uint3 block_idx = block != nullptr ? block->block_idx : uint3{};

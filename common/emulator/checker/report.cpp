@@ -44,25 +44,33 @@ bool has_action(const Finding& finding, const char* action) {
   return false;
 }
 
+bool waits_in_warp_operation(const Finding& finding) {
+  for (const FindingSide& side : finding.sides) {
+    if (side.action.find("with mask") != std::string::npos) return true;
+  }
+  return false;
+}
+
 std::string hint_of_race(const Finding& finding) {
+  if (mentions(finding, "missed each other at a barrier")) {
+    return "correct the divergent barrier first: what it should order is unordered, and this race may go with it.";
+  }
   const bool is_one_block =
       finding.sides.size() == 2 && text_of(finding.sides[0].block) == text_of(finding.sides[1].block);
   if (has_action(finding, "atomic")) {
-    return "an atomic orders nothing by itself and excludes only other atomics: make the other access an atomic too, "
-           "or "
-           "put a barrier (within a block), __threadfence() before the atomic (between blocks) or a second launch "
-           "between "
-           "them.";
+    return is_one_block ? "an atomic excludes only other atomics and orders nothing: put a __syncthreads() between the "
+                          "two, or make the other access an atomic too."
+                        : "an atomic excludes only other atomics and orders nothing: make the other access an atomic "
+                          "too, put __threadfence() before the atomic, or move one of the two to a launch of its own.";
   }
   if (!is_one_block) {
-    return "blocks of one launch run in any order and at the same time: give each block its own part of the memory, "
-           "use "
-           "an atomic, or split the kernel in two launches.";
+    return "blocks of one launch run in any order and at the same time. If each should have elements of its own, check "
+           "how blockIdx enters the index; else use an atomic, or split the kernel in two launches.";
   }
-  if (is_update(finding) && !mentions(finding, "shared")) {
-    return "two threads update one value, and what reads and writes it is two steps: use atomicAdd, or let one thread "
-           "do "
-           "it; if the threads meant different values, check the index, or put a __syncthreads() between the steps.";
+  if (is_update(finding) && has_action(finding, "read")) {
+    return "two threads update one value, and what reads and writes it is two steps. If the threads meant different "
+           "values, check the index; if one step should wait for another, put a __syncthreads() between them; else use "
+           "atomicAdd, or let one thread do it.";
   }
   if (has_action(finding, "read")) {
     return mentions(finding, "shared")
@@ -98,8 +106,9 @@ std::string hint_of_bounds(const Finding& finding) {
            "the "
            "index.";
   }
-  return "check the guard of the last, partly filled block (if (i < n)) and the size that was allocated, which is in "
-         "bytes.";
+  return "check the index, its guard (if (i < n)), which the last, partly filled block needs too, and the size that "
+         "was "
+         "allocated, which is in bytes.";
 }
 
 }  // namespace
@@ -169,11 +178,16 @@ std::string hint_of(const Finding& finding) {
              "not "
              "return before it.";
     case FindingKind::kDeadlock:
-      return "each of these waits for threads that wait elsewhere or have ended.";
+      return waits_in_warp_operation(finding)
+                 ? "a warp operation waits for all lanes that its mask names: call it where all of them come by, "
+                   "outside "
+                   "of branches that only some take, and let lanes without a value take part with a neutral one."
+                 : "each of these waits for threads that wait elsewhere or have ended.";
     case FindingKind::kWrongMask:
       return "the mask must name exactly the lanes that come to this call, the caller among them.";
     case FindingKind::kUndefinedLane:
-      return "the source lane must be in the mask and call the same shuffle.";
+      return "the lane that is read must be in the mask and call the same shuffle: no lane may return, or take another "
+             "branch, before it; lanes without a value of their own take part with a neutral one.";
     case FindingKind::kStackOverflow:
       return "large local arrays belong in shared or global memory.";
     case FindingKind::kException:
@@ -183,7 +197,9 @@ std::string hint_of(const Finding& finding) {
     case FindingKind::kUnsynchronizedRead:
       return "wait first: cudaStreamSynchronize, cudaDeviceSynchronize or cudaEventSynchronize.";
     case FindingKind::kBadLaunch:
-      return "check the return value of cudaGetLastError() after each launch.";
+      return "the kernel does not run, and only cudaGetLastError() says so: check what is computed between <<< and "
+             ">>>, "
+             "which is blocks, then threads per block; a division that rounds down may give 0 blocks.";
   }
   return "";
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "emulator/checker/control.hpp"
 #include "emulator/checker/findings.hpp"
 #include "emulator/engine/device_memory.hpp"
 #include "emulator/engine/execution.hpp"
@@ -15,6 +16,7 @@
 #include "emulator/runtime/device_limits.hpp"
 #include "emulator/runtime/faults.hpp"
 #include "emulator/runtime/handles.hpp"
+#include "emulator/runtime/launch_log.hpp"
 #include "emulator/runtime/reports.hpp"
 #include "emulator/runtime/scheduler.hpp"
 
@@ -48,7 +50,7 @@ cudaError_t run_kernel(const KernelCall& call, int device) {
 
 // In checked mode: a program may overlook that its launch was refused.
 void report_bad_launch(const KernelCall& call, const std::string& why) {
-  if (!settings().is_checked) return;
+  if (!checks_enabled()) return;
   FindingSide side;
   side.action = "launch";
   side.place = {call.place.file == nullptr ? "" : call.place.file, call.place.line};
@@ -79,6 +81,7 @@ cudaError_t enqueue_kernel(KernelCall call, cudaStream_t stream) {
     const auto queue = Handles::instance().queue(stream);
     api_require(queue->device == current_device(), cudaErrorInvalidResourceHandle,
                 "the stream is of another device than the current one: call cudaSetDevice first");
+    if (checks_enabled()) note_launch(call, queue->kind == StreamKind::kLegacy);
     Operation launch;
     launch.name = "kernel launch";
     launch.place = call.place;

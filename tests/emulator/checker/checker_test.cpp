@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <set>
 
 #include "checked_run.hpp"
+#include "emulator/runtime/launch_log.hpp"
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
 
@@ -94,6 +96,36 @@ TEST_CASE("A finding is kept once and counted, with the threads of its first tim
   // Threads of the first warp run first, and read what the second has yet to write.
   CHECK(to_text(found[0]).rfind("emulated CUDA: race in kernel reverse_without_barrier: read at planted.cu:", 0) == 0);
   CHECK_THAT(found[0].detail, ContainsSubstring("shared memory 'tile', byte "));
+}
+
+TEST_CASE("A barrier that threads miss comes before the races that follow from it", "[emulator]") {
+  for (const std::uint64_t seed : {0U, 1U, 7U}) {
+    for (const char* const name : {"branch", "return"}) {
+      const CheckedScope scope(seed);
+      run_planted(name);
+      INFO(name << ", seed " << seed << '\n' << all_text());
+      const std::vector<Finding> found = findings();
+      REQUIRE(found.size() >= 2);
+      CHECK(found[0].kind == FindingKind::kDivergentBarrier);
+      CHECK(lines_of(found[0]).contains(line_of(std::string(name) + " barrier")));
+      for (std::size_t i = 1; i < found.size(); ++i) {
+        CHECK(found[i].kind == FindingKind::kRace);
+        CHECK_THAT(hint_of(found[i]), ContainsSubstring("correct the divergent barrier first"));
+      }
+    }
+  }
+}
+
+TEST_CASE("A launch says in which stream it goes and how large it is", "[emulator]") {
+  const CheckedScope scope(0);
+  run_planted("not anew");
+  const std::vector<Launch> all = launches();
+  const auto is_that_one = [](const Launch& launch) {
+    return launch.kernel == "two_rounds" && launch.blocks == 1 && launch.threads == 64 && launch.is_in_default_stream;
+  };
+  REQUIRE(std::ranges::count_if(all, is_that_one) == 1);
+  run_planted("not anew");
+  CHECK(launches().size() == all.size());  // each once
 }
 
 TEST_CASE("Reports name the memory as the program knows it", "[emulator]") {

@@ -29,6 +29,25 @@ __global__ void two_rounds(float* out, bool has_second_barrier) {
   }
 }
 
+// Threads that do not come to the barrier do not wait for it either: they race with those that do.
+__global__ void barrier_in_branch(float* out, int waiting) {
+  __shared__ float tile[64];
+  tile[threadIdx.x] = static_cast<float>(threadIdx.x);           // mark: branch write
+  if (static_cast<int>(threadIdx.x) < waiting) __syncthreads();  // mark: branch barrier
+  out[threadIdx.x] = tile[63 - threadIdx.x];                     // mark: branch read
+}
+
+__global__ void return_before_barrier(float* out, int waiting) {
+  __shared__ float tile[64];
+  tile[threadIdx.x] = static_cast<float>(threadIdx.x);
+  if (static_cast<int>(threadIdx.x) >= waiting) {
+    out[threadIdx.x] = tile[63 - threadIdx.x];
+    return;
+  }
+  __syncthreads();  // mark: return barrier
+  out[threadIdx.x] = tile[63 - threadIdx.x];
+}
+
 __global__ void every_block_writes(int* out) { out[threadIdx.x] = static_cast<int>(blockIdx.x); }  // mark: blocks
 
 __global__ void half_initialised(float* out) {
@@ -138,6 +157,14 @@ std::vector<Planted> ordering_and_bounds() {
       {"not anew",
        [](const Buffers& b) {
          start("two_rounds", two_rounds, {1, 64}, b.floats, true);
+       }},
+      {"branch",
+       [](const Buffers& b) {
+         start("barrier_in_branch", barrier_in_branch, {1, 64}, b.floats, 40);
+       }},
+      {"return",
+       [](const Buffers& b) {
+         start("return_before_barrier", return_before_barrier, {1, 64}, b.floats, 40);
        }},
       {"blocks",
        [](const Buffers& b) {

@@ -38,7 +38,7 @@ const Outcome& check_places(Check& check, const Sizes& sizes) {
   for (std::size_t column = 0; column < sizes.columns; ++column) bias.push_back(static_cast<float>(column));
   return check_map(check, sizes, in, bias, 0, [&](std::size_t i, double got, double) -> std::string {
     const std::string where = concat("row ", i / sizes.columns, ", column ", i % sizes.columns);
-    if (std::isnan(got)) return concat("no thread has written it (", where, ")");
+    if (is_unwritten(static_cast<float>(got))) return concat("no thread has written it (", where, ")");
     const double added = got - in[i];
     if (added >= 0 && added < static_cast<double>(sizes.columns) && added == std::floor(added))
       return concat("the bias of column ", added, " was added (", where, ")");
@@ -51,8 +51,14 @@ void check_numbers(Check& check, const Sizes& sizes, float scale) {
   std::vector<float> bias = random_floats(check.seed(), 1, sizes.columns);
   for (float& x : in) x *= scale;
   // |x| is at most 5, and tanhf is off by a few ulp of 1 (1e-7), which the factor x / 2 enlarges.
-  check_map(check, sizes, in, bias, 2e-6, [](std::size_t, double got, double) -> std::string {
-    return std::isnan(got) ? "no thread has written it, or the computation gives no number" : "";
+  check_map(check, sizes, in, bias, 2e-6, [&](std::size_t i, double got, double) -> std::string {
+    const auto is = [&](double value) { return std::abs(got - value) <= 4e-6; };
+    const double x = in[i], b = bias[i % sizes.columns];
+    if (is_unwritten(static_cast<float>(got))) return "no thread has written it";
+    if (is(x + b)) return concat("this is in + bias, without GELU (column ", i % sizes.columns, ")");
+    if (is(gelu(x) + b)) return "this is GELU(in) + bias: the bias belongs into GELU's argument";
+    if (is(gelu(x))) return "this is GELU(in), without the bias";
+    return std::isnan(got) ? "the computation gives no number" : "";
   });
 }
 
@@ -74,6 +80,11 @@ void judge_04_2(Examination& exam) {
     const KernelCounts counts = counts_of(outcome);
     const char* const next = "in each turn of the loop, neighbouring threads should take neighbouring groups";
     // 8192 floats are 1024 sectors; the bias is read as often as the input.
+    expect_at_most(check, outcome, "the threads load", counts.loads.bytes, std::uint64_t{2} * 8192 * 4, "bytes",
+                   "load each float of the input once, with the bias that belongs to it, and keep the sum in a "
+                   "register until GELU is computed");
+    expect_at_most(check, outcome, "the threads store", counts.stores.bytes, std::uint64_t{8192} * 4, "bytes",
+                   "store each element once, when it is complete");
     expect_at_most(check, outcome, "the loads touch", counts.loads.transactions, 2048, "sectors", next);
     expect_at_most(check, outcome, "the stores touch", counts.stores.transactions, 1024, "sectors", next);
   });

@@ -18,10 +18,11 @@ Answer answer(Question& question) {
   const auto enqueue = [&](cudaStream_t stream) {
     kernels::row_moments(mean.data(), variance.data(), in.data(), rows, columns, threads, stream);
   };
+  const LaunchShape shape{.threads = static_cast<unsigned>(threads)};
   if (question.get<bool>("is_counted")) {
-    run_and_count_kernels(result, enqueue);
+    run_and_count_kernels(result, enqueue, shape);
   } else {
-    run_kernels(enqueue);
+    run_kernels(enqueue, shape);
   }
   result.set_numbers<float>("mean", mean.to_host());
   result.set_numbers<float>("variance", variance.to_host());

@@ -27,7 +27,7 @@ const Outcome& check_transpose(Check& check, const Sizes& sizes) {
   for (std::size_t i = 0; i < expected.size(); ++i) expected[i] = static_cast<double>(i % rows * columns + i / rows);
   const auto explain = [&](std::size_t i, double got, double) {
     const std::string wanted = concat("out", place(i / rows, i % rows), " should be in", place(i % rows, i / rows));
-    if (std::isnan(got)) return concat(wanted, ", but no thread has written it");
+    if (is_unwritten(static_cast<float>(got))) return concat(wanted, ", but no thread has written it");
     const auto from = static_cast<std::size_t>(got);
     return concat(wanted, ", but it is in", place(from / columns, from % columns));
   };

@@ -21,6 +21,25 @@ constexpr Mistake kMistakes[] = {
      "That is right but slow: all blocks queue for 256 addresses. Keep the counts in shared memory, and mend those."},
     {"blocks_replace", "each block stores its counts in place of those of the other blocks",
      "The blocks' counts have to be added up."},
+    {"barrier_in_branch", "a barrier stands in a branch that only threads with a byte of their own take",
+     "Every thread of the block has to come to it, also one that has nothing to count."},
+    {"clears_in_kernel", "each block clears the counts in device memory, to which others may have added already",
+     "No barrier reaches from one block to another. Clear them before the launch: the cudaMemsetAsync() does."},
+    {"never_clears_result", "the counts in device memory are added to what was there before",
+     "Keep the cudaMemsetAsync() before the launch."},
+    {"never_clears_block", "the block's counts in shared memory are never set to 0",
+     "Shared memory holds leftovers when a block begins: clear it, and wait, before counting."},
+    {"clears_half", "each thread clears one count, so of the 256 only the first 128 are 0",
+     "A block has fewer threads than there are values: clear them in a loop."},
+    {"one_block", "the kernel is launched with one block, which counts all bytes alone",
+     "One block cannot race with others, but it uses one multiprocessor of the GPU. Launch `blocks`, and make the "
+     "addition of their counts atomic."},
+    {"one_thread_passes_on", "one thread of the block passes on all of its counts, one after the other",
+     "Neighbouring threads should pass on neighbouring counts, all threads of the block together."},
+    {"one_thread_counts", "one thread counts all bytes, and the others do nothing",
+     "Nothing races then, but nothing is done side by side either: let all threads count, with atomicAdd."},
+    {"passes_on_ones", "every count is passed on as 1, whatever the block has counted",
+     "atomicAdd(&counts[value], of_block[value])."},
 };
 
 }  // namespace
@@ -40,12 +59,16 @@ constexpr int kValues = 256, kThreads = 128;
 // Kernels cannot ask is_mistake(): they are told.
 struct Faults {
   bool no_barrier_after_clearing, no_barrier_after_counting, plain_addition_in_block, plain_addition_of_blocks,
-      barrier_in_loop, blocks_replace;
+      barrier_in_loop, blocks_replace, barrier_in_branch, clears_in_kernel, never_clears_block, clears_half,
+      one_thread_passes_on, passes_on_ones;
 };
 
 __global__ void histogram_kernel(unsigned* counts, const unsigned char* bytes, int count, Faults faults) {
   __shared__ unsigned of_block[kValues];
-  for (int value = threadIdx.x; value < kValues; value += kThreads) of_block[value] = 0;
+  for (int value = threadIdx.x; value < (faults.clears_half ? kThreads : kValues); value += kThreads) {
+    if (!faults.never_clears_block) of_block[value] = 0;
+    if (faults.clears_in_kernel) counts[value] = 0;
+  }
   if (!faults.no_barrier_after_clearing) __syncthreads();
   for (int i = blockIdx.x * kThreads + threadIdx.x; i < count; i += gridDim.x * kThreads) {
     if (faults.plain_addition_in_block) {
@@ -55,14 +78,20 @@ __global__ void histogram_kernel(unsigned* counts, const unsigned char* bytes, i
     }
     if (faults.barrier_in_loop) __syncthreads();
   }
-  if (!faults.no_barrier_after_counting) __syncthreads();
-  for (int value = threadIdx.x; value < kValues; value += kThreads) {
+  if (faults.barrier_in_branch) {
+    if (blockIdx.x * kThreads + threadIdx.x < count) __syncthreads();
+  } else if (!faults.no_barrier_after_counting) {
+    __syncthreads();
+  }
+  if (faults.one_thread_passes_on && threadIdx.x != 0) return;
+  const int step = faults.one_thread_passes_on ? 1 : kThreads;
+  for (int value = threadIdx.x; value < kValues; value += step) {
     if (faults.plain_addition_of_blocks) {
       counts[value] += of_block[value];
     } else if (faults.blocks_replace) {
       counts[value] = of_block[value];
     } else {
-      atomicAdd(&counts[value], of_block[value]);
+      atomicAdd(&counts[value], faults.passes_on_ones ? 1U : of_block[value]);
     }
   }
 }
@@ -72,17 +101,34 @@ __global__ void slow_kernel(unsigned* counts, const unsigned char* bytes, int co
     atomicAdd(&counts[bytes[i]], 1U);
 }
 
+__global__ void lonely_kernel(unsigned* counts, const unsigned char* bytes, int count) {
+  __shared__ unsigned of_all[kValues];
+  if (blockIdx.x != 0 || threadIdx.x != 0) return;
+  for (unsigned& each : of_all) each = 0;
+  for (int i = 0; i < count; ++i) of_all[bytes[i]] += 1;
+  for (int value = 0; value < kValues; ++value) counts[value] = of_all[value];
+}
+
 }  // namespace
 
 void histogram(unsigned* counts, const unsigned char* bytes, int count, int blocks, cudaStream_t stream) {
-  cudaMemsetAsync(counts, 0, kValues * sizeof(unsigned), stream);
+  if (!is_mistake("never_clears_result") && !is_mistake("clears_in_kernel"))
+    cudaMemsetAsync(counts, 0, kValues * sizeof(unsigned), stream);
   if (is_mistake("no_shared_counts")) {
     slow_kernel<<<blocks, kThreads, 0, stream>>>(counts, bytes, count);
     return;
   }
+  if (is_mistake("one_thread_counts")) {
+    lonely_kernel<<<blocks, kThreads, 0, stream>>>(counts, bytes, count);
+    return;
+  }
+  if (is_mistake("one_block")) blocks = 1;
   const Faults faults{is_mistake("no_barrier_after_clearing"), is_mistake("no_barrier_after_counting"),
                       is_mistake("plain_addition_in_block"),   is_mistake("plain_addition_of_blocks"),
-                      is_mistake("barrier_in_loop"),           is_mistake("blocks_replace")};
+                      is_mistake("barrier_in_loop"),           is_mistake("blocks_replace"),
+                      is_mistake("barrier_in_branch"),         is_mistake("clears_in_kernel"),
+                      is_mistake("never_clears_block"),        is_mistake("clears_half"),
+                      is_mistake("one_thread_passes_on"),      is_mistake("passes_on_ones")};
   histogram_kernel<<<blocks, kThreads, 0, stream>>>(counts, bytes, count, faults);
 }
 

@@ -13,8 +13,14 @@ Answer answer(Question& question) {
   counts.poison();
   const int count = static_cast<int>(text.size()), blocks = question.get<int>("blocks");
   Answer result;
-  run_and_count_kernels(
-      result, [&](cudaStream_t stream) { kernels::histogram(counts.data(), bytes.data(), count, blocks, stream); });
+  const auto enqueue = [&](cudaStream_t stream) {
+    kernels::histogram(counts.data(), bytes.data(), count, blocks, stream);
+  };
+  // Only with plenty of bytes must each block have work.
+  const bool is_long = count >= 2048 * blocks;
+  const auto most = static_cast<unsigned>(blocks);
+  const LaunchShape shape{.fewest_blocks = is_long ? most : 1, .most_blocks = most};
+  run_and_count_kernels(result, enqueue, shape);
   const std::vector<unsigned> counted = counts.to_host();
   const std::vector<std::int64_t> values(counted.begin(), counted.end());
   result.set_numbers<std::int64_t>("counts_of_values", values);

@@ -20,19 +20,28 @@ std::vector<double> softmax(std::span<const float> row) {
   return result;
 }
 
-// What a wrong row has in common: a factor means a wrong sum.
-std::string explain_row(std::span<const float> got, std::span<const double> expected, const std::string& where) {
-  double total = 0;
+// What a wrong row has in common: a factor means a wrong sum, unless it is the sum itself.
+std::string explain_row(std::span<const float> row, std::span<const float> got, std::span<const double> expected,
+                        const std::string& where) {
+  double total = 0, sum = 0;
   for (const float y : got) total += y;
+  if (std::ranges::any_of(got, is_unwritten)) return concat(where, "; no thread has written some elements of the row");
   if (std::isnan(total))
-    return concat(where,
-                  "; a value that is no number comes from infinity minus infinity, from 0 / 0, "
-                  "or from an element that no thread has written");
+    return concat(where, "; a value that is no number comes from infinity minus infinity, 0 times infinity, or 0 / 0");
+  const double largest = *std::ranges::max_element(row);
+  for (const float x : row) sum += std::exp(x - largest);
   const auto most = static_cast<std::size_t>(std::ranges::max_element(expected) - expected.begin());
   const double factor = got[most] / expected[most];
   const bool is_scaled = factor > 0 && std::ranges::equal(got, expected, [&](float y, double right) {
                            return std::abs(y - factor * right) <= 1e-4 * factor * right + 1e-7;
                          });
+  if (is_scaled && row.size() > 1 && std::abs(factor - sum) <= 1e-4 * sum)
+    return concat(where, "; the elements of the row are exponentials that nothing has divided by their sum, ",
+                  shown(sum));
+  if (is_scaled && largest != 0 && std::abs(factor - std::exp(largest)) <= 1e-4 * factor)
+    return concat(where,
+                  "; all elements of the row are exp(maximum) times what they should be: the maximum is subtracted in "
+                  "the sum, but not in the output");
   if (is_scaled)
     return concat(where, "; all elements of the row are ", shown(factor),
                   " times what they should be, so the "
@@ -49,12 +58,13 @@ const Outcome& check_softmax(Check& check, const std::vector<float>& in, std::si
   const std::size_t columns = in.size() / rows;
   for (std::size_t row = 0; row < rows; ++row) {
     const auto got = std::span(out).subspan(row * columns, columns);
-    const std::vector<double> expected = softmax(std::span(in).subspan(row * columns, columns));
+    const auto x = std::span(in).subspan(row * columns, columns);
+    const std::vector<double> expected = softmax(x);
     // expf is off by 2 ulp (2.4e-7), and its argument by half an ulp of the difference, at most 2e-6 for differences up
     // to 32; smaller results fall below the absolute tolerance. Each of up to 20 changes of scale multiplies once more.
     check.compare(concat("row ", row), got, expected,
                   {.relative = 1e-5, .absolute = 1e-7, .explain = [&](std::size_t i, double, double) {
-                     return explain_row(got, expected, concat("column ", i, " of ", columns));
+                     return explain_row(x, got, expected, concat("column ", i, " of ", columns));
                    }});
   }
   return outcome;
@@ -90,7 +100,8 @@ void check_masked_front(Check& check) {
 }  // namespace
 
 void judge_04_6(Examination& exam) {
-  exam.check("32 equal values", [](Check& check) { check_softmax(check, std::vector<float>(32, 1), 1); });
+  // Several a lane: a lane's own sum, the row's, and no sum at all are different.
+  exam.check("96 equal values", [](Check& check) { check_softmax(check, std::vector<float>(96, 1), 1); });
   exam.check("32 different values", [](Check& check) { check_softmax(check, random_rows(check, 32, 4), 1); });
   exam.check("values that shrink: the first is the largest",
              [](Check& check) { check_softmax(check, ramp(96, -0.25F), 1); });
@@ -100,6 +111,11 @@ void judge_04_6(Examination& exam) {
   exam.check("values around 1000", [](Check& check) {
     std::vector<float> in = random_rows(check, 128, 4);
     for (float& x : in) x += 1000;
+    check_softmax(check, in, 2);
+  });
+  exam.check("values around -1000", [](Check& check) {
+    std::vector<float> in = random_rows(check, 128, 4);
+    for (float& x : in) x -= 1000;
     check_softmax(check, in, 2);
   });
   exam.check("rows of 5: most lanes see no value",

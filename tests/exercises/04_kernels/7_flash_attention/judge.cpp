@@ -37,7 +37,7 @@ std::vector<double> attention(const Input& in, std::size_t first, std::size_t qu
   return result;
 }
 
-using Explain = std::function<std::string(std::size_t position, double got)>;
+using Explain = std::function<std::string(std::size_t position, std::span<const float> result)>;
 
 const Outcome& check_attention(Check& check, const Sizes& sizes, const Input& in, double tolerance,
                                const Explain& explain = {}) {
@@ -52,27 +52,50 @@ const Outcome& check_attention(Check& check, const Sizes& sizes, const Input& in
   check.expect(out.size() == in.q.size(), "out changed its length");
   for (std::size_t row = 0; row < sizes.heads * sizes.positions; ++row) {
     const std::size_t head = row / sizes.positions, position = row % sizes.positions;
-    check.compare(concat("head ", head, ", position ", position), std::span(out).subspan(row * kWidth, kWidth),
-                  attention(in, head * sizes.positions, row),
-                  {.absolute = tolerance, .explain = [&](std::size_t, double got, double) -> std::string {
-                     if (std::isnan(got)) return "its weights add up to 0 or to infinity, or no thread has written it";
-                     return explain ? explain(position, got) : "";
-                   }});
+    const auto result = std::span(out).subspan(row * kWidth, kWidth);
+    const auto explain_one = [&](std::size_t, double got, double) -> std::string {
+      if (is_unwritten(static_cast<float>(got))) return "no thread has written it";
+      if (std::isnan(got)) return "its weights add up to 0 or to infinity";
+      return explain ? explain(position, result) : "";
+    };
+    check.compare(concat("head ", head, ", position ", position), result, attention(in, head * sizes.positions, row),
+                  {.absolute = tolerance, .explain = explain_one});
   }
   return outcome;
 }
 
-// Queries of zeros: all weights are equal, and the values are the positions' numbers. So position p gets the mean of 0
-// ... p, which is p / 2; the mean up to another position says which one.
+// Positions as people write them: "0 to 31 and 40".
+std::string ranges_of(const std::vector<std::size_t>& positions) {
+  std::string text;
+  for (std::size_t i = 0; i < positions.size();) {
+    std::size_t last = i;
+    while (last + 1 < positions.size() && positions[last + 1] == positions[last] + 1) ++last;
+    text += concat(i == 0 ? "" : " and ", positions[i]);
+    if (last > i) text += concat(" to ", positions[last]);
+    i = last + 1;
+  }
+  return text.empty() ? "none" : text;
+}
+
+// Queries of zeros: all weights are equal. Number d of the value of position p is 1 if d is p % 64, else 0, so number d
+// of a result is the weight of position d (and of d + 64, ...).
 const Outcome& check_equal_weights(Check& check, const Sizes& sizes) {
   const std::size_t count = sizes.heads * sizes.positions * kWidth;
   Input in{std::vector<float>(count), random_floats(check.seed(), 1, count), std::vector<float>(count)};
-  for (std::size_t i = 0; i < count; ++i) in.v[i] = static_cast<float>(i / kWidth % sizes.positions);
-  // Sums of up to 200 whole numbers are exact; the division rounds.
-  return check_attention(check, sizes, in, 1e-4, [](std::size_t position, double got) -> std::string {
-    const double last = 2 * got;
-    if (last < 0 || std::abs(last - std::round(last)) > 1e-3) return "";
-    return concat("this is the mean over positions 0 to ", std::round(last), " instead of 0 to ", position);
+  for (std::size_t row = 0; row < sizes.heads * sizes.positions; ++row)
+    in.v[row * kWidth + row % sizes.positions % kWidth] = 1;
+  // The largest weights are 1, and the division rounds.
+  return check_attention(check, sizes, in, 1e-5, [&](std::size_t position, std::span<const float> weights) {
+    std::vector<std::size_t> seen;
+    double sum = 0;
+    for (std::size_t d = 0; d < kWidth; ++d) {
+      sum += weights[d];
+      if (weights[d] != 0) seen.push_back(d);
+    }
+    std::string text = concat("position ", position, " looks at positions ", ranges_of(seen), ", and should at ",
+                              position == 0 ? "0" : concat("0 to ", position));
+    if (sizes.positions > kWidth) text = concat("of the first 64 positions, ", text);
+    return std::abs(sum - 1) < 1e-4 ? text : concat(text, "; its weights add up to ", shown(sum), " instead of 1");
   });
 }
 
