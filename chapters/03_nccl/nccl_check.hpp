@@ -3,6 +3,7 @@
 /// NCCL's result codes as exceptions.
 #include <nccl.h>
 
+#include <source_location>
 #include <string_view>
 
 #include "base/error.hpp"
@@ -15,6 +16,15 @@ namespace lockstep::nccl {
 inline void nccl_check(ncclResult_t result, std::string_view call) {
   if (result == ncclSuccess || result == ncclInProgress) return;
   throw ContractError(concat(call, ": ", ncclGetErrorString(result)));
+}
+
+/// As above for a caller that does not name the call: the message has its place instead.
+/// @param result  What a function of NCCL returned. @param where  Of the call.
+/// @throws ContractError  The call has failed; with NCCL's words.
+inline void nccl_check(ncclResult_t result, const std::source_location& where = std::source_location::current()) {
+  if (result == ncclSuccess || result == ncclInProgress) return;
+  const std::string_view path = where.file_name();
+  nccl_check(result, concat("a call of NCCL at ", path.substr(path.rfind('/') + 1), ":", where.line()));
 }
 
 }  // namespace lockstep::nccl

@@ -99,11 +99,18 @@ const Outcome& Check::run(const TrialOptions& options) {
   if (std::chrono::steady_clock::now() > last_begin_)
     throw CheckFailed{{.verdict = VerdictClass::kSlow, .summary = "all checks together take too long"}};
   outcomes_.push_back(run_trial(subject_, options));
-  const Outcome& outcome = outcomes_.back();
-  if (outcome.failure.verdict != VerdictClass::kPassed) throw CheckFailed{outcome.failure};
-  answer_bytes_ += outcome.answer_bytes;
-  if (answer_bytes_ > kMostKeptBytes) throw FormatError("answers that are too long");
-  return outcome;
+  Outcome& outcome = outcomes_.back();
+  for (const RankOutcome& rank : outcome.ranks)
+    if (options.counts_messages) outcome.fingerprint += concat(" ", rank.messages);
+  if (outcome.failure.verdict == VerdictClass::kPassed) {
+    answer_bytes_ += outcome.answer_bytes;
+    if (answer_bytes_ > kMostKeptBytes) throw FormatError("answers that are too long");
+    return outcome;
+  }
+  Failure failure = outcome.failure;
+  if (!options.setting.empty() && failure.verdict != VerdictClass::kTodo)
+    failure.summary = concat(options.setting, ": ", failure.summary);
+  throw CheckFailed{failure};
 }
 
 template <typename T>
@@ -246,7 +253,23 @@ std::vector<LikelyMistake> likely_mistakes(const Examination& failed, const Subj
   return likely;
 }
 
+namespace {
+
+// The sum of 8^r times or divided by a small number; "" for the sum itself and for all else.
+std::string explain_factor(double value, int world_size) {
+  const double sum = (std::pow(8.0, world_size) - 1) / 7;
+  constexpr int kMostRounding = 1'000'000;  // a float's
+  for (int factor = 2; factor <= 64 && world_size > 1; ++factor) {
+    if (value == sum * factor) return concat(factor, " times the sum");
+    if (std::abs(value * factor - sum) * kMostRounding < sum) return concat("this is the sum, divided by ", factor);
+  }
+  return "";
+}
+
+}  // namespace
+
 std::string explain_sum(double value, int world_size) {
+  if (std::string factor = explain_factor(value, world_size); !factor.empty()) return factor;
   if (!(value >= 0) || value != std::floor(value) || value >= std::pow(8.0, world_size)) return "";
   std::string text;
   auto rest = static_cast<std::int64_t>(value);

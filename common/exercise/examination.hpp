@@ -172,8 +172,8 @@ using Judge = void (*)(Examination& exam);
 
 // Helpers for judges.
 
-/// Who contributed how often to a sum in which rank r's share is 8^r: "rank 2 counted twice, rank 3 missing"; empty
-/// where every rank counts once. @param world_size  At most 8.
+/// Who contributed how often to a sum in which rank r's share is 8^r: "rank 2 counted twice, rank 3 missing", or "this
+/// is the sum, divided by 4"; empty where every rank counts once. @param world_size  At most 8.
 [[nodiscard]] std::string explain_sum(double value, int world_size);
 
 /// Numbers that differ from element to element, in [-1, 1). @param stream  Names the array, for example a rank.

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <utility>
 
 #include "base/error.hpp"
+#include "exercise/trial_layout.hpp"
 
 namespace lockstep::exercise {
 namespace {
@@ -23,6 +25,22 @@ std::span<std::byte> at_most(std::span<std::byte> bytes, std::size_t most) {
 
 bool would_wait(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
 
+// Without this, poll(2) would wait forever for a connection that does not exist.
+void require_connection(const UniqueFd& fd, int peer, const char* doing) {
+  if (fd.get() >= 0) return;
+  if (peer < 0) throw IoError(concat(doing, " another rank: there is none, this rank is alone"), 0);
+  throw IoError(concat(doing, " rank ", peer, ": this rank has closed the connection before"), 0);
+}
+
+// An exchange that has one direction left is on the board as that one: a hang then shows which, and how far it came.
+void enter_rest(RankProgress* progress, const char* direction, int peer, std::size_t bytes, std::size_t left) {
+  if (progress == nullptr) return;
+  std::snprintf(progress->operation, sizeof progress->operation, "%s", direction);
+  progress->peer = peer;
+  progress->bytes = bytes;
+  progress->bytes_done = bytes - left;
+}
+
 }  // namespace
 
 Link::Link(UniqueFd fd, int peer, RankProgress* progress, const LinkOptions& options)
@@ -30,25 +48,27 @@ Link::Link(UniqueFd fd, int peer, RankProgress* progress, const LinkOptions& opt
 
 // Returns 0 where the call would wait.
 std::size_t Link::send_now(std::span<const std::byte> bytes, int flags) {
+  require_connection(fd_, peer_, "sending to");
   const std::span<const std::byte> part = at_most(bytes, options_.most_at_once);
   while (true) {
     const ssize_t count = ::send(fd_.get(), part.data(), part.size(), flags | MSG_NOSIGNAL);
     if (count >= 0) return static_cast<std::size_t>(count);
     if (would_wait(errno)) return 0;
-    if (errno != EINTR) throw IoError(concat("sending to rank ", peer_, ": it has closed the connection"), errno);
+    if (errno != EINTR) throw IoError(concat("sending to rank ", peer_, kClosedConnection), errno);
   }
 }
 
 // Throws at the end of the stream; returns 0 where the call would wait.
 std::size_t Link::receive_now(std::span<std::byte> bytes, int flags) {
+  require_connection(fd_, peer_, "receiving from");
   const std::span<std::byte> part = at_most(bytes, options_.most_at_once);
   while (true) {
     const ssize_t count = ::recv(fd_.get(), part.data(), part.size(), flags);
     if (count > 0) return static_cast<std::size_t>(count);
-    if (count == 0) throw IoError(concat("receiving from rank ", peer_, ": it has closed the connection"), 0);
+    if (count == 0) throw IoError(concat("receiving from rank ", peer_, kClosedConnection), 0);
     if (would_wait(errno)) return 0;
     // A peer that closes before it has read everything resets the connection.
-    if (errno == ECONNRESET) throw IoError(concat("receiving from rank ", peer_, ": it has closed the connection"), 0);
+    if (errno == ECONNRESET) throw IoError(concat("receiving from rank ", peer_, kClosedConnection, kUnreadBytes), 0);
     if (errno != EINTR) throw IoError(concat("receiving from rank ", peer_), errno);
   }
 }
@@ -98,7 +118,10 @@ void exchange(Link& to, std::span<const float> outgoing, Link& from, std::span<f
               const std::source_location& where) {
   std::span<const std::byte> out = std::as_bytes(outgoing);
   std::span<std::byte> in = std::as_writable_bytes(incoming);
-  ProgressEntry entry(from.progress_, RankState::kExchanging, from.peer(), out.size() + in.size(), where);
+  const std::size_t out_bytes = out.size(), in_bytes = in.size();
+  if (!out.empty()) require_connection(to.fd_, to.peer(), "sending to");
+  if (!in.empty()) require_connection(from.fd_, from.peer(), "receiving from");
+  ProgressEntry entry(from.progress_, RankState::kExchanging, from.peer(), out.size() + in.size(), where, "exchange");
   while (!out.empty() || !in.empty()) {
     // A descriptor of -1 is one that poll(2) ignores.
     std::array<pollfd, 2> events = {pollfd{out.empty() ? -1 : to.fd_.get(), POLLOUT, 0},
@@ -108,11 +131,13 @@ void exchange(Link& to, std::span<const float> outgoing, Link& from, std::span<f
       const std::size_t count = to.send_now(out, MSG_DONTWAIT);
       entry.advance(count, true);
       out = out.subspan(count);
+      if (out.empty()) enter_rest(from.progress_, kRestReceives, from.peer(), in_bytes, in.size());
     }
     if (events[1].revents != 0) {
       const std::size_t count = from.receive_now(in, MSG_DONTWAIT);
       entry.advance(count, false);
       in = in.subspan(count);
+      if (in.empty() && !out.empty()) enter_rest(from.progress_, kRestSends, to.peer(), out_bytes, out.size());
     }
   }
 }

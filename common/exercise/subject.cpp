@@ -25,7 +25,10 @@ Question::~Question() = default;
 
 Link& Question::link(int peer) {
   const auto found = links_.find(peer);
-  require(found != links_.end(), "exercise: rank ", rank_, " has no connection to rank ", peer);
+  require(peer != rank_, "exercise: rank ", rank_, " asks for a connection to itself");
+  require(found != links_.end(), "exercise: rank ", rank_, " asks for a connection to rank ", peer,
+          ", which is none of ",
+          world_size_ == 1 ? "the one rank, 0" : concat("the ", world_size_, " ranks, 0 to ", world_size_ - 1));
   return found->second;
 }
 

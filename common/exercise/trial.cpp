@@ -333,15 +333,13 @@ class Trial {
       if (!rank.reply || !rank.reply->contains("exception")) continue;
       const std::string what = text_of(rank, "exception");
       // A connection that closes is the consequence of another rank's end; that rank's own words say more.
-      const bool is_consequence = what.find("has closed the connection") != std::string::npos;
+      const std::size_t closed = what.find(kClosedConnection);
+      const bool is_consequence = closed != std::string::npos;
       if (found && is_consequence) continue;
-      fingerprint_ = concat("exception ", what);
+      // Whether the peer had left something unread depends on who was faster.
+      fingerprint_ = concat("exception ", what.substr(0, closed), is_consequence ? kClosedConnection : "");
       found = Failure{.verdict = VerdictClass::kCrash, .summary = concat(who(i), " threw an exception: ", what)};
-      if (is_consequence)
-        found->next = what.find("collective number") == std::string::npos
-                          ? "that rank had returned already: count the messages that both ranks expect"
-                          : "that rank had returned already: every rank has to make every collective call, so none may "
-                            "stand behind an early return, or in a branch that only some ranks take";
+      found->next = advice_on_exception(snapshot(board_, options_.world_size)[i], what);
       append_output(*found, rank.process.output());
       if (!is_consequence) break;
     }

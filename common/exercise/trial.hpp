@@ -38,7 +38,10 @@ struct TrialOptions {
   bool has_small_buffers = false;           ///< The kernel keeps as few bytes as it can between ranks.
   int delayed_rank = -1;                    ///< Starts a fifth of a second after the others; -1: none.
   std::chrono::milliseconds budget{4000};   ///< Longer is SLOW; grows with the machine's factor.
+  bool counts_messages = false;             ///< Programs that send another number of messages behave differently.
   std::vector<std::string> variables = {};  ///< NAME=value, for the environment.
+  /// For a check of several trials: which one this is, such as "4 ranks, root 1". Begins the summary of its failure.
+  std::string setting = {};
 };
 
 /// What one rank did.

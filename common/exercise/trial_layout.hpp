@@ -21,4 +21,15 @@ inline constexpr const char* kStackMark = "@lockstep-stack ";
 /// and the failure is not its own.
 inline constexpr const char* kSandboxMark = "@lockstep-sandbox\n";
 
+/// Of the message of an IoError: the rank at the other end has returned or died, which is a consequence of something
+/// else; and it did so before it had read everything that it was sent.
+inline constexpr const char* kClosedConnection = ": it has closed the connection";
+/// Follows the words above.
+inline constexpr const char* kUnreadBytes = " without reading all that it was sent";
+
+/// What an exchange with one direction left calls its operation on the board.
+inline constexpr const char* kRestReceives = "exchange, receiving";
+/// As above.
+inline constexpr const char* kRestSends = "exchange, sending";
+
 }  // namespace lockstep::exercise

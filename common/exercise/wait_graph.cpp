@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "exercise/trial_layout.hpp"
 
 namespace lockstep::exercise {
 namespace {
@@ -14,7 +15,18 @@ bool is_waiting(const RankSnapshot& rank) {
          rank.state != RankState::kFinished;
 }
 
+// An exchange with both directions left is neither.
+bool is_receiving(const RankSnapshot& rank) {
+  return rank.state == RankState::kReceiving ||
+         (rank.state == RankState::kExchanging && rank.operation == kRestReceives);
+}
+
+bool has_sending_left(const RankSnapshot& rank) {
+  return rank.state == RankState::kExchanging && rank.operation == kRestSends;
+}
+
 std::string verb_of(const RankSnapshot& rank) {
+  if (has_sending_left(rank)) return "sends to";
   switch (rank.state) {
     case RankState::kSending:
       return "sends to";
@@ -84,9 +96,44 @@ void explain_cycle(const std::vector<RankSnapshot>& ranks, const std::vector<int
   } else if (all_are(RankState::kReceiving)) {
     report.summary += concat(": ", count_of(cycle.size()), " receive before they send");
     report.advice = "somebody has to send first: compare with the order in which the neighbour calls";
+  } else if (std::ranges::all_of(cycle, [&](int rank) { return is_receiving(ranks[rank]); })) {
+    report.summary += concat(": ", count_of(cycle.size()), " have sent, but nothing comes from where they receive");
+    report.advice = "for each message, compare the rank that it is sent to with the rank that receives it";
   } else {
     report.advice = "write down, for each rank, its calls in order, and find the first that has no partner";
   }
+}
+
+// Whether `rank` can still get something from, or give something to, the peer for which it waits.
+bool may_meet(const RankSnapshot& rank, const RankSnapshot& peer) {
+  if (peer.state == RankState::kExchanging && !is_receiving(peer) && !has_sending_left(peer)) return true;
+  if (peer.peer != rank.rank) return false;
+  return is_receiving(rank) ? peer.state == RankState::kSending || has_sending_left(peer) : is_receiving(peer);
+}
+
+// A message that has come in part, and whose other end does something else: the two ends differ in its length.
+// @return  Whether there is one.
+bool explain_lengths(const std::vector<RankSnapshot>& ranks, WaitReport& report) {
+  for (const RankSnapshot& rank : ranks) {
+    const bool is_in_part = rank.bytes_done > 0 && rank.bytes_done < rank.bytes;
+    if (!is_in_part || !(is_receiving(rank) || has_sending_left(rank))) continue;
+    if (rank.peer < 0 || rank.peer >= static_cast<int>(ranks.size()) || may_meet(rank, ranks[rank.peer])) continue;
+    report.fingerprint += "lengths ";
+    if (is_receiving(rank)) {
+      report.summary = concat("rank ", rank.rank, " waits for ", rank.bytes, " bytes from rank ", rank.peer,
+                              ", which has sent ", rank.bytes_done, " and sends no more");
+      report.advice =
+          "a message is received into more memory than it fills: compare the two lengths in this step, on both ranks";
+    } else {
+      report.summary = concat("rank ", rank.rank, " sends ", rank.bytes, " bytes to rank ", rank.peer,
+                              ", which takes no more of them than ", rank.bytes_done);
+      report.advice =
+          "a message is longer than the memory it is received into: compare the two lengths in this step, on both "
+          "ranks";
+    }
+    return true;
+  }
+  return false;
 }
 
 void explain_collectives(const std::vector<RankSnapshot>& ranks, WaitReport& report) {
@@ -137,6 +184,8 @@ WaitReport explain_waits(const std::vector<RankSnapshot>& ranks) {
   const std::vector<int> cycle = find_cycle(ranks);
   if (has_collective) {
     explain_collectives(ranks, report);
+  } else if (explain_lengths(ranks, report)) {
+    return report;
   } else if (!cycle.empty()) {
     explain_cycle(ranks, cycle, report);
   } else {
@@ -144,6 +193,25 @@ WaitReport explain_waits(const std::vector<RankSnapshot>& ranks) {
     report.advice = "write down, for each rank, its calls in order, and find the first that has no partner";
   }
   return report;
+}
+
+std::string advice_on_exception(const RankSnapshot& rank, const std::string& what) {
+  if (what.find("this rank is alone") != std::string::npos)
+    return "with one rank there is nothing to send or to receive: how often does the loop run?";
+  if (what.find("nccl") != std::string::npos && what.find("a CUDA call failed") != std::string::npos)
+    return "is it memory of the device, as long as the call is told? NCCL counts elements, not bytes";
+  if (what.find(kClosedConnection) == std::string::npos) return "";
+  if (what.find("collective number") != std::string::npos)
+    return "that rank had returned already: every rank has to make every collective call, so none may stand behind an "
+           "early return, or in a branch that only some ranks take";
+  const bool is_one_way = rank.operation.empty() || rank.operation == kRestReceives;
+  if (what.starts_with("receiving") && is_one_way && rank.bytes_done > 0 && rank.bytes_done < rank.bytes)
+    return concat("that rank had sent ", rank.bytes_done, " of the ", rank.bytes,
+                  " bytes that are waited for, and returned: compare the two lengths in this step, on both ranks");
+  if (what.find(kUnreadBytes) != std::string::npos)
+    return "that rank had returned, and left bytes unread: did it not receive a message, or was one longer than the "
+           "memory it was received into?";
+  return "that rank had returned already: count the messages that both ranks expect, and compare their lengths";
 }
 
 }  // namespace lockstep::exercise

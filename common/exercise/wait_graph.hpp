@@ -36,4 +36,9 @@ struct WaitReport {
 /// Finds the cycle in the graph. @param ranks  Of a group in which nothing moves.
 [[nodiscard]] WaitReport explain_waits(const std::vector<RankSnapshot>& ranks);
 
+/// What to look at when a rank has thrown, because the rank at the other end of a connection had returned or because
+/// there is none; empty for other exceptions.
+/// @param rank  Its entry on the board: the call that has thrown. @param what  The exception's words.
+[[nodiscard]] std::string advice_on_exception(const RankSnapshot& rank, const std::string& what);
+
 }  // namespace lockstep::exercise

@@ -5,6 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <sstream>
 #include <thread>
 
 #include "base/command_line.hpp"
@@ -55,13 +56,25 @@ std::string after_passing(const Workspace& workspace, const Exercise& exercise, 
              : concat("./lockstep compare ", exercise.id, ", or ./lockstep start ", next->id, "  (", next->title, ")");
 }
 
+// The line of the compiler's or the linker's first complaint; before it there may be lines that say where it comes
+// from.
+std::string first_error(const std::string& errors) {
+  std::istringstream in(errors);
+  std::string first;
+  for (std::string line; std::getline(in, line);) {
+    if (first.empty()) first = line;
+    if (line.find("error: ") != std::string::npos || line.find("undefined reference") != std::string::npos) return line;
+  }
+  return first;
+}
+
 nlohmann::json build_report(const std::string& errors) {
   return {{"checks",
            {{{"name", "compiles and links"},
              {"verdict", "BUILD"},
              {"points", 0},
              {"summary", "the compiler refuses it; its first message counts most:"},
-             {"evidence", nlohmann::json::array()},
+             {"evidence", {first_error(errors)}},
              {"next", "mend the first error, then check again"}}}},
           {"likely", nlohmann::json::array()},
           {"compiler", errors}};

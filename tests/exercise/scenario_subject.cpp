@@ -72,6 +72,14 @@ void move_slowly(Question& question) {
   }
 }
 
+// Every rank sends two floats, and waits for five.
+void expect_too_much(Question& question) {
+  std::vector<float> sent(2), received(5);
+  Link none(UniqueFd(), -1, nullptr);
+  Link& other = question.world_size() == 1 ? none : question.link(1 - question.rank());
+  exchange(other, sent, other, received);
+}
+
 constexpr Mistake kMistakes[] = {{"zero", "the result is 0", ""}, {"infinity", "the result is infinite", ""}};
 
 double result() {
@@ -91,6 +99,8 @@ Answer answer(Question& question) {
   if (what == "throw" && question.rank() == 0) throw std::runtime_error("the sky is green");
   if (what == "exit" && question.rank() == 0) std::exit(0);
   if (what == "receive first") receive_from_next(question);
+  if (what == "expect too much") expect_too_much(question);
+  if (what == "connect to itself") question.link(question.rank()).close();
   if (what == "move slowly") move_slowly(question);
   if (what == "leave" && question.rank() == 1) receive_from_next(question);
   if (what == "race")

@@ -11,6 +11,23 @@ namespace {
 
 thread_local CallRecorder* recorder = nullptr;
 
+std::size_t bytes_of(std::size_t count, ncclDataType_t type) {
+  switch (type) {
+    case ncclInt8:
+    case ncclUint8:
+      return count;
+    case ncclFloat16:
+    case ncclBfloat16:
+      return 2 * count;
+    case ncclInt64:
+    case ncclUint64:
+    case ncclFloat64:
+      return 8 * count;
+    default:
+      return 4 * count;
+  }
+}
+
 }  // namespace
 
 /// One call, from its beginning to its end.
@@ -83,9 +100,9 @@ NCCL(ncclAllReduce,
       cudaStream_t stream),
      (send, receive, count, type, op, comm, stream), false, stream, send)
 NCCL(ncclSend, (const void* buffer, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream),
-     (buffer, count, type, peer, comm, stream), false, stream, buffer)
+     (buffer, count, type, peer, comm, stream), false, stream, buffer, lockstep::exercise::bytes_of(count, type), peer)
 NCCL(ncclRecv, (void* buffer, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream),
-     (buffer, count, type, peer, comm, stream), false, stream, buffer)
+     (buffer, count, type, peer, comm, stream), false, stream, buffer, lockstep::exercise::bytes_of(count, type), peer)
 CUDA(cudaDeviceSynchronize, (), (), true)
 CUDA(cudaStreamSynchronize, (cudaStream_t stream), (stream), true, stream)
 CUDA(cudaStreamQuery, (cudaStream_t stream), (stream), false, stream)

@@ -17,6 +17,8 @@ struct RecordedCall {
   std::string name;              ///< "ncclAllReduce"
   const void* stream = nullptr;  ///< Its stream, where it has one.
   const void* object = nullptr;  ///< The event, or the memory that is sent or received.
+  std::size_t bytes = 0;         ///< That ncclSend() or ncclRecv() is to move.
+  int peer = -1;                 ///< To or from whom.
 };
 
 /// Records this thread's calls while it lives, not those that CUDA and NCCL make themselves. Calls that may wait are

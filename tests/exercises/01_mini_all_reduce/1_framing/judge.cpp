@@ -72,6 +72,10 @@ std::string explain_length(const Bytes& wire, std::size_t length) {
   if (big == length) return "";
   if (little == length) return ": the length has its least significant byte first";
   if (big == length + 4) return ": the length counts its own four bytes";
+  if (big == (length & 0xffff)) return ": the two higher bytes of the length are missing";
+  if (wire.size() == length + 8) return ": the length takes eight bytes instead of four";
+  if (wire.size() == length + 4 && wire[wire.size() - 1] == (length & 0xff) && wire[wire.size() - 2] == 0)
+    return ": the payload comes before the length";
   return "";
 }
 
@@ -89,6 +93,27 @@ void check_sent(Check& check, TrialOptions options, const Payloads& payloads) {
                 payloads.empty() ? "" : explain_length(wire, payloads.front().size()));
 }
 
+// What a wrong end means. @param got  Frames until then. @param expected  All that there are.
+std::string explain_ending(std::size_t got, const std::string& end, const Payloads& expected,
+                           const std::string& ending) {
+  const bool is_cut_off = ending == "IoError";
+  if (end == "too many frames") return "the end of the stream is taken for an empty frame";
+  if (got > expected.size() && is_cut_off) return "a part of a payload is taken for a whole one";
+  if (got == expected.size()) {
+    if (ending == "nullopt" && end == "IoError") return "an end between two frames is no error";
+    if (is_cut_off && end == "nullopt") return "the stream ends inside a frame, which is no end between two frames";
+    if (ending == "FormatError" && end == "IoError")
+      return "the length is believed, and as many bytes are waited for; or it is refused with the wrong exception";
+    if (ending == "FormatError") return "a length that is too large is an error, not the end of the stream";
+    return is_cut_off && end == "FormatError" ? "the length is allowed; what is missing are bytes" : "";
+  }
+  if (got > expected.size()) return "";
+  if (expected[got].empty()) return "an empty payload is a frame, too";
+  if (got == 0 && end == "FormatError")
+    return "the length is read as too large a number: is its first byte the highest?";
+  return end == "IoError" ? "more bytes are waited for than the frame has" : "";
+}
+
 // What receive_frame() gave back until it found an end.
 void check_frames(Check& check, const Outcome& outcome, const Payloads& expected, const std::string& ending) {
   const auto lengths = check.numbers<std::int64_t>(outcome, 1, "lengths");
@@ -101,9 +126,10 @@ void check_frames(Check& check, const Outcome& outcome, const Payloads& expected
   }
   const auto end = check.get<std::string>(outcome, 1, "ending");
   const auto frames = [](std::size_t count) { return concat(count, count == 1 ? " frame" : " frames"); };
-  check.expect(lengths.size() == expected.size() && end == ending,
-               concat("receive_frame() should give ", frames(expected.size()), ", then ", ending, "; it gave ",
-                      frames(lengths.size()), ", then ", end));
+  if (lengths.size() == expected.size() && end == ending) return;
+  const std::string meaning = explain_ending(lengths.size(), end, expected, ending);
+  check.wrong(concat("receive_frame() should give ", frames(expected.size()), ", then ", ending, "; it gave ",
+                     frames(lengths.size()), ", then ", end, meaning.empty() ? "" : concat(": ", meaning)));
 }
 
 // Bytes that the judge's own code sends, received by the learner's.
@@ -155,6 +181,9 @@ void judge_01_1(Examination& exam) {
   exam.check("the stream ends in the middle of a frame", check_broken_off);
   exam.check("a length of one more than kLargestPayload", [](Check& check) {
     check_received(check, {}, {1, 0, 0, 1, 'G', 'E', 'T'}, {}, "FormatError");
+  });
+  exam.check("a length of exactly kLargestPayload", [](Check& check) {
+    check_received(check, {}, {1, 0, 0, 0, 'x'}, {}, "IoError");
   });
   exam.check("from send_frame() to receive_frame(), larger than the kernel's buffers", [](Check& check) {
     check_both(check, {.has_small_buffers = true}, {counted(300'000), text(""), counted(66051)});

@@ -19,6 +19,13 @@ constexpr Mistake kMistakes[] = {
      "Ask for four bytes first, and then for exactly as many as the length says."},
     {"fills_up_with_zeros", "the end of the stream inside a payload is not noticed: the missing bytes are zeros",
      "receive_some() returns 0 once the peer has closed. In the middle of a frame that is an IoError."},
+    {"reads_host_byte_order", "the length that arrives is taken in the byte order of this machine",
+     "What was sent with its highest byte first must be read like this: htonl() on one side needs ntohl() on the "
+     "other."},
+    {"empty_is_the_end", "an empty payload is taken for the end of the stream",
+     "A length of 0 is a length. Only a stream that ends where a frame would begin is std::nullopt."},
+    {"always_to_the_beginning", "each call of receive_some() writes to the beginning of the buffer again",
+     "What has arrived must stay: the next bytes go behind it, bytes.subspan(received)."},
     {"believes_any_length", "a length above kLargestPayload is not refused",
      "Check the length before you make room for the payload: those four bytes may come from a stranger."},
 };
@@ -43,7 +50,8 @@ void send_all(Link& link, std::span<const std::byte> bytes) {
 std::size_t receive_all(Link& link, std::span<std::byte> bytes) {
   std::size_t arrived = 0;
   while (arrived < bytes.size()) {
-    const std::size_t count = link.receive_some(bytes.subspan(arrived));
+    const bool is_back = is_mistake("always_to_the_beginning");
+    const std::size_t count = link.receive_some(is_back ? bytes.first(bytes.size() - arrived) : bytes.subspan(arrived));
     if (count == 0) break;
     arrived += count;
     if (is_mistake("receives_once")) return bytes.size();
@@ -59,7 +67,9 @@ std::size_t significance_of(std::size_t index) {
 
 std::size_t decode(std::span<const std::byte> length) {
   std::size_t count = 0;
-  for (std::size_t i = 0; i < kLengthBytes; ++i) count |= std::to_integer<std::size_t>(length[i]) << significance_of(i);
+  const bool is_reversed = is_mistake("reads_host_byte_order");
+  for (std::size_t i = 0; i < kLengthBytes; ++i)
+    count |= std::to_integer<std::size_t>(length[is_reversed ? kLengthBytes - 1 - i : i]) << significance_of(i);
   return is_mistake("length_counts_itself") ? count - kLengthBytes : count;
 }
 
@@ -96,6 +106,7 @@ std::optional<std::vector<std::byte>> receive_frame(Link& link) {
   if (arrived < kLengthBytes) throw IoError("the stream ended inside a length");
   const std::size_t count = decode(length);
   if (count > kLargestPayload && !is_mistake("believes_any_length")) throw FormatError("not one of our frames");
+  if (count == 0 && is_mistake("empty_is_the_end")) return std::nullopt;
   std::vector<std::byte> payload(count);
   if (receive_all(link, payload) < count && !is_mistake("fills_up_with_zeros"))
     throw IoError("the stream ended inside a payload");

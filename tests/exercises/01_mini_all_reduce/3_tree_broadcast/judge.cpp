@@ -15,6 +15,7 @@ std::uint64_t total_bytes(const Outcome& outcome) {
 
 const Outcome& check_broadcast(Check& check, TrialOptions options, int root, std::size_t count) {
   const int ranks = options.world_size;
+  options.setting = concat(ranks, ranks == 1 ? " rank" : " ranks", ", root ", root);
   options.question = [&](int rank) {
     const std::vector<float> values = position_values(rank, count);
     return nlohmann::json{{"values", to_message(std::span<const float>(values))}, {"root", root}};
@@ -23,14 +24,12 @@ const Outcome& check_broadcast(Check& check, TrialOptions options, int root, std
   const std::vector<float> of_root = position_values(root, count);
   const std::vector<double> expected(of_root.begin(), of_root.end());
   for (int rank = 0; rank < ranks; ++rank)
-    check.compare(concat(ranks, ranks == 1 ? " rank" : " ranks", ", root ", root, ": rank ", rank, "'s values"),
-                  check.numbers<float>(outcome, rank, "values"), expected,
-                  {.explain = [&](std::size_t, double got, double) { return explain_position(got, rank); }});
+    check.compare(concat(options.setting, ": rank ", rank, "'s values"), check.numbers<float>(outcome, rank, "values"),
+                  expected, {.explain = [&](std::size_t, double got, double) { return explain_position(got, rank); }});
   const std::uint64_t once = count * sizeof(float), sent = total_bytes(outcome);
   if (sent != once * static_cast<std::uint64_t>(ranks - 1))
-    check.wrong(concat(ranks, ranks == 1 ? " rank" : " ranks", ", root ", root, ": all ranks together sent ", sent,
-                       " bytes; the values, once to each of ", ranks - 1, " ranks, are ",
-                       once * static_cast<std::uint64_t>(ranks - 1)),
+    check.wrong(concat(options.setting, ": all ranks together sent ", sent, " bytes; the values, once to each of ",
+                       ranks - 1, " ranks, are ", once * static_cast<std::uint64_t>(ranks - 1)),
                 "find the rank that sends to one that does not receive");
   return outcome;
 }

@@ -19,6 +19,10 @@ constexpr Mistake kMistakes[] = {
      "In the rounds that are left, the first receiver can reach the most others. Send to it first."},
     {"one_round_too_few", "the number of rounds is rounded down",
      "5 ranks need 3 rounds. Which distances does your loop visit?"},
+    {"no_modulo", "the root is added to a number without starting again at 0 behind the last rank",
+     "With 4 ranks and root 1 the number 3 is rank 0: (number + root) % world_size."},
+    {"keeps_the_values", "a rank that has received the values returns at once, and passes them on to nobody",
+     "It has them from then on, and sends in every round that follows."},
     {"sends_beyond_the_last_rank", "ranks also send to numbers beyond the last rank",
      "In the last round not every rank has a partner: is number + distance still less than world_size?"},
     {"sends_before_it_has_received", "ranks pass on what they had before they have received",
@@ -70,6 +74,7 @@ void broadcast(std::span<float> values, int root, const Place& place) {
   const int last = is_mistake("one_round_too_few") ? ranks / 2 + 1 : ranks;
   const auto link_to = [&](int other) -> Link& {
     const bool is_no_rank = is_mistake("numbers_taken_for_ranks") || other >= ranks;
+    if (is_mistake("no_modulo")) return place.link(other + root);
     return place.link(is_no_rank ? other : (other + root) % ranks);
   };
   const std::vector<float> before(values.begin(), values.end());
@@ -80,6 +85,7 @@ void broadcast(std::span<float> values, int root, const Place& place) {
       if (has_partner) link_to(number + distance).send(is_early ? std::span<const float>(before) : values);
     } else if (number < 2 * distance) {
       link_to(number - distance).receive(values);
+      if (is_mistake("keeps_the_values")) return;
     }
   }
 }

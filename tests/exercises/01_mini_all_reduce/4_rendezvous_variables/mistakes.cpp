@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <charconv>
+#include <string_view>
 
 #include "01_mini_all_reduce/4_rendezvous_variables/rendezvous_variables.hpp"
 #include "exercise/subject.hpp"
@@ -15,6 +17,12 @@ constexpr Mistake kMistakes[] = {
      "Compare the place where reading stopped with the end of the text."},
     {"rank_may_equal_world_size", "a RANK that equals WORLD_SIZE is accepted",
      "Ranks are counted from 0. What is the last one of 4?"},
+    {"blanks_and_plus", "blanks and a plus in front of the digits are skipped, as std::stoi() and strtol() do",
+     "Nothing may be before the digits but a minus: std::from_chars skips nothing."},
+    {"this_host_by_default", "a missing MASTER_ADDR is taken for this host",
+     "Then the ranks of each host would meet on their own. A missing variable is an error."},
+    {"another_exception", "what std::stoi() throws, std::invalid_argument, leaves the function",
+     "Catch it, or use std::from_chars, and throw a FormatError that names the variable."},
     {"wraps_around", "a number that does not fit into an int becomes another number",
      "std::from_chars into an int reports result_out_of_range; a cast from a longer type reports nothing."},
     {"one_rank_needs_an_address", "MASTER_ADDR and MASTER_PORT are demanded of a job of one rank",
@@ -47,11 +55,14 @@ int read_number(const VariableLookup& lookup, const std::string& name, int minim
     if (name == "RANK" && is_mistake("rank_0_by_default")) return 0;
     fail(concat(name, " is not set"));
   }
+  if (is_mistake("another_exception")) (void)std::stoll(*text);
   std::int64_t value = 0;
+  std::string_view digits = *text;
+  if (is_mistake("blanks_and_plus")) digits.remove_prefix(std::min(digits.find_first_not_of(" \t+"), digits.size()));
   const char* const end = text->data() + text->size();
-  const auto [stop, error] = std::from_chars(text->data(), end, value);
+  const auto [stop, error] = std::from_chars(digits.data(), end, value);
   const bool is_number = error != std::errc::invalid_argument || is_mistake("no_number_is_0");
-  const bool is_whole = stop == end || is_mistake("stops_at_the_first_letter") || (stop == text->data() && is_number);
+  const bool is_whole = stop == end || is_mistake("stops_at_the_first_letter") || (stop == digits.data() && is_number);
   if (!is_number || !is_whole) fail(concat(name, "=", *text, " is not a whole number"));
   if (is_mistake("wraps_around")) value = static_cast<int>(value);
   const bool is_any_port = name == "MASTER_PORT" && is_mistake("any_port");
@@ -68,8 +79,8 @@ Membership read_membership(const VariableLookup& lookup) {
     fail(concat("RANK=", member.rank, " is out of range: WORLD_SIZE=", member.world_size));
   if (member.world_size == 1 && !is_mistake("one_rank_needs_an_address")) return member;
   const std::optional<std::string> host = lookup("MASTER_ADDR");
-  if (!host) fail("MASTER_ADDR is not set");
-  member.master_addr = *host;
+  if (!host && !is_mistake("this_host_by_default")) fail("MASTER_ADDR is not set");
+  member.master_addr = host.value_or("127.0.0.1");
   member.master_port = read_number(lookup, "MASTER_PORT", 1, kMaxPort);
   return member;
 }

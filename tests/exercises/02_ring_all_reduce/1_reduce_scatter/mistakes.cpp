@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <vector>
 
 #include "02_ring_all_reduce/1_reduce_scatter/reduce_scatter.hpp"
@@ -12,6 +13,12 @@ constexpr Mistake kMistakes[] = {
     {"replaces_instead_of_adds", "the chunk that arrives replaces this rank's values instead of being added to them",
      "A chunk that leaves a rank must hold the sum over all ranks that it has visited."},
     {"one_step_too_few", "the loop runs one step too few", "How many other ranks must a chunk visit?"},
+    {"one_step_too_many", "the loop runs as often as there are ranks, one step too many",
+     "Before the first step a chunk has visited one rank already. How many are left?"},
+    {"buffer_of_the_sent_chunk", "the buffer for what arrives is as long as the chunk that is sent",
+     "Chunks differ in length. Which chunk arrives in this step?"},
+    {"sends_backwards", "values go to the previous rank, and come from the next one",
+     "exchange(place.next, ..., place.previous, ...): send to the next rank, receive from the previous one."},
     {"divides_every_step", "the sum is divided by the number of ranks in every step",
      "A sum is asked for; a mean would divide once, at the end."},
     {"equal_chunks", "all chunks are taken to be as long as the first one, so a remainder is lost or counted twice",
@@ -35,7 +42,7 @@ using exercise::is_mistake;
 void reduce_scatter(std::span<float> values, const Neighbours& place) {
   const int ranks = place.world_size;
   const auto total = static_cast<std::int64_t>(values.size());
-  const int steps = ranks - (is_mistake("one_step_too_few") ? 2 : 1);
+  const int steps = ranks - (is_mistake("one_step_too_few") ? 2 : is_mistake("one_step_too_many") ? 0 : 1);
   const auto chunk = [&](int index) {
     if (!is_mistake("equal_chunks")) return chunk_of(total, index, ranks);
     const std::int64_t count = total / ranks;
@@ -49,14 +56,17 @@ void reduce_scatter(std::span<float> values, const Neighbours& place) {
     const Chunk incoming =
         chunk(is_mistake("sends_the_same_chunk") ? previous_of(place.rank, ranks)
                                                  : reduce_scatter_receives(place.rank, signed_step, ranks));
-    std::vector<float> arrived(incoming.count);
+    std::vector<float> arrived(is_mistake("buffer_of_the_sent_chunk") ? outgoing.count : incoming.count);
     if (is_mistake("sends_first")) {
       place.next.send(values.subspan(outgoing.begin, outgoing.count));
       place.previous.receive(std::span<float>(arrived));
+    } else if (is_mistake("sends_backwards")) {
+      exchange(place.previous, values.subspan(outgoing.begin, outgoing.count), place.next, arrived);
     } else {
       exchange(place.next, values.subspan(outgoing.begin, outgoing.count), place.previous, arrived);
     }
-    for (std::int64_t i = 0; i < incoming.count; ++i) {
+    const auto count = std::min(incoming.count, static_cast<std::int64_t>(arrived.size()));
+    for (std::int64_t i = 0; i < count; ++i) {
       float& value = values[incoming.begin + i];
       value = is_mistake("replaces_instead_of_adds") ? arrived[i] : value + arrived[i];
       if (is_mistake("divides_every_step")) value /= static_cast<float>(ranks);

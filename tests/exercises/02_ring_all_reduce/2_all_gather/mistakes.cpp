@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <vector>
 
 #include "02_ring_all_reduce/2_all_gather/all_gather.hpp"
@@ -14,6 +15,12 @@ constexpr Mistake kMistakes[] = {
      "Which chunk has this rank received in the step before? Its next neighbour does not have it yet."},
     {"one_step_too_few", "the loop runs one step too few, so each rank lacks one chunk",
      "How many other ranks must a chunk reach, and how many does it reach in a step?"},
+    {"one_step_too_many", "the loop runs as often as there are ranks, one step too many",
+     "Each rank has one chunk already. How many does it lack?"},
+    {"stores_at_the_sent_chunk", "what arrives is written to the place of the chunk that was sent",
+     "The chunk that arrives is the one that the previous rank sends in this step: all_gather_receives()."},
+    {"sends_backwards", "values go to the previous rank, and come from the next one",
+     "exchange(place.next, ..., place.previous, ...): send to the next rank, receive from the previous one."},
     {"adds", "the chunk that arrives is added to this rank's values instead of replacing them",
      "What arrives is finished: it already contains this rank's values."},
     {"equal_chunks", "all chunks are taken to have the same length, so the rest of the buffer never arrives",
@@ -54,7 +61,7 @@ std::span<float> part_of(std::span<float> values, int index, int ranks) {
 
 void all_gather(std::span<float> values, const Neighbours& place) {
   const int ranks = place.world_size;
-  const int steps = ranks - (is_mistake("one_step_too_few") ? 2 : 1);
+  const int steps = ranks - (is_mistake("one_step_too_few") ? 2 : is_mistake("one_step_too_many") ? 0 : 1);
   for (int step = 0; step < steps; ++step) {
     const std::span<float> outgoing = part_of(values, sent_chunk(place.rank, step, ranks), ranks);
     const std::span<float> incoming = part_of(values, sent_chunk(previous_of(place.rank, ranks), step, ranks), ranks);
@@ -62,8 +69,14 @@ void all_gather(std::span<float> values, const Neighbours& place) {
     if (is_mistake("sends_first")) {
       place.next.send(outgoing);
       place.previous.receive(std::span<float>(arrived));
+    } else if (is_mistake("sends_backwards")) {
+      exchange(place.previous, outgoing, place.next, arrived);
     } else {
       exchange(place.next, outgoing, place.previous, arrived);
+    }
+    if (is_mistake("stores_at_the_sent_chunk")) {
+      std::copy_n(arrived.begin(), std::min(arrived.size(), outgoing.size()), outgoing.begin());
+      continue;
     }
     for (std::size_t i = 0; i < incoming.size(); ++i)
       incoming[i] = is_mistake("adds") ? incoming[i] + arrived[i] : arrived[i];

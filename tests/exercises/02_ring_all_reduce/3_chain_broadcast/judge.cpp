@@ -30,22 +30,23 @@ void check_messages(Check& check, const Case& c, const Outcome& outcome) {
     const std::uint64_t bytes = is_sender ? static_cast<std::uint64_t>(c.count) * sizeof(float) : 0;
     const std::uint64_t messages = is_sender ? segments : 0;
     if (got.bytes_sent == bytes && got.messages == messages) continue;
-    check.wrong(concat(ranks, " ranks, root ", c.root, ": rank ", rank, " sent ", got.bytes_sent, " bytes in ",
-                       got.messages, " messages; ",
-                       is_sender ? "the values in segments are " : "as the last one it sends ", bytes, " bytes in ",
-                       messages));
+    check.wrong(concat(c.options.setting, ": rank ", rank, " sent ", got.bytes_sent, " bytes in ", got.messages,
+                       " messages; ", is_sender ? "the values in segments are " : "as the last one it sends ", bytes,
+                       " bytes in ", messages));
   }
 }
 
 void check_broadcast(Check& check, Case c) {
   const int ranks = c.options.world_size;
   c.options.question = [&](int rank) { return question_of(c, rank, "broadcast"); };
+  c.options.counts_messages = true;
+  c.options.setting =
+      concat(ranks, ranks == 1 ? " rank" : " ranks", ", root ", c.root, ", segments of ", c.segment_count);
   const Outcome& outcome = check.run(c.options);
   const std::vector<float> of_root = position_values(c.root, static_cast<std::size_t>(c.count));
   const std::vector<double> expected(of_root.begin(), of_root.end());
   for (int rank = 0; rank < ranks; ++rank)
-    check.compare(concat(ranks, ranks == 1 ? " rank" : " ranks", ", root ", c.root, ", segments of ", c.segment_count,
-                         ": rank ", rank, "'s values"),
+    check.compare(concat(c.options.setting, ": rank ", rank, "'s values"),
                   check.numbers<float>(outcome, rank, "values"), expected,
                   {.explain = [&](std::size_t, double got, double) { return explain_position(got, rank); }});
   if (ranks > 1) check_messages(check, c, outcome);

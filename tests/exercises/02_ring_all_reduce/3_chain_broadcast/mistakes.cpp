@@ -18,6 +18,12 @@ constexpr Mistake kMistakes[] = {
     {"root_is_rank_0", "rank 0 is taken for the root", "Every rank may be the root; the chain begins there."},
     {"one_message", "the values travel in one message, whatever the segment size",
      "The root sends one message for each segment."},
+    {"sends_before_it_receives", "a rank passes on what its buffer held before the segment arrived",
+     "Receive the segment first, then send it, then go on to the next one."},
+    {"number_for_length", "segment_count is taken for the number of segments",
+     "It is the number of elements of a segment: 10 values in segments of 4 are three segments."},
+    {"steps_round_down", "the steps are counted without the last, shorter segment",
+     "10 values in segments of 4 are three segments: round up."},
     {"steps_without_pipeline", "the steps are counted as if each rank received everything before it sends",
      "With segments all links work at the same time. When does the last segment leave the root?"},
     {"one_step_too_many", "the root's own message is counted twice",
@@ -50,6 +56,8 @@ void broadcast(std::span<float> values, int root, std::int64_t segment_count, co
   if (place.world_size == 1) return;
   if (is_mistake("root_is_rank_0")) root = 0;
   if (is_mistake("one_message")) segment_count = std::max<std::int64_t>(1, static_cast<std::int64_t>(values.size()));
+  if (is_mistake("number_for_length"))
+    segment_count = (static_cast<std::int64_t>(values.size()) + segment_count - 1) / segment_count;
   const bool is_root = place.rank == root;
   const bool is_last = next_of(place.rank, place.world_size) == root && !is_mistake("closes_the_circle");
   if (is_mistake("receives_everything_first") && !is_root) {
@@ -60,7 +68,10 @@ void broadcast(std::span<float> values, int root, std::int64_t segment_count, co
   const bool is_late = is_mistake("one_segment_behind") && !is_root;
   std::span<float> before;
   for_each_segment(values, segment_count, [&](std::span<float> segment) {
+    const bool is_early = is_mistake("sends_before_it_receives");
+    if (is_early && !is_last) place.next.send(segment);
     if (!is_root) place.previous.receive(segment);
+    if (is_early) return;
     if (is_late) std::swap(before, segment);
     if (!is_last && !segment.empty()) place.next.send(segment);
   });
@@ -69,7 +80,8 @@ void broadcast(std::span<float> values, int root, std::int64_t segment_count, co
 
 std::int64_t chain_steps(std::int64_t count, std::int64_t segment_count, int world_size) {
   if (count == 0 || world_size == 1) return 0;
-  const std::int64_t segments = (count + segment_count - 1) / segment_count;
+  const std::int64_t segments =
+      is_mistake("steps_round_down") ? count / segment_count : (count + segment_count - 1) / segment_count;
   if (is_mistake("steps_without_pipeline")) return segments * (world_size - 1);
   return segments + world_size - (is_mistake("one_step_too_many") ? 1 : 2);
 }

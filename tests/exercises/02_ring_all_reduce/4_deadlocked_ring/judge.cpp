@@ -17,6 +17,8 @@ const Outcome& shift_once(Check& check, TrialOptions options, std::size_t count,
                           {"incoming", to_message(std::span<const float>(incoming))},
                           {"dead", dead}};
   };
+  if (options.setting.empty()) options.setting = concat(options.world_size, " ranks");
+  if (dead >= 0) options.setting += concat(", and rank ", dead, " has died");
   return check.run(options);
 }
 

@@ -13,6 +13,12 @@ constexpr Mistake kMistakes[] = {
      "Now nobody has sent anything. Some ranks must send first, and others receive first."},
     {"one_breaks_the_circle", "a single rank receives first, and all others send first",
      "It no longer hangs, but one message waits for the other. Let every second rank receive first."},
+    {"lower_half_first", "the lower half of the ranks sends first, and the upper half receives first",
+     "In each half the ranks still wait for one another. Neighbours should differ: use the rank's parity."},
+    {"parity_of_the_group", "the number of ranks decides who sends first, so all ranks do the same",
+     "rank % 2 differs between neighbours; world_size % 2 is the same everywhere."},
+    {"passes_on_what_arrives", "a rank that receives first sends what has arrived, not its own values",
+     "The next rank gets `outgoing`, whatever has arrived before."},
     {"sends_in_pieces", "the message is cut into pieces that fit into the kernel's buffers",
      "That needs buffers which nobody has promised. Send one message, and change the order instead."},
     {"half_of_the_messages", "every second rank only sends, and the others only receive",
@@ -32,7 +38,9 @@ namespace {
 
 using exercise::is_mistake;
 
-bool sends_first(int rank) {
+bool sends_first(int rank, int world_size) {
+  if (is_mistake("lower_half_first")) return rank < world_size / 2;
+  if (is_mistake("parity_of_the_group")) return world_size % 2 == 0;
   if (is_mistake("all_send_first")) return true;
   if (is_mistake("all_receive_first")) return false;
   if (is_mistake("one_breaks_the_circle")) return rank != 0;
@@ -58,11 +66,12 @@ void shift(std::span<const float> outgoing, std::span<float> incoming, const One
   if (is_mistake("sends_in_pieces")) return shift_in_pieces(outgoing, incoming, place);
   if (is_mistake("left_out_if_odd") && place.world_size % 2 == 1 && place.rank == place.world_size - 1) return;
   const bool does_half = is_mistake("half_of_the_messages");
-  if (sends_first(place.rank)) {
+  if (sends_first(place.rank, place.world_size)) {
     place.next.send(outgoing);
     if (!does_half) place.previous.receive(incoming);
   } else {
     place.previous.receive(incoming);
+    if (is_mistake("passes_on_what_arrives")) return place.next.send(incoming);
     if (!does_half) place.next.send(outgoing);
   }
 }

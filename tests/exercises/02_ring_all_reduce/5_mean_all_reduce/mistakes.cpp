@@ -8,6 +8,12 @@ namespace {
 
 constexpr Mistake kMistakes[] = {
     {"sum_for_mean", "nothing is divided: the result is the sum", "A mean is the sum divided by the number of ranks."},
+    {"divides_another_chunk", "the chunk of the rank's own number is divided, and not the finished one",
+     "After the first half rank r has finished chunk r + 1: finished_chunk_of()."},
+    {"divides_everything_between", "between the two halves every rank divides its whole buffer",
+     "Only the finished chunk is a sum. The others will be overwritten."},
+    {"divides_everything_at_the_end", "sums are passed on, and at the end every rank divides all elements",
+     "Then P ranks do the same divisions. Let the rank that finished a chunk divide it, before it is passed on."},
     {"divides_first", "every rank divides its values before they are added",
      "The smallest numbers become 0 in that way. Divide when the sum is complete."},
     {"divides_every_step", "the sum is divided by the number of ranks in every step of the first half",
@@ -61,7 +67,14 @@ void all_reduce_mean(std::span<float> values, const Neighbours& place) {
     if (is_mistake("divides_every_step")) divide(sums, ranks);
   }
   const bool is_done = is_early || is_mistake("divides_every_step") || is_mistake("sum_for_mean");
-  if (!is_done) divide(part(finished_chunk_of(rank, ranks)), ranks);
+  const bool is_late = is_mistake("divides_everything_at_the_end");
+  if (is_mistake("divides_another_chunk")) {
+    divide(part(rank), ranks);
+  } else if (is_mistake("divides_everything_between")) {
+    divide(values, ranks);
+  } else if (!is_done && !is_late) {
+    divide(part(finished_chunk_of(rank, ranks)), ranks);
+  }
   if (is_mistake("first_half_only")) return;
   for (int step = 0; step < ranks - 1; ++step) {
     const std::span<float> means = part(all_gather_receives(rank, step, ranks));
@@ -70,7 +83,7 @@ void all_reduce_mean(std::span<float> values, const Neighbours& place) {
       means[i] = is_mistake("second_half_adds") ? means[i] + arrived[i] : arrived[i];
     if (is_mistake("divides_what_arrives")) divide(means, ranks);
   }
-  if (is_mistake("divides_twice")) divide(values, ranks);
+  if (is_mistake("divides_twice") || is_late) divide(values, ranks);
 }
 
 }  // namespace lockstep::ring

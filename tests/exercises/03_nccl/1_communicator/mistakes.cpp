@@ -12,6 +12,9 @@ constexpr Mistake kMistakes[] = {
     {"tells_one_rank", "rank 0 sends the id to rank 1 only", "All other ranks need it: loop over them."},
     {"eight_bytes", "only the first 8 bytes of the id are sent, the size of a pointer",
      "sizeof of a pointer is 8: the id has NCCL_UNIQUE_ID_BYTES bytes."},
+    {"id_per_rank", "rank 0 makes another id for each rank that it tells",
+     "All ranks need the same id: call ncclGetUniqueId once, before the loop."},
+    {"reduces_to_rank_0", "only rank 0 gets the sum, as with ncclReduce()", "All ranks need it: ncclAllReduce()."},
     {"mean_for_sum", "the ranks' values are averaged, not added", "Which ncclRedOp_t is asked for?"},
     {"default_stream", "the all-reduce goes into the default stream instead of the one that was given",
      "The stream is the last argument of ncclAllReduce."},
@@ -37,7 +40,10 @@ ncclUniqueId exchange_unique_id(const Place& place) {
   const std::span<char> bytes = std::span(id.internal).first(is_mistake("eight_bytes") ? 8 : sizeof id.internal);
   if (place.rank == 0) {
     const int end = is_mistake("tells_one_rank") ? std::min(2, place.world_size) : place.world_size;
-    for (int peer = 1; peer < end; ++peer) place.link(peer).send(std::as_bytes(bytes));
+    for (int peer = 1; peer < end; ++peer) {
+      if (is_mistake("id_per_rank") && peer > 1) nccl_check(ncclGetUniqueId(&id), "ncclGetUniqueId");
+      place.link(peer).send(std::as_bytes(bytes));
+    }
   } else if (!is_mistake("everyone_makes_an_id")) {
     place.link(0).receive(std::as_writable_bytes(bytes));
   }
@@ -53,7 +59,11 @@ void all_reduce_once(float* values, std::size_t count, const Place& place, cudaS
     if (!is_mistake("ignores_codes")) nccl_check(result, call);
   };
   check(ncclCommInitRank(&communicator, place.world_size, id, place.rank), "ncclCommInitRank");
-  check(ncclAllReduce(values, values, count, ncclFloat32, op, communicator, used), "ncclAllReduce");
+  if (is_mistake("reduces_to_rank_0")) {
+    check(ncclReduce(values, values, count, ncclFloat32, op, 0, communicator, used), "ncclReduce");
+  } else {
+    check(ncclAllReduce(values, values, count, ncclFloat32, op, communicator, used), "ncclAllReduce");
+  }
   if (!is_mistake("waits_for_nothing")) cuda_check(cudaStreamSynchronize(used), "waiting for the all-reduce");
   if (!is_mistake("never_destroys")) check(ncclCommDestroy(communicator), "ncclCommDestroy");
 }

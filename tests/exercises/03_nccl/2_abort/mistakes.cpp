@@ -16,6 +16,10 @@ constexpr Mistake kMistakes[] = {
      "Without ncclCommAbort() the stream waits forever, and with it the next cudaStreamSynchronize()."},
     {"aborts_on_errors_only", "the communicator is aborted for errors of NCCL, and not at the deadline",
      "Let one catch (...) abort, whatever has been thrown."},
+    {"always_a_timeout", "every failure is reported as a TimeoutError",
+     "Who reads the message must know whether a rank has gone or is late: an error of NCCL is an IoError."},
+    {"always_an_error", "a deadline that has expired is reported as an IoError",
+     "Nobody has failed, one is late: that is a TimeoutError."},
     {"destroys", "ncclCommDestroy() is called where ncclCommAbort() is needed",
      "Destroying waits for the work in progress, which waits for the peer."},
     {"always_aborts", "the communicator is aborted after success, too", "The caller goes on using it."},
@@ -41,7 +45,9 @@ namespace {
 void look(ncclComm_t communicator, const Deadline& deadline) {
   ncclResult_t state = ncclSuccess;
   if (!is_mistake("never_asks")) ncclCommGetAsyncError(communicator, &state);
+  if (state != ncclSuccess && state != ncclInProgress && is_mistake("always_a_timeout")) throw TimeoutError("late");
   if (state != ncclSuccess && state != ncclInProgress) throw IoError(ncclGetErrorString(state));
+  if (deadline.has_expired() && is_mistake("always_an_error")) throw IoError("late");
   if (deadline.has_expired() && !is_mistake("no_deadline")) throw TimeoutError("late");
 }
 

@@ -22,6 +22,10 @@ constexpr Mistake kMistakes[] = {
      "cudaStreamSynchronize() stops the host: the next bucket is not even issued meanwhile."},
     {"produces_all_first", "all buckets are produced before the first one is reduced",
      "Put the all-reduce of a bucket into its stream before you call produce() for the next one."},
+    {"one_group", "all all-reduces are in one group, so none of them is issued before the last bucket is produced",
+     "ncclGroupEnd() issues what is in the group. Leave the group out."},
+    {"last_event_of_compute", "the last event is recorded in the compute stream, which then waits for itself",
+     "The sums are in the communication stream: record the event there, and let compute wait for it."},
     {"one_stream", "the all-reduces are in the compute stream", "NCCL's stream is streams.communication."},
     {"never_destroys", "the events are never destroyed", "cudaEventDestroy() for each one that was made."},
 };
@@ -45,6 +49,7 @@ void reduce_while_computing(std::span<const Bucket> buckets, const std::function
   cudaStream_t const used = is_mistake("one_stream") ? streams.compute : streams.communication;
   if (is_mistake("produces_all_first"))
     for (std::size_t k = 0; k < buckets.size(); ++k) produce(k);
+  if (is_mistake("one_group")) nccl_check(ncclGroupStart(), "ncclGroupStart");
   for (std::size_t k = 0; k < buckets.size(); ++k) {
     if (is_mistake("records_before_producing")) record(streams.compute);
     if (!is_mistake("produces_all_first")) produce(k);
@@ -68,8 +73,9 @@ void reduce_while_computing(std::span<const Bucket> buckets, const std::function
       wait(streams.compute);
     }
   }
+  if (is_mistake("one_group")) nccl_check(ncclGroupEnd(), "ncclGroupEnd");
   if (!is_mistake("no_wait_after")) {
-    record(used);
+    record(is_mistake("last_event_of_compute") ? streams.compute : used);
     wait(streams.compute);
   }
   if (!is_mistake("never_destroys")) cuda_check(cudaEventDestroy(event), "destroying an event");

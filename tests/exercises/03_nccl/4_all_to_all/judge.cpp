@@ -24,6 +24,27 @@ std::string origin_of(double value) {
   return concat("this is element ", rest - 100 * destination, " of what rank ", source, " has for rank ", destination);
 }
 
+// "16 bytes, 4 elements"
+std::string amount(std::int64_t bytes) { return concat(bytes / 4, bytes == 4 ? " element" : " elements"); }
+
+// What a rank sends to, or receives from, each of the others.
+void check_lengths(Check& check, const Outcome& outcome, const Counts& counts, bool is_sent) {
+  for (std::size_t rank = 0; rank < counts.size(); ++rank) {
+    const auto bytes =
+        check.numbers<std::int64_t>(outcome, static_cast<int>(rank), is_sent ? "bytes_to" : "bytes_from");
+    for (std::size_t peer = 0; peer < counts.size(); ++peer) {
+      const std::int64_t expected = 4 * (is_sent ? counts[rank][peer] : counts[peer][rank]);
+      if (peer == rank || bytes.at(peer) == expected) continue;
+      const bool is_four_times = bytes.at(peer) == 4 * expected && expected > 0;
+      check.wrong(concat("rank ", rank, is_sent ? " sends " : " receives ", amount(bytes.at(peer)),
+                         is_sent ? " to rank " : " from rank ", peer, "; that part has ", amount(expected)),
+                  is_four_times ? "NCCL counts elements, not bytes"
+                  : is_sent     ? "in.counts[p] elements go to rank p"
+                                : "out.counts[p] elements come from rank p");
+    }
+  }
+}
+
 const Outcome& exchange(Check& check, TrialOptions options, const Counts& counts, std::int64_t stride = 1) {
   const std::size_t ranks = counts.size();
   options.world_size = static_cast<int>(ranks);
@@ -41,6 +62,8 @@ const Outcome& exchange(Check& check, TrialOptions options, const Counts& counts
                           {"stride", stride}};
   };
   const Outcome& outcome = check.run(options);
+  check_lengths(check, outcome, counts, true);
+  check_lengths(check, outcome, counts, false);
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     std::vector<double> expected;
     std::int64_t position = 0;

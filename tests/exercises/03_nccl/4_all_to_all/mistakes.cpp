@@ -15,6 +15,9 @@ constexpr Mistake kMistakes[] = {
      "Keep a position in `in` and another one in `out`."},
     {"receives_what_it_sends", "the number of elements to receive is taken from what is sent",
      "out.counts says how long the part of each peer is."},
+    {"bytes_for_elements", "sends and receives are told the number of bytes", "Counts of NCCL are elements."},
+    {"own_part_at_its_old_place", "this rank's own part is written where it was in `in`",
+     "In `out` the parts before it have other lengths."},
     {"forgets_own_part", "this rank's own part is not copied", "It stays on the device: cudaMemcpyAsync()."},
     {"elements_for_bytes", "the copy of this rank's own part has the number of elements where bytes are asked for",
      "cudaMemcpyAsync() counts bytes: times sizeof(float)."},
@@ -47,13 +50,15 @@ void all_to_all(const Parts<float>& out, const Parts<const float>& in, int rank,
     if (is_mistake("one_position")) received_before = sent_before;
     if (is_group_inside) nccl_check(ncclGroupStart(), "ncclGroupStart");
     if (peer != rank) {
-      nccl_check(ncclSend(in.first + sent_before, sent, ncclFloat32, peer, communicator, stream), "ncclSend");
-      nccl_check(ncclRecv(out.first + received_before, received, ncclFloat32, peer, communicator, stream), "ncclRecv");
+      const std::size_t factor = is_mistake("bytes_for_elements") ? sizeof(float) : 1;
+      nccl_check(ncclSend(in.first + sent_before, factor * sent, ncclFloat32, peer, communicator, stream), "ncclSend");
+      nccl_check(ncclRecv(out.first + received_before, factor * received, ncclFloat32, peer, communicator, stream),
+                 "ncclRecv");
     } else if (!is_mistake("forgets_own_part")) {
       const std::size_t bytes = is_mistake("elements_for_bytes") ? sent : sent * sizeof(float);
-      cuda_check(
-          cudaMemcpyAsync(out.first + received_before, in.first + sent_before, bytes, cudaMemcpyDeviceToDevice, stream),
-          "copying");
+      cuda_check(cudaMemcpyAsync(out.first + (is_mistake("own_part_at_its_old_place") ? sent_before : received_before),
+                                 in.first + sent_before, bytes, cudaMemcpyDeviceToDevice, stream),
+                 "copying");
     }
     if (is_group_inside) nccl_check(ncclGroupEnd(), "ncclGroupEnd");
     sent_before += sent;

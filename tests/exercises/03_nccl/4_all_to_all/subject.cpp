@@ -14,6 +14,34 @@ std::vector<std::size_t> counts_in(const Question& question, const char* name) {
   return {numbers.begin(), numbers.end()};
 }
 
+// Bytes that all calls of a name move to or from each rank.
+std::vector<std::int64_t> bytes_by_peer(const CallRecorder& recorder, const char* name, std::size_t ranks) {
+  std::vector<std::int64_t> bytes(ranks);
+  for (const RecordedCall& call : recorder.calls())
+    if (call.name == name && call.peer >= 0 && call.peer < static_cast<int>(ranks))
+      bytes[static_cast<std::size_t>(call.peer)] += static_cast<std::int64_t>(call.bytes);
+  return bytes;
+}
+
+bool are_all(Question& question, bool holds) {
+  for (int peer = 0; peer < question.world_size(); ++peer)
+    if (peer != question.rank()) question.link(peer).send_some(std::as_bytes(std::span(&holds, 1)));
+  bool all = holds;
+  for (int peer = 0; peer < question.world_size(); ++peer) {
+    bool theirs = true;
+    if (peer != question.rank()) question.link(peer).receive(std::as_writable_bytes(std::span(&theirs, 1)));
+    all = all && theirs;
+  }
+  return all;
+}
+
+bool is_as_asked(const std::vector<std::int64_t>& bytes, const std::vector<std::size_t>& counts, int rank) {
+  for (std::size_t peer = 0; peer < counts.size(); ++peer)
+    if (static_cast<int>(peer) != rank && bytes[peer] != static_cast<std::int64_t>(counts[peer] * sizeof(float)))
+      return false;
+  return true;
+}
+
 }  // namespace
 
 // Element i of the part for rank p is "first" of p + i % 50. Reports every "stride"-th element of what came. Both
@@ -37,6 +65,15 @@ Answer answer(Question& question) {
     CallRecorder recorder(question.progress());
     nccl::all_to_all({out.data(), received}, {in.data(), sent}, question.rank(), communicator, stream.handle());
     recorder.report(result);
+    const auto to = bytes_by_peer(recorder, "ncclSend", sent.size());
+    const auto from = bytes_by_peer(recorder, "ncclRecv", sent.size());
+    result.set_numbers<std::int64_t>("bytes_to", to);
+    result.set_numbers<std::int64_t>("bytes_from", from);
+    // Lengths that do not fit together can wait forever: the judge says more about them than about a hang.
+    if (!are_all(question, is_as_asked(to, sent, question.rank()) && is_as_asked(from, received, question.rank()))) {
+      nccl::nccl_check(ncclCommAbort(communicator), "ncclCommAbort");
+      return result;
+    }
     came = out.values_after(stream.handle());
   }
   const auto stride = static_cast<std::size_t>(question.get<std::int64_t>("stride"));

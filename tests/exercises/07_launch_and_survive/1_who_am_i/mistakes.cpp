@@ -17,6 +17,10 @@ constexpr Mistake kMistakes[] = {
      "That is right on the first host only: rank 5 of two hosts with 4 devices each has no device 5."},
     {"world_size_1_by_default", "a missing world size is taken for 1",
      "Each rank would train alone, and save over the others' checkpoints. Refuse it."},
+    {"rank_may_be_negative", "a negative rank or local rank is accepted",
+     "The smallest rank is 0: number_in() takes the smallest and the largest value."},
+    {"compares_ranks_only", "torchrun's and Open MPI's ranks are compared, but not their world sizes",
+     "Equal ranks of jobs of different sizes are a contradiction, too."},
     {"no_number_is_0", "a text that is no number is read as 0, as atoi() does",
      "number_in() refuses it; give it the smallest and largest value that make sense."},
     {"rank_may_equal_world_size", "a rank that equals the world size is accepted",
@@ -55,7 +59,8 @@ using exercise::is_mistake;
 int read(const Variables& variables, const char* name, int minimum, std::optional<int> by_default = {}) {
   if (is_mistake("no_number_is_0") && variables.contains(name)) return std::atoi(variables.at(name).c_str());
   try {
-    const std::optional<int> value = number_in(variables, name, minimum, kMaxWorldSize);
+    const int least = is_mistake("rank_may_be_negative") && minimum == 0 ? -kMaxWorldSize : minimum;
+    const std::optional<int> value = number_in(variables, name, least, kMaxWorldSize);
     if (value || by_default) return value ? *value : *by_default;
   } catch (const FormatError& error) {
     fail(error.what());
@@ -101,7 +106,8 @@ Place nested_place(const Variables& variables) {
   const bool is_nested = variables.contains(kTorchrunJob) && !is_mistake("refuses_nested_launchers");
   if (is_nested || !variables.contains(kOpenMpi.rank) || is_mistake("believes_rank")) return place;
   const Place other = read_place(variables, kOpenMpi);
-  if (place.rank != other.rank || place.world_size != other.world_size)
+  const bool has_sizes = !is_mistake("compares_ranks_only");
+  if (place.rank != other.rank || (has_sizes && place.world_size != other.world_size))
     fail(concat(kTorchrun.rank, "=", place.rank, " and ", kOpenMpi.rank, "=", other.rank, ", ", kTorchrun.world_size,
                 "=", place.world_size, " and ", kOpenMpi.world_size, "=", other.world_size));
   return place;

@@ -13,6 +13,10 @@ constexpr Mistake kMistakes[] = {
      "Only the first batch % W ranks have one sample more."},
     {"contiguous_shares", "each rank takes a contiguous part of the batch",
      "Deal like cards: position i of the batch goes to rank i % W."},
+    {"reverses_the_deal", "the highest rank gets the first sample of each batch",
+     "Position i of the batch goes to rank i % W: rank 0 comes first."},
+    {"never_ends_the_epoch", "advance() counts, but begins no other epoch",
+     "When no batch is left, the epoch grows by 1, and `consumed` begins at 0 again."},
     {"begins_anew", "an epoch begins with its first sample again after a restart",
      "`consumed` says how many samples of the order have been used, by whichever ranks. Begin there."},
     {"counts_own_share", "advance() counts this rank's share of the batch",
@@ -68,7 +72,9 @@ std::vector<std::int64_t> ElasticShard::indices() const {
     for (std::int64_t i = 0; i < share; ++i) {
       if (is_mistake("equal_shares") && i == full) break;
       const std::int64_t before = rank_ * full + std::min(rank_, extra);  // of lower ranks, in contiguous parts
-      take(first + (is_mistake("contiguous_shares") ? before + i : i * world_size_ + rank_));
+      const std::int64_t seat = is_mistake("reverses_the_deal") ? world_size_ - 1 - rank_ : rank_;
+      if (i * world_size_ + seat >= batch) break;
+      take(first + (is_mistake("contiguous_shares") ? before + i : i * world_size_ + seat));
     }
   }
   return own;
@@ -80,6 +86,7 @@ void ElasticShard::advance() {
   if (is_mistake("counts_own_share")) counted = share_of(batch);
   if (is_mistake("counts_share_times_ranks")) counted = share_of(batch) * world_size_;
   state_.consumed += counted;
+  if (is_mistake("never_ends_the_epoch")) return;
   const bool keeps = (options_.keeps_short_batch || is_mistake("always_keeps")) && !is_mistake("always_drops");
   if (options_.dataset_size - state_.consumed < (keeps ? 1 : options_.global_batch_size))
     state_ = {.epoch = state_.epoch + 1, .consumed = 0};

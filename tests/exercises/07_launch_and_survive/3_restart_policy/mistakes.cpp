@@ -18,6 +18,10 @@ constexpr Mistake kMistakes[] = {
     {"no_longest_pause", "pauses are doubled without limit",
      "After ten failures the hosts would be idle for minutes: "
      "stop at kLongestPause."},
+    {"pause_without_failure", "a start after a host has come, gone or been lost has a pause, too",
+     "Only failures have a pause: what has changed is known, and the hosts are idle meanwhile."},
+    {"finished_ends_with_1", "a job whose ranks all ended with 0 ends with another code",
+     "0 tells the batch system that it is done with the job."},
     {"always_ends_with_1", "the launcher ends with 1, whatever the rank's exit code was",
      "A batch script decides by the exit code: pass the rank's on."},
     {"loses_the_signal", "a rank that a signal has killed counts as one that ended with 0",
@@ -52,6 +56,7 @@ std::span<const Mistake> mistakes() noexcept { return kMistakes; }
 namespace lockstep::elastic {
 
 using exercise::is_mistake;
+using namespace std::chrono_literals;
 
 Decision RestartPolicy::start_or_wait(std::chrono::seconds pause) {
   is_running_ = hosts_ >= (is_mistake("starts_with_too_few") ? 1 : options_.min_hosts);
@@ -77,7 +82,7 @@ Decision RestartPolicy::decide(const Event& event) {
   const int signal_code = (is_mistake("signal_is_exit_code") && !is_request ? 0 : kSignalCodes) + event.signal;
   const auto change = [&] {
     const bool counts = is_mistake("elastic_changes_count") && is_elastic() && is_running_;
-    return counts ? restart_or_end(1) : start_or_wait({});
+    return counts ? restart_or_end(1) : start_or_wait(is_mistake("pause_without_failure") ? kFirstPause : 0s);
   };
   switch (event.kind) {
     case EventKind::kHostCame: {
@@ -110,7 +115,7 @@ Decision RestartPolicy::decide(const Event& event) {
     case EventKind::kWaitedInVain:
       return {.action = Action::kEnd, .exit_code = 1};
   }
-  return {.action = Action::kEnd, .exit_code = 0};
+  return {.action = Action::kEnd, .exit_code = is_mistake("finished_ends_with_1") ? 1 : 0};
 }
 
 }  // namespace lockstep::elastic

@@ -21,6 +21,10 @@ constexpr Mistake kMistakes[] = {
      "The process with the smaller one goes on alone while the others wait. The first one's counts."},
     {"counts_with_get_and_set", "the number of processes is read, increased and written in separate calls",
      "Two processes read the same number, and one is lost. add() does it in one step."},
+    {"rank_before_world_size", "the rank is taken before the world sizes are compared",
+     "A process with another world size is refused, and must not have taken anybody's rank before that."},
+    {"refuses_newer", "a process is refused if its generation differs from the newest, also if it is newer",
+     "The launcher may not have set the key yet when you compare: only an older generation is refused."},
     {"opens_one_early", "the barrier opens before the last rank has come",
      "add() returns the sum with this process in it."},
     {"never_waits", "a process goes on without waiting for the others", "Wait for a key that the last one sets."},
@@ -58,6 +62,7 @@ namespace {
 void check_generation(KeyValueStore& store, const Member& member) {
   const std::string newest = store.wait(kNewestGeneration);
   bool is_old = member.generation < std::stoi(newest);
+  if (is_mistake("refuses_newer")) is_old = member.generation != std::stoi(newest);
   if (is_mistake("compares_texts")) is_old = std::to_string(member.generation) < newest;
   if (is_old && !is_mistake("ignores_generation")) throw JoinRefused(Refusal::kOldGeneration, "an old generation");
 }
@@ -114,10 +119,12 @@ void wait_for_others(KeyValueStore& store, const Member& member) {
 void join(KeyValueStore& store, const Member& member) {
   const std::int64_t wanted = member.world_size - (is_mistake("opens_one_early") && member.world_size > 1 ? 1 : 0);
   check_generation(store, member);
+  const bool is_late = is_mistake("rank_before_world_size");
+  if (is_late) take_rank(store, member);
   check_world_size(store, member);
   std::int64_t so_far = 0;
   if (is_mistake("counts_duplicates")) so_far = count(store, member);
-  take_rank(store, member);
+  if (!is_late) take_rank(store, member);
   if (!is_mistake("counts_duplicates")) so_far = count(store, member);
   if (so_far == wanted) store.set(key_of(member, "complete"), "yes");
   wait_for_others(store, member);
