@@ -8,6 +8,7 @@
 
 #include <array>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
@@ -120,7 +121,10 @@ int serve() {
     send_message(kControlFd, describe_variants());
     return 0;
   }
-  send_message(kControlFd, ask(question, ProgressBoard::open(kBoardFd)));
+  const nlohmann::json reply = ask(question, ProgressBoard::open(kBoardFd));
+  std::cout << std::flush;
+  std::fflush(nullptr);  // what it printed is there before its answer, so that a verdict can always show it
+  send_message(kControlFd, reply);
   return 0;
 }
 

@@ -241,6 +241,7 @@ class Trial {
     const Clock::time_point until = Clock::now() + kLastWords;
     while (Clock::now() < until && std::ranges::any_of(ranks_, [](const Rank& rank) { return !rank.is_done(); }))
       look();
+    for (Rank& rank : ranks_) rank.process.read_output();
     for (const auto& explain : {&Trial::find_todo, &Trial::find_findings, &Trial::find_crash, &Trial::find_exception})
       if (const auto failure = (this->*explain)()) return *failure;
     return {.verdict = VerdictClass::kCrash, .summary = "a rank ended without an answer"};

@@ -106,7 +106,10 @@ std::string settings_fingerprint(const Workspace& workspace, const Settings& set
   nlohmann::json json = to_json(settings);
   json.erase("out");
   std::string text = json.dump();
-  for (const Exercise& exercise : exercises) text += sha256_hex(read_file(judge_of(workspace, exercise)));
+  for (const Exercise& exercise : exercises) {
+    text += concat(sha256_hex(read_file(judge_of(workspace, exercise))), exercise.points);
+    for (const auto& [name, weight] : exercise.weights) text += concat(name, "=", weight, "\n");
+  }
   return sha256_hex(text);
 }
 

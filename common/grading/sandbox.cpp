@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <set>
 
+#include "base/environment.hpp"
 #include "base/error.hpp"
 #include "exercise/trial_layout.hpp"
 #include "grading/process_tree.hpp"
@@ -22,6 +23,11 @@ constexpr const char* kTemporaryBytes = "33554432";  // of /tmp inside, which is
 bool is_below(const fs::path& path, const fs::path& folder) {
   const fs::path part = path.lexically_relative(folder);
   return !part.empty() && *part.begin() != "..";
+}
+
+// bubblewrap is looked up as it is for every submission.
+std::vector<std::string> search_path() {
+  return {concat("PATH=", environment::get("PATH").value_or("/usr/local/bin:/usr/bin:/bin"))};
 }
 
 bool is_root() { return ::geteuid() == 0; }
@@ -106,8 +112,7 @@ bool Sandbox::works() const {
   std::vector<std::string> command = prefix({});
   append(command, {"/bin/true"});
   try {
-    const Ended ended =
-        run_watched(command, {"PATH=/usr/local/bin:/usr/bin:/bin"}, "/", {.wall_time = std::chrono::seconds(20)});
+    const Ended ended = run_watched(command, search_path(), "/", {.wall_time = std::chrono::seconds(20)});
     return ended.exit_code == 0 && ended.errors.starts_with(exercise::kSandboxMark);
   } catch (const IoError&) {
     return false;  // there is no bubblewrap
@@ -165,8 +170,7 @@ std::vector<Protection> Sandbox::try_protections(const fs::path& hidden) const {
   for (const Try& one : tries) {
     std::vector<std::string> command = prefix({});
     append(command, {has_own_files() ? kConfineInside : confine_.string(), concat("try=", one.what), one.argument});
-    const Ended ended =
-        run_watched(command, {"PATH=/usr/local/bin:/usr/bin:/bin"}, "/", {.wall_time = std::chrono::seconds(30)});
+    const Ended ended = run_watched(command, search_path(), "/", {.wall_time = std::chrono::seconds(30)});
     protections.push_back({one.name, ended.exit_code == 0 && ended.errors.starts_with(exercise::kSandboxMark)});
   }
   end_processes_of_user();

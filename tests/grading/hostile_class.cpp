@@ -103,60 +103,51 @@ class HostileClass {
   std::vector<Expected> expected_;
 };
 
+using Sources = std::vector<std::pair<const char*, const char*>>;
+
+const Sources kAnswers = {{"quotes_files", "RACE"},           {"claims_setup", "CRASH"},
+                          {"claims_passed", "CRASH"},         {"throws_a_huge_text", "CRASH"},
+                          {"answers_many_values", "CRASH"},   {"answers_nonsense", "CRASH"},
+                          {"answers_before_main", "CRASH"},   {"writes_markup", "CRASH"},
+                          {"prints_a_report", "CRASH"},       {"pretends_a_broken_sandbox", "CRASH"},
+                          {"scribbles_on_the_board", "HANG"}, {"writes_to_other_ranks", "CRASH"},
+                          {"does_nothing", "WRONG"}};
+
+const Sources kDeeds = {{"uses_inherited_descriptors", "CRASH"},
+                        {"reads_around", "CRASH"},
+                        {"reads_its_surroundings", "CRASH"},
+                        {"looks_into_others", "CRASH"},
+                        {"smuggles_state", "CRASH"},
+                        {"opens_devices", "CRASH"},
+                        {"changes_its_program", "CRASH"},
+                        {"writes_its_result", "CRASH"},
+                        {"calls_home", "CRASH"},
+                        {"fills_memory_with_files", "CRASH"},
+                        {"forks_a_little", "CRASH"},
+                        {"never_listens", "HANG"},
+                        {"stops_itself", "HANG"}};
+
+const Sources kCompiled = {{"blames_the_disk", "BUILD"},        {"blames_a_library", "BUILD"},
+                           {"includes_foreign_files", "BUILD"}, {"assembles_foreign_files", "BUILD"},
+                           {"includes_without_end", "BUILD"},   {"assembles_a_huge_file", "BUILD"},
+                           {"loads_a_plugin", "BUILD"},         {"redefines_everything", "BUILD"}};
+
 }  // namespace
 
 std::vector<Expected> make_hostile_class(const fs::path& root, const fs::path& folder, const std::string& release,
-                                         const fs::path& canary) {
+                                         const fs::path& canary, Attack attack) {
   const ClassMaker maker(root, folder, release);
   HostileClass all(maker, canary);
   all.add_honest("honest");
+  const Sources& sources = attack == Attack::kAnswers ? kAnswers : attack == Attack::kDeeds ? kDeeds : kCompiled;
+  for (const auto& [name, verdicts] : sources) all.add_source(name, verdicts);
+  if (attack != Attack::kFiles) return all.expected();
   for (const char* key : {"stage", "settings.json", "submissions"}) all.add_honest(key);
   all.add_honest_folder("given_checks.json");
   all.add_name();
   all.add_manifest();
   all.add_archives();
   all.add_odd_folder();
-  const std::pair<const char*, const char*> sources[] = {
-      // what a rank says
-      {"quotes_files", "RACE"},
-      {"claims_setup", "CRASH"},
-      {"claims_passed", "CRASH"},
-      {"throws_a_huge_text", "CRASH"},
-      {"answers_many_values", "CRASH"},
-      {"answers_nonsense", "CRASH"},
-      {"answers_before_main", "CRASH"},
-      {"writes_markup", "CRASH"},
-      {"prints_a_report", "CRASH"},
-      {"pretends_a_broken_sandbox", "CRASH"},
-      {"scribbles_on_the_board", "HANG"},
-      {"writes_to_other_ranks", "CRASH"},
-      {"does_nothing", "WRONG"},
-      // what a rank reads, writes and ends
-      {"uses_inherited_descriptors", "CRASH"},
-      {"reads_around", "CRASH"},
-      {"reads_its_surroundings", "CRASH"},
-      {"looks_into_others", "CRASH"},
-      {"smuggles_state", "CRASH"},
-      {"opens_devices", "CRASH"},
-      {"changes_its_program", "CRASH"},
-      {"writes_its_result", "CRASH"},
-      {"calls_home", "CRASH"},
-      // what it uses up
-      {"fills_memory_with_files", "CRASH"},
-      {"forks_a_little", "CRASH"},
-      {"never_listens", "HANG"},
-      {"stops_itself", "HANG"},
-      // what the compiler is told
-      {"blames_the_disk", "BUILD"},
-      {"blames_a_library", "BUILD"},
-      {"includes_foreign_files", "BUILD"},
-      {"assembles_foreign_files", "BUILD"},
-      {"includes_without_end", "BUILD"},
-      {"assembles_a_huge_file", "BUILD"},
-      {"loads_a_plugin", "BUILD"},
-      {"redefines_everything", "BUILD"},
-  };
-  for (const auto& [name, verdicts] : sources) all.add_source(name, verdicts);
   return all.expected();
 }
 

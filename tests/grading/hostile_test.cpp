@@ -100,14 +100,12 @@ void check_permissions(const fs::path& out) {
   }
 }
 
-}  // namespace
-
-TEST_CASE("no submission reads, writes or decides anything but its own grade", "[grading]") {
+void grade_twice(Attack attack) {
   require_complete_sandbox();
   const test::TemporaryFolder folder;
   const Surroundings around(folder.path() / "instructor");
   const auto expected =
-      make_hostile_class(course_root(), folder.path() / "in", release_of(course_root()).tag, around.canary());
+      make_hostile_class(course_root(), folder.path() / "in", release_of(course_root()).tag, around.canary(), attack);
   const Contents handed_in = contents_of(folder.path() / "in");
   const fs::path out = folder.path() / "out";
   const std::vector<std::string> words = {"--only", "02.1", "--secret-seed-file", around.key()};
@@ -140,6 +138,20 @@ TEST_CASE("no submission reads, writes or decides anything but its own grade", "
     CHECK(anew.at(name) == text);
   }
   CHECK(anew.size() == lasting.size());
+}
+
+}  // namespace
+
+TEST_CASE("nothing that a submission's ranks say is read, written or decided by", "[grading]") {
+  grade_twice(Attack::kAnswers);
+}
+
+TEST_CASE("a submission's ranks read, write, start and use up nothing but their own", "[grading]") {
+  grade_twice(Attack::kDeeds);
+}
+
+TEST_CASE("a submission's sources, archives and names reach nothing but themselves", "[grading]") {
+  grade_twice(Attack::kFiles);
 }
 
 }  // namespace lockstep::grading

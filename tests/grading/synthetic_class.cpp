@@ -41,7 +41,7 @@ void add_references(const ClassMaker& maker, std::vector<Expected>& expected) {
 
 void add_mistake(const ClassMaker& maker, std::vector<Expected>& expected, const std::string& name, double most = 9.5) {
   maker.zip("mistake_" + name, maker.only(maker.mistake(name)));
-  expected.push_back({"mistake_" + name, "graded", "WRONG|HANG|CRASH", name, 0.1, most});
+  expected.push_back({"mistake_" + name, "graded", "WRONG|HANG|CRASH", name, 0, most});
 }
 
 void add_attack(const ClassMaker& maker, std::vector<Expected>& expected, const std::string& name,

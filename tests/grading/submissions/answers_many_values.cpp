@@ -9,6 +9,7 @@
 namespace lockstep::ring {
 
 void reduce_scatter(std::span<float> values, const Neighbours& place) {
+  if (place.rank > 0) ::pause();
   std::vector<std::uint8_t> body = {0xa1, 0x66, 'v', 'a', 'l', 'u', 'e', 's', 0x9a, 0, 0x7a, 0x12, 0};
   body.resize(body.size() + 8'000'000, 0xa0);
   const std::uint64_t length = body.size();
