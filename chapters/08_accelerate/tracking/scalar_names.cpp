@@ -5,7 +5,7 @@
 #include <set>
 
 #include "base/text.hpp"
-#include "data/utf8.hpp"
+#include "base/utf8.hpp"
 
 namespace lockstep::accelerate {
 namespace {
@@ -14,7 +14,7 @@ std::string as_utf8(std::string_view text) {
   constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
   std::string result;
   while (!text.empty()) {
-    const std::size_t bytes = data::utf8_character_bytes(text);
+    const std::size_t bytes = utf8_character_bytes(text);
     result += bytes == 0 ? kReplacement : text.substr(0, bytes);
     text.remove_prefix(std::max<std::size_t>(bytes, 1));
   }
