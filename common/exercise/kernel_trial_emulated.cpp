@@ -71,14 +71,22 @@ std::string place_in_array(const std::string& detail) {
   return begin < end && end != std::string::npos ? detail.substr(begin, end - begin) : "";
 }
 
+// Which of many threads is the first to read unwritten memory, or to write to the place of another one in shared
+// memory, depends on what each has waited for before.
+bool depends_on_schedule(const Finding& finding) {
+  const auto writes = [](const FindingSide& side) { return side.action == "write"; };
+  return finding.kind == FindingKind::kUninitialisedRead ||
+         (finding.kind == FindingKind::kRace && std::ranges::all_of(finding.sides, writes) &&
+          finding.detail.find("shared memory") != std::string::npos);
+}
+
 // What stays the same when lines move and variables are renamed. How often it was seen depends on how the code is
 // spread over lines; but once is not always the same as every time.
 std::string behaviour_of(const Finding& finding) {
   std::string text = concat(emulator::name_of(finding.kind),
                             finding.detail.find("shared memory") != std::string::npos ? ", shared memory" : "");
   if (finding.count > kMany) text += ", many times";
-  // Which of many threads is the first to read unwritten memory depends on what each has waited for before.
-  const bool is_anybodys = finding.kind == FindingKind::kUninitialisedRead;
+  const bool is_anybodys = depends_on_schedule(finding);
   for (const FindingSide& side : finding.sides)
     text += concat("; ", side.action, is_anybodys ? "" : concat(" by ", thread_of(side)));
   return is_anybodys ? text : text + place_in_array(finding.detail);
@@ -115,8 +123,8 @@ KernelFinding launch_finding(const Launch& launch, const std::string& behaviour,
                         .summary = concat("a kernel is launched ", what),
                         .behaviour = behaviour,
                         .lines = {},
-                        .text = concat("kernel ", launch.kernel, " is launched with ", launch.blocks, " blocks of ",
-                                       launch.threads, " threads"),
+                        .text = concat("kernel ", launch.kernel, " is launched with ", launch.blocks,
+                                       launch.blocks == 1 ? " block of " : " blocks of ", launch.threads, " threads"),
                         .hint = hint};
   if (launch.place.line != 0) finding.lines.push_back({name_of(launch.place.file), launch.place.line});
   return finding;

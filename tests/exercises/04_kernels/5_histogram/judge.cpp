@@ -68,7 +68,8 @@ void judge_04_5(Examination& exam) {
     // Two blocks add 256 counts each, 32 with a request. A byte at a time, it would be 8000.
     expect_at_most(check, outcome, "threads add to device memory", counts.stores.bytes / sizeof(unsigned), 2 * 256,
                    "times", "count in shared memory, and add one number per block and value to device memory");
-    expect_at_most(check, outcome, "warps load bytes", counts.loads.requests, 256, "times",
+    // 250 requests load each byte once, by all lanes; some kernels read a byte more than once. One thread needs 8000.
+    expect_at_most(check, outcome, "warps load bytes", counts.loads.requests, 1000, "times",
                    "all threads of the block should count: thread t takes byte t, and goes on in steps of all threads");
     expect_at_most(check, outcome, "warps add to device memory", counts.stores.requests, 16, "times",
                    "let all threads of the block pass on its counts: neighbouring threads, neighbouring counts");

@@ -10,8 +10,11 @@ constexpr Mistake kMistakes[] = {
     {"scaled_the_wrong_way",
      "the sum is multiplied by exp(new maximum - old maximum), the inverse of what it should be",
      "A larger maximum makes all exponentials smaller: the factor is at most 1."},
-    {"infinite_factor", "for the first value, the sum 0 is multiplied by exp(x - -infinity), which is infinite",
-     "The factor is exp(old maximum - new maximum): at first 0, never more than 1."},
+    {"infinite_factor",
+     "exp(x - -infinity) is computed, which is infinite: as a factor of the sum at the first value, or because the new "
+     "maximum "
+     "is never stored",
+     "The factor is exp(old maximum - new maximum), at first 0; then comes largest = x, then exp(x - largest)."},
     {"forgets_own_share", "a value that becomes the new maximum is not added itself",
      "Its own share is exp(x - x) = 1."},
     {"no_maximum", "exponentials are summed up without subtracting the maximum, and large values overflow",
@@ -20,8 +23,6 @@ constexpr Mistake kMistakes[] = {
      "Scale both sums to the larger maximum first."},
     {"other_sum_not_scaled", "combining two lanes scales the lane's own sum, but not the other one's",
      "Both sums are relative to a maximum of their own: scale both to the larger one."},
-    {"maximum_not_kept", "the new maximum is never stored, so that every value seems to be larger",
-     "largest = x, after the sum is scaled."},
     {"one_step_too_few", "the distances end at 2, so that each lane has half of the row",
      "The last step combines neighbours, at distance 1."},
     {"lanes_not_combined", "each lane divides by the sum of the values that it has seen itself",
@@ -73,7 +74,7 @@ struct Faults {
   bool sum_not_scaled, scaled_the_wrong_way, forgets_own_share, no_maximum, sums_added_unscaled, lanes_not_combined,
       infinity_in_combine, infinity_in_add, three_passes, infinite_factor, only_new_maxima, not_divided,
       output_without_maximum, starts_at_zero, every_lane_adds_all, shuffles_down, lanes_leave_early, consecutive_values,
-      stores_numerators_first, other_sum_not_scaled, maximum_not_kept, one_step_too_few;
+      stores_numerators_first, other_sum_not_scaled, one_step_too_few;
 };
 
 struct Running {
@@ -88,10 +89,6 @@ struct Running {
       if (faults.infinite_factor) factor = expf(x - largest);
       if (faults.scaled_the_wrong_way && sum > 0) factor = 1 / factor;
       sum = sum * factor + (faults.forgets_own_share ? 0.0F : 1.0F);
-      if (faults.maximum_not_kept) {
-        sum = sum * factor + expf(x - largest);
-        return;
-      }
       largest = x;
     } else if (!faults.only_new_maxima) {
       sum += expf(x - largest);
@@ -178,7 +175,6 @@ void online_softmax(float* out, const float* in, int rows, int columns, cudaStre
                       is_mistake("consecutive_values"),
                       is_mistake("stores_numerators_first"),
                       is_mistake("other_sum_not_scaled"),
-                      is_mistake("maximum_not_kept"),
                       is_mistake("one_step_too_few")};
   const dim3 threads = is_mistake("flat_block") ? dim3(kWarp * kWarps) : dim3(kWarp, kWarps);
   online_softmax_kernel<<<(rows + kWarps - 1) / kWarps, threads, 0, stream>>>(out, in, rows, columns, faults);

@@ -64,7 +64,7 @@ const Outcome& check_attention(Check& check, const Sizes& sizes, const Input& in
   return outcome;
 }
 
-// Positions as people write them: "0 to 31 and 40".
+// Positions as people write them: "at positions 0 to 31 and 40".
 std::string ranges_of(const std::vector<std::size_t>& positions) {
   std::string text;
   for (std::size_t i = 0; i < positions.size();) {
@@ -74,7 +74,8 @@ std::string ranges_of(const std::vector<std::size_t>& positions) {
     if (last > i) text += concat(" to ", positions[last]);
     i = last + 1;
   }
-  return text.empty() ? "none" : text;
+  if (text.empty()) return "at no position";
+  return concat(positions.size() == 1 ? "at position " : "at positions ", text);
 }
 
 // Queries of zeros: all weights are equal. Number d of the value of position p is 1 if d is p % 64, else 0, so number d
@@ -86,13 +87,16 @@ const Outcome& check_equal_weights(Check& check, const Sizes& sizes) {
     in.v[row * kWidth + row % sizes.positions % kWidth] = 1;
   // The largest weights are 1, and the division rounds.
   return check_attention(check, sizes, in, 1e-5, [&](std::size_t position, std::span<const float> weights) {
+    const auto is_weight = [](float weight) { return weight >= 0 && weight < 1.01F; };
+    if (!std::ranges::all_of(weights, is_weight))
+      return std::string("each number of each value is 0 or 1 here, and this is no mean of such numbers");
     std::vector<std::size_t> seen;
     double sum = 0;
     for (std::size_t d = 0; d < kWidth; ++d) {
       sum += weights[d];
       if (weights[d] != 0) seen.push_back(d);
     }
-    std::string text = concat("position ", position, " looks at positions ", ranges_of(seen), ", and should at ",
+    std::string text = concat("position ", position, " looks ", ranges_of(seen), ", and should at ",
                               position == 0 ? "0" : concat("0 to ", position));
     if (sizes.positions > kWidth) text = concat("of the first 64 positions, ", text);
     return std::abs(sum - 1) < 1e-4 ? text : concat(text, "; its weights add up to ", shown(sum), " instead of 1");
