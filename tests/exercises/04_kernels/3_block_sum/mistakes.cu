@@ -120,7 +120,7 @@ __device__ float serial_sum(float value) {
   values[threadIdx.x] = value;
   __syncthreads();
   float sum = 0;
-  for (int i = 0; i < blockDim.x; ++i) sum += values[i];
+  for (unsigned i = 0; i < blockDim.x; ++i) sum += values[i];
   __syncthreads();
   return sum;
 }
@@ -131,7 +131,7 @@ __device__ float branching_sum(float value, const Faults& faults) {
   value = warp_sum(value, faults);
   if (threadIdx.x % kWarp == 0) of_warp[threadIdx.x / kWarp] = value;
   __syncthreads();
-  if (threadIdx.x < warps) {
+  if (static_cast<int>(threadIdx.x) < warps) {
     value = warp_sum(of_warp[threadIdx.x], faults);
     if (threadIdx.x == 0) of_warp[0] = value;
   }

@@ -79,7 +79,7 @@ __global__ void histogram_kernel(unsigned* counts, const unsigned char* bytes, i
     if (faults.barrier_in_loop) __syncthreads();
   }
   if (faults.barrier_in_branch) {
-    if (blockIdx.x * kThreads + threadIdx.x < count) __syncthreads();
+    if (static_cast<int>(blockIdx.x * kThreads + threadIdx.x) < count) __syncthreads();
   } else if (!faults.no_barrier_after_counting) {
     __syncthreads();
   }

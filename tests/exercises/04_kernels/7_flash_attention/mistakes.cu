@@ -137,7 +137,8 @@ __global__ void flash_attention_kernel(float* out, const float* q, const float* 
     load_tile(values, faults.head_of_values_forgotten ? v : v + head, begin, end);
     if (!faults.no_barrier_after_loading && !faults.waits_before_loading) __syncthreads();
     for (int i = 0; i < kKeys; ++i)
-      if (is_query && (faults.place_in_block ? i <= threadIdx.x : Query::sees(position, begin + i, positions, faults)))
+      if (is_query && (faults.place_in_block ? i <= static_cast<int>(threadIdx.x)
+                                             : Query::sees(position, begin + i, positions, faults)))
         query.meet(keys[i], faults.keys_as_values ? keys[i] : values[i], faults);
     if (!faults.no_barrier_before_loading && !faults.waits_before_loading) __syncthreads();
   }
