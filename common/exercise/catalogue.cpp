@@ -29,7 +29,8 @@ Exercise read_exercise(const fs::path& file) {
     exercise.needs_emulator = json.value("needs", "") == "emulator";
     exercise.weights = json.value("weights", std::map<std::string, double>());
     for (const auto& [name, weight] : exercise.weights)
-      if (!(weight >= 0 && weight <= 1000)) throw FormatError(concat("the weight of \"", name, "\" is not in 0 to 1000"));
+      if (!(weight >= 0 && weight <= 1000))
+        throw FormatError(concat("the weight of \"", name, "\" is not in 0 to 1000"));
     exercise.template_verdict = json.value("template_verdict", "TODO");
     const std::string expected = exercise.chapter.substr(0, 2) + "." + exercise.name.substr(0, exercise.name.find('_'));
     if (exercise.id != expected) throw FormatError(concat("id is \"", exercise.id, "\", its folder says ", expected));

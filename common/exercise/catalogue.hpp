@@ -11,18 +11,18 @@ namespace lockstep::exercise {
 
 /// One exercise.
 struct Exercise {
-  std::string id;                  ///< "02.1"; never changes.
-  std::string chapter;             ///< "02_ring_all_reduce"
-  std::string name;                ///< "1_reduce_scatter"
-  std::string title;               ///< "Reduce-scatter on a ring"
-  std::string difficulty;          ///< easy, medium or hard.
-  int minutes = 0;                 ///< That a learner needs.
-  double points = 0;               ///< In a class.
-  std::vector<std::string> files;  ///< That a learner edits.
-  bool needs_emulator = false;     ///< "needs": "emulator": builds for a GPU leave it out.
+  std::string id;                         ///< "02.1"; never changes.
+  std::string chapter;                    ///< "02_ring_all_reduce"
+  std::string name;                       ///< "1_reduce_scatter"
+  std::string title;                      ///< "Reduce-scatter on a ring"
+  std::string difficulty;                 ///< easy, medium or hard.
+  int minutes = 0;                        ///< That a learner needs.
+  double points = 0;                      ///< In a class.
+  std::vector<std::string> files;         ///< That a learner edits.
+  bool needs_emulator = false;            ///< "needs": "emulator": builds for a GPU leave it out.
   std::map<std::string, double> weights;  ///< Of checks, by their names; a check that is not here weighs what the judge
                                           ///< says, which is 1 unless it says otherwise.
-  std::string template_verdict;    ///< Of the template: TODO, or what is to be mended (HANG, WRONG).
+  std::string template_verdict;           ///< Of the template: TODO, or what is to be mended (HANG, WRONG).
 
   /// "02.1_reduce_scatter": the name of its folder in work/.
   [[nodiscard]] std::string work_name() const;

@@ -81,10 +81,11 @@ void throw_gradient_faults(comm::ProcessGroup& group, std::span<const nn::NamedP
                         GradientFault::kNotFinite));
   }
   if (const std::string names = list(table, GradientFault::kUnaveraged, parameters); !names.empty()) {
-    throw ContractError(prepare(concat("step ", table.step(), ": nobody averages the gradient of ", names,
-                                       ": frozen when the model was wrapped; unfreeze it before, or destroy the wrapper "
-                                       "afterwards, wrap the model again and make a new optimizer"),
-                                GradientFault::kUnaveraged));
+    throw ContractError(
+        prepare(concat("step ", table.step(), ": nobody averages the gradient of ", names,
+                       ": frozen when the model was wrapped; unfreeze it before, or destroy the wrapper "
+                       "afterwards, wrap the model again and make a new optimizer"),
+                GradientFault::kUnaveraged));
   }
   if (const std::string names = list(table, GradientFault::kMissing, parameters); !names.empty()) {
     throw ContractError(prepare(concat("step ", table.step(), ": backward gave no gradient to ", names,
