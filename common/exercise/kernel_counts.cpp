@@ -24,12 +24,12 @@ auto fields_of(Counts& counts) {
 void set_counts(Answer& answer, const KernelCounts& counts) {
   std::vector<std::int64_t> values;
   for (const std::uint64_t* field : fields_of(counts)) values.push_back(static_cast<std::int64_t>(*field));
-  answer.set_numbers<std::int64_t>("counts", values);
+  answer.set_numbers<std::int64_t>(kKernelCountsField, values);
 }
 
 std::optional<KernelCounts> counts_in(const nlohmann::json& answer) {
-  if (!answer.contains("counts")) return std::nullopt;
-  const std::vector<std::int64_t> values = numbers_in<std::int64_t>(answer.at("counts"));
+  if (!answer.contains(kKernelCountsField)) return std::nullopt;
+  const std::vector<std::int64_t> values = numbers_in<std::int64_t>(answer.at(kKernelCountsField));
   KernelCounts counts;
   const auto fields = fields_of(counts);
   if (values.size() != fields.size()) throw FormatError("the counts of a kernel are not complete");

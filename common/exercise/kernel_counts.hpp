@@ -27,6 +27,9 @@ struct KernelCounts {
   std::uint64_t atomics = 0;   ///< Of single threads.
 };
 
+/// The answer's field that holds them; no exercise has a field of this name.
+inline constexpr const char* kKernelCountsField = "kernel_counts";
+
 /// Puts counts into an answer.
 void set_counts(Answer& answer, const KernelCounts& counts);
 /// The counts of an answer; none where a GPU has run the kernels.

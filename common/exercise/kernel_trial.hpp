@@ -26,7 +26,7 @@ struct LaunchShape {
 /// @throws Error        A launch or a kernel has failed.
 void run_kernels(const std::function<void(cudaStream_t)>& enqueue, const LaunchShape& shape = {});
 
-/// As run_kernels(). Also adds "counts" to the answer, which judges read with counts_in(), and a remark for each line
+/// As run_kernels(). Also adds counts to the answer, which judges read with counts_in(), and a remark for each line
 /// of source that accesses memory. On a GPU, which counts nothing, the answer stays as it is.
 /// @param answer  Of the subject. @param enqueue, shape  As above. @throws KernelFault, Error  As above.
 void run_and_count_kernels(Answer& answer, const std::function<void(cudaStream_t)>& enqueue,

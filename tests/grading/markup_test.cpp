@@ -87,7 +87,7 @@ TEST_CASE("a block of Markdown ends where it is meant to", "[grading]") {
 
 TEST_CASE("a line of Markdown holds no heading, link, picture, tag or second line", "[grading]") {
   CHECK(markdown_line("# 10 of 10") == "\\# 10 of 10");
-  CHECK(markdown_line("![x](http://e)") == "\\!\\[x\\]\\(http\\://e\\)");
+  CHECK(markdown_line("![x](http://example.org)") == "\\!\\[x\\]\\(http\\://example.org\\)");
   CHECK(markdown_line("<img src=x>") == "\\<img src=x\\>");
   CHECK(markdown_line("a\n# b") == "a \\# b");
   CHECK(markdown_line("- a") == "\\- a");
@@ -100,12 +100,12 @@ TEST_CASE("entities stand for what HTML and XML reserve, and nothing controls th
 }
 
 TEST_CASE("feedback shows what a submission said as text", "[grading]") {
-  StudentGrade grade{.key = "x", .student = "# Ada <b>", .problems = {"![p](http://e)\n# 10 of 10"}};
+  StudentGrade grade{.key = "x", .student = "# Ada <b>", .problems = {"![p](http://example.org)\n# 10 of 10"}};
   grade.exercises = {
       {.id = "02.1", .title = "T", .max_points = 7, .verdict = "BUILD", .compiler = "error: ```\n# 7 of 7\n\x1b[2J"}};
   const std::string feedback = feedback_markdown(grade);
   CHECK_THAT(feedback, ContainsSubstring("# \\# Ada \\<b\\>: 0 of 7"));
-  CHECK_THAT(feedback, ContainsSubstring("- \\!\\[p\\]\\(http\\://e\\) \\# 10 of 10\n"));
+  CHECK_THAT(feedback, ContainsSubstring("- \\!\\[p\\]\\(http\\://example.org\\) \\# 10 of 10\n"));
   CHECK_THAT(feedback, ContainsSubstring("````text\n"));
   CHECK(feedback.find('\x1b') == std::string::npos);
 }
