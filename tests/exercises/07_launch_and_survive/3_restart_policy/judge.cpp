@@ -226,6 +226,10 @@ void check_spares(Check& check) {
              {failed(1), start(1, 1)}});
   check_job(check, {.min_hosts = 2, .max_hosts = 2, .max_restarts = 2},
             {{came(), wait()}, {came(), start()}, {came(), go_on()}, {lost(), start(1, 1)}, {lost(), wait(2)}});
+  // A spare that has gone can take nobody's place.
+  for (const Event& gone : {lost(true), spare_leaves()})
+    check_job(check, {.min_hosts = 2, .max_hosts = 2, .max_restarts = 2},
+              {{came(), wait()}, {came(), start()}, {came(), go_on()}, {gone, go_on()}, {lost(), wait(1)}});
 }
 
 void check_random_jobs(Check& check) {

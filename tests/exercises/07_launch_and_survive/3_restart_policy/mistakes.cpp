@@ -39,6 +39,8 @@ constexpr Mistake kMistakes[] = {
     {"lost_spare_restarts", "the loss of a spare ends the generation", "It had no ranks: go on."},
     {"forgets_spares", "spares are not counted among the hosts that are there",
      "When a member is lost, a spare takes its place: hosts_ includes it."},
+    {"lost_spare_stays", "a spare that is lost or leaves is not taken off the hosts that are there",
+     "The job then starts with a host that has gone: count first, and go on afterwards."},
     {"preemption_is_a_failure", "a job that was asked to make room is started again on the spot",
      "The host is about to be taken away. End with kRequeueExitCode, so that the batch system starts the job later."},
     {"unsaved_is_requeued", "the launcher ends with 75 although not all ranks have saved",
@@ -95,7 +97,7 @@ Decision RestartPolicy::decide(const Event& event) {
     }
     case EventKind::kHostLost:
     case EventKind::kHostLeaves:
-      if (event.is_spare && is_mistake("forgets_spares")) return {};
+      if (event.is_spare && (is_mistake("forgets_spares") || is_mistake("lost_spare_stays"))) return {};
       --hosts_;
       if (event.is_spare && !is_mistake("lost_spare_restarts")) return {};
       if (event.kind == EventKind::kHostLost) {

@@ -210,6 +210,11 @@ void judge_07_4(Examination& exam) {
   exam.check("a rank of generation 9 in generation 10", [](Check& check) {
     check_both(check, {{9, {{0, 2}, {1, 2}}}, {10, {of_old(1, 2, 9), {0, 2}, {1, 2}}}});
   });
+  exam.check("rank 12 of generation 3, and rank 1 of generation 23", [](Check& check) {
+    Round many{.newest_generation = 3, .processes = {}};
+    for (std::int64_t rank = 0; rank < 13; ++rank) many.processes.push_back({.rank = rank, .world_size = 13});
+    check_both(check, {many, {23, {{0, 2}, {1, 2}}}});
+  });
   exam.check("two processes with the same rank", [](Check& check) {
     const Process second{.rank = 1, .world_size = 3, .end = refused(Refusal::kRankTaken)};
     check_both(check, {{0, {{0, 3}, {1, 3}, second, {2, 3}}}});

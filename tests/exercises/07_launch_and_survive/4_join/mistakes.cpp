@@ -7,6 +7,8 @@ namespace {
 constexpr Mistake kMistakes[] = {
     {"keys_of_all_generations", "all generations use the same keys",
      "The second generation finds the ranks of the first. Put the generation's number into every key."},
+    {"keys_run_together", "name and generation stand side by side in a key, with nothing between them",
+     "rank_1 of generation 23 and rank_12 of generation 3 share one key then."},
     {"ignores_generation", "a process of an older generation is not refused as such",
      "Its generation's keys are all there, so it joins at once, with weights from yesterday."},
     {"compares_texts", "generations are compared as texts, and \"9\" comes after \"10\"",
@@ -54,6 +56,7 @@ using exercise::is_mistake;
 
 std::string key_of(const Member& member, const std::string& name) {
   if (is_mistake("keys_of_all_generations")) return name;
+  if (is_mistake("keys_run_together")) return concat(name, member.generation);
   return concat("generation/", member.generation, "/", name);
 }
 
