@@ -50,12 +50,12 @@ void JoinBarrier::take_place(const std::string& own) {
   for (meetings_before_ = 0;; ++meetings_before_) {
     prefix_ = concat(renewal(), meetings_before_ == 0 ? "" : "/", "generation/", member_.generation, "/join/");
     const std::string key = concat(prefix_, "rank/", member_.rank);
-    if (store_.add(key + "/count", 1) == 1) return store_.set(key, own);
-    const std::string first = store_.try_get(key).value_or("another process");
-    const bool have_all_come = store_.try_get(prefix_ + "verdict") == "ok";
-    if (first == own && have_all_come) continue;
-    fail(concat("two processes have RANK=", member_.rank, ": ", first, " and ",
-                first == own ? "the same one again, although not all ranks have come the first time" : own));
+    const std::string first = store_.compare_set(key, "", own);
+    if (first != own) fail(concat("two processes have RANK=", member_.rank, ": ", first, " and ", own));
+    if (store_.add(key + "/count", 1) == 1) return;
+    if (store_.try_get(prefix_ + "verdict") == "ok") continue;
+    fail(concat("two processes have RANK=", member_.rank, ": ", own,
+                " and the same one again, although not all ranks have come the first time"));
   }
 }
 
