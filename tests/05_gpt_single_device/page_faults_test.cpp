@@ -40,6 +40,4 @@ TEST_CASE("steady steps take no new pages: small", "[05]") {
   check_faults("small", "bf16", "1");
 }
 
-TEST_CASE("steady steps take no new pages: small, two threads", "[05]") {
-  check_faults("small", "fp32", "2");
-}
+TEST_CASE("steady steps take no new pages: small, two threads", "[05]") { check_faults("small", "fp32", "2"); }
