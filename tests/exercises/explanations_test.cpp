@@ -69,7 +69,8 @@ std::string first_summary(const Explained& explained) {
       test::run_program({programs + "/judge_" + id.substr(0, 2), id, "--subject",
                          concat(programs, "/exercise_", target, "_bank"), "--mistake", explained.mistake});
   if (finished.exit_code != 0) return "the judge failed: " + finished.err;
-  for (const nlohmann::json& check : parse_json(finished.out).at("checks"))
+  const nlohmann::json verdict = parse_json(finished.out);
+  for (const nlohmann::json& check : verdict.at("checks"))
     if (check.at("verdict") != "passed") return check.at("summary");
   return "all checks passed";
 }
