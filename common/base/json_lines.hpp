@@ -8,7 +8,7 @@
 
 namespace lockstep {
 
-/// Takes one line. Throws FormatError or nlohmann::json::exception for a line that is not what it should be.
+/// Takes one line: its value, and its text without zero bytes and line feed. Throws FormatError or nlohmann::json::exception for a line that is not what it should be.
 using UseJsonLine = std::function<void(const nlohmann::json& value, std::string_view line)>;
 
 /// Gives every readable line of a file to `use`, in order. Numbers that JSON does not have (NaN, Infinity, -Infinity,
@@ -16,7 +16,6 @@ using UseJsonLine = std::function<void(const nlohmann::json& value, std::string_
 ///
 /// Blank lines are passed over, and so is a last line that was cut off. Other lines that cannot be read, or that `use`
 /// refuses, are left out: one warning says how many, and what is wrong with the first.
-/// @param line  In `use`: the text of the line, without zero bytes and line feed.
 /// @throws IoError  The file cannot be read.
 void for_each_json_line(const std::filesystem::path& path, const UseJsonLine& use);
 

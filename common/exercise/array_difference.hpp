@@ -30,15 +30,16 @@ struct WrongFormula {
 
 /// What is known of an array, for explaining how it went wrong.
 struct ArrayKnowledge {
-  std::span<const float> before = {};  ///< What the judge had put there; empty: nothing that matters.
-  Buffer buffer = Buffer::kOverwritten;
-  std::vector<KnownFactor> factors = {};
-  std::vector<WrongFormula> formulas = {};
+  std::span<const float> before = {};       ///< What the judge had put there; empty: nothing that matters.
+  Buffer buffer = Buffer::kOverwritten;     ///< What the function was to do with that.
+  std::vector<KnownFactor> factors = {};    ///< Tried in this order.
+  std::vector<WrongFormula> formulas = {};  ///< Tried in this order.
 };
 
 /// How far numbers may be from one another and still be equal.
 struct Tolerance {
-  double relative = 0, absolute = 0;
+  double relative = 0;  ///< Of the larger number.
+  double absolute = 0;  ///< Added to it.
 
   /// Whether `got` is `expected`, up to rounding. Two NaN are equal, and so are two infinities of one sign.
   [[nodiscard]] bool accepts(double got, double expected) const;

@@ -46,6 +46,7 @@ struct Comparison {
 /// One check while it runs.
 class Check {
  public:
+  /// When trials may begin.
   using Time = std::chrono::steady_clock::time_point;
 
   /// @param subject  What is tried. @param seed  For inputs. @param last_begin  No trial begins later.
