@@ -12,8 +12,6 @@ constexpr Mistake kMistakes[] = {
      "Multiply the product of query and key by kScoreScale."},
     {"divided_by_width", "the scores are divided by 64, the head's width, instead of its square root",
      "Multiply the product of query and key by kScoreScale, which is 1 / 8."},
-    {"maximum_not_kept", "the new maximum is never stored, so that every score seems to be larger",
-     "largest = score, after sum and result are scaled."},
     {"no_maximum", "exponentials of scores are computed without subtracting the largest, and overflow",
      "exp(89) is more than a float can hold: work with score - largest."},
     {"sees_the_future", "a query also meets the keys behind its own position",
@@ -76,8 +74,7 @@ struct Faults {
   bool result_not_scaled, no_score_scale, no_maximum, sees_the_future, not_itself, no_barrier_after_loading,
       no_barrier_before_loading, leaves_before_barriers, all_tiles, stops_at_own_position, place_in_block,
       steps_of_queries, head_of_values_forgotten, head_of_keys_forgotten, keys_as_values, scales_new_value,
-      divides_early, only_new_maxima, sum_not_scaled, reads_behind_the_last, divided_by_width, maximum_not_kept,
-      waits_before_loading;
+      divides_early, only_new_maxima, sum_not_scaled, reads_behind_the_last, divided_by_width, waits_before_loading;
 };
 
 __device__ void load_tile(float (&tile)[kKeys][kHeadWidth], const float* rows, int begin, int end) {
@@ -99,7 +96,7 @@ struct Query {
     const float new_largest = faults.no_maximum ? 0.0F : fmaxf(largest, score);
     if (faults.only_new_maxima && score <= largest) return;
     const float kept = expf(largest - new_largest);
-    const float weight = expf(score - (faults.maximum_not_kept ? largest : new_largest));
+    const float weight = expf(score - new_largest);
     const float kept_of_sum = faults.sum_not_scaled ? 1.0F : kept;
     const float kept_of_result = faults.result_not_scaled || faults.scales_new_value ? 1.0F : kept;
     const float weight_of_value = faults.scales_new_value ? weight * kept : weight;
@@ -108,7 +105,7 @@ struct Query {
       result[d] = result[d] * kept_of_result + weight_of_value * value[d];
       if (faults.divides_early) result[d] /= sum;
     }
-    if (!faults.maximum_not_kept) largest = new_largest;
+    largest = new_largest;
   }
 
   // Whether the query of `position` takes in the key of `other`.
@@ -171,7 +168,6 @@ void flash_attention(float* out, const float* q, const float* k, const float* v,
                       is_mistake("sum_not_scaled"),
                       is_mistake("reads_behind_the_last"),
                       is_mistake("divided_by_width"),
-                      is_mistake("maximum_not_kept"),
                       is_mistake("no_barrier_after_loading_but_before")};
   dim3 blocks((positions + kQueries - 1) / kQueries, heads);
   if (is_mistake("grid_swapped")) blocks = dim3(blocks.y, blocks.x);

@@ -25,8 +25,6 @@ constexpr Mistake kMistakes[] = {
      "Two processes read the same number, and one is lost. add() does it in one step."},
     {"rank_before_world_size", "the rank is taken before the world sizes are compared",
      "A process with another world size is refused, and must not have taken anybody's rank before that."},
-    {"refuses_newer", "a process is refused if its generation differs from the newest, also if it is newer",
-     "The launcher may not have set the key yet when you compare: only an older generation is refused."},
     {"opens_one_early", "the barrier opens before the last rank has come",
      "add() returns the sum with this process in it."},
     {"never_waits", "a process goes on without waiting for the others", "Wait for a key that the last one sets."},
@@ -65,7 +63,6 @@ namespace {
 void check_generation(KeyValueStore& store, const Member& member) {
   const std::string newest = store.wait(kNewestGeneration);
   bool is_old = member.generation < std::stoi(newest);
-  if (is_mistake("refuses_newer")) is_old = member.generation != std::stoi(newest);
   if (is_mistake("compares_texts")) is_old = std::to_string(member.generation) < newest;
   if (is_old && !is_mistake("ignores_generation")) throw JoinRefused(Refusal::kOldGeneration, "an old generation");
 }
