@@ -116,7 +116,8 @@ class GivenChecks {
   }
 
   std::set<std::string> passed_by_empty_functions(const Exercise& exercise) {
-    const fs::path scratch = settings_.scratch_of("empty functions") / exercise.target_name();
+    // No submission has a key that begins with a dot; and without a sandbox the path is typed into a shell.
+    const fs::path scratch = settings_.scratch_of(".empty_functions") / exercise.target_name();
     fs::create_directories(scratch);
     sandbox_.let_pass(scratch, settings_.out);
     const SubmittedProgram built = build_submission(
