@@ -21,14 +21,17 @@ constexpr std::size_t kPositions = 500'000;                     // of position_v
 constexpr int kTriedAtOnce = 4;                                 // mistakes of a bank
 constexpr std::size_t kMostKeptBytes = std::size_t{256} << 20;  // of a check's trials, which are all kept
 
-// Equal up to rounding.
+// Equal up to rounding. A difference of kAbsolute is none, unless all numbers are far smaller than that.
 template <typename T>
 bool are_close(const nlohmann::json& a, const nlohmann::json& b) {
-  constexpr T kRelative = T(1e-5), kAbsolute = T(1e-7);
-  return std::ranges::equal(numbers_in<T>(a), numbers_in<T>(b), [](T left, T right) {
+  constexpr T kRelative = T(1e-5), kAbsolute = T(1e-7), kTiny = T(1e-30);
+  const std::vector<T> lefts = numbers_in<T>(a), rights = numbers_in<T>(b);
+  const auto is_tiny = [](T value) { return std::abs(value) < kTiny; };
+  const T absolute = std::ranges::all_of(lefts, is_tiny) && std::ranges::all_of(rights, is_tiny) ? 0 : kAbsolute;
+  return std::ranges::equal(lefts, rights, [&](T left, T right) {
     if (left == right || (std::isnan(left) && std::isnan(right))) return true;
     if (std::isinf(left) || std::isinf(right)) return false;  // whose tolerance would be infinite
-    return std::abs(left - right) <= kRelative * std::max(std::abs(left), std::abs(right)) + kAbsolute;
+    return std::abs(left - right) <= kRelative * std::max(std::abs(left), std::abs(right)) + absolute;
   });
 }
 

@@ -198,7 +198,9 @@ class Trial {
         if (!is_runnable && computed * kIdleShare < passed) return explain_hang();
         if (static_cast<double>(computed) > kLoopMilliseconds * processor_factor()) return explain_loop();
       }
-      if (Clock::now() - begin > budget && Clock::now() - begin > budget + taken_by_others(budget))
+      // Who sleeps before the learner's code begins is not slow: that is a hang, found after quiet_at_start.
+      const milliseconds limit = has_begun() ? budget : budget + quiet_at_start;
+      if (Clock::now() - begin > limit && Clock::now() - begin > limit + taken_by_others(budget))
         return explain_slow(budget);
     }
   }

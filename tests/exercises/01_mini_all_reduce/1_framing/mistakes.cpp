@@ -22,6 +22,8 @@ constexpr Mistake kMistakes[] = {
     {"reads_host_byte_order", "the length that arrives is taken in the byte order of this machine",
      "What was sent with its highest byte first must be read like this: htonl() on one side needs ntohl() on the "
      "other."},
+    {"empty_is_the_end", "an empty payload is taken for the end of the stream",
+     "A length of 0 is a length. Only a stream that ends where a frame would begin is std::nullopt."},
     {"always_to_the_beginning", "each call of receive_some() writes to the beginning of the buffer again",
      "What has arrived must stay: the next bytes go behind it, bytes.subspan(received)."},
     {"believes_any_length", "a length above kLargestPayload is not refused",
@@ -104,6 +106,7 @@ std::optional<std::vector<std::byte>> receive_frame(Link& link) {
   if (arrived < kLengthBytes) throw IoError("the stream ended inside a length");
   const std::size_t count = decode(length);
   if (count > kLargestPayload && !is_mistake("believes_any_length")) throw FormatError("not one of our frames");
+  if (count == 0 && is_mistake("empty_is_the_end")) return std::nullopt;
   std::vector<std::byte> payload(count);
   if (receive_all(link, payload) < count && !is_mistake("fills_up_with_zeros"))
     throw IoError("the stream ended inside a payload");

@@ -10,6 +10,8 @@ constexpr Mistake kMistakes[] = {
     {"sum_for_mean", "nothing is divided: the result is the sum", "A mean is the sum divided by the number of ranks."},
     {"divides_another_chunk", "the chunk of the rank's own number is divided, and not the finished one",
      "After the first half rank r has finished chunk r + 1: finished_chunk_of()."},
+    {"divides_everything_between", "between the two halves every rank divides its whole buffer",
+     "Only the finished chunk is a sum. The others will be overwritten."},
     {"divides_everything_at_the_end", "sums are passed on, and at the end every rank divides all elements",
      "Then P ranks do the same divisions. Let the rank that finished a chunk divide it, before it is passed on."},
     {"divides_first", "every rank divides its values before they are added",
@@ -68,6 +70,8 @@ void all_reduce_mean(std::span<float> values, const Neighbours& place) {
   const bool is_late = is_mistake("divides_everything_at_the_end");
   if (is_mistake("divides_another_chunk")) {
     divide(part(rank), ranks);
+  } else if (is_mistake("divides_everything_between")) {
+    divide(values, ranks);
   } else if (!is_done && !is_late) {
     divide(part(finished_chunk_of(rank, ranks)), ranks);
   }
