@@ -8,6 +8,7 @@
 /// its parameters are final. Communication is *exposed* when the rank has nothing left to compute and waits for it.
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -61,6 +62,9 @@ class DistributedDataParallel final : public nn::Module, private autograd::Gradi
 
   /// From now on buckets leave through `hook`, the same on all ranks. @pre  Not during backward().
   void register_comm_hook(CommHook hook) { options_.comm_hook = std::move(hook); }
+
+  /// On all ranks: what rank 0's function returns ends the message of a gradient that is not finite, as how to go on.
+  void set_advice(std::function<std::string()> advice) { advice_ = std::move(advice); }
 
   /// In bucket order: the first to leave comes first.
   [[nodiscard]] const std::vector<Bucket>& buckets() const noexcept { return buckets_; }
@@ -158,6 +162,7 @@ class DistributedDataParallel final : public nn::Module, private autograd::Gradi
   nn::Module& module_;
   comm::ProcessGroup& group_;
   DdpOptions options_;
+  std::function<std::string()> advice_;  // may be empty
   std::vector<nn::NamedParameter> parameters_;
   std::vector<nn::NamedParameter> watched_;  // those, then the ones that were frozen when the module was wrapped
   std::vector<nn::NamedBuffer> buffers_;

@@ -22,7 +22,7 @@ AcceleratorOptions accelerator_options(const run::TrainOptions& options) {
 }
 
 void keep_state(run::Run& run, Accelerator& accelerator, ddp::DistributedDataParallel& ddp) {
-  ddp::keep_bucket_order(run, ddp);
+  ddp::connect(run, ddp);
   if (std::optional<run::KeptState> scaler = accelerator.scaler_state()) run.keep(std::move(*scaler));
 }
 

@@ -194,18 +194,22 @@ void Run::require_finite(double gradient_norm) const {
   if (!std::isfinite(gradient_norm)) give_up("norm of the gradient", gradient_norm);
 }
 
+std::string Run::way_back() const {
+  return run::way_back({.run_folder = folder_,
+                        .first_step = first_step_,
+                        .step = step_,
+                        .is_step_validated = is_step_validated(),
+                        .world_size = world_size_,
+                        .local_world_size = group_ == nullptr ? 1 : group_->context().local_world_size},
+                       options_);
+}
+
 void Run::give_up(std::string_view what, double value) const {
   const std::string message =
       concat("rank ", rank_, ": the ", what, " is ", describe_infinite(value), " in step ", step_ + 1,
              "; try a --learning-rate below ", shortest(options_.learning_rate.highest), ", more than ",
              options_.learning_rate.warmup_steps, " --warmup-steps", options_.optimizer.clip > 0 ? "" : ", or --clip 1",
-             way_back({.run_folder = folder_,
-                       .first_step = first_step_,
-                       .step = step_,
-                       .is_step_validated = is_step_validated(),
-                       .world_size = world_size_,
-                       .local_world_size = group_ == nullptr ? 1 : group_->context().local_world_size},
-                      options_));
+             way_back());
   if (group_ != nullptr) group_->abort(message);
   throw Error(message);
 }

@@ -102,6 +102,9 @@ class Run {
   void require_finite_loss(double loss) const;
   /// @throws Error  Not finite: with such gradients the optimizer must not step.
   void require_finite(double gradient_norm) const;
+  /// How to go on where a loss or a gradient of the running step is not finite, as the end of a message: the last
+  /// checkpoint with finite losses and the command that continues from it.
+  [[nodiscard]] std::string way_back() const;
   /// Ends the step. Several ranks agree here on whether to stop.
   void end_step(const StepResult& result);
   /// @param waited  How long this rank has waited for others in the running step.

@@ -55,6 +55,9 @@ std::optional<fs::path> last_sound_checkpoint(const Divergence& divergence, cons
 }
 
 std::string way_back(const Divergence& divergence, const RunOptions& options) {
+  std::error_code error;
+  if (!fs::exists(divergence.run_folder, error))
+    return concat("; the checkpoints are in ", divergence.run_folder.string(), " on the host of rank 0");
   const auto found = last_sound_checkpoint(divergence, options.checkpoints);
   if (!found) return "; there is no checkpoint from before that: start a new run";
   const std::string rate = shortest(options.learning_rate.highest / 2);

@@ -137,6 +137,17 @@ TEST_CASE("NaN in a gradient is found before the average spreads it, with parame
   CHECK_THAT(job.err, ContainsSubstring("rank 1 (the culprit)"));
 }
 
+TEST_CASE("NaN in a gradient: every rank says which checkpoint is the last sound one, and how to go on", "[ddp][inject]") {
+  const test::TemporaryFolder folder;
+  const test::Finished job = train(folder.path(), "rank=1 step=4 nan");
+  INFO(job.out << job.err);
+  CHECK(job.exit_code == 1);
+  for (int rank = 0; rank < 3; ++rank) {
+    CHECK(rank_says(job, rank, "/checkpoints/step_00000002: lockstep launch --nproc 3 -- "));
+    CHECK(rank_says(job, rank, " continues from it"));
+  }
+}
+
 TEST_CASE("a rank without memory says so, and is the only one to which it happened", "[ddp][inject]") {
   const test::TemporaryFolder folder;
   const test::Finished job = train(folder.path(), "rank=2 step=2 oom");

@@ -205,6 +205,9 @@ TEST_CASE("the command of several ranks starts several ranks, and a shell reads 
   CHECK_THAT(run::way_back(divergence, options), ContainsSubstring(": lockstep launch --nproc 3 -- "));
   divergence.local_world_size = 1;
   CHECK_THAT(run::way_back(divergence, options), ContainsSubstring("launched on the same hosts as before"));
+  divergence.run_folder = "/elsewhere/run";
+  CHECK_THAT(run::way_back(divergence, options), ContainsSubstring("/elsewhere/run on the host of rank 0"));
+  divergence.run_folder = folder.path() / "my run";
   divergence.step = 2;
   CHECK_FALSE(run::last_sound_checkpoint(divergence, options.checkpoints).has_value());
   // Not of this part of the run, which has saved nothing.

@@ -5,6 +5,7 @@
 
 #include "06_gpt_ddp/replica_check.hpp"
 #include "base/error.hpp"
+#include "comm/objects.hpp"
 
 namespace lockstep::ddp {
 namespace {
@@ -67,7 +68,8 @@ std::string list(const FaultTable& table, GradientFault fault, std::span<const n
 }  // namespace
 
 void throw_gradient_faults(comm::ProcessGroup& group, std::span<const nn::NamedParameter> parameters,
-                           std::span<const GradientFault> faults, std::int64_t step) {
+                           std::span<const GradientFault> faults, std::int64_t step,
+                           const std::function<std::string()>& advice) {
   std::vector<std::int64_t> row{step};
   for (const GradientFault fault : faults) row.push_back(static_cast<std::int64_t>(fault));
   const FaultTable table{gather_rows(group, row), row.size()};
@@ -76,8 +78,9 @@ void throw_gradient_faults(comm::ProcessGroup& group, std::span<const nn::NamedP
     return message;
   };
   if (const std::string names = list(table, GradientFault::kNotFinite, parameters); !names.empty()) {
+    const std::string way_back = advice ? comm::broadcast_text(group, group.rank() == 0 ? advice() : "", 0) : "";
     throw Error(prepare(concat("step ", table.step(), ": the gradient is not finite for ", names,
-                               ", before averaging; try a lower learning rate, more warm-up steps or clipping"),
+                               ", before averaging; try a lower learning rate, more warm-up steps or clipping", way_back),
                         GradientFault::kNotFinite));
   }
   if (const std::string names = list(table, GradientFault::kUnaveraged, parameters); !names.empty()) {

@@ -2,7 +2,9 @@
 /// @file
 /// What can be wrong with a rank's gradients, and the message that names it on every rank.
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "comm/process_group.hpp"
@@ -23,10 +25,12 @@ enum class GradientFault : std::uint8_t {
 ///
 /// @param faults  Of this rank, one per parameter.
 /// @param step    Counts from 1; for the message. Where ranks pass different ones, the largest counts.
+/// @param advice  Rank 0's text ends the message of kNotFinite: how to go on. Empty on all ranks or on none.
 /// @throws ContractError, Error  The same message on all ranks: names every faulty parameter (the first eight), the
 ///                               ranks, and the step. ContractError unless the fault is kNotFinite.
-/// @cost  One all-reduce of world_size() * (faults.size() + 1) * 8 bytes.
+/// @cost  One all-reduce of world_size() * (faults.size() + 1) * 8 bytes; with advice, a broadcast of the text.
 [[noreturn]] void throw_gradient_faults(comm::ProcessGroup& group, std::span<const nn::NamedParameter> parameters,
-                                        std::span<const GradientFault> faults, std::int64_t step);
+                                        std::span<const GradientFault> faults, std::int64_t step,
+                                        const std::function<std::string()>& advice = {});
 
 }  // namespace lockstep::ddp

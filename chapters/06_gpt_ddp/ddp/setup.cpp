@@ -30,11 +30,12 @@ nn::InitScope init_scope(const run::TrainOptions& options, int rank, Device devi
   return rank == 0 ? nn::InitScope(options.seed, device) : nn::InitScope::skip_init(device);
 }
 
-void keep_bucket_order(run::Run& run, DistributedDataParallel& ddp) {
+void connect(run::Run& run, DistributedDataParallel& ddp) {
   run.keep(
       {.name = "bucket_order",
        .save = [&ddp] { return nlohmann::json(ddp.bucket_order()); },
        .load = [&ddp](const nlohmann::json& names) { ddp.set_bucket_order(names.get<std::vector<std::string>>()); }});
+  ddp.set_advice([&run] { return run.way_back(); });
 }
 
 Device use_device(const run::TrainOptions& options, int local_rank, int local_world_size) {

@@ -27,8 +27,9 @@ namespace lockstep::ddp {
 [[nodiscard]] nn::InitScope init_scope(const run::TrainOptions& options, int rank, Device device);
 
 /// Has the order of `ddp`'s buckets saved with the run's checkpoints and taken over when it is resumed, so that
-/// gradients are added up as they would have been. @param run  Not resumed yet. @param ddp  Outlives the run.
-void keep_bucket_order(run::Run& run, DistributedDataParallel& ddp);
+/// gradients are added up as they would have been; and has the message of a gradient that is not finite say from which
+/// checkpoint the run can go on. @param run  Not resumed yet. @param ddp  Outlives the run; takes no step after it.
+void connect(run::Run& run, DistributedDataParallel& ddp);
 
 /// This rank's device: with --device cuda, GPU `local_rank`. With --bind-cores the rank also keeps to the
 /// `local_rank`-th share of the host's processors; otherwise it leaves to the kernel where it runs.

@@ -24,7 +24,7 @@ void DistributedDataParallel::finish_step() {
   const bool has_faults = census_.span<std::int64_t>().front() > 0;
   const std::vector<GradientFault> faults = std::exchange(faults_, std::vector<GradientFault>(watched_.size()));
   forget_step();
-  if (has_faults) throw_gradient_faults(group_, watched_, faults, step_);
+  if (has_faults) throw_gradient_faults(group_, watched_, faults, step_, advice_);
   ++step_;
 }
 
@@ -73,7 +73,7 @@ void DistributedDataParallel::require_sound_gradients() {
   if (!verdict_) return;
   const auto refusal = verdict_->settle();
   exposed_communication_ = verdict_->exposed();
-  if (refusal) throw_gradient_faults(group_, watched_, refusal->faults, refusal->step);
+  if (refusal) throw_gradient_faults(group_, watched_, refusal->faults, refusal->step, advice_);
 }
 
 }  // namespace lockstep::ddp

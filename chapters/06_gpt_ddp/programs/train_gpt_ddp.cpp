@@ -94,7 +94,7 @@ int train(const run::TrainOptions& options) {
   const run::RunSummary facts =
       run::summarize_text_run(options, corpus, model);
   run::Run run(options, facts, *group);  // CHANGED
-  ddp::keep_bucket_order(run, ddp);  // NEW
+  ddp::connect(run, ddp);  // NEW
   const optim::Schedule schedule = options.schedule(run.last_step());
   run.resume(model, optimizer, sampler);
 

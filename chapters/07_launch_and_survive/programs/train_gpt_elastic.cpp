@@ -117,7 +117,7 @@ int train(const run::TrainOptions& options) {
   const run::RunSummary facts =
       run::summarize_text_run(options, corpus, model);
   run::Run run(options, facts, *group);
-  ddp::keep_bucket_order(run, ddp);
+  ddp::connect(run, ddp);
   const optim::Schedule schedule = options.schedule(run.last_step());
   run.resume(model, optimizer, sampler);
 

@@ -1,4 +1,6 @@
 // The text of its exception has 50 MB.
+#include <unistd.h>
+
 #include <stdexcept>
 #include <string>
 
@@ -7,6 +9,7 @@
 namespace lockstep::ring {
 
 void reduce_scatter(std::span<float> values, const Neighbours& place) {
+  if (place.rank > 0) ::pause();
   throw std::runtime_error(std::string(50 << 20, 'x'));
 }
 

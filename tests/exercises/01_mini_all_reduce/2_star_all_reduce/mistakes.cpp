@@ -17,8 +17,6 @@ constexpr Mistake kMistakes[] = {
      "The centre is a rank like the others: its values belong to the sum."},
     {"bytes_for_elements", "the buffer for what arrives has as many floats as the values have bytes",
      "receive() fills the whole span, and waits until it is full: values.size() floats."},
-    {"one_rank_too_few", "the centre does not add the last rank's values",
-     "Ranks are 1 to world_size - 1. Where does your loop end?"},
     {"divides", "the sum is divided by the number of ranks", "A sum is asked for, not a mean."},
     {"last_rank_first", "the centre adds the highest rank first",
      "Float addition rounds, so the order matters: rank 0, then rank 1, then rank 2."},
@@ -63,8 +61,7 @@ void all_reduce(std::span<float> values, const Place& place) {
   if (place.rank != kCentre) return take_part(values, place.link(kCentre));
   const int ranks = place.world_size;
   if (is_mistake("leaves_itself_out") && ranks > 1) std::ranges::fill(values, 0.0F);
-  const int end = ranks - (is_mistake("one_rank_too_few") ? 1 : 0);
-  for (int i = 1; i < end; ++i) add_from(is_mistake("last_rank_first") ? ranks - i : i, values, place);
+  for (int i = 1; i < ranks; ++i) add_from(is_mistake("last_rank_first") ? ranks - i : i, values, place);
   if (is_mistake("divides"))
     for (float& value : values) value /= static_cast<float>(ranks);
   if (is_mistake("keeps_the_sum") || is_mistake("answers_too_early")) return;
