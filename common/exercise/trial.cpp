@@ -143,7 +143,7 @@ class Trial {
                                        {"values", options_.question(rank)}};
       (void)send_message_until(ranks_[rank].control.get(), question, end);
     } catch (const IoError&) {
-      ranks_[rank].has_ended = true;  // it has died before; look() says how
+      // It has gone, perhaps after an answer: look() reads what it has left.
     }
   }
 

@@ -137,7 +137,8 @@ TEST_CASE("NaN in a gradient is found before the average spreads it, with parame
   CHECK_THAT(job.err, ContainsSubstring("rank 1 (the culprit)"));
 }
 
-TEST_CASE("NaN in a gradient: every rank says which checkpoint is the last sound one, and how to go on", "[ddp][inject]") {
+TEST_CASE("NaN in a gradient: every rank says which checkpoint is the last sound one, and how to go on",
+          "[ddp][inject]") {
   const test::TemporaryFolder folder;
   const test::Finished job = train(folder.path(), "rank=1 step=4 nan");
   INFO(job.out << job.err);

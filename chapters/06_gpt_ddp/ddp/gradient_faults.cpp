@@ -79,9 +79,10 @@ void throw_gradient_faults(comm::ProcessGroup& group, std::span<const nn::NamedP
   };
   if (const std::string names = list(table, GradientFault::kNotFinite, parameters); !names.empty()) {
     const std::string way_back = advice ? comm::broadcast_text(group, group.rank() == 0 ? advice() : "", 0) : "";
-    throw Error(prepare(concat("step ", table.step(), ": the gradient is not finite for ", names,
-                               ", before averaging; try a lower learning rate, more warm-up steps or clipping", way_back),
-                        GradientFault::kNotFinite));
+    throw Error(
+        prepare(concat("step ", table.step(), ": the gradient is not finite for ", names,
+                       ", before averaging; try a lower learning rate, more warm-up steps or clipping", way_back),
+                GradientFault::kNotFinite));
   }
   if (const std::string names = list(table, GradientFault::kUnaveraged, parameters); !names.empty()) {
     throw ContractError(
