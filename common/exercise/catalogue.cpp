@@ -58,8 +58,8 @@ bool Exercise::has_kernels() const {
 
 std::vector<Exercise> read_catalogue(const fs::path& root) {
   std::vector<Exercise> catalogue;
-  std::error_code none;  // no exercises: an empty catalogue
-  for (const fs::directory_entry& chapter : fs::directory_iterator(root / "exercises", none)) {
+  if (!fs::exists(root / "exercises")) return catalogue;
+  for (const fs::directory_entry& chapter : fs::directory_iterator(root / "exercises")) {
     if (!chapter.is_directory()) continue;
     for (const fs::directory_entry& folder : fs::directory_iterator(chapter.path()))
       if (fs::exists(folder.path() / "exercise.json"))

@@ -130,7 +130,8 @@ class GivenChecks {
       with_sandbox.use(built);
       passed = judged_checks(built.program, with_sandbox).passed;
     }
-    fs::remove_all(scratch);
+    std::error_code ignored;  // the folder around it is removed at the end
+    fs::remove_all(scratch, ignored);
     return passed;
   }
 

@@ -153,6 +153,13 @@ Prepared prepare(const Options& options) {
   return prepared;
 }
 
+// At the end: what stays does no harm, and the next grading removes it before it begins.
+void remove_scratch(const Settings& settings) {
+  std::error_code error;
+  fs::remove_all(settings.out / ".scratch", error);
+  if (error) Logger().warning(concat("cannot remove ", (settings.out / ".scratch").string(), ": ", error.message()));
+}
+
 // Graded before, from the same files and settings.
 std::optional<StudentGrade> finished_before(const Task& task, const Settings& settings) {
   auto grade = read_student_grade(settings.folder_of(task.key));
@@ -171,8 +178,9 @@ int run_selftest(Options options) {
       selftest(prepared.workspace, prepared.exercises, prepared.settings, sandbox, [](const std::string& line) {
         std::cout << line << "\n" << std::flush;
       });
-  fs::remove_all(prepared.settings.out / ".scratch");
-  if (is_new) fs::remove_all(prepared.settings.out);
+  remove_scratch(prepared.settings);
+  std::error_code ignored;
+  if (is_new) fs::remove_all(prepared.settings.out, ignored);
   for (const std::string& complaint : complaints) std::cout << "FAILED " << complaint << "\n";
   std::cout << (complaints.empty() ? "the selftest passed\n" : "the selftest FAILED\n");
   return complaints.empty() ? 0 : 1;
@@ -222,7 +230,7 @@ int grade_class(const Options& options) {
   const std::vector<StudentGrade> all = grade_tasks(tasks, options, settings);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   write_class_files(settings.out, {all, settings, prepared.protections, seconds});
-  fs::remove_all(settings.out / ".scratch");
+  remove_scratch(settings);
   const auto setups = std::ranges::count(all, "SETUP", &StudentGrade::status);
   std::cout << all.size() << " submissions in " << with_digits(seconds, 0)
             << " s: " << (settings.out / "grades.csv").string() << ", class.html\n";

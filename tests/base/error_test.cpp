@@ -1,6 +1,8 @@
 #include "base/error.hpp"
 
 #include <cerrno>
+#include <cmath>
+#include <limits>
 
 #include "base/environment.hpp"
 #include "support/catch.hpp"
@@ -16,6 +18,11 @@ TEST_CASE("an IoError carries errno and its text", "[base]") {
 TEST_CASE("require throws the joined message only when its condition fails", "[base]") {
   CHECK_NOTHROW(require(true, "not seen"));
   CHECK_THROWS_WITH(require(false, "root ", 7, " is not in [0, ", 4, ")"), "root 7 is not in [0, 4)");
+}
+
+TEST_CASE("in a message a NaN has no sign", "[base]") {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  CHECK(concat(nan, " ", -nan, " ", std::copysign(static_cast<float>(nan), -1.0F), " ", -0.5) == "nan nan nan -0.5");
 }
 
 TEST_CASE("an integer variable out of range is an error that names it", "[base]") {
