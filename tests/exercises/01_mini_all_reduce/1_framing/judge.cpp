@@ -134,14 +134,24 @@ void check_frames(Check& check, const Outcome& outcome, const Payloads& expected
 }
 
 // Bytes that the judge's own code sends, received by the learner's.
-void check_received(Check& check, TrialOptions options, const Bytes& wire, const Payloads& expected,
-                    const std::string& ending = "nullopt") {
+const Outcome& check_received(Check& check, TrialOptions options, const Bytes& wire, const Payloads& expected,
+                              const std::string& ending = "nullopt") {
   options.world_size = 2;
   options.question = [&](int rank) {
     if (rank == 1) return nlohmann::json{{"role", "receive frames"}, {"most", static_cast<int>(expected.size()) + 2}};
     return nlohmann::json{{"role", "write raw"}, {"bytes", to_message(std::span<const std::uint8_t>(wire))}};
   };
-  check_frames(check, check.run(options), expected, ending);
+  const Outcome& outcome = check.run(options);
+  check_frames(check, outcome, expected, ending);
+  return outcome;
+}
+
+// Twice kLargestPayload: "GET " would do as well, but takes a gigabyte of the wrong programs.
+void check_memory(Check& check) {
+  const Outcome& outcome = check_received(check, {}, {2, 0, 0, 0, 'G', 'E', 'T'}, {}, "FormatError");
+  if (check.get<bool>(outcome, 1, "is_generous"))
+    check.wrong("a length of twice kLargestPayload is refused, but only after memory for such a payload was allocated",
+                "compare the length with kLargestPayload before you construct or resize the payload");
 }
 
 // From the learner's send_frame() to the learner's receive_frame().
@@ -183,6 +193,7 @@ void judge_01_1(Examination& exam) {
   exam.check("a length of one more than kLargestPayload", [](Check& check) {
     check_received(check, {}, {1, 0, 0, 1, 'G', 'E', 'T'}, {}, "FormatError");
   });
+  exam.check("no memory for a payload that is too large", check_memory);
   exam.check("a length of exactly kLargestPayload", [](Check& check) {
     check_received(check, {}, {1, 0, 0, 0, 'x'}, {}, "IoError");
   });

@@ -26,6 +26,12 @@ constexpr Mistake kMistakes[] = {
      "A length of 0 is a length. Only a stream that ends where a frame would begin is std::nullopt."},
     {"always_to_the_beginning", "each call of receive_some() writes to the beginning of the buffer again",
      "What has arrived must stay: the next bytes go behind it, bytes.subspan(received)."},
+    {"cut_off_length_is_the_end", "a stream that ends inside the four bytes of a length is taken for a clean end",
+     "Only 0 bytes are a clean end. After 1 to 3 bytes of the length, somebody died while sending: an IoError."},
+    {"makes_room_first", "the payload is allocated before its length is checked",
+     "Those four bytes may come from a stranger: compare them with kLargestPayload first."},
+    {"largest_is_too_large", "a length of exactly kLargestPayload is refused",
+     "It is the largest payload that is allowed: only a larger one is a FormatError."},
     {"believes_any_length", "a length above kLargestPayload is not refused",
      "Check the length before you make room for the payload: those four bytes may come from a stranger."},
 };
@@ -102,12 +108,14 @@ std::optional<std::vector<std::byte>> receive_frame(Link& link) {
   if (is_mistake("reads_into_the_next_frame")) return receive_greedily(link);
   std::array<std::byte, kLengthBytes> length{};
   const std::size_t arrived = receive_all(link, length);
-  if (arrived == 0) return std::nullopt;
+  if (arrived == 0 || (arrived < kLengthBytes && is_mistake("cut_off_length_is_the_end"))) return std::nullopt;
   if (arrived < kLengthBytes) throw IoError("the stream ended inside a length");
   const std::size_t count = decode(length);
-  if (count > kLargestPayload && !is_mistake("believes_any_length")) throw FormatError("not one of our frames");
+  std::vector<std::byte> payload(is_mistake("makes_room_first") ? count : 0);
+  const std::size_t most = kLargestPayload - (is_mistake("largest_is_too_large") ? 1 : 0);
+  if (count > most && !is_mistake("believes_any_length")) throw FormatError("not one of our frames");
   if (count == 0 && is_mistake("empty_is_the_end")) return std::nullopt;
-  std::vector<std::byte> payload(count);
+  payload.resize(count);
   if (receive_all(link, payload) < count && !is_mistake("fills_up_with_zeros"))
     throw IoError("the stream ended inside a payload");
   return payload;

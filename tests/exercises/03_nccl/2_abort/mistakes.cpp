@@ -26,6 +26,10 @@ constexpr Mistake kMistakes[] = {
     {"synchronizes", "the host waits for the event in a call that does not return",
      "cudaEventQuery() asks, cudaEventSynchronize() waits."},
     {"deadline_first", "the deadline is looked at before the event", "What is done is done: ask for the event first."},
+    {"in_progress_is_an_error", "ncclInProgress is taken for an error",
+     "It means that the communicator is busy with a call. Only what is neither ncclSuccess nor ncclInProgress is one."},
+    {"own_words", "the IoError does not say what NCCL has noticed",
+     "ncclGetErrorString() has the words for what ncclCommGetAsyncError() wrote."},
     {"asks_once", "the three questions are asked once, not again and again",
      "cudaErrorNotReady means not yet: sleep for a millisecond, and ask again."},
 };
@@ -45,8 +49,9 @@ namespace {
 void look(ncclComm_t communicator, const Deadline& deadline) {
   ncclResult_t state = ncclSuccess;
   if (!is_mistake("never_asks")) ncclCommGetAsyncError(communicator, &state);
-  if (state != ncclSuccess && state != ncclInProgress && is_mistake("always_a_timeout")) throw TimeoutError("late");
-  if (state != ncclSuccess && state != ncclInProgress) throw IoError(ncclGetErrorString(state));
+  const bool is_error = state != ncclSuccess && (state != ncclInProgress || is_mistake("in_progress_is_an_error"));
+  if (is_error && is_mistake("always_a_timeout")) throw TimeoutError("late");
+  if (is_error) throw IoError(is_mistake("own_words") ? "a peer has gone" : ncclGetErrorString(state));
   if (deadline.has_expired() && is_mistake("always_an_error")) throw IoError("late");
   if (deadline.has_expired() && !is_mistake("no_deadline")) throw TimeoutError("late");
 }
