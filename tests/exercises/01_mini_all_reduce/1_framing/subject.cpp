@@ -60,7 +60,8 @@ Answer send_frames(Link& link, const std::vector<std::uint8_t>& bytes, const std
   return {};
 }
 
-Answer receive_frames(Link& link, std::size_t most) {
+// @param wants_rest  Also say whether room was made for the payload, and how many bytes have been left in the stream.
+Answer receive_frames(Link& link, std::size_t most, bool wants_rest) {
   std::vector<std::uint8_t> bytes;
   std::vector<std::int64_t> lengths;
   std::string ending = "too many frames";
@@ -82,9 +83,12 @@ Answer receive_frames(Link& link, std::size_t most) {
   }
   // A fixed buffer for any payload that is allowed may be a little larger than one.
   const bool is_generous = largest_request > framing::kLargestPayload + (std::size_t{1} << 20);
-  read_to_end(link);  // so that the other rank can always finish
+  const std::size_t rest = read_to_end(link).size();  // so that the other rank can always finish
   Answer result;
-  result.set("is_generous", is_generous);
+  if (wants_rest) {
+    result.set("is_generous", is_generous);
+    result.set("rest", static_cast<std::int64_t>(rest));
+  }
   result.set_numbers<std::uint8_t>("bytes", bytes);
   result.set_numbers<std::int64_t>("lengths", lengths);
   result.set("ending", ending);
@@ -98,7 +102,8 @@ Answer answer(Question& question) {
   Link& link = question.link(1 - question.rank());
   if (role == "write raw") return write_raw(link, question.numbers<std::uint8_t>("bytes"));
   if (role == "read raw") return read_raw(link);
-  if (role == "receive frames") return receive_frames(link, static_cast<std::size_t>(question.get<int>("most")));
+  if (role == "receive frames")
+    return receive_frames(link, static_cast<std::size_t>(question.get<int>("most")), question.get<bool>("wants_rest"));
   return send_frames(link, question.numbers<std::uint8_t>("bytes"), question.numbers<std::int64_t>("lengths"));
 }
 

@@ -138,6 +138,11 @@ void judge_01_4(Examination& exam) {
     exam.check(refused.check, [&](Check& check) {
       for (const auto& [name, value] : refused.cases) check_refused(check, with(name, value));
     });
+  exam.check("rank 0 does not know of how many", [](Check& check) {
+    Variables variables = with("RANK", "0");
+    variables["WORLD_SIZE"] = "";
+    check_refused(check, variables);
+  });
   exam.check("the message has the variable's name and its value", [](Check& check) {
     check_message(check, with("RANK", ""), {"RANK"});
     check_message(check, with("MASTER_ADDR", ""), {"MASTER_ADDR"});

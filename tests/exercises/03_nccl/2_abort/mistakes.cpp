@@ -8,7 +8,8 @@ namespace lockstep::exercise {
 namespace {
 
 constexpr Mistake kMistakes[] = {
-    {"never_asks", "NCCL is never asked for errors, so a vanished rank is noticed by the deadline only",
+    {"never_asks",
+     "NCCL is not asked for errors, or what it says is not looked at, so only the deadline notices a vanished rank",
      "ncclCommGetAsyncError() writes what NCCL has noticed to its second argument: look at that."},
     {"no_deadline", "the deadline is not looked at, so a rank that stays away makes the others wait forever",
      "A peer that does nothing is no error: ask deadline.has_expired() in every round."},

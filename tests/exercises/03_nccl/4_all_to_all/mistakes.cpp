@@ -24,6 +24,8 @@ constexpr Mistake kMistakes[] = {
     {"copies_in_another_stream", "the copy of this rank's own part is in the default stream",
      "The stream is the last argument of cudaMemcpyAsync(): `in` may still be being written in the one that was "
      "given."},
+    {"sends_in_another_stream", "sends and receives are in the default stream",
+     "The stream is the last argument of ncclSend() and ncclRecv(): `in` may still be being written in it."},
     {"ignores_codes", "the codes that NCCL and CUDA return are not looked at",
      "nccl_check() and cuda_check() around every call."},
     {"host_waits", "the function waits for the stream", "The caller waits when it needs the result."},
@@ -54,6 +56,7 @@ void checked(cudaError_t result, const char* call) {
 void all_to_all(const Parts<float>& out, const Parts<const float>& in, int rank, ncclComm_t communicator,
                 cudaStream_t stream) {
   const bool has_group = !is_mistake("no_group"), is_group_inside = is_mistake("group_per_peer");
+  cudaStream_t const used = is_mistake("sends_in_another_stream") ? nullptr : stream;
   std::size_t sent_before = 0, received_before = 0;
   if (has_group && !is_group_inside) checked(ncclGroupStart(), "ncclGroupStart");
   for (int peer = 0; peer < static_cast<int>(in.counts.size()); ++peer) {
@@ -68,8 +71,8 @@ void all_to_all(const Parts<float>& out, const Parts<const float>& in, int rank,
     if (is_group_inside) checked(ncclGroupStart(), "ncclGroupStart");
     if (peer != rank) {
       const std::size_t factor = is_mistake("bytes_for_elements") ? sizeof(float) : 1;
-      checked(ncclSend(in.first + sent_before, factor * sent, ncclFloat32, peer, communicator, stream), "ncclSend");
-      checked(ncclRecv(out.first + received_before, factor * received, ncclFloat32, peer, communicator, stream),
+      checked(ncclSend(in.first + sent_before, factor * sent, ncclFloat32, peer, communicator, used), "ncclSend");
+      checked(ncclRecv(out.first + received_before, factor * received, ncclFloat32, peer, communicator, used),
               "ncclRecv");
     } else if (!is_mistake("forgets_own_part")) {
       const std::size_t bytes = is_mistake("elements_for_bytes") ? sent : sent * sizeof(float);

@@ -29,21 +29,22 @@ std::vector<std::int64_t> bytes_by_peer(const CallRecorder& recorder, const char
 void report(const CallRecorder& recorder, cudaStream_t stream, Answer& answer) {
   std::string host_waits;
   std::int64_t groups = 0;
-  bool is_in_stream = true;
+  std::string in_other_stream;
   for (const RecordedCall& call : recorder.calls()) {
     if (call.name == "ncclGroupStart") ++groups;
     if (call.name.ends_with("Synchronize") || call.name == "cudaMemcpy") host_waits = call.name;
     if (call.name == "ncclSend" || call.name == "ncclRecv" || call.name == "cudaMemcpyAsync")
-      is_in_stream = is_in_stream && call.stream == stream;
+      if (call.stream != stream && in_other_stream != "ncclSend") in_other_stream = call.name;
   }
   answer.set<std::int64_t>("groups", groups);
   answer.set<std::string>("host_waits", host_waits);
-  answer.set<bool>("is_in_stream", is_in_stream);
+  answer.set<std::string>("in_other_stream", in_other_stream);
 }
 
 // What the function throws for memory that NCCL refuses.
 Answer try_host_memory(const Question& question, ncclComm_t communicator, cudaStream_t stream) {
-  const std::vector<std::size_t> counts(static_cast<std::size_t>(question.world_size()), 1);
+  std::vector<std::size_t> counts(static_cast<std::size_t>(question.world_size()), 1);
+  counts[static_cast<std::size_t>(question.rank())] = 0;  // so that it is not the copy that is refused
   const std::vector<float> in(counts.size());
   std::vector<float> out(counts.size());
   bool has_thrown = false;
