@@ -23,7 +23,7 @@ constexpr Mistake kMistakes[] = {
      "With 5 ranks the distances are 4, 2 and 1: begin with the largest power of two below world_size."},
     {"xor_root", "the ranks are counted from the root on by an exclusive or, which needs a power of two",
      "(rank - root + world_size) % world_size counts round, whatever the number of ranks."},
-    {"adds_the_root", "the root is added to the rank where it should be subtracted, and the other way round",
+    {"adds_the_root", "the root is added to the rank where it should be subtracted",
      "The root is number 0: (rank - root + world_size) % world_size; number n is rank (n + root) % world_size."},
     {"no_modulo", "the root is added to a number without starting again at 0 behind the last rank",
      "With 4 ranks and root 1 the number 3 is rank 0: (number + root) % world_size."},
@@ -99,7 +99,6 @@ void broadcast(std::span<float> values, int root, const Place& place) {
     const bool is_no_rank = is_mistake("numbers_taken_for_ranks") || other >= ranks;
     if (is_mistake("no_modulo")) return place.link(other + root);
     if (is_mistake("xor_root")) return place.link(other ^ root);
-    if (is_mistake("adds_the_root")) return place.link((other - root + ranks) % ranks);
     return place.link(is_no_rank ? other : (other + root) % ranks);
   };
   const std::vector<float> before(values.begin(), values.end());
