@@ -133,6 +133,7 @@ void judge_02_3(Examination& exam) {
   });
   exam.check("one segment, longer than the values", [](Check& check) {
     check_broadcast(check, {{.world_size = 3}, 5, 100, 1});
+    check_broadcast(check, {{.world_size = 3}, 1, 100, 1});
     check_broadcast(check, {{.world_size = 3}, 0, 100, 1});
   });
   exam.check("a segment is passed on before the next one arrives", [](Check& check) {
@@ -143,9 +144,15 @@ void judge_02_3(Examination& exam) {
     check_broadcast(check, {{.world_size = 5, .has_small_buffers = true}, 120'000, 32'768, 2});
   });
   exam.check("the steps of small examples", [](Check& check) {
-    check_steps(
-        check,
-        {{8, 8, 2, 1}, {8, 4, 2, 2}, {10, 4, 2, 3}, {8, 8, 5, 4}, {100, 1, 8, 106}, {100, 1, 1, 0}, {0, 4, 8, 0}});
+    check_steps(check, {{8, 8, 2, 1},
+                        {8, 4, 2, 2},
+                        {10, 4, 2, 3},
+                        {8, 8, 5, 4},
+                        {8, 8, 3, 2},
+                        {6'000'000'000, 2, 4, 3'000'000'002},
+                        {100, 1, 8, 106},
+                        {100, 1, 1, 0},
+                        {0, 4, 8, 0}});
   });
   exam.check("the steps of others", check_random_steps);
   exam.full_check("a byte at a time", [](Check& check) {
