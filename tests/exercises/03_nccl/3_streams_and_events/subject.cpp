@@ -19,6 +19,30 @@ std::int64_t number_of(std::vector<const void*>& known, const void* address) {
 
 }  // namespace
 
+// Buckets of so many elements, all of them -1.
+struct GivenBuckets {
+  explicit GivenBuckets(const std::vector<std::int64_t>& counts) {
+    for (const std::int64_t count : counts) {
+      memory.emplace_back(std::vector<float>(static_cast<std::size_t>(count), -1));
+      buckets.push_back({memory.back().data(), memory.back().count()});
+      begins.push_back(begins.back() + memory.back().count());
+    }
+  }
+
+  std::vector<DeviceFloats> memory;
+  std::vector<nccl::Bucket> buckets;
+  std::vector<std::size_t> begins = {0};  // of each bucket's values among those of all
+};
+
+std::vector<float> values_after(cudaStream_t stream, const std::vector<DeviceFloats>& memory) {
+  std::vector<float> values;
+  for (const DeviceFloats& bucket : memory) {
+    const std::vector<float> part = bucket.values_after(stream);
+    values.insert(values.end(), part.begin(), part.end());
+  }
+  return values;
+}
+
 // What the function throws for memory that NCCL refuses.
 Answer try_host_memory(ncclComm_t communicator, const nccl::Streams& streams) {
   std::vector<float> host(4);
@@ -47,14 +71,8 @@ Answer answer(Question& question) {
   float* pinned = nullptr;  // else a copy to the device is done by the host, before produce() returns
   cuda_check(cudaMallocHost(&pinned, values.size() * sizeof(float) + 1));
   std::ranges::copy(values, pinned);
-  std::vector<DeviceFloats> memory;
-  std::vector<nccl::Bucket> buckets;
-  std::vector<std::size_t> begins = {0};
-  for (const std::int64_t count : question.numbers<std::int64_t>("counts")) {
-    memory.emplace_back(std::vector<float>(static_cast<std::size_t>(count), -1));
-    buckets.push_back({memory.back().data(), memory.back().count()});
-    begins.push_back(begins.back() + memory.back().count());
-  }
+  const GivenBuckets given(question.numbers<std::int64_t>("counts"));
+  const auto& [memory, buckets, begins] = given;
   Answer result;
   std::string names;
   std::vector<std::int64_t> streams, objects;
@@ -76,11 +94,7 @@ Answer answer(Question& question) {
       objects.push_back(number_of(known_objects, call.object));
     }
   }
-  std::vector<float> sums;
-  for (const DeviceFloats& bucket : memory) {
-    const std::vector<float> part = bucket.values_after(compute.handle());
-    sums.insert(sums.end(), part.begin(), part.end());
-  }
+  const std::vector<float> sums = values_after(compute.handle(), memory);
   cuda_check(cudaStreamSynchronize(communication.handle()));
   nccl::nccl_check(ncclCommDestroy(communicator), "ncclCommDestroy");
   cuda_check(cudaFreeHost(pinned));
