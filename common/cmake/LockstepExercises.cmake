@@ -15,8 +15,10 @@ function(lockstep_exercise_program target folder)
   list(TRANSFORM arg_FILES PREPEND "${folder}/")
   if(NOT "${arg_FILES}" MATCHES "\\.cu(;|$)")
     add_executable(${target} ${arg_FILES})
-    lockstep_use_precompiled(${target} ordinary)
+    lockstep_use_precompiled(${target} exercise)
     target_compile_options(${target} PRIVATE -g1)  # for the lines of crashes and hangs
+    # Who reads behind the end of a vector or a span is stopped there, whatever the memory holds.
+    target_compile_definitions(${target} PRIVATE _GLIBCXX_ASSERTIONS)
   elseif(LOCKSTEP_CUDA)
     add_executable(${target} ${arg_FILES})
   else()

@@ -23,6 +23,9 @@ if(LOCKSTEP_PRECOMPILE AND NOT LOCKSTEP_SANITIZE)
     <exception> <filesystem> <fstream> <functional> <iostream> <map> <memory> <mutex> <numeric> <optional> <set>
     <source_location> <span> <sstream> <string> <string_view> <thread> <utility> <vector>)
   lockstep_precompile(ordinary HEADERS ${headers} DEPENDS lockstep::plain_options)
+  # For programs of exercises, in which the standard library checks its arguments.
+  lockstep_precompile(exercise HEADERS ${headers} DEPENDS lockstep::plain_options)
+  target_compile_definitions(lockstep_precompiled_exercise PRIVATE _GLIBCXX_ASSERTIONS)
   # For the parts of the emulator's shared library.
   lockstep_precompile(emulator HEADERS ${headers} DEPENDS lockstep::plain_options)
   set_target_properties(lockstep_precompiled_emulator PROPERTIES

@@ -278,11 +278,21 @@ std::string explain_factor(double value, int world_size) {
   return "";
 }
 
+// Whether a sum of powers of 8 has one of them more than once.
+bool counts_somebody_twice(double sum) {
+  for (auto rest = static_cast<std::int64_t>(sum); rest > 0; rest /= 8)
+    if (rest % 8 > 1) return true;
+  return false;
+}
+
 }  // namespace
 
 std::string explain_sum(double value, int world_size) {
-  if (std::string factor = explain_factor(value, world_size); !factor.empty()) return factor;
-  if (!(value >= 0) || value != std::floor(value) || value >= std::pow(8.0, world_size)) return "";
+  const bool is_decodable = value >= 0 && value == std::floor(value) && value < std::pow(8.0, world_size);
+  // A rank's share alone divides the sum of two or three, but hardly anybody divides by that quotient.
+  if (!is_decodable || counts_somebody_twice(value))
+    if (std::string factor = explain_factor(value, world_size); !factor.empty()) return factor;
+  if (!is_decodable) return "";
   std::string text;
   auto rest = static_cast<std::int64_t>(value);
   for (int rank = 0; rank < world_size; ++rank, rest /= 8) {

@@ -87,7 +87,7 @@ bool Gates::has_alternatives(const Exercise& exercise) const {
 }
 
 std::string Gates::faults_of_alternatives(const Exercise& exercise) const {
-  if (!has_alternatives(exercise)) return "";
+  if (!has_alternatives(exercise)) return "there are no unusual right answers: write alternatives.cpp\n";
   const std::string program = program_of(exercise, "alternatives");
   const nlohmann::json alternatives = judge(exercise, {"--bank", program, "--list"});
   std::string faults = alternatives.size() < 2 ? "there are fewer than 2 unusual right answers\n" : "";

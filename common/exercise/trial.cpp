@@ -40,6 +40,7 @@ constexpr std::size_t kMostAnswerBytes = std::size_t{64} << 20;
 constexpr std::size_t kMostAnswerValues = 100'000;
 constexpr std::size_t kMostText = 10'000;  // of an exception or a remark
 constexpr std::size_t kMostRemarks = 200;
+constexpr std::string_view kOutOfRange = " (an index or a length that its vector or span does not have: not ";
 constexpr milliseconds kLastWords{300};  // for the others, once one rank has failed
 
 std::pair<UniqueFd, UniqueFd> connected_pair() {
@@ -307,10 +308,12 @@ class Trial {
       failure.next = "return from the function instead of ending the process";
       fingerprint_ = concat("exit ", end.exit_code);
     } else {
-      failure.summary = concat(who(number), " died of ", ::strsignal(end.signal), signal_hint(end.signal));
+      const std::string violated = end.signal == SIGABRT ? violated_condition(output) : "";
+      failure.summary = concat(who(number), " died of ", ::strsignal(end.signal),
+                               violated.empty() ? signal_hint(end.signal) : concat(kOutOfRange, violated, ")"));
       failure.evidence = stack_lines(output, subject_);
       failure.is_killed = end.signal == SIGKILL;
-      fingerprint_ = concat("signal ", end.signal);
+      fingerprint_ = concat("signal ", end.signal, " ", violated);
     }
     append_output(failure, output);
     return failure;
@@ -319,6 +322,15 @@ class Trial {
   // Exercises without communication do not speak of ranks.
   [[nodiscard]] std::string who(std::size_t rank) const {
     return options_.world_size == 1 ? "the program" : concat("rank ", rank);
+  }
+
+  // Of the standard library's check of an index or a length (_GLIBCXX_ASSERTIONS): "__n < this->size()"; empty: none.
+  static std::string violated_condition(const std::string& output) {
+    constexpr std::string_view kBegin = ": Assertion '", kEnd = "' failed.";
+    const std::size_t begin = output.find(kBegin);
+    if (begin == std::string::npos) return "";
+    const std::size_t end = output.find(kEnd, begin);
+    return end == std::string::npos ? "" : output.substr(begin + kBegin.size(), end - begin - kBegin.size());
   }
 
   static std::string signal_hint(int signal) {
@@ -339,14 +351,22 @@ class Trial {
       const std::size_t closed = what.find(kClosedConnection);
       const bool is_consequence = closed != std::string::npos;
       if (found && is_consequence) continue;
-      // Whether the peer had left something unread depends on who was faster.
-      fingerprint_ = concat("exception ", what.substr(0, closed), is_consequence ? kClosedConnection : "");
+      // Whether it was sending or receiving, and whether the peer had left something unread, depends on who was faster.
+      fingerprint_ = concat("exception ", is_consequence ? without_direction(what.substr(0, closed)) : what,
+                            is_consequence ? kClosedConnection : "");
       found = Failure{.verdict = VerdictClass::kCrash, .summary = concat(who(i), " threw an exception: ", what)};
       found->next = advice_on_exception(snapshot(board_, options_.world_size)[i], what);
       append_output(*found, rank.process.output());
       if (!is_consequence) break;
     }
     return found;
+  }
+
+  // "rank 1: " for "sending to rank 1: " and for "receiving from rank 1: ".
+  static std::string without_direction(std::string text) {
+    for (const std::string_view direction : {"sending to ", "receiving from "})
+      if (const std::size_t at = text.find(direction); at != std::string::npos) text.erase(at, direction.size());
+    return text;
   }
 
   static std::vector<std::string> remarks_of(const Rank& rank) {

@@ -12,6 +12,7 @@
 #include "base/file.hpp"
 #include "base/inherited_fds.hpp"
 #include "base/json.hpp"
+#include "base/log.hpp"
 #include "base/plain_text.hpp"
 #include "base/sha256.hpp"
 #include "base/state_folder.hpp"

@@ -25,6 +25,7 @@ Failure failure_of(const std::string& what, const TrialOptions& given) {
 TEST_CASE("a sum in octal digits says who is in it, and a factor is named as one", "[exercise]") {
   CHECK(explain_sum(73, 3) == "");
   CHECK(explain_sum(65, 3) == "rank 1 missing");
+  CHECK(explain_sum(1, 2) == "rank 1 missing");
   CHECK(explain_sum(74, 3) == "rank 0 counted twice");
   CHECK(explain_sum(146, 3) == "2 times the sum");
   CHECK(explain_sum(73.0 / 3, 3) == "this is the sum, divided by 3");

@@ -116,3 +116,5 @@ CUDA(cudaEventQuery, (cudaEvent_t event), (event), false, nullptr, event)
 CUDA(cudaEventDestroy, (cudaEvent_t event), (event), false, nullptr, event)
 CUDA(cudaMemcpy, (void* to, const void* from, size_t bytes, cudaMemcpyKind kind, Place place),
      (to, from, bytes, kind, place), true)
+CUDA(cudaMemcpyAsync, (void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream, Place place),
+     (to, from, bytes, kind, stream, place), false, stream, from, bytes)

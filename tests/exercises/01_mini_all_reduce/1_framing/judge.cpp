@@ -89,13 +89,18 @@ void check_sent(Check& check, TrialOptions options, const Payloads& payloads) {
                           {"lengths", to_message(std::span<const std::int64_t>(lengths_of(payloads)))}};
   };
   const Bytes wire = check.numbers<std::uint8_t>(check.run(options), 1, "bytes");
+  Payloads filled = payloads;
+  std::erase_if(filled, [](const Bytes& payload) { return payload.empty(); });
+  const bool lacks_empty = filled.size() < payloads.size() && wire == on_the_wire(filled);
   compare_bytes(check, "what send_frame() sent", wire, on_the_wire(payloads),
-                payloads.empty() ? "" : explain_length(wire, payloads.front().size()));
+                lacks_empty ? ": an empty payload is a frame, too, of four bytes"
+                            : explain_length(wire, payloads.front().size()));
 }
 
 // What a wrong end means. @param got  Frames until then. @param expected  All that there are.
-std::string explain_ending(std::size_t got, const std::string& end, const Payloads& expected,
-                           const std::string& ending) {
+// @param rest  Bytes that were left in the stream.
+std::string explain_ending(std::size_t got, const std::string& end, const Payloads& expected, const std::string& ending,
+                           std::int64_t rest) {
   const bool is_cut_off = ending == "IoError";
   if (end == "too many frames") return "the end of the stream is taken for an empty frame";
   if (got > expected.size() && is_cut_off) return "a part of a payload is taken for a whole one";
@@ -103,7 +108,8 @@ std::string explain_ending(std::size_t got, const std::string& end, const Payloa
     if (ending == "nullopt" && end == "IoError") return "an end between two frames is no error";
     if (is_cut_off && end == "nullopt") return "the stream ends inside a frame, which is no end between two frames";
     if (ending == "FormatError" && end == "IoError")
-      return "the length is believed, and as many bytes are waited for; or it is refused with the wrong exception";
+      return rest == 0 ? "the length is believed, and as many bytes are waited for"
+                       : "the length is refused, but with the wrong exception";
     if (ending == "FormatError") return "a length that is too large is an error, not the end of the stream";
     return is_cut_off && end == "FormatError" ? "the length is allowed; what is missing are bytes" : "";
   }
@@ -128,27 +134,43 @@ void check_frames(Check& check, const Outcome& outcome, const Payloads& expected
   const auto end = check.get<std::string>(outcome, 1, "ending");
   const auto frames = [](std::size_t count) { return concat(count, count == 1 ? " frame" : " frames"); };
   if (lengths.size() == expected.size() && end == ending) return;
-  const std::string meaning = explain_ending(lengths.size(), end, expected, ending);
+  const std::int64_t rest = ending == "FormatError" ? check.get<std::int64_t>(outcome, 1, "rest") : 0;
+  const std::string meaning = explain_ending(lengths.size(), end, expected, ending, rest);
   check.wrong(concat("receive_frame() should give ", frames(expected.size()), ", then ", ending, "; it gave ",
                      frames(lengths.size()), ", then ", end, meaning.empty() ? "" : concat(": ", meaning)));
 }
 
 // Bytes that the judge's own code sends, received by the learner's.
-void check_received(Check& check, TrialOptions options, const Bytes& wire, const Payloads& expected,
-                    const std::string& ending = "nullopt") {
+const Outcome& check_received(Check& check, TrialOptions options, const Bytes& wire, const Payloads& expected,
+                              const std::string& ending = "nullopt") {
   options.world_size = 2;
   options.question = [&](int rank) {
-    if (rank == 1) return nlohmann::json{{"role", "receive frames"}, {"most", static_cast<int>(expected.size()) + 2}};
+    if (rank == 1)
+      return nlohmann::json{{"role", "receive frames"},
+                            {"most", static_cast<int>(expected.size()) + 2},
+                            {"wants_rest", ending == "FormatError"}};
     return nlohmann::json{{"role", "write raw"}, {"bytes", to_message(std::span<const std::uint8_t>(wire))}};
   };
-  check_frames(check, check.run(options), expected, ending);
+  const Outcome& outcome = check.run(options);
+  check_frames(check, outcome, expected, ending);
+  return outcome;
+}
+
+// Twice kLargestPayload: "GET " would do as well, but takes a gigabyte of the wrong programs.
+void check_memory(Check& check) {
+  const Outcome& outcome = check_received(check, {}, {2, 0, 0, 0, 'G', 'E', 'T'}, {}, "FormatError");
+  if (check.get<bool>(outcome, 1, "is_generous"))
+    check.wrong("a length of twice kLargestPayload is refused, but only after memory for such a payload was allocated",
+                "compare the length with kLargestPayload before you construct or resize the payload");
 }
 
 // From the learner's send_frame() to the learner's receive_frame().
 void check_both(Check& check, TrialOptions options, const Payloads& payloads) {
   options.world_size = 2;
   options.question = [&](int rank) {
-    if (rank == 1) return nlohmann::json{{"role", "receive frames"}, {"most", static_cast<int>(payloads.size()) + 2}};
+    if (rank == 1)
+      return nlohmann::json{
+          {"role", "receive frames"}, {"most", static_cast<int>(payloads.size()) + 2}, {"wants_rest", false}};
     return nlohmann::json{{"role", "send frames"},
                           {"bytes", to_message(std::span<const std::uint8_t>(joined(payloads)))},
                           {"lengths", to_message(std::span<const std::int64_t>(lengths_of(payloads)))}};
@@ -183,6 +205,7 @@ void judge_01_1(Examination& exam) {
   exam.check("a length of one more than kLargestPayload", [](Check& check) {
     check_received(check, {}, {1, 0, 0, 1, 'G', 'E', 'T'}, {}, "FormatError");
   });
+  exam.check("no memory for a payload that is too large", check_memory);
   exam.check("a length of exactly kLargestPayload", [](Check& check) {
     check_received(check, {}, {1, 0, 0, 0, 'x'}, {}, "IoError");
   });

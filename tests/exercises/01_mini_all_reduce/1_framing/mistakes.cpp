@@ -26,6 +26,18 @@ constexpr Mistake kMistakes[] = {
      "A length of 0 is a length. Only a stream that ends where a frame would begin is std::nullopt."},
     {"always_to_the_beginning", "each call of receive_some() writes to the beginning of the buffer again",
      "What has arrived must stay: the next bytes go behind it, bytes.subspan(received)."},
+    {"cut_off_length_is_the_end", "a stream that ends inside the four bytes of a length is taken for a clean end",
+     "Only 0 bytes are a clean end. After 1 to 3 bytes of the length, somebody died while sending: an IoError."},
+    {"makes_room_first", "the payload is allocated before its length is checked",
+     "Those four bytes may come from a stranger: compare them with kLargestPayload first."},
+    {"largest_is_too_large", "a length of exactly kLargestPayload is refused",
+     "It is the largest payload that is allowed: only a larger one is a FormatError."},
+    {"wrong_exception", "a length that is too large is refused with an IoError",
+     "The stream is whole, but what it says makes no sense: that is a FormatError."},
+    {"sends_the_beginning_again", "each call of send_some() gets the beginning of the bytes again",
+     "What has been sent must not be sent again: go on behind it, bytes.subspan(sent)."},
+    {"signed_bytes", "the bytes of the length are taken for signed numbers, so those from 128 on count as negative",
+     "Use std::to_integer<std::uint32_t>() or an unsigned char: as a signed char, 0xe0 is -32."},
     {"believes_any_length", "a length above kLargestPayload is not refused",
      "Check the length before you make room for the payload: those four bytes may come from a stranger."},
 };
@@ -41,8 +53,11 @@ namespace lockstep::framing {
 using exercise::is_mistake;
 
 void send_all(Link& link, std::span<const std::byte> bytes) {
+  const std::span<const std::byte> whole = bytes;
   while (!bytes.empty()) {
-    bytes = bytes.subspan(link.send_some(bytes));
+    const std::size_t count =
+        link.send_some(is_mistake("sends_the_beginning_again") ? whole.first(bytes.size()) : bytes);
+    bytes = bytes.subspan(count);
     if (is_mistake("sends_once")) return;
   }
 }
@@ -68,6 +83,11 @@ std::size_t significance_of(std::size_t index) {
 std::size_t decode(std::span<const std::byte> length) {
   std::size_t count = 0;
   const bool is_reversed = is_mistake("reads_host_byte_order");
+  if (is_mistake("signed_bytes")) {
+    for (const std::byte byte : length.first(kLengthBytes))
+      count = 256 * count + static_cast<std::size_t>(static_cast<signed char>(std::to_integer<int>(byte)));
+    return count;
+  }
   for (std::size_t i = 0; i < kLengthBytes; ++i)
     count |= std::to_integer<std::size_t>(length[is_reversed ? kLengthBytes - 1 - i : i]) << significance_of(i);
   return is_mistake("length_counts_itself") ? count - kLengthBytes : count;
@@ -102,12 +122,17 @@ std::optional<std::vector<std::byte>> receive_frame(Link& link) {
   if (is_mistake("reads_into_the_next_frame")) return receive_greedily(link);
   std::array<std::byte, kLengthBytes> length{};
   const std::size_t arrived = receive_all(link, length);
-  if (arrived == 0) return std::nullopt;
+  if (arrived == 0 || (arrived < kLengthBytes && is_mistake("cut_off_length_is_the_end"))) return std::nullopt;
   if (arrived < kLengthBytes) throw IoError("the stream ended inside a length");
   const std::size_t count = decode(length);
-  if (count > kLargestPayload && !is_mistake("believes_any_length")) throw FormatError("not one of our frames");
+  std::vector<std::byte> payload(is_mistake("makes_room_first") ? count : 0);
+  const std::size_t most = kLargestPayload - (is_mistake("largest_is_too_large") ? 1 : 0);
+  if (count > most && !is_mistake("believes_any_length")) {
+    if (is_mistake("wrong_exception")) throw IoError("not one of our frames");
+    throw FormatError("not one of our frames");
+  }
   if (count == 0 && is_mistake("empty_is_the_end")) return std::nullopt;
-  std::vector<std::byte> payload(count);
+  payload.resize(count);
   if (receive_all(link, payload) < count && !is_mistake("fills_up_with_zeros"))
     throw IoError("the stream ended inside a payload");
   return payload;

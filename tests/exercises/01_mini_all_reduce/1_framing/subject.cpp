@@ -2,9 +2,27 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <new>
 #include <nlohmann/json.hpp>
 
 #include "01_mini_all_reduce/1_framing/framing.hpp"
+
+namespace {
+
+std::size_t largest_request = 0;  // of memory, in bytes; this program has one thread
+
+}  // namespace
+
+// Replaced, so that the judge can see whether room is made for a payload that is refused.
+void* operator new(std::size_t bytes) {
+  largest_request = std::max(largest_request, bytes);
+  if (void* const memory = std::malloc(std::max<std::size_t>(bytes, 1))) return memory;
+  throw std::bad_alloc();
+}
+
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace lockstep::exercise {
 namespace {
@@ -42,10 +60,12 @@ Answer send_frames(Link& link, const std::vector<std::uint8_t>& bytes, const std
   return {};
 }
 
-Answer receive_frames(Link& link, std::size_t most) {
+// @param wants_rest  Also say whether room was made for the payload, and how many bytes have been left in the stream.
+Answer receive_frames(Link& link, std::size_t most, bool wants_rest) {
   std::vector<std::uint8_t> bytes;
   std::vector<std::int64_t> lengths;
   std::string ending = "too many frames";
+  largest_request = 0;
   try {
     while (lengths.size() < most) {
       const auto payload = framing::receive_frame(link);
@@ -61,8 +81,14 @@ Answer receive_frames(Link& link, std::size_t most) {
   } catch (const FormatError&) {
     ending = "FormatError";
   }
-  read_to_end(link);  // so that the other rank can always finish
+  // A fixed buffer for any payload that is allowed may be a little larger than one.
+  const bool is_generous = largest_request > framing::kLargestPayload + (std::size_t{1} << 20);
+  const std::size_t rest = read_to_end(link).size();  // so that the other rank can always finish
   Answer result;
+  if (wants_rest) {
+    result.set("is_generous", is_generous);
+    result.set("rest", static_cast<std::int64_t>(rest));
+  }
   result.set_numbers<std::uint8_t>("bytes", bytes);
   result.set_numbers<std::int64_t>("lengths", lengths);
   result.set("ending", ending);
@@ -76,7 +102,8 @@ Answer answer(Question& question) {
   Link& link = question.link(1 - question.rank());
   if (role == "write raw") return write_raw(link, question.numbers<std::uint8_t>("bytes"));
   if (role == "read raw") return read_raw(link);
-  if (role == "receive frames") return receive_frames(link, static_cast<std::size_t>(question.get<int>("most")));
+  if (role == "receive frames")
+    return receive_frames(link, static_cast<std::size_t>(question.get<int>("most")), question.get<bool>("wants_rest"));
   return send_frames(link, question.numbers<std::uint8_t>("bytes"), question.numbers<std::int64_t>("lengths"));
 }
 

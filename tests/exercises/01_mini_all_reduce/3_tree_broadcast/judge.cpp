@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <bit>
+#include <functional>
 
 #include "base/error.hpp"
 #include "exercise/examination.hpp"
@@ -77,17 +78,49 @@ void check_rounds(Check& check, int ranks, int root) {
          "in each round, let every rank that has the values send them");
 }
 
+bool has_failed(const Examination& exam) {
+  return std::ranges::any_of(exam.results(), [](const CheckResult& result) { return result.failure.has_value(); });
+}
+
+// Runs a check. Its failure gets `next` for the one thing to try if all checks before it have passed.
+void check_after(const Examination& exam, const std::string& next, const std::function<void()>& check) {
+  try {
+    check();
+  } catch (CheckFailed& failed) {
+    if (!has_failed(exam) && failed.failure.verdict != VerdictClass::kTodo) failed.failure.next = next;
+    throw;
+  }
+}
+
+constexpr const char* kPowersOfTwoWork =
+    "with 1, 2 and 4 ranks it works, so it takes the number of ranks for a power of two: which distances does your "
+    "loop "
+    "visit with 5, and is there always a partner?";
+
 }  // namespace
 
 void judge_01_3(Examination& exam) {
   exam.check("one rank has nothing to do", [](Check& check) { check_broadcast(check, {.world_size = 1}, 0, 5); });
   exam.check("2 ranks", [](Check& check) { check_broadcast(check, {.world_size = 2}, 0, 4); });
   exam.check("4 ranks", [](Check& check) { check_broadcast(check, {.world_size = 4}, 0, 4); });
-  exam.check("5 ranks: not a power of two", [](Check& check) { check_broadcast(check, {.world_size = 5}, 0, 4); });
-  exam.check("4 ranks, every root", [](Check& check) {
-    for (int root = 0; root < 4; ++root) check_broadcast(check, {.world_size = 4}, root, 4);
+  exam.check("5 ranks: not a power of two", [&](Check& check) {
+    check_after(exam, kPowersOfTwoWork, [&] { check_broadcast(check, {.world_size = 5}, 0, 4); });
   });
-  exam.check("7 ranks, root 5", [](Check& check) { check_broadcast(check, {.world_size = 7}, 5, 1000); });
+  exam.check("4 ranks, every root", [&](Check& check) {
+    check_after(exam,
+                "with root 0 it works: count the ranks from the root on, number = (rank - root + world_size) % "
+                "world_size; number n is then the rank (n + root) % world_size",
+                [&] {
+                  // Root 2 first: half way round, adding the root and subtracting it are the same.
+                  for (const int root : {0, 2, 1, 3}) check_broadcast(check, {.world_size = 4}, root, 4);
+                });
+  });
+  exam.check("7 ranks, root 5", [&](Check& check) {
+    check_after(exam,
+                "it works with root 0, and with 4 ranks and any root: how are ranks counted from the root on if their "
+                "number is not a power of two?",
+                [&] { check_broadcast(check, {.world_size = 7}, 5, 1000); });
+  });
   exam.check("no values", [](Check& check) { check_broadcast(check, {.world_size = 3}, 1, 0); });
   exam.check("as few rounds as possible", [](Check& check) {
     for (const auto& [ranks, root] : {std::pair(3, 0), {4, 1}, {6, 0}, {8, 3}}) check_rounds(check, ranks, root);

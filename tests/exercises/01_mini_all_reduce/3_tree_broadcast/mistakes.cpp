@@ -19,6 +19,12 @@ constexpr Mistake kMistakes[] = {
      "In the rounds that are left, the first receiver can reach the most others. Send to it first."},
     {"one_round_too_few", "the number of rounds is rounded down",
      "5 ranks need 3 rounds. Which distances does your loop visit?"},
+    {"powers_of_two_only", "the distances begin at world_size / 2, which reaches all ranks of powers of two only",
+     "With 5 ranks the distances are 4, 2 and 1: begin with the largest power of two below world_size."},
+    {"xor_root", "the ranks are counted from the root on by an exclusive or, which needs a power of two",
+     "(rank - root + world_size) % world_size counts round, whatever the number of ranks."},
+    {"adds_the_root", "the root is added to the rank where it should be subtracted",
+     "The root is number 0: (rank - root + world_size) % world_size; number n is rank (n + root) % world_size."},
     {"no_modulo", "the root is added to a number without starting again at 0 behind the last rank",
      "With 4 ranks and root 1 the number 3 is rank 0: (number + root) % world_size."},
     {"keeps_the_values", "a rank that has received the values returns at once, and passes them on to nobody",
@@ -62,19 +68,37 @@ void serve_near_ranks_first(std::span<float> values, int root, const Place& plac
     link_to(number + distance).send(values);
 }
 
+// Each rank with values serves the other half of its part; parts are halved from the whole on.
+void halve_the_ranks(std::span<float> values, int root, const Place& place) {
+  const int ranks = place.world_size, number = (place.rank - root + ranks) % ranks;
+  const auto link_to = [&](int other) -> Link& { return place.link((other + root) % ranks); };
+  for (int distance = ranks / 2; distance >= 1; distance /= 2) {
+    if (number % (2 * distance) == 0 && number + distance < ranks) link_to(number + distance).send(values);
+    if (number % (2 * distance) == distance) link_to(number - distance).receive(values);
+  }
+}
+
+int number_of(int rank, int root, int ranks) {
+  if (is_mistake("xor_root")) return rank ^ root;
+  if (is_mistake("adds_the_root")) return (rank + root) % ranks;
+  return (rank - root + ranks) % ranks;
+}
+
 }  // namespace
 
 void broadcast(std::span<float> values, int root, const Place& place) {
   if (is_mistake("root_sends_to_all")) return send_to_all(values, root, place);
+  if (is_mistake("powers_of_two_only")) return halve_the_ranks(values, root, place);
   if (is_mistake("chain")) return pass_to_next(values, root, place);
   if (is_mistake("near_ranks_first")) return serve_near_ranks_first(values, root, place);
   if (is_mistake("root_is_always_0")) root = 0;
   const int ranks = place.world_size;
-  const int number = (place.rank - root + ranks) % ranks;
+  const int number = number_of(place.rank, root, ranks);
   const int last = is_mistake("one_round_too_few") ? ranks / 2 + 1 : ranks;
   const auto link_to = [&](int other) -> Link& {
     const bool is_no_rank = is_mistake("numbers_taken_for_ranks") || other >= ranks;
     if (is_mistake("no_modulo")) return place.link(other + root);
+    if (is_mistake("xor_root")) return place.link(other ^ root);
     return place.link(is_no_rank ? other : (other + root) % ranks);
   };
   const std::vector<float> before(values.begin(), values.end());

@@ -71,12 +71,17 @@ const Outcome& check_refused(Check& check, const Variables& variables, bool want
   return outcome;
 }
 
-void check_message(Check& check, const Variables& variables, const std::vector<std::string>& words) {
+constexpr const char* kEitherIsWrong =
+    "if RANK does not fit WORLD_SIZE, either of them may be wrong: put both names and both values into the message";
+
+void check_message(Check& check, const Variables& variables, const std::vector<std::string>& words,
+                   const std::string& next = "put NAME=value into every message: who reads it sees one line") {
   const auto message = check.get<std::string>(check_refused(check, variables, true), 0, "message");
   for (const std::string& word : words)
     if (message.find(word) == std::string::npos)
       check.wrong(
-          concat("with ", shown_as(variables), " the message should contain \"", word, "\"; it is \"", message, "\""));
+          concat("with ", shown_as(variables), " the message should contain \"", word, "\"; it is \"", message, "\""),
+          next);
 }
 
 // One variable of kRight replaced, and the name of the check that it belongs to.
@@ -118,7 +123,7 @@ void check_random_places(Check& check) {
                            {"MASTER_PORT", std::to_string(port)}};
     check_membership(check, variables);
     variables["RANK"] = std::to_string(ranks + rank);
-    check_message(check, variables, {"RANK", variables["RANK"], "WORLD_SIZE", variables["WORLD_SIZE"]});
+    check_message(check, variables, {"RANK", variables["RANK"], "WORLD_SIZE", variables["WORLD_SIZE"]}, kEitherIsWrong);
   }
 }
 
@@ -138,12 +143,17 @@ void judge_01_4(Examination& exam) {
     exam.check(refused.check, [&](Check& check) {
       for (const auto& [name, value] : refused.cases) check_refused(check, with(name, value));
     });
+  exam.check("rank 0 does not know of how many", [](Check& check) {
+    Variables variables = with("RANK", "0");
+    variables["WORLD_SIZE"] = "";
+    check_refused(check, variables);
+  });
   exam.check("the message has the variable's name and its value", [](Check& check) {
     check_message(check, with("RANK", ""), {"RANK"});
     check_message(check, with("MASTER_ADDR", ""), {"MASTER_ADDR"});
     check_message(check, with("WORLD_SIZE", "many"), {"WORLD_SIZE", "many"});
     check_message(check, with("MASTER_PORT", "70000"), {"MASTER_PORT", "70000"});
-    check_message(check, with("RANK", "17"), {"RANK", "17", "WORLD_SIZE", "4"});
+    check_message(check, with("RANK", "17"), {"RANK", "17", "WORLD_SIZE", "4"}, kEitherIsWrong);
   });
   exam.full_check("the bounds themselves", [](Check& check) {
     check_membership(check, with("MASTER_PORT", "1"));

@@ -28,6 +28,12 @@ constexpr Mistake kMistakes[] = {
     {"one_rank_needs_an_address", "MASTER_ADDR and MASTER_PORT are demanded of a job of one rank",
      "One rank meets nobody. Return before you read them."},
     {"any_port", "the port's range is not checked", "A port has 16 bits, and port 0 means: any."},
+    {"world_size_1_by_default", "a missing WORLD_SIZE is taken for 1",
+     "Then rank 0 of a large job trains alone. A missing variable is an error."},
+    {"port_by_default", "a missing MASTER_PORT has a default",
+     "A missing variable is an error: nobody has chosen that port."},
+    {"names_rank_only", "the message for a RANK that does not fit WORLD_SIZE does not name WORLD_SIZE",
+     "Either of the two may be wrong: put both names and both values into the message."},
     {"message_without_names", "the message does not say which variable is wrong, or what is in it",
      "An operator sees one line from a hundred machines. Begin with NAME=value."},
 };
@@ -53,6 +59,8 @@ int read_number(const VariableLookup& lookup, const std::string& name, int minim
   const std::optional<std::string> text = lookup(name);
   if (!text) {
     if (name == "RANK" && is_mistake("rank_0_by_default")) return 0;
+    if (name == "WORLD_SIZE" && is_mistake("world_size_1_by_default")) return 1;
+    if (name == "MASTER_PORT" && is_mistake("port_by_default")) return 29500;
     fail(concat(name, " is not set"));
   }
   if (is_mistake("another_exception")) (void)std::stoll(*text);
@@ -76,7 +84,9 @@ Membership read_membership(const VariableLookup& lookup) {
   member.world_size = read_number(lookup, "WORLD_SIZE", 1, kMaxWorldSize);
   member.rank = read_number(lookup, "RANK", 0, kMaxWorldSize);
   if (member.rank >= member.world_size + (is_mistake("rank_may_equal_world_size") ? 1 : 0))
-    fail(concat("RANK=", member.rank, " is out of range: WORLD_SIZE=", member.world_size));
+    fail(is_mistake("names_rank_only")
+             ? concat("RANK=", member.rank, " is out of range")
+             : concat("RANK=", member.rank, " is out of range: WORLD_SIZE=", member.world_size));
   if (member.world_size == 1 && !is_mistake("one_rank_needs_an_address")) return member;
   const std::optional<std::string> host = lookup("MASTER_ADDR");
   if (!host && !is_mistake("this_host_by_default")) fail("MASTER_ADDR is not set");

@@ -10,6 +10,14 @@ namespace {
 constexpr Mistake kMistakes[] = {
     {"sends_the_same_chunk", "every step sends the rank's first chunk again, instead of the one that has just arrived",
      "Which chunk did this rank complete further in the step before? That one goes on."},
+    {"sends_own_chunk", "every step sends the chunk of the rank's own number, while the chunks that are added change",
+     "In each step a rank sends the chunk that it added to in the step before: reduce_scatter_sends(rank, step, P)."},
+    {"adds_to_the_sent_chunk", "what arrives is added to the chunk that was sent, not to the one that it belongs to",
+     "What arrives is the chunk reduce_scatter_receives(rank, step, P)."},
+    {"receives_over_its_own", "what arrives is received into `values`, where it replaces this rank's own numbers",
+     "Receive into a buffer of its own, and add that to `values`."},
+    {"whole_buffer", "every step sends the whole buffer, not one chunk",
+     "A step moves 1/P of the buffer: one chunk goes out, and another one comes in."},
     {"replaces_instead_of_adds", "the chunk that arrives replaces this rank's values instead of being added to them",
      "A chunk that leaves a rank must hold the sum over all ranks that it has visited."},
     {"one_step_too_few", "the loop runs one step too few", "How many other ranks must a chunk visit?"},
@@ -52,10 +60,11 @@ void reduce_scatter(std::span<float> values, const Neighbours& place) {
     const int signed_step = is_mistake("wrong_way_round") ? -step : step;
     const int sent =
         is_mistake("sends_the_same_chunk") ? place.rank : reduce_scatter_sends(place.rank, signed_step, ranks);
-    const Chunk outgoing = chunk(sent);
-    const Chunk incoming =
+    Chunk outgoing = chunk(is_mistake("sends_own_chunk") ? place.rank : sent);
+    Chunk incoming =
         chunk(is_mistake("sends_the_same_chunk") ? previous_of(place.rank, ranks)
                                                  : reduce_scatter_receives(place.rank, signed_step, ranks));
+    if (is_mistake("whole_buffer")) outgoing = incoming = Chunk{0, total};
     std::vector<float> arrived(is_mistake("buffer_of_the_sent_chunk") ? outgoing.count : incoming.count);
     if (is_mistake("sends_first")) {
       place.next.send(values.subspan(outgoing.begin, outgoing.count));
@@ -65,6 +74,8 @@ void reduce_scatter(std::span<float> values, const Neighbours& place) {
     } else {
       exchange(place.next, values.subspan(outgoing.begin, outgoing.count), place.previous, arrived);
     }
+    if (is_mistake("receives_over_its_own")) std::ranges::copy(arrived, values.begin() + incoming.begin);
+    if (is_mistake("adds_to_the_sent_chunk")) incoming = outgoing;
     const auto count = std::min(incoming.count, static_cast<std::int64_t>(arrived.size()));
     for (std::int64_t i = 0; i < count; ++i) {
       float& value = values[incoming.begin + i];

@@ -13,6 +13,9 @@ constexpr Mistake kMistakes[] = {
     {"sends_the_same_chunk",
      "every step sends the rank's finished chunk again, instead of the one that has just arrived",
      "Which chunk has this rank received in the step before? Its next neighbour does not have it yet."},
+    {"sends_finished_chunk_only",
+     "every step sends the rank's finished chunk, while the places for what arrives change",
+     "Which chunk has this rank received in the step before? It goes on: all_gather_sends(rank, step, P)."},
     {"one_step_too_few", "the loop runs one step too few, so each rank lacks one chunk",
      "How many other ranks must a chunk reach, and how many does it reach in a step?"},
     {"one_step_too_many", "the loop runs as often as there are ranks, one step too many",
@@ -63,7 +66,8 @@ void all_gather(std::span<float> values, const Neighbours& place) {
   const int ranks = place.world_size;
   const int steps = ranks - (is_mistake("one_step_too_few") ? 2 : is_mistake("one_step_too_many") ? 0 : 1);
   for (int step = 0; step < steps; ++step) {
-    const std::span<float> outgoing = part_of(values, sent_chunk(place.rank, step, ranks), ranks);
+    const int sent_in = is_mistake("sends_finished_chunk_only") ? 0 : step;
+    const std::span<float> outgoing = part_of(values, sent_chunk(place.rank, sent_in, ranks), ranks);
     const std::span<float> incoming = part_of(values, sent_chunk(previous_of(place.rank, ranks), step, ranks), ranks);
     std::vector<float> arrived(incoming.size());
     if (is_mistake("sends_first")) {

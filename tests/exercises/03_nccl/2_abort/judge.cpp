@@ -12,6 +12,7 @@ struct Scene {
   Conduct conduct;
   int limit_ms;             // of the deadline
   bool looks_late = false;  // is called when the collective is done and the deadline has expired
+  bool is_busy = false;     // the communicator's last call is in progress until the collective is done
 };
 
 constexpr int kPlenty = 60'000;
@@ -26,6 +27,7 @@ const Outcome& run(Check& check, const Scene& scene) {
                       return nlohmann::json{{"conduct", static_cast<int>(scene.conduct)},
                                             {"limit_ms", scene.limit_ms},
                                             {"looks_late", scene.looks_late},
+                                            {"is_busy", scene.is_busy},
                                             {"values", to_message(std::span<const float>(values))}};
                     }});
 }
@@ -73,6 +75,9 @@ void expect_error(Check& check, const Scene& scene, const std::string& error, co
     if (thrown != error)
       check.wrong(concat(who, ": it should throw ", error == "IoError" ? "an " : "a ", error, ", but ", said(thrown)),
                   next);
+    check.expect(error != "IoError" || check.get<bool>(outcome, rank, "has_words"),
+                 concat(who, ": the IoError does not say what NCCL has noticed"),
+                 "put ncclGetErrorString(error) into the message: the error that ncclCommGetAsyncError() wrote");
     check.expect(!check.get<bool>(outcome, rank, "is_early"), concat(who, ": the deadline had not expired yet"));
     const int aborts = check.get<int>(outcome, rank, "aborts");
     if (aborts != 1)
@@ -101,6 +106,10 @@ void judge_03_2(Examination& exam) {
   });
   exam.check("a rank comes late, before the deadline", [](Check& check) {
     expect_success(check, {2, Conduct::kComesLate, kPlenty}, "look at the deadline, not at how often you have asked");
+  });
+  exam.check("a rank comes late, and the communicator is busy meanwhile", [](Check& check) {
+    expect_success(check, {2, Conduct::kComesLate, kPlenty, false, true},
+                   "ncclInProgress is not an error: the communicator is busy with a call, so go on waiting");
   });
   exam.check("a rank vanishes", [](Check& check) { vanish(check, 2); });
   exam.check("a rank stays away", [](Check& check) { stay_away(check, 2); });

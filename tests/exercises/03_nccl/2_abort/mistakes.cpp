@@ -8,7 +8,8 @@ namespace lockstep::exercise {
 namespace {
 
 constexpr Mistake kMistakes[] = {
-    {"never_asks", "NCCL is never asked for errors, so a vanished rank is noticed by the deadline only",
+    {"never_asks",
+     "NCCL is not asked for errors, or what it says is not looked at, so only the deadline notices a vanished rank",
      "ncclCommGetAsyncError() writes what NCCL has noticed to its second argument: look at that."},
     {"no_deadline", "the deadline is not looked at, so a rank that stays away makes the others wait forever",
      "A peer that does nothing is no error: ask deadline.has_expired() in every round."},
@@ -26,6 +27,10 @@ constexpr Mistake kMistakes[] = {
     {"synchronizes", "the host waits for the event in a call that does not return",
      "cudaEventQuery() asks, cudaEventSynchronize() waits."},
     {"deadline_first", "the deadline is looked at before the event", "What is done is done: ask for the event first."},
+    {"in_progress_is_an_error", "ncclInProgress is taken for an error",
+     "It means that the communicator is busy with a call. Only what is neither ncclSuccess nor ncclInProgress is one."},
+    {"own_words", "the IoError does not say what NCCL has noticed",
+     "ncclGetErrorString() has the words for what ncclCommGetAsyncError() wrote."},
     {"asks_once", "the three questions are asked once, not again and again",
      "cudaErrorNotReady means not yet: sleep for a millisecond, and ask again."},
 };
@@ -45,8 +50,9 @@ namespace {
 void look(ncclComm_t communicator, const Deadline& deadline) {
   ncclResult_t state = ncclSuccess;
   if (!is_mistake("never_asks")) ncclCommGetAsyncError(communicator, &state);
-  if (state != ncclSuccess && state != ncclInProgress && is_mistake("always_a_timeout")) throw TimeoutError("late");
-  if (state != ncclSuccess && state != ncclInProgress) throw IoError(ncclGetErrorString(state));
+  const bool is_error = state != ncclSuccess && (state != ncclInProgress || is_mistake("in_progress_is_an_error"));
+  if (is_error && is_mistake("always_a_timeout")) throw TimeoutError("late");
+  if (is_error) throw IoError(is_mistake("own_words") ? "a peer has gone" : ncclGetErrorString(state));
   if (deadline.has_expired() && is_mistake("always_an_error")) throw IoError("late");
   if (deadline.has_expired() && !is_mistake("no_deadline")) throw TimeoutError("late");
 }

@@ -27,11 +27,29 @@ void meet(Question& question, int until) {
 
 // What came of a call of the learner's function.
 struct Ending {
-  std::string thrown;     // IoError, TimeoutError, or empty: it returned
-  int aborts = 0;         // calls of ncclCommAbort()
-  bool is_early = false;  // a TimeoutError before the deadline
-  bool is_done = false;   // the collective, where it returned
+  std::string thrown;      // IoError, TimeoutError, or empty: it returned
+  bool has_words = false;  // NCCL's, in the message of an IoError
+  int aborts = 0;          // calls of ncclCommAbort()
+  bool is_early = false;   // a TimeoutError before the deadline
+  bool is_done = false;    // the collective, where it returned
 };
+
+// Whether a message contains NCCL's text for an error.
+bool names_an_error(const std::string& message) {
+  for (int code = ncclSuccess + 1; code < ncclNumResults; ++code)
+    if (code != ncclInProgress &&
+        message.find(ncclGetErrorString(static_cast<ncclResult_t>(code))) != std::string::npos)
+      return true;
+  return false;
+}
+
+// Until the last call of a communicator whose calls do not wait is done.
+void settle(ncclComm_t communicator) {
+  for (ncclResult_t state = ncclInProgress; state == ncclInProgress;) {
+    nccl::nccl_check(ncclCommGetAsyncError(communicator, &state), "ncclCommGetAsyncError");
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+}
 
 Ending call(Question& question, ncclComm_t communicator, cudaEvent_t done, cudaStream_t stream) {
   const auto limit = milliseconds(question.get<int>("limit_ms"));
@@ -43,8 +61,9 @@ Ending call(Question& question, ncclComm_t communicator, cudaEvent_t done, cudaS
   try {
     const ProgressEntry entry(&question.progress(), RankState::kCollective, -1, 0, {}, "wait_or_abort");
     nccl::wait_or_abort(communicator, done, deadline);
-  } catch (const IoError&) {
+  } catch (const IoError& error) {
     ending.thrown = "IoError";
+    ending.has_words = names_an_error(error.what());
   } catch (const TimeoutError&) {
     ending.thrown = "TimeoutError";
     ending.is_early = !deadline.has_expired();
@@ -59,7 +78,8 @@ Ending call(Question& question, ncclComm_t communicator, cudaEvent_t done, cudaS
 Answer answer(Question& question) {
   const auto conduct = static_cast<Conduct>(question.get<int>("conduct"));
   const bool is_last = question.world_size() > 1 && question.rank() == question.world_size() - 1;
-  ncclComm_t const communicator = join_all_ranks(question);
+  const bool is_busy = question.get<bool>("is_busy");
+  ncclComm_t const communicator = join_all_ranks(question, !is_busy);
   const TrialStream stream;
   const DeviceFloats values(question.numbers<float>("values"));
   Answer result;
@@ -74,15 +94,19 @@ Answer answer(Question& question) {
   nccl::nccl_check(
       ncclAllReduce(values.data(), values.data(), values.count(), ncclFloat32, ncclSum, communicator, stream.handle()),
       "ncclAllReduce");
+  settle(communicator);
   cudaEventRecord(done, stream.handle());
+  if (is_busy) nccl::nccl_check(ncclCommFinalize(communicator), "ncclCommFinalize");  // in progress until all is done
   const Ending ending = call(question, communicator, done, stream.handle());
   if (conduct == Conduct::kStaysAway) meet(question, question.world_size());
   result.set<std::string>("thrown", ending.thrown);
+  result.set<bool>("has_words", ending.has_words);
   result.set<int>("aborts", ending.aborts);
   result.set<bool>("is_early", ending.is_early);
   result.set<bool>("is_done", ending.is_done);
   if (conduct == Conduct::kComesLate && ending.aborts == 0) {
     result.set_numbers<float>("values", values.values_after(stream.handle()));
+    settle(communicator);
     nccl::nccl_check(ncclCommDestroy(communicator), "ncclCommDestroy");
   } else if (ending.aborts == 0) {
     ncclCommAbort(communicator);  // which the judge will say was missing

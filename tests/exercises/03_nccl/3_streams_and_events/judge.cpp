@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <sstream>
 
 #include "base/error.hpp"
@@ -176,14 +177,30 @@ void check_events(Check& check, const std::vector<Call>& calls) {
 double share_of(int rank) { return static_cast<double>(std::int64_t{1} << (3 * rank)); }
 
 // Rank r's gradients are 8^r, so that the sum says who is in it; -1 before they are produced.
+// @param count  Elements of the first bucket; each has 3 more than the one before.
 const Outcome& run_buckets(Check& check, TrialOptions options, std::size_t bucket_count, std::size_t count,
                            bool wants_sums) {
+  std::vector<std::int64_t> counts;
+  for (std::size_t k = 0; k < bucket_count; ++k) counts.push_back(static_cast<std::int64_t>(count + 3 * k));
+  const auto total = static_cast<std::size_t>(std::accumulate(counts.begin(), counts.end(), std::int64_t{0}));
   options.question = [&](int rank) {
-    const std::vector<float> values(bucket_count * count, static_cast<float>(share_of(rank)));
-    return nlohmann::json{
-        {"values", to_message(std::span<const float>(values))}, {"count", count}, {"wants_sums", wants_sums}};
+    const std::vector<float> values(total, static_cast<float>(share_of(rank)));
+    return nlohmann::json{{"values", to_message(std::span<const float>(values))},
+                          {"counts", to_message(std::span<const std::int64_t>(counts))},
+                          {"is_host_memory", false},
+                          {"wants_sums", wants_sums}};
   };
   return check.run(options);
+}
+
+void check_refusal(Check& check) {
+  const Outcome& outcome = check.run({.question = [](int) {
+    return nlohmann::json{{"values", to_message(std::span<const float>())}, {"is_host_memory", true}};
+  }});
+  check.expect(
+      check.get<bool>(outcome, 0, "has_thrown"),
+      "NCCL refused to reduce memory that is not the device's, and the function returned as if nothing was wrong",
+      "every call of NCCL and CUDA returns a code: pass it to nccl_check() or cuda_check()");
 }
 
 void check_order(Check& check, int world_size, std::size_t bucket_count) {
@@ -203,8 +220,9 @@ void check_sums(Check& check, const TrialOptions& options, std::size_t bucket_co
   double sum = 0;
   for (int rank = 0; rank < options.world_size; ++rank) sum += share_of(rank);
   for (int rank = 0; rank < options.world_size; ++rank)
-    check.compare(concat("rank ", rank, "'s buckets of ", count, " in the compute stream"),
-                  check.numbers<float>(outcome, rank, "sums"), std::vector<double>(bucket_count * count, sum),
+    check.compare(concat("rank ", rank, "'s buckets of ", count, " and more in the compute stream"),
+                  check.numbers<float>(outcome, rank, "sums"),
+                  std::vector<double>(bucket_count * count + 3 * bucket_count * (bucket_count - 1) / 2, sum),
                   {.explain = [&](std::size_t, double got, double) { return explain_sum(got, options.world_size); }});
 }
 
@@ -213,6 +231,7 @@ void check_sums(Check& check, const TrialOptions& options, std::size_t bucket_co
 void judge_03_3(Examination& exam) {
   exam.check("the order of the calls: one bucket", [](Check& check) { check_order(check, 1, 1); });
   exam.check("the order of the calls: three buckets", [](Check& check) { check_order(check, 1, 3); });
+  exam.check("an error of NCCL becomes an exception", check_refusal);
   exam.check("no buckets", [](Check& check) { check_order(check, 2, 0); });
   exam.check("sums of 2 ranks", [](Check& check) { check_sums(check, {.world_size = 2}, 3, 100); });
   exam.check("sums of 4 ranks, the streams with delays", [](Check& check) {

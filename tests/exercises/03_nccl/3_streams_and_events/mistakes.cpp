@@ -27,6 +27,13 @@ constexpr Mistake kMistakes[] = {
     {"last_event_of_compute", "the last event is recorded in the compute stream, which then waits for itself",
      "The sums are in the communication stream: record the event there, and let compute wait for it."},
     {"one_stream", "the all-reduces are in the compute stream", "NCCL's stream is streams.communication."},
+    {"waits_once", "the communication stream waits for the first bucket only",
+     "Each bucket is produced later than the one before: record an event after each produce(), and wait for it."},
+    {"count_of_the_first", "every bucket is reduced with the count of the first one", "buckets[k].count"},
+    {"waits_for_no_event", "the compute stream waits for an event that was never recorded, which is no wait",
+     "Record the event in the communication stream after the last all-reduce, then let the compute stream wait for "
+     "it."},
+    {"ignores_codes", "the codes that NCCL returns are not looked at", "nccl_check() around every call."},
     {"never_destroys", "the events are never destroyed", "cudaEventDestroy() for each one that was made."},
 };
 
@@ -39,6 +46,17 @@ std::span<const Mistake> mistakes() noexcept { return kMistakes; }
 namespace lockstep::nccl {
 
 using exercise::is_mistake;
+
+namespace {
+
+void wait_for_no_event(cudaStream_t stream) {
+  cudaEvent_t event = nullptr;
+  cuda_check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "making an event");
+  cuda_check(cudaStreamWaitEvent(stream, event, 0), "waiting");
+  cuda_check(cudaEventDestroy(event), "destroying an event");
+}
+
+}  // namespace
 
 void reduce_while_computing(std::span<const Bucket> buckets, const std::function<void(std::size_t bucket)>& produce,
                             ncclComm_t communicator, const Streams& streams) {
@@ -63,18 +81,21 @@ void reduce_while_computing(std::span<const Bucket> buckets, const std::function
       wait(streams.compute);
     } else if (!is_mistake("no_wait_before")) {
       if (!is_mistake("records_before_producing")) record(streams.compute);
-      wait(used);
+      if (k == 0 || !is_mistake("waits_once")) wait(used);
     }
-    nccl_check(ncclAllReduce(buckets[k].gradients, buckets[k].gradients, buckets[k].count, ncclFloat32, ncclSum,
-                             communicator, used),
-               "ncclAllReduce");
+    const std::size_t count = buckets[is_mistake("count_of_the_first") ? 0 : k].count;
+    const ncclResult_t result =
+        ncclAllReduce(buckets[k].gradients, buckets[k].gradients, count, ncclFloat32, ncclSum, communicator, used);
+    if (!is_mistake("ignores_codes")) nccl_check(result, "ncclAllReduce");
     if (is_mistake("waits_after_each")) {
       record(used);
       wait(streams.compute);
     }
   }
   if (is_mistake("one_group")) nccl_check(ncclGroupEnd(), "ncclGroupEnd");
-  if (!is_mistake("no_wait_after")) {
+  if (is_mistake("waits_for_no_event")) {
+    wait_for_no_event(streams.compute);
+  } else if (!is_mistake("no_wait_after")) {
     record(is_mistake("last_event_of_compute") ? streams.compute : used);
     wait(streams.compute);
   }

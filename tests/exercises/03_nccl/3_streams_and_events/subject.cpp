@@ -19,23 +19,60 @@ std::int64_t number_of(std::vector<const void*>& known, const void* address) {
 
 }  // namespace
 
-// Buckets of `count` elements from "values". Reports the calls as "names" with "streams" (0 compute, 1 communication)
-// and "objects" (a bucket, or the number of an event). With "wants_sums", which are chance where something is not
-// ordered, reports the values after the compute stream is done.
+// Buckets of so many elements, all of them -1.
+struct GivenBuckets {
+  explicit GivenBuckets(const std::vector<std::int64_t>& counts) {
+    for (const std::int64_t count : counts) {
+      memory.emplace_back(std::vector<float>(static_cast<std::size_t>(count), -1));
+      buckets.push_back({memory.back().data(), memory.back().count()});
+      begins.push_back(begins.back() + memory.back().count());
+    }
+  }
+
+  std::vector<DeviceFloats> memory;
+  std::vector<nccl::Bucket> buckets;
+  std::vector<std::size_t> begins = {0};  // of each bucket's values among those of all
+};
+
+std::vector<float> values_after(cudaStream_t stream, const std::vector<DeviceFloats>& memory) {
+  std::vector<float> values;
+  for (const DeviceFloats& bucket : memory) {
+    const std::vector<float> part = bucket.values_after(stream);
+    values.insert(values.end(), part.begin(), part.end());
+  }
+  return values;
+}
+
+// What the function throws for memory that NCCL refuses.
+Answer try_host_memory(ncclComm_t communicator, const nccl::Streams& streams) {
+  std::vector<float> host(4);
+  const nccl::Bucket bucket{host.data(), host.size()};
+  bool has_thrown = false;
+  try {
+    nccl::reduce_while_computing(
+        std::span(&bucket, 1), [](std::size_t) {}, communicator, streams);
+  } catch (const Error&) {
+    has_thrown = true;
+  }
+  Answer result;
+  result.set<bool>("has_thrown", has_thrown);
+  return result;
+}
+
+// Buckets of as many elements from "values" as "counts" says. Reports the calls as "names" with "streams" (0 compute, 1
+// communication) and "objects" (a bucket, or the number of an event). With "wants_sums", which are chance where
+// something is not ordered, reports the values after the compute stream is done.
 Answer answer(Question& question) {
   const std::vector<float> values = question.numbers<float>("values");
-  const auto count = static_cast<std::size_t>(question.get<std::int64_t>("count"));
   ncclComm_t const communicator = join_all_ranks(question);
   const TrialStream compute, communication;
+  if (question.get<bool>("is_host_memory"))
+    return try_host_memory(communicator, {compute.handle(), communication.handle()});
   float* pinned = nullptr;  // else a copy to the device is done by the host, before produce() returns
   cuda_check(cudaMallocHost(&pinned, values.size() * sizeof(float) + 1));
   std::ranges::copy(values, pinned);
-  std::vector<DeviceFloats> memory;
-  std::vector<nccl::Bucket> buckets;
-  for (std::size_t k = 0; k < values.size() / count; ++k) {
-    memory.emplace_back(std::vector<float>(count, -1));
-    buckets.push_back({memory.back().data(), count});
-  }
+  const GivenBuckets given(question.numbers<std::int64_t>("counts"));
+  const auto& [memory, buckets, begins] = given;
   Answer result;
   std::string names;
   std::vector<std::int64_t> streams, objects;
@@ -45,7 +82,7 @@ Answer answer(Question& question) {
         buckets,
         [&](std::size_t k) {
           recorder.add({"produce", compute.handle(), buckets.at(k).gradients});
-          cuda_check(cudaMemcpyAsync(buckets[k].gradients, pinned + k * count, count * sizeof(float),
+          cuda_check(cudaMemcpyAsync(buckets[k].gradients, pinned + begins[k], buckets[k].count * sizeof(float),
                                      cudaMemcpyHostToDevice, compute.handle()));
         },
         communicator, {compute.handle(), communication.handle()});
@@ -57,11 +94,7 @@ Answer answer(Question& question) {
       objects.push_back(number_of(known_objects, call.object));
     }
   }
-  std::vector<float> sums;
-  for (const DeviceFloats& bucket : memory) {
-    const std::vector<float> part = bucket.values_after(compute.handle());
-    sums.insert(sums.end(), part.begin(), part.end());
-  }
+  const std::vector<float> sums = values_after(compute.handle(), memory);
   cuda_check(cudaStreamSynchronize(communication.handle()));
   nccl::nccl_check(ncclCommDestroy(communicator), "ncclCommDestroy");
   cuda_check(cudaFreeHost(pinned));

@@ -45,22 +45,25 @@ void check_lengths(Check& check, const Outcome& outcome, const Counts& counts, b
   }
 }
 
+nlohmann::json question_of(const Counts& counts, int rank, std::int64_t stride, bool is_host_memory = false) {
+  const auto own = static_cast<std::size_t>(rank);
+  std::vector<std::int64_t> received;
+  std::vector<float> first;
+  for (std::size_t peer = 0; peer < counts.size(); ++peer) {
+    received.push_back(counts[peer][own]);
+    first.push_back(static_cast<float>(first_of(own, peer)));
+  }
+  return {{"sent", to_message(std::span<const std::int64_t>(counts[own]))},
+          {"received", to_message(std::span<const std::int64_t>(received))},
+          {"first", to_message(std::span<const float>(first))},
+          {"stride", stride},
+          {"is_host_memory", is_host_memory}};
+}
+
 const Outcome& exchange(Check& check, TrialOptions options, const Counts& counts, std::int64_t stride = 1) {
   const std::size_t ranks = counts.size();
   options.world_size = static_cast<int>(ranks);
-  options.question = [&](int rank) {
-    const auto own = static_cast<std::size_t>(rank);
-    std::vector<std::int64_t> received;
-    std::vector<float> first;
-    for (std::size_t peer = 0; peer < ranks; ++peer) {
-      received.push_back(counts[peer][own]);
-      first.push_back(static_cast<float>(first_of(own, peer)));
-    }
-    return nlohmann::json{{"sent", to_message(std::span<const std::int64_t>(counts[own]))},
-                          {"received", to_message(std::span<const std::int64_t>(received))},
-                          {"first", to_message(std::span<const float>(first))},
-                          {"stride", stride}};
-  };
+  options.question = [&](int rank) { return question_of(counts, rank, stride); };
   const Outcome& outcome = check.run(options);
   check_lengths(check, outcome, counts, true);
   check_lengths(check, outcome, counts, false);
@@ -92,17 +95,32 @@ Counts uneven_counts(std::uint64_t seed, std::size_t ranks) {
 void check_calls(Check& check) {
   const Outcome& outcome = exchange(check, {}, equal_counts(4, 10));
   for (int rank = 0; rank < 4; ++rank) {
-    const nlohmann::json& answer = outcome.ranks[static_cast<std::size_t>(rank)].answer;
-    const int groups = answer.value("ncclGroupStart", 0);
+    const auto groups = check.get<std::int64_t>(outcome, rank, "groups");
     if (groups != 1)
       check.wrong(concat("rank ", rank, " should make one group, and made ", groups),
                   groups == 0 ? "ncclGroupStart() before the loop, ncclGroupEnd() after it"
                               : "a group is done before the next one begins: put all peers into one");
-    for (const char* call : {"cudaStreamSynchronize", "cudaDeviceSynchronize", "cudaEventSynchronize", "cudaMemcpy"})
-      if (answer.contains(call))
-        check.wrong(concat("rank ", rank, " calls ", call, "(), which makes the host wait"),
-                    "everything belongs into the stream; the caller waits for it");
+    const auto host_waits = check.get<std::string>(outcome, rank, "host_waits");
+    if (!host_waits.empty())
+      check.wrong(concat("rank ", rank, " calls ", host_waits, "(), which makes the host wait"),
+                  "everything belongs into the stream; the caller waits for it");
+    const auto in_other_stream = check.get<std::string>(outcome, rank, "in_other_stream");
+    if (!in_other_stream.empty())
+      check.wrong(concat("rank ", rank, ": ", in_other_stream, "() is not in the stream that was given"),
+                  "what writes `in` may still be running in that stream: it is the last argument of ncclSend(), "
+                  "ncclRecv() and cudaMemcpyAsync()");
   }
+}
+
+void check_refusal(Check& check) {
+  const Counts counts = equal_counts(2, 1);
+  const Outcome& outcome =
+      check.run({.world_size = 2, .question = [&](int rank) { return question_of(counts, rank, 1, true); }});
+  for (int rank = 0; rank < 2; ++rank)
+    check.expect(
+        check.get<bool>(outcome, rank, "has_thrown"),
+        "NCCL refused to send memory that is not the device's, and the function returned as if nothing was wrong",
+        "every call of NCCL and CUDA returns a code: pass it to nccl_check() or cuda_check()");
 }
 
 }  // namespace
@@ -118,6 +136,7 @@ void judge_03_4(Examination& exam) {
   });
   exam.check("2 ranks, large parts", [](Check& check) { exchange(check, {}, equal_counts(2, 1'500'000), 9973); });
   exam.check("one group, and a host that does not wait", check_calls);
+  exam.check("an error of NCCL becomes an exception", check_refusal);
   exam.check("lengths chosen at random", [](Check& check) { exchange(check, {}, uneven_counts(check.seed(), 4)); });
   exam.full_check("8 ranks, the third late",
                   [](Check& check) { exchange(check, {.delayed_rank = 2}, uneven_counts(check.seed(), 8)); });

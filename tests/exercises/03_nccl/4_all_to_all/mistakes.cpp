@@ -21,6 +21,13 @@ constexpr Mistake kMistakes[] = {
     {"forgets_own_part", "this rank's own part is not copied", "It stays on the device: cudaMemcpyAsync()."},
     {"elements_for_bytes", "the copy of this rank's own part has the number of elements where bytes are asked for",
      "cudaMemcpyAsync() counts bytes: times sizeof(float)."},
+    {"copies_in_another_stream", "the copy of this rank's own part is in the default stream",
+     "The stream is the last argument of cudaMemcpyAsync(): `in` may still be being written in the one that was "
+     "given."},
+    {"sends_in_another_stream", "sends and receives are in the default stream",
+     "The stream is the last argument of ncclSend() and ncclRecv(): `in` may still be being written in it."},
+    {"ignores_codes", "the codes that NCCL and CUDA return are not looked at",
+     "nccl_check() and cuda_check() around every call."},
     {"host_waits", "the function waits for the stream", "The caller waits when it needs the result."},
 };
 
@@ -34,11 +41,24 @@ namespace lockstep::nccl {
 
 using exercise::is_mistake;
 
+namespace {
+
+void checked(ncclResult_t result, const char* call) {
+  if (!is_mistake("ignores_codes")) nccl_check(result, call);
+}
+
+void checked(cudaError_t result, const char* call) {
+  if (!is_mistake("ignores_codes")) cuda_check(result, call);
+}
+
+}  // namespace
+
 void all_to_all(const Parts<float>& out, const Parts<const float>& in, int rank, ncclComm_t communicator,
                 cudaStream_t stream) {
   const bool has_group = !is_mistake("no_group"), is_group_inside = is_mistake("group_per_peer");
+  cudaStream_t const used = is_mistake("sends_in_another_stream") ? nullptr : stream;
   std::size_t sent_before = 0, received_before = 0;
-  if (has_group && !is_group_inside) nccl_check(ncclGroupStart(), "ncclGroupStart");
+  if (has_group && !is_group_inside) checked(ncclGroupStart(), "ncclGroupStart");
   for (int peer = 0; peer < static_cast<int>(in.counts.size()); ++peer) {
     const auto part = static_cast<std::size_t>(peer);
     const std::size_t sent = in.counts[part];
@@ -48,24 +68,25 @@ void all_to_all(const Parts<float>& out, const Parts<const float>& in, int rank,
       received_before = part * received;
     }
     if (is_mistake("one_position")) received_before = sent_before;
-    if (is_group_inside) nccl_check(ncclGroupStart(), "ncclGroupStart");
+    if (is_group_inside) checked(ncclGroupStart(), "ncclGroupStart");
     if (peer != rank) {
       const std::size_t factor = is_mistake("bytes_for_elements") ? sizeof(float) : 1;
-      nccl_check(ncclSend(in.first + sent_before, factor * sent, ncclFloat32, peer, communicator, stream), "ncclSend");
-      nccl_check(ncclRecv(out.first + received_before, factor * received, ncclFloat32, peer, communicator, stream),
-                 "ncclRecv");
+      checked(ncclSend(in.first + sent_before, factor * sent, ncclFloat32, peer, communicator, used), "ncclSend");
+      checked(ncclRecv(out.first + received_before, factor * received, ncclFloat32, peer, communicator, used),
+              "ncclRecv");
     } else if (!is_mistake("forgets_own_part")) {
       const std::size_t bytes = is_mistake("elements_for_bytes") ? sent : sent * sizeof(float);
-      cuda_check(cudaMemcpyAsync(out.first + (is_mistake("own_part_at_its_old_place") ? sent_before : received_before),
-                                 in.first + sent_before, bytes, cudaMemcpyDeviceToDevice, stream),
-                 "copying");
+      checked(cudaMemcpyAsync(out.first + (is_mistake("own_part_at_its_old_place") ? sent_before : received_before),
+                              in.first + sent_before, bytes, cudaMemcpyDeviceToDevice,
+                              is_mistake("copies_in_another_stream") ? nullptr : stream),
+              "copying");
     }
-    if (is_group_inside) nccl_check(ncclGroupEnd(), "ncclGroupEnd");
+    if (is_group_inside) checked(ncclGroupEnd(), "ncclGroupEnd");
     sent_before += sent;
     received_before += received;
   }
-  if (has_group && !is_group_inside) nccl_check(ncclGroupEnd(), "ncclGroupEnd");
-  if (is_mistake("host_waits")) cuda_check(cudaStreamSynchronize(stream), "waiting");
+  if (has_group && !is_group_inside) checked(ncclGroupEnd(), "ncclGroupEnd");
+  if (is_mistake("host_waits")) checked(cudaStreamSynchronize(stream), "waiting");
 }
 
 }  // namespace lockstep::nccl

@@ -21,6 +21,8 @@ constexpr Mistake kMistakes[] = {
     {"old_guard",
      "the comparison with the edges still uses the element that the thread has read, not the one it writes",
      "In the second loop the lane stands for a row of the input and y for a column: compare those."},
+    {"unswapped_guard", "in the second loop the output's column is compared with columns, and its row with rows",
+     "The output has `columns` rows of `rows` elements: out[y * rows + x] is there if x < rows and y < columns."},
     {"one_row_each", "each thread transposes one element, so 24 of the 32 rows of a tile are left out",
      "A block has 8 rows of threads for 32 rows of the tile: loop over y in steps of kThreadRows."},
     {"no_guard", "elements beyond the edges are read and written, too",
@@ -63,7 +65,7 @@ constexpr int kTile = 32, kThreadRows = 8;
 // Kernels cannot ask is_mistake(): they are told.
 struct Faults {
   bool no_barrier, bank_conflicts, tile_stays, old_width, old_guard, one_row_each, no_guard, barrier_in_branch,
-      elements_stay, transposes_with_the_store, guard_swapped, warp_barrier;
+      elements_stay, transposes_with_the_store, guard_swapped, warp_barrier, unswapped_guard;
 };
 
 __global__ void naive_kernel(float* out, const float* in, int rows, int columns) {
@@ -105,6 +107,7 @@ __global__ void transpose_kernel(float* out, const float* in, int rows, int colu
     if (faults.tile_stays) row = first_column + x, column = first_row + y;
     bool is_inside = row < rows && column < columns;
     if (faults.old_guard) is_inside = first_row + y < rows && first_column + x < columns;
+    if (faults.unswapped_guard) is_inside = row < columns && column < rows;
     int word = x * pitch + y;
     if (faults.elements_stay) word = y * pitch + x;
     if (faults.transposes_with_the_store) {
@@ -130,12 +133,13 @@ void transpose(float* out, const float* in, int rows, int columns, cudaStream_t 
     by_columns_kernel<<<dim3(tiles.y, tiles.x), threads, 0, stream>>>(out, in, rows, columns);
     return;
   }
-  const Faults faults{is_mistake("no_barrier"),    is_mistake("bank_conflicts"),
-                      is_mistake("tile_stays"),    is_mistake("old_width"),
-                      is_mistake("old_guard"),     is_mistake("one_row_each"),
-                      is_mistake("no_guard"),      is_mistake("barrier_in_branch"),
-                      is_mistake("elements_stay"), is_mistake("transposes_with_the_store"),
-                      is_mistake("guard_swapped"), is_mistake("warp_barrier")};
+  const Faults faults{is_mistake("no_barrier"),     is_mistake("bank_conflicts"),
+                      is_mistake("tile_stays"),     is_mistake("old_width"),
+                      is_mistake("old_guard"),      is_mistake("one_row_each"),
+                      is_mistake("no_guard"),       is_mistake("barrier_in_branch"),
+                      is_mistake("elements_stay"),  is_mistake("transposes_with_the_store"),
+                      is_mistake("guard_swapped"),  is_mistake("warp_barrier"),
+                      is_mistake("unswapped_guard")};
   transpose_kernel<<<tiles, threads, 0, stream>>>(out, in, rows, columns, faults);
 }
 

@@ -34,6 +34,10 @@ constexpr Mistake kMistakes[] = {
     {"one_block", "the kernel is launched with one block, which counts all bytes alone",
      "One block cannot race with others, but it uses one multiprocessor of the GPU. Launch `blocks`, and make the "
      "addition of their counts atomic."},
+    {"steps_of_a_block", "a thread goes on kThreads bytes further, where the next block's threads have begun",
+     "With several blocks, bytes are counted more than once: the step is gridDim.x * kThreads."},
+    {"clears_bytes", "cudaMemsetAsync() is given the number of counts, but it clears bytes",
+     "256 counts are 256 * sizeof(unsigned) bytes."},
     {"one_thread_passes_on", "one thread of the block passes on all of its counts, one after the other",
      "Neighbouring threads should pass on neighbouring counts, all threads of the block together."},
     {"one_thread_counts", "one thread counts all bytes, and the others do nothing",
@@ -60,7 +64,7 @@ constexpr int kValues = 256, kThreads = 128;
 struct Faults {
   bool no_barrier_after_clearing, no_barrier_after_counting, plain_addition_in_block, plain_addition_of_blocks,
       barrier_in_loop, blocks_replace, barrier_in_branch, clears_in_kernel, never_clears_block, clears_half,
-      one_thread_passes_on, passes_on_ones;
+      one_thread_passes_on, passes_on_ones, steps_of_a_block;
 };
 
 __global__ void histogram_kernel(unsigned* counts, const unsigned char* bytes, int count, Faults faults) {
@@ -70,7 +74,8 @@ __global__ void histogram_kernel(unsigned* counts, const unsigned char* bytes, i
     if (faults.clears_in_kernel) counts[value] = 0;
   }
   if (!faults.no_barrier_after_clearing) __syncthreads();
-  for (int i = blockIdx.x * kThreads + threadIdx.x; i < count; i += gridDim.x * kThreads) {
+  for (int i = blockIdx.x * kThreads + threadIdx.x; i < count;
+       i += (faults.steps_of_a_block ? 1 : gridDim.x) * kThreads) {
     if (faults.plain_addition_in_block) {
       of_block[bytes[i]] += 1;
     } else {
@@ -113,7 +118,7 @@ __global__ void lonely_kernel(unsigned* counts, const unsigned char* bytes, int 
 
 void histogram(unsigned* counts, const unsigned char* bytes, int count, int blocks, cudaStream_t stream) {
   if (!is_mistake("never_clears_result") && !is_mistake("clears_in_kernel"))
-    cudaMemsetAsync(counts, 0, kValues * sizeof(unsigned), stream);
+    cudaMemsetAsync(counts, 0, kValues * (is_mistake("clears_bytes") ? 1 : sizeof(unsigned)), stream);
   if (is_mistake("no_shared_counts")) {
     slow_kernel<<<blocks, kThreads, 0, stream>>>(counts, bytes, count);
     return;
@@ -128,7 +133,8 @@ void histogram(unsigned* counts, const unsigned char* bytes, int count, int bloc
                       is_mistake("barrier_in_loop"),           is_mistake("blocks_replace"),
                       is_mistake("barrier_in_branch"),         is_mistake("clears_in_kernel"),
                       is_mistake("never_clears_block"),        is_mistake("clears_half"),
-                      is_mistake("one_thread_passes_on"),      is_mistake("passes_on_ones")};
+                      is_mistake("one_thread_passes_on"),      is_mistake("passes_on_ones"),
+                      is_mistake("steps_of_a_block")};
   histogram_kernel<<<blocks, kThreads, 0, stream>>>(counts, bytes, count, faults);
 }
 

@@ -23,6 +23,9 @@ constexpr Mistake kMistakes[] = {
      "Scale both sums to the larger maximum first."},
     {"other_sum_not_scaled", "combining two lanes scales the lane's own sum, but not the other one's",
      "Both sums are relative to a maximum of their own: scale both to the larger one."},
+    {"maximum_stored_first", "combining two lanes stores the larger maximum before the lane's own sum is scaled to it",
+     "Then the factor of its own sum is exp(0). Compute the new maximum in a variable, scale both sums, then store "
+     "it."},
     {"one_step_too_few", "the distances end at 2, so that each lane has half of the row",
      "The last step combines neighbours, at distance 1."},
     {"lanes_not_combined", "each lane divides by the sum of the values that it has seen itself",
@@ -74,7 +77,7 @@ struct Faults {
   bool sum_not_scaled, scaled_the_wrong_way, forgets_own_share, no_maximum, sums_added_unscaled, lanes_not_combined,
       infinity_in_combine, infinity_in_add, three_passes, infinite_factor, only_new_maxima, not_divided,
       output_without_maximum, starts_at_zero, every_lane_adds_all, shuffles_down, lanes_leave_early, consecutive_values,
-      stores_numerators_first, other_sum_not_scaled, one_step_too_few;
+      stores_numerators_first, other_sum_not_scaled, one_step_too_few, maximum_stored_first;
 };
 
 struct Running {
@@ -102,6 +105,8 @@ struct Running {
       sum += other.sum;
     } else if (faults.other_sum_not_scaled) {
       sum = sum * expf(largest - both) + other.sum;
+    } else if (faults.maximum_stored_first) {
+      sum += other.sum * expf(other.largest - both);
     } else {
       sum = sum * expf(largest - both) + other.sum * expf(other.largest - both);
     }
@@ -175,7 +180,8 @@ void online_softmax(float* out, const float* in, int rows, int columns, cudaStre
                       is_mistake("consecutive_values"),
                       is_mistake("stores_numerators_first"),
                       is_mistake("other_sum_not_scaled"),
-                      is_mistake("one_step_too_few")};
+                      is_mistake("one_step_too_few"),
+                      is_mistake("maximum_stored_first")};
   const dim3 threads = is_mistake("flat_block") ? dim3(kWarp * kWarps) : dim3(kWarp, kWarps);
   online_softmax_kernel<<<(rows + kWarps - 1) / kWarps, threads, 0, stream>>>(out, in, rows, columns, faults);
 }

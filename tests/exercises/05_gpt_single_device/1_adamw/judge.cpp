@@ -13,6 +13,7 @@ using optim::AdamWSettings;
 struct Run {
   std::vector<float> parameter;
   std::vector<float> gradients;
+  std::int64_t first_step = 1;  // the number of the first one; the moments are zeros before it in any case
 };
 
 // What holds after one step, in double precision from start to end.
@@ -87,6 +88,10 @@ constexpr std::pair<const char*, Change> kWrong[] = {
     {"neither moment is corrected", [](Formula& f, const AdamWSettings&) { f.correction1 = f.correction2 = 1; }},
     {"only the first moment is corrected", [](Formula& f, const AdamWSettings&) { f.correction2 = 1; }},
     {"only the second moment is corrected", [](Formula& f, const AdamWSettings&) { f.correction1 = 1; }},
+    {"the second moment is corrected with beta1",
+     [](Formula& f, const AdamWSettings&) { f.correction2 = f.correction1; }},
+    {"the first moment is corrected with beta2",
+     [](Formula& f, const AdamWSettings&) { f.correction1 = f.correction2; }},
     {"the moments are multiplied by 1 - beta^t instead of divided",
      [](Formula& f, const AdamWSettings&) { f.correction1 = 1 / f.correction1, f.correction2 = 1 / f.correction2; }},
     {"the moments are divided by 1 - beta, not by 1 - beta^t: step is the exponent",
@@ -154,7 +159,7 @@ std::vector<double> history(const Run& run, AdamWSettings settings, std::size_t 
   State state = start_of(run);
   std::vector<double> all;
   for (std::size_t step = 0; step < steps; ++step) {
-    settings.step = static_cast<std::int64_t>(step + 1);
+    settings.step = run.first_step + static_cast<std::int64_t>(step);
     Formula formula = right_formula(settings);
     if (change != nullptr) change(formula, settings);
     advance(state, std::span(run.gradients).subspan(step * run.parameter.size(), run.parameter.size()), formula);
@@ -180,6 +185,7 @@ void check_run(Check& check, const Run& run, AdamWSettings settings) {
     return nlohmann::json{{"parameter", to_message(std::span<const float>(run.parameter))},
                           {"gradients", to_message(std::span<const float>(run.gradients))},
                           {"steps", steps},
+                          {"first_step", run.first_step},
                           {"learning_rate", settings.learning_rate},
                           {"beta1", settings.beta1},
                           {"beta2", settings.beta2},
@@ -195,7 +201,7 @@ void check_run(Check& check, const Run& run, AdamWSettings settings) {
   std::vector<float> got_so_far;
   for (std::size_t step = 0; step < steps; ++step) {
     const std::vector<double> before = state.parameter;
-    settings.step = static_cast<std::int64_t>(step + 1);
+    settings.step = run.first_step + static_cast<std::int64_t>(step);
     advance(state, std::span(run.gradients).subspan(step * count, count), right_formula(settings));
     const auto row = [&](const std::vector<float>& values) { return std::span(values).subspan(step * count, count); };
     // Code that computes in float is right too. Its largest error is that of 1 - beta2: half an ulp of 1 (6e-8) in 1e-3
@@ -225,7 +231,7 @@ void check_run(Check& check, const Run& run, AdamWSettings settings) {
 }
 
 Run random_run(std::uint64_t seed, std::size_t count, std::size_t steps, float gradient_scale = 1) {
-  Run run{random_floats(seed, 0, count), random_floats(seed, 1, count * steps)};
+  Run run{.parameter = random_floats(seed, 0, count), .gradients = random_floats(seed, 1, count * steps)};
   for (float& gradient : run.gradients) gradient *= gradient_scale;
   return run;
 }
@@ -234,7 +240,8 @@ Run random_run(std::uint64_t seed, std::size_t count, std::size_t steps, float g
 
 void judge_05_1(Examination& exam) {
   exam.check("the first step moves each parameter by the learning rate", [](Check& check) {
-    check_run(check, {{1, 1, -2}, {0.5F, -0.25F, 4}}, {.learning_rate = 0.125, .weight_decay = 0});
+    // With 0.999 for beta2, two different mistakes would give the same step.
+    check_run(check, {{1, 1, -2}, {0.5F, -0.25F, 4}}, {.learning_rate = 0.125, .beta2 = 0.95, .weight_decay = 0});
   });
   exam.check("three steps without weight decay", [](Check& check) {
     check_run(check, {{1, 2}, {0.5F, -1, 0.25F, 1, -0.5F, 0.5F}}, {.learning_rate = 0.125, .weight_decay = 0});
@@ -247,6 +254,11 @@ void judge_05_1(Examination& exam) {
   });
   exam.check("gradients as small as epsilon", [](Check& check) {
     check_run(check, {{1, 1}, {0.5F, -0.25F, 0.5F, 0.5F}}, {.learning_rate = 0.125, .epsilon = 0.5, .weight_decay = 0});
+  });
+  exam.check("a run that begins with step 7", [](Check& check) {
+    Run run = random_run(check.seed(), 4, 3);
+    run.first_step = 7;
+    check_run(check, run, {.learning_rate = 0.01});
   });
   exam.check("other betas", [](Check& check) {
     check_run(check, random_run(check.seed(), 4, 3), {.learning_rate = 0.01, .beta1 = 0.5, .beta2 = 0.75});

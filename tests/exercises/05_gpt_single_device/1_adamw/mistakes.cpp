@@ -12,6 +12,8 @@ constexpr Mistake kMistakes[] = {
      "gradient?"},
     {"counts_from_0", "the bias correction uses a step number that begins at 0, so it divides by 1 - beta^0 = 0",
      "settings.step is 1 in the first step; use it as it is."},
+    {"counts_steps_itself", "the function counts its own calls, and does not look at settings.step",
+     "A run that is continued does not begin with step 1, and several parameters share a step: use settings.step."},
     {"keeps_corrected_moments", "the corrected moments are stored, so the next step corrects them again",
      "Correct copies; what is stored are the plain running means."},
     {"betas_swapped", "beta1 is used for the second moment, and beta2 for the first",
@@ -43,7 +45,10 @@ using exercise::is_mistake;
 void adamw_step(std::span<float> parameter, std::span<float> first_moment, std::span<float> second_moment,
                 std::span<const float> gradient, const AdamWSettings& settings) {
   const bool is_corrected = !is_mistake("no_bias_correction");
-  const auto step = static_cast<double>(settings.step - (is_mistake("counts_from_0") ? 1 : 0));
+  static std::int64_t calls = 0;
+  ++calls;
+  const std::int64_t number = is_mistake("counts_steps_itself") ? calls : settings.step;
+  const auto step = static_cast<double>(number - (is_mistake("counts_from_0") ? 1 : 0));
   const double beta1 = is_mistake("betas_swapped") ? settings.beta2 : settings.beta1;
   const double beta2 = is_mistake("betas_swapped") ? settings.beta1 : settings.beta2;
   const double correction1 = is_corrected ? 1 - std::pow(beta1, step) : 1;

@@ -18,7 +18,7 @@ Answer answer(Question& question) {
                                 .weight_decay = question.get<double>("weight_decay")};
   const auto steps = question.get<std::int64_t>("steps");
   for (std::int64_t step = 1; step <= steps; ++step) {
-    settings.step = step;
+    settings.step = question.get<std::int64_t>("first_step") + step - 1;
     optim::adamw_step(parameter, first_moment, second_moment,
                       std::span(gradients).subspan(static_cast<std::size_t>(step - 1) * count, count), settings);
     parameters.insert(parameters.end(), parameter.begin(), parameter.end());

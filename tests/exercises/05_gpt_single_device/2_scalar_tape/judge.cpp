@@ -112,19 +112,41 @@ std::string explain_gradients(std::span<const Answered> all) {
   return what_comes_out(causes);
 }
 
+const Outcome& run_program(Check& check, const TapeProgram& program, bool wants_computed) {
+  return check.run({.question = [&](int) {
+    std::vector<std::int32_t> operations;
+    for (const auto& [operation, a, b] : program.steps)
+      operations.insert(operations.end(), {static_cast<std::int32_t>(operation), a, b});
+    return nlohmann::json{{"parameters", to_message(std::span<const double>(program.parameters))},
+                          {"operations", to_message(std::span<const std::int32_t>(operations))},
+                          {"losses", to_message(std::span<const std::int32_t>(program.losses))},
+                          {"wants_computed", wants_computed}};
+  }});
+}
+
+// r0 = p0 p1, r1 = r0 r0, r2 = r1 + r0, and the losses r1 and then r2: the gradients of computed numbers are those of
+// r2, by r0: 2 r0 + 1 = 31.
+void check_computed(Check& check) {
+  const TapeProgram program{{3, 5}, {{kMultiply, 0, 1}, {kMultiply, 2, 2}, {kAdd, 3, 2}}, {3, 4}};
+  const std::vector<double> expected = {31, 1, 1};
+  const Outcome& outcome = run_program(check, program, true);
+  const std::vector<double> got = check.numbers<double>(outcome, 0, "computed");
+  check.expect(got.size() == expected.size(), "the program's answer makes no sense");
+  for (std::size_t i = 0; i < got.size(); ++i)
+    if (got[i] != expected[i])
+      check.wrong(
+          concat(text_of(program), ": after the last backward(), the gradient of r", i, " should be ",
+                 shown(expected[i]), ", got ", shown(got[i]),
+                 got[i] == 0 ? ": it has been cleared, although gradient() is to give it back" : ""),
+          got[i] == 0 ? "clear the gradients of computed numbers at the beginning of backward(), not on the way" : "");
+}
+
 // The programs are run one after another. All are answered before any is looked at: what one of them leaves open,
 // another decides.
 void check_programs(Check& check, std::vector<TapeProgram> programs) {
   std::vector<Answered> all;
   for (TapeProgram& program : programs) {
-    const Outcome& outcome = check.run({.question = [&](int) {
-      std::vector<std::int32_t> operations;
-      for (const auto& [operation, a, b] : program.steps)
-        operations.insert(operations.end(), {static_cast<std::int32_t>(operation), a, b});
-      return nlohmann::json{{"parameters", to_message(std::span<const double>(program.parameters))},
-                            {"operations", to_message(std::span<const std::int32_t>(operations))},
-                            {"losses", to_message(std::span<const std::int32_t>(program.losses))}};
-    }});
+    const Outcome& outcome = run_program(check, program, false);
     Answered answered{std::move(program), check.numbers<double>(outcome, 0, "values"),
                       check.numbers<double>(outcome, 0, "gradients")};
     check.expect(answered.values.size() == answered.program.parameters.size() + answered.program.steps.size() &&
@@ -213,6 +235,7 @@ void judge_05_2(Examination& exam) {
   exam.check("two losses on one tape", [](Check& check) {
     check_program(check, {{3, 5}, {{kMultiply, 0, 1}, {kMultiply, 2, 2}, {kAdd, 2, 1}}, {3, 4}});
   });
+  exam.check("the gradients of computed numbers", check_computed);
   exam.check("60 doublings: each node's function is called once",
              [](Check& check) { check_program(check, doublings(60)); });
   exam.check("programs made at random", [](Check& check) {

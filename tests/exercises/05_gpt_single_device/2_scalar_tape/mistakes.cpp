@@ -25,6 +25,8 @@ constexpr Mistake kMistakes[] = {
      "Which nodes have a backward function? Set their gradients to 0 before the walk."},
     {"clears_parameters", "backward() also sets the gradients of parameters to 0, so only the last loss counts",
      "Gradients of parameters add up over several losses: leave nodes without a backward function alone."},
+    {"clears_on_the_way", "the gradient of a computed number is set to 0 after its backward function has run",
+     "gradient() is to give it back after the walk: clear the computed numbers at the beginning of the next one."},
     {"from_the_end", "the gradient 1 is given to the last number of the tape, which need not be the loss",
      "Where does `loss` stand on the tape? What comes after it does not matter."},
     {"relu_at_zero", "relu passes the gradient on for x = 0 too", "The header says what its derivative is for 0."},
@@ -90,8 +92,10 @@ void ScalarTape::backward(Scalar loss) {
   Scalar(*this, start).accumulate_gradient(1);
   if (is_mistake("visits_at_once")) return;
   for (std::size_t k = 0; k <= start; ++k) {
-    const ScalarNode& node = nodes_[is_mistake("walks_forwards") ? k : start - k];
-    if (node.backward) node.backward(node.gradient);
+    ScalarNode& node = nodes_[is_mistake("walks_forwards") ? k : start - k];
+    if (!node.backward) continue;
+    node.backward(node.gradient);
+    if (is_mistake("clears_on_the_way")) node.gradient = 0;
   }
 }
 

@@ -24,7 +24,8 @@ Scalar compute(ScalarOperation operation, Scalar a, Scalar b) {
 
 }  // namespace
 
-// Computes the numbers, walks back from each loss in turn, and reports all values and the parameters' gradients.
+// Computes the numbers, walks back from each loss in turn, and reports all values and the parameters' gradients; with
+// "wants_computed", also those of the computed numbers.
 Answer answer(Question& question) {
   const std::vector<double> parameters = question.numbers<double>("parameters");
   const std::vector<std::int32_t> operations = question.numbers<std::int32_t>("operations");
@@ -43,6 +44,10 @@ Answer answer(Question& question) {
   Answer result;
   result.set_numbers<double>("values", values);
   result.set_numbers<double>("gradients", gradients);
+  if (!question.get<bool>("wants_computed")) return result;
+  std::vector<double> computed;
+  for (std::size_t i = parameters.size(); i < numbers.size(); ++i) computed.push_back(numbers[i].gradient());
+  result.set_numbers<double>("computed", computed);
   return result;
 }
 

@@ -36,6 +36,7 @@ inline std::vector<double> scores_by(const WrongForward& rule, const AttentionCa
   const double factor = rule.scale == kNone        ? 1
                         : rule.scale == kByD       ? 1 / size
                         : rule.scale == kTimesRoot ? std::sqrt(size)
+                        : rule.scale == kByLength  ? 1 / std::sqrt(static_cast<double>(in.length))
                                                    : 1 / std::sqrt(size);
   std::vector<double> scores;
   for (std::size_t j = 0; j < end_of(rule.mask, i, in.length); ++j) {
@@ -116,8 +117,9 @@ inline std::vector<double> backward_by(const WrongBackward& rule, const Attentio
         const double of_key = score * std::pow(scale, rule.key_scales);
         const std::size_t to_query = rule.wrong_targets ? j : i;
         const std::size_t to_key = rule.wrong_targets || rule.key_to_own ? i : j;
+        const std::size_t to_value = rule.value == Value::kToOwn || rule.value == Value::kOwnRow ? i : j;
         for (std::size_t d = 0; d < size; ++d) {
-          double& value = gradient[head.gradient_index(2, rule.value == Value::kToOwn ? i : j, d)];
+          double& value = gradient[head.gradient_index(2, to_value, d)];
           double& key = gradient[head.gradient_index(1, to_key, d)];
           if (rule.replaces) value = key = 0;
           const bool from_other = rule.value == Value::kFromOther || rule.value == Value::kToOwn;

@@ -56,7 +56,7 @@ enum class Mask { kCausal, kNone, kStrict, kZeroScores };
 
 /// A wrong forward pass.
 struct WrongForward {
-  enum class Scale { kRight, kNone, kByD, kTimesRoot };
+  enum class Scale { kRight, kNone, kByD, kTimesRoot, kByLength };
   enum class Share { kRight, kNotNormalized, kByCount, kOwnValue, kLastOnly };
   enum class Sum { kRight, kWithoutLargest, kLargestSubtracted, kNotLogarithm, kBinary };
 
@@ -72,6 +72,8 @@ inline constexpr WrongForward kWrongForwards[] = {
     {.what = "the scores are not divided by sqrt(D)", .scale = WrongForward::Scale::kNone},
     {.what = "the scores are divided by D instead of its root", .scale = WrongForward::Scale::kByD},
     {.what = "the scores are multiplied by sqrt(D) instead of divided", .scale = WrongForward::Scale::kTimesRoot},
+    {.what = "the scores are divided by sqrt(T), the root of the number of positions, instead of sqrt(D)",
+     .scale = WrongForward::Scale::kByLength},
     {.what = "every position looks at all positions, later ones too", .mask = Mask::kNone},
     {.what = "later positions get the score 0, which still has exp(0) = 1: leave them out", .mask = Mask::kZeroScores},
     {.what = "a position does not look at itself", .mask = Mask::kStrict},
@@ -93,7 +95,7 @@ inline constexpr WrongForward kWrongForwards[] = {
 struct WrongBackward {
   enum class Probability { kRight, kExponential, kOverSum, kOfOtherRow, kUnscaled };
   enum class Score { kRight, kWithoutMean, kPlusMean, kMeanUnweighted, kWithoutProbability, kDiagonal };
-  enum class Value { kRight, kFromOther, kToOwn, kTimesValue, kTimesGradient };
+  enum class Value { kRight, kFromOther, kToOwn, kOwnRow, kTimesValue, kTimesGradient };
 
   const char* what;  ///< Continues "that is what comes out if ".
   Mask mask = Mask::kCausal;
@@ -130,6 +132,7 @@ inline constexpr WrongBackward kWrongBackwards[] = {
     {.what = "1 / sqrt(D) is in the gradients of query and key twice", .query_scales = 2, .key_scales = 2},
     {.what = "d value[j] gets d out[j] instead of d out[i]", .value = WrongBackward::Value::kFromOther},
     {.what = "d value[i] gets the contribution of d out[j]", .value = WrongBackward::Value::kToOwn},
+    {.what = "the gradient of the value goes to position i instead of j", .value = WrongBackward::Value::kOwnRow},
     {.what = "d value[j] gets value[i] instead of d out[i]", .value = WrongBackward::Value::kTimesValue},
     {.what = "d value[j] is weighted with d probability instead of the probability",
      .value = WrongBackward::Value::kTimesGradient},

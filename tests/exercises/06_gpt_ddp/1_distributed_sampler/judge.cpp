@@ -96,7 +96,7 @@ void judge_06_1(Examination& exam) {
     for (const std::int64_t epoch : {1, 7}) check_epoch(check, {.sample_count = 12, .world_size = 2, .epoch = epoch});
   });
   exam.check("4 ranks, 10 samples: two are repeated", [](Check& check) {
-    check_epoch(check, {.sample_count = 10, .world_size = 4, .remainder = UnevenSamples::kPad});
+    check_epoch(check, {.sample_count = 10, .world_size = 4, .seed = 3, .remainder = UnevenSamples::kPad});
   });
   exam.check("4 ranks, 11 samples: three are dropped", [](Check& check) {
     check_epoch(check, {.sample_count = 11, .world_size = 4, .remainder = UnevenSamples::kDrop});

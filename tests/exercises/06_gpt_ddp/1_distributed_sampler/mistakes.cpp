@@ -24,6 +24,8 @@ constexpr Mistake kMistakes[] = {
      "resize() adds zeros; what belongs there is the order's front."},
     {"cuts_before_shuffling", "with UnevenSamples::kDrop only the first samples of the dataset are shuffled",
      "The same samples would be missing in every epoch. Shuffle all of them, then cut."},
+    {"keeps_the_first_order", "the order of the first call is kept for all later ones",
+     "A static variable is made once. Each epoch has an order of its own."},
     {"never_shuffles", "the samples are used in the order of the dataset", "permutation() makes the epoch's order."},
 };
 
@@ -43,6 +45,8 @@ std::vector<std::int64_t> indices_of_rank(int rank, const EpochOptions& options)
   const bool cuts_first = options.remainder == UnevenSamples::kDrop && is_mistake("cuts_before_shuffling");
   const std::int64_t kept = options.sample_count - (cuts_first ? options.sample_count % options.world_size : 0);
   std::vector<std::int64_t> order = permutation(kept, seed, is_mistake("ignores_epoch") ? 0 : options.epoch);
+  static const std::vector<std::int64_t> order_of_first_call = order;
+  if (is_mistake("keeps_the_first_order")) order = order_of_first_call;
   if (is_mistake("never_shuffles")) std::ranges::sort(order);
   const std::size_t samples = order.size();
   if (options.remainder == UnevenSamples::kDrop) {

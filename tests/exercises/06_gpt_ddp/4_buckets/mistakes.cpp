@@ -17,6 +17,8 @@ constexpr Mistake kMistakes[] = {
      "Begin without any bucket, and open one only for a parameter that does not fit."},
     {"no_gaps", "gradients lie directly one behind the other",
      "round_up() moves the next one to a multiple of kAlignment."},
+    {"limit_without_gaps", "only the gradients themselves are compared with the limit, without the gaps between them",
+     "A bucket's elements so far are bucket.count, which has all gaps in it."},
     {"last_gap_counts", "a parameter counts with the gap behind it when it is compared with the limit",
      "Only what lies between the first and the last gradient takes part in the comparison."},
     {"sums", "the sum is not divided by the number of ranks", "all_reduce() adds; the mean is the sum / world_size."},
@@ -47,7 +49,12 @@ namespace {
 
 using exercise::is_mistake;
 
-bool fits(const BucketLayout& bucket, std::int64_t count, std::int64_t limit) {
+// @param counts  Of all parameters. @param count  Of the one that is to go into the bucket.
+bool fits(const BucketLayout& bucket, std::span<const std::int64_t> counts, std::int64_t count, std::int64_t limit) {
+  if (is_mistake("limit_without_gaps")) {
+    for (const std::size_t parameter : bucket.parameters) count += counts[parameter];
+    return count * kElementBytes <= limit;
+  }
   const std::int64_t counted = is_mistake("last_gap_counts") ? round_up(count, kAlignment) : count;
   if (is_mistake("must_stay_below")) return (bucket.count + counted) * kElementBytes < limit;
   if (is_mistake("limit_in_elements")) return bucket.count + counted <= limit;
@@ -63,10 +70,10 @@ std::vector<BucketLayout> lay_out_buckets(std::span<const std::int64_t> counts, 
   for (std::size_t k = 0; k < counts.size(); ++k) {
     const std::size_t i = is_mistake("first_parameter_first") ? k : counts.size() - 1 - k;
     const std::int64_t limit = buckets.size() <= 1 && !is_mistake("one_limit") ? sizes.first_bytes : sizes.bytes;
-    if (buckets.empty() || !fits(buckets.back(), counts[i], limit)) buckets.push_back({{}, {}, 0});
+    if (buckets.empty() || !fits(buckets.back(), counts, counts[i], limit)) buckets.push_back({{}, {}, 0});
     std::size_t chosen = buckets.size() - 1;
     for (std::size_t b = 0; b < chosen && is_mistake("first_fit"); ++b)
-      if (fits(buckets[b], counts[i], b == 0 ? sizes.first_bytes : sizes.bytes)) chosen = b;
+      if (fits(buckets[b], counts, counts[i], b == 0 ? sizes.first_bytes : sizes.bytes)) chosen = b;
     if (buckets.back().parameters.empty() && chosen + 1 < buckets.size()) buckets.pop_back();
     BucketLayout& bucket = buckets[chosen];
     bucket.parameters.push_back(i);

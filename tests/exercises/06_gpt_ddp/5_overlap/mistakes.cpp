@@ -15,6 +15,8 @@ constexpr Mistake kMistakes[] = {
      "Keep the Work in in_flight_, and call synchronize() in on_backward_end()."},
     {"launches_one_only", "a call launches one bucket at most, though the ones after it are complete too",
      "When the bucket that all waited for leaves, how many can follow? Use a loop."},
+    {"reads_past_the_end", "the loop over complete buckets does not stop behind the last one",
+     "When the last bucket has left, there is no other to look at: while (next_to_launch_ < buckets_.size() && ...)."},
     {"forgets_the_rest", "buckets with a parameter that got no gradient are never launched",
      "At the end of backward launch whatever has not left: missing gradients are zeros."},
     {"forgets_to_reset", "the counts of ready gradients are not set back, so in the next step buckets leave too early",
@@ -55,7 +57,7 @@ void Reducer::on_gradient_ready(std::size_t parameter) {
     in_flight_[own] = group_.all_reduce(buckets_[own].gradients);
     return;
   }
-  while (next_to_launch_ < buckets_.size()) {
+  while (next_to_launch_ < buckets_.size() || is_mistake("reads_past_the_end")) {
     const GradientBucket& bucket = buckets_[next_to_launch_];
     const std::size_t needed = is_mistake("launches_with_the_first") ? 1 : bucket.parameters.size();
     if (is_mistake("counts_go_on") ? ready_count_[next_to_launch_] != needed : ready_count_[next_to_launch_] < needed)

@@ -25,6 +25,8 @@ constexpr Mistake kMistakes[] = {
     {"halves_alone", "only ranks that ran out of memory halve the size",
      "All ranks use the same size: where it has worked, the next attempt is smaller too."},
     {"tries_zero", "after a size of 1 a size of 0 is tried", "0 samples at a time are never done: throw after 1."},
+    {"never_tries_1", "OutOfMemory is thrown when the next size would be 1, which has not been tried",
+     "Give up when an attempt with size 1 has failed: look at the size of the attempt, not at the next one."},
     {"counts_down", "the size falls by 1 from attempt to attempt", "Half the size, rounded down."},
 };
 
@@ -63,7 +65,7 @@ std::int64_t find_size(std::int64_t size, LocalStep& step, Collectives& group) {
     const bool fits = try_once(size, step);
     const bool has_failed = is_mistake("retries_alone") ? !fits : has_failed_anywhere(fits, group);
     if (!has_failed) return size;
-    if (size == (is_mistake("tries_zero") ? 0 : 1)) {
+    if (size == (is_mistake("tries_zero") ? 0 : 1) || (is_mistake("never_tries_1") && size / 2 <= 1)) {
       if (fits && is_mistake("gives_up_alone")) return size;
       throw OutOfMemory("a single sample does not fit");
     }

@@ -190,6 +190,10 @@ void judge_07_2(Examination& exam) {
   exam.check("a short last batch with fewer samples than ranks", [&](Check& check) {
     check_job(check, short_last, {{.world_size = 4, .steps = 4}, {.world_size = 3, .steps = 3}});
   });
+  exam.check("the last batch is exactly what is left", [](Check& check) {
+    check_job(check, {.samples = 24, .global_batch = 8}, {{.world_size = 2, .steps = 7}});
+    check_job(check, {.samples = 11, .global_batch = 5, .keeps_short_batch = true}, {{.world_size = 2, .steps = 7}});
+  });
   exam.check("no sample is left for a short batch", [](Check& check) {
     check_job(check, {.samples = 12, .global_batch = 4, .keeps_short_batch = true}, {{.world_size = 3, .steps = 7}});
   });

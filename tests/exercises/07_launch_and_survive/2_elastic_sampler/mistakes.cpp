@@ -25,6 +25,8 @@ constexpr Mistake kMistakes[] = {
      "Shares differ. Ranks would disagree on where the job is: count the whole batch."},
     {"full_share_of_short_batch", "share_of() gives the share of a full batch for the short one too",
      "Its argument says how many samples the batch has."},
+    {"loses_the_last_batch", "the next epoch begins although exactly one more batch is left",
+     "What is left is enough if it is as large as the smallest batch: compare with <, not <=."},
     {"always_drops", "the short batch is left out although it is to be kept",
      "If keeps_short_batch is set, an epoch ends when no sample is left."},
     {"always_keeps", "the short batch is dealt although it is to be left out",
@@ -88,8 +90,9 @@ void ElasticShard::advance() {
   state_.consumed += counted;
   if (is_mistake("never_ends_the_epoch")) return;
   const bool keeps = (options_.keeps_short_batch || is_mistake("always_keeps")) && !is_mistake("always_drops");
-  if (options_.dataset_size - state_.consumed < (keeps ? 1 : options_.global_batch_size))
-    state_ = {.epoch = state_.epoch + 1, .consumed = 0};
+  const std::int64_t most_left =
+      (keeps ? 1 : options_.global_batch_size) - (is_mistake("loses_the_last_batch") ? 0 : 1);
+  if (options_.dataset_size - state_.consumed <= most_left) state_ = {.epoch = state_.epoch + 1, .consumed = 0};
 }
 
 double ElasticShard::gradient_scale() const {

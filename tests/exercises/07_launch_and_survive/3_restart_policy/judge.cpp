@@ -277,6 +277,17 @@ void judge_07_3(Examination& exam) {
   exam.check("nobody comes", [&](Check& check) {
     check_job(check, pair, {{came(), wait()}, {lost(), wait()}, {came(), wait()}, {waited_in_vain(), end(1)}});
   });
+  exam.check("hosts go while the job waits for another one", [&](Check& check) {
+    check_job(check, pair,
+              {{came(), wait()},
+               {leaves(kTerm, false), wait()},
+               {came(), wait()},
+               {came(), start()},
+               {lost(), wait(1)},
+               {lost(), wait(1)},
+               {came(), wait(1)},
+               {came(), start(0, 1)}});
+  });
   exam.full_check("jobs at random", check_random_jobs);
 }
 

@@ -34,6 +34,10 @@ constexpr Mistake kMistakes[] = {
      "A host that fails again and again would restart the job without end."},
     {"gives_up_below_minimum", "an elastic job ends when fewer than min_hosts are left",
      "Others may come. Wait: kWaitedInVain says when it has been long enough."},
+    {"still_running_while_it_waits", "a job that has lost hosts and waits for others still counts as running",
+     "Where start_or_wait() waits, is_running_ is false: a host that goes then is no failure of the job."},
+    {"leaving_ends_a_waiting_job", "a host that leaves ends a job that is not elastic, also before it has started",
+     "While the job waits, there are no ranks that could save: take the host off, and go on waiting."},
     {"spare_restarts", "a host that comes beyond max_hosts ends the generation",
      "The job would be started anew as it was. Keep the host as a spare."},
     {"lost_spare_restarts", "the loss of a spare ends the generation", "It had no ranks: go on."},
@@ -61,8 +65,9 @@ using exercise::is_mistake;
 using namespace std::chrono_literals;
 
 Decision RestartPolicy::start_or_wait(std::chrono::seconds pause) {
-  is_running_ = hosts_ >= (is_mistake("starts_with_too_few") ? 1 : options_.min_hosts);
-  if (is_running_) return {.action = Action::kStart, .pause = pause};
+  const bool is_enough = hosts_ >= (is_mistake("starts_with_too_few") ? 1 : options_.min_hosts);
+  is_running_ = is_enough || (is_running_ && is_mistake("still_running_while_it_waits"));
+  if (is_enough) return {.action = Action::kStart, .pause = pause};
   if (is_mistake("gives_up_below_minimum") && is_elastic()) return {.action = Action::kEnd, .exit_code = 1};
   return {.action = Action::kWait};
 }
@@ -106,7 +111,7 @@ Decision RestartPolicy::decide(const Event& event) {
       }
       if (event.signal == kInterrupt && !is_mistake("ctrl_c_is_requeued"))
         return {.action = Action::kEnd, .exit_code = signal_code};
-      if (is_elastic() || !is_running_) return change();
+      if (is_elastic() || (!is_running_ && !is_mistake("leaving_ends_a_waiting_job"))) return change();
       if (is_mistake("preemption_is_a_failure")) return restart_or_end(kRequeueExitCode);
       return {.action = Action::kEnd,
               .exit_code = event.have_all_saved || is_mistake("unsaved_is_requeued") ? kRequeueExitCode : signal_code};

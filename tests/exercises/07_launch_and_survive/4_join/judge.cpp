@@ -113,13 +113,24 @@ void check_rounds(Check& check, const std::vector<Round>& rounds, bool alternate
     }
     return nlohmann::json{{"processes", to_message(std::span<const std::int64_t>(rows))},
                           {"newest", to_message(std::span<const std::int64_t>(newest))},
-                          {"alternates", alternates}};
+                          {"alternates", alternates},
+                          {"asks_for_missing", false}};
   }});
   std::size_t first_name = 0;
   for (std::size_t i = 0; i < rounds.size(); ++i) {
     check_round(check, outcome, rounds, i, first_name);
     first_name += rounds[i].processes.size();
   }
+}
+
+void check_missing(Check& check) {
+  const Outcome& outcome = check.run({.question = [](int) { return nlohmann::json{{"asks_for_missing", true}}; }});
+  const auto missing = check.numbers<std::int64_t>(outcome, 0, "missing");
+  check.expect(!check.get<bool>(outcome, 0, "has_waited"),
+               "missing_ranks() calls wait(), so it waits for the ranks that are missing",
+               "try_get() returns at once, whether the key is there or not");
+  check.expect(missing == std::vector<std::int64_t>{0, 1, 2},
+               "nobody has come yet, and missing_ranks() does not name all three ranks");
 }
 
 // One process after the other, each until it waits; and then a call of each in turn.
@@ -228,6 +239,7 @@ void judge_07_4(Examination& exam) {
     const Process other{.rank = 1, .world_size = 2, .end = refused(Refusal::kWorldSize)};
     check_both(check, {{0, {{0, 3}, other, {1, 3}, {2, 3}}}});
   });
+  exam.check("missing_ranks() waits for nobody", check_missing);
   exam.full_check("generations at random", check_random_rounds);
 }
 

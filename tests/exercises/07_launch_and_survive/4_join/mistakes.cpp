@@ -36,6 +36,8 @@ constexpr Mistake kMistakes[] = {
      "Nobody knows what the key means. Catch it, and throw a JoinTimeout with the ranks."},
     {"names_the_last_ranks", "the ranks that are missing are taken for the last ones",
      "The number of processes does not say which they are: ask for each rank's key."},
+    {"missing_ranks_waits", "missing_ranks() waits for the key of each rank",
+     "It is asked who is missing now: try_get() returns at once, whether the key is there or not."},
     {"names_the_first_missing", "only the first of the missing ranks is named",
      "An operator would have to start the job once per missing rank. Name all."},
     {"names_those_present", "the ranks that have come are named instead of those that are missing",
@@ -114,6 +116,18 @@ void wait_for_others(KeyValueStore& store, const Member& member) {
   }
 }
 
+std::vector<int> missing_after_waiting(KeyValueStore& store, const Member& member) {
+  std::vector<int> missing;
+  for (int rank = 0; rank < member.world_size; ++rank) {
+    try {
+      store.wait(key_of(member, concat("rank/", rank)));
+    } catch (const TimeoutError&) {
+      missing.push_back(rank);
+    }
+  }
+  return missing;
+}
+
 }  // namespace
 
 void join(KeyValueStore& store, const Member& member) {
@@ -132,6 +146,7 @@ void join(KeyValueStore& store, const Member& member) {
 
 std::vector<int> missing_ranks(KeyValueStore& store, const Member& member) {
   std::vector<int> missing, present;
+  if (is_mistake("missing_ranks_waits")) return missing_after_waiting(store, member);
   for (int rank = 0; rank < member.world_size; ++rank)
     (store.try_get(key_of(member, concat("rank/", rank))) ? present : missing).push_back(rank);
   if (is_mistake("names_those_present")) return present;

@@ -206,10 +206,28 @@ void set_ends(Answer& result, const std::vector<Process>& processes, std::size_t
   result.set_numbers<std::int64_t>(concat("missing_", round), missing);
 }
 
+// What missing_ranks() says before anybody has come, and whether it waits for somebody.
+Answer ask_for_missing() {
+  std::map<std::string, std::string> values = {{elastic::kNewestGeneration, "0"}};
+  std::vector<Process> processes = {{.member = {.process = "process 0", .rank = 0, .world_size = 3, .generation = 0}}};
+  TurnStore turns(values, processes.size(), false);
+  View store(values, turns, processes, 0);
+  std::vector<std::int64_t> missing;
+  for (const int rank : elastic::missing_ranks(store, processes[0].member)) missing.push_back(rank);
+  Answer result;
+  result.set_numbers<std::int64_t>("missing", missing);
+  result.set<bool>("has_waited", std::ranges::any_of(processes[0].calls, [](const std::string& call) {
+                     return call.starts_with("wait(");
+                   }));
+  return result;
+}
+
 }  // namespace
 
-// Rounds in the same store, one after another. "processes" has a row for each: round, rank, world size, generation.
+// With "asks_for_missing", calls missing_ranks() alone. Otherwise rounds in the same store, one after another.
+// "processes" has a row for each: round, rank, world size, generation.
 Answer answer(Question& question) {
+  if (question.get<bool>("asks_for_missing")) return ask_for_missing();
   const std::vector<std::int64_t> rows = question.numbers<std::int64_t>("processes"),
                                   newest = question.numbers<std::int64_t>("newest");
   const bool alternates = question.get<bool>("alternates");

@@ -29,6 +29,7 @@ struct Scenario {
   double size = 0.25;  // of gradients; a power of 2, so that float16 loses nothing of the numbers below
   std::int64_t growth_interval = 100;
   double max_norm = 1e6;
+  double growth_factor = 2, backoff_factor = 0.5;
   std::vector<Spike> spikes = {};
 
   // Rank r's element i is a multiple of 8^r, which says in a sum whose it is; elements and steps differ.
@@ -75,9 +76,9 @@ std::vector<Step> expected_steps(const Scenario& scenario) {
                                  std::isnan(scenario.element(rank, s, i)) ? "NaN" : "infinite");
     step.is_update = step.overflow.empty();
     good_steps = step.is_update ? good_steps + 1 : 0;
-    if (!step.is_update) scale /= 2;
+    if (!step.is_update) scale *= scenario.backoff_factor;
     if (good_steps == scenario.growth_interval) {
-      scale *= 2;
+      scale *= scenario.growth_factor;
       good_steps = 0;
     }
     step.next_scale = scale;
@@ -163,6 +164,8 @@ void check_steps(Check& check, const Scenario& scenario, TrialOptions options = 
     return nlohmann::json{{"steps", static_cast<std::int64_t>(scenario.steps)},
                           {"gradients", to_message(std::span<const double>(gradients))},
                           {"scale", scenario.scale},
+                          {"growth_factor", scenario.growth_factor},
+                          {"backoff_factor", scenario.backoff_factor},
                           {"growth_interval", scenario.growth_interval},
                           {"max_norm", scenario.max_norm}};
   };
@@ -198,6 +201,14 @@ void judge_08_5(Examination& exam) {
              [](Check& check) { check_steps(check, {.steps = 8, .growth_interval = 3}); });
   exam.check("a skipped step begins the count anew", [](Check& check) {
     check_steps(check, {.steps = 8, .growth_interval = 3, .spikes = {{0, 2, kInfinity}}});
+  });
+  exam.check("other factors: a quarter, and 8 times", [](Check& check) {
+    check_steps(check, {.steps = 8,
+                        .scale = 1,
+                        .growth_interval = 2,
+                        .growth_factor = 8,
+                        .backoff_factor = 0.25,
+                        .spikes = {{0, 1, kInfinity}}});
   });
   exam.check("3 ranks: the mean of their gradients",
              [](Check& check) { check_steps(check, {.world_size = 3, .steps = 3, .scale = 256, .size = 0.75}); });

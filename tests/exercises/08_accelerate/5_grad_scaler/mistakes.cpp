@@ -34,6 +34,10 @@ constexpr Mistake kMistakes[] = {
     {"never_clips", "the gradient is not clipped", "Call clip_grad_norm() between the division and step()."},
     {"grows_early", "the scale grows one update too early",
      "After growth_interval updates, not before the last of them."},
+    {"factors_of_their_own", "the scale is doubled and halved, whatever the options say",
+     "Multiply by options.growth_factor and options.backoff_factor."},
+    {"never_below_1", "the scale never falls below 1",
+     "The factor applies at every scale: nothing is said of a least one."},
     {"reports_an_update", "true is returned for a skipped step",
      "The caller must know: its schedule of the learning rate waits for updates."},
 };
@@ -60,7 +64,7 @@ void grow(const ScalerOptions& options, ScalerState& state) {
                                                       : is_mistake("grows_early") ? -1
                                                                                   : 0))
     return;
-  state.scale *= options.growth_factor;
+  state.scale *= is_mistake("factors_of_their_own") ? 2 : options.growth_factor;
   if (!is_mistake("grows_forever")) state.good_steps = 0;
 }
 
@@ -73,7 +77,9 @@ bool scaled_step(HalfReplica& replica, const ScalerOptions& options, ScalerState
   if (is_mistake("clips_own_gradient") && is_own_usable) clip_grad_norm(gradient, options.max_norm * state.scale);
   group.all_reduce(gradient).synchronize();
   if (!(is_mistake("looks_at_own_gradient") ? is_own_usable : is_usable(gradient))) {
-    if (!is_mistake("never_backs_off")) state.scale *= options.backoff_factor;
+    const double factor = is_mistake("factors_of_their_own") ? 0.5 : options.backoff_factor;
+    if (!is_mistake("never_backs_off")) state.scale *= factor;
+    if (is_mistake("never_below_1")) state.scale = std::max(state.scale, 1.0);
     if (!is_mistake("keeps_count")) state.good_steps = 0;
     return is_mistake("reports_an_update");
   }

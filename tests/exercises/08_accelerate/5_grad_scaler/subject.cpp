@@ -49,7 +49,9 @@ Answer answer(Question& question) {
   const auto count = gradients.size() / static_cast<std::size_t>(steps);
   GivenReplica replica(gradients, count);
   accelerate::ScalerState state{.scale = question.get<double>("scale")};
-  const accelerate::ScalerOptions options{.growth_interval = question.get<std::int64_t>("growth_interval"),
+  const accelerate::ScalerOptions options{.growth_factor = question.get<double>("growth_factor"),
+                                          .backoff_factor = question.get<double>("backoff_factor"),
+                                          .growth_interval = question.get<std::int64_t>("growth_interval"),
                                           .max_norm = question.get<double>("max_norm")};
   std::vector<std::int64_t> returned, updates;
   std::vector<double> scales;
