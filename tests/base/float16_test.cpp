@@ -1,4 +1,4 @@
-// Conversions of float16, against the definition in float64 and, where the compiler has the type, against _Float16.
+// Conversions of float16, against the definition in float64 and against the compiler's own type, if it has one.
 #include "base/float16.hpp"
 
 #include <bit>
@@ -76,11 +76,17 @@ TEST_CASE("float16 overflows to infinity, underflows to a zero with its sign, an
 }
 
 #ifdef __FLT16_MAX__
+#ifdef __aarch64__
+using CompilersFloat16 = __fp16;  // g++ 12 has no _Float16 in C++ there
+#else
+using CompilersFloat16 = _Float16;
+#endif
+
 TEST_CASE("float16 is rounded as by the compiler", "[base][fp16]") {
   int wrong = 0;
   for (std::uint64_t bits = 0; bits < (std::uint64_t{1} << 32); bits += 4093) {  // a prime: all exponents and endings
     const auto value = std::bit_cast<float>(static_cast<std::uint32_t>(bits));
-    const auto expected = std::bit_cast<std::uint16_t>(static_cast<_Float16>(value));
+    const auto expected = std::bit_cast<std::uint16_t>(static_cast<CompilersFloat16>(value));
     wrong += to_float16(value).bits == expected ? 0 : 1;
   }
   CHECK(wrong == 0);
