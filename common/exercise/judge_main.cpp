@@ -14,6 +14,7 @@
 #include "base/json.hpp"
 #include "exercise/examination.hpp"
 #include "exercise/judges.hpp"
+#include "exercise/machine_factor.hpp"
 
 namespace lockstep::exercise {
 namespace {
@@ -54,7 +55,7 @@ int judge(const Options& options) {
   chosen->second(exam);
   nlohmann::json json = {{"exercise", options.exercise},
                          {"seed", options.has_secret_seed ? 0 : options.seed},
-                         {"machine_factor", machine_factor()},
+                         {"machine_factor", machine_factor().wall},
                          {"checks", nlohmann::json::array()},
                          {"likely", nlohmann::json::array()}};
   for (const CheckResult& result : exam.results()) json["checks"].push_back(to_json(result));

@@ -9,13 +9,13 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <ctime>
 #include <map>
 #include <optional>
 #include <utility>
 
 #include "base/error.hpp"
 #include "base/plain_text.hpp"
+#include "exercise/machine_factor.hpp"
 #include "exercise/message.hpp"
 #include "exercise/progress_board.hpp"
 #include "exercise/rank_process.hpp"
@@ -83,8 +83,6 @@ struct Rank {
   [[nodiscard]] bool is_done() const { return reply.has_value() || has_ended; }
   [[nodiscard]] bool has_answered() const { return reply && reply->contains("values"); }
 };
-
-double processor_factor();
 
 class Trial {
  public:
@@ -180,7 +178,7 @@ class Trial {
 
   Failure watch() {
     const Clock::time_point begin = Clock::now();
-    const double factor = machine_factor();
+    const double factor = machine_factor().wall;
     const auto budget = std::chrono::duration_cast<milliseconds>(options_.budget * factor * subject_.patience);
     const auto quiet_at_start = std::chrono::duration_cast<milliseconds>(kQuietAtStart * subject_.patience);
     mark_quiet();
@@ -197,7 +195,7 @@ class Trial {
         const bool is_runnable =
             std::ranges::any_of(ranks_, [](const Rank& rank) { return !rank.is_done() && rank.process.is_runnable(); });
         if (!is_runnable && computed * kIdleShare < passed) return explain_hang();
-        if (static_cast<double>(computed) > kLoopMilliseconds * processor_factor()) return explain_loop();
+        if (static_cast<double>(computed) > kLoopMilliseconds * machine_factor().processor) return explain_loop();
       }
       // Who sleeps before the learner's code begins is not slow: that is a hang, found after quiet_at_start.
       const milliseconds limit = has_begun() ? budget : budget + quiet_at_start;
@@ -448,45 +446,6 @@ class Trial {
   Clock::time_point quiet_since_;
 };
 
-// How many times longer than where the limits were chosen a given computation takes here.
-struct MachineFactor {
-  double wall = 1;       // of wall time: grows with the load
-  double processor = 1;  // of processor time: does not
-};
-
-double processor_milliseconds_of_thread() {
-  timespec time{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) * 1e-6;
-}
-
-MachineFactor measure_machine_factor() {
-  constexpr double kNominalMilliseconds = 10;
-  MachineFactor best{1e9, 1e9};
-  for (int round = 0; round < 3; ++round) {
-    const Clock::time_point begin = Clock::now();
-    const double processor_begin = processor_milliseconds_of_thread();
-    std::uint64_t state = 88172645463325252ULL;
-    for (int i = 0; i < 4'000'000; ++i) {  // xorshift64: each step needs the one before
-      state ^= state << 13;
-      state ^= state >> 7;
-      state ^= state << 17;
-    }
-    if (state == 0) return {};  // never: the compiler must not drop the loop
-    best.wall = std::min(best.wall, std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
-    best.processor = std::min(best.processor, processor_milliseconds_of_thread() - processor_begin);
-  }
-  return {std::clamp(best.wall / kNominalMilliseconds, 1.0, 20.0),
-          std::clamp(best.processor / kNominalMilliseconds, 1.0, 20.0)};
-}
-
-const MachineFactor& measured_factor() {
-  static const MachineFactor factor = measure_machine_factor();
-  return factor;
-}
-
-double processor_factor() { return measured_factor().processor; }
-
 }  // namespace
 
 std::vector<std::string> Subject::wrapped(const std::vector<std::string>& command) const {
@@ -512,7 +471,5 @@ nlohmann::json list_mistakes(const Subject& subject) {
   }
   throw IoError(concat(subject.program, " does not list its mistakes"), 0);
 }
-
-double machine_factor() { return measured_factor().wall; }
 
 }  // namespace lockstep::exercise

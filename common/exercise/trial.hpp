@@ -68,7 +68,4 @@ struct Outcome {
 /// The bank of a program: name, description and advice of each. Of a program with alternatives: name and what.
 [[nodiscard]] nlohmann::json list_mistakes(const Subject& subject);
 
-/// How many times longer this machine takes than the one on which limits were chosen; at least 1. Measured once.
-[[nodiscard]] double machine_factor();
-
 }  // namespace lockstep::exercise

@@ -107,6 +107,8 @@ std::string explain_ending(std::size_t got, const std::string& end, const Payloa
   if (got == expected.size()) {
     if (ending == "nullopt" && end == "IoError") return "an end between two frames is no error";
     if (is_cut_off && end == "nullopt") return "the stream ends inside a frame, which is no end between two frames";
+    if (ending == "FormatError" && end.starts_with("std::"))
+      return "memory for such a payload is asked for: is the length compared as a signed number?";
     if (ending == "FormatError" && end == "IoError")
       return rest == 0 ? "the length is believed, and as many bytes are waited for"
                        : "the length is refused, but with the wrong exception";
@@ -204,6 +206,9 @@ void judge_01_1(Examination& exam) {
   exam.check("the stream ends in the middle of a frame", check_broken_off);
   exam.check("a length of one more than kLargestPayload", [](Check& check) {
     check_received(check, {}, {1, 0, 0, 1, 'G', 'E', 'T'}, {}, "FormatError");
+  });
+  exam.check("a length whose highest bit is set", [](Check& check) {
+    check_received(check, {}, {0x80, 0, 0, 1, 'G', 'E', 'T'}, {}, "FormatError");
   });
   exam.check("no memory for a payload that is too large", check_memory);
   exam.check("a length of exactly kLargestPayload", [](Check& check) {

@@ -1,4 +1,5 @@
 #include <array>
+#include <cstdint>
 
 #include "01_mini_all_reduce/1_framing/framing.hpp"
 #include "exercise/subject.hpp"
@@ -38,6 +39,8 @@ constexpr Mistake kMistakes[] = {
      "What has been sent must not be sent again: go on behind it, bytes.subspan(sent)."},
     {"signed_bytes", "the bytes of the length are taken for signed numbers, so those from 128 on count as negative",
      "Use std::to_integer<std::uint32_t>() or an unsigned char: as a signed char, 0xe0 is -32."},
+    {"signed_length", "the length is a signed number, so one of 2^31 or more is negative and passes the comparison",
+     "Put the four bytes together in a std::uint32_t: every length is then at least 0."},
     {"believes_any_length", "a length above kLargestPayload is not refused",
      "Check the length before you make room for the payload: those four bytes may come from a stranger."},
 };
@@ -127,12 +130,13 @@ std::optional<std::vector<std::byte>> receive_frame(Link& link) {
   const std::size_t count = decode(length);
   std::vector<std::byte> payload(is_mistake("makes_room_first") ? count : 0);
   const std::size_t most = kLargestPayload - (is_mistake("largest_is_too_large") ? 1 : 0);
-  if (count > most && !is_mistake("believes_any_length")) {
+  const bool is_negative = is_mistake("signed_length") && count > INT32_MAX;
+  if (count > most && !is_negative && !is_mistake("believes_any_length")) {
     if (is_mistake("wrong_exception")) throw IoError("not one of our frames");
     throw FormatError("not one of our frames");
   }
   if (count == 0 && is_mistake("empty_is_the_end")) return std::nullopt;
-  payload.resize(count);
+  payload.resize(is_negative ? SIZE_MAX : count);
   if (receive_all(link, payload) < count && !is_mistake("fills_up_with_zeros"))
     throw IoError("the stream ended inside a payload");
   return payload;

@@ -5,18 +5,21 @@
 #include <cstdlib>
 #include <new>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
 #include "01_mini_all_reduce/1_framing/framing.hpp"
 
 namespace {
 
-std::size_t largest_request = 0;  // of memory, in bytes; this program has one thread
+std::size_t largest_request = 0;                          // of memory, in bytes; this program has one thread
+constexpr std::size_t kRefused = std::size_t{256} << 20;  // nobody needs that much, and a judge may have less
 
 }  // namespace
 
 // Replaced, so that the judge can see whether room is made for a payload that is refused.
 void* operator new(std::size_t bytes) {
   largest_request = std::max(largest_request, bytes);
+  if (bytes > kRefused) throw std::bad_alloc();
   if (void* const memory = std::malloc(std::max<std::size_t>(bytes, 1))) return memory;
   throw std::bad_alloc();
 }
@@ -80,6 +83,10 @@ Answer receive_frames(Link& link, std::size_t most, bool wants_rest) {
     ending = "IoError";
   } catch (const FormatError&) {
     ending = "FormatError";
+  } catch (const std::bad_alloc&) {
+    ending = "std::bad_alloc";
+  } catch (const std::length_error&) {
+    ending = "std::length_error";
   }
   // A fixed buffer for any payload that is allowed may be a little larger than one.
   const bool is_generous = largest_request > framing::kLargestPayload + (std::size_t{1} << 20);

@@ -47,6 +47,9 @@ constexpr Mistake kMistakes[] = {
      "Every key adds its weight, exp(score - maximum), which is 1 for the new maximum."},
     {"sum_not_scaled", "when a larger score comes, the weighted values are scaled down, but the sum of weights is not",
      "sum and result are relative to the same maximum: scale both by exp(old maximum - new maximum)."},
+    {"stores_the_maximum_first",
+     "the new maximum is stored before the factor is computed from the old one, so the factor is always exp(0) = 1",
+     "Compute exp(largest - new_largest) while `largest` is still the old one."},
     {"grid_swapped", "blockIdx.x numbers the heads, and blockIdx.y the groups of positions",
      "dim3(groups of 64 positions, heads)."},
     {"reads_behind_the_last", "the last tile is loaded to its end, also behind the head's last position",
@@ -74,7 +77,8 @@ struct Faults {
   bool result_not_scaled, no_score_scale, no_maximum, sees_the_future, not_itself, no_barrier_after_loading,
       no_barrier_before_loading, leaves_before_barriers, all_tiles, stops_at_own_position, place_in_block,
       steps_of_queries, head_of_values_forgotten, head_of_keys_forgotten, keys_as_values, scales_new_value,
-      divides_early, only_new_maxima, sum_not_scaled, reads_behind_the_last, divided_by_width, waits_before_loading;
+      divides_early, only_new_maxima, sum_not_scaled, reads_behind_the_last, divided_by_width, waits_before_loading,
+      nothing_scaled;
 };
 
 __device__ void load_tile(float (&tile)[kKeys][kHeadWidth], const float* rows, int begin, int end) {
@@ -97,8 +101,9 @@ struct Query {
     if (faults.only_new_maxima && score <= largest) return;
     const float kept = expf(largest - new_largest);
     const float weight = expf(score - new_largest);
-    const float kept_of_sum = faults.sum_not_scaled ? 1.0F : kept;
-    const float kept_of_result = faults.result_not_scaled || faults.scales_new_value ? 1.0F : kept;
+    const float kept_of_sum = faults.sum_not_scaled || faults.nothing_scaled ? 1.0F : kept;
+    const bool keeps_result = faults.result_not_scaled || faults.scales_new_value || faults.nothing_scaled;
+    const float kept_of_result = keeps_result ? 1.0F : kept;
     const float weight_of_value = faults.scales_new_value ? weight * kept : weight;
     sum = sum * kept_of_sum + weight;
     for (int d = 0; d < kHeadWidth; ++d) {
@@ -168,7 +173,8 @@ void flash_attention(float* out, const float* q, const float* k, const float* v,
                       is_mistake("sum_not_scaled"),
                       is_mistake("reads_behind_the_last"),
                       is_mistake("divided_by_width"),
-                      is_mistake("no_barrier_after_loading_but_before")};
+                      is_mistake("no_barrier_after_loading_but_before"),
+                      is_mistake("stores_the_maximum_first")};
   dim3 blocks((positions + kQueries - 1) / kQueries, heads);
   if (is_mistake("grid_swapped")) blocks = dim3(blocks.y, blocks.x);
   flash_attention_kernel<<<blocks, kQueries, 0, stream>>>(out, q, k, v, positions, faults);

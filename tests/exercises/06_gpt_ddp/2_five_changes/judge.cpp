@@ -113,7 +113,8 @@ std::string explain_use(std::int64_t sample, double unit, int world_size, std::i
   for (int rank = 0; rank < world_size; ++rank) {
     const double share = std::pow(8.0, rank);
     if (is(share * world_size))
-      return concat("it has moved ", world_size, " times too far: a sum that was not divided");
+      return concat("it has moved ", world_size,
+                    " times too far: a sum that was not divided, or a learning rate that was multiplied");
     if (is(share / world_size))
       return concat("it has moved ", world_size, " times too little: as if the batch of all ranks had ",
                     batch_size * world_size, " samples and not ", batch_size,

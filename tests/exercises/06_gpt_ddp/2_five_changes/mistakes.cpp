@@ -11,8 +11,11 @@ constexpr Mistake kMistakes[] = {
      "Broadcast the parameters of rank 0 before the loop."},
     {"no_average", "the gradients are not averaged, so each rank trains a model of its own",
      "All-reduce the gradient and divide it by the number of ranks, before the step."},
-    {"sums", "the gradients are added up but not divided by the number of ranks",
-     "The gradient of a mean is the mean of the gradients: divide the sum."},
+    {"sums",
+     "the gradients are added up but not divided by the number of ranks, or the learning rate is multiplied by it",
+     "The gradient of a mean is the mean of the gradients, and the whole batch is as large as before: divide the sum, "
+     "and "
+     "keep the learning rate."},
     {"plain_sampler", "all ranks draw the same samples, so their gradients are equal and averaging changes nothing",
      "A DistributedSampler hands each rank other samples."},
     {"no_set_epoch", "every epoch has the order of the first one", "Call sampler.set_epoch(epoch) in every epoch."},
