@@ -71,20 +71,19 @@ void check_grade(const StudentGrade& grade, const Expected& expected) {
   for (const CheckGrade& check : exercise.checks) CHECK(check.summary.find("found") == std::string::npos);
 }
 
-int processes_of_submissions() {
-  int count = 0;
-  for (int i = 0; i < 300; ++i) {
-    count = 0;
-    std::error_code gone;
-    for (fs::directory_iterator process("/proc", gone), end; !gone && process != end; process.increment(gone)) {
-      const std::string name = process->path().filename();
-      if (std::ranges::all_of(name, [](unsigned char letter) { return std::isdigit(letter) != 0; }))
-        count += is_of_submissions(process->path());
-    }
-    if (count == 0) return 0;
-    ::poll(nullptr, 0, 100);
+std::size_t processes_of_submissions() {
+  std::vector<fs::path> left;
+  std::error_code gone;
+  for (fs::directory_iterator process("/proc", gone), end; !gone && process != end; process.increment(gone)) {
+    const std::string name = process->path().filename();
+    const bool is_process = std::ranges::all_of(name, [](unsigned char letter) { return std::isdigit(letter) != 0; });
+    if (is_process && is_of_submissions(process->path())) left.push_back(process->path());
   }
-  return count;
+  for (int i = 0; i < 1200 && !left.empty(); ++i) {
+    ::poll(nullptr, 0, 100);
+    std::erase_if(left, [](const fs::path& process) { return !is_of_submissions(process); });
+  }
+  return left.size();
 }
 
 }  // namespace lockstep::grading

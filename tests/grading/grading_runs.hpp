@@ -28,8 +28,8 @@ void require_complete_sandbox();
 /// Checks a grade against what was expected.
 void check_grade(const StudentGrade& grade, const Expected& expected);
 
-/// How many processes of users for submissions run on this machine. Others may be grading, too: waits until they are
-/// gone, for half a minute.
-[[nodiscard]] int processes_of_submissions();
+/// How many of the processes of users for submissions that run on this machine stay. Others may be grading, too: waits
+/// until those that run now are gone, for two minutes.
+[[nodiscard]] std::size_t processes_of_submissions();
 
 }  // namespace lockstep::grading

@@ -135,6 +135,8 @@ void judge_01_4(Examination& exam) {
     check_membership(check, with("RANK", "0"));
     check_membership(check, with("RANK", "3"));
   });
+  exam.check("a zero in front makes no number octal",
+             [](Check& check) { check_membership(check, with("WORLD_SIZE", "010")); });
   exam.check("one rank needs no address", [](Check& check) {
     check_membership(check, {{"RANK", "0"}, {"WORLD_SIZE", "1"}, {"MASTER_ADDR", ""}, {"MASTER_PORT", ""}});
     check_membership(check, {{"RANK", "0"}, {"WORLD_SIZE", "1"}, {"MASTER_ADDR", ""}, {"MASTER_PORT", "none"}});
