@@ -8,7 +8,8 @@
 
 namespace lockstep {
 
-/// Takes one line: its value, and its text without zero bytes and line feed. Throws FormatError or nlohmann::json::exception for a line that is not what it should be.
+/// Takes one line: its value, and its text without zero bytes and line feed. Throws FormatError or
+/// nlohmann::json::exception for a line that is not what it should be.
 using UseJsonLine = std::function<void(const nlohmann::json& value, std::string_view line)>;
 
 /// Gives every readable line of a file to `use`, in order. Numbers that JSON does not have (NaN, Infinity, -Infinity,

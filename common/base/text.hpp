@@ -9,7 +9,7 @@ namespace lockstep {
 
 namespace detail {
 
-// A NaN has a sign, which depends on the processor and means nothing.
+/// Prints `part`; a NaN without its sign, which depends on the processor and means nothing.
 template <typename Part>
 void append_part(std::ostringstream& out, const Part& part) {
   if constexpr (std::is_floating_point_v<Part>) {

@@ -1,7 +1,7 @@
-// Two submissions are graded, and one system call of the grader fails, in the process that grades the class and in those
-// that grade one submission each. Either the class gets its grades, or it is said which call failed: a submission is
-// then not graded, and never gets other points. The calls are those of tests/support/failing_calls.plan: some of them,
-// or with LOCKSTEP_FAILING_CALLS=all grading_test "[failing_calls]" all, one line each.
+// Two submissions are graded, and one system call of the grader fails, in the process that grades the class and in
+// those that grade one submission each. Either the class gets its grades, or it is said which call failed: a submission
+// is then not graded, and never gets other points. The calls are those of tests/support/failing_calls.plan: some of
+// them, or with LOCKSTEP_FAILING_CALLS=all grading_test "[failing_calls]" all, one line each.
 #include <filesystem>
 #include <iostream>
 #include <map>
