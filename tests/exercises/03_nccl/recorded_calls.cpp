@@ -85,11 +85,13 @@ void CallRecorder::report(Answer& answer) const {
 
 using Place = lockstep::emulator::SourcePlace;
 
-// Each name here is in CMakeLists.txt, too. The last two arguments: the stream, and the event or the memory.
+// Each name here is in CMakeLists.txt, too. The last arguments, of those that have them: the stream, the event or the
+// memory, bytes, and the peer.
 NCCL(ncclGetUniqueId, (ncclUniqueId * id), (id), false)
-NCCL(ncclCommInitRank, (ncclComm_t * comm, int ranks, ncclUniqueId id, int rank), (comm, ranks, id, rank), true)
+NCCL(ncclCommInitRank, (ncclComm_t * comm, int ranks, ncclUniqueId id, int rank), (comm, ranks, id, rank), true,
+     nullptr, nullptr, 0, rank)
 NCCL(ncclCommInitRankConfig, (ncclComm_t * comm, int ranks, ncclUniqueId id, int rank, ncclConfig_t* config),
-     (comm, ranks, id, rank, config), true)
+     (comm, ranks, id, rank, config), true, nullptr, nullptr, 0, rank)
 NCCL(ncclCommFinalize, (ncclComm_t comm), (comm), true)
 NCCL(ncclCommDestroy, (ncclComm_t comm), (comm), true)
 NCCL(ncclCommAbort, (ncclComm_t comm), (comm), true)

@@ -18,7 +18,7 @@ struct RecordedCall {
   const void* stream = nullptr;  ///< Its stream, where it has one.
   const void* object = nullptr;  ///< The event, or the memory that is sent or received.
   std::size_t bytes = 0;         ///< That ncclSend() or ncclRecv() is to move.
-  int peer = -1;                 ///< To or from whom.
+  int peer = -1;                 ///< To or from whom; of a call that joins a communicator: as which rank.
 };
 
 /// Records this thread's calls while it lives, not those that CUDA and NCCL make themselves. Calls that may wait are

@@ -118,8 +118,13 @@ std::string explain_ending(std::size_t got, const std::string& end, const Payloa
   if (got > expected.size()) return "";
   if (expected[got].empty()) return "an empty payload is a frame, too";
   if (got > 0 && end == "nullopt") return "what arrived together with an earlier frame is lost";
-  if (got == 0 && end == "FormatError")
-    return "the length is read as too large a number: is its first byte the highest?";
+  if (got == 0 && end == "FormatError") {
+    const std::size_t length = expected[0].size();
+    const bool has_high_byte = (length & 0x80) != 0 || (length >> 8 & 0x80) != 0;
+    return concat(
+        "the length ", length, " is read as too large a number: ",
+        has_high_byte ? "are its bytes read as unsigned ones, the highest first?" : "is its first byte the highest?");
+  }
   return end == "IoError" ? "more bytes are waited for than the frame has" : "";
 }
 
@@ -199,6 +204,10 @@ void judge_01_1(Examination& exam) {
              [&](Check& check) { check_received(check, {}, on_the_wire(several), several); });
   // 66051 is 0x00010203: no two bytes of the length are equal.
   exam.check("a length of more than one byte", [](Check& check) { check_sent(check, {}, {counted(66051)}); });
+  exam.check("a length with a byte of 128 or more", [](Check& check) {
+    check_received(check, {}, on_the_wire({counted(200)}), {counted(200)});
+    check_received(check, {}, on_the_wire({counted(33000)}), {counted(33000)});
+  });
   exam.check("send_some() takes a byte at a time",
              [&](Check& check) { check_sent(check, {.most_at_once = 1}, several); });
   exam.check("receive_some() returns a byte at a time",

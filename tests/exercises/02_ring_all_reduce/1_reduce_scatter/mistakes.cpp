@@ -31,6 +31,9 @@ constexpr Mistake kMistakes[] = {
      "A sum is asked for; a mean would divide once, at the end."},
     {"equal_chunks", "all chunks are taken to be as long as the first one, so a remainder is lost or counted twice",
      "chunk_of() cuts a count that does not divide by the number of ranks."},
+    {"rest_in_last_chunk", "the chunks are cut by hand: the last one gets all that the division leaves",
+     "The first chunks get one element more each: take them from chunk_of(), so that all ranks and their callers "
+     "agree."},
     {"sends_first", "each rank sends its whole chunk before it receives",
      "Let sending and receiving overlap: exchange()."},
     {"wrong_way_round", "the chunks' numbers grow from step to step, as if values travelled the other way",
@@ -52,9 +55,10 @@ void reduce_scatter(std::span<float> values, const Neighbours& place) {
   const auto total = static_cast<std::int64_t>(values.size());
   const int steps = ranks - (is_mistake("one_step_too_few") ? 2 : is_mistake("one_step_too_many") ? 0 : 1);
   const auto chunk = [&](int index) {
-    if (!is_mistake("equal_chunks")) return chunk_of(total, index, ranks);
+    const bool has_rest = is_mistake("rest_in_last_chunk") && index == ranks - 1;
+    if (!is_mistake("equal_chunks") && !is_mistake("rest_in_last_chunk")) return chunk_of(total, index, ranks);
     const std::int64_t count = total / ranks;
-    return Chunk{index * count, count};
+    return Chunk{index * count, has_rest ? total - index * count : count};
   };
   for (int step = 0; step < steps; ++step) {
     const int signed_step = is_mistake("wrong_way_round") ? -step : step;

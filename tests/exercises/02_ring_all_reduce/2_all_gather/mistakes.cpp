@@ -28,6 +28,8 @@ constexpr Mistake kMistakes[] = {
      "What arrives is finished: it already contains this rank's values."},
     {"equal_chunks", "all chunks are taken to have the same length, so the rest of the buffer never arrives",
      "chunk_of() cuts a count that does not divide by the number of ranks."},
+    {"rest_in_last_chunk", "the chunks are cut by hand: the last one gets all that the division leaves",
+     "The first chunks get one element more each: take them from chunk_of(), as whoever filled them did."},
     {"sends_first", "each rank sends its whole chunk before it receives",
      "Let sending and receiving overlap: exchange()."},
     {"wrong_way_round", "the chunks' numbers grow from step to step, so ranks send chunks they have not received",
@@ -57,6 +59,8 @@ std::span<float> part_of(std::span<float> values, int index, int ranks) {
   const auto total = static_cast<std::int64_t>(values.size());
   Chunk chunk = chunk_of(total, index, ranks);
   if (is_mistake("equal_chunks")) chunk = {index * (total / ranks), total / ranks};
+  if (is_mistake("rest_in_last_chunk"))
+    chunk = {index * (total / ranks), index == ranks - 1 ? total - index * (total / ranks) : total / ranks};
   return values.subspan(static_cast<std::size_t>(chunk.begin), static_cast<std::size_t>(chunk.count));
 }
 

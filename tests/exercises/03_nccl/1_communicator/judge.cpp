@@ -47,6 +47,10 @@ void check_life(Check& check) {
   for (int rank = 0; rank < 3; ++rank) {
     check_count(check, outcome, rank, "ncclGetUniqueId", rank == 0 ? 1 : 0, "rank 0 makes the id, the others get it");
     check_count(check, outcome, rank, "ncclCommInitRank", 1, "");
+    const int joined_as = check.get<int>(outcome, rank, "joined_as");
+    check.expect(joined_as == rank, concat("rank ", rank, " joins the communicator as rank ", joined_as),
+                 "the sum is the same, but a broadcast would come from the wrong rank: the last argument of "
+                 "ncclCommInitRank() is place.rank");
     check_count(check, outcome, rank, "ncclAllReduce", 1, "");
     check_count(check, outcome, rank, "ncclCommDestroy", 1,
                 "a communicator that nobody destroys keeps its connections and its memory on the GPU");
@@ -62,6 +66,15 @@ void check_life(Check& check) {
   }
 }
 
+// Its sum is what it had; but what is still being written in the stream has to be there at the end.
+void check_one_rank(Check& check) {
+  const Outcome& outcome = check_sums(check, {.world_size = 1}, 5);
+  const std::string next =
+      "one rank is no special case: the caller relies on the stream's work being done, and on NCCL's word";
+  for (const char* call : {"ncclGetUniqueId", "ncclCommInitRank", "ncclAllReduce", "ncclCommDestroy"})
+    check_count(check, outcome, 0, call, 1, next);
+}
+
 void check_refusal(Check& check) {
   const Outcome& outcome = reduce(check, {.world_size = 1}, 4, 1, true);
   check.expect(
@@ -73,7 +86,7 @@ void check_refusal(Check& check) {
 }  // namespace
 
 void judge_03_1(Examination& exam) {
-  exam.check("one rank", [](Check& check) { check_sums(check, {.world_size = 1}, 5); });
+  exam.check("one rank", check_one_rank);
   exam.check("2 ranks", [](Check& check) { check_sums(check, {.world_size = 2}, 5); });
   exam.check("4 ranks", [](Check& check) { check_sums(check, {.world_size = 4}, 7); });
   exam.check("who calls what, and when", check_life);

@@ -14,6 +14,10 @@ constexpr Mistake kMistakes[] = {
      "sizeof of a pointer is 8: the id has NCCL_UNIQUE_ID_BYTES bytes."},
     {"id_per_rank", "rank 0 makes another id for each rank that it tells",
      "All ranks need the same id: call ncclGetUniqueId once, before the loop."},
+    {"joins_in_reverse", "the ranks join with other numbers than their own, in reverse order",
+     "The last argument of ncclCommInitRank() is this rank, as in place.rank."},
+    {"alone_does_nothing", "with one rank the function returns at once, without waiting for the stream",
+     "`values` may still be being written in the stream: one rank is no special case."},
     {"reduces_to_rank_0", "only rank 0 gets the sum, as with ncclReduce()", "All ranks need it: ncclAllReduce()."},
     {"mean_for_sum", "the ranks' values are averaged, not added", "Which ncclRedOp_t is asked for?"},
     {"default_stream", "the all-reduce goes into the default stream instead of the one that was given",
@@ -51,6 +55,7 @@ ncclUniqueId exchange_unique_id(const Place& place) {
 }
 
 void all_reduce_once(float* values, std::size_t count, const Place& place, cudaStream_t stream) {
+  if (is_mistake("alone_does_nothing") && place.world_size == 1) return;
   const ncclUniqueId id = exchange_unique_id(place);
   ncclComm_t communicator = nullptr;
   cudaStream_t const used = is_mistake("default_stream") ? nullptr : stream;
@@ -58,7 +63,8 @@ void all_reduce_once(float* values, std::size_t count, const Place& place, cudaS
   const auto check = [](ncclResult_t result, const char* call) {
     if (!is_mistake("ignores_codes")) nccl_check(result, call);
   };
-  check(ncclCommInitRank(&communicator, place.world_size, id, place.rank), "ncclCommInitRank");
+  const int joined_as = is_mistake("joins_in_reverse") ? place.world_size - 1 - place.rank : place.rank;
+  check(ncclCommInitRank(&communicator, place.world_size, id, joined_as), "ncclCommInitRank");
   if (is_mistake("reduces_to_rank_0")) {
     check(ncclReduce(values, values, count, ncclFloat32, op, 0, communicator, used), "ncclReduce");
   } else {

@@ -32,8 +32,12 @@ Answer answer(Question& question) {
       nccl::all_reduce_once(device.data(), device.count(), place, stream.handle());
     recorder.report(result);
     bool is_in_stream = true;
-    for (const RecordedCall& call : recorder.calls())
+    int joined_as = -1;
+    for (const RecordedCall& call : recorder.calls()) {
       if (call.name == "ncclAllReduce") is_in_stream = is_in_stream && call.stream == stream.handle();
+      if (call.name.starts_with("ncclCommInitRank")) joined_as = call.peer;
+    }
+    result.set<int>("joined_as", joined_as);
     result.set<bool>("is_in_stream", is_in_stream);
   }
   result.set_numbers<float>("values", device.values_after(stream.handle()));

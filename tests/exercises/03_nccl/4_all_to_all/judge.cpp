@@ -95,6 +95,10 @@ Counts uneven_counts(std::uint64_t seed, std::size_t ranks) {
 void check_calls(Check& check) {
   const Outcome& outcome = exchange(check, {}, equal_counts(4, 10));
   for (int rank = 0; rank < 4; ++rank) {
+    check.expect(check.get<bool>(outcome, rank, "copies_own_part"),
+                 concat("rank ", rank, "'s own part got into `out` without a call of CUDA or NCCL"),
+                 "the host must not read or write device memory, which only the emulator lets it do: "
+                 "cudaMemcpyAsync() puts the copy into the stream");
     const auto groups = check.get<std::int64_t>(outcome, rank, "groups");
     if (groups != 1)
       check.wrong(concat("rank ", rank, " should make one group, and made ", groups),

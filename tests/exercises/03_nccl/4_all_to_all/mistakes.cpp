@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "03_nccl/4_all_to_all/all_to_all.hpp"
 #include "exercise/subject.hpp"
 
@@ -19,6 +21,11 @@ constexpr Mistake kMistakes[] = {
     {"own_part_at_its_old_place", "this rank's own part is written where it was in `in`",
      "In `out` the parts before it have other lengths."},
     {"forgets_own_part", "this rank's own part is not copied", "It stays on the device: cudaMemcpyAsync()."},
+    {"own_part_moves_no_position",
+     "after this rank's own part the positions are not moved on, so later parts are too low",
+     "The own part lies in both arrays, too: add its length to both positions before you go on."},
+    {"copies_on_the_host", "the host copies this rank's own part, although both arrays are in device memory",
+     "cudaMemcpyAsync() with cudaMemcpyDeviceToDevice puts the copy into the stream."},
     {"elements_for_bytes", "the copy of this rank's own part has the number of elements where bytes are asked for",
      "cudaMemcpyAsync() counts bytes: times sizeof(float)."},
     {"copies_in_another_stream", "the copy of this rank's own part is in the default stream",
@@ -74,6 +81,8 @@ void all_to_all(const Parts<float>& out, const Parts<const float>& in, int rank,
       checked(ncclSend(in.first + sent_before, factor * sent, ncclFloat32, peer, communicator, used), "ncclSend");
       checked(ncclRecv(out.first + received_before, factor * received, ncclFloat32, peer, communicator, used),
               "ncclRecv");
+    } else if (is_mistake("copies_on_the_host")) {
+      std::copy_n(in.first + sent_before, sent, out.first + received_before);
     } else if (!is_mistake("forgets_own_part")) {
       const std::size_t bytes = is_mistake("elements_for_bytes") ? sent : sent * sizeof(float);
       checked(cudaMemcpyAsync(out.first + (is_mistake("own_part_at_its_old_place") ? sent_before : received_before),
@@ -82,6 +91,7 @@ void all_to_all(const Parts<float>& out, const Parts<const float>& in, int rank,
               "copying");
     }
     if (is_group_inside) checked(ncclGroupEnd(), "ncclGroupEnd");
+    if (is_mistake("own_part_moves_no_position") && peer == rank) continue;
     sent_before += sent;
     received_before += received;
   }

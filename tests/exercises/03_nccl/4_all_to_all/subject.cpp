@@ -26,8 +26,9 @@ std::vector<std::int64_t> bytes_by_peer(const CallRecorder& recorder, const char
 }
 
 // What the judge looks at. The order of sends, receives and the copy is free.
-void report(const CallRecorder& recorder, cudaStream_t stream, Answer& answer) {
+void report(const CallRecorder& recorder, int rank, cudaStream_t stream, Answer& answer) {
   std::string host_waits;
+  bool copies_own_part = false;
   std::int64_t groups = 0;
   std::string in_other_stream;
   for (const RecordedCall& call : recorder.calls()) {
@@ -35,7 +36,10 @@ void report(const CallRecorder& recorder, cudaStream_t stream, Answer& answer) {
     if (call.name.ends_with("Synchronize") || call.name == "cudaMemcpy") host_waits = call.name;
     if (call.name == "ncclSend" || call.name == "ncclRecv" || call.name == "cudaMemcpyAsync")
       if (call.stream != stream && in_other_stream != "ncclSend") in_other_stream = call.name;
+    const bool is_copy = call.name.starts_with("cudaMemcpy") || (call.name == "ncclSend" && call.peer == rank);
+    copies_own_part = copies_own_part || is_copy;
   }
+  answer.set<bool>("copies_own_part", copies_own_part);
   answer.set<std::int64_t>("groups", groups);
   answer.set<std::string>("host_waits", host_waits);
   answer.set<std::string>("in_other_stream", in_other_stream);
@@ -100,7 +104,7 @@ Answer answer(Question& question) {
   {
     CallRecorder recorder(question.progress());
     nccl::all_to_all({out.data(), received}, {in.data(), sent}, question.rank(), communicator, stream.handle());
-    report(recorder, stream.handle(), result);
+    report(recorder, question.rank(), stream.handle(), result);
     const auto to = bytes_by_peer(recorder, "ncclSend", sent.size());
     const auto from = bytes_by_peer(recorder, "ncclRecv", sent.size());
     result.set_numbers<std::int64_t>("bytes_to", to);

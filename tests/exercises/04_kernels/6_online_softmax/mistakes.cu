@@ -32,6 +32,8 @@ constexpr Mistake kMistakes[] = {
      "After the loop, combine the lanes' results with shuffles; then all lanes have the same."},
     {"infinity_in_combine", "two lanes that have seen no value compute infinity minus infinity",
      "If both maxima are minus infinity, there is nothing to combine."},
+    {"empty_takes_nothing", "a lane that has seen nothing keeps nothing when it is combined with one that has",
+     "Only two lanes without values have nothing to combine: an empty one takes over the other's maximum and sum."},
     {"infinity_in_add", "a masked value that comes first computes infinity minus infinity",
      "Skip values that are minus infinity: they add nothing."},
     {"only_new_maxima", "a value that is not the new maximum is left out of the sum",
@@ -77,7 +79,7 @@ struct Faults {
   bool sum_not_scaled, scaled_the_wrong_way, forgets_own_share, no_maximum, sums_added_unscaled, lanes_not_combined,
       infinity_in_combine, infinity_in_add, three_passes, infinite_factor, only_new_maxima, not_divided,
       output_without_maximum, starts_at_zero, every_lane_adds_all, shuffles_down, lanes_leave_early, consecutive_values,
-      stores_numerators_first, other_sum_not_scaled, one_step_too_few, maximum_stored_first;
+      stores_numerators_first, other_sum_not_scaled, one_step_too_few, maximum_stored_first, empty_takes_nothing;
 };
 
 struct Running {
@@ -101,6 +103,7 @@ struct Running {
   __device__ void combine(Running other, const Faults& faults) {
     const float both = fmaxf(largest, other.largest);
     if (both == -INFINITY && !faults.infinity_in_combine) return;
+    if (faults.empty_takes_nothing && (largest == -INFINITY || other.largest == -INFINITY)) return;
     if (faults.sums_added_unscaled) {
       sum += other.sum;
     } else if (faults.other_sum_not_scaled) {
@@ -181,7 +184,8 @@ void online_softmax(float* out, const float* in, int rows, int columns, cudaStre
                       is_mistake("stores_numerators_first"),
                       is_mistake("other_sum_not_scaled"),
                       is_mistake("one_step_too_few"),
-                      is_mistake("maximum_stored_first")};
+                      is_mistake("maximum_stored_first"),
+                      is_mistake("empty_takes_nothing")};
   const dim3 threads = is_mistake("flat_block") ? dim3(kWarp * kWarps) : dim3(kWarp, kWarps);
   online_softmax_kernel<<<(rows + kWarps - 1) / kWarps, threads, 0, stream>>>(out, in, rows, columns, faults);
 }

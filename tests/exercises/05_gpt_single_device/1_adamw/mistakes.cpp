@@ -18,6 +18,8 @@ constexpr Mistake kMistakes[] = {
      "Correct copies; what is stored are the plain running means."},
     {"betas_swapped", "beta1 is used for the second moment, and beta2 for the first",
      "The mean of the gradients forgets faster (beta1 = 0.9) than the mean of their squares (beta2 = 0.999)."},
+    {"correction_outside_root", "the root of the second moment is divided by 1 - beta2^t, which belongs under the root",
+     "sqrt(v / (1 - beta2^t)): correct the moment first, then take its root."},
     {"epsilon_in_root", "epsilon is added under the square root instead of to the root",
      "The denominator is sqrt(corrected second moment) + epsilon."},
     {"coupled_decay", "the weight decay is added to the gradient, as in Adam with L2 regularization",
@@ -63,7 +65,8 @@ void adamw_step(std::span<float> parameter, std::span<float> first_moment, std::
     const double g = gradient[i] + (is_decoupled ? 0 : settings.weight_decay * parameter[i]);
     const double mean = beta1 * first_moment[i] + share1 * g;
     const double mean_square = beta2 * second_moment[i] + share2 * g * g;
-    const double corrected = mean / correction1, corrected_square = mean_square / correction2;
+    const double twice = is_mistake("correction_outside_root") ? correction2 : 1;
+    const double corrected = mean / correction1, corrected_square = mean_square / correction2 / twice;
     const double denominator = is_mistake("epsilon_in_root") ? std::sqrt(corrected_square + settings.epsilon)
                                                              : std::pow(corrected_square, root) + settings.epsilon;
     double value = parameter[i];

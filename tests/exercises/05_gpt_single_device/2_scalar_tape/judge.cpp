@@ -235,6 +235,10 @@ void judge_05_2(Examination& exam) {
   exam.check("two losses on one tape", [](Check& check) {
     check_program(check, {{3, 5}, {{kMultiply, 0, 1}, {kMultiply, 2, 2}, {kAdd, 2, 1}}, {3, 4}});
   });
+  exam.check("the same loss twice, and an earlier loss after a later one", [](Check& check) {
+    const std::vector<TapeStep> steps = {{kMultiply, 0, 1}, {kMultiply, 2, 2}, {kAdd, 3, 1}};
+    check_programs(check, {{{3, 5}, steps, {4, 4}}, {{3, 5}, steps, {4, 3}}, {{3, 5}, steps, {4, 2, 3}}});
+  });
   exam.check("the gradients of computed numbers", check_computed);
   exam.check("60 doublings: each node's function is called once",
              [](Check& check) { check_program(check, doublings(60)); });

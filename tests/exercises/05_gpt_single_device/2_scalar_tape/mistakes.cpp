@@ -29,6 +29,13 @@ constexpr Mistake kMistakes[] = {
      "gradient() is to give it back after the walk: clear the computed numbers at the beginning of the next one."},
     {"from_the_end", "the gradient 1 is given to the last number of the tape, which need not be the loss",
      "Where does `loss` stand on the tape? What comes after it does not matter."},
+    {"walks_what_it_has_not_cleared",
+     "gradients are cleared up to the loss, but the walk begins at the tape's end, where an earlier backward() has "
+     "left some",
+     "Clear all computed numbers, or begin the walk at the loss: what comes after it does not matter."},
+    {"loss_keeps_its_gradient",
+     "the loss's own gradient is not cleared, so that a second backward() from it begins with 2",
+     "The loss is a computed number like the others: clear it, too, or set its gradient to 1."},
     {"relu_at_zero", "relu passes the gradient on for x = 0 too", "The header says what its derivative is for 0."},
     {"tanh_not_squared", "the derivative of tanh is taken to be 1 - tanh(x)",
      "It is 1 - tanh(x)^2: nearly 1 for a small x of either sign."},
@@ -86,8 +93,19 @@ Scalar relu(Scalar x) {
 }
 
 void ScalarTape::backward(Scalar loss) {
+  if (is_mistake("walks_what_it_has_not_cleared")) {
+    for (std::size_t k = 0; k <= loss.index(); ++k)
+      if (nodes_[k].backward) nodes_[k].gradient = 0;
+    loss.accumulate_gradient(1);
+    for (std::size_t k = nodes_.size(); k-- > 0;)
+      if (nodes_[k].backward) nodes_[k].backward(nodes_[k].gradient);
+    return;
+  }
   for (ScalarNode& node : nodes_)
-    if (node.backward ? !is_mistake("keeps_old_gradients") : is_mistake("clears_parameters")) node.gradient = 0;
+    if (is_mistake("loss_keeps_its_gradient") && &node == &nodes_[loss.index()]) {
+      break;
+    } else if (node.backward ? !is_mistake("keeps_old_gradients") : is_mistake("clears_parameters"))
+      node.gradient = 0;
   const std::size_t start = is_mistake("from_the_end") ? nodes_.size() - 1 : loss.index();
   Scalar(*this, start).accumulate_gradient(1);
   if (is_mistake("visits_at_once")) return;

@@ -61,6 +61,9 @@ struct TapeRule {
   bool skips_second = false;                          // input of a product
   bool visits_loss_only = false, walks_forwards = false, skips_loss = false, walks_twice = false;
   bool passes_value = false;  // of a node, in place of its gradient
+  /// Which computed numbers are cleared before a walk.
+  enum class Cleared { kAll, kToLoss, kBeforeLoss } cleared = Cleared::kAll;
+  bool walks_from_end = false;  // of the tape
 };
 
 inline constexpr TapeRule kTapeRules[] = {
@@ -123,12 +126,23 @@ inline constexpr TapeRule kTapeRules[] = {
     {.what = "the gradient 1 is given to the last number of the tape, not to the loss",
      .seed = TapeRule::Seed::kOneAtTheEnd},
     {.what = "a second backward() begins with gradients of computed numbers from the first", .keeps_old = true},
+    {.what = "the loss begins with what an earlier backward() has left in it: it is to be cleared as well, or set to 1",
+     .cleared = TapeRule::Cleared::kBeforeLoss},
+    {.what = "the walk begins at the end of the tape, but gradients are cleared only up to the loss",
+     .cleared = TapeRule::Cleared::kToLoss,
+     .walks_from_end = true},
     {.what = "backward() clears the gradients of parameters too", .clears_parameters = true},
     {.what = "only the loss's own operation is visited, and none of those before it", .visits_loss_only = true},
     {.what = "the tape is walked from its start to the loss", .walks_forwards = true},
     {.what = "the walk begins before the loss, so that its own operation is left out", .skips_loss = true},
     {.what = "the tape is walked twice for one loss", .walks_twice = true},
 };
+
+/// Whether a computed number is cleared before the walk from `loss`.
+inline bool clears(const TapeRule& rule, std::size_t number, std::int32_t loss) {
+  if (rule.cleared == TapeRule::Cleared::kAll) return true;
+  return std::cmp_less(number, loss) || (rule.cleared == TapeRule::Cleared::kToLoss && std::cmp_equal(number, loss));
+}
 
 /// The gradients of the parameters on a tape that follows this rule.
 inline std::vector<double> gradients_by(const TapeRule& rule, const TapeProgram& program) {
@@ -159,14 +173,15 @@ inline std::vector<double> gradients_by(const TapeRule& rule, const TapeProgram&
   };
   for (const std::int32_t loss : program.losses) {
     for (std::size_t i = 0; i < gradients.size(); ++i)
-      if (i < parameters ? rule.clears_parameters : !rule.keeps_old) gradients[i] = 0;
+      if (i < parameters ? rule.clears_parameters : !rule.keeps_old && clears(rule, i, loss)) gradients[i] = 0;
     const bool is_at_end = rule.seed == TapeRule::Seed::kOneAtTheEnd;
     const std::size_t start = is_at_end ? gradients.size() - 1 : static_cast<std::size_t>(loss);
     if (rule.seed != TapeRule::Seed::kNothing)
       give(static_cast<std::int32_t>(start), rule.seed == TapeRule::Seed::kValue ? values[start] : 1);
+    const std::size_t first = rule.walks_from_end ? gradients.size() - 1 : start;
     for (int walk = 0; walk < (rule.walks_twice ? 2 : 1); ++walk)
-      for (std::size_t k = rule.skips_loss ? 1 : 0; k <= start; ++k) {
-        visit(rule.walks_forwards ? k : start - k);
+      for (std::size_t k = rule.skips_loss ? 1 : 0; k <= first; ++k) {
+        visit(rule.walks_forwards ? k : first - k);
         if (rule.visits_loss_only) break;
       }
   }

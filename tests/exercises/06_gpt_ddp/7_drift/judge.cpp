@@ -112,6 +112,10 @@ DriftRun make_run(const DriftSettings& settings, std::uint64_t seed) {
     target_of_rank_1(2) = 90;
     target_of_rank_1(4) = 400;
   }
+  if (settings.meets_limit) {  // an error of 6 in each of 3 samples: 6 * 6 / 2 / 3 is a whole number
+    std::ranges::fill(run.weight, 0.0F);
+    std::ranges::fill(run.targets, 6.0F);
+  }
   return run;
 }
 
@@ -176,7 +180,7 @@ void check_training(Check& check, const DriftSettings& settings, TrialOptions op
   check.compare("weight", check.numbers<float>(outcome, 0, "weight"), expected.weight,
                 {.relative = 2e-5,
                  .absolute = 5e-5,
-                 .explain = explain("was a step left out, or was the noise other?"),
+                 .explain = explain("is it the running mean, the gradient, the noise, or whether the step is made?"),
                  .knowledge = of_weight});
   // Last: where ranks decide by their own losses, find_drift() shall be what says so.
   for (int rank = 0; settings.has_outliers && rank < settings.world_size; ++rank)
@@ -213,6 +217,8 @@ void judge_06_7(Examination& exam) {
              [](Check& check) { check_training(check, {.world_size = 3, .noise = 0.5}); });
   exam.check("train_step: 4 ranks, with losses above the limit",
              [](Check& check) { check_training(check, {.world_size = 4, .loss_limit = 1000, .has_outliers = true}); });
+  exam.check("train_step: a loss that is exactly the limit",
+             [](Check& check) { check_training(check, {.steps = 1, .loss_limit = 18, .meets_limit = true}); });
   exam.full_check("train_step: 4 ranks, 100 steps of everything, the first rank late", [](Check& check) {
     check_training(check, {.world_size = 4, .steps = 100, .noise = 0.25, .loss_limit = 1000, .has_outliers = true},
                    {.delayed_rank = 0});

@@ -17,6 +17,9 @@ constexpr Mistake kMistakes[] = {
      "The outer loop is over the tensors, the inner one over the ranks."},
     {"own_mean", "the running mean follows the inputs of this rank alone",
      "Nothing averages a buffer for you. Average what goes into it."},
+    {"averages_mean_too_late",
+     "the gradient is computed with the mean of this rank's inputs; the means are averaged afterwards",
+     "The replicas stay equal, but a single process subtracts the mean of all inputs: average it before the gradient."},
     {"own_noise", "each rank adds noise of its own to the averaged gradient",
      "The rank must not be in the seed of anything that all replicas have in common."},
     {"own_loss_decides", "each rank decides by its own loss whether to take the step",
@@ -32,6 +35,8 @@ constexpr Mistake kMistakes[] = {
      "Rank r's row begins at r * tensors.size()."},
     {"takes_noise_out", "the noise has been taken out, so the replicas are equal, but nothing gets out of bad minima",
      "The noise is to stay, and to be the same on all ranks."},
+    {"leaves_out_at_limit", "a step whose loss equals the limit is left out",
+     "A step is left out if its loss exceeds the limit: compare with >."},
     {"limit_for_sum", "the sum of all ranks' losses is compared with the limit", "Divide the sum before you compare."},
 };
 
@@ -93,15 +98,18 @@ float faulty_step(Replica& replica, const Share& share, const StepOptions& optio
   const std::size_t features = replica.weight.size();
   const bool copies = is_mistake("rank_0_wins");
   std::vector<float> mean = mean_of_inputs(share, features);
-  if (!is_mistake("own_mean") && !copies) average(mean, group);
+  const bool is_late = is_mistake("averages_mean_too_late");
+  if (!is_mistake("own_mean") && !copies && !is_late) average(mean, group);
   for (std::size_t i = 0; i < features; ++i) replica.running_mean[i] = 0.9F * replica.running_mean[i] + 0.1F * mean[i];
   auto [loss, gradient] = loss_and_gradient(replica, share);
+  if (is_late) average(replica.running_mean, group);
   const float own_loss = loss;
   if (is_mistake("leaves_early") && own_loss > options.loss_limit) return own_loss;
   average(gradient, group);
   if (!is_mistake("own_loss_decides")) average(std::span(&loss, 1), group);
   const float compared = loss * static_cast<float>(is_mistake("limit_for_sum") ? group.world_size() : 1);
   if (compared > options.loss_limit) return loss;
+  if (is_mistake("leaves_out_at_limit") && compared == options.loss_limit) return loss;
   const int rank = is_mistake("own_noise") || copies ? group.rank() : 0;
   PhiloxSequence random(options.seed + static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(options.step));
   for (std::size_t i = 0; i < features; ++i) {

@@ -21,6 +21,7 @@ struct DriftSettings {
   double noise = 0, loss_limit = 1e9;
   double learning_rate = 0.0625;
   bool has_outliers = false;  // targets for which some losses exceed the limit
+  bool meets_limit = false;   // all losses of the first step are exactly 18
 };
 
 /// Inputs and targets of all ranks: of step s and rank r from (s * world_size + r) * kDriftSamples on.
@@ -40,7 +41,8 @@ struct WrongStep {
   const char* what = "";  // continues "that is what comes out if "
   bool mean_of_rank_0 = false, sum_of_means = false, mean_after_gradient = false;
   bool no_noise = false, mean_of_noises = false, same_noise = false;
-  bool no_limit = false, limit_for_sum = false, limit_for_largest = false, limit_for_rank_0 = false;
+  bool no_limit = false, limit_for_sum = false, limit_for_largest = false, limit_for_rank_0 = false,
+       limit_is_too_much = false, means_are_late = false;
 };
 
 inline constexpr WrongStep kWrongSteps[] = {
@@ -48,6 +50,9 @@ inline constexpr WrongStep kWrongSteps[] = {
     {.what = "the running mean follows the sum of the ranks' means", .sum_of_means = true},
     {.what = "the running mean that the gradient is computed with is that of before the step",
      .mean_after_gradient = true},
+    {.what = "each rank computes its gradient with the mean of its own inputs, and the running means are averaged "
+             "afterwards",
+     .means_are_late = true},
     {.what = "the noise has been taken out", .no_noise = true},
     {.what = "each rank draws noise of its own, and the noises are averaged: a single process draws once",
      .mean_of_noises = true},
@@ -56,6 +61,7 @@ inline constexpr WrongStep kWrongSteps[] = {
     {.what = "the sum of the ranks' losses is compared with the limit, not their mean", .limit_for_sum = true},
     {.what = "the largest loss of a rank is compared with the limit, not the mean", .limit_for_largest = true},
     {.what = "rank 0's loss is compared with the limit, not the mean", .limit_for_rank_0 = true},
+    {.what = "a step is left out if its loss equals the limit: it has to be larger", .limit_is_too_much = true},
 };
 
 /// A single process with the samples of all ranks, in double precision.
@@ -74,12 +80,25 @@ inline DriftedAlone train_alone(const DriftRun& run, const WrongStep& wrong = {}
       for (std::size_t i = 0; i < kDriftFeatures; ++i)
         state.running_mean[i] = 0.9 * state.running_mean[i] + 0.1 * mean[i];
     };
+    // With means_are_late: what each rank subtracts in this step.
+    std::vector<std::vector<double>> of_ranks;
+    for (std::int64_t rank = 0; wrong.means_are_late && rank < run.settings.world_size; ++rank) {
+      std::vector<double> own(kDriftFeatures);
+      const auto share = inputs.subspan(static_cast<std::size_t>(rank * kDriftSamples) * kDriftFeatures,
+                                        static_cast<std::size_t>(kDriftSamples) * kDriftFeatures);
+      for (std::size_t i = 0; i < share.size(); ++i) own[i % kDriftFeatures] += share[i] / double{kDriftSamples};
+      for (std::size_t i = 0; i < kDriftFeatures; ++i) own[i] = 0.9 * state.running_mean[i] + 0.1 * own[i];
+      of_ranks.push_back(own);
+    }
     if (!wrong.mean_after_gradient) follow();
     std::vector<double> losses(static_cast<std::size_t>(run.settings.world_size));  // by rank
     double loss = 0;
     for (std::size_t sample = 0; sample < samples; ++sample) {
       double error = -run.targets[step * samples + sample];
-      const auto centred = [&](std::size_t i) { return inputs[sample * kDriftFeatures + i] - state.running_mean[i]; };
+      const auto centred = [&](std::size_t i) {
+        const auto& subtracted = wrong.means_are_late ? of_ranks[sample / kDriftSamples] : state.running_mean;
+        return inputs[sample * kDriftFeatures + i] - subtracted[i];
+      };
       for (std::size_t i = 0; i < kDriftFeatures; ++i) error += state.weight[i] * centred(i);
       loss += error * error / 2 / static_cast<double>(samples);
       losses[sample / kDriftSamples] += error * error / 2 / static_cast<double>(kDriftSamples);
@@ -89,7 +108,9 @@ inline DriftedAlone train_alone(const DriftRun& run, const WrongStep& wrong = {}
     if (wrong.mean_after_gradient) follow();
     double compared = wrong.limit_for_sum ? ranks * loss : wrong.limit_for_rank_0 ? losses.front() : loss;
     if (wrong.limit_for_largest) compared = *std::ranges::max_element(losses);
-    if (compared > run.settings.loss_limit && !wrong.no_limit) continue;
+    const bool is_too_large =
+        compared > run.settings.loss_limit || (wrong.limit_is_too_much && compared == run.settings.loss_limit);
+    if (is_too_large && !wrong.no_limit) continue;
     std::vector<double> noise(kDriftFeatures);
     const int draws = wrong.mean_of_noises ? run.settings.world_size : 1;
     for (int draw = 0; draw < draws; ++draw) {

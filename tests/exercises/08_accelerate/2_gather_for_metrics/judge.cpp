@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "../counted.hpp"
@@ -12,8 +13,9 @@ using Numbers = std::vector<std::int64_t>;
 
 // What happens to the last batch if the ranks do not get equally many samples.
 enum class Remainder { kRepeat, kUneven };
-// Predictions that say whose they are, or classes as a model predicts them, of which many are equal.
-enum class Predictions { kDecodable, kClasses };
+// Predictions that say whose they are; classes as a model predicts them, of which many are equal; or integers that
+// people take for filling.
+enum class Predictions { kDecodable, kClasses, kAnyIntegers };
 
 struct Scenario {
   int world_size = 1;
@@ -32,12 +34,19 @@ struct Scenario {
 // The decodable prediction of sample 0.
 std::int64_t first_prediction(std::uint64_t seed) { return 100 + static_cast<std::int64_t>(seed % 800); }
 
+std::int64_t prediction_of(Predictions predictions, std::int64_t sample, std::uint64_t seed) {
+  constexpr std::int64_t kAny[] = {-1, 0, std::numeric_limits<std::int64_t>::min(), -100,
+                                   std::numeric_limits<std::int64_t>::max()};
+  if (predictions == Predictions::kDecodable) return first_prediction(seed) + sample;
+  return predictions == Predictions::kClasses ? sample % 5 : kAny[sample % 5];
+}
+
 // The prediction at each dealt position. A repeated sample has the same one as at the front of the order.
 Numbers predictions_of(const Scenario& scenario, std::uint64_t seed) {
   Numbers values;
   for (std::int64_t p = 0; p < scenario.dealt(); ++p) {
     const std::int64_t sample = p % scenario.sample_count;
-    values.push_back(scenario.predictions == Predictions::kDecodable ? first_prediction(seed) + sample : sample % 5);
+    values.push_back(prediction_of(scenario.predictions, sample, seed));
   }
   return values;
 }
@@ -62,7 +71,7 @@ Share share_of(const Scenario& scenario, int rank, const Numbers& values) {
 
 // Whose prediction a wrong element of batch k is.
 std::string explain(const Scenario& scenario, std::int64_t k, std::int64_t value, std::uint64_t seed) {
-  if (scenario.predictions == Predictions::kClasses) return "";
+  if (scenario.predictions != Predictions::kDecodable) return "";
   const std::int64_t sample = value - first_prediction(seed);
   if (sample < 0 || sample >= scenario.sample_count) return "; no sample has this one: is it a row of filling?";
   if (sample / scenario.whole_batch() != k) return concat("; that is sample ", sample, "'s, which is repeated here");
@@ -183,6 +192,14 @@ void judge_08_2(Examination& exam) {
              [](Check& check) { check_evaluation(check, {.world_size = 4, .sample_count = 25, .batch_size = 3}); });
   exam.check("nothing is repeated, and high ranks have fewer rows", [](Check& check) {
     check_evaluation(check, {.world_size = 3, .sample_count = 16, .batch_size = 2, .remainder = Remainder::kUneven});
+  });
+  exam.check("predictions may be any integers, such as -1 and 0", [](Check& check) {
+    for (const Remainder remainder : {Remainder::kRepeat, Remainder::kUneven})
+      check_evaluation(check, {.world_size = 3,
+                               .sample_count = 16,
+                               .batch_size = 2,
+                               .remainder = remainder,
+                               .predictions = Predictions::kAnyIntegers});
   });
   exam.check("5 ranks, 2 samples: some ranks have no row", [](Check& check) {
     check_evaluation(check, {.world_size = 5, .sample_count = 2, .batch_size = 4, .remainder = Remainder::kUneven});

@@ -19,6 +19,8 @@ constexpr Mistake kMistakes[] = {
      "Not all ranks have a repeated sample: which of the positions are below sample_count?"},
     {"removes_equal", "predictions that occur twice are taken for repeated samples",
      "Different samples may have equal predictions. Decide by position."},
+    {"filling_by_value", "rows of filling are recognised by their value, -1, which a model may predict",
+     "A prediction may be any integer: a position is real if it is below sample_count."},
     {"own_row_count", "each rank passes as many rows as it has, and the ranks do not have equally many",
      "gather_rows() takes equally many integers from all ranks: fill up, and leave the filling out afterwards."},
     {"stride_of_full_batch", "rows of a short last batch are looked for where those of a full one would be",
@@ -62,10 +64,27 @@ std::vector<std::int64_t> without_equal(const std::vector<std::int64_t>& values)
   return kept;
 }
 
+// Filled up with -1; what is -1 is left out.
+std::vector<std::int64_t> gather_by_value(std::span<const std::int64_t> own, const EvaluationBatch& batch,
+                                          Collectives& group) {
+  const std::int64_t ranks = group.world_size();
+  std::vector<std::int64_t> padded(own.begin(), own.end());
+  padded.resize(static_cast<std::size_t>(batch.batch_size), -1);
+  const std::vector<std::int64_t> all = group.gather_rows(padded);
+  std::vector<std::int64_t> result;
+  for (std::int64_t i = 0; i < ranks * batch.batch_size; ++i)
+    if (const std::int64_t value = all[static_cast<std::size_t>(i % ranks * batch.batch_size + i / ranks)]; value != -1)
+      result.push_back(value);
+  const std::int64_t left = batch.sample_count - batch.index * ranks * batch.batch_size;
+  if (std::ssize(result) > left) result.resize(static_cast<std::size_t>(left));
+  return result;
+}
+
 }  // namespace
 
 std::vector<std::int64_t> gather_for_metrics(std::span<const std::int64_t> own, const EvaluationBatch& batch,
                                              Collectives& group) {
+  if (is_mistake("filling_by_value")) return gather_by_value(own, batch, group);
   const std::int64_t ranks = group.world_size(), most = ranks * batch.batch_size;
   std::int64_t count = count_of(batch, most);
   if (is_mistake("asks_for_counts")) (void)group.gather_rows(std::vector<std::int64_t>{std::ssize(own)});

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <functional>
+#include <queue>
 #include <set>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@ namespace {
 
 constexpr Alternative kAlternatives[] = {
     {"from_the_newest", "the numbers are in a set, newest first, and what comes after the limit is removed"},
+    {"guards", "a destructor that lets no error out removes what is unfinished; the oldest leave a queue"},
     {"verifies_twice", "what has been written is verified before it is flushed and again after, and written anew once"},
 };
 
@@ -29,6 +31,42 @@ using exercise::is_alternative;
 
 namespace {
 
+// Removes what is unfinished, unless it has been given its name.
+class Unfinished {
+ public:
+  explicit Unfinished(CheckpointStore& store) : store_(&store) {}
+  Unfinished(const Unfinished&) = delete;
+  Unfinished& operator=(const Unfinished&) = delete;
+  ~Unfinished() {
+    try {
+      if (store_ != nullptr) store_->remove(kIncomplete);
+    } catch (...) {  // the error on the way is the one to report
+    }
+  }
+  void finish(const std::string& name) {
+    store_->rename(kIncomplete, name);
+    store_ = nullptr;
+  }
+
+ private:
+  CheckpointStore* store_;
+};
+
+void save_guarded(CheckpointStore& store, std::int64_t number, int total_limit) {
+  {
+    Unfinished unfinished(store);
+    store.write(kIncomplete);
+    store.flush(kIncomplete);
+    if (!store.verify(kIncomplete)) throw IoError("the disk does not keep what is written", EIO);
+    unfinished.finish(checkpoint_name(number));
+  }
+  std::priority_queue<std::int64_t, std::vector<std::int64_t>, std::greater<>> oldest_first;
+  for (const std::string& name : store.list())
+    if (const auto found = number_of(name)) oldest_first.push(*found);
+  for (; total_limit > 0 && std::ssize(oldest_first) > total_limit; oldest_first.pop())
+    store.remove(checkpoint_name(oldest_first.top()));
+}
+
 bool write_whole(CheckpointStore& store) {
   const bool is_written = store.verify(kIncomplete);
   store.flush(kIncomplete);
@@ -38,6 +76,7 @@ bool write_whole(CheckpointStore& store) {
 }  // namespace
 
 void save_checkpoint(CheckpointStore& store, std::int64_t number, int total_limit) {
+  if (is_alternative("guards")) return save_guarded(store, number, total_limit);
   if (is_alternative("from_the_newest")) {
     try {
       store.write(kIncomplete);
