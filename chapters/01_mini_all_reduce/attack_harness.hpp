@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "base/deadline.hpp"
-#include "launch/output_merger.hpp"
-#include "launch/reaper_process.hpp"
+#include "launch/local/output_merger.hpp"
+#include "launch/local/reaper_process.hpp"
 #include "net/stream_socket.hpp"
 
 namespace lockstep::star {

@@ -139,21 +139,21 @@ Outcome dies(AttackHarness& harness) {
 
 constexpr std::array<Attack, 8> kAttacks = {{
     {"short-read", "a message arrives in two pieces", "a message states its length, and is read to its end",
-     "common/net/frame_stream.hpp", short_read},
+     "common/ranks/net/frame_stream.hpp", short_read},
     {"megabyte", "messages of 1 MB: recv() returns what has arrived so far",
-     "read until everything has arrived, not just once", "common/net/stream_socket.hpp", megabyte, 262'144},
+     "read until everything has arrived, not just once", "common/ranks/net/stream_socket.hpp", megabyte, 262'144},
     {"silent", "a client connects and says nothing", "one deadline, made once and passed down to every wait",
      "common/base/deadline.hpp", silent, 3, true},
     {"garbage", "a web browser connects", "both ends begin with a handshake that no other program speaks",
-     "common/net/handshake.hpp", garbage},
+     "common/ranks/net/handshake.hpp", garbage},
     {"open-port", "somebody else sends three numbers", "only a client that proves the job's token is let in",
-     "common/net/guarded_listener.hpp", open_port},
+     "common/ranks/net/guarded_listener.hpp", open_port},
     {"wrong-size", "a client sends two values, not three", "the header says how long the message is",
-     "common/net/frame.hpp", wrong_size},
+     "common/ranks/net/frame.hpp", wrong_size},
     {"fifth", "a fifth client joins a sum of four", "a client says which rank it is, and gets an answer",
-     "common/net/handshake.hpp", fifth},
+     "common/ranks/net/handshake.hpp", fifth},
     {"dies", "a client dies before it has sent its values", "the end of a connection is an error, not zero bytes",
-     "common/net/stream_socket.hpp", dies},
+     "common/ranks/net/stream_socket.hpp", dies},
 }};
 
 std::string list_of(const std::vector<int>& ranks) {

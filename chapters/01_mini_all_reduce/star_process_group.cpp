@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "comm/host/tcp_transport.hpp"
 #include "comm/reduce.hpp"
-#include "comm/tcp_transport.hpp"
 
 namespace lockstep::star {
 namespace {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <span>
 
-#include "comm/host_process_group.hpp"
+#include "comm/host/host_process_group.hpp"
 
 namespace lockstep::star {
 

@@ -11,8 +11,8 @@
 #include "base/error.hpp"
 #include "base/json.hpp"
 #include "comm/get_or_fail.hpp"
-#include "comm/shared_memory_transport.hpp"
-#include "comm/tcp_transport.hpp"
+#include "comm/host/tcp_transport.hpp"
+#include "comm/shared_memory/shared_memory_transport.hpp"
 #include "store/store.hpp"
 
 namespace lockstep::ring {

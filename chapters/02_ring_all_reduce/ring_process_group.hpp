@@ -9,7 +9,7 @@
 
 #include "02_ring_all_reduce/ring_schedule.hpp"
 #include "02_ring_all_reduce/shared_memory_all_reduce.hpp"
-#include "comm/host_process_group.hpp"
+#include "comm/host/host_process_group.hpp"
 #include "comm/registered_memory.hpp"
 
 namespace lockstep::ring {

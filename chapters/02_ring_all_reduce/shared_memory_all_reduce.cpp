@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "comm/copy_bytes.hpp"
-#include "comm/reduce_many.hpp"
+#include "comm/host/reduce_many.hpp"
 
 // Chunk r of a buffer, or of a segment of it, is the part that rank r reduces; a segment is a part of a buffer that
 // fits the cache. Chunks begin at whole lines of 64 bytes, so that no two ranks ever write to one line.

@@ -59,4 +59,23 @@ std::string plain_text(std::string_view text, std::size_t most, LineBreaks line_
   return plain;
 }
 
+std::string escape_html(std::string_view text) {
+  std::string escaped;
+  for (const char letter : text) {
+    if (letter == '&')
+      escaped += "&amp;";
+    else if (letter == '<')
+      escaped += "&lt;";
+    else if (letter == '>')
+      escaped += "&gt;";
+    else if (letter == '"')
+      escaped += "&quot;";
+    else if (letter == '\'')
+      escaped += "&#39;";
+    else
+      escaped += letter;
+  }
+  return escaped;
+}
+
 }  // namespace lockstep

@@ -19,4 +19,7 @@ enum class LineBreaks {
 /// @return  Valid UTF-8.
 [[nodiscard]] std::string plain_text(std::string_view text, std::size_t most, LineBreaks line_breaks);
 
+/// `text` with what HTML and XML reserve (& < > " ') written as entities.
+[[nodiscard]] std::string escape_html(std::string_view text);
+
 }  // namespace lockstep

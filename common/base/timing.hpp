@@ -3,6 +3,7 @@
 /// What a measurement is made of: a stopwatch, and the median of its times.
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <vector>
 
 #include "base/error.hpp"
@@ -20,6 +21,11 @@ class Stopwatch {
  private:
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
+
+/// Nanoseconds of the steady clock, which all processes of a host share since it has started.
+[[nodiscard]] inline std::int64_t steady_now_ns() noexcept {
+  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 /// The middle one in order of size; of an even number the larger of the two in the middle. It says what usually
 /// happens, where the mean would be moved by the one time that the scheduler looked elsewhere.

@@ -1,5 +1,5 @@
 # Backends of collectives that stand on somebody else's library: used where it is installed, never installed by
-# `lockstep`. Each is a module of its own (common/comm_gloo, common/comm_mpi), so that nothing else needs the library.
+# `lockstep`. Each is a module of its own (common/ranks/comm_gloo, common/ranks/comm_mpi), so that nothing else needs the library.
 
 option(LOCKSTEP_GLOO "Build the Gloo backend where Gloo is installed" ON)
 option(LOCKSTEP_MPI "Build the MPI backend where MPI is installed" ON)

@@ -5,7 +5,17 @@ find_package(Eigen3 3.4 REQUIRED NO_MODULE)
 find_package(nlohmann_json 3.9 REQUIRED)
 find_package(CLI11 2.1 REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
-find_package(LibArchive QUIET)  # for `submit` and `grade` alone; without it they are not built
+# For `submit` and `grade` alone; without both they are not built. libseccomp ships no CMake package on Debian. Its static
+# library: what is started for each rank in a sandbox looks for as few files as possible.
+find_package(LibArchive QUIET)
+find_path(LOCKSTEP_SECCOMP_INCLUDE_DIR seccomp.h)
+find_library(LOCKSTEP_SECCOMP_LIBRARY NAMES libseccomp.a seccomp)
+if(LOCKSTEP_SECCOMP_INCLUDE_DIR AND LOCKSTEP_SECCOMP_LIBRARY)
+  add_library(lockstep_seccomp INTERFACE IMPORTED)
+  add_library(lockstep::seccomp ALIAS lockstep_seccomp)
+  target_include_directories(lockstep_seccomp INTERFACE "${LOCKSTEP_SECCOMP_INCLUDE_DIR}")
+  target_link_libraries(lockstep_seccomp INTERFACE "${LOCKSTEP_SECCOMP_LIBRARY}")
+endif()
 
 # xxHash ships no CMake package on Debian.
 find_path(LOCKSTEP_XXHASH_INCLUDE_DIR xxhash.h REQUIRED)

@@ -158,7 +158,7 @@ endfunction()
 function(lockstep_exercises)
   # main() of every subject and of every judge, compiled once.
   foreach(kind IN ITEMS subject judge)
-    add_library(lockstep_exercise_${kind}_main OBJECT "${PROJECT_SOURCE_DIR}/common/exercise/${kind}_main.cpp")
+    add_library(lockstep_exercise_${kind}_main OBJECT "${PROJECT_SOURCE_DIR}/common/workshop/exercise/${kind}_main.cpp")
     target_link_libraries(lockstep_exercise_${kind}_main PRIVATE lockstep::options lockstep::exercise_${kind})
     lockstep_use_precompiled(lockstep_exercise_${kind}_main ordinary)
   endforeach()

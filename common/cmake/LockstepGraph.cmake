@@ -1,5 +1,5 @@
-# The project's targets as CMake knows them, in <build>/targets.json: what tests/course/ compares every #include, and
-# the picture in common/README.md, with.
+# The project's targets as CMake knows them, in <build>/targets.json: what tests/workshop/course/ compares every #include, and
+# the pictures in the READMEs of the wings, with.
 
 # lockstep_leave_out("compiled by nvcc alone" backend_cuda.cpp peers)
 # Says why sources of this folder, or all of a folder in it, belong to no target of this build.
@@ -76,6 +76,32 @@ function(lockstep_json_list result)
   set(${result} "[${text}]" PARENT_SCOPE)
 endfunction()
 
+# Stops if a target in a wing of common/ uses one of a later wing, also behind targets of the project's own folder, which
+# stand for one of several backends.
+function(lockstep_check_wing target folder)
+  lockstep_wing_of(wing "${folder}")
+  list(FIND LOCKSTEP_WINGS "${wing}" place)  # -1 for common/base
+  set(used_targets ${ARGN})
+  while(used_targets)
+    list(POP_FRONT used_targets used)
+    if(NOT TARGET "${used}")
+      continue()
+    endif()
+    get_target_property(used_folder "${used}" SOURCE_DIR)
+    lockstep_wing_of(used_wing "${used_folder}")
+    list(FIND LOCKSTEP_WINGS "${used_wing}" used_place)
+    if(used_place GREATER place)
+      message(FATAL_ERROR "${target} in ${folder} uses ${used} in ${used_folder}, a later wing: a module of common/ uses \
+its own wing and those before it (base${LOCKSTEP_WINGS})")
+    endif()
+    get_target_property(items "${used}" INTERFACE_LINK_LIBRARIES)
+    if(used_folder STREQUAL PROJECT_SOURCE_DIR AND items)
+      lockstep_targets_in(behind "${used}" ${items})
+      list(APPEND used_targets ${behind})
+    endif()
+  endwhile()
+endfunction()
+
 function(lockstep_describe_target result target)
   foreach(property IN ITEMS TYPE SOURCE_DIR SOURCES HEADER_SET LINK_LIBRARIES INTERFACE_LINK_LIBRARIES)
     get_target_property(${property} ${target} ${property})
@@ -98,6 +124,9 @@ function(lockstep_describe_target result target)
   lockstep_targets_in(private_depends ${target} ${LINK_LIBRARIES} ${objects})
   if(public_depends)
     list(REMOVE_ITEM private_depends ${public_depends})
+  endif()
+  if(folder MATCHES "^common/")
+    lockstep_check_wing(${name} "${SOURCE_DIR}" ${public_depends} ${private_depends})
   endif()
   lockstep_project_paths(headers "${folder}" ${HEADER_SET})
   lockstep_project_paths(sources "${folder}" ${SOURCES})

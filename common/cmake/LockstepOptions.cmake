@@ -31,7 +31,7 @@ endif()
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1")
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
 
-# lockstep::plain_options: the same without sanitizers, for code that answers their hooks itself (common/emulator).
+# lockstep::plain_options: the same without sanitizers, for code that answers their hooks itself (common/gpu/emulator).
 add_library(lockstep_plain_options INTERFACE)
 add_library(lockstep::plain_options ALIAS lockstep_plain_options)
 add_library(lockstep_options INTERFACE)

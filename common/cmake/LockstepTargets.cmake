@@ -1,5 +1,5 @@
 # lockstep_module(), lockstep_chapter(), lockstep_program(), lockstep_test(): the only ways a target is made here.
-# Their DEPENDS lists are the project's dependency list; tests/course/ rejects any #include that they do not cover.
+# Their DEPENDS lists are the project's dependency list; tests/workshop/course/ rejects any #include that they do not cover.
 
 include("${CMAKE_CURRENT_LIST_DIR}/LockstepPrebuilt.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/LockstepPrecompile.cmake")
@@ -56,13 +56,38 @@ function(lockstep_add_library target alias base_dir)
   set_property(GLOBAL APPEND PROPERTY LOCKSTEP_PUBLIC_HEADERS ${arg_HEADERS})  # what docs/ shows
 endfunction()
 
+# The wings of common/, in order: a module uses its own wing and those before it (LockstepGraph.cmake looks). What lies in
+# none of them (common/base) comes before all.
+set(LOCKSTEP_WINGS /gpu /ranks /train /workshop)
+list(TRANSFORM LOCKSTEP_WINGS PREPEND "${PROJECT_SOURCE_DIR}/common" OUTPUT_VARIABLE LOCKSTEP_COMMON_FOLDERS)
+list(PREPEND LOCKSTEP_COMMON_FOLDERS "${PROJECT_SOURCE_DIR}/common")
+
+# "/ranks" for a folder in common/ranks, "" for common/base.
+function(lockstep_wing_of result folder)
+  string(REGEX MATCH "^${PROJECT_SOURCE_DIR}/common(/[a-z]+)/" found "${folder}/")
+  set(wing "${CMAKE_MATCH_1}")
+  if(NOT wing IN_LIST LOCKSTEP_WINGS)
+    set(wing "")
+  endif()
+  set(${result} "${wing}" PARENT_SCOPE)
+endfunction()
+
+# For targets in a wing that are no modules.
+function(lockstep_include_own_wing target)
+  lockstep_wing_of(wing "${CMAKE_CURRENT_SOURCE_DIR}")
+  if(wing)
+    target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/common${wing}")
+  endif()
+endfunction()
+
 # lockstep_module(net HEADERS a.hpp SOURCES a.cpp DEPENDS lockstep::base PRIVATE_DEPENDS OpenSSL::Crypto)
-# Makes lockstep::net from common/net; included as "net/a.hpp".
+# Makes lockstep::net from common/ranks/net; included as "net/a.hpp", for headers are included from their wing.
 # OWN_OPTIONS: the module adds options that change code, and so goes without the precompiled header.
 function(lockstep_module name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "OWN_OPTIONS" "" "HEADERS;SOURCES;DEPENDS;PRIVATE_DEPENDS")
   lockstep_reject_unknown("lockstep_module(${name})" ${arg_UNPARSED_ARGUMENTS})
-  lockstep_add_library(lockstep_${name} lockstep::${name} "${PROJECT_SOURCE_DIR}/common"
+  lockstep_wing_of(wing "${CMAKE_CURRENT_SOURCE_DIR}")
+  lockstep_add_library(lockstep_${name} lockstep::${name} "${PROJECT_SOURCE_DIR}/common${wing}"
     HEADERS ${arg_HEADERS} SOURCES ${arg_SOURCES} DEPENDS ${arg_DEPENDS} PRIVATE_DEPENDS ${arg_PRIVATE_DEPENDS})
   if(arg_SOURCES AND NOT arg_OWN_OPTIONS)
     lockstep_use_precompiled(lockstep_${name} ordinary)
@@ -102,6 +127,7 @@ function(lockstep_program name)
   add_executable(${name} ${sources})
   set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)
   target_link_libraries(${name} PRIVATE lockstep::options ${arg_DEPENDS})
+  lockstep_include_own_wing(${name})
   if(NOT arg_OWN_OPTIONS)
     lockstep_use_precompiled(${name} ordinary)
   endif()
@@ -136,7 +162,7 @@ function(lockstep_test name)
     list(APPEND properties LABELS "${arg_LABELS}")
   endif()
   if("gpu" IN_LIST arg_LABELS)
-    set_property(GLOBAL APPEND PROPERTY LOCKSTEP_GPU_TESTS ${name})  # what tests/gpu carries to a machine with a GPU
+    set_property(GLOBAL APPEND PROPERTY LOCKSTEP_GPU_TESTS ${name})  # what tests/gpu_session carries to a machine with a GPU
   endif()
   if(arg_SERIAL)
     list(APPEND properties RUN_SERIAL ON)

@@ -1,7 +1,7 @@
 // break_it: every attack on both servers, with what it must say in the end.
 #include <signal.h>
 
-#include "launch/descendants.hpp"
+#include "base/processes.hpp"
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
 
@@ -19,19 +19,20 @@ struct Case {
 const std::string kHolds = "HOLDS: the sum is right, [10, 20, 30]";
 
 const std::vector<Case> kCases = {
-    {"short-read", "BREAKS: the sum is [10, 12, 18] but should be [10, 20, 30]", kHolds, "net/frame_stream.hpp"},
+    {"short-read", "BREAKS: the sum is [10, 12, 18] but should be [10, 20, 30]", kHolds, "ranks/net/frame_stream.hpp"},
     {"megabyte", "but should be [10, 20, 30, ..., 2.62144e+06]; nobody is told",
-     "HOLDS: the sum is right, [10, 20, 30, ..., 2.62144e+06]", "net/stream_socket.hpp"},
+     "HOLDS: the sum is right, [10, 20, 30, ..., 2.62144e+06]", "ranks/net/stream_socket.hpp"},
     {"silent", "BREAKS: after 1.0 s there is no sum", "HOLDS: there is no sum; the server ends and says who is missing",
      "base/deadline.hpp"},
     // "GET ", "/ HT" and "TP/1" as float32: 1.8e-19, 3.4e12 and 2.6e-9, beside 6, 12 and 18 of the other three.
-    {"garbage", "BREAKS: the sum is [6, 3.43813e+12, 18] but should be [10, 20, 30]", kHolds, "net/handshake.hpp"},
+    {"garbage", "BREAKS: the sum is [6, 3.43813e+12, 18] but should be [10, 20, 30]", kHolds,
+     "ranks/net/handshake.hpp"},
     {"open-port", "BREAKS: the sum is [1006, 1012, 1018] but should be [10, 20, 30]", kHolds,
-     "net/guarded_listener.hpp"},
-    {"wrong-size", "BREAKS: the sum is [10, 20, 18] but should be [10, 20, 30]", kHolds, "net/frame.hpp"},
+     "ranks/net/guarded_listener.hpp"},
+    {"wrong-size", "BREAKS: the sum is [10, 20, 18] but should be [10, 20, 30]", kHolds, "ranks/net/frame.hpp"},
     {"fifth", "BREAKS: client 4 connected and sent its values, but never gets an answer",
-     kHolds + ", and the client without a place is told why", "net/handshake.hpp"},
-    {"dies", "BREAKS: the sum is [6, 12, 18] but should be [10, 20, 30]", kHolds, "net/stream_socket.hpp"},
+     kHolds + ", and the client without a place is told why", "ranks/net/handshake.hpp"},
+    {"dies", "BREAKS: the sum is [6, 12, 18] but should be [10, 20, 30]", kHolds, "ranks/net/stream_socket.hpp"},
 };
 
 test::Finished break_it(std::vector<std::string> arguments) {
@@ -82,7 +83,7 @@ TEST_CASE("break_it lists its attacks and refuses others", "[star][chapter]") {
 TEST_CASE("break_it leaves no server behind, even when it is killed", "[star][chapter]") {
   test::Subprocess attack({test::built_program("break_it"), "silent"});
   CHECK(attack.wait_for_output("client 3: says nothing"));
-  const std::vector<pid_t> children = launch::descendants_of(attack.pid());
+  const std::vector<pid_t> children = descendants_of(attack.pid());
   CHECK(children.size() == 3);  // guardian, reaper and, below them, naive_server
   attack.send_signal(SIGKILL);
   CHECK(attack.wait().exit_code == 128 + SIGKILL);

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <thread>
 
-#include "comm/control_plane.hpp"
+#include "comm/control/control_plane.hpp"
 #include "comm/reduce.hpp"
 #include "device/copy.hpp"
 #include "store/store.hpp"

@@ -49,7 +49,7 @@ double direct_sum(const nn::Gpt& model, const std::vector<std::int32_t>& tokens,
 
 }  // namespace
 
-// A score has some hundred roundings of 2^-24 (tests/nn), and so has each of the about 4 nats per token.
+// A score has some hundred roundings of 2^-24 (tests/train/nn), and so has each of the about 4 nats per token.
 TEST_CASE("a text's loss in windows is that of each token after what stands before it in its window", "[05]") {
   const nn::Gpt model = small_model();
   for (const std::size_t count : {2, 11, 12, 13, 30, 64, 400}) {

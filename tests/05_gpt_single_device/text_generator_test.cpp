@@ -175,8 +175,8 @@ TEST_CASE("the window is full text, then loses its oldest quarter whenever it is
   CHECK(generate_tokens(model, {5, 6, 7}, {.token_count = 37, .temperature = 0}) == expected);
 }
 
-// Scores differ by some roundings (tests/nn/key_value_cache_test.cpp); the closest two of the texts below are much
-// further apart. Weights that are all larger make texts that do not repeat one token.
+// Scores differ by some roundings (tests/train/nn/key_value_cache_test.cpp); the closest two of the texts below are
+// much further apart. Weights that are all larger make texts that do not repeat one token.
 TEST_CASE("a text is the same with and without kept keys and values, whatever draws it", "[05]") {
   nn::GptConfig config = small_config();
   config.layer_count = 3;

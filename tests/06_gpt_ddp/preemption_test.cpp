@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "launch/descendants.hpp"
+#include "base/processes.hpp"
 #include "run/metrics.hpp"
 #include "run/run_folder.hpp"
 #include "support/catch.hpp"
@@ -35,7 +35,7 @@ std::vector<std::string> training(const fs::path& folder, const std::string& ste
 // The descendant of `launcher` that is this rank; -1: none.
 pid_t find_rank(pid_t launcher, const std::string& rank) {
   using namespace std::string_literals;
-  for (const pid_t pid : launch::descendants_of(launcher)) {
+  for (const pid_t pid : descendants_of(launcher)) {
     std::ifstream file("/proc/" + std::to_string(pid) + "/environ", std::ios::binary);
     const std::string environment = "\0"s + std::string(std::istreambuf_iterator<char>(file), {});
     if (environment.find("\0RANK="s + rank + "\0"s) != std::string::npos) return pid;

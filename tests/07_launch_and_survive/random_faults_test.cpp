@@ -18,8 +18,8 @@
 
 #include "base/environment.hpp"
 #include "base/error.hpp"
+#include "base/processes.hpp"
 #include "checkpoint/checkpoint.hpp"
-#include "launch/descendants.hpp"
 #include "net/tcp_listener.hpp"
 #include "net/token.hpp"
 #include "run/metrics.hpp"
@@ -188,7 +188,7 @@ std::string run_trial(const Trial& trial, const std::vector<run::StepMetrics>& e
     if (!first->wait_for_output(concat("step ", trial.step, "/"), kLimit)) problem += "the step never came; ";
     test::signal_process(second->pid(), SIGKILL);
   }
-  std::vector<pid_t> family = launch::descendants_of(first->pid());
+  std::vector<pid_t> family = descendants_of(first->pid());
   const test::Finished finished = first->wait(kLimit);
   std::string messages = finished.out + finished.err;
   if (finished.exit_code != 0) problem += concat("exit ", finished.exit_code, "; ");

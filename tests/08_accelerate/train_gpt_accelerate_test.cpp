@@ -176,8 +176,8 @@ TEST_CASE("launched with --mixed-precision fp16, the program trains in float16 o
   };
   const auto exact = losses_in("no"), rounded = losses_in("fp16");
   REQUIRE(rounded.size() == exact.size());
-  // A loss near 5.5 is off by the roundings of about 60 numbers (tests/nn/device_step_test.cpp) on logits near 0, and
-  // gradients by 60 * 2^-11 of themselves: 3 % of what two steps change the loss by, which is below 1.
+  // A loss near 5.5 is off by the roundings of about 60 numbers (tests/train/nn/device_step_test.cpp) on logits near 0,
+  // and gradients by 60 * 2^-11 of themselves: 3 % of what two steps change the loss by, which is below 1.
   CHECK(rounded[0].loss != exact[0].loss);
   for (std::size_t i = 0; i < exact.size(); ++i) {
     CHECK(std::abs(rounded[i].loss - exact[i].loss) <= 60 * 0x1p-11);

@@ -1,7 +1,7 @@
 // device_bench [--only NAME] [--dtype TYPE] [--once] [--list] [--tiny]: times the operations of a GPU on the shapes of
 // GPT-2 124M with 8 samples. One JSON object a line, written when it is known, with the bytes that the operation cannot
-// avoid moving and its floating-point operations: tests/gpu/session holds them against what the GPU's memory and cuBLAS
-// reach. Inputs are random, and before each call other data fill the cache.
+// avoid moving and its floating-point operations: tests/gpu_session/session holds them against what the GPU's memory
+// and cuBLAS reach. Inputs are random, and before each call other data fill the cache.
 #include "device_bench.hpp"
 
 #include "base/command_line.hpp"

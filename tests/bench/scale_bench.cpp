@@ -34,7 +34,7 @@
 
 #include "02_ring_all_reduce/ring_process_group.hpp"
 #include "base/error.hpp"
-#include "comm/control_plane.hpp"
+#include "comm/control/control_plane.hpp"
 #include "comm/rendezvous.hpp"
 #include "net/descriptor_limit.hpp"
 

@@ -11,10 +11,10 @@
 #include <sstream>
 
 #include "base/error.hpp"
-#include "comm/control_hub.hpp"
-#include "comm/control_wire.hpp"
+#include "comm/control/hub.hpp"
+#include "comm/control/wire.hpp"
 #include "comm/fingerprint.hpp"
-#include "comm/init_method.hpp"
+#include "comm/joining/init_method.hpp"
 #include "net/bytes.hpp"
 
 namespace lockstep::comm {

@@ -1,5 +1,5 @@
 #pragma once
-// The fuzzed parsers of common/emulator, one function each; not for others than targets.cpp.
+// The fuzzed parsers of common/gpu/emulator, one function each; not for others than targets.cpp.
 #include "fuzz/targets.hpp"
 
 namespace lockstep::fuzz {

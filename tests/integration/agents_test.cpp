@@ -12,8 +12,8 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/processes.hpp"
 #include "hosts.hpp"
-#include "launch/descendants.hpp"
 #include "net/token.hpp"
 #include "support/catch.hpp"
 #include "support/skip.hpp"
@@ -162,7 +162,7 @@ class Training {
 };
 
 // All processes of a host, the launcher among them: the host's first process.
-std::vector<pid_t> processes_of(const Subprocess& host) { return launch::descendants_of(host.pid()); }
+std::vector<pid_t> processes_of(const Subprocess& host) { return descendants_of(host.pid()); }
 
 // As if the power had failed: the first process of a set takes all others with it.
 void kill_host(const Subprocess& host) { test::signal_process(processes_of(host).at(0), SIGKILL); }

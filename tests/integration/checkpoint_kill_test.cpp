@@ -18,8 +18,8 @@
 #include "base/environment.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/processes.hpp"
 #include "checkpoint/checkpoint.hpp"
-#include "launch/descendants.hpp"
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
 #include "support/temporary_folder.hpp"
@@ -121,6 +121,8 @@ struct Progress {
   std::map<int, std::string> samples = {};
   int kills = 0;
   int torn_saves = 0;  ///< Kills that left a folder half written or half removed.
+  int saved = 0;       ///< The newest step that was saved before some kill.
+  int fruitless = 0;   ///< Kills in a row before which no further step was saved.
   bool is_complete = false;
   std::string problem = {};
 };
@@ -152,8 +154,9 @@ struct Kill {
   std::vector<pid_t> family;   ///< The processes of the job at that moment.
 };
 
-// Waits for a random moment, then kills.
-Kill kill_at_random(test::Subprocess& job, int victim, std::mt19937& random) {
+// Waits for a random moment, then kills. The longer no kill has left a further step, the longer it may wait: on a slow
+// machine a training would else never come as far as the next step.
+Kill kill_at_random(test::Subprocess& job, int victim, int fruitless, std::mt19937& random) {
   const bool waits_for_ready = victim != kLauncher || random() % 2 == 0;  // else: while it starts or loads
   pid_t pid = job.pid();
   if (waits_for_ready) {
@@ -161,8 +164,9 @@ Kill kill_at_random(test::Subprocess& job, int victim, std::mt19937& random) {
     if (!job.wait_for_output(mark)) return {};
     if (victim != kLauncher) pid = static_cast<pid_t>(std::stol(job.out().substr(job.out().find(mark) + mark.size())));
   }
-  std::this_thread::sleep_for(std::chrono::microseconds(random() % (kLongestMs * 1000)));
-  std::vector<pid_t> family = launch::descendants_of(job.pid());
+  std::this_thread::sleep_for(
+      std::chrono::microseconds(random() % (kLongestMs * 1000 * static_cast<unsigned>(1 + fruitless))));
+  std::vector<pid_t> family = descendants_of(job.pid());
   return {test::signal_process(pid, SIGKILL), std::move(family)};
 }
 
@@ -174,7 +178,7 @@ void run_trial(Progress& progress, const Chain& chain, const Reference& referenc
                      : dice < 8 ? static_cast<int>(random() % static_cast<unsigned>(world_size))
                                 : kLauncher;
   auto job = start(progress.root, world_size, 2, chain);
-  const Kill kill = kill_at_random(job, victim, random);
+  const Kill kill = kill_at_random(job, victim, progress.fruitless, random);
   const test::Finished finished = job.wait();
   if (!test::wait_until_gone(kill.family).empty()) progress.problem += "processes are left; ";
   collect_samples(finished.out, progress.samples);
@@ -186,6 +190,8 @@ void run_trial(Progress& progress, const Chain& chain, const Reference& referenc
   ++progress.kills;
   if (!leftovers_in(progress.root).empty()) ++progress.torn_saves;
   const int saved = last_number_after(finished.out, "] saved ");
+  progress.fruitless = saved > progress.saved ? 0 : progress.fruitless + 1;
+  progress.saved = std::max(progress.saved, saved);
   const int durable =
       chain.mode == "blocking" ? saved : saved - 1;  // a save in the background waits for the one before
   progress.problem += problem_in(progress.root, durable, chain, reference);

@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "base/environment.hpp"
+#include "base/processes.hpp"
 #include "device/device.hpp"
-#include "launch/descendants.hpp"
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
 
@@ -81,7 +81,7 @@ Outcome run_trial(const Trial& trial) {
   }
   const auto pid =
       static_cast<pid_t>(number_after(job.out(), "[rank " + std::to_string(trial.victim) + "] ready pid "));
-  const std::vector<pid_t> family = launch::descendants_of(job.pid());
+  const std::vector<pid_t> family = descendants_of(job.pid());
   std::this_thread::sleep_for(trial.delay);
   const auto before = std::chrono::steady_clock::now().time_since_epoch();
   test::signal_process(pid, trial.signal);

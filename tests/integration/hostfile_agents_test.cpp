@@ -10,7 +10,7 @@
 
 #include "base/error.hpp"
 #include "base/file.hpp"
-#include "launch/descendants.hpp"
+#include "base/processes.hpp"
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
 #include "support/temporary_folder.hpp"
@@ -124,7 +124,7 @@ TEST_CASE("SIGTERM to the launcher has all ranks save, and all hosts end", "[int
   const auto job = cluster.start({"127.0.0.2", "127.0.0.3"}, {},
                                  "trap 'exit 75' TERM; echo \"ready $RANK\"; while :; do sleep 0.05; done");
   for (const char* const rank : {"ready 0", "ready 1"}) REQUIRE(job->wait_for_output(rank));
-  const std::vector<pid_t> family = launch::descendants_of(job->pid());
+  const std::vector<pid_t> family = descendants_of(job->pid());
   CHECK(family.size() >= 8);  // on each host an ssh or the agent that it has become, two watchers, and a rank
   job->send_signal(SIGTERM);
   const Finished finished = job->wait();

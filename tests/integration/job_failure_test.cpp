@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/processes.hpp"
 #include "base/unique_fd.hpp"
-#include "launch/descendants.hpp"
 #include "launch/rank_environment.hpp"
 #include "support/catch.hpp"
 #include "support/subprocess.hpp"
@@ -59,7 +59,7 @@ TEST_CASE("a rank killed in the middle is named by every other rank and by the l
   Subprocess job(job_of(3, "kill", victim));
   const pid_t pid = wait_until_ready(job, 3, victim);
   REQUIRE(pid > 0);
-  const std::vector<pid_t> family = launch::descendants_of(job.pid());
+  const std::vector<pid_t> family = descendants_of(job.pid());
   test::signal_process(pid, SIGKILL);
   const Finished finished = job.wait();
   CHECK(finished.exit_code == 128 + SIGKILL);
@@ -76,7 +76,7 @@ TEST_CASE("a rank that falls silent is named by the others", "[integration][mult
   Subprocess job(job_of(3, "stop", 1), {{"LOCKSTEP_LIVENESS_SECONDS", "1"}});
   const pid_t pid = wait_until_ready(job, 3, 1);
   REQUIRE(pid > 0);
-  const std::vector<pid_t> family = launch::descendants_of(job.pid());
+  const std::vector<pid_t> family = descendants_of(job.pid());
   test::signal_process(pid, SIGSTOP);
   const Finished finished = job.wait();
   CHECK(finished.exit_code != 0);

@@ -17,8 +17,8 @@
 #include "base/environment.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/processes.hpp"
 #include "checkpoint/checkpoint.hpp"
-#include "launch/descendants.hpp"
 #include "run/metrics.hpp"
 #include "run/run_folder.hpp"
 #include "support/catch.hpp"
@@ -190,7 +190,7 @@ std::string problem_at_end(const Training& training, const Chain& chain, const R
 // The process that is that rank of the job, or the launcher where there is none yet.
 pid_t process_of(const test::Subprocess& job, int rank) {
   using namespace std::string_literals;
-  for (const pid_t pid : launch::descendants_of(job.pid())) {
+  for (const pid_t pid : descendants_of(job.pid())) {
     try {
       const std::string environment = "\0"s + read_file(fs::path("/proc") / std::to_string(pid) / "environ") + "\0"s;
       if (environment.find("\0RANK="s + std::to_string(rank) + "\0"s) != std::string::npos) return pid;
@@ -225,7 +225,7 @@ void run_trial(Chain& chain, const Training& training, const Reference& referenc
   const bool is_spared = durable == kSteps && random() % 2 == 0;  // else a slow machine would never be done
   if (!is_spared) {
     wait_for_moment(job, durable, random);
-    family = launch::descendants_of(job.pid());
+    family = descendants_of(job.pid());
     durable = newest_step(training);
     test::signal_process(victim == kLauncher ? job.pid() : process_of(job, victim), SIGKILL);
   }

@@ -1,5 +1,6 @@
 // The part of every_collective_checks.hpp that is about how calls are made: in place, together, later, in part groups.
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "comm/objects.hpp"
 #include "support/collective_elements.hpp"
@@ -170,7 +171,9 @@ void check_nested_splits(const GroupFactory& make_group) {
     const auto sum_over = [rank](ProcessGroup& of) {
       std::vector<std::int64_t> values(3, std::int64_t{1} << (3 * rank));  // a digit in base 8 for each rank
       of.all_reduce(buffer_of(values)).synchronize();
-      return concat(std::oct, values.back());
+      std::ostringstream digits;
+      digits << std::oct << values.back();
+      return digits.str();
     };
     const auto group = make_group(context);
     // Two groups apart from each other split at the same time, and know nothing of each other's numbers.

@@ -16,7 +16,7 @@ namespace lockstep::test {
 /// Where a program leaves its losses.
 enum class LossesIn {
   kOutput,     ///< It prints "step 1 loss 2.30258512" per step.
-  kRunFolder,  ///< It takes the options of common/run, and its run folder has a metrics.jsonl.
+  kRunFolder,  ///< It takes the options of common/train/run, and its run folder has a metrics.jsonl.
 };
 
 /// Checks that `distributed`

@@ -3,19 +3,18 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <thread>
 
-#include "base/argument_vector.hpp"
 #include "base/deadline.hpp"
 #include "base/error.hpp"
+#include "base/process.hpp"
+#include "base/processes.hpp"
 
 namespace lockstep::test {
 namespace {
@@ -34,42 +33,24 @@ std::vector<std::string> environment_with(const std::vector<std::pair<std::strin
   return lines;
 }
 
-// Appends what is there; closes `fd` at its end.
-void read_into(UniqueFd& fd, std::string& text) {
-  char buffer[8192];
-  const ssize_t bytes = read(fd.get(), buffer, sizeof(buffer));
-  if (bytes > 0) text.append(buffer, static_cast<std::size_t>(bytes));
-  if (bytes == 0) fd.reset();
-}
-
-char state_of(pid_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  std::string text;
-  if (!std::getline(file, text)) return 'X';
-  return text[text.rfind(')') + 2];
+// Or only waits to be collected.
+bool is_gone(pid_t pid) {
+  const char state = read_process_state(pid).state;
+  return state == 'X' || state == 'Z';
 }
 
 }  // namespace
 
 Subprocess::Subprocess(std::vector<std::string> command,
                        const std::vector<std::pair<std::string, std::string>>& variables) {
-  int out[2];
-  int err[2];
-  if (pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0) throw IoError("cannot make a pipe", errno);
-  const UniqueFd out_write(out[1]);
-  const UniqueFd err_write(err[1]);
-  out_.reset(out[0]);
-  err_.reset(err[0]);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, out_write.get(), STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, err_write.get(), STDERR_FILENO);
-  std::vector<std::string> lines = environment_with(variables);
-  const int error = posix_spawnp(&pid_, command.front().c_str(), &actions, nullptr, pointers_to(command).data(),
-                                 pointers_to(lines).data());
-  posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) throw IoError(concat("cannot start ", command.front()), error);
+  Pipe out = make_pipe(), err = make_pipe();
+  out_ = std::move(out.read_end);
+  err_ = std::move(err.read_end);
+  for (const UniqueFd* fd : {&out_, &err_}) fcntl(fd->get(), F_SETFL, O_NONBLOCK);
+  pid_ = start_process({.command = std::move(command),
+                        .environment = environment_with(variables),
+                        .descriptors = {{STDOUT_FILENO, out.write_end.get()}, {STDERR_FILENO, err.write_end.get()}},
+                        .empty_streams = {STDIN_FILENO}});
 }
 
 Subprocess::~Subprocess() { kill_it(); }
@@ -88,8 +69,8 @@ void Subprocess::send_signal(int signal) const {
 bool Subprocess::read_some(int timeout_ms) {
   pollfd watched[] = {{out_.get(), POLLIN, 0}, {err_.get(), POLLIN, 0}};  // a closed one is -1: poll ignores it
   if (poll(watched, 2, timeout_ms) <= 0) return false;
-  if (watched[0].revents != 0) read_into(out_, finished_.out);
-  if (watched[1].revents != 0) read_into(err_, finished_.err);
+  if (watched[0].revents != 0) read_available(out_, finished_.out);
+  if (watched[1].revents != 0) read_available(err_, finished_.err);
   return true;
 }
 
@@ -119,7 +100,7 @@ Finished Subprocess::wait(std::chrono::milliseconds limit) {
     }
   }
   pid_ = -1;
-  finished_.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  finished_.exit_code = exit_code_of(status);
   return finished_;
 }
 
@@ -144,7 +125,7 @@ std::string built_program(const std::string& name) {
 std::vector<pid_t> wait_until_gone(std::vector<pid_t> pids, std::chrono::milliseconds limit) {
   const Deadline deadline = Deadline::after(limit);
   while (true) {
-    std::erase_if(pids, [](pid_t pid) { return state_of(pid) == 'X' || state_of(pid) == 'Z'; });
+    std::erase_if(pids, [](pid_t pid) { return is_gone(pid); });
     if (pids.empty() || deadline.has_expired()) return pids;
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }

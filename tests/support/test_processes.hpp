@@ -15,7 +15,7 @@
 #include "base/deadline.hpp"
 #include "base/environment.hpp"
 #include "base/error.hpp"
-#include "comm/job_environment.hpp"
+#include "comm/joining/job_environment.hpp"
 
 namespace lockstep::test {
 

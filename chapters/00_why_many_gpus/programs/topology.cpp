@@ -1,10 +1,10 @@
 // topology: reads the matrix of `nvidia-smi topo -m` (from a file, standard input, or by running it), says what lies
 // between which GPUs, which GPUs and network cards are near one another, and in which order a ring should pass them.
-#include <cstdio>
+#include <unistd.h>
+
 #include <iostream>
 #include <iterator>
 #include <map>
-#include <memory>
 #include <string>
 
 #include "00_why_many_gpus/topology/matrix.hpp"
@@ -12,6 +12,7 @@
 #include "base/command_line.hpp"
 #include "base/error.hpp"
 #include "base/file.hpp"
+#include "base/process.hpp"
 
 namespace {
 
@@ -19,10 +20,13 @@ using namespace lockstep;
 using namespace lockstep::plan;
 
 std::string output_of_nvidia_smi() {
-  const auto close = [](std::FILE* pipe) { ::pclose(pipe); };
-  const std::unique_ptr<std::FILE, decltype(close)> pipe(::popen("nvidia-smi topo -m 2>/dev/null", "r"), close);
   std::string text;
-  for (int character = 0; pipe && (character = std::fgetc(pipe.get())) != EOF;) text += static_cast<char>(character);
+  try {
+    text = run_process({.command = {"nvidia-smi", "topo", "-m"}, .empty_streams = {STDERR_FILENO}}, Collect::kOutput)
+               .output;
+  } catch (const IoError&) {
+    // not installed, as the message below says
+  }
   if (text.empty()) {
     throw UnavailableError(
         "nvidia-smi is not on this machine or finds no GPU; give a file that holds the output of `nvidia-smi topo -m`, "

@@ -1,5 +1,5 @@
 // naive_server [port] [count]: sums what four clients send, with nothing but POSIX calls. Start it, then naive_client
-// 0 .. 3. It shows the idea and it is wrong; break_it shows each of these, and which layer of common/net mends it:
+// 0 .. 3. It shows the idea and it is wrong; break_it shows each of these, and which layer of common/ranks/net mends it:
 //   short reads       recv() may return a part of the bytes; the sum is wrong and nobody is told
 //   a silent client   a client that connects and sends nothing blocks everyone forever
 //   garbage           any 12 bytes are three floats: nothing says who sent them, or that they are floats

@@ -1,6 +1,6 @@
 // DERIVES FROM chapters/02_ring_all_reduce/programs/train_mlp_single.cpp new<=23 changed<=4
 // Trains a 784-256-10 perceptron on synthetic pictures of ten classes.
-// What surrounds this (options, progress, files) is in common/run; it writes
+// Options, progress and files come from common/train/run. The program writes
 // the loss of every step with all its digits, so that runs can be compared.
 #include "02_ring_all_reduce/ring_process_group.hpp"  // NEW
 #include "autograd/functions.hpp"

@@ -1,5 +1,5 @@
 // Trains a 784-256-10 perceptron on synthetic pictures of ten classes.
-// What surrounds this (options, progress, files) is in common/run; it writes
+// Options, progress and files come from common/train/run. The program writes
 // the loss of every step with all its digits, so that runs can be compared.
 #include "autograd/functions.hpp"
 #include "base/philox.hpp"

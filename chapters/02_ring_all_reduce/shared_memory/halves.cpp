@@ -7,7 +7,7 @@
 
 #include "02_ring_all_reduce/shared_memory_all_reduce.hpp"
 #include "comm/copy_bytes.hpp"
-#include "comm/reduce_many.hpp"
+#include "comm/host/reduce_many.hpp"
 
 namespace lockstep::ring {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "comm/fingerprint.hpp"
-#include "comm/shared_memory.hpp"
+#include "comm/shared_memory/shared_memory.hpp"
 
 namespace lockstep::ring {
 

@@ -14,7 +14,7 @@
 #include "03_nccl/group/communicator.hpp"
 #include "base/error.hpp"
 #include "comm/get_or_fail.hpp"
-#include "comm/versions.hpp"
+#include "comm/joining/versions.hpp"
 #include "device/cuda_check.hpp"
 #include "store/store.hpp"
 

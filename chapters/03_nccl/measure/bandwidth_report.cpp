@@ -16,7 +16,7 @@
 #include "base/file.hpp"
 #include "base/json.hpp"
 #include "base/terminal.hpp"
-#include "comm/versions.hpp"
+#include "comm/joining/versions.hpp"
 
 namespace lockstep::bandwidth {
 namespace {

@@ -1,6 +1,6 @@
 // DERIVES FROM chapters/02_ring_all_reduce/programs/train_mlp_ring.cpp new<=2 changed<=2
 // Trains a 784-256-10 perceptron on synthetic pictures of ten classes.
-// What surrounds this (options, progress, files) is in common/run; it writes
+// Options, progress and files come from common/train/run. The program writes
 // the loss of every step with all its digits, so that runs can be compared.
 #include "03_nccl/choose_backend.hpp"  // CHANGED
 #include "autograd/functions.hpp"

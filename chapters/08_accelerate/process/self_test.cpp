@@ -10,8 +10,8 @@
 #include "base/error.hpp"
 #include "base/philox.hpp"
 #include "base/timing.hpp"
+#include "comm/joining/versions.hpp"
 #include "comm/objects.hpp"
-#include "comm/versions.hpp"
 #include "nn/gpt.hpp"
 #include "optim/sgd.hpp"
 

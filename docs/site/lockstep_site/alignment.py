@@ -1,4 +1,4 @@
-"""A derived program laid against its base: the linear walk of common/course/derived_file.hpp, once more.
+"""A derived program laid against its base: the linear walk of common/workshop/course/derived_file.hpp, once more.
 
 The site must be built without a compiler, so it cannot ask the C++ walk. tests/site/pairs.py compares the two."""
 

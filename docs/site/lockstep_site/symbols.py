@@ -41,7 +41,7 @@ class Header:
     @property
     def name(self) -> str:
         """As programs include it."""
-        return re.sub(r"^(common|chapters)/", "", self.path)
+        return re.sub(r"^(common/(gpu|ranks|train|workshop)|common|chapters)/", "", self.path)
 
     @property
     def module(self) -> str:

@@ -1,4 +1,4 @@
-// Reads the traces that runs leave (trace_rank0.json, ...; common/trace/trace_file.cpp): Chrome's trace event format, and
+// Reads the traces that runs leave (trace_rank0.json, ...; common/ranks/trace/trace_file.cpp): Chrome's trace event format, and
 // under the key "lockstep" what that has no place for. Pure: a page and node load it.
 'use strict';
 

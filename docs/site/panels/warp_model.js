@@ -1,4 +1,4 @@
-// What a warp's request costs, counted as the emulator counts it (common/emulator/checker/metrics_counter.cpp): sectors of
+// What a warp's request costs, counted as the emulator counts it (common/gpu/emulator/checker/metrics_counter.cpp): sectors of
 // 32 bytes of device memory, passes over the 32 banks of shared memory. Pure: a page and node load it.
 'use strict';
 

@@ -7,7 +7,7 @@
 ///
 /// The length is the number of payload bytes as an unsigned 32-bit number, most significant byte first (big-endian,
 /// also called network byte order). It does not count its own four bytes. A payload of "hi" travels as 00 00 00 02
-/// 68 69. The project's own frames (common/net/frame.hpp) have a longer header.
+/// 68 69. The project's own frames (common/ranks/net/frame.hpp) have a longer header.
 #include <cstddef>
 #include <cstdint>
 #include <optional>

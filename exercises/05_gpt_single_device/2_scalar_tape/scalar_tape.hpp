@@ -1,7 +1,7 @@
 #pragma once
 /// @file
-/// Given: the tape of exercise 05.2. It records computations with single numbers as common/autograd records those with
-/// tensors: one node per operation, in the order in which they were computed.
+/// Given: the tape of exercise 05.2. It records computations with single numbers as common/train/autograd records those
+/// with tensors: one node per operation, in the order in which they were computed.
 #include <cstddef>
 #include <deque>
 #include <functional>

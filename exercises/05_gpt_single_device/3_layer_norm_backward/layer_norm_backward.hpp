@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Given: the backward pass of a layer norm, exercise 05.3, with the names of common/kernels/layer_norm.hpp.
+/// Given: the backward pass of a layer norm, exercise 05.3, with the names of common/train/kernels/layer_norm.hpp.
 #include <span>
 
 #include "exercise/todo.hpp"

@@ -1,6 +1,7 @@
 #pragma once
 /// @file
-/// Given: causal self-attention of exercise 05.4, with the names and the memory layout of common/kernels/attention.hpp.
+/// Given: causal self-attention of exercise 05.4, with the names and the memory layout of
+/// common/train/kernels/attention.hpp.
 ///
 /// Letters: B samples, T positions, C channels, H heads, D = C / H channels of one head.
 #include <cstddef>

@@ -4,7 +4,7 @@
 //
 // Cut a text into samples and build a model; then, step by step: predict every
 // next token, learn how each weight changes the error, and move the weights.
-// What surrounds this (options, progress, files) is in common/run.
+// What surrounds this (options, progress, files) is in common/train/run.
 #include <array>
 #include <iostream>  // NEW
 #include <string>  // NEW

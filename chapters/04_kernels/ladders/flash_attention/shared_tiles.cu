@@ -5,7 +5,7 @@
 // Removes: 63 of 64 reads of each key and value, and all shuffles. All lanes of a warp read the same word of a tile at
 // a time, which shared memory hands to all of them in one pass. Pays: the arithmetic: 4 operations per pair and number,
 // on the float32 units. Our model's kernel runs the same schedule with the two products on tensor cores
-// (common/kernels/cuda). Source: Dao et al., "FlashAttention: Fast and Memory-Efficient Exact Attention with
+// (common/train/kernels/cuda). Source: Dao et al., "FlashAttention: Fast and Memory-Efficient Exact Attention with
 // IO-Awareness", NeurIPS 2022.
 #include "../registry.hpp"
 #include "../warp.cuh"

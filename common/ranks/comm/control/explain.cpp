@@ -1,0 +1,177 @@
+// What the hub says when the job has failed: short, however many ranks there are.
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "base/number_list.hpp"
+#include "base/text.hpp"
+#include "comm/control/hub.hpp"
+
+namespace lockstep::comm {
+namespace {
+
+// Ranks of which the same is to be said.
+struct RanksAlike {
+  std::vector<int> ranks;
+  std::string text;
+};
+
+// One entry per rank where there are few. Of many ranks those alike share one, and the smallest ones, which differ from
+// the others, come first.
+template <typename TextOf>
+std::vector<RanksAlike> alike(const std::vector<int>& ranks, const TextOf& text_of) {
+  std::vector<RanksAlike> entries;
+  std::map<std::string, std::size_t> places;  // by text
+  for (const int rank : ranks) {
+    const std::string text = text_of(rank);
+    const auto [place, is_new] = places.try_emplace(text, entries.size());
+    if (is_new || ranks.size() <= kMostListed)
+      entries.push_back({{rank}, text});
+    else
+      entries[place->second].ranks.push_back(rank);
+  }
+  if (ranks.size() > kMostListed) {
+    std::ranges::stable_sort(entries, {}, [](const RanksAlike& entry) { return entry.ranks.size(); });
+  }
+  return entries;
+}
+
+// "rank 1: barrier #0; ranks 0, 2-1023: nothing yet"
+std::string to_text(const std::vector<RanksAlike>& entries, std::string_view before_text, std::string_view separator) {
+  std::string text;
+  std::size_t others = 0;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const auto& [ranks, what] = entries[i];
+    if (i >= kMostListed) {
+      others += ranks.size();
+      continue;
+    }
+    text += concat(text.empty() ? "" : separator, ranks.size() == 1 ? "rank " : "ranks ", list_numbers(ranks),
+                   before_text, what);
+  }
+  return others == 0 ? text : concat(text, separator, "and ", others, " more ranks");
+}
+
+}  // namespace
+
+bool ControlPlane::Hub::is_in_circle(int number, int group, const PairStatus& pair) const {
+  const PairStatus* waiting = &pair;
+  for (std::size_t step = 0; step < ranks_.size(); ++step) {  // who has taken so many has been somewhere twice
+    const int peer = missing_peer(number, group, *waiting);
+    const GroupStatus* const status = peer < 0 ? nullptr : status_of(peer, {group, members_of(number, group)});
+    if (status == nullptr) return false;
+    const auto waits = [&](const PairStatus& other) { return missing_peer(peer, group, other) >= 0; };
+    const auto next = std::ranges::find_if(status->pairs, waits);
+    if (next == status->pairs.end()) return false;
+    waiting = &*next;
+    number = peer;
+  }
+  return true;
+}
+
+std::string ControlPlane::Hub::describe_pair(int number, int group, const PairStatus& pair) const {
+  const int peer = missing_peer(number, group, pair);
+  const bool is_circle = is_in_circle(number, group, pair);
+  return concat("rank ", number, " waits for rank ", peer, " in ", describe(pair.operation), " for ",
+                format_seconds(pair.running_for), "; rank ", peer, ": ", describe_rank(peer),
+                is_circle ? "; these ranks wait for each other in a circle: put the sends and recvs of an exchange "
+                            "between group_start() and group_end(), or let one of the ranks receive first"
+                          : "");
+}
+
+std::string ControlPlane::Hub::describe_ranks(const std::vector<int>& ranks, const GroupKey& group) const {
+  const auto last_of = [&](int rank) -> std::string {
+    const GroupStatus* const found = status_of(rank, group);
+    const bool has_entered = found != nullptr && found->issued;
+    return concat("(", unanswered(rank),
+                  has_entered ? concat("last entered ", describe(*found->issued)) : "has entered nothing", ")");
+  };
+  return to_text(alike(ranks, last_of), " ", ", ");
+}
+
+std::string_view ControlPlane::Hub::unanswered(int number) const {
+  return inquiry_ && !ranks_[number].has_answered && ranks_[number].stream ? "does not answer; its last report: " : "";
+}
+
+std::string ControlPlane::Hub::describe_rank(int number) const {
+  const std::string text = describe_status(ranks_[number].status, [&](int group, int place) {
+    const std::vector<int>& members = *members_of(number, group);
+    return place >= 0 && place < static_cast<int>(members.size()) ? members[static_cast<std::size_t>(place)] : place;
+  });
+  return concat(unanswered(number), text, ranks_[number].has_left ? " (has left)" : "");
+}
+
+std::string ControlPlane::Hub::describe_all() const {
+  return to_text(alike(*everybody_, [this](int rank) { return describe_rank(rank); }), ": ", "; ");
+}
+
+void ControlPlane::Hub::close_inquiry() {
+  std::size_t& next = inquiry_->first_unanswered;
+  while (next < ranks_.size() && (ranks_[next].has_answered || !ranks_[next].stream)) ++next;
+  const bool is_complete = next == ranks_.size();
+  if (is_complete || inquiry_->deadline.has_expired()) tell(explained(inquiry_->failure, inquiry_->reporter));
+}
+
+Failure ControlPlane::Hub::explained(Failure failure, int reporter) const {
+  if (failure.kind == FailureKind::kMismatch) {
+    failure.message += concat(" [", describe_all(), "]");
+    name_outlier(failure, reporter);
+  }
+  std::set<CollectiveKey> seen;
+  if (failure.kind == FailureKind::kTimeout && !explain_timeout(failure, reporter, seen)) {
+    for (int number = 0; number < context_.world_size; ++number) {
+      if (explain_timeout(failure, number, seen)) return failure;
+    }
+    const auto waits = [](const auto& of_group) { return of_group.second.running || !of_group.second.pairs.empty(); };
+    const bool is_in_call = std::ranges::any_of(ranks_[reporter].status, waits);  // or it waits for a rank to join it
+    failure.message += concat(is_in_call ? "; all have entered it [" : " [", describe_all(), "]");
+  }
+  return failure;
+}
+
+// Names whom rank `number` waits for, if anybody. All that run a collective wait for the same ranks: it is `seen` once.
+bool ControlPlane::Hub::explain_timeout(Failure& failure, int number, std::set<CollectiveKey>& seen) const {
+  for (const auto& [id, status] : ranks_[number].status) {
+    const GroupKey group{id, members_of(number, id)};
+    const bool is_new = status.running && seen.emplace(group, status.running->sequence).second;
+    const auto missing = is_new ? missing_ranks(group, status.running->sequence) : std::vector<int>{};
+    if (!missing.empty()) {
+      if (missing.size() == 1) failure.culprit = missing.front();
+      failure.message += concat("; not entered by ", describe_ranks(missing, group));
+      return true;
+    }
+    for (const PairStatus& pair : status.pairs) {
+      const int peer = missing_peer(number, id, pair);
+      if (peer < 0) continue;
+      if (!is_in_circle(number, id, pair)) failure.culprit = peer;
+      failure.message += concat("; ", describe_pair(number, id, pair));
+      return true;
+    }
+  }
+  return false;
+}
+
+// Where one rank alone differs from two or more that agree, it is the one to look at.
+void ControlPlane::Hub::name_outlier(Failure& failure, int reporter) const {
+  for (const auto& [id, status] : ranks_[reporter].status) {
+    if (!status.running) continue;
+    const GroupKey group{id, members_of(reporter, id)};
+    std::map<net::FrameTag, std::vector<int>> callers;  // by what they called
+    for (const int member : *group.second) {
+      const GroupStatus* const found = status_of(member, group);
+      if (found == nullptr || !found->running || found->running->sequence != status.running->sequence) continue;
+      callers[to_tag(*found->running)].push_back(member);
+    }
+    if (callers.size() != 2) continue;
+    const auto& one = callers.begin()->second;
+    const auto& other = callers.rbegin()->second;
+    const auto& odd = one.size() == 1 ? one : other;
+    const auto& agreed = one.size() == 1 ? other : one;
+    if (odd.size() != 1 || agreed.size() < 2) continue;  // of two ranks neither is the odd one
+    failure.culprit = odd.front();
+    failure.message += concat("; rank ", odd.front(), " differs from the others");
+    return;
+  }
+}
+
+}  // namespace lockstep::comm

@@ -1,0 +1,179 @@
+#include "emulated_nccl/communicator.hpp"
+
+#include <chrono>
+#include <utility>
+
+#include "base/error.hpp"
+#include "emulated_nccl/failure.hpp"
+
+namespace lockstep::emulated_nccl {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Between a call that returns ncclInProgress and its first effect. Without it a program that takes the call's return
+// for the operation's place in the stream would be right nearly always here, and wrong on a GPU.
+constexpr auto kHandOver = 300us;
+
+}  // namespace
+
+std::string Communicator::message() const {
+  const std::scoped_lock lock(mutex_);
+  return message_;
+}
+
+ncclResult_t Communicator::status() const {
+  const std::scoped_lock lock(mutex_);
+  return status_locked();
+}
+
+ncclResult_t Communicator::status_locked() const noexcept {
+  if (failure_ != ncclSuccess) return failure_;
+  return in_progress_ > 0 ? ncclInProgress : ncclSuccess;
+}
+
+void Communicator::require_ready() const {
+  const std::scoped_lock lock(mutex_);
+  nccl_require(failure_ == ncclSuccess, failure_, "the communicator has failed: ", message_);
+  nccl_require(in_progress_ == 0, ncclInvalidArgument,
+               "the communicator's last call is still in progress: ask ncclCommGetAsyncError() until it is done");
+}
+
+void Communicator::require_open() const {
+  require_ready();
+  const std::scoped_lock lock(mutex_);
+  nccl_require(!is_finalized_, ncclInvalidUsage, "the communicator is finalized");
+}
+
+bool Communicator::is_aborted() const {
+  const std::scoped_lock lock(mutex_);
+  return is_aborted_;
+}
+
+ncclResult_t Communicator::perform(const char* call, std::function<void()> job) {
+  if (is_blocking_) {
+    job();
+    return ncclSuccess;
+  }
+  const std::scoped_lock lock(mutex_);
+  ++in_progress_;
+  jobs_.push_back({call, std::move(job)});
+  if (!worker_.joinable()) worker_ = std::thread([this] { work(); });
+  changed_.notify_all();
+  return ncclInProgress;
+}
+
+void Communicator::work() noexcept {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return is_closing_ || !jobs_.empty(); });
+    if (jobs_.empty() || is_aborted_) return;
+    const Job job = std::move(jobs_.front());
+    jobs_.pop_front();
+    lock.unlock();
+    std::this_thread::sleep_for(kHandOver);
+    run_job(job);
+    lock.lock();
+    --in_progress_;
+    changed_.notify_all();
+  }
+}
+
+void Communicator::run_job(const Job& job) noexcept {
+  try {
+    job.body();
+  } catch (const std::exception& error) {
+    fail(remember_exception(job.call), error.what());
+  }
+}
+
+void Communicator::fail(ncclResult_t code, const std::string& text) noexcept {
+  const std::scoped_lock lock(mutex_);
+  if (failure_ != ncclSuccess) return;
+  failure_ = code;
+  message_ = text;
+}
+
+void Communicator::begin_joining() noexcept {
+  const std::scoped_lock lock(mutex_);
+  ++in_progress_;
+}
+
+void Communicator::join(const std::function<Membership()>& find_place, const ShouldStop& should_stop) noexcept {
+  std::unique_ptr<Mesh> mesh;
+  try {
+    own_ = find_place();
+    mesh = meet(own_, [&] { return is_aborted() || should_stop(); });
+  } catch (const std::exception& error) {
+    fail(remember_exception("joining a communicator"), error.what());
+  }
+  const std::scoped_lock lock(mutex_);
+  mesh_ = std::move(mesh);
+  --in_progress_;
+  changed_.notify_all();
+}
+
+std::uint64_t Communicator::draw_number() {
+  const std::scoped_lock lock(mutex_);
+  return drawn_++;
+}
+
+void Communicator::run(std::uint64_t number, std::span<const HostOperation> operations) noexcept {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return is_aborted_ || done_ == number; });
+  if (is_aborted_) return;
+  ++running_;
+  lock.unlock();
+  exchange_or_hang(operations);
+  lock.lock();
+  --running_;
+  ++done_;
+  changed_.notify_all();
+}
+
+void Communicator::exchange_or_hang(std::span<const HostOperation> operations) noexcept {
+  try {
+    return exchange(*mesh_, operations);
+  } catch (const IoError& error) {
+    if (!is_aborted()) fail(remember_exception("a peer is gone"), error.what());
+  } catch (const std::exception&) {
+    // Sizes do not fit. NCCL notices nothing of the kind.
+  }
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return is_aborted_; });
+}
+
+void Communicator::refuse_more() noexcept {
+  const std::scoped_lock lock(mutex_);
+  is_finalized_ = true;
+}
+
+void Communicator::wait_until_idle() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return is_aborted_ || done_ == drawn_; });
+}
+
+void Communicator::abort() noexcept {
+  std::unique_lock lock(mutex_);
+  is_aborted_ = true;
+  if (mesh_) mesh_->interrupt();
+  changed_.notify_all();
+  changed_.wait(lock, [this] { return running_ == 0; });
+  lock.unlock();
+  close();
+  lock.lock();
+  mesh_.reset();  // closes the connections: so the other ranks learn of it
+}
+
+void Communicator::close() noexcept {
+  std::thread ending;
+  {
+    const std::scoped_lock lock(mutex_);
+    is_closing_ = true;
+    ending.swap(worker_);
+    changed_.notify_all();
+  }
+  if (ending.joinable()) ending.join();
+}
+
+}  // namespace lockstep::emulated_nccl

@@ -1,0 +1,69 @@
+#include "emulated_nccl/staging.hpp"
+
+#include <bit>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "emulated_nccl/failure.hpp"
+
+namespace lockstep::emulated_nccl {
+namespace {
+
+constexpr std::size_t kSmallestRoom = 4096;
+constexpr std::align_val_t kPage{4096};
+
+// Blocks are given back to the stream they came from: its next copies are ordered after the last ones. They are never
+// freed, as unpinning would have to wait for every stream of the process, among them those that hang.
+struct Pool {
+  std::mutex mutex;
+  std::map<std::pair<cudaStream_t, std::size_t>, std::vector<std::byte*>> unused;
+};
+
+Pool& pool() {
+  static auto* const kept = new Pool;
+  return *kept;
+}
+
+// Memory that is registered, not allocated, as pinned stays open to host functions in checked mode.
+std::byte* pinned(std::size_t room) {
+  auto* const memory = static_cast<std::byte*>(::operator new(room, kPage));
+  cuda_require(cudaHostRegister(memory, room, cudaHostRegisterPortable), "pinning host memory");
+  return memory;
+}
+
+}  // namespace
+
+Staging::Staging(cudaStream_t stream, std::size_t bytes)
+    : stream_(stream), room_(std::bit_ceil(bytes < kSmallestRoom ? kSmallestRoom : bytes)) {
+  std::byte* memory = nullptr;
+  {
+    const std::scoped_lock lock(pool().mutex);
+    auto& blocks = pool().unused[{stream, room_}];
+    if (!blocks.empty()) {
+      memory = blocks.back();
+      blocks.pop_back();
+    }
+  }
+  bytes_ = {memory != nullptr ? memory : pinned(room_), bytes};
+}
+
+Staging::Staging(Staging&& other) noexcept { *this = std::move(other); }
+
+Staging& Staging::operator=(Staging&& other) noexcept {
+  std::swap(stream_, other.stream_);
+  std::swap(bytes_, other.bytes_);
+  std::swap(room_, other.room_);
+  return *this;
+}
+
+Staging::~Staging() {
+  if (bytes_.data() == nullptr) return;
+  const std::scoped_lock lock(pool().mutex);
+  pool().unused[{stream_, room_}].push_back(bytes_.data());
+}
+
+}  // namespace lockstep::emulated_nccl

@@ -1,0 +1,31 @@
+#pragma once
+/// @file
+/// Pinned host memory through which the data of operations passes.
+#include <cstddef>
+#include <span>
+
+#include "emulated_nccl/include/nccl.h"
+
+namespace lockstep::emulated_nccl {
+
+/// A block of pinned memory that copies of one stream use. Kept for the next operation of that stream when this object
+/// goes, which any thread may do, host functions included: they may not free pinned memory.
+class Staging {
+ public:
+  Staging() noexcept = default;
+  /// @throws NcclError  ncclUnhandledCudaError: no memory.
+  Staging(cudaStream_t stream, std::size_t bytes);
+  Staging(Staging&& other) noexcept;
+  Staging& operator=(Staging&& other) noexcept;
+  ~Staging();
+
+  /// As long as was asked for.
+  [[nodiscard]] std::span<std::byte> bytes() const noexcept { return bytes_; }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+  std::span<std::byte> bytes_;
+  std::size_t room_ = 0;
+};
+
+}  // namespace lockstep::emulated_nccl

@@ -1,0 +1,111 @@
+#include "launch/local/output_merger.hpp"
+
+#include <utility>
+
+namespace lockstep::launch {
+namespace {
+
+constexpr std::string_view kEraseLine = "\r\033[K";
+
+std::size_t index_of(OutputStream stream) { return static_cast<std::size_t>(stream); }
+
+// How many bytes of a UTF-8 text belong to whole characters; of anything else, all. In a character of several bytes,
+// the first says how many there are, and all others begin with the bits 10.
+std::size_t bytes_of_whole_characters(std::string_view text) {
+  std::size_t begin = text.size();
+  do {
+    if (begin == 0 || text.size() - begin == 4) return text.size();
+    --begin;
+  } while ((static_cast<unsigned char>(text[begin]) & 0xC0) == 0x80);
+  const auto first = static_cast<unsigned char>(text[begin]);
+  const std::size_t wanted = first < 0xC0 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : first < 0xF8 ? 4 : 1;
+  return text.size() - begin < wanted ? begin : text.size();
+}
+
+}  // namespace
+
+OutputMerger::OutputMerger(int world_size, OutputStyle style, Sink sink, int first_rank)
+    : ranks_(static_cast<std::size_t>(world_size)), style_(style), sink_(std::move(sink)), first_rank_(first_rank) {}
+
+void OutputMerger::hide(int rank, OutputStream stream) {
+  ranks_[static_cast<std::size_t>(rank)].is_hidden[index_of(stream)] = true;
+}
+
+// Whether it is shown as it comes, and not line by line.
+bool OutputMerger::is_live(int rank, OutputStream stream) const {
+  const bool is_shown = !ranks_[static_cast<std::size_t>(rank)].is_hidden[index_of(stream)];
+  return is_shown && rank == 0 && stream == OutputStream::kOut && style_ == OutputStyle::kFirstLive;
+}
+
+void OutputMerger::add(int rank, OutputStream stream, std::string_view bytes) {
+  if (is_live(rank, stream)) pass_on_live(bytes);
+  std::string& held = ranks_[static_cast<std::size_t>(rank)].held[index_of(stream)];
+  held.append(bytes);
+  std::size_t begin = 0;
+  for (std::size_t end = held.find('\n'); end != std::string::npos; end = held.find('\n', begin)) {
+    pass_on(rank, stream, std::string_view(held).substr(begin, end - begin));
+    begin = end + 1;
+  }
+  held.erase(0, begin);
+  if (held.size() <= kLongestLine) return;
+  std::string rest = held.substr(bytes_of_whole_characters(held));
+  held.resize(held.size() - rest.size());
+  close(rank, stream);
+  held = std::move(rest);
+}
+
+void OutputMerger::close(int rank, OutputStream stream) {
+  std::string& held = ranks_[static_cast<std::size_t>(rank)].held[index_of(stream)];
+  if (held.empty()) return;
+  const std::string line = std::exchange(held, {});
+  if (rank == 0 && stream == OutputStream::kOut && !live_.empty()) {
+    live_.clear();
+    sink_(stream, "\n");
+  }
+  pass_on(rank, stream, line);
+}
+
+void OutputMerger::announce(const std::string& line) { write_between(OutputStream::kErr, line + "\n"); }
+
+std::vector<std::string> OutputMerger::last_lines(int rank) const {
+  const std::deque<std::string>& kept = ranks_[static_cast<std::size_t>(rank)].kept;
+  return {kept.begin(), kept.end()};
+}
+
+void OutputMerger::pass_on(int rank, OutputStream stream, std::string_view line) {
+  Rank& of_rank = ranks_[static_cast<std::size_t>(rank)];
+  keep(of_rank, line);
+  if (of_rank.is_hidden[index_of(stream)] || is_live(rank, stream)) return;  // nobody's, or written already
+  const bool has_prefix = style_ == OutputStyle::kPrefixed || (rank != 0 && style_ != OutputStyle::kPlain);
+  std::string text = has_prefix ? "[rank " + std::to_string(first_rank_ + rank) + "] " : std::string();
+  write_between(stream, text.append(line).append("\n"));
+}
+
+void OutputMerger::pass_on_live(std::string_view bytes) {
+  sink_(OutputStream::kOut, bytes);
+  const std::size_t line_start = bytes.find_last_of("\r\n");
+  if (line_start != std::string_view::npos) live_.clear();
+  live_.append(line_start == std::string_view::npos ? bytes : bytes.substr(line_start + 1));
+}
+
+// A progress line is redrawn by "\r": what stood there last is what counts.
+void OutputMerger::keep(Rank& rank, std::string_view line) {
+  while (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+  const std::size_t redraw = line.rfind('\r');
+  if (redraw != std::string_view::npos) line.remove_prefix(redraw + 1);
+  rank.kept.emplace_back(line);
+  if (rank.kept.size() > kKeptLines) rank.kept.pop_front();
+}
+
+// Where rank 0's progress line stands on the terminal, it makes room for the text and is drawn again below it.
+void OutputMerger::write_between(OutputStream stream, const std::string& text) {
+  if (live_.empty()) {
+    sink_(stream, text);
+    return;
+  }
+  sink_(OutputStream::kOut, kEraseLine);
+  sink_(stream, text);
+  sink_(OutputStream::kOut, live_);
+}
+
+}  // namespace lockstep::launch

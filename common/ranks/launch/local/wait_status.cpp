@@ -1,0 +1,30 @@
+#include "launch/local/wait_status.hpp"
+
+#include <string.h>
+#include <sys/wait.h>
+
+#include <csignal>
+
+#include "base/error.hpp"
+
+namespace lockstep::launch {
+
+std::string signal_name(int signal) {
+  const char* name = sigabbrev_np(signal);
+  return name == nullptr ? concat("signal ", signal) : concat("SIG", name);
+}
+
+std::string describe_end(int status) {
+  if (!WIFSIGNALED(status)) return concat("exited with code ", WEXITSTATUS(status));
+  const int signal = WTERMSIG(status);
+  std::string text = concat("was killed by ", signal_name(signal));
+  if (signal == SIGKILL) return text + " (from outside; the kernel does so when memory runs out)";
+  const char* meaning = sigdescr_np(signal);
+  return meaning == nullptr ? text : concat(text, " (", meaning, ")");
+}
+
+int exit_code_of(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
+
+bool was_killed_from_outside(int status) { return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL; }
+
+}  // namespace lockstep::launch

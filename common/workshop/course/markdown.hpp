@@ -1,0 +1,66 @@
+#pragma once
+/// @file
+/// Markdown as far as the checkers need it: fenced blocks, the comments that steer them, headings, links.
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "course/text_file.hpp"
+
+namespace lockstep::course {
+
+/// A fenced block of code or output.
+struct FencedBlock {
+  std::string language;            ///< What follows the opening fence: "cpp", "sh", "text", or empty.
+  std::size_t first_index = 0;     ///< Line index of the opening fence.
+  std::vector<std::string> lines;  ///< Between the fences.
+  std::string line_above;          ///< The last line with text above the fence; empty for none.
+  std::size_t index_above = 0;     ///< Its index.
+};
+
+/// A link or image.
+struct Link {
+  std::string target;     ///< As written: "ring.cpp#L4-L9".
+  std::size_t index = 0;  ///< Line index.
+};
+
+/// A part of a file that a link names: "ring.cpp#L40-L78".
+struct LineRange {
+  std::string path;       ///< As written, before the "#".
+  std::size_t first = 1;  ///< Counted from 1.
+  std::size_t last = 1;   ///< Inclusive.
+};
+
+/// A Markdown file, taken apart.
+struct MarkdownFile {
+  TextFile text;  ///< All of its lines.
+  std::vector<std::string>
+      prose;  ///< Line by line without fenced blocks, `code` and comments; same count as text.lines.
+  std::vector<FencedBlock> blocks;   ///< In order.
+  std::vector<Link> links;           ///< Outside of blocks and comments.
+  std::vector<std::string> anchors;  ///< Of its headings, as GitHub makes them.
+};
+
+/// The "```" or "~~~" (or longer) that opens or closes a block on this line; empty otherwise.
+[[nodiscard]] std::string fence_of(std::string_view line);
+
+/// Takes a file apart. An unclosed fence runs to the end.
+[[nodiscard]] MarkdownFile parse_markdown(TextFile text);
+
+/// A path written in `file`, as a path below the root; the file itself where it is empty.
+[[nodiscard]] std::string resolve_path(const MarkdownFile& file, const std::string& path);
+
+/// The range in a link's target, or nothing where the target names no lines.
+[[nodiscard]] std::optional<LineRange> parse_line_range(std::string_view target);
+
+/// The range of the last link on a line that names lines.
+[[nodiscard]] std::optional<LineRange> line_range_in(std::string_view line);
+
+/// The text of an HTML comment that stands alone on `line`: "run: x" for "<!-- run: x -->".
+[[nodiscard]] std::optional<std::string> comment_on(std::string_view line);
+
+/// GitHub's anchor of a heading: lower case, blanks to '-', punctuation dropped.
+[[nodiscard]] std::string anchor_of(std::string_view heading);
+
+}  // namespace lockstep::course

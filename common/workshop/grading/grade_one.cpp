@@ -1,0 +1,187 @@
+// grade-one: grades one submission, in a process of its own, so that nothing a submission does can end the batch.
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/command_line.hpp"
+#include "base/environment.hpp"
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "base/inherited_fds.hpp"
+#include "base/json.hpp"
+#include "base/plain_text.hpp"
+#include "base/sha256.hpp"
+#include "grading/command.hpp"
+#include "grading/judging.hpp"
+#include "grading/manifest.hpp"
+#include "grading/private_files.hpp"
+#include "grading/process_tree.hpp"
+#include "grading/reference.hpp"
+#include "grading/student_files.hpp"
+
+namespace lockstep::grading {
+namespace {
+
+namespace fs = std::filesystem;
+using exercise::Exercise;
+using exercise::Workspace;
+
+constexpr std::size_t kMostOfProblem = 500;
+
+struct Options {
+  fs::path settings;
+  fs::path submission;
+  std::string key;
+  std::string basis;
+  std::int64_t user = 0;
+};
+
+// Removes a folder at the end of a scope, whatever a sandboxed program has made of its rights.
+class ScratchFolder {
+ public:
+  explicit ScratchFolder(fs::path path) : path_(std::move(path)) {
+    fs::remove_all(path_);
+    fs::create_directories(path_);
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  ~ScratchFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  [[nodiscard]] const fs::path& path() const noexcept { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+std::vector<Exercise> exercises_of(const Workspace& workspace, const Settings& settings) {
+  std::vector<Exercise> exercises;
+  for (const std::string& id : settings.exercises) exercises.push_back(find_exercise(workspace.catalogue, id));
+  return exercises;
+}
+
+// What does not fit between manifest and files, or between the manifest and this tree. Fills in the student's name.
+// @return  The exercises that the manifest says were begun with use-reference.
+std::set<std::string> compare_with_manifest(const Submission& submission, const Settings& settings,
+                                            StudentGrade& grade) {
+  const auto text = submission.files.find(kManifestName);
+  if (text == submission.files.end()) {
+    grade.problems.emplace_back("it has no manifest.json: not made by ./lockstep submit");
+    return {};
+  }
+  const Manifest manifest = parse_manifest(text->second);
+  constexpr std::size_t kMostOfName = 100;
+  if (!manifest.student.empty()) grade.student = plain_text(manifest.student, kMostOfName, LineBreaks::kReplace);
+  if (manifest.release.tag != settings.release.tag) {
+    grade.problems.push_back(concat("made with release ",
+                                    plain_text(manifest.release.tag, kMostOfName, LineBreaks::kReplace), "; this is ",
+                                    settings.release.tag));
+    if (!settings.takes_any_release) grade.status = "refused";
+  }
+  for (const auto& [name, digest] : manifest.digests) {
+    const auto file = submission.files.find(name);
+    if (file != submission.files.end() && sha256_hex(file->second) != digest)
+      grade.problems.push_back(concat("changed after ./lockstep submit: ", name));
+  }
+  return {manifest.references.begin(), manifest.references.end()};
+}
+
+// The grade where no judge is needed, since the files are our solution. Notes what a person should look at.
+std::optional<ExerciseGrade> grade_of_reference(const Workspace& workspace, const Exercise& exercise,
+                                                const Files& files, bool is_taken_over, StudentGrade& grade) {
+  const Origin origin = origin_of(workspace.root, exercise, files, is_taken_over);
+  if (origin == Origin::kReference)
+    return ExerciseGrade{
+        .id = exercise.id, .title = exercise.title, .max_points = exercise.points, .verdict = "REFERENCE"};
+  if (origin == Origin::kUnclear)
+    grade.problems.push_back(
+        concat(exercise.id, ": the code of the reference solution, but too short to say that it was copied"));
+  if (origin == Origin::kOwn && is_taken_over)
+    grade.problems.push_back(concat(exercise.id, ": begun with use-reference, and changed since"));
+  return std::nullopt;
+}
+
+// A submission's files, and what its manifest says of them.
+struct HandedIn {
+  Files files;
+  std::set<std::string> references;  // Exercises that were begun with use-reference.
+};
+
+HandedIn read_and_compare(const Options& options, const std::vector<Exercise>& exercises, const Settings& settings,
+                          StudentGrade& grade) {
+  std::set<std::string> wanted = {kManifestName};
+  for (const Exercise& exercise : exercises)
+    for (const std::string& file : exercise.files) wanted.insert(path_in_submission(exercise, file));
+  Submission submission;
+  std::set<std::string> references;
+  try {
+    submission = read_submission(options.submission, [&](const std::string& path) { return wanted.contains(path); });
+    references = compare_with_manifest(submission, settings, grade);
+  } catch (const FormatError& error) {
+    grade.status = "refused";
+    grade.problems.push_back(plain_text(error.what(), kMostOfProblem, LineBreaks::kReplace));
+  } catch (const std::exception& error) {
+    grade.status = "SETUP";
+    grade.problems.push_back(concat("SETUP: the submission cannot be read: ",
+                                    plain_text(error.what(), kMostOfProblem, LineBreaks::kReplace)));
+  }
+  for (const std::string& refusal : submission.refusals)
+    grade.problems.push_back("not taken: " + plain_text(refusal, kMostOfProblem, LineBreaks::kReplace));
+  if (grade.status == "graded" && submission.files.size() <= submission.files.count(kManifestName))
+    grade.problems.emplace_back("it holds no file of these exercises");
+  return {std::move(submission.files), std::move(references)};
+}
+
+StudentGrade grade_submission(const Workspace& workspace, const Options& options, const Settings& settings) {
+  const auto begin = std::chrono::steady_clock::now();
+  StudentGrade grade{.key = options.key, .student = options.key, .basis = options.basis};
+  const std::vector<Exercise> exercises = exercises_of(workspace, settings);
+  const auto [files, references] = read_and_compare(options, exercises, settings, grade);
+  const Sandbox sandbox(workspace.build / "bin" / "lockstep_confine", static_cast<uid_t>(options.user),
+                        settings.sandbox);
+  for (const Exercise& exercise : exercises) {
+    if (grade.status != "graded" && grade.exercises.empty()) break;  // nothing could be read
+    std::optional<ExerciseGrade> known;
+    if (!settings.reference_counts)
+      known = grade_of_reference(workspace, exercise, files, references.contains(exercise.id), grade);
+    const ScratchFolder scratch(settings.scratch_of(options.key) / exercise.target_name());
+    grade.exercises.push_back(known ? *known
+                                    : grade_exercise(workspace, exercise, files, settings, sandbox, scratch.path()));
+    if (!grade.exercises.back().setup.empty()) {
+      grade.status = "SETUP";
+      grade.problems.push_back(concat(exercise.id, ": SETUP: ", grade.exercises.back().setup));
+    }
+  }
+  std::error_code ignored;
+  fs::remove_all(settings.scratch_of(options.key), ignored);
+  grade.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return grade;
+}
+
+}  // namespace
+
+int grade_one(const Arguments& arguments) {
+  Options options;
+  CommandLine app("Grades one submission; started by lockstep grade.", "lockstep_grade grade-one");
+  app.add_option("--settings", options.settings, "Of the class").required();
+  app.add_option("--submission", options.submission, "A zip or a folder").required();
+  app.add_option("--key", options.key, "Names the results").required();
+  app.add_option("--basis", options.basis, "Written into the result").required();
+  app.add_option("--user", options.user, "Under which submissions run, where this is root").required();
+  if (const auto exit_code = app.parse(arguments)) return *exit_code;
+  close_inherited_on_exec();
+  keep_files_private();
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a grade that was ended does not go on writing
+  adopt_orphans();
+  const Settings settings = settings_from(parse_json(read_file(options.settings)));
+  write_student_files(settings.folder_of(options.key), grade_submission(exercise::open_workspace(), options, settings));
+  return 0;
+}
+
+}  // namespace lockstep::grading

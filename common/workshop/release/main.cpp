@@ -1,0 +1,147 @@
+// release: the repository that students get. A program of its own, which only lecturers build.
+#include <unistd.h>
+
+#include <chrono>
+#include <ctime>
+#include <iomanip>
+#include <iostream>
+#include <sstream>
+
+#include "base/command_line.hpp"
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "exercise_tool/shell.hpp"
+#include "exercise_tool/workspace.hpp"
+#include "release/copy.hpp"
+#include "release/prebuilt.hpp"
+#include "release/release_check.hpp"
+#include "release/release_note.hpp"
+
+namespace lockstep::release {
+namespace {
+
+namespace fs = std::filesystem;
+using exercise::Workspace;
+
+struct Options {
+  std::string name;
+  fs::path out, secret, checked;
+  std::vector<std::string> exercises;
+  std::string preset = "release";
+  int jobs = 0;
+  bool is_dirty_allowed = false;
+};
+
+std::string git(const fs::path& folder, std::vector<std::string> words) {
+  words.insert(words.begin(), {"git", "-C", folder.string()});
+  const FinishedProcess done = exercise::run(words, folder, Collect::kBoth);
+  if (done.exit_code != 0) throw Error(concat("git ", words[3], " failed:\n", done.output));
+  return done.output;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::istringstream in(text);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+std::string today() {
+  const std::time_t now = std::time(nullptr);
+  std::ostringstream out;
+  out << std::put_time(std::gmtime(&now), "%Y-%m-%d");
+  return out.str();
+}
+
+void commit(const fs::path& out, const ReleaseNote& note) {
+  git(out, {"init", "--quiet", "--initial-branch=main"});
+  git(out, {"add", "--all", "--force"});
+  const std::vector<std::string> who = {"-c", "user.name=Lockstep", "-c", "user.email=lockstep@localhost"};
+  const auto as_lockstep = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), who.begin(), who.end());
+    git(out, words);
+  };
+  as_lockstep({"commit", "--quiet", "--message", concat("Lockstep for ", note.name)});
+  as_lockstep({"tag", "--annotate", note.tag(), "--message", concat("Made from commit ", note.commit)});
+}
+
+int report(const fs::path& folder, const std::vector<std::string>& problems, std::size_t known) {
+  for (const std::string& problem : problems) std::cout << "  " << problem << "\n";
+  if (problems.empty())
+    std::cout << "checked: " << folder.string() << " holds no answer (" << known << " runs of tokens looked for)\n";
+  else
+    std::cout
+        << problems.size() << " places in " << folder.string() << " must not be given to students.\n"
+        << "Name such files under \"gives_away\" in the exercise's exercise.json, or under \"may_show\" where a part "
+           "of the answer is meant to be seen.\n";
+  return problems.empty() ? 0 : 1;
+}
+
+int check(const Workspace& workspace, const fs::path& folder) {
+  const Answers answers = answers_of(workspace.root, workspace.catalogue);
+  const Plan all = plan_release(workspace.root, lines_of(git(workspace.root, {"ls-files"})), {});
+  return report(folder, check_release(folder, answers, all.shown), answers.size());
+}
+
+int release(const Workspace& workspace, const Options& options) {
+  require_class_name(options.name);
+  const fs::path out = fs::absolute(options.out).lexically_normal();
+  if (fs::exists(out) && !fs::is_empty(out)) throw UsageError(concat(out.string(), " is not empty"));
+  if (!options.is_dirty_allowed && !git(workspace.root, {"status", "--porcelain"}).empty())
+    throw UsageError("some files are changed and not committed: commit them, or give --allow-dirty");
+  const fs::path secret = options.secret.empty() ? fs::path(out.string() + ".secret") : fs::absolute(options.secret);
+  if (!secret.lexically_relative(out).string().starts_with(".."))
+    throw UsageError("the secret would be in the release");
+
+  const std::string head = lines_of(git(workspace.root, {"rev-parse", "HEAD"})).at(0);
+  const Plan plan = plan_release(workspace.root, lines_of(git(workspace.root, {"ls-files"})), options.exercises);
+  const Answers answers = answers_of(workspace.root, plan.exercises);
+  std::cout << plan.exercises.size() << " exercises, " << plan.files.size() << " files, " << plan.giveaways.size()
+            << " sources left out as answers; compiling these, judges and mistakes (build/" << options.preset << ")"
+            << std::endl;
+  fs::create_directories(out);
+  const int jobs = options.jobs > 0 ? options.jobs : static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
+  write_prebuilt({workspace.root, options.preset, jobs}, plan, out / "prebuilt");
+  copy_files(workspace.root, plan, answers, out);
+  const ReleaseNote note{.name = options.name,
+                         .commit = head,
+                         .date = today(),
+                         .system = this_system(),
+                         .key = key_of(read_or_make_secret(secret), options.name, head)};
+  write_file(out / "RELEASE", to_text(note));
+  commit(out, note);
+  const int result = report(out, check_release(out, answers, plan.shown), answers.size());
+  if (result != 0) return result;
+  std::cout << "wrote " << out.string() << ", one commit with the tag " << note.tag() << "\n"
+            << "the secret of this class is in " << secret.string() << ": keep it\n"
+            << "next: git tag -a " << note.tag() << " " << head.substr(0, 10) << " -m 'as students have it'\n"
+            << "      here, so that ./lockstep grade knows the release; then push " << out.string() << "\n";
+  return 0;
+}
+
+}  // namespace
+}  // namespace lockstep::release
+
+int main(int argc, char** argv) {
+  using namespace lockstep;
+  CommandLine app("Writes the repository that students get: the course without answers.", "lockstep release");
+  release::Options options;
+  app.add_option("--class", options.name, "The class, such as ppc-2026").without_default();
+  app.add_option("--out", options.out, "The repository's folder; new or empty").type_name("DIR").without_default();
+  app.add_option("--secret", options.secret, "The class's secret; left out: DIR.secret")
+      .type_name("FILE")
+      .without_default();
+  app.add_option("--exercises", options.exercises,
+                 "Only these exercises or chapters, such as 00 01 02.1; left out: all")
+      .without_default();
+  app.add_option("--preset", options.preset, "CMake's preset for what is compiled");
+  app.add_option("--jobs", options.jobs, "Compilers at once; 0: one per processor");
+  app.add_flag("--allow-dirty", options.is_dirty_allowed, "Also with changes that are not committed");
+  app.add_option("--check", options.checked, "Only look for answers in this folder").type_name("DIR").without_default();
+  return run_main(app, argc, argv, [&] {
+    const exercise::Workspace workspace = exercise::open_workspace();
+    if (!options.checked.empty()) return release::check(workspace, std::filesystem::absolute(options.checked));
+    if (options.name.empty() || options.out.empty()) throw UsageError("--class and --out are needed, or --check");
+    return release::release(workspace, options);
+  });
+}

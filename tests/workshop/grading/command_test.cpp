@@ -1,0 +1,122 @@
+// What `lockstep grade` refuses before it grades anybody.
+#include <filesystem>
+
+#include "base/error.hpp"
+#include "base/file.hpp"
+#include "grading/private_files.hpp"
+#include "grading/student_files.hpp"
+#include "grading/submissions.hpp"
+#include "grading_runs.hpp"
+#include "support/catch.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace lockstep::grading {
+namespace {
+
+namespace fs = std::filesystem;
+using Catch::Matchers::ContainsSubstring;
+
+// A class of one, which also a user for submissions can reach.
+class SmallClass {
+ public:
+  SmallClass() {
+    fs::permissions(folder_.path(), fs::perms::others_exec | fs::perms::others_read, fs::perm_options::add);
+    const fs::path file = in() / "alice" / "work" / "02.1_reduce_scatter" / "reduce_scatter.cpp";
+    fs::create_directories(file.parent_path());
+    fs::copy_file(course_root() / "tests/workshop/grading/submissions/is_right.cpp", file);
+  }
+  [[nodiscard]] fs::path in() const { return folder_.path() / "in"; }
+  [[nodiscard]] fs::path out() const { return folder_.path() / "out"; }
+  [[nodiscard]] fs::path file(const std::string& name, const std::string& text, fs::perms permissions) const {
+    write_file(folder_.path() / name, text);
+    fs::permissions(folder_.path() / name, permissions);
+    return folder_.path() / name;
+  }
+  [[nodiscard]] test::Finished grade(std::vector<std::string> words, const std::string& path = "") const {
+    words.insert(words.end(), {"--only", "02.1"});
+    return grade_folder(in(), out(), words, path.empty() ? Variables{} : Variables{{"PATH", path}});
+  }
+
+ private:
+  using Variables = std::vector<std::pair<std::string, std::string>>;
+
+  test::TemporaryFolder folder_;
+};
+
+constexpr auto kPrivate = fs::perms::owner_read | fs::perms::owner_write;
+
+}  // namespace
+
+TEST_CASE("a secret on the command line, or in a file that others may read, is refused", "[grading]") {
+  const SmallClass course;
+  CHECK_THAT(course.grade({"--secret-seed", "abc"}).err, ContainsSubstring("--secret-seed-file FILE"));
+  for (const char* option : {"--secret-seed-file", "--seeds"}) {
+    for (const auto more : {fs::perms::group_read, fs::perms::others_read, fs::perms::others_write}) {
+      const test::Finished refused = course.grade({option, course.file("open", "{\"02.1\": 1}", kPrivate | more)});
+      CHECK(refused.exit_code == 2);
+      CHECK_THAT(refused.err, ContainsSubstring("others may read it: chmod 600"));
+    }
+    CHECK(course.grade({option, course.file("empty", "\n", kPrivate)}).exit_code == 2);
+    CHECK(course.grade({option, "/nonexistent"}).exit_code != 0);
+  }
+  const test::Finished damaged = course.grade({"--seeds", course.file("seeds", "top secret", kPrivate)});
+  CHECK(damaged.exit_code != 0);
+  CHECK(damaged.err.find("top secret") == std::string::npos);
+  CHECK(!fs::exists(course.out() / "students"));
+}
+
+TEST_CASE("a secret is read without its line break, from a file of its owner alone", "[grading]") {
+  const SmallClass course;
+  CHECK(read_secret(course.file("key", "a b\r\n\n", kPrivate)) == "a b");
+  CHECK_THROWS_AS(read_secret(course.file("key2", "a", kPrivate | fs::perms::group_read)), UsageError);
+  CHECK_THROWS_AS(read_secret(course.in()), Error);
+}
+
+TEST_CASE("two graders do not write into one folder", "[grading]") {
+  const SmallClass course;
+  const FolderLock lock(course.out());
+  const test::Finished second = course.grade({});
+  CHECK(second.exit_code == 2);
+  CHECK_THAT(second.err, ContainsSubstring("another ./lockstep grade is at work"));
+  CHECK_THROWS_AS(FolderLock(course.out()), UsageError);
+  CHECK_NOTHROW(FolderLock(course.in()));
+}
+
+TEST_CASE("without a sandbox nobody is graded, unless that is asked for", "[grading]") {
+  const SmallClass course;
+  const fs::path tools = course.in().parent_path() / "tools";
+  fs::create_directories(tools);
+  write_file(tools / "bwrap", "#!/bin/sh\nexit 1\n");  // as in containers that forbid namespaces
+  fs::permissions(tools / "bwrap", fs::perms::owner_all);
+  const std::string path = concat(tools.string(), ":", std::getenv("PATH"));
+  const test::Finished refused = course.grade({}, path);
+  INFO(refused.out << refused.err);
+  CHECK(refused.exit_code == 2);
+  CHECK_THAT(refused.err, ContainsSubstring("--no-sandbox"));
+  CHECK_THAT(refused.err, ContainsSubstring("solutions, tests and other submissions cannot be read"));
+  CHECK(!fs::exists(course.out() / "grades.csv"));
+  CHECK(!fs::exists(course.out() / "students"));
+
+  const test::Finished graded = course.grade({"--no-sandbox"}, path);
+  INFO(graded.out << graded.err);
+  CHECK(graded.exit_code == 0);
+  const auto grade = read_student_grade(course.out() / "students" / "alice");
+  REQUIRE(grade);
+  CHECK(grade->points() == grade->max_points());
+}
+
+TEST_CASE("what cannot be read costs nobody else a grade", "[grading]") {
+  const SmallClass course;
+  fs::create_directories(course.in() / "broken");
+  fs::create_symlink("/proc/1/mem", course.in() / "linked.zip");
+  write_file(course.in() / "broken.zip", "");
+  std::vector<std::string> ignored;
+  const std::vector<Task> tasks = find_submissions(course.in(), "settings", ignored);
+  REQUIRE(tasks.size() == 3);
+  CHECK(tasks[0].key == "alice");
+  CHECK(tasks[1].key == "broken");
+  CHECK(tasks[2].key == "broken_");
+  CHECK(ignored == std::vector<std::string>{"linked.zip"});
+}
+
+}  // namespace lockstep::grading
