@@ -11,12 +11,20 @@
 #include <cerrno>
 #include <utility>
 
-#include "base/argument_vector.hpp"
 #include "base/deadline.hpp"
 #include "base/error.hpp"
 
 namespace lockstep {
 namespace {
+
+// Pointers to the strings' characters, then a null pointer: an argv or envp. The strings must outlive it.
+std::vector<char*> pointers_to(std::vector<std::string>& strings) {
+  std::vector<char*> pointers;
+  pointers.reserve(strings.size() + 1);
+  for (std::string& text : strings) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
 
 // posix_spawn's descriptions, freed at the end of the scope.
 class SpawnPlan {

@@ -11,6 +11,7 @@
 #include "base/deadline.hpp"
 #include "base/error.hpp"
 #include "base/preemption.hpp"
+#include "base/process.hpp"
 #include "base/processes.hpp"
 #include "launch/grace.hpp"
 #include "launch/job_folder.hpp"

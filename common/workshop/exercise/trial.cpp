@@ -1,6 +1,5 @@
 #include "exercise/trial.hpp"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/process.hpp"
 #include "launch/hosts/ssh_command.hpp"
 #include "launch/local/wait_status.hpp"
 

@@ -23,8 +23,6 @@ std::string describe_end(int status) {
   return meaning == nullptr ? text : concat(text, " (", meaning, ")");
 }
 
-int exit_code_of(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
-
 bool was_killed_from_outside(int status) { return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL; }
 
 }  // namespace lockstep::launch

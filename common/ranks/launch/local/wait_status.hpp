@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// How a process ended, in words and as an exit code.
+/// How a process ended, in words; as an exit code, exit_code_of() of base/process.hpp.
 #include <string>
 
 namespace lockstep::launch {
@@ -10,9 +10,6 @@ namespace lockstep::launch {
 
 /// What waitpid() says of an ended process: "exited with code 3", "was killed by SIGSEGV (Segmentation fault)".
 [[nodiscard]] std::string describe_end(int status);
-
-/// Its exit code as shells count: its own, or 128 + signal.
-[[nodiscard]] int exit_code_of(int status);
 
 /// Whether SIGKILL ended it. That never follows from what another rank did; SIGABRT may.
 [[nodiscard]] bool was_killed_from_outside(int status);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/process.hpp"
 #include "launch/local/wait_status.hpp"
 
 namespace lockstep::launch {

@@ -29,7 +29,7 @@ constexpr Mistake kMistakes[] = {
     {"equal_chunks", "all chunks are taken to have the same length, so the rest of the buffer never arrives",
      "chunk_of() cuts a count that does not divide by the number of ranks."},
     {"rest_in_last_chunk", "the chunks are cut by hand: the last one gets all that the division leaves",
-     "The first chunks get one element more each: take them from chunk_of(), as whoever filled them did."},
+     "The first chunks get one element more each: take them from chunk_of(), which the caller used, too."},
     {"sends_first", "each rank sends its whole chunk before it receives",
      "Let sending and receiving overlap: exchange()."},
     {"wrong_way_round", "the chunks' numbers grow from step to step, so ranks send chunks they have not received",

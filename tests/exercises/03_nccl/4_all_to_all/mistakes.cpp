@@ -23,7 +23,7 @@ constexpr Mistake kMistakes[] = {
     {"forgets_own_part", "this rank's own part is not copied", "It stays on the device: cudaMemcpyAsync()."},
     {"own_part_moves_no_position",
      "after this rank's own part the positions are not moved on, so later parts are too low",
-     "The own part lies in both arrays, too: add its length to both positions before you go on."},
+     "Both arrays hold this rank's own part, too: add its length to both positions before you go on."},
     {"copies_on_the_host", "the host copies this rank's own part, although both arrays are in device memory",
      "cudaMemcpyAsync() with cudaMemcpyDeviceToDevice puts the copy into the stream."},
     {"elements_for_bytes", "the copy of this rank's own part has the number of elements where bytes are asked for",
