@@ -7,7 +7,8 @@
 /// cannot supply the buffer. glibc's defaults make such a buffer expensive in one of two ways. If it is mapped, its
 /// pages are new in each product: a page fault for each 4 KiB (measured: a quarter of a training step on one thread).
 /// If it comes from the heap, small objects settle in the hole that it leaves, the next buffer no longer fits, and the
-/// heap grows (measured: 66 MiB a rank).
+/// heap grows (measured: 66 MiB a rank). So the module also defines posix_memalign() for the whole program, see the
+/// source.
 #include <cstddef>
 
 namespace lockstep::kernels {
