@@ -7,44 +7,27 @@
 #include <vector>
 
 #include "02_ring_all_reduce/ring_process_group.hpp"
-#include "base/environment.hpp"
 #include "base/error.hpp"
 #include "base/json.hpp"
 #include "comm/get_or_fail.hpp"
 #include "comm/host/tcp_transport.hpp"
-#include "comm/shared_memory/shared_memory_transport.hpp"
 #include "store/store.hpp"
 
 namespace lockstep::ring {
 namespace {
 
-TransportChoice transport_from_environment() {
-  const std::string text = environment::get("LOCKSTEP_TRANSPORT").value_or("auto");
-  if (text == "auto") return TransportChoice::kAuto;
-  if (text == "tcp") return TransportChoice::kTcp;
-  if (text == "shared_memory") return TransportChoice::kSharedMemory;
-  throw FormatError(concat("LOCKSTEP_TRANSPORT=", text, " is unknown; use auto, tcp or shared_memory"));
-}
-
 RingOptions agree(const comm::JobContext& context, const std::string& group, RingOptions own) {
   if (context.world_size == 1) return own;
   const std::string key = concat("generation/", context.generation, "/", group, "/options");
   if (context.rank == 0) {
-    if (own.transport == TransportChoice::kAuto) own.transport = transport_from_environment();
-    const nlohmann::json json = {{"segment_bytes", own.segment_bytes},
-                                 {"small_bytes", own.small_bytes},
-                                 {"transport", own.transport},
-                                 {"algorithm", own.algorithm}};
+    const nlohmann::json json = {{"segment_bytes", own.segment_bytes}, {"small_bytes", own.small_bytes}};
     context.store->set(key, dump_json(json));
     return own;
   }
   const std::string task = concat("rank ", context.global_rank(context.rank),
                                   ": waiting for the ring's options from rank ", context.global_rank(0));
   const auto json = parse_json(comm::get_or_fail(context, key, task, Deadline::after(context.limits.join)));
-  return {.segment_bytes = json.at("segment_bytes"),
-          .small_bytes = json.at("small_bytes"),
-          .transport = json.at("transport"),
-          .algorithm = json.at("algorithm")};
+  return {.segment_bytes = json.at("segment_bytes"), .small_bytes = json.at("small_bytes")};
 }
 
 }  // namespace
@@ -54,39 +37,9 @@ RingProcessGroup::RingProcessGroup(comm::JobContext context, const RingOptions& 
   require(options.segment_bytes >= 8, "segment_bytes is ", options.segment_bytes, ", less than one element");
   const std::string group = concat("ring/", group_id());
   options_ = agree(this->context(), group, options);
-  std::string reason = "not wanted";
-  if (world_size() > 1 && options_.transport != TransportChoice::kTcp) reason = use_shared_memory(group);
-  if (world_size() > 1 && options_.transport == TransportChoice::kSharedMemory && !reason.empty()) {
-    throw UnavailableError(concat("rank ", this->context().rank, ": the ranks cannot share memory: ", reason,
-                                  "; LOCKSTEP_TRANSPORT=tcp works everywhere"));
-  }
-  if (!reason.empty()) use_tcp(group);
-}
-
-void RingProcessGroup::use_tcp(const std::string& group) {
   const std::set<int> neighbours = world_size() == 1 ? std::set<int>{} : std::set<int>{left(), right()};
-  use(std::make_unique<comm::TcpTransport>(context(), group, neighbours, Deadline::after(context().limits.join)),
-      options_.segment_bytes);
-}
-
-std::string RingProcessGroup::use_shared_memory(const std::string& group) {
-  const auto deadline = Deadline::after(context().limits.join);
-  comm::SharedMemoryResult found = comm::make_shared_memory(context(), group, deadline);
-  if (!found.memory) return found.reason;
-  registered_ = std::make_unique<comm::RegisteredMemory>(found.memory);
-  if (options_.algorithm == AlgorithmChoice::kAuto) {
-    shared_ = std::make_unique<SharedMemoryAllReduce>(found.memory, *registered_, deadline);
-  }
-  use(std::make_unique<comm::SharedMemoryTransport>(found.memory, deadline), options_.segment_bytes);
-  return "";
-}
-
-// The memory's own collective calls come from this thread: what is queued must be done before.
-std::shared_ptr<Storage> RingProcessGroup::allocate(std::size_t bytes, Device device) {
-  require_no_open_group("allocate");
-  if (!registered_ || !device.is_cpu()) return HostProcessGroup::allocate(bytes, device);
-  barrier({.run_on = comm::RunOn::kCaller}).synchronize();
-  return registered_->allocate(bytes, Deadline::after(context().limits.progress));
+  const auto deadline = Deadline::after(this->context().limits.join);
+  use(std::make_unique<comm::TcpTransport>(this->context(), group, neighbours, deadline), options_.segment_bytes);
 }
 
 RingProcessGroup::~RingProcessGroup() { shutdown(); }
@@ -109,10 +62,7 @@ void RingProcessGroup::reduce_at_rank_zero(const Call& call) {
   for (int peer = 1; peer < world_size(); ++peer) send_segments(call, peer, values);
 }
 
-void RingProcessGroup::run_barrier(const Call& call) {
-  if (shared_) return shared_->run(call.values, call.fingerprint(), call.deadline);
-  reduce_at_rank_zero(call);
-}
+void RingProcessGroup::run_barrier(const Call& call) { reduce_at_rank_zero(call); }
 
 // The root's values travel to the right as a chain, a segment behind the other: the chain costs one transfer of the
 // buffer plus one segment per hop, not one transfer per hop. The last rank tells the root, its right neighbour, that
@@ -158,7 +108,6 @@ void RingProcessGroup::run_reduce(const Call& call) {
 
 // As in all_reduce, but this rank's own input is what it starts with.
 void RingProcessGroup::run_all_gather(const Call& call) {
-  if (shared_) return shared_->all_gather(call.values, call.input, call.fingerprint(), call.deadline);
   comm::copy_bytes(comm::part_of(call.values, rank(), world_size()), comm::bytes_of(call.input));
   if (world_size() == 1) return;
   send_segments(call, right(), comm::part_of(call.values, rank(), world_size()));
@@ -176,7 +125,6 @@ void RingProcessGroup::run_all_gather(const Call& call) {
 // As in all_reduce, but the sum of part r ends at rank r: it begins at rank r + 1, so a rank first sends the part of
 // its left neighbour. The input stays as it is: sums travel in a memory of their own.
 void RingProcessGroup::run_reduce_scatter(const Call& call) {
-  if (shared_) return shared_->reduce_scatter(call.values, call.input, call.fingerprint(), call.deadline);
   const auto own_part = [&](int steps_back) {
     return comm::part_of(call.input, wrap(rank() - steps_back, world_size()), world_size());
   };

@@ -11,9 +11,8 @@ namespace lockstep::ring {
 
 void RingProcessGroup::run_all_reduce(const Call& call) {
   if (world_size() == 1) return;
-  if (shared_) return shared_->run(call.values, call.fingerprint(), call.deadline);
-  const bool may_be_small = options_.algorithm == AlgorithmChoice::kAuto;
-  if (may_be_small && call.values.bytes() <= options_.small_bytes) return reduce_at_rank_zero(call);
+  const bool is_small = options_.small_bytes > 0 && call.values.bytes() <= options_.small_bytes;
+  if (is_small) return reduce_at_rank_zero(call);
   reduce_scatter(call);
   all_gather(call);
 }

@@ -83,7 +83,7 @@ void SharedMemoryAllReduce::meet(const Call& call, std::int64_t offset) {
 
 // Every rank reduces all slots: P times the additions, but nobody waits for a result.
 void SharedMemoryAllReduce::reduce_slots(const Call& call) {
-  if (call.values.count == 0) return;
+  if (call.values.count == 0 || !call.is_for(rank_)) return;
   for (int rank = 0; rank < world_size_; ++rank) sources_[rank] = meeting_.slot(rank);
   destinations_.assign(1, call.values.data);
   comm::reduce_many(sources_, destinations_, call.values.count, call.values.dtype, call.fingerprint.op);
@@ -97,7 +97,7 @@ void SharedMemoryAllReduce::reduce_in_place(const Call& call) {
   destinations_.clear();
   for (int rank = 0; rank < world_size_; ++rank) {
     sources_[rank] = shared_buffers_[rank] + first_byte;
-    destinations_.push_back(shared_buffers_[rank] + first_byte);
+    if (call.is_for(rank)) destinations_.push_back(shared_buffers_[rank] + first_byte);
   }
   comm::reduce_many(sources_, destinations_, mine.count, call.values.dtype, call.fingerprint.op);
   meeting_.signal(SharedMemoryMeeting::MeetingStep::kReduced);
@@ -119,7 +119,7 @@ void SharedMemoryAllReduce::reduce_segments(const Call& call, FirstSegment first
     }
     if (i > 0) {
       meeting_.wait_for_all(MeetingStep::kReduced, call.deadline);
-      copy_out(call, i - 1);
+      if (call.is_for(rank_)) copy_out(call, i - 1);
     }
     if (is_past_end) break;
     if (is_missing) meeting_.wait_for_all(MeetingStep::kCopied, call.deadline);
@@ -161,7 +161,8 @@ void SharedMemoryAllReduce::reduce_segment(const Call& call, std::int64_t index)
     sources_[rank] = whole != nullptr ? whole + segment.begin * width + first_byte : staged(rank, index) + first_byte;
   }
   sources_[rank_] = own;
-  destinations_.assign({own, result(index) + first_byte});
+  destinations_.assign(1, result(index) + first_byte);
+  if (call.is_for(rank_)) destinations_.push_back(own);
   comm::reduce_many(sources_, destinations_, mine.count, call.values.dtype, call.fingerprint.op);
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 /// @file
-/// All-reduce and its two halves between the ranks of one host without messages: every rank reads the others' elements
-/// where they are.
+/// All-reduce, its two halves, reduce and broadcast between the ranks of one host without messages: every rank reads
+/// the others' elements where they are.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -64,7 +64,7 @@ class SharedMemoryAllReduce {
   SharedMemoryAllReduce(std::shared_ptr<comm::SharedMemory> memory, const comm::RegisteredMemory& registered,
                         const Deadline& deadline, const SharedMemoryAllReduceOptions& options = {});
 
-  /// Replaces `values` on every rank by the reduction over all ranks.
+  /// Replaces `values` on every rank by the reduction over all ranks; of a reduce, on its root only.
   /// @param fingerprint  Of the call: what ranks compare; its op is the one applied.
   /// @throws MismatchError  Ranks are in different collectives. @throws TimeoutError  Names a rank that did not come.
   /// @throws PeerFailedError, IoError  A rank died, or interrupt() was called.
@@ -89,6 +89,11 @@ class SharedMemoryAllReduce {
   void all_gather(const comm::Buffer& output, const comm::Buffer& input, const comm::Fingerprint& fingerprint,
                   const Deadline& deadline);
 
+  /// Every rank's `values` become those of rank `root`.
+  /// @param fingerprint  As for run(). @throws  As run().
+  /// @cost   Registered on the root: 2 waits. Private: a wait per segment, and a copy through the cache. Small: 1 wait.
+  void broadcast(const comm::Buffer& values, int root, const comm::Fingerprint& fingerprint, const Deadline& deadline);
+
  private:
   static constexpr std::int64_t kSegmentBytes = 512 * 1024;  // a multiple of lines; two of each rank fit the cache
 
@@ -96,6 +101,11 @@ class SharedMemoryAllReduce {
     const comm::Buffer& values;
     const comm::Fingerprint& fingerprint;
     const Deadline& deadline;
+
+    /// Whether `rank` gets what is reduced.
+    [[nodiscard]] bool is_for(int rank) const noexcept {
+      return fingerprint.collective != comm::Collective::kReduce || fingerprint.root == rank;
+    }
   };
 
   void meet(const Call& call, std::int64_t offset);
@@ -106,13 +116,15 @@ class SharedMemoryAllReduce {
   enum class FirstSegment { kCopied, kMissing };
   void reduce_segments(const Call& call, FirstSegment first);
 
-  /// How the input of one half is divided.
+  /// What is read of the inputs.
   struct Parts {
     int count = 1;              ///< How many an input has.
-    int read = 0;               ///< The one of which this rank reads, from all inputs.
+    int read = 0;               ///< The one of which this rank reads.
     std::int64_t elements = 0;  ///< Of each.
+    std::optional<int> from{};  ///< The rank whose input alone is read; else those of all.
   };
-  /// Brings pieces of all inputs to where this rank can read them, and calls `read` for each, with sources_ set.
+  [[nodiscard]] bool is_read(const Parts& parts, int rank) const noexcept { return !parts.from || *parts.from == rank; }
+  /// Brings pieces of the inputs to where this rank can read them, and calls `read` for each, with sources_ set.
   void read_inputs(const Call& call, const Parts& parts, const std::function<void(Chunk)>& read);
   void read_staged(const Call& call, const Parts& parts, const std::function<void(Chunk)>& read);
 

@@ -8,8 +8,13 @@
 
 #include "01_mini_all_reduce/star_process_group.hpp"
 #include "02_ring_all_reduce/ring_process_group.hpp"
+#include "02_ring_all_reduce/shared_memory/shared_memory_process_group.hpp"
+#include "base/environment.hpp"
 #include "base/error.hpp"
+#include "comm/control/control_plane.hpp"
+#include "comm/get_or_fail.hpp"
 #include "comm/rendezvous.hpp"
+#include "store/store.hpp"
 #ifdef LOCKSTEP_HAVE_NCCL
 #include "03_nccl/nccl_process_group.hpp"
 #endif
@@ -29,6 +34,61 @@ struct Backend {
   BackendInfo info;
   Factory make;  // empty: not built
 };
+
+// nccl if rank 0's device is a GPU; else shared_memory where all ranks run on one host, and ring where they do not.
+// Rank 0's device and environment count for all ranks.
+std::unique_ptr<comm::ProcessGroup> make_auto(comm::JobContext job, const BackendOptions& options);
+
+// What rank 0 wants: the name of a backend, or this where the hosts decide.
+constexpr const char* kByHosts = "by hosts";
+
+std::string own_choice(const BackendOptions& options) {
+  if (options.device.type == DeviceType::kCuda) return "nccl";
+  const std::string wish = environment::get("LOCKSTEP_TRANSPORT").value_or("auto");
+  if (wish == "auto") return kByHosts;
+  if (wish == "tcp") return "ring";
+  if (wish == "shared_memory") return wish;
+  throw FormatError(concat("LOCKSTEP_TRANSPORT=", wish, " is unknown; use auto, tcp or shared_memory"));
+}
+
+std::string choice_of_rank_0(const comm::JobContext& job, const BackendOptions& options) {
+  const std::string key = concat("generation/", job.generation, "/auto/", *job.group_id, "/backend");
+  if (job.rank == 0) {
+    const std::string choice = own_choice(options);
+    job.store->set(key, choice);
+    return choice;
+  }
+  const std::string task = concat("rank ", job.global_rank(job.rank), ": waiting for the backend that rank ",
+                                  job.global_rank(0), " chooses");
+  return comm::get_or_fail(job, key, task, Deadline::after(job.limits.join));
+}
+
+// A ring between hosts: those of its parts that lie on one host use its memory.
+class RingBetweenHosts final : public ring::RingProcessGroup {
+ public:
+  RingBetweenHosts(comm::JobContext job, const BackendOptions& options)
+      : RingProcessGroup(std::move(job)), backend_options_(options) {}
+  ~RingBetweenHosts() override { shutdown(); }
+
+ private:
+  std::unique_ptr<comm::ProcessGroup> do_split(comm::JobContext context) override {
+    return make_auto(std::move(context), backend_options_);
+  }
+
+  BackendOptions backend_options_;
+};
+
+std::unique_ptr<comm::ProcessGroup> make_auto(comm::JobContext job, const BackendOptions& options) {
+  if (job.world_size == 1) return make_process_group(own_choice(options) == "nccl" ? "nccl" : "ring", job, options);
+  if (!job.group_id) job.group_id = job.control->next_group_id();
+  const std::string choice = choice_of_rank_0(job, options);
+  if (choice == "shared_memory") return ring::make_shared_memory_process_group(std::move(job));
+  if (choice != kByHosts) return make_process_group(choice, std::move(job), options);
+  const auto deadline = Deadline::after(job.limits.join);
+  comm::SharedMemoryResult found = comm::make_shared_memory(job, concat("shared_memory/", *job.group_id), deadline);
+  if (!found.memory) return std::make_unique<RingBetweenHosts>(std::move(job), options);
+  return std::make_unique<ring::SharedMemoryProcessGroup>(std::move(job), std::move(found.memory));
+}
 
 Factory nccl_factory() {
 #ifdef LOCKSTEP_HAVE_NCCL
@@ -61,6 +121,13 @@ Factory mpi_factory() {
 #endif
 }
 
+void require_shared_memory_is_wanted() {
+  if (environment::get("LOCKSTEP_TRANSPORT").value_or("") != "tcp") return;
+  throw UsageError(
+      "LOCKSTEP_TRANSPORT=tcp turns shared memory off, and the backend is shared_memory: leave one of the "
+      "two out");
+}
+
 Backend backend_of(std::string_view name, std::string_view summary, std::string_view how_to, Factory make) {
   const bool is_built = static_cast<bool>(make);
   return {{name, summary, is_built, is_built ? "" : how_to}, std::move(make)};
@@ -68,13 +135,19 @@ Backend backend_of(std::string_view name, std::string_view summary, std::string_
 
 const std::vector<Backend>& backends() {
   static const std::vector<Backend> all{
+      {{"auto", "nccl on GPUs, else shared_memory on one host and ring on several", true, ""}, make_auto},
       {{"star", "everything passes through rank 0 (chapter 01)", true, ""},
        [](comm::JobContext context, const BackendOptions&) {
          return star::make_star_process_group(std::move(context));
        }},
-      {{"ring", "from neighbour to neighbour, by shared memory on one host (chapter 02)", true, ""},
+      {{"ring", "from neighbour to neighbour over TCP (chapter 02)", true, ""},
        [](comm::JobContext context, const BackendOptions&) {
          return ring::make_ring_process_group(std::move(context));
+       }},
+      {{"shared_memory", "through memory that the ranks of one host share (chapter 02)", true, ""},
+       [](comm::JobContext context, const BackendOptions&) {
+         require_shared_memory_is_wanted();
+         return ring::make_shared_memory_process_group(std::move(context));
        }},
       backend_of("nccl", "NVIDIA's library on GPUs, or the emulator's (chapter 03)",
                  "install NCCL (or set NCCL_ROOT) and configure again", nccl_factory()),

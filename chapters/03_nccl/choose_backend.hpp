@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// One line to choose how ranks communicate: by our star and ring, by NCCL, Gloo or MPI.
+/// One line to choose how ranks communicate: by our star, ring or shared memory, by NCCL, Gloo or MPI.
 #include <memory>
 #include <string>
 #include <string_view>
@@ -25,16 +25,19 @@ struct BackendInfo {
   std::string_view how_to;   ///< What to install and do where it is not built.
 };
 
-/// star, ring, nccl, gloo and mpi, in this order, built or not.
+/// auto, star, ring, shared_memory, nccl, gloo and mpi, in this order, built or not.
 [[nodiscard]] const std::vector<BackendInfo>& all_backends();
 
 /// Joins the job that `init_method` describes, as torch.distributed.init_process_group() does, and makes its group.
-/// @param backend      One of all_backends().
+/// @param backend      One of all_backends(). "auto" is nccl if rank 0's device is a GPU; else shared_memory where all
+///                     ranks run on one host, and ring where they do not. LOCKSTEP_TRANSPORT=tcp makes it ring,
+///                     LOCKSTEP_TRANSPORT=shared_memory forbids the ring. Rank 0 decides for all ranks. The parts that
+///                     split() makes of a ring between hosts choose for themselves.
 /// @param init_method  As comm::rendezvous() takes it: "env://", "tcp://host:port", "file:///path".
 /// @throws UsageError        There is no such backend; lists those there are.
 /// @throws UnavailableError  This build or machine lacks it; says what to do.
 /// @throws  Further, as comm::rendezvous() and the backend's own function.
-[[nodiscard]] std::unique_ptr<comm::ProcessGroup> init_process_group(const std::string& backend,
+[[nodiscard]] std::unique_ptr<comm::ProcessGroup> init_process_group(const std::string& backend = "auto",
                                                                      const std::string& init_method = "env://",
                                                                      const BackendOptions& options = {});
 

@@ -14,7 +14,7 @@ using namespace lockstep;
 namespace {
 
 void train() {
-  const auto group = backend::init_process_group("ring");  // 1. who else is there?
+  const auto group = backend::init_process_group();  // 1. who else is there?
   const int rank = group->rank(), world_size = group->world_size();
   const data::TensorDataset springs = make_springs();
   ddp::DistributedSampler sampler(springs.size(), rank, world_size, {.seed = 1});  // 3. each rank its own samples

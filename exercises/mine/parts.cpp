@@ -91,7 +91,7 @@ std::string description(const Fingerprints& files) {
 
 std::unique_ptr<comm::ProcessGroup> make_group(const Fingerprints& files, const comm::JobContext& job) {
   if (is_learners(kRing, files)) return std::make_unique<RingGroup>(job);
-  return ring::make_ring_process_group(job, ring::kPlainRing);
+  return ring::make_ring_process_group(job, {.small_bytes = 0});
 }
 
 std::unique_ptr<data::Sampler> make_sampler(const Fingerprints& files, std::int64_t dataset_size,

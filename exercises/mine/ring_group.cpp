@@ -62,7 +62,7 @@ net::StreamSocket accept_from(net::GuardedListener& listener, int rank, const De
 
 }  // namespace
 
-RingGroup::RingGroup(const comm::JobContext& context) : RingProcessGroup(context, ring::kPlainRing) {
+RingGroup::RingGroup(const comm::JobContext& context) : RingProcessGroup(context, {.small_bytes = 0}) {
   if (world_size() > 1) connect();
 }
 

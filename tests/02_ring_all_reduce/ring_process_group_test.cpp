@@ -21,29 +21,20 @@ using Traffic = comm::Traffic;
 
 namespace {
 
-using ring::AlgorithmChoice;
-using ring::TransportChoice;
-
 test::GroupFactory ring_with(const ring::RingOptions& options) {
   return [options](JobContext context) { return ring::make_ring_process_group(std::move(context), options); };
 }
 
 // However small a buffer is, it goes round the ring.
-const test::GroupFactory kRing = ring_with(ring::kPlainRing);
+const test::GroupFactory kRing = ring_with({.small_bytes = 0});
 // Segments of 8 elements at most, so that small counts make many, and the last ones of small chunks are empty.
-const test::GroupFactory kSmallSegments =
-    ring_with({.segment_bytes = 36, .transport = TransportChoice::kTcp, .algorithm = AlgorithmChoice::kRing});
-// As users get it between hosts: small buffers are reduced at rank 0.
-const test::GroupFactory kTcpDefaults = ring_with({.transport = TransportChoice::kTcp});
-// The ring through queues in shared memory.
-const test::GroupFactory kSharedRing =
-    ring_with({.transport = TransportChoice::kSharedMemory, .algorithm = AlgorithmChoice::kRing});
-// As users get it on one host.
-const test::GroupFactory kSharedDefaults = ring_with({.transport = TransportChoice::kSharedMemory});
+const test::GroupFactory kSmallSegments = ring_with({.segment_bytes = 36, .small_bytes = 0});
+// As users get it: small buffers are reduced at rank 0.
+const test::GroupFactory kDefaults = ring_with({});
 
 std::vector<Traffic> traffic_of_all_reduce(int world_size, std::size_t count) {
   return test::run_ranks_for<Traffic>(world_size, [count](JobContext context) {
-    const auto group = ring::make_ring_process_group(std::move(context), ring::kPlainRing);
+    const auto group = ring::make_ring_process_group(std::move(context), {.small_bytes = 0});
     std::vector<float> values(count);
     group->all_reduce(comm::host_buffer(std::span(values))).synchronize();
     return group->traffic_sent();
@@ -75,10 +66,10 @@ TEST_CASE("ranks of a ring that disagree are told who did what", "[ring][chapter
   test::check_mismatches(kRing);
 }
 TEST_CASE("ranks of a ring that call the same for different things are told so", "[ring][chapter][multirank]") {
-  for (const auto& groups : {kRing, kTcpDefaults, kSharedRing, kSharedDefaults}) test::check_tags(groups);
+  for (const auto& groups : {kRing, kDefaults}) test::check_tags(groups);
 }
 TEST_CASE("a ring refuses at once what it does not reduce", "[ring][chapter][multirank]") {
-  for (const auto& groups : {kRing, kSharedDefaults}) test::check_irreducible(groups);
+  test::check_irreducible(kRing);
 }
 TEST_CASE("a rank that dies is named on all ranks of a ring", "[ring][chapter][multirank]") {
   test::check_death(kRing);
@@ -95,7 +86,6 @@ TEST_CASE("the ring's collectives are right with a million elements", "[ring][ch
 }
 TEST_CASE("no rank of a ring waits for one that waits as well", "[ring][chapter][multirank][large]") {
   test::check_larger_than_buffers(kRing);
-  test::check_larger_than_buffers(kSharedRing);
 }
 TEST_CASE("the ring works in place", "[ring][chapter][multirank]") { test::check_in_place(kRing); }
 TEST_CASE("grouped calls of a ring move at the same time", "[ring][chapter][multirank]") {
@@ -104,14 +94,10 @@ TEST_CASE("grouped calls of a ring move at the same time", "[ring][chapter][mult
 TEST_CASE("the ring reduces several buffers as one", "[ring][chapter][multirank]") { test::check_coalesced(kRing); }
 TEST_CASE("when rank 0 of a ring has left, those who wait are told who is missing", "[ring][chapter][multirank]") {
   test::check_rank_0_leaves(kRing);
-  test::check_rank_0_leaves(kSharedRing);
-  test::check_rank_0_leaves(kSharedDefaults);
 }
 TEST_CASE("a ring splits into rings", "[ring][chapter][multirank]") { test::check_split(kRing); }
 TEST_CASE("rings of rings are apart from each other", "[ring][chapter][multirank]") {
   test::check_nested_splits(kRing);
-  test::check_nested_splits(kSharedRing);
-  test::check_nested_splits(kSharedDefaults);
 }
 TEST_CASE("the ring moves objects", "[ring][chapter][multirank]") { test::check_objects(kRing); }
 TEST_CASE("a ring's deferred calls run in time", "[ring][chapter][multirank]") { test::check_deferred(kRing); }
@@ -119,70 +105,11 @@ TEST_CASE("ranks of a ring that disagree in any collective are told who did what
   test::check_mismatches_of_every_collective(kRing);
 }
 TEST_CASE("small buffers are reduced rightly at rank 0", "[ring][chapter][multirank]") {
-  test::check_all_reduce(kTcpDefaults, 0);
-  test::check_bits_repeat(kTcpDefaults);
-  test::check_nan_propagates(kTcpDefaults);
-  test::check_mismatches(kTcpDefaults);
-  test::check_death(kTcpDefaults);
-}
-
-TEST_CASE("the ring over shared memory passes what the ring over TCP passes", "[ring][chapter][multirank]") {
-  test::check_all_reduce(kSharedRing, 100003);
-  test::check_bits_repeat(kSharedRing);
-  test::check_nan_propagates(kSharedRing);
-  test::check_broadcast(kSharedRing);
-  test::check_barrier(kSharedRing);
-  test::check_issue_order(kSharedRing);
-  test::check_mismatches(kSharedRing);
-  test::check_death(kSharedRing);
-  test::check_deadline(kSharedRing);
-}
-TEST_CASE("the ring's other collectives over shared memory are right", "[ring][chapter][multirank]") {
-  test::check_every_collective(kSharedRing);
-  test::check_in_place(kSharedRing);
-  test::check_grouped_calls(kSharedRing);
-  test::check_coalesced(kSharedRing);
-  test::check_split(kSharedRing);
-  test::check_objects(kSharedRing);
-  test::check_deferred(kSharedRing);
-  test::check_mismatches_of_every_collective(kSharedRing);
-}
-TEST_CASE("the ring's collectives over shared memory are right with a million elements",
-          "[ring][chapter][multirank][large]") {
-  test::check_every_collective_at_scale(kSharedRing);
-}
-
-TEST_CASE("the ring group as it is on one host passes what the ring passes", "[ring][chapter][multirank]") {
-  test::check_all_reduce(kSharedDefaults, 1000003);
-  test::check_bits_repeat(kSharedDefaults);
-  test::check_nan_propagates(kSharedDefaults);
-  test::check_barrier(kSharedDefaults);
-  test::check_issue_order(kSharedDefaults);
-  test::check_mismatches(kSharedDefaults);
-  test::check_mismatches_of_every_collective(kSharedDefaults);
-  test::check_death(kSharedDefaults);
-  test::check_deadline(kSharedDefaults);
-  test::check_split(kSharedDefaults);
-  test::check_coalesced(kSharedDefaults);
-  test::check_deferred(kSharedDefaults);
-}
-
-TEST_CASE("memory from allocate is reduced where it is, beside private memory", "[ring][chapter][multirank]") {
-  for (const test::GroupFactory& factory : {kSharedDefaults, kTcpDefaults}) {
-    const auto sums = test::run_ranks_for<std::vector<float>>(3, [&](JobContext context) {
-      const auto group = factory(std::move(context));
-      constexpr std::size_t kCount = 300000;
-      const auto storage = group->allocate(kCount * sizeof(float), {});
-      const std::span registered(reinterpret_cast<float*>(storage->data()), kCount);
-      std::ranges::fill(registered, static_cast<float>(1 << (3 * group->rank())));
-      comm::Work work = group->all_reduce(comm::host_buffer(registered));
-      std::vector<float> values(kCount, 1.0F);
-      group->all_reduce(comm::host_buffer(std::span(values))).synchronize();
-      work.synchronize();
-      return std::vector<float>{registered.front(), registered.back(), values.front(), values.back()};
-    });
-    for (const auto& sum : sums) CHECK(sum == std::vector<float>{1 + 8 + 64, 1 + 8 + 64, 3, 3});
-  }
+  test::check_all_reduce(kDefaults, 0);
+  test::check_bits_repeat(kDefaults);
+  test::check_nan_propagates(kDefaults);
+  test::check_mismatches(kDefaults);
+  test::check_death(kDefaults);
 }
 
 TEST_CASE("a ring whose rank 0 has failed before it said how is not waited for", "[ring][chapter][multirank]") {
@@ -193,18 +120,6 @@ TEST_CASE("a ring whose rank 0 has failed before it said how is not waited for",
   for (const int rank : {1, 2}) {
     CHECK(outcomes[static_cast<std::size_t>(rank)].is<PeerFailedError>());
     CHECK_THAT(outcomes[static_cast<std::size_t>(rank)].message(), ContainsSubstring("rank 0 failed"));
-  }
-}
-
-TEST_CASE("shared memory is not made between group_start and group_end", "[ring][chapter][multirank]") {
-  const auto outcomes = test::run_ranks(2, [](JobContext context) {
-    const auto group = kSharedDefaults(std::move(context));
-    group->group_start();
-    (void)group->allocate(100);
-  });
-  for (const auto& outcome : outcomes) {
-    CHECK(outcome.is<ContractError>());
-    CHECK_THAT(outcome.message(), ContainsSubstring("allocate would wait for data that cannot come"));
   }
 }
 
@@ -222,7 +137,7 @@ TEST_CASE("a kernel that does not end keeps a collective no longer than its dead
   const auto outcomes = test::run_ranks(2, [&](JobContext context) {
     const int rank = context.rank;
     const Device device{type, 0};
-    const auto group = kTcpDefaults(std::move(context));
+    const auto group = kDefaults(std::move(context));
     const auto values = Storage::allocate(8 * sizeof(std::int64_t), device);
     const Stream producer(device);
     if (rank == 1) cuda_check(cudaLaunchHostFunc(producer.handle(), hang, &is_released), "hanging");

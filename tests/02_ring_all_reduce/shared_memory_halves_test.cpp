@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "02_ring_all_reduce/ring_process_group.hpp"
 #include "02_ring_all_reduce/shared_memory_member.hpp"
 #include "base/error.hpp"
 #include "support/catch.hpp"
@@ -176,29 +175,4 @@ TEST_CASE("a rank in the other half is named by all", "[ring][multirank]") {
                                         Catch::Matchers::ContainsSubstring("reduce_scatter"));
     }
   }
-}
-
-TEST_CASE("in shared memory a ring group sends nothing for either half", "[ring][multirank]") {
-  const auto problems = run_ranks_for<std::string>(3, [](JobContext context) -> std::string {
-    const ring::RingOptions options{.transport = ring::TransportChoice::kSharedMemory};
-    const auto group = ring::make_ring_process_group(std::move(context), options);
-    const auto rank = static_cast<std::size_t>(group->rank());
-    constexpr std::size_t kCount = 50'001;
-    const auto storage = group->allocate(3 * kCount * sizeof(float));
-    const std::span all(reinterpret_cast<float*>(storage->data()), 3 * kCount),
-        own = all.subspan(rank * kCount, kCount);
-    std::ranges::fill(all, static_cast<float>(rank + 1));
-    const std::uint64_t before = group->traffic_sent().payload_bytes;
-    group->reduce_scatter(comm::host_buffer(own), comm::host_buffer(all)).synchronize();
-    if (std::ranges::any_of(own, [](float sum) { return sum != 6; })) return "the sum is wrong";
-    std::ranges::fill(own, static_cast<float>(rank));
-    group->all_gather(comm::host_buffer(all), comm::host_buffer(own)).synchronize();
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      if (all[i] != static_cast<float>(i / kCount)) return concat("element ", i, " is ", all[i]);
-    }
-    if (group->traffic_sent().payload_bytes != before) return "something has been sent";
-    group->barrier().synchronize();  // nobody frees its block while others look
-    return "";
-  });
-  for (const std::string& problem : problems) CHECK(problem == "");
 }

@@ -94,14 +94,14 @@ TEST_CASE("bus_bandwidth checks every collective, type and operation on the back
   CHECK(finished.exit_code == 0);
   CHECK_THAT(finished.out, ContainsSubstring("all_to_all, " + dtype + ", " + ranks + " ranks; all elements right") &&
                                ContainsSubstring("reduce_scatter, " + op + " of " + dtype) &&
-                               ContainsSubstring("star") && ContainsSubstring("ring-tcp") &&
-                               ContainsSubstring("ring-shm"));
+                               ContainsSubstring("star") && ContainsSubstring("ring") &&
+                               ContainsSubstring("shared_memory"));
 }
 
 TEST_CASE("a wrong element ends bus_bandwidth, and the message names rank, backend and element",
           "[nccl][chapter][multirank]") {
   const test::Finished finished = run(
-      {"--backends", "star,ring-tcp", "--max-bytes", "4000", "--min-bytes", "4000", "--repeat", "1", "--spoil", "1"});
+      {"--backends", "star,ring", "--max-bytes", "4000", "--min-bytes", "4000", "--repeat", "1", "--spoil", "1"});
   CHECK(finished.exit_code == 1);
   CHECK(finished.out == "");
   CHECK_THAT(finished.err, ContainsSubstring("rank 1: star: all_reduce of 4000 bytes: element 500 is ") &&
@@ -111,7 +111,7 @@ TEST_CASE("a wrong element ends bus_bandwidth, and the message names rank, backe
 TEST_CASE("bus_bandwidth records what it prints", "[nccl][chapter][multirank]") {
   const test::TemporaryFolder folder;
   const std::string file = (folder.path() / "record.json").string();
-  const test::Finished finished = run({"--backends", "star,ring-shm", "--world-size", "3", "--min-bytes", "1200",
+  const test::Finished finished = run({"--backends", "star,shared_memory", "--world-size", "3", "--min-bytes", "1200",
                                        "--max-bytes", "1200", "--repeat", "3", "--json", file});
   INFO(finished.out << finished.err);
   REQUIRE(finished.exit_code == 0);

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "02_ring_all_reduce/ring_process_group.hpp"
 #include "06_gpt_ddp/ddp/comm_hook.hpp"
 #include "06_gpt_ddp/distributed_data_parallel.hpp"
 #include "base/error.hpp"
@@ -138,7 +139,7 @@ TEST_CASE("the first step of a new wrapper adds up in the order of a later step 
   std::vector<std::vector<float>> old(3), fresh(3);
   run_all(3, [&](comm::JobContext context) {
     const auto rank = static_cast<std::size_t>(context.rank);
-    const Group group = std::make_unique<ring::RingProcessGroup>(std::move(context), ring::kPlainRing);
+    const Group group = ring::make_ring_process_group(std::move(context), {.small_bytes = 0});
     BranchModel model(0.1F);
     const std::vector<float> input{0.3F + static_cast<float>(rank), 1.7F - static_cast<float>(rank) * 0.9F};
     {
@@ -203,7 +204,7 @@ TEST_CASE("bf16_compress_hook sends half the bytes and averages to bfloat16's pr
   std::vector<std::uint64_t> exact_bytes(2), compressed_bytes(2);
   run_all(2, [&](comm::JobContext context) {
     const auto rank = static_cast<std::size_t>(context.rank);
-    const Group group = std::make_unique<ring::RingProcessGroup>(std::move(context), ring::kPlainRing);
+    const Group group = ring::make_ring_process_group(std::move(context), {.small_bytes = 0});
     SmallModel model(recorded().at("parameters"));
     ddp::DistributedDataParallel ddp(model, *group);
     const Shard shard = shard_of(static_cast<int>(rank));

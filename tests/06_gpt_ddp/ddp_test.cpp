@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "02_ring_all_reduce/ring_process_group.hpp"
 #include "06_gpt_ddp/distributed_data_parallel.hpp"
 #include "06_gpt_ddp/replica_check.hpp"
 #include "autograd/node.hpp"
@@ -255,7 +256,7 @@ TEST_CASE("a wrapper that is given an old one's order of buckets adds up as that
   std::vector<std::vector<std::string>> order(3);
   run_all(3, [&](comm::JobContext context) {
     const auto rank = static_cast<std::size_t>(context.rank);
-    const Group group = std::make_unique<ring::RingProcessGroup>(std::move(context), ring::kPlainRing);
+    const Group group = ring::make_ring_process_group(std::move(context), {.small_bytes = 0});
     BranchModel model(0.1F);
     const auto step = [&](const std::vector<std::size_t>& branches) {
       const auto own = static_cast<float>(rank);

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "02_ring_all_reduce/ring_process_group.hpp"
 #include "06_gpt_ddp/distributed_sampler.hpp"
 #include "branch_model.hpp"
 #include "data/data_loader.hpp"
@@ -140,7 +141,7 @@ TEST_CASE("join() that is switched off sends nothing and ends with each rank's o
   run_all(2, [&](comm::JobContext context) {
     const auto rank = static_cast<std::size_t>(context.rank);
     const std::int64_t samples = rank == 0 ? 8 : 4;
-    const Group group = std::make_unique<ring::RingProcessGroup>(std::move(context), ring::kPlainRing);
+    const Group group = ring::make_ring_process_group(std::move(context), {.small_bytes = 0});
     const RecordedDataset dataset(samples);
     data::SequentialSampler sampler(samples);
     data::DataLoader loader(dataset, sampler, {.batch_size = 2});

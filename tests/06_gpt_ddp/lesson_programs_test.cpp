@@ -81,7 +81,7 @@ TEST_CASE("data_parallel_threads counts what passes device 0 and trains as the p
   std::map<std::string, std::vector<double>> rows;  // bytes, of the model, ms, speed, loss
   std::istringstream lines(finished.out);
   for (std::string line; std::getline(lines, line);) {
-    for (const std::string name : {"device 0 in the middle", "ring over TCP", "ring as it chooses"}) {
+    for (const std::string name : {"device 0 in the middle", "ring over TCP", "shared memory"}) {
       const std::size_t at = line.find(name);
       if (at == std::string::npos) continue;
       std::istringstream words(line.substr(at + name.size()));
@@ -97,7 +97,7 @@ TEST_CASE("data_parallel_threads counts what passes device 0 and trains as the p
   CHECK(rows["ring over TCP"][0] <= 1.5 * model_bytes * 1.001);
   // The same sums in another order.
   CHECK(std::abs(rows["ring over TCP"][4] - rows["device 0 in the middle"][4]) <= 2e-4);
-  CHECK(std::abs(rows["ring as it chooses"][4] - rows["device 0 in the middle"][4]) <= 2e-4);
+  CHECK(std::abs(rows["shared memory"][4] - rows["device 0 in the middle"][4]) <= 2e-4);
 }
 
 TEST_CASE("data_parallel_threads refuses a batch that does not divide", "[ddp][chapter]") {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "02_ring_all_reduce/ring_process_group.hpp"
+#include "02_ring_all_reduce/shared_memory/shared_memory_process_group.hpp"
 #include "06_gpt_ddp/distributed_data_parallel.hpp"
 #include "autograd/functions.hpp"
 #include "base/file.hpp"
@@ -73,7 +73,7 @@ inline std::vector<float> all_gradients(const nn::Module& model) {
 }
 
 using Group = std::unique_ptr<comm::ProcessGroup>;
-inline Group make_group(comm::JobContext context) { return ring::make_ring_process_group(std::move(context)); }
+inline Group make_group(comm::JobContext context) { return ring::make_shared_memory_process_group(std::move(context)); }
 
 // Runs the ranks and lets the test fail with the message of the first that threw.
 inline void run_all(int world_size, const std::function<void(comm::JobContext)>& rank_main) {

@@ -13,7 +13,7 @@ using accelerate::SelfTestResult;
 
 TEST_CASE("the self-test passes on any number of ranks", "[accelerate][multirank]") {
   const int world_size = GENERATE(1, 2, 3);
-  const std::string backend = GENERATE("star", "ring");
+  const std::string backend = GENERATE("star", "ring", "auto");
   const auto results = test::run_ranks_for<SelfTestResult>(world_size, [&](comm::JobContext job) {
     return accelerate::run_self_test({.device = "cpu", .backend = backend}, job);
   });

@@ -1,7 +1,7 @@
 /// Times all_reduce (float32 sum, in place) of process groups over the ranks of a job and prints one CSV row per size:
 /// system,world_size,bytes,microseconds. Started once per rank: lockstep launch --nproc N -- all_reduce_bench tcp
-/// Systems: star, tcp (the ring group between hosts), private and registered (the ring group on one host, with memory
-/// of the caller and with memory from allocate()), messages (the same, but round the ring through queues).
+/// Systems: star, tcp (the ring), private and registered (shared memory, with memory of the caller and with memory from
+/// allocate()).
 ///
 /// A second argument, reduce_scatter or all_gather, times that instead, in place as shards are: part r of the buffer,
 /// whose size is `bytes`, is rank r's output or input.
@@ -17,6 +17,7 @@
 
 #include "01_mini_all_reduce/star_process_group.hpp"
 #include "02_ring_all_reduce/ring_process_group.hpp"
+#include "02_ring_all_reduce/shared_memory/shared_memory_process_group.hpp"
 #include "base/error.hpp"
 #include "comm/rendezvous.hpp"
 
@@ -35,14 +36,9 @@ const comm::CollectiveOptions kBlocking{.run_on = comm::RunOn::kCaller};
 std::unique_ptr<comm::ProcessGroup> make_group(const std::string& system) {
   comm::JobContext context = comm::rendezvous("env://");
   if (system == "star") return star::make_star_process_group(std::move(context));
-  if (system == "tcp")
-    return ring::make_ring_process_group(std::move(context), {.transport = ring::TransportChoice::kTcp});
-  if (system == "private" || system == "registered")
-    return ring::make_ring_process_group(std::move(context), {.transport = ring::TransportChoice::kSharedMemory});
-  if (system == "messages")
-    return ring::make_ring_process_group(std::move(context), {.transport = ring::TransportChoice::kSharedMemory,
-                                                              .algorithm = ring::AlgorithmChoice::kRing});
-  throw FormatError("unknown system '" + system + "': use star, tcp, private, registered or messages");
+  if (system == "tcp") return ring::make_ring_process_group(std::move(context));
+  if (system == "private" || system == "registered") return ring::make_shared_memory_process_group(std::move(context));
+  throw FormatError("unknown system '" + system + "': use star, tcp, private or registered");
 }
 
 comm::Collective collective_of(const std::string& name) {

@@ -32,7 +32,7 @@
 #include <thread>
 #include <vector>
 
-#include "02_ring_all_reduce/ring_process_group.hpp"
+#include "02_ring_all_reduce/shared_memory/shared_memory_process_group.hpp"
 #include "base/error.hpp"
 #include "comm/control/control_plane.hpp"
 #include "comm/rendezvous.hpp"
@@ -270,7 +270,7 @@ int run_rank(const std::string& folder) {
   std::atomic<std::int64_t> failed_ns = 0;
   const int subscription = control->subscribe([&](const comm::Failure&) { failed_ns = now_ns(); });
   try {
-    const auto group = ring::make_ring_process_group(std::move(context));
+    const auto group = ring::make_shared_memory_process_group(std::move(context));
     record["group_ns"] = now_ns();
     for (int i = 0; i < kRankBarriers; ++i) group->barrier().synchronize();
     record["barriers_ns"] = now_ns();

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "02_ring_all_reduce/ring_process_group.hpp"
+#include "02_ring_all_reduce/shared_memory/shared_memory_process_group.hpp"
 #include "06_gpt_ddp/distributed_data_parallel.hpp"
 #include "06_gpt_ddp/distributed_sampler.hpp"
 #include "06_gpt_ddp/replica_check.hpp"
@@ -62,7 +62,7 @@ std::string samples_line(std::int64_t step, std::vector<std::int64_t> ids) {
 
 int train(const std::string& root, std::int64_t steps, const run::TrainOptions& options,
           const std::string& optimizer_name) {
-  const auto group = ring::make_ring_process_group(comm::rendezvous("env://"));
+  const auto group = ring::make_shared_memory_process_group(comm::rendezvous("env://"));
   const bool speaks = group->rank() == 0;
   const data::RandomTokenDataset dataset(
       {.sample_count = kSamples, .context_length = kContext, .vocabulary_size = kVocabulary, .seed = kSeed});

@@ -34,7 +34,7 @@ constexpr int kAtOnce = 3;  // jobs side by side: a trial mostly waits for its r
 // NVIDIA's NCCL only when it is asked for: ranks that share a GPU need LOCKSTEP_TEST_SHARE_GPU=1.
 std::vector<std::string> backends() {
   if (const auto only = environment::get("LOCKSTEP_FAULT_BACKEND")) return {*only};
-  std::vector<std::string> all{"star", "ring", "ring over shared memory", "shared memory"};
+  std::vector<std::string> all{"star", "ring", "shared_memory"};
 #ifdef LOCKSTEP_HAVE_GLOO
   all.emplace_back("gloo");
 #endif

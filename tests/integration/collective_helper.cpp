@@ -1,5 +1,6 @@
 // collective_helper WORLD_SIZE BACKEND COLLECTIVE: starts its ranks with launch::spawn(). All of them call the
-// collective with changing counts until something goes wrong, and say when it did by the system's steady clock.
+// collective with changing counts until something goes wrong, and say when it did by the system's steady clock. With
+// "backends" as COLLECTIVE they say which backend they have, and leave.
 #include <unistd.h>
 
 #include <chrono>
@@ -24,14 +25,7 @@ using comm::Buffer;
 
 std::unique_ptr<comm::ProcessGroup> make_group(const std::string& name, const comm::JobContext& job) {
   if (name == "star") return star::make_star_process_group(job);
-  if (name == "ring") return ring::make_ring_process_group(job, ring::kPlainRing);
-  if (name == "ring over shared memory") {
-    return ring::make_ring_process_group(
-        job, {.transport = ring::TransportChoice::kSharedMemory, .algorithm = ring::AlgorithmChoice::kRing});
-  }
-  if (name == "shared memory") {
-    return ring::make_ring_process_group(job, {.transport = ring::TransportChoice::kSharedMemory});
-  }
+  if (name == "ring") return ring::make_ring_process_group(job, {.small_bytes = 0});
   const bool share_gpu = environment::get("LOCKSTEP_TEST_SHARE_GPU").value_or("0") != "0";
   return backend::make_process_group(name, job, {.share_gpu = share_gpu});
 }
@@ -95,9 +89,18 @@ long now_us() {
   return static_cast<long>(std::chrono::duration_cast<std::chrono::microseconds>(now).count());
 }
 
+// By what the ranks communicate, and those before the last one among themselves.
+int say_backends(comm::ProcessGroup& group) {
+  const auto part = group.split(group.rank() == group.world_size() - 1 ? 1 : 0);
+  std::cout << "backend " << group.backend() << ", of its part " << part->backend() << std::endl;
+  group.barrier().synchronize();  // nobody leaves before all have split
+  return 0;
+}
+
 int run_rank(const std::string& backend, const std::string& collective) {
   const comm::JobContext job = comm::rendezvous("env://");
   const auto group = make_group(backend, job);
+  if (collective == "backends") return say_backends(*group);
   Caller caller(*group, collective);
   try {
     for (int round = 0;; ++round) {

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "02_ring_all_reduce/ring_process_group.hpp"
+#include "03_nccl/choose_backend.hpp"
 #include "base/command_line.hpp"
 #include "base/environment.hpp"
 #include "base/error.hpp"
@@ -30,7 +30,7 @@ int run_rank(const std::string& task, int victim) {
   const bool is_victim = std::stoi(std::getenv("RANK")) == victim;
   if (task == "absent" && is_victim) stay_away();
   const comm::JobContext job = comm::rendezvous("env://");
-  const auto group = ring::make_ring_process_group(job);
+  const auto group = backend::make_process_group("auto", job);
   std::vector<float> values(100'000, 1.0F);
   for (int round = 0; task != "finite" || round < kRoundsOfFinite; ++round) {
     group->all_reduce(comm::host_buffer(std::span(values)), comm::ReduceOp::kMean).synchronize();

@@ -65,6 +65,20 @@ TEST_CASE("ranks on two hosts reduce over a slow network that loses packets", "[
   }
 }
 
+TEST_CASE("auto is a ring between two hosts, and shared memory in the part that lies on one",
+          "[integration][multirank]") {
+  require_hosts();
+  const TwoHosts hosts({.delay = 1ms, .bytes_per_second = 100e6});
+  const auto ranks = start_all(hosts, {test::built_program("collective_helper"), "3", "auto", "backends"});
+  for (int rank = 0; rank < kWorldSize; ++rank) {
+    const Finished finished = ranks[static_cast<std::size_t>(rank)]->wait();
+    CAPTURE(rank, finished.err);
+    CHECK(finished.exit_code == 0);
+    CHECK_THAT(finished.out, ContainsSubstring(rank == 2 ? "backend ring, of its part ring\n"
+                                                         : "backend ring, of its part shared_memory\n"));
+  }
+}
+
 TEST_CASE("when the network goes away each side names ranks of the other", "[integration][multirank]") {
   require_hosts();
   TwoHosts hosts({.delay = 1ms, .bytes_per_second = 100e6});

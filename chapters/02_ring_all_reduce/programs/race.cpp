@@ -106,10 +106,9 @@ std::vector<Runner> runners(const comm::JobContext& job) {
   std::vector<Runner> all;
   all.push_back({"star", plan::Algorithm::kStar, star::make_star_process_group(job), kAny});
   all.push_back({"mesh", plan::Algorithm::kMesh, star::make_star_process_group(job), kAny});
-  all.push_back({"ring", plan::Algorithm::kRing, ring::make_ring_process_group(job, ring::kPlainRing), kAny});
-  // What a RingProcessGroup over TCP really does with a small buffer: everything to rank 0 and back, as the star.
-  auto chooses = ring::make_ring_process_group(job, {.transport = ring::TransportChoice::kTcp});
-  all.push_back({"ring, via rank 0", plan::Algorithm::kStar, std::move(chooses), small_bytes});
+  all.push_back({"ring", plan::Algorithm::kRing, ring::make_ring_process_group(job, {.small_bytes = 0}), kAny});
+  // What a RingProcessGroup does with a small buffer by default: everything to rank 0 and back, as the star.
+  all.push_back({"ring, via rank 0", plan::Algorithm::kStar, ring::make_ring_process_group(job), small_bytes});
   return all;
 }
 

@@ -22,7 +22,7 @@ std::string beginning_of(const std::vector<float>& values) {
 
 int run_rank(std::int64_t count) {
   const comm::JobContext job = comm::rendezvous("env://");
-  const auto group = ring::make_ring_process_group(job, ring::kPlainRing);  // CHANGED
+  const auto group = ring::make_ring_process_group(job, {.small_bytes = 0});  // CHANGED
 
   std::vector<float> values(static_cast<std::size_t>(count));
   for (std::size_t i = 0; i < values.size(); ++i)

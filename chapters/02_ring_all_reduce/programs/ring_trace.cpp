@@ -54,7 +54,7 @@ fs::path write_traces(comm::ProcessGroup& group, const trace::Recorder& recorder
 
 int run_rank(const Options& options) {
   const comm::JobContext job = comm::rendezvous("env://");
-  const auto group = ring::make_ring_process_group(job, ring::kPlainRing);
+  const auto group = ring::make_ring_process_group(job, {.small_bytes = 0});
   const auto recorder = std::make_shared<trace::Recorder>(job.rank, 100'000, trace::MessageDetail::kMessages);
   std::vector<float> values(static_cast<std::size_t>(options.bytes) / sizeof(float));
   reduce_and_check(*group, values);  // the first call connects and warms up

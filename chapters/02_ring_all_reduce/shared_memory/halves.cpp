@@ -1,8 +1,8 @@
-// Reduce-scatter and all-gather through shared memory. In both, each rank reads a piece of every rank's input and
-// writes only to its own output.
+// Reduce-scatter, all-gather and broadcast through shared memory. In all of them each rank reads a piece of the others'
+// inputs and writes only to its own output.
 //
-// An input is made of parts of equal size: of reduce-scatter one for each rank, of all-gather one. A piece is a run of
-// elements of a part. All ranks work on the same piece at the same time.
+// An input is made of parts of equal size: of reduce-scatter one for each rank, else one. A piece is a run of elements
+// of a part. All ranks work on the same piece at the same time.
 #include <algorithm>
 
 #include "02_ring_all_reduce/shared_memory_all_reduce.hpp"
@@ -38,6 +38,17 @@ void SharedMemoryAllReduce::all_gather(const comm::Buffer& output, const comm::B
   });
 }
 
+void SharedMemoryAllReduce::broadcast(const comm::Buffer& values, int root, const comm::Fingerprint& fingerprint,
+                                      const Deadline& deadline) {
+  const Parts parts{.elements = values.count, .from = root};
+  const auto width = static_cast<std::int64_t>(bytes_of(values.dtype));
+  read_inputs({values, fingerprint, deadline}, parts, [&](Chunk piece) {
+    if (rank_ == root) return;
+    std::byte* const to = static_cast<std::byte*>(values.data) + piece.begin * width;
+    comm::copy_bytes(to, sources_[root], static_cast<std::size_t>(piece.count * width));
+  });
+}
+
 // Small inputs in the slots need no second wait; registered inputs are read where they are; what is private goes
 // through the staged segments.
 void SharedMemoryAllReduce::read_inputs(const Call& call, const Parts& parts, const std::function<void(Chunk)>& read) {
@@ -46,7 +57,7 @@ void SharedMemoryAllReduce::read_inputs(const Call& call, const Parts& parts, co
   const bool is_small = bytes <= small_.private_bytes;
   const auto offset = is_small ? std::nullopt : registered_.find(call.values.data, bytes);
   const std::span<std::byte> slot = meeting_.next_slot();
-  if (is_small && bytes > 0) comm::copy_bytes(slot.data(), call.values.data, bytes);
+  if (is_small && bytes > 0 && is_read(parts, rank_)) comm::copy_bytes(slot.data(), call.values.data, bytes);
   meet(call, offset ? static_cast<std::int64_t>(*offset) : SharedMemoryMeeting::kPrivate);
 
   const Chunk all{0, parts.elements};
@@ -56,8 +67,13 @@ void SharedMemoryAllReduce::read_inputs(const Call& call, const Parts& parts, co
     if (bytes > 0) read(all);
     return;
   }
-  if (std::ranges::count(shared_buffers_, nullptr) == 0) {
-    for (int rank = 0; rank < world_size_; ++rank) sources_[rank] = shared_buffers_[rank] + first_byte;
+  bool is_registered = true;
+  for (int rank = 0; rank < world_size_; ++rank) {
+    if (!is_read(parts, rank)) continue;
+    is_registered = is_registered && shared_buffers_[rank] != nullptr;
+    if (is_registered) sources_[rank] = shared_buffers_[rank] + first_byte;
+  }
+  if (is_registered) {
     read(all);
   } else {
     read_staged(call, parts, read);
@@ -77,7 +93,7 @@ void SharedMemoryAllReduce::read_staged(const Call& call, const Parts& parts, co
   for (std::int64_t index = 0; index * length < parts.elements; ++index) {
     const Chunk piece{index * length, std::min(length, parts.elements - index * length)};
     const auto in_input = [&](int part) { return (part * parts.elements + piece.begin) * width; };
-    const bool is_private = shared_buffers_[rank_] == nullptr;
+    const bool is_private = shared_buffers_[rank_] == nullptr && is_read(parts, rank_);
     for (int part = 0; is_private && part < parts.count; ++part) {
       if (parts.count > 1 && part == parts.read) continue;  // nobody else reads it
       comm::copy_bytes(staged(rank_, index) + part * length * width, own + in_input(part),

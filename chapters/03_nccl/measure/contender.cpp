@@ -4,18 +4,12 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <utility>
 
-#include "02_ring_all_reduce/ring_process_group.hpp"
 #include "base/environment.hpp"
 #include "base/error.hpp"
 
 namespace lockstep::bandwidth {
 namespace {
-
-using ring::TransportChoice;
-
-std::string backend_of(const std::string& name) { return name.starts_with("ring-") ? "ring" : name; }
 
 // The first executable file of that name in PATH; empty: there is none.
 std::string find_in_path(const std::string& program) {
@@ -32,7 +26,7 @@ std::string find_in_path(const std::string& program) {
 }  // namespace
 
 const std::vector<std::string>& contender_names() {
-  static const std::vector<std::string> names{"star", "ring-tcp", "ring-shm", "gloo", "mpi", "nccl"};
+  static const std::vector<std::string> names{"star", "ring", "shared_memory", "gloo", "mpi", "nccl"};
   return names;
 }
 
@@ -42,7 +36,7 @@ bool needs_mpirun(const std::string& name) { return name == "mpi"; }
 
 std::string why_not(const std::string& name, const backend::BackendOptions& options) {
   const auto& known = backend::all_backends();
-  const auto found = std::ranges::find(known, backend_of(name), &backend::BackendInfo::name);
+  const auto found = std::ranges::find(known, name, &backend::BackendInfo::name);
   if (found == known.end()) return "this version has no such backend";
   if (!found->is_built) return concat("not in this build: ", found->how_to);
   if (needs_mpirun(name) && mpirun_command(1).empty()) {
@@ -66,13 +60,6 @@ std::vector<std::string> mpirun_command(int world_size) {
   std::vector<std::string> command{program, "--oversubscribe", "--bind-to", "none", "-n", std::to_string(world_size)};
   if (::geteuid() == 0) command.insert(command.begin() + 1, "--allow-run-as-root");
   return command;
-}
-
-std::unique_ptr<comm::ProcessGroup> make_contender(const std::string& name, comm::JobContext job,
-                                                   const backend::BackendOptions& options) {
-  if (backend_of(name) != "ring") return backend::make_process_group(name, std::move(job), options);
-  const TransportChoice transport = name == "ring-tcp" ? TransportChoice::kTcp : TransportChoice::kSharedMemory;
-  return ring::make_ring_process_group(std::move(job), {.transport = transport});
 }
 
 }  // namespace lockstep::bandwidth

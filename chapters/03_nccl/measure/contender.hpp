@@ -1,7 +1,6 @@
 #pragma once
 /// @file
-/// Who takes part in bus_bandwidth: backends, and the ring's two transports apart.
-#include <memory>
+/// Who takes part in bus_bandwidth.
 #include <string>
 #include <vector>
 
@@ -9,7 +8,7 @@
 
 namespace lockstep::bandwidth {
 
-/// "star", "ring-tcp", "ring-shm", "gloo", "mpi", "nccl": in the order of the table.
+/// "star", "ring", "shared_memory", "gloo", "mpi", "nccl": in the order of the table.
 [[nodiscard]] const std::vector<std::string>& contender_names();
 
 /// Why a contender cannot run in this build or on this machine; empty: it can, as far as one process can tell.
@@ -25,9 +24,5 @@ namespace lockstep::bandwidth {
 
 /// The start of a command that runs `world_size` ranks; empty: there is no mpirun of Open MPI here.
 [[nodiscard]] std::vector<std::string> mpirun_command(int world_size);
-
-/// @throws  As backend::make_process_group().
-[[nodiscard]] std::unique_ptr<comm::ProcessGroup> make_contender(const std::string& name, comm::JobContext job,
-                                                                 const backend::BackendOptions& options);
 
 }  // namespace lockstep::bandwidth

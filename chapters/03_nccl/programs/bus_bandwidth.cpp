@@ -83,7 +83,7 @@ std::vector<Contender> make_contenders(const Options& options, comm::ProcessGrou
       if (name == "nccl") chosen = options.for_backends(referee.context().local_rank);
       contender.device = chosen.device;
     };
-    const auto make = [&] { contender.group = bandwidth::make_contender(name, referee.context(), chosen); };
+    const auto make = [&] { contender.group = backend::make_process_group(name, referee.context(), chosen); };
     if (can_all(choose, name, referee, report) && can_all(make, name, referee, report)) {
       all.push_back(std::move(contender));
     }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "02_ring_all_reduce/ring_process_group.hpp"
+#include "02_ring_all_reduce/shared_memory/shared_memory_process_group.hpp"
 #include "06_gpt_ddp/distributed_data_parallel.hpp"
 #include "06_gpt_ddp/replica_check.hpp"
 #include "base/command_line.hpp"
@@ -192,11 +193,10 @@ int run_rank(const Options& options) {
   if (job.rank == 0) results.push_back(ThreadedReplicas(options, config, dataset).train());
   if (job.store && job.rank == 0) job.store->set("threads_are_done", "");
   if (job.store) (void)job.store->get("threads_are_done", Deadline::after(std::chrono::hours(1)));
-  const auto over_tcp = ring::make_ring_process_group(job, ring::kPlainRing);
+  const auto over_tcp = ring::make_ring_process_group(job, {.small_bytes = 0});
   results.push_back(train_processes(options, config, dataset, *over_tcp, "processes, ring over TCP"));
-  const auto by_choice = ring::make_ring_process_group(job);
-  const std::string name = "processes, ring as it chooses";
-  results.push_back(train_processes(options, config, dataset, *by_choice, name));
+  const auto in_memory = ring::make_shared_memory_process_group(job);
+  results.push_back(train_processes(options, config, dataset, *in_memory, "processes, shared memory"));
   if (job.rank == 0) print(results, options, nn::Gpt(config, 1).parameter_count());
   return 0;
 }

@@ -25,11 +25,6 @@ std::string device_of(const ProcessOptions& options) {
   return options.device.empty() ? launched_device().value_or("cpu") : options.device;
 }
 
-std::string backend_of(const ProcessOptions& options, Device device) {
-  if (!options.backend.empty()) return options.backend;
-  return device.type == DeviceType::kCuda ? "nccl" : "ring";
-}
-
 // What stands under one another when ranks' tensors are put together: a scalar counts as one row.
 Shape stacked_shape(const Shape& shape, int world_size) {
   if (shape.rank() == 0) return {world_size};
@@ -62,7 +57,7 @@ PartialState::PartialState(const ProcessOptions& options) : PartialState(options
 PartialState::PartialState(const ProcessOptions& options, comm::JobContext job)
     : device_(Device::for_rank(device_of(options), {job.local_rank, options.share_gpu})) {
   if (options.bind_cores) restrict_to_cpus(launch::share_of_cpus(job.local_rank, job.local_world_size));
-  group_ = backend::make_process_group(backend_of(options, device_), std::move(job),
+  group_ = backend::make_process_group(options.backend, std::move(job),
                                        {.device = device_, .share_gpu = options.share_gpu});
 }
 

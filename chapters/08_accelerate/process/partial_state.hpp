@@ -25,7 +25,7 @@ struct ProcessOptions {
   std::string device{};
   bool share_gpu = false;   ///< Ranks may share a GPU.
   bool bind_cores = false;  ///< Each rank stays on its share of the host's processors.
-  std::string backend{};    ///< One of backend::all_backends(); empty: nccl on GPUs, else ring.
+  std::string backend = "auto";  ///< One of backend::all_backends().
 };
 
 /// While it lives, the main process is ahead of the others: they wait in the constructor until it has left the scope.

@@ -73,7 +73,7 @@ int run(Options options) {
   if (options.device.empty()) options.device = environment::get("LOCKSTEP_DEVICE").value_or("cpu");
   if (options.backends.empty()) {
     const bool is_cuda = Device::parse(options.device).type == DeviceType::kCuda;
-    options.backends = is_cuda ? std::vector<std::string>{"nccl"} : std::vector<std::string>{"star", "ring"};
+    options.backends = is_cuda ? std::vector<std::string>{"nccl"} : std::vector<std::string>{"star", "ring", "auto"};
   }
   nlohmann::json results;
   for (const std::string& backend : options.backends) {
@@ -95,7 +95,7 @@ int main(int argc, char** argv) {
   Options options;
   app.add_option("--device", options.device, "cpu, emulated or cuda (if left out what the launcher has chosen)")
       .without_default();
-  app.add_option("--backend", options.backends, "star, ring, nccl, gloo or mpi, or several (star and ring; nccl on GPUs)")
+  app.add_option("--backend", options.backends, "auto, star, ring, shared_memory, nccl, gloo or mpi, or several (star, ring and auto; nccl on GPUs)")
       .without_default();
   app.add_option("--limit", options.limit_s, "Seconds after which it gives up").check(positive_number());
   app.add_option("--out", options.out, "Where rank 0 writes the results as JSON").type_name("FILE").without_default();

@@ -20,7 +20,7 @@ void require_possible(const fault::Fault& fault, int world_size) {
 
 std::string why_nothing_came(const fault::Fault& fault) {
   if (fault::needs_tcp(fault.kind))
-    return "no message went over TCP; set LOCKSTEP_TRANSPORT=tcp, and use the backend ring or star";
+    return "no message went over TCP; use the backend ring or star (LOCKSTEP_TRANSPORT=tcp makes auto the ring)";
   if (fault.kind == fault::Kind::kDiskFull) return concat("rank ", fault.rank, " has written no checkpoint since");
   return "nothing that it could happen to came";
 }

@@ -36,7 +36,7 @@ struct DeviceOptions {
 
 /// How ranks work together. Of no consequence to one process alone.
 struct ParallelOptions {
-  std::string backend;                    ///< How they communicate: "ring", "nccl", ... After parsing never empty.
+  std::string backend = "auto";           ///< How they communicate: "auto", "ring", "shared_memory", "nccl", ...
   std::string compress_gradients = "no";  ///< "no" or "bf16": how gradients travel.
   std::int64_t check_replicas = 100;      ///< Steps between comparisons of the replicas; 0: only at checkpoints.
   bool no_sync = false;                   ///< Experiment: gradients are never averaged.

@@ -126,8 +126,9 @@ OptionList parallel_options(ParallelOptions& parallel) {
   return {
       {.field = &parallel.backend,
        .name = "--backend",
-       .help = "How ranks communicate: star, ring, nccl, gloo or mpi (if left out nccl with --device cuda, else ring)",
-       .check = one_of({"star", "ring", "nccl", "gloo", "mpi"}),
+       .help = "How ranks communicate: star, ring, shared_memory, nccl, gloo or mpi; auto: nccl with --device cuda, "
+               "else shared_memory on one host and ring on several",
+       .check = one_of({"auto", "star", "ring", "shared_memory", "nccl", "gloo", "mpi"}),
        .value_name = "NAME"},
       {.field = &parallel.compress_gradients,
        .name = "--compress-gradients",

@@ -86,6 +86,7 @@ Run::Run(const RunOptions& options, nlohmann::json saved_options, const RunSumma
       printer_(std::cout, detect_progress_style(), last_step_ / kPlainLines) {
   options_.require_divisible_batch(world_size_);
   if (!facts_.recorded.is_null()) saved_options_.update(facts_.recorded);
+  if (group_ != nullptr) saved_options_[kBackendUsed] = group_->backend();
   settle_folder();
   if (group_ != nullptr) {
     group_->record_to(recorder_);

@@ -40,6 +40,13 @@ bool has_checkpoints(const fs::path& checkpoints) {
   }
 }
 
+// "ring" was what runs had that were asked for nothing else, and shared memory on one host.
+nlohmann::json with_todays_backend(nlohmann::json options) {
+  const bool is_of_before = options.is_object() && !options.contains(kBackendUsed);
+  if (is_of_before && options.contains("backend") && options["backend"] == "ring") options["backend"] = "auto";
+  return options;
+}
+
 }  // namespace
 
 fs::path make_run_folder(const fs::path& out, const std::string& label, std::chrono::system_clock::time_point now) {
@@ -77,12 +84,12 @@ RunAndCheckpoint find_run(const fs::path& named) {
 nlohmann::json read_options(const fs::path& run) {
   const fs::path file = run / "options.json";
   try {
-    return parse_json(read_file(file));
+    return with_todays_backend(parse_json(read_file(file)));
   } catch (const nlohmann::json::exception& error) {
     Logger().warning(
         concat(file.string(), " is damaged; the run's options are read from its newest checkpoint: ", error.what()));
   }
-  return load_options(checkpoints_of(run));
+  return with_todays_backend(load_options(checkpoints_of(run)));
 }
 
 std::string task_of(const fs::path& run) {

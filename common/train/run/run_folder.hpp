@@ -36,8 +36,11 @@ struct RunAndCheckpoint {
 /// @throws UsageError  A checkpoint that is not in a run's folder.
 [[nodiscard]] RunAndCheckpoint find_run(const std::filesystem::path& named);
 
+/// What a run says it has communicated by, in its options.json, beside what it was asked for ("auto").
+inline constexpr const char* kBackendUsed = "backend_used";
+
 /// The options of a run: its options.json, or, if that is damaged, those saved with its newest checkpoint (and a
-/// warning).
+/// warning). Of a run from before there was kBackendUsed, the backend "ring" is read as "auto", which it meant.
 /// @throws IoError, FormatError  Neither can be read.
 [[nodiscard]] nlohmann::json read_options(const std::filesystem::path& run);
 

@@ -49,8 +49,6 @@ void complete(TrainOptions& options, const CommandLine& line) {
   require_sound_optimizer(line, options.optimizer);
   if (options.batch_size == 0) options.batch_size = nn::GptConfig::named(options.model.name).batch_size;
   complete(static_cast<RunOptions&>(options), line);
-  const bool has_gpus = Device::parse(options.device.name).type == DeviceType::kCuda;
-  if (options.parallel.backend.empty()) options.parallel.backend = has_gpus ? "nccl" : "ring";
   complete_data(options);
 }
 

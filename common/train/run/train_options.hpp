@@ -57,7 +57,7 @@ struct TrainOptions : RunOptions {
 /// All options but --resume, in the order of --help. @param options  Outlives what is returned.
 [[nodiscard]] OptionList list_options(TrainOptions& options);
 
-/// As complete() of RunOptions; besides chooses backend, batch size and tokenizer where they were left out.
+/// As complete() of RunOptions; besides chooses batch size and tokenizer where they were left out.
 /// @throws UsageError, UnavailableError  As that.
 void complete(TrainOptions& options, const CommandLine& line);
 

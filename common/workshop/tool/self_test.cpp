@@ -147,14 +147,12 @@ std::vector<SelfTestRun> self_test_runs(int world_size) {
        .remedy = "TCP on the loopback interface does not work: look at the interfaces above, and at the firewall"},
       {.title = "ring, TCP",
        .backend = "ring",
-       .transport = "tcp",
        .device = "cpu",
        .remedy = "TCP on the loopback interface does not work: look at the interfaces above, and at the firewall"},
-      {.title = "ring, shared memory",
-       .backend = "ring",
-       .transport = "shared_memory",
+      {.title = "shared memory",
+       .backend = "shared_memory",
        .device = "cpu",
-       .remedy = "shared memory does not work here; LOCKSTEP_TRANSPORT=tcp trains without it"}};
+       .remedy = "shared memory does not work here; --backend ring trains without it"}};
   if (LOCKSTEP_HAS_GLOO) {
     runs.push_back({.title = "gloo",
                     .backend = "gloo",
@@ -189,7 +187,6 @@ SelfTestOutcome run_self_test(const SelfTestRun& run, double limit_s) {
   job.grace = std::chrono::seconds(1);
   const std::string patience = with_digits(std::max(kLeastSeconds, limit_s / 2), 0);
   job.variables = {{"LOCKSTEP_JOIN_SECONDS", patience}, {"LOCKSTEP_PROGRESS_SECONDS", patience}};
-  if (!run.transport.empty()) job.variables.emplace_back("LOCKSTEP_TRANSPORT", run.transport);
   SelfTestOutcome outcome;
   std::string output;
   {

@@ -9,9 +9,8 @@ namespace lockstep::tool {
 
 /// One job.
 struct SelfTestRun {
-  std::string title;        ///< "ring, shared memory"
+  std::string title;        ///< "ring, TCP"
   std::string backend;      ///< As the program self_test takes it.
-  std::string transport{};  ///< LOCKSTEP_TRANSPORT; empty: not set.
   std::string device;       ///< "cpu" or "cuda".
   std::string remedy;       ///< What to do where it fails.
   int world_size = 2;       ///< Ranks.

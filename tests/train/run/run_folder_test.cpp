@@ -96,6 +96,19 @@ TEST_CASE("a run may be named by its folder, its checkpoints or one of them", "[
   CHECK_THROWS_AS(find_run("step_00000004"), UsageError);  // not in a folder "checkpoints"
 }
 
+TEST_CASE("the ring of an earlier run is read as auto, and that of a later run is a ring", "[run]") {
+  const test::TemporaryFolder folder;
+  const auto backend_of = [&](const std::string& json) {
+    write_file(folder.path() / "options.json", json);
+    return run::read_options(folder.path()).at("backend").get<std::string>();
+  };
+  CHECK(backend_of(R"({"backend": "ring"})") == "auto");
+  CHECK(backend_of(R"({"backend": "star"})") == "star");
+  CHECK(backend_of(R"({"backend": "nccl"})") == "nccl");
+  CHECK(backend_of(R"({"backend": "ring", "backend_used": "ring"})") == "ring");
+  CHECK(backend_of(R"({"backend": "auto", "backend_used": "shared_memory"})") == "auto");
+}
+
 TEST_CASE("replacing a file leaves nothing else behind", "[run]") {
   const test::TemporaryFolder folder;
   replace_file(folder.path() / "options.json", "old");

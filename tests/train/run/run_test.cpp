@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "02_ring_all_reduce/ring_process_group.hpp"
+#include "02_ring_all_reduce/shared_memory/shared_memory_process_group.hpp"
 #include "comm/objects.hpp"
 #include "data/sampler.hpp"
 #include "optim/sgd.hpp"
@@ -66,7 +66,7 @@ std::vector<std::string> run_as_rank_0(const std::function<void(comm::ProcessGro
   std::vector<std::string> messages;
   for (const test::RankOutcome& outcome : test::run_ranks(world_size, [&](comm::JobContext context) {
          const int rank = context.rank;
-         const auto group = ring::make_ring_process_group(std::move(context));
+         const auto group = ring::make_shared_memory_process_group(std::move(context));
          if (rank == 0) return rank_0(*group);
          (void)comm::broadcast_text(*group, "", 0);
          other_rank(*group);

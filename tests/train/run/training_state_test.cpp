@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "02_ring_all_reduce/ring_process_group.hpp"
+#include "02_ring_all_reduce/shared_memory/shared_memory_process_group.hpp"
 #include "base/file.hpp"
 #include "data/sampler.hpp"
 #include "nn/layers.hpp"
@@ -69,7 +69,7 @@ class Disks {
     std::vector<Ended> ends(2);
     const auto outcomes = test::run_ranks(2, [&](comm::JobContext context) {
       const int rank = context.rank;
-      const auto group = ring::make_ring_process_group(std::move(context));
+      const auto group = ring::make_shared_memory_process_group(std::move(context));
       Training training(0);
       Ended& end = ends[static_cast<std::size_t>(rank)];
       end.step = run::load_training(of(rank), training.model, training.optimizer, training.sampler, group.get()).step;

@@ -1,0 +1,79 @@
+#include "02_ring_all_reduce/shared_memory/shared_memory_process_group.hpp"
+
+#include <utility>
+
+#include "base/error.hpp"
+#include "comm/shared_memory/shared_memory_transport.hpp"
+
+namespace lockstep::ring {
+namespace {
+
+// Of what goes through the queues: small enough to stay in the cache between being written and being read.
+constexpr std::int64_t kSegmentBytes = 256 * 1024;
+
+}  // namespace
+
+SharedMemoryProcessGroup::SharedMemoryProcessGroup(comm::JobContext job) : HostProcessGroup(std::move(job)) {
+  if (world_size() == 1) return;
+  const auto deadline = Deadline::after(context().limits.join);
+  comm::SharedMemoryResult found = comm::make_shared_memory(context(), concat("shared_memory/", group_id()), deadline);
+  if (!found.memory) {
+    throw UnavailableError(concat("rank ", context().global_rank(rank()), ": the ranks cannot share memory: ",
+                                  found.reason, "; the backend ring works everywhere"));
+  }
+  use(std::move(found.memory));
+}
+
+SharedMemoryProcessGroup::SharedMemoryProcessGroup(comm::JobContext job, std::shared_ptr<comm::SharedMemory> memory)
+    : HostProcessGroup(std::move(job)) {
+  use(std::move(memory));
+}
+
+SharedMemoryProcessGroup::~SharedMemoryProcessGroup() { shutdown(); }
+
+void SharedMemoryProcessGroup::use(std::shared_ptr<comm::SharedMemory> memory) {
+  const auto deadline = Deadline::after(context().limits.join);
+  registered_ = std::make_unique<comm::RegisteredMemory>(memory);
+  collectives_ = std::make_unique<SharedMemoryAllReduce>(memory, *registered_, deadline);
+  HostProcessGroup::use(std::make_unique<comm::SharedMemoryTransport>(std::move(memory), deadline), kSegmentBytes);
+}
+
+// The memory's own collective calls come from this thread: what is queued must be done before.
+std::shared_ptr<Storage> SharedMemoryProcessGroup::allocate(std::size_t bytes, Device device) {
+  require_no_open_group("allocate");
+  if (!registered_ || !device.is_cpu()) return HostProcessGroup::allocate(bytes, device);
+  barrier({.run_on = comm::RunOn::kCaller}).synchronize();
+  return registered_->allocate(bytes, Deadline::after(context().limits.progress));
+}
+
+void SharedMemoryProcessGroup::run_all_reduce(const Call& call) {
+  if (world_size() > 1) collectives_->run(call.values, call.fingerprint(), call.deadline);
+}
+
+void SharedMemoryProcessGroup::run_reduce(const Call& call) { run_all_reduce(call); }
+
+void SharedMemoryProcessGroup::run_barrier(const Call& call) { run_all_reduce(call); }
+
+void SharedMemoryProcessGroup::run_broadcast(const Call& call) {
+  if (world_size() > 1) collectives_->broadcast(call.values, call.root, call.fingerprint(), call.deadline);
+}
+
+void SharedMemoryProcessGroup::run_all_gather(const Call& call) {
+  if (world_size() == 1) return comm::copy_bytes(comm::bytes_of(call.values), comm::bytes_of(call.input));
+  collectives_->all_gather(call.values, call.input, call.fingerprint(), call.deadline);
+}
+
+void SharedMemoryProcessGroup::run_reduce_scatter(const Call& call) {
+  if (world_size() == 1) return comm::copy_bytes(comm::bytes_of(call.values), comm::bytes_of(call.input));
+  collectives_->reduce_scatter(call.values, call.input, call.fingerprint(), call.deadline);
+}
+
+std::unique_ptr<comm::ProcessGroup> SharedMemoryProcessGroup::do_split(comm::JobContext context) {
+  return make_shared_memory_process_group(std::move(context));
+}
+
+std::unique_ptr<comm::ProcessGroup> make_shared_memory_process_group(comm::JobContext context) {
+  return std::make_unique<SharedMemoryProcessGroup>(std::move(context));
+}
+
+}  // namespace lockstep::ring

@@ -1,0 +1,52 @@
+#pragma once
+/// @file
+/// The process group of ranks that run on one host: collectives in memory that all of them can read and write.
+#include <cstddef>
+#include <memory>
+#include <optional>
+
+#include "02_ring_all_reduce/shared_memory_all_reduce.hpp"
+#include "comm/host/host_process_group.hpp"
+#include "comm/registered_memory.hpp"
+
+namespace lockstep::ring {
+
+/// The ranks of one host need no ring: each reads what the others have where it is. What has one destination (send and
+/// recv, gather, scatter, all_to_all) goes through queues in the same memory.
+///
+/// Lifetime, thread safety and order of calls: as comm::ProcessGroup. Host memory only.
+/// @cost  See SharedMemoryAllReduce; traffic_sent() counts only what goes through the queues.
+class SharedMemoryProcessGroup final : public comm::HostProcessGroup {
+ public:
+  /// Finds the common memory of all ranks.
+  /// @throws UnavailableError  The ranks have none, on all of them; says why.
+  /// @throws TimeoutError, PeerFailedError  A rank does not come within context.limits.join; names it.
+  explicit SharedMemoryProcessGroup(comm::JobContext context);
+  /// Uses `memory`, which the ranks of the group have made together.
+  SharedMemoryProcessGroup(comm::JobContext context, std::shared_ptr<comm::SharedMemory> memory);
+  ~SharedMemoryProcessGroup() override;
+
+  [[nodiscard]] std::string_view backend() const noexcept override { return "shared_memory"; }
+
+  /// Collective: a block of host memory that all collectives but those with one destination work on where it is.
+  [[nodiscard]] std::shared_ptr<Storage> allocate(std::size_t bytes, Device device) override;
+
+ private:
+  void run_all_reduce(const Call& call) override;
+  void run_broadcast(const Call& call) override;
+  void run_reduce(const Call& call) override;
+  void run_all_gather(const Call& call) override;
+  void run_reduce_scatter(const Call& call) override;
+  void run_barrier(const Call& call) override;
+  std::unique_ptr<comm::ProcessGroup> do_split(comm::JobContext context) override;
+
+  void use(std::shared_ptr<comm::SharedMemory> memory);
+
+  std::unique_ptr<comm::RegisteredMemory> registered_;  // null for a rank that is alone
+  std::unique_ptr<SharedMemoryAllReduce> collectives_;  // the same
+};
+
+/// @throws  As the constructor.
+[[nodiscard]] std::unique_ptr<comm::ProcessGroup> make_shared_memory_process_group(comm::JobContext context);
+
+}  // namespace lockstep::ring
