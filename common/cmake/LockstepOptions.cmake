@@ -57,6 +57,20 @@ if(LOCKSTEP_NATIVE)
   # g++ 12 picks poor tunings for processors it does not know: instructions native, scheduling generic.
   target_compile_options(lockstep_plain_options INTERFACE
     "$<BUILD_INTERFACE:$<${LOCKSTEP_IS_CXX}:-march=native;-mtune=generic>>")
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CMAKE_CROSSCOMPILING)
+    # g++ 12.2 with AVX-512 makes {1, 1, 1, 1} of this list: a constant of 32 bytes whose second half is zeros is taken for
+    # one number repeated. Without the vectorizer of straight-line code there are no such constants.
+    include(CheckCXXSourceRuns)
+    set(CMAKE_REQUIRED_FLAGS "-O2 -march=native -mtune=generic")
+    check_cxx_source_runs("#include <vector>
+      __attribute__((noinline)) std::vector<long> list() { return {1, 1, 0, 0}; }
+      int main() { return static_cast<int>(list().back()); }" LOCKSTEP_COMPILER_KEEPS_LISTS)
+    unset(CMAKE_REQUIRED_FLAGS)
+    if(NOT LOCKSTEP_COMPILER_KEEPS_LISTS)
+      target_compile_options(lockstep_plain_options INTERFACE
+        "$<BUILD_INTERFACE:$<${LOCKSTEP_IS_CXX}:-fno-tree-slp-vectorize>>")
+    endif()
+  endif()
 endif()
 if(LOCKSTEP_SANITIZE)
   target_compile_options(lockstep_options INTERFACE -fsanitize=${LOCKSTEP_SANITIZE} -fno-omit-frame-pointer
