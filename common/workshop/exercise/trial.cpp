@@ -40,7 +40,8 @@ constexpr std::size_t kMostAnswerValues = 100'000;
 constexpr std::size_t kMostText = 10'000;  // of an exception or a remark
 constexpr std::size_t kMostRemarks = 200;
 constexpr std::string_view kOutOfRange = " (an index or a length that its vector or span does not have: not ";
-constexpr milliseconds kLastWords{300};  // for the others, once one rank has failed
+// For the others, once one rank has failed; and for those that only lack a processor to say what they have to say.
+constexpr milliseconds kLastWords{300}, kLastWordsOfBusy{1500};
 
 std::pair<UniqueFd, UniqueFd> connected_pair() {
   int fds[2];
@@ -237,8 +238,11 @@ class Trial {
 
   // One rank has failed; the others may fail because of it, or may be the cause and a little later.
   Failure explain_failure() {
-    const Clock::time_point until = Clock::now() + kLastWords;
-    while (Clock::now() < until && std::ranges::any_of(ranks_, [](const Rank& rank) { return !rank.is_done(); }))
+    const Clock::time_point begin = Clock::now();
+    const auto longest = std::chrono::duration_cast<Clock::duration>(kLastWordsOfBusy * subject_.patience);
+    while (Clock::now() - begin < longest && std::ranges::any_of(ranks_, [&](const Rank& rank) {
+             return !rank.is_done() && (Clock::now() - begin < kLastWords || rank.process.is_runnable());
+           }))
       look();
     for (Rank& rank : ranks_) rank.process.read_output();
     for (const auto& explain : {&Trial::find_todo, &Trial::find_findings, &Trial::find_crash, &Trial::find_exception})

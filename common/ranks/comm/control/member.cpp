@@ -84,8 +84,9 @@ void ControlPlane::Member::run() noexcept {
         if (shared_.is_leaving) break;
       }
       step();
-    } catch (const IoError&) {  // the hub's end closed: rank 0's process is gone
-      is_hub_gone_ = true;
+    } catch (const IoError&) {
+      if (has_heard_goodbye()) continue;
+      is_hub_gone_ = true;  // its end closed without a word: rank 0's process is gone
       learn({FailureKind::kDied, 0, "rank 0 died: its control connection closed"});
     } catch (const std::exception& error) {
       is_hub_gone_ = true;
@@ -113,6 +114,15 @@ void ControlPlane::Member::step() {
   }
   check_hub();
   report_if_asked();
+}
+
+// Sending to a hub that has left fails, perhaps before its last words have been read.
+bool ControlPlane::Member::has_heard_goodbye() noexcept {
+  try {
+    receive();
+  } catch (const std::exception&) {  // behind the goodbye, or in its place: the end of the connection
+  }
+  return is_hub_gone_;
 }
 
 void ControlPlane::Member::receive() {

@@ -49,6 +49,7 @@ class ControlPlane::Member {
   using Clock = std::chrono::steady_clock;
   void run() noexcept;
   void step();
+  [[nodiscard]] bool has_heard_goodbye() noexcept;
   void receive();
   void handle(const ControlMessage& message);
   void send_due();
