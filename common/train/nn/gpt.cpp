@@ -11,10 +11,10 @@
 #include "base/text.hpp"
 #include "kernels/attention.hpp"
 #include "nn/key_value_cache.hpp"
+#include "nn/residual_stream.hpp"
 
 namespace lockstep::nn {
 
-using autograd::ResidualNorm;
 using autograd::Variable;
 
 namespace {
@@ -101,8 +101,7 @@ std::vector<std::string> GptConfig::names() {
   return names;
 }
 
-/// Attention and MLP, each adding to the residual stream. The stream travels with the norm of its newest sum, so that
-/// each sum is normalized in the pass that makes it: a block takes its ln_1 done, and does that of the next block.
+/// Attention and MLP, each adding to the residual stream.
 class GptBlock : public Module {
  public:
   GptBlock(const GptConfig& config, std::int64_t layer, const InitScope& scope)
@@ -116,27 +115,26 @@ class GptBlock : public Module {
         mlp_c_proj_(child<Conv1D>("mlp.c_proj", 4 * config.channels, config.channels, scope, small_deviation(config))) {
   }
 
-  [[nodiscard]] const LayerNorm& ln_1() const noexcept { return ln_1_; }
-
-  /// @param stream     [B, T, C], normalized by ln_1().
-  /// @param next_norm  ln_1() of the next block, or the model's ln_f.
-  /// @param memory     Of this block, where the text grows.
-  [[nodiscard]] ResidualNorm forward(const ResidualNorm& stream, const LayerNorm& next_norm, const Dropouts& dropouts,
-                                     const Memory& memory) const {
-    const Variable qkv = attn_c_attn_(stream.normalized);                                       // [B, T, 3C]
-    const Variable heads = attend(qkv, dropouts, memory);                                       // [B, T, C]
-    Variable attended = autograd::dropout(attn_c_proj_(heads), dropouts.mask(3 * layer_ + 2));  // [B, T, C]
-    const ResidualNorm middle = ln_2_.add_forward(stream.sum, std::move(attended));
-
-    const Variable wide = mlp_c_fc_(middle.normalized);  // [B, T, 4C]
-    Variable narrow = autograd::dropout(mlp_c_proj_.forward_of_gelu(wide), dropouts.mask(3 * layer_ + 3));  // [B, T, C]
-    return next_norm.add_forward(middle.sum, std::move(narrow));
+  /// @param x       [B, T, C]
+  /// @param memory  Of this block, where the text grows.
+  void forward(ResidualStream& x, const Dropouts& dropouts, const Memory& memory) const {
+    x.add(attention(x.normalized(ln_1_), dropouts, memory));
+    x.add(mlp(x.normalized(ln_2_), dropouts));
   }
 
  private:
-  [[nodiscard]] Variable attend(const Variable& qkv, const Dropouts& dropouts, const Memory& memory) const {
-    if (memory.kept != nullptr) return cached_attention(qkv, head_count_, memory);
-    return autograd::attention(qkv, head_count_, dropouts.mask(3 * layer_ + 1));
+  // [B, T, C] to the same.
+  [[nodiscard]] Variable attention(const Variable& x, const Dropouts& dropouts, const Memory& memory) const {
+    const Variable qkv = attn_c_attn_(x);  // [B, T, 3C]
+    const Variable heads = memory.kept != nullptr
+                               ? cached_attention(qkv, head_count_, memory)
+                               : autograd::attention(qkv, head_count_, dropouts.mask(3 * layer_ + 1));  // [B, T, C]
+    return autograd::dropout(attn_c_proj_(heads), dropouts.mask(3 * layer_ + 2));
+  }
+
+  [[nodiscard]] Variable mlp(const Variable& x, const Dropouts& dropouts) const {
+    const Variable wide = mlp_c_fc_(x);  // [B, T, 4C]
+    return autograd::dropout(mlp_c_proj_.forward_of_gelu(wide), dropouts.mask(3 * layer_ + 3));
   }
 
   // 2 * layers branches add to the residual stream; this keeps the variance of their sum independent of the depth.
@@ -211,23 +209,21 @@ Variable Gpt::hidden(const Tensor& inputs, const ForwardContext& context, KeyVal
   const auto dropouts = std::make_shared<const Dropouts>(config_.dropout, context);
   const Variable positions =  // [at least T, C]
       past == 0 ? wpe_.weight() : Variable(wpe_.weight().value().rows(past, config_.context_length));
-  ResidualNorm stream;
-  stream.sum = autograd::dropout(autograd::embedding(inputs, wte_.weight(), positions), dropouts->mask(0));
-  stream.normalized = blocks_.front()->ln_1()(stream.sum);  // [B, T, C]
+  ResidualStream x(autograd::dropout(autograd::embedding(inputs, wte_.weight(), positions), dropouts->mask(0)));
   for (std::size_t layer = 0; layer < blocks_.size(); ++layer) {
-    const bool is_last = layer + 1 == blocks_.size();
-    const LayerNorm& next_norm = is_last ? ln_f_ : blocks_[layer + 1]->ln_1();
     const Memory memory{cache != nullptr ? &cache->layers_[layer] : nullptr, past};
-    const auto run = [block = blocks_[layer], &next_norm, dropouts, memory](std::span<const Variable> given) {
-      ResidualNorm result = block->forward({given[0], given[1]}, next_norm, *dropouts, memory);
-      return std::vector{std::move(result.sum), std::move(result.normalized)};
+    if (!config_.activation_checkpointing) {
+      blocks_[layer]->forward(x, *dropouts, memory);
+      continue;
+    }
+    const auto run = [block = blocks_[layer], dropouts, memory](std::span<const Variable> given) {
+      ResidualStream stream(given);
+      block->forward(stream, *dropouts, memory);
+      return stream.take();
     };
-    std::vector<Variable> residual{std::move(stream.sum), std::move(stream.normalized)};
-    const std::vector<Variable> outputs =
-        config_.activation_checkpointing ? autograd::checkpoint(run, std::move(residual)) : run(residual);
-    stream = {outputs[0], outputs[1]};
+    x = ResidualStream(autograd::checkpoint(run, x.take()));
   }
-  return stream.normalized;
+  return x.normalized(ln_f_);
 }
 
 }  // namespace lockstep::nn
