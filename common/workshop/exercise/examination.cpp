@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <functional>
 #include <future>
 #include <utility>
 
@@ -97,10 +98,20 @@ Failure in_plain_text(Failure failure) {
   return failure;
 }
 
-const CheckResult* first_failure(const Examination& exam) {
-  const auto found =
-      std::ranges::find_if(exam.results(), [](const CheckResult& result) { return result.failure.has_value(); });
-  return found == exam.results().end() ? nullptr : &*found;
+bool behave_alike(const std::vector<Outcome>& a, const std::vector<Outcome>& b) {
+  return std::ranges::equal(a, b, [](const Outcome& left, const Outcome& right) { return behave_alike(left, right); });
+}
+
+// Several at once: a trial that hangs takes a second of waiting.
+void for_each_entry(std::size_t count, const std::function<void(std::size_t)>& try_entry) {
+  std::atomic<std::size_t> next = 0;
+  std::vector<std::future<void>> workers;
+  for (int i = 0; i < kTriedAtOnce; ++i) {
+    workers.push_back(std::async(std::launch::async, [&] {
+      for (std::size_t k = next++; k < count; k = next++) try_entry(k);
+    }));
+  }
+  for (std::future<void>& worker : workers) worker.get();
 }
 
 }  // namespace
@@ -201,7 +212,8 @@ std::string Examination::reason_to_skip() const {
 
 void Examination::add(const std::string& name, double points, bool is_full_only, const Function& function) {
   if (!only_.empty() && name != only_) return;
-  if (thoroughness_ == Thoroughness::kQuick && (has_failed_ || is_full_only)) return;
+  if (thoroughness_ == Thoroughness::kQuick && (first_failure_ || is_full_only)) return;
+  if (stops_at_failure_ && first_quick_failure_) return;
   CheckResult result{.name = name, .points = points, .is_full_only = is_full_only};
   if (const std::string reason = reason_to_skip(); !reason.empty()) {
     result.failure = Failure{.verdict = VerdictClass::kSkipped, .summary = reason};
@@ -223,46 +235,64 @@ void Examination::add(const std::string& name, double points, bool is_full_only,
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   if (result.failure) result.failure = in_plain_text(std::move(*result.failure));
   if (result.failure && did_not_end(*result.failure)) ++unending_;
-  if (result.failure && !has_failed_) {
-    has_failed_ = true;
-    outcomes_of_failure_ = check.outcomes();
-  }
+  if (result.failure && !first_failure_) first_failure_ = {result, check.outcomes()};
+  if (result.failure && !is_full_only && !first_quick_failure_) first_quick_failure_ = {result, check.outcomes()};
   results_.push_back(std::move(result));
 }
 
 std::vector<LikelyMistake> likely_mistakes(const Examination& failed, const Subject& bank, Judge judge,
                                            std::uint64_t seed) {
-  const CheckResult* const failure = first_failure(failed);
-  if (failure == nullptr) return {};
+  const auto& failure = failed.first_failure();
+  if (!failure) return {};
   const nlohmann::json entries = list_mistakes(bank);
   const auto behaves_alike_in = [&](const Subject& subject, const std::string& only) {
-    Examination exam(subject, failure->is_full_only ? Thoroughness::kFull : Thoroughness::kQuick, seed);
+    Examination exam(subject, failure->result.is_full_only ? Thoroughness::kFull : Thoroughness::kQuick, seed);
     exam.run_only(only);
     judge(exam);
-    const CheckResult* const same = first_failure(exam);
-    return same != nullptr && same->name == failure->name &&
-           std::ranges::equal(failed.outcomes_of_failure(), exam.outcomes_of_failure(), behave_alike);
+    const auto& same = exam.first_failure();
+    return same && same->result.name == failure->result.name && behave_alike(failure->outcomes, same->outcomes);
   };
   // Most mistakes behave differently in the check itself, and need not be tried in those before it.
   const auto behaves_alike = [&](const nlohmann::json& entry) {
     Subject subject = bank;
     subject.mistake = entry.at("name");
-    return behaves_alike_in(subject, failure->name) && behaves_alike_in(subject, "");
+    return behaves_alike_in(subject, failure->result.name) && behaves_alike_in(subject, "");
   };
-  // A trial that hangs takes a second of waiting: several mistakes are tried at once.
   std::vector<char> is_alike(entries.size());
-  std::atomic<std::size_t> next = 0;
-  std::vector<std::future<void>> workers;
-  for (int i = 0; i < kTriedAtOnce; ++i) {
-    workers.push_back(std::async(std::launch::async, [&] {
-      for (std::size_t k = next++; k < entries.size(); k = next++) is_alike[k] = behaves_alike(entries[k]);
-    }));
-  }
-  for (std::future<void>& worker : workers) worker.get();
+  for_each_entry(entries.size(), [&](std::size_t k) { is_alike[k] = behaves_alike(entries[k]); });
   std::vector<LikelyMistake> likely;
   for (std::size_t i = 0; i < entries.size(); ++i)
     if (is_alike[i] != 0) likely.push_back({entries[i]["name"], entries[i]["description"], entries[i]["advice"]});
   return likely;
+}
+
+std::vector<BankEntry> examine_bank(const Subject& bank, Judge judge, std::uint64_t seed) {
+  using Failure = std::optional<Examination::FirstFailure>;
+  const nlohmann::json entries = list_mistakes(bank);
+  std::vector<Failure> failures(entries.size()), quick(entries.size());
+  for_each_entry(entries.size(), [&](std::size_t k) {
+    Subject subject = bank;
+    subject.mistake = entries[k].at("name");
+    Examination exam(subject, Thoroughness::kFull, seed);
+    exam.stop_at_failure();
+    judge(exam);
+    failures[k] = exam.first_failure();
+    quick[k] = exam.first_quick_failure();
+  });
+  std::vector<BankEntry> bank_entries;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    BankEntry entry{.name = entries[i].at("name"), .failure = {}};
+    if (failures[i]) entry.failure = failures[i]->result;
+    for (std::size_t j = 0; failures[i] && j < entries.size(); ++j) {
+      // As likely_mistakes() tries them: by quick checks alone if the one that failed is one.
+      const Failure& other = failures[i]->result.is_full_only ? failures[j] : quick[j];
+      if (other && other->result.name == failures[i]->result.name &&
+          behave_alike(failures[i]->outcomes, other->outcomes))
+        entry.alike.push_back(entries[j].at("name"));
+    }
+    bank_entries.push_back(std::move(entry));
+  }
+  return bank_entries;
 }
 
 namespace {

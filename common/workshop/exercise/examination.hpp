@@ -140,11 +140,20 @@ class Examination {
 
   /// Leaves out every check but the one of this name.
   void run_only(const std::string& name) { only_ = name; }
+  /// Once a check has failed that is not one of `--full` only, no other is tried.
+  void stop_at_failure() noexcept { stops_at_failure_ = true; }
 
   /// What has been run.
   [[nodiscard]] const std::vector<CheckResult>& results() const noexcept { return results_; }
-  /// What the program did in the first check that failed.
-  [[nodiscard]] const std::vector<Outcome>& outcomes_of_failure() const noexcept { return outcomes_of_failure_; }
+  /// A check that has failed, and what the program did in it.
+  struct FirstFailure {
+    CheckResult result;             ///< With its failure.
+    std::vector<Outcome> outcomes;  ///< Of its trials.
+  };
+  /// The first check that failed.
+  [[nodiscard]] const std::optional<FirstFailure>& first_failure() const noexcept { return first_failure_; }
+  /// The first that failed of those that a quick examination has, too.
+  [[nodiscard]] const std::optional<FirstFailure>& first_quick_failure() const noexcept { return first_quick_failure_; }
 
  private:
   void add(const std::string& name, double points, bool is_full_only, const Function& function);
@@ -155,8 +164,8 @@ class Examination {
   Thoroughness thoroughness_;
   std::uint64_t seed_;
   std::vector<CheckResult> results_;
-  std::vector<Outcome> outcomes_of_failure_;
-  bool has_failed_ = false;
+  std::optional<FirstFailure> first_failure_, first_quick_failure_;
+  bool stops_at_failure_ = false;
   std::string only_;  // a check's name; empty: all
   int most_unending_ = 0;
   int unending_ = 0;  // checks so far whose ranks had to be ended
@@ -170,6 +179,17 @@ using Judge = void (*)(Examination& exam);
 /// @param failed  An examination that has failed. @param bank  The mistakes program. @param judge, seed  As before.
 [[nodiscard]] std::vector<LikelyMistake> likely_mistakes(const Examination& failed, const Subject& bank, Judge judge,
                                                          std::uint64_t seed);
+
+/// What one mistake of a bank does.
+struct BankEntry {
+  std::string name;                     ///< As in the bank.
+  std::optional<CheckResult> failure;   ///< The first check that fails. None: the mistake passes.
+  std::vector<std::string> alike = {};  ///< Whom likely_mistakes() would name; itself among them.
+};
+
+/// Tries every mistake of a bank up to its first failure, and compares what they do.
+/// @cost  An examination of each; likely_mistakes() for each of them would take the square of that.
+[[nodiscard]] std::vector<BankEntry> examine_bank(const Subject& bank, Judge judge, std::uint64_t seed);
 
 // Helpers for judges.
 

@@ -106,19 +106,17 @@ std::string Gates::faults_of_alternatives(const Exercise& exercise) const {
 }
 
 std::string Gates::faults_of_bank(const Exercise& exercise) const {
-  const std::string bank = program_of(exercise, "bank");
-  const nlohmann::json mistakes = judge(exercise, {"--bank", bank, "--list"});
+  const nlohmann::json mistakes = judge(exercise, {"--bank", program_of(exercise, "bank"), "--compare-bank"});
   std::string faults = mistakes.size() < 4 ? "there are fewer than 4 mistakes\n" : "";
   for (const nlohmann::json& mistake : mistakes) {
     const std::string name = mistake.at("name");
-    const nlohmann::json report = judge(exercise, {"--subject", bank, "--bank", bank, "--mistake", name, "--full"});
-    const nlohmann::json& likely = report.at("likely");
-    if (failures_in(report).empty()) {
+    const nlohmann::json& likely = mistake.at("likely");
+    if (failures_in(mistake).empty()) {
       faults += concat("the mistake ", name, " passes\n");
-    } else if (likely.size() != 1 || likely[0].at("name") != name) {
+    } else if (likely.size() != 1 || likely[0] != name) {
       faults += concat("the mistake ", name, " is taken for", likely.empty() ? " none" : "");
-      for (const nlohmann::json& other : likely) faults += concat(" ", other.at("name").get<std::string>());
-      faults += concat("; it fails with\n", failures_in(report));
+      for (const nlohmann::json& other : likely) faults += concat(" ", other.get<std::string>());
+      faults += concat("; it fails with\n", failures_in(mistake));
     }
   }
   return faults;

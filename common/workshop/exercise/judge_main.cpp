@@ -69,6 +69,19 @@ int judge(const Options& options) {
   return 0;
 }
 
+// One entry for each mistake: its name, the first check that fails, and which mistakes it is taken for.
+int compare_bank(const Options& options) {
+  const std::map<std::string, Judge> all = judges();
+  nlohmann::json json = nlohmann::json::array();
+  for (const BankEntry& entry : examine_bank({.program = options.bank}, all.at(options.exercise), options.seed)) {
+    nlohmann::json checks = nlohmann::json::array();
+    if (entry.failure) checks.push_back(to_json(*entry.failure));
+    json.push_back({{"name", entry.name}, {"checks", checks}, {"likely", entry.alike}});
+  }
+  std::cout << dump_json(json, 1, BadUtf8::kReplace) << "\n";
+  return 0;
+}
+
 // A command line can be read by every user of a machine, standard input by nobody.
 std::uint64_t read_secret_seed() {
   ::prctl(PR_SET_DUMPABLE, 0);  // nor does /proc show this process's memory to processes of the same user
@@ -104,7 +117,7 @@ int main(int argc, char** argv) {
   exercise::Options options;
   std::string sandbox;
   std::vector<std::filesystem::path> sources;
-  bool is_list = false;
+  bool is_list = false, compares_bank = false;
   app.add_option("exercise", options.exercise, "Its number, such as 02.1").required();
   app.add_option("--subject", options.subject.program, "The program to try");
   app.add_option("--sandbox", sandbox, "A JSON array: the command that runs it in a sandbox");
@@ -119,9 +132,11 @@ int main(int argc, char** argv) {
   app.add_flag("--secret-seed", options.has_secret_seed, "Read the seed from standard input");
   app.add_flag("--full", options.is_full, "All checks, with faults injected");
   app.add_flag("--list", is_list, "Print what is in the bank and end");
+  app.add_flag("--compare-bank", compares_bank, "Try all mistakes of the bank, and say which are taken for which");
   return run_main(app, argc, argv, [&] {
     close_inherited_on_exec();
     if (is_list) return exercise::list_bank(options.bank);
+    if (compares_bank) return exercise::compare_bank(options);
     if (!sandbox.empty()) options.subject.sandbox = parse_json(sandbox).get<std::vector<std::string>>();
     if (options.has_secret_seed) options.seed = exercise::read_secret_seed();
     options.subject.sources = exercise::read_sources(sources);
