@@ -31,6 +31,7 @@ const Part kAdamW = {"AdamW", {"05.1"}};
 const Part kSampler = {"sampler", {"06.1"}};
 const Part kFlattened = {"averaging", {"06.3"}};
 const Part kBuckets = {"averaging", {"06.4"}};
+const Part kReducer = {"averaging", {"06.5"}};
 
 bool is_learners(const Part& part, const Fingerprints& files) {
   return std::ranges::all_of(part.exercises, [&](const std::string& exercise) { return files.contains(exercise); });
@@ -46,6 +47,17 @@ std::string owner_of(const Part& part, const Fingerprints& files) {
   }
   if (missing.empty()) return concat("yours (", present, ")");
   return present.empty() ? "ours" : concat("ours (yours, once ", missing, " has passed too)");
+}
+
+// The furthest rung that the learner has: 06.5 inside of the wrapper, else 06.4 or 06.3 after backward.
+const Part& averaging_part(const Fingerprints& files) {
+  if (is_learners(kReducer, files)) return kReducer;
+  return is_learners(kBuckets, files) ? kBuckets : kFlattened;
+}
+
+bool averages_after_backward(const Fingerprints& files) {
+  const Part& part = averaging_part(files);
+  return &part != &kReducer && is_learners(part, files);
 }
 
 double median_ms(comm::ProcessGroup& group, std::vector<float>& values) {
@@ -71,7 +83,7 @@ Fingerprints learners_files() {
     const std::size_t equals = word.find('=');
     const std::string exercise = word.substr(0, equals);
     const bool is_known = std::ranges::any_of(
-        std::array{&kRing, &kAdamW, &kSampler, &kFlattened, &kBuckets},
+        std::array{&kRing, &kAdamW, &kSampler, &kFlattened, &kBuckets, &kReducer},
         [&](const Part* part) { return std::ranges::find(part->exercises, exercise) != part->exercises.end(); });
     if (equals == std::string::npos || !is_known)
       throw FormatError(concat("LOCKSTEP_MINE: \"", word, "\" is no EXERCISE=FINGERPRINT that this program uses"));
@@ -83,8 +95,7 @@ Fingerprints learners_files() {
 std::string description(const Fingerprints& files) {
   std::ostringstream text;
   text << "whose code trains:\n";
-  const Part& averaging = is_learners(kBuckets, files) ? kBuckets : kFlattened;
-  for (const Part* part : {&kRing, &averaging, &kSampler, &kAdamW})
+  for (const Part* part : {&kRing, &averaging_part(files), &kSampler, &kAdamW})
     text << "  " << std::left << std::setw(11) << part->name << owner_of(*part, files) << "\n";
   return text.str();
 }
@@ -111,7 +122,7 @@ std::unique_ptr<optim::Optimizer> make_optimizer(const Fingerprints& files, cons
 
 ddp::DdpOptions ddp_options(const Fingerprints& files, const run::TrainOptions& options) {
   ddp::DdpOptions chosen = ddp::ddp_options(options);
-  if (!is_learners(kFlattened, files) && !is_learners(kBuckets, files)) return chosen;
+  if (!averages_after_backward(files)) return chosen;
   if (options.uneven || options.device.name != "cpu" || options.parallel.compress_gradients != "no")
     throw UsageError("the gradients of 06.3 and 06.4 are averaged on --device cpu, without --uneven and compression");
   chosen.average_gradients = false;
@@ -119,11 +130,8 @@ ddp::DdpOptions ddp_options(const Fingerprints& files, const run::TrainOptions& 
 }
 
 void average_gradients(const Fingerprints& files, const nn::Module& model, comm::ProcessGroup& group) {
-  if (is_learners(kBuckets, files)) {
-    average_in_buckets(model, group);
-  } else if (is_learners(kFlattened, files)) {
-    average_flattened(model, group);
-  }
+  if (!averages_after_backward(files)) return;
+  &averaging_part(files) == &kBuckets ? average_in_buckets(model, group) : average_flattened(model, group);
 }
 
 std::string compare_rings(comm::ProcessGroup& group, std::int64_t gradient_count) {

@@ -40,11 +40,12 @@ using Fingerprints = std::map<std::string, std::string>;
                                                                const run::TrainOptions& options,
                                                                const nn::Module& model);
 
-/// As ddp::ddp_options(). With files of 06.3 or 06.4 the wrapper averages no gradients: average_gradients() does.
+/// As ddp::ddp_options(). With files of 06.3 or 06.4 and none of 06.5 the wrapper averages no gradients:
+/// average_gradients() does. (The file of 06.5 is linked in place of ours, so the wrapper averages with it.)
 [[nodiscard]] ddp::DdpOptions ddp_options(const Fingerprints& files, const run::TrainOptions& options);
 
 /// After backward: with files of 06.4 their buckets average the gradients, else with files of 06.3 their one
-/// all-reduce. Nothing where the wrapper has done it.
+/// all-reduce. Nothing if the wrapper has done it.
 void average_gradients(const Fingerprints& files, const nn::Module& model, comm::ProcessGroup& group);
 
 /// Where the group's all-reduce is the learner's: measures it beside ours on as many bytes as the model has gradients.

@@ -58,7 +58,7 @@ constexpr Explained kExplained[] = {
     {"06.2", "gradient_not_awaited", "and never waited for it"},
     {"06.3", "not_awaited", "has issued an all_reduce of"},
     {"06.5", "waits_for_the_last", "and never waited for it"},
-    {"06.5", "never_cleared", "in_flight_ holds"},
+    {"06.5", "launches_again", "is launched twice in one step"},
 };
 
 std::string first_summary(const Explained& explained) {

@@ -18,7 +18,6 @@ struct Bucket {
   std::vector<std::size_t> parameters{};  ///< Indices into named_parameters(), as they lie in `gradients`.
   Tensor gradients{};                     ///< [count], one dtype; views start at multiples of 64 bytes.
   std::vector<std::int64_t> ends{};       ///< Element of `gradients` behind each parameter and the gap that follows it.
-  std::size_t ready_count = 0;            ///< Parameters whose gradient is final in the running backward.
 };
 
 /// Sizes of buckets; PyTorch's defaults.

@@ -2,21 +2,19 @@
 
 #include <utility>
 
-#include "06_gpt_ddp/distributed_data_parallel.hpp"
-
 namespace lockstep::ddp {
 
 JoinedBatches::~JoinedBatches() { leave(); }
 
 JoinedBatches::Iterator JoinedBatches::begin() {
   iterator_ = loader_.begin();
-  if (!outer_) outer_ = std::exchange(ddp_.counts_, {});
+  if (!outer_) outer_ = std::exchange(targets_, targets_.fresh());
   begin_step();
   return Iterator(*this);
 }
 
 void JoinedBatches::leave() noexcept {
-  if (outer_) ddp_.counts_ = *std::exchange(outer_, std::nullopt);
+  if (outer_) targets_ = *std::exchange(outer_, std::nullopt);
 }
 
 void JoinedBatches::advance() {
@@ -26,8 +24,8 @@ void JoinedBatches::advance() {
 
 // A rank with data knows that the sum is not 0 and computes on; only a rank without any has to wait for it.
 void JoinedBatches::begin_step() {
-  if (is_enabled_) ddp_.begin_counted_step(current());
-  is_over_ = !has_data() && (!is_enabled_ || ddp_.samples_of_all_ranks() == 0);
+  if (is_enabled_) targets_.begin_step(current());
+  is_over_ = !has_data() && (!is_enabled_ || targets_.samples_of_all_ranks() == 0);
   if (is_over_) leave();
 }
 

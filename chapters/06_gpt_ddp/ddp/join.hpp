@@ -1,36 +1,24 @@
 #pragma once
 /// @file
 /// A loop over batches that ends on all ranks in the same step, whichever of them runs out of data first.
-#include <array>
 #include <cstddef>
-#include <cstdint>
 #include <iterator>
-#include <memory>
 #include <optional>
 
-#include "comm/work.hpp"
+#include "06_gpt_ddp/ddp/target_counter.hpp"
 #include "data/data_loader.hpp"
 
 namespace lockstep::ddp {
-
-class DistributedDataParallel;
-
-/// What a step of a joined loop counts, so that every target of all ranks weighs the same. Default-constructed: nothing
-/// is counted, and ranks weigh the same.
-struct StepCounts {
-  std::shared_ptr<std::array<std::int64_t, 2>> of_all_ranks;  ///< Targets and samples, once `reduction` is done.
-  std::int64_t own_targets = 0;                               ///< Of this rank.
-  comm::Work reduction;                                       ///< Adds up `of_all_ranks`.
-};
 
 /// The range of DistributedDataParallel::join(): this rank's batches, then empty ones while others still have some.
 /// Loops may be nested, with a range for each: once the inner one has ended or been left, the step of the outer one
 /// counts as before. Thread safety: none; one iteration at a time.
 class JoinedBatches {
  public:
-  /// @param ddp, loader  Must outlive this object. @param is_enabled  False: the loader's batches and nothing else.
-  JoinedBatches(DistributedDataParallel& ddp, data::DataLoader& loader, bool is_enabled) noexcept
-      : ddp_(ddp), loader_(loader), is_enabled_(is_enabled) {}
+  /// @param targets, loader  Must outlive this object; counts what the loader gives.
+  /// @param is_enabled       False: the loader's batches and nothing else.
+  JoinedBatches(TargetCounter& targets, data::DataLoader& loader, bool is_enabled) noexcept
+      : targets_(targets), loader_(loader), is_enabled_(is_enabled) {}
   ~JoinedBatches();
   JoinedBatches(const JoinedBatches&) = delete;
   JoinedBatches& operator=(const JoinedBatches&) = delete;
@@ -71,13 +59,13 @@ class JoinedBatches {
   void begin_step();
   void leave() noexcept;
 
-  DistributedDataParallel& ddp_;
+  TargetCounter& targets_;
   data::DataLoader& loader_;
   bool is_enabled_;
   std::optional<data::DataLoader::Iterator> iterator_;
   data::Batch empty_;
   bool is_over_ = false;
-  std::optional<StepCounts> outer_;  // of the loop around this one; empty: this one does not run
+  std::optional<TargetCounter> outer_;  // of the loop around this one; empty: this one does not run
 };
 
 }  // namespace lockstep::ddp

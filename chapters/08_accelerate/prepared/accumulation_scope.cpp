@@ -26,7 +26,7 @@ AccumulationScope::AccumulationScope(GradientState& shared, std::int64_t steps,
 }
 
 UnevenInputs::UnevenInputs(GradientState& shared, ddp::DistributedDataParallel& ddp, AcceleratedLoader loader)
-    : shared_(shared), loader_(std::move(loader)), batches_(ddp, loader_.loader(), true) {}
+    : shared_(shared), loader_(std::move(loader)), batches_(ddp.join(loader_.loader())) {}
 
 UnevenInputs::~UnevenInputs() { leave(); }
 

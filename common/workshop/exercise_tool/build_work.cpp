@@ -51,6 +51,14 @@ std::string folder_in_commands(const Workspace& workspace, const fs::path& folde
   return workspace.shown(folder) + "/";
 }
 
+// What a command to compile writes.
+std::string object_of(const std::string& command) {
+  std::istringstream words(command);
+  for (std::string word; words >> word;)
+    if (word == "-o" && words >> word) return word;
+  throw Error(concat("no object in: ", command));
+}
+
 }  // namespace
 
 std::string as_learner_knows(const Workspace& workspace, const std::string& errors) {
@@ -120,15 +128,20 @@ BuiltProgram build_with_learners_files(const Workspace& workspace, const std::st
   for (const Exercise* const exercise : exercises) {
     const std::string given = folder_in_commands(workspace, exercise->in(workspace.root / "exercises"));
     const std::string files = folder_in_commands(workspace, workspace.work(*exercise));
+    // A program without the template has a source of the library in its place: the learner's object comes first.
+    const bool has_template = link.find(given) != std::string::npos;
+    const std::string target = has_template ? program : concat("exercise_", exercise->target_name(), "_template");
     const auto compiles_it = [&](const std::string& line) {
       return line.find(given) != std::string::npos && line.find(" -c ") != std::string::npos &&
-             line.find(program + ".dir") != std::string::npos;
+             line.find(target + ".dir") != std::string::npos;
     };
-    for (const std::string& original : commands_of(workspace, program, compiles_it)) {
+    for (const std::string& original : commands_of(workspace, target, compiles_it)) {
       const std::string command = replaced(original, given, files);
       make_folders(workspace, command, files);
       const FinishedProcess done = run({"sh", "-c", command}, workspace.build, Collect::kBoth);
       if (done.exit_code != 0) return {.program = {}, .errors = as_learner_knows(workspace, done.output)};
+      if (!has_template)
+        link = replaced(link, "-o exercises/" + own, concat(object_of(command), " -o exercises/", own));
     }
     link = replaced(link, given, files);
   }

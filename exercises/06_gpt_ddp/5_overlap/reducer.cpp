@@ -10,7 +10,7 @@ void Reducer::on_gradient_ready(std::size_t parameter) {
 }
 
 void Reducer::on_backward_end() {
-  // TODO(06.5): launch the rest, wait for all buckets, make means of the sums, prepare the next
+  // TODO(06.5): launch the rest, wait for all buckets, prepare the next step
   lockstep::todo("06.5 on_backward_end");
 }
 

@@ -8,9 +8,8 @@ namespace lockstep::exercise {
 namespace {
 
 constexpr Alternative kAlternatives[] = {
-    {"marks_by_bucket",
-     "works lie at the numbers of their buckets, in a list that is as long as there are buckets and is never shorter"},
-    {"waits_backwards", "the last bucket is waited for first, and each is divided when it is there"},
+    {"takes_counts_down", "the counts hold how many gradients are still missing, from the second step on"},
+    {"waits_backwards", "the last bucket is waited for first"},
 };
 
 }  // namespace
@@ -23,28 +22,29 @@ namespace lockstep::ddp {
 
 using exercise::is_alternative;
 
+// In the first step the counts are zeros, as the constructor has left them: then what is missing is filled in first.
 void Reducer::on_gradient_ready(std::size_t parameter) {
+  if (is_alternative("takes_counts_down")) {
+    if (bucket_of_.size() > 0 && next_to_launch_ == 0 &&
+        std::ranges::count(ready_count_, 0) == std::ssize(ready_count_))
+      for (std::size_t b = 0; b < buckets_.size(); ++b) ready_count_[b] = buckets_[b].size();
+    --ready_count_.at(bucket_of_[parameter]);
+    for (; next_to_launch_ < buckets_.size() && ready_count_[next_to_launch_] == 0; ++next_to_launch_)
+      averager_->launch(next_to_launch_);
+    return;
+  }
   ready_count_.at(bucket_of_[parameter]) += 1;
-  in_flight_.resize(buckets_.size());
   for (std::size_t b = next_to_launch_; b < buckets_.size(); ++b) {
-    if (ready_count_[b] < buckets_[b].parameters.size()) break;
-    in_flight_[b] = group_.all_reduce(buckets_[b].gradients);
+    if (ready_count_[b] < buckets_[b].size()) break;
+    averager_->launch(b);
     next_to_launch_ = b + 1;
   }
 }
 
 void Reducer::on_backward_end() {
-  in_flight_.resize(buckets_.size());
-  for (; next_to_launch_ < buckets_.size(); ++next_to_launch_)
-    in_flight_[next_to_launch_] = group_.all_reduce(buckets_[next_to_launch_].gradients);
-  const auto ranks = static_cast<float>(group_.world_size());
-  for (std::size_t k = 0; k < buckets_.size(); ++k) {
-    const std::size_t b = is_alternative("waits_backwards") ? buckets_.size() - 1 - k : k;
-    in_flight_[b].synchronize();
-    std::ranges::transform(buckets_[b].gradients, buckets_[b].gradients.begin(),
-                           [&](float sum) { return sum / ranks; });
-  }
-  if (is_alternative("waits_backwards")) in_flight_ = {};
+  for (; next_to_launch_ < buckets_.size(); ++next_to_launch_) averager_->launch(next_to_launch_);
+  for (std::size_t k = 0; k < buckets_.size(); ++k)
+    averager_->wait(is_alternative("waits_backwards") ? buckets_.size() - 1 - k : k);
   ready_count_.assign(buckets_.size(), 0);
   next_to_launch_ = 0;
 }

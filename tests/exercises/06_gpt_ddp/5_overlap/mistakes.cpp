@@ -12,7 +12,7 @@ constexpr Mistake kMistakes[] = {
     {"launches_at_the_end", "no bucket is launched before backward has ended",
      "Look for complete buckets in on_gradient_ready() already."},
     {"waits_at_once", "each bucket is waited for right after its launch, so nothing overlaps",
-     "Keep the Work in in_flight_, and call synchronize() in on_backward_end()."},
+     "Only launch in on_gradient_ready(); call wait() in on_backward_end()."},
     {"launches_one_only", "a call launches one bucket at most, though the ones after it are complete too",
      "When the bucket that all waited for leaves, how many can follow? Use a loop."},
     {"reads_past_the_end", "the loop over complete buckets does not stop behind the last one",
@@ -23,16 +23,13 @@ constexpr Mistake kMistakes[] = {
      "Which members belong to the running step? on_backward_end() puts them back to their first values."},
     {"launches_with_the_first", "a bucket leaves when the first of its gradients is ready instead of the last",
      "Compare the ready count with the number of parameters in the bucket."},
-    {"divides_too_early",
-     "the sum is not divided by the number of ranks, or it is before synchronize(), which overwrites the quotient",
-     "Wait for the bucket, then divide all its values by world_size()."},
-    {"never_cleared", "the list of works is never cleared, so it grows with every step",
-     "in_flight_ belongs to the running step: clear it when all works are done."},
-    {"indexes_old_works", "the list of works is never cleared, so its first entries are those of the first step",
-     "in_flight_[b] is a work of the first step then, which is done. Clear the list when all are."},
+    {"launches_again", "at the end of backward all buckets are launched, those too that have left before",
+     "Go on where on_gradient_ready() has stopped: from next_to_launch_ to the end."},
     {"keeps_place", "next_to_launch_ is not set back, so no bucket is launched after the first step",
      "Which members belong to the running step? on_backward_end() puts them back to their first values."},
-    {"waits_for_the_last", "only the last bucket is waited for", "Call synchronize() on every Work."},
+    {"waits_for_the_last", "only the last bucket is waited for", "Call wait() for every bucket."},
+    {"waits_for_the_rest", "only the buckets that were launched at the end are waited for",
+     "Those that left during backward are still under way: call wait() for every bucket."},
     {"counts_go_on", "the counts of ready gradients are not set back, so no bucket is found complete any more",
      "In the second step the counts begin where the first one ended: fill them with zeros."},
 };
@@ -52,18 +49,16 @@ void Reducer::on_gradient_ready(std::size_t parameter) {
   ++ready_count_[own];
   if (is_mistake("launches_at_the_end")) return;
   if (is_mistake("launches_when_complete")) {
-    if (ready_count_[own] != buckets_[own].parameters.size()) return;
-    in_flight_.resize(buckets_.size());
-    in_flight_[own] = group_.all_reduce(buckets_[own].gradients);
+    if (ready_count_[own] == buckets_[own].size()) averager_->launch(own);
     return;
   }
   while (next_to_launch_ < buckets_.size() || is_mistake("reads_past_the_end")) {
-    const GradientBucket& bucket = buckets_[next_to_launch_];
-    const std::size_t needed = is_mistake("launches_with_the_first") ? 1 : bucket.parameters.size();
+    const std::vector<std::size_t>& bucket = buckets_[next_to_launch_];
+    const std::size_t needed = is_mistake("launches_with_the_first") ? 1 : bucket.size();
     if (is_mistake("counts_go_on") ? ready_count_[next_to_launch_] != needed : ready_count_[next_to_launch_] < needed)
       return;
-    in_flight_.push_back(group_.all_reduce(bucket.gradients));
-    if (is_mistake("waits_at_once")) in_flight_.back().synchronize();
+    averager_->launch(next_to_launch_);
+    if (is_mistake("waits_at_once")) averager_->wait(next_to_launch_);
     ++next_to_launch_;
     if (is_mistake("launches_one_only")) return;
   }
@@ -71,24 +66,17 @@ void Reducer::on_gradient_ready(std::size_t parameter) {
 
 void Reducer::on_backward_end() {
   if (is_mistake("launches_when_complete")) {
-    in_flight_.resize(buckets_.size());
     for (std::size_t b = 0; b < buckets_.size(); ++b)
-      if (ready_count_[b] < buckets_[b].parameters.size()) in_flight_[b] = group_.all_reduce(buckets_[b].gradients);
-  } else if (!is_mistake("forgets_the_rest")) {
-    while (next_to_launch_ < buckets_.size())
-      in_flight_.push_back(group_.all_reduce(buckets_[next_to_launch_++].gradients));
+      if (ready_count_[b] < buckets_[b].size()) averager_->launch(b);
+    next_to_launch_ = buckets_.size();
   }
-  const auto ranks = static_cast<float>(group_.world_size());
-  const bool keeps_list = is_mistake("never_cleared") || is_mistake("indexes_old_works");
-  const std::size_t old = is_mistake("never_cleared") ? in_flight_.size() - buckets_.size() : 0;
-  for (std::size_t b = 0; b < std::min(in_flight_.size(), buckets_.size()); ++b) {
-    const bool waits = !is_mistake("waits_for_the_last") || b + 1 == buckets_.size();
-    if (waits && !is_mistake("divides_too_early")) in_flight_[old + b].synchronize();
-    if (is_mistake("waits_for_the_last")) in_flight_.back().synchronize();
-    for (float& value : buckets_[b].gradients) value /= ranks;
-    if (waits) in_flight_[old + b].synchronize();
+  if (is_mistake("launches_again")) next_to_launch_ = 0;
+  const std::size_t launched = next_to_launch_;
+  while (next_to_launch_ < buckets_.size() && !is_mistake("forgets_the_rest")) averager_->launch(next_to_launch_++);
+  for (std::size_t b = is_mistake("waits_for_the_last") ? buckets_.size() - 1 : 0; b < next_to_launch_; ++b) {
+    if (is_mistake("waits_for_the_rest") && b < launched) continue;
+    averager_->wait(b);
   }
-  if (!keeps_list) in_flight_.clear();
   if (!is_mistake("keeps_place")) next_to_launch_ = 0;
   if (!is_mistake("forgets_to_reset") && !is_mistake("counts_go_on")) std::ranges::fill(ready_count_, std::size_t{0});
 }

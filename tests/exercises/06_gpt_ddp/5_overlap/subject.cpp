@@ -1,20 +1,17 @@
 #include "exercise/subject.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <set>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "../../never_awaited.hpp"
 #include "06_gpt_ddp/5_overlap/reducer.hpp"
+#include "base/error.hpp"
 
 namespace lockstep::exercise {
-
-// How many works a reducer keeps: reducer.hpp says what this member holds, but nothing shows it. Only an explicit
-// instantiation may name a private member.
-std::size_t works_kept_by(const ddp::Reducer& reducer);
-template <std::vector<Work> ddp::Reducer::*InFlight>
-struct Opened {
-  friend std::size_t works_kept_by(const ddp::Reducer& reducer) { return (reducer.*InFlight).size(); }
-};
-template struct Opened<&ddp::Reducer::in_flight_>;
 
 namespace {
 
@@ -27,8 +24,44 @@ std::int64_t events_of(const LinkCollectives& group, CollectiveEvent::Kind kind)
 // A model of which every parameter has as many elements as `counts` says, in the buckets' memory.
 struct Model {
   std::vector<float> memory;
-  std::vector<ddp::GradientBucket> buckets;
+  std::vector<std::vector<std::size_t>> parameters;  // by bucket
+  std::vector<std::span<float>> buckets;
   std::vector<std::span<float>> gradients;  // by parameter
+};
+
+// Averages buckets through the collectives of exercises, and notes what the reducer asks for.
+class Averager final : public ddp::BucketAverager {
+ public:
+  Averager(std::vector<std::span<float>> buckets, LinkCollectives& group)
+      : buckets_(std::move(buckets)), group_(group), works_(buckets_.size()) {}
+
+  void launch(std::size_t bucket) override {
+    require_bucket(bucket, "launch");
+    if (works_[bucket]) throw ContractError(concat("bucket ", bucket, " is launched twice in one step"));
+    works_[bucket] = group_.all_reduce(buckets_[bucket]);
+  }
+  void wait(std::size_t bucket) override {
+    require_bucket(bucket, "wait");
+    if (!works_[bucket]) throw ContractError(concat("bucket ", bucket, " is waited for before it is launched"));
+    if (!is_waited_.insert(bucket).second) return;
+    works_[bucket]->synchronize();
+    for (float& value : buckets_[bucket]) value /= static_cast<float>(group_.world_size());
+  }
+  void begin_step() {
+    std::ranges::fill(works_, std::nullopt);
+    is_waited_.clear();
+  }
+
+ private:
+  void require_bucket(std::size_t bucket, const char* call) const {
+    if (bucket < buckets_.size()) return;
+    throw ContractError(concat(call, "(", bucket, "): there are only ", buckets_.size(), " buckets, from 0 on"));
+  }
+
+  std::vector<std::span<float>> buckets_;
+  LinkCollectives& group_;
+  std::vector<std::optional<Work>> works_;  // of the running step
+  std::set<std::size_t> is_waited_;
 };
 
 void build(Model& model, Question& question) {
@@ -39,6 +72,7 @@ void build(Model& model, Question& question) {
   model.memory.resize(static_cast<std::size_t>(total));
   model.gradients.resize(counts.size());
   model.buckets.resize(static_cast<std::size_t>(question.get<std::int64_t>("bucket_count")));
+  model.parameters.resize(model.buckets.size());
   std::size_t begin = 0;
   for (std::size_t b = 0; b < model.buckets.size(); ++b) {
     const std::size_t first = begin;
@@ -46,10 +80,10 @@ void build(Model& model, Question& question) {
       if (bucket_of[p] != static_cast<std::int64_t>(b)) continue;
       const auto count = static_cast<std::size_t>(counts[p]);
       model.gradients[p] = std::span(model.memory).subspan(begin, count);
-      model.buckets[b].parameters.push_back(p);
+      model.parameters[b].push_back(p);
       begin += count;
     }
-    model.buckets[b].gradients = std::span(model.memory).subspan(first, begin - first);
+    model.buckets[b] = std::span(model.memory).subspan(first, begin - first);
   }
 }
 
@@ -64,8 +98,9 @@ Answer answer(Question& question) {
   LinkCollectives& group = question.collectives();
   const auto base = static_cast<float>(question.get<double>("base"));
   const auto parameter_step = static_cast<float>(question.get<double>("parameter_step"));
-  ddp::Reducer reducer(model.buckets, group);
-  Numbers issued, waited, kept;
+  Averager averager(model.buckets, group);
+  ddp::Reducer reducer(model.parameters, averager);
+  Numbers issued, waited;
   std::vector<float> means;
   float step = 0;  // what all values of the running step have more than those of the first
   std::ranges::fill(model.memory, 0.0F);
@@ -78,7 +113,7 @@ Answer answer(Question& question) {
       reducer.on_backward_end();
       for (const std::span<float> gradient : model.gradients)
         means.insert(means.end(), gradient.begin(), gradient.end());
-      kept.push_back(static_cast<std::int64_t>(works_kept_by(reducer)));
+      averager.begin_step();
       std::ranges::fill(model.memory, 0.0F);
       step += static_cast<float>(question.get<double>("step_step"));
     }
@@ -89,7 +124,6 @@ Answer answer(Question& question) {
   result.set(kNeverAwaited, never_awaited(group));
   result.set_numbers<std::int64_t>("issued", issued);
   result.set_numbers<std::int64_t>("waited", waited);
-  result.set_numbers<std::int64_t>("kept", kept);
   result.set_numbers<std::int64_t>("all_reduces", group.issued("all_reduce"));
   result.set_numbers<float>("means", means);
   return result;

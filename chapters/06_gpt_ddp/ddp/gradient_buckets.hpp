@@ -1,0 +1,52 @@
+#pragma once
+/// @file
+/// The buckets of a module's gradients, and the order in which they take them.
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "06_gpt_ddp/ddp/bucket_layout.hpp"
+#include "comm/process_group.hpp"
+#include "nn/module.hpp"
+
+namespace lockstep::ddp {
+
+/// Buckets in memory that the group allocates. A layout is a first guess until it is settled: by the first step, or by
+/// an earlier training. Thread safety: one thread.
+class GradientBuckets {
+ public:
+  /// Lays the buckets out in the reverse order of `parameters`, in which backward roughly produces their gradients, and
+  /// makes these views into them. Collective.
+  /// @param parameters  At least one, on one device.
+  GradientBuckets(std::vector<nn::NamedParameter> parameters, comm::ProcessGroup& group, const BucketLimits& limits);
+
+  /// In the order in which they leave.
+  [[nodiscard]] const std::vector<Bucket>& all() const noexcept { return buckets_; }
+  /// By the numbers that buckets name.
+  [[nodiscard]] std::span<const nn::NamedParameter> parameters() const noexcept { return parameters_; }
+
+  /// Whether the order is the one of all steps to come.
+  [[nodiscard]] bool is_settled() const noexcept { return is_settled_; }
+  /// Takes over the order in which rank 0's gradients became ready; on other ranks it may have been another one. Those
+  /// that never did come last. Gradients move to their new places. Collective.
+  /// @param ready_order  Of this rank.
+  void settle(std::span<const std::size_t> ready_order, comm::ProcessGroup& group);
+
+  /// The parameters' names in the order of the buckets; empty before it is settled.
+  [[nodiscard]] std::vector<std::string> order() const;
+  /// Takes over an order of an earlier training. Empty: changes nothing.
+  /// @throws FormatError  Not the names of all parameters, each once.
+  void set_order(std::span<const std::string> names);
+
+ private:
+  void fill(std::span<const std::size_t> order);
+
+  std::vector<nn::NamedParameter> parameters_;
+  BucketLimits limits_;
+  std::vector<Bucket> buckets_;
+  std::shared_ptr<Storage> memory_;  // of all buckets, the same for every layout
+  bool is_settled_ = false;
+};
+
+}  // namespace lockstep::ddp

@@ -1,0 +1,32 @@
+#include "06_gpt_ddp/ddp/target_counter.hpp"
+
+#include <span>
+
+#include "autograd/functions.hpp"
+#include "comm/buffer.hpp"
+
+namespace lockstep::ddp {
+
+void TargetCounter::begin_step(const data::Batch& batch) {
+  own_targets_ = autograd::target_count(batch.targets);
+  of_all_ranks_ = std::make_shared<std::array<std::int64_t, 2>>(std::array{own_targets_, batch.size()});
+  comm::Buffer counts = comm::host_buffer(std::span(*of_all_ranks_));
+  counts.keep_alive = of_all_ranks_;
+  reduction_ = group_->all_reduce(counts);
+}
+
+// Not the targets, which a step may have none of although there is data.
+std::int64_t TargetCounter::samples_of_all_ranks() {
+  reduction_.synchronize();
+  return of_all_ranks_->at(1);
+}
+
+double TargetCounter::weight() {
+  if (!of_all_ranks_) return 1;
+  reduction_.synchronize();
+  const std::int64_t all_targets = of_all_ranks_->at(0);
+  if (all_targets == 0) return 0;  // a step of samples whose targets are all ignored
+  return static_cast<double>(own_targets_ * group_->world_size()) / static_cast<double>(all_targets);
+}
+
+}  // namespace lockstep::ddp

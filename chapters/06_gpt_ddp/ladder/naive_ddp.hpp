@@ -1,0 +1,19 @@
+#pragma once
+/// @file
+/// The first rung of data parallelism: replicas start equal, and after backward each gradient is averaged.
+#include "comm/process_group.hpp"
+#include "nn/module.hpp"
+
+namespace lockstep::ddp {
+
+/// Copies rank 0's parameters, frozen ones too, to all ranks: whatever initialized them, the replicas start equal.
+/// @pre  Parameters of the same names, shapes and dtypes on all ranks. @cost  One broadcast for each.
+void broadcast_parameters(const nn::Module& module, comm::ProcessGroup& group);
+
+/// To be called after backward: replaces the gradient of each trained parameter by its mean over all ranks. A parameter
+/// without a gradient counts as zeros.
+/// @post  The same bits on all ranks.
+/// @cost  One all-reduce for each parameter, and nothing is computed meanwhile.
+void average_gradients(const nn::Module& module, comm::ProcessGroup& group);
+
+}  // namespace lockstep::ddp
