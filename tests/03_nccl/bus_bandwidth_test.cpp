@@ -100,8 +100,8 @@ TEST_CASE("bus_bandwidth checks every collective, type and operation on the back
 
 TEST_CASE("a wrong element ends bus_bandwidth, and the message names rank, backend and element",
           "[nccl][chapter][multirank]") {
-  const test::Finished finished = run(
-      {"--backends", "star,ring", "--max-bytes", "4000", "--min-bytes", "4000", "--repeat", "1", "--spoil", "1"});
+  const test::Finished finished =
+      run({"--backends", "star,ring", "--max-bytes", "4000", "--min-bytes", "4000", "--repeat", "1", "--spoil", "1"});
   CHECK(finished.exit_code == 1);
   CHECK(finished.out == "");
   CHECK_THAT(finished.err, ContainsSubstring("rank 1: star: all_reduce of 4000 bytes: element 500 is ") &&

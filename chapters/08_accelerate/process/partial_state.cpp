@@ -57,8 +57,8 @@ PartialState::PartialState(const ProcessOptions& options) : PartialState(options
 PartialState::PartialState(const ProcessOptions& options, comm::JobContext job)
     : device_(Device::for_rank(device_of(options), {job.local_rank, options.share_gpu})) {
   if (options.bind_cores) restrict_to_cpus(launch::share_of_cpus(job.local_rank, job.local_world_size));
-  group_ = backend::make_process_group(options.backend, std::move(job),
-                                       {.device = device_, .share_gpu = options.share_gpu});
+  group_ =
+      backend::make_process_group(options.backend, std::move(job), {.device = device_, .share_gpu = options.share_gpu});
 }
 
 void PartialState::wait_for_everyone() const { group_->barrier().synchronize(); }

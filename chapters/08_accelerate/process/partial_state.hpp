@@ -23,8 +23,8 @@ struct ProcessOptions {
   /// As Device::for_rank() reads it: of several GPUs each rank takes one of its own. Empty: what the launcher has
   /// chosen (LOCKSTEP_DEVICE), else cpu.
   std::string device{};
-  bool share_gpu = false;   ///< Ranks may share a GPU.
-  bool bind_cores = false;  ///< Each rank stays on its share of the host's processors.
+  bool share_gpu = false;        ///< Ranks may share a GPU.
+  bool bind_cores = false;       ///< Each rank stays on its share of the host's processors.
   std::string backend = "auto";  ///< One of backend::all_backends().
 };
 

@@ -78,7 +78,8 @@ std::vector<const Exercise*> passed_exercises(const Workspace& workspace) {
               << "  (./lockstep check NUMBER)\n";
   if (passed.empty())
     throw UsageError(
-        "none of your files can train yet: pass 02.1, 02.2, 05.1, 06.1, 06.3, 06.4 or 06.5 first, for example ./lockstep "
+        "none of your files can train yet: pass 02.1, 02.2, 05.1, 06.1, 06.3, 06.4 or 06.5 first, for example "
+        "./lockstep "
         "start 02.1");
   return passed;
 }

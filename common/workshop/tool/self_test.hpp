@@ -9,12 +9,12 @@ namespace lockstep::tool {
 
 /// One job.
 struct SelfTestRun {
-  std::string title;        ///< "ring, TCP"
-  std::string backend;      ///< As the program self_test takes it.
-  std::string device;       ///< "cpu" or "cuda".
-  std::string remedy;       ///< What to do where it fails.
-  int world_size = 2;       ///< Ranks.
-  bool is_extra = false;    ///< Training works without it.
+  std::string title;      ///< "ring, TCP"
+  std::string backend;    ///< As the program self_test takes it.
+  std::string device;     ///< "cpu" or "cuda".
+  std::string remedy;     ///< What to do where it fails.
+  int world_size = 2;     ///< Ranks.
+  bool is_extra = false;  ///< Training works without it.
 };
 
 /// How a job ended.
