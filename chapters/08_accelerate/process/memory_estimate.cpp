@@ -84,14 +84,14 @@ double activation_bytes(const EstimateRequest& request, std::int64_t context) {
   const auto channels = static_cast<double>(config.channels), layers = static_cast<double>(config.layer_count);
   // Of one row. The norms' statistics are two numbers each, attention's is one per head.
   const double block = 12 * channels * e + kFloatBytes * static_cast<double>(4 + config.head_count);
-  const double input = 2 * channels * e;  // of a block: the stream and its norm
+  const double input = 2 * channels * e;  // of a block: the stream, and its norm or what waits to be added to it
   const bool is_recomputed = config.activation_checkpointing;
   const double kept = layers * (is_recomputed ? input : block);
   const double last = input + kFloatBytes * 2;
   const double logits = logits_bytes(config, request.batch_size * context, request.is_half);
   const double behind_forward = rows * (kept + last + channels * e) + logits;  // with the gradient of the last norm
   // In the MLP of the last block: the gradient of its 4 C, and the stream's. The activated 4 C replace what is kept.
-  const double in_backward = rows * (kept + (is_recomputed ? block - input : 0) + 5 * channels * e);
+  const double in_backward = rows * (kept + (is_recomputed ? block : 0) + 5 * channels * e);
   return std::max(behind_forward, in_backward);
 }
 

@@ -64,7 +64,7 @@ struct RankMemory {
 /// the residual stream, two norms, queries, keys, values, heads, the MLP's 4 C) and 4 (4 + H) (statistics of norms and
 /// attention); then the last sum and norm. At the peak stand beside them either the logits (R V e up to 128 MiB, else a
 /// slice) or what backward of one block needs (9 C e). With activation checkpointing blocks keep their inputs, 2 C e,
-/// and one block at a time the rest.
+/// and one block at a time all of this.
 ///
 /// Not counted: scratch of products (where the processor has no instructions for bfloat16, 5 C floats per position
 /// while one runs), the program and its libraries, buffers of collectives, data, a checkpoint that is being written,

@@ -270,7 +270,7 @@ std::vector<BankEntry> examine_bank(const Subject& bank, Judge judge, std::uint6
   using Failure = std::optional<Examination::FirstFailure>;
   const nlohmann::json entries = list_mistakes(bank);
   std::vector<Failure> failures(entries.size()), quick(entries.size());
-  for_each_entry(entries.size(), [&](std::size_t k) {
+  const auto examine = [&](std::size_t k) {
     Subject subject = bank;
     subject.mistake = entries[k].at("name");
     Examination exam(subject, Thoroughness::kFull, seed);
@@ -278,21 +278,32 @@ std::vector<BankEntry> examine_bank(const Subject& bank, Judge judge, std::uint6
     judge(exam);
     failures[k] = exam.first_failure();
     quick[k] = exam.first_quick_failure();
-  });
-  std::vector<BankEntry> bank_entries;
+  };
+  // As likely_mistakes() tries the other one: by quick checks alone if the one that failed is one.
+  const auto is_alike = [&](const Failure& failure, std::size_t other_index) {
+    const Failure& other = failure->result.is_full_only ? failures[other_index] : quick[other_index];
+    return other && other->result.name == failure->result.name && behave_alike(failure->outcomes, other->outcomes);
+  };
+  const auto alike_to = [&](std::size_t i) {
+    std::vector<std::size_t> alike;
+    for (std::size_t j = 0; failures[i] && j < entries.size(); ++j)
+      if (is_alike(failures[i], j)) alike.push_back(j);
+    return alike;
+  };
+  for_each_entry(entries.size(), examine);
+  // On a busy machine a rank may be late and fail as that of another mistake does: those are tried once more, alone.
+  std::vector<std::size_t> again;
+  for (std::size_t i = 0; i < entries.size(); ++i)
+    if (alike_to(i).size() > 1) again.push_back(i);
+  std::ranges::for_each(again, examine);
+  std::vector<BankEntry> result;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     BankEntry entry{.name = entries[i].at("name"), .failure = {}};
     if (failures[i]) entry.failure = failures[i]->result;
-    for (std::size_t j = 0; failures[i] && j < entries.size(); ++j) {
-      // As likely_mistakes() tries them: by quick checks alone if the one that failed is one.
-      const Failure& other = failures[i]->result.is_full_only ? failures[j] : quick[j];
-      if (other && other->result.name == failures[i]->result.name &&
-          behave_alike(failures[i]->outcomes, other->outcomes))
-        entry.alike.push_back(entries[j].at("name"));
-    }
-    bank_entries.push_back(std::move(entry));
+    for (const std::size_t j : alike_to(i)) entry.alike.push_back(entries[j].at("name"));
+    result.push_back(std::move(entry));
   }
-  return bank_entries;
+  return result;
 }
 
 namespace {

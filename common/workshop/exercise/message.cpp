@@ -104,6 +104,7 @@ bool MessageReader::read_from(int fd) {
     if (count < 0 && errno == ECONNRESET) return false;
     if (count < 0) throw IoError("reading a message between judge and judged process", errno);
     bytes_.insert(bytes_.end(), piece, piece + count);
+    received_bytes_ += static_cast<std::uint64_t>(count);
     if (bytes_.size() > limits_.bytes + kHeaderBytes) return true;  // more than any message: take() looks at it
   }
 }

@@ -44,10 +44,13 @@ class MessageReader {
   [[nodiscard]] std::optional<nlohmann::json> take();
   /// Length of the message that was taken, in bytes; 0: none.
   [[nodiscard]] std::size_t taken_bytes() const noexcept { return taken_bytes_; }
+  /// All that has arrived so far.
+  [[nodiscard]] std::uint64_t received_bytes() const noexcept { return received_bytes_; }
 
  private:
   MessageLimits limits_;
   std::size_t taken_bytes_ = 0;
+  std::uint64_t received_bytes_ = 0;
   std::vector<std::uint8_t> bytes_;
 };
 

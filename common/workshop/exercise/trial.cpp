@@ -211,9 +211,11 @@ class Trial {
     return std::min(sum, 3 * budget);
   }
 
+  // A long answer on its way is a movement, too: the rank sleeps whenever the judge has not read what it has sent.
   [[nodiscard]] std::uint64_t moves() const {
     std::uint64_t sum = 0;
-    for (int rank = 0; rank < options_.world_size; ++rank) sum += board_.of(rank).moves + ranks_[rank].is_done();
+    for (int rank = 0; rank < options_.world_size; ++rank)
+      sum += board_.of(rank).moves + ranks_[rank].is_done() + ranks_[rank].reader.received_bytes();
     return sum;
   }
 
