@@ -74,10 +74,11 @@ PackingRoom::~PackingRoom() { block_of_thread().take(); }
 }  // namespace lockstep::kernels
 
 /// In place of the C library's, for oneDNN: a large block begins a page, whatever smaller alignment is asked for. glibc
-/// takes the block with room to spare and gives back what is in front of it and behind it. Of oneDNN's 128 bytes these
-/// pieces are so small that they go to a thread's cache, and from there to whoever asks for so little: that object then
-/// lies in the middle of the room, which is never whole again (measured: each buffer in new pages, 4299 faults a step).
-/// A page's pieces are none in front, because the room begins a page, and one behind that joins the rest of the room.
+/// takes the block with room to spare and gives back what is in front of it and behind it. With oneDNN's alignment of
+/// 128 bytes these pieces are so small that they go to the thread's cache, and the next small object is put into one of
+/// them. That object then lies in the middle of the room, which is never whole again (measured: each buffer in new
+/// pages, 4299 faults a step). With a page's alignment there is no piece in front, because the room begins a page, and
+/// one behind that joins the rest of the room.
 extern "C" int posix_memalign(void** memory, std::size_t alignment, std::size_t bytes) noexcept {
   constexpr std::size_t kLarge = std::size_t{256} << 10;
   if (alignment < sizeof(void*) || (alignment & (alignment - 1)) != 0) return EINVAL;  // the latter: a power of 2
