@@ -35,11 +35,11 @@ struct Backend {
   Factory make;  // empty: not built
 };
 
-// nccl if rank 0's device is a GPU; else shared_memory where all ranks run on one host, and ring where they do not.
-// Rank 0's device and environment count for all ranks.
+// nccl if rank 0's device is a GPU; else shared_memory if all ranks run on one host, and ring if they do not. Rank 0's
+// device and environment count for all ranks.
 std::unique_ptr<comm::ProcessGroup> make_auto(comm::JobContext job, const BackendOptions& options);
 
-// What rank 0 wants: the name of a backend, or this where the hosts decide.
+// What rank 0 wants: the name of a backend, or this if the hosts decide.
 constexpr const char* kByHosts = "by hosts";
 
 std::string own_choice(const BackendOptions& options) {

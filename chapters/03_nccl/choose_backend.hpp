@@ -29,8 +29,8 @@ struct BackendInfo {
 [[nodiscard]] const std::vector<BackendInfo>& all_backends();
 
 /// Joins the job that `init_method` describes, as torch.distributed.init_process_group() does, and makes its group.
-/// @param backend      One of all_backends(). "auto" is nccl if rank 0's device is a GPU; else shared_memory where all
-///                     ranks run on one host, and ring where they do not. LOCKSTEP_TRANSPORT=tcp makes it ring,
+/// @param backend      One of all_backends(). "auto" is nccl if rank 0's device is a GPU; else shared_memory if all
+///                     ranks run on one host, and ring if they do not. LOCKSTEP_TRANSPORT=tcp makes it ring,
 ///                     LOCKSTEP_TRANSPORT=shared_memory forbids the ring. Rank 0 decides for all ranks. The parts that
 ///                     split() makes of a ring between hosts choose for themselves.
 /// @param init_method  As comm::rendezvous() takes it: "env://", "tcp://host:port", "file:///path".

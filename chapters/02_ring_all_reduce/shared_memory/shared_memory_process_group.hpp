@@ -3,7 +3,6 @@
 /// The process group of ranks that run on one host: collectives in memory that all of them can read and write.
 #include <cstddef>
 #include <memory>
-#include <optional>
 
 #include "02_ring_all_reduce/shared_memory_all_reduce.hpp"
 #include "comm/host/host_process_group.hpp"

@@ -16,10 +16,12 @@
 #include "02_ring_all_reduce/ring_process_group.hpp"
 #include "02_ring_all_reduce/shared_memory/shared_memory_process_group.hpp"
 #include "06_gpt_ddp/distributed_data_parallel.hpp"
+#include "06_gpt_ddp/programs/global_batch.hpp"
 #include "06_gpt_ddp/replica_check.hpp"
 #include "base/command_line.hpp"
 #include "base/error.hpp"
 #include "base/terminal.hpp"
+#include "base/timing.hpp"
 #include "comm/rendezvous.hpp"
 #include "data/token_dataset.hpp"
 #include "kernels/elementwise.hpp"
@@ -47,21 +49,6 @@ struct Result {
   double seconds = 0;  // median of a step; the first does not count
   double loss = 0;  // of the last step
 };
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
-// The part of step `step`'s global batch that belongs to `replica`; in turn, without shuffling.
-data::Batch share_of(const data::Dataset& dataset, const Options& options, int step, int replica) {
-  const std::int64_t share = options.batch_size / options.world_size;
-  std::vector<std::int64_t> indices(static_cast<std::size_t>(share));
-  std::iota(indices.begin(), indices.end(), step * options.batch_size + replica * share);
-  for (std::int64_t& index : indices) index %= dataset.size();
-  return dataset.batch(indices);
-}
 
 // The replicas of torch.nn.DataParallel: replicate, scatter, compute in parallel, gather. What leaves replica 0 is
 // counted as if each replica were a device. A thread per replica lives as long as the training.
@@ -105,7 +92,8 @@ class ThreadedReplicas {
     meeting_.arrive_and_wait();
     if (replica != 0) copy_parameters_to(replica);
     replicas_[replica]->zero_grad();
-    const data::Batch batch = share_of(dataset_, options_, step, static_cast<int>(replica));
+    const data::Batch batch = ddp::share_of(dataset_, options_.batch_size, options_.world_size, step,
+                                            static_cast<int>(replica));
     const autograd::Variable loss = replicas_[replica]->loss(batch.inputs, batch.targets);
     losses_[replica] = loss.value().item();
     loss.backward(1.0 / options_.world_size);  // so that the sum over replicas is the mean
@@ -153,7 +141,7 @@ Result train_processes(const Options& options, const nn::GptConfig& config, cons
     group.barrier().synchronize();
     const std::uint64_t sent_before = group.traffic_sent().payload_bytes;
     const auto start = Clock::now();
-    const data::Batch batch = share_of(dataset, options, step, group.rank());
+    const data::Batch batch = ddp::share_of(dataset, options.batch_size, options.world_size, step, group.rank());
     optimizer.zero_grad();
     const autograd::Variable loss = model.loss(batch.inputs, batch.targets);
     result.loss = loss.value().item();
@@ -212,10 +200,7 @@ int main(int argc, char** argv) {
   app.add_option("--batch-size", options.batch_size, "Samples per step over all replicas; 0: the model's");
   return run_main(app, argc, argv, [&] {
     if (options.batch_size == 0) options.batch_size = nn::GptConfig::named(options.model).batch_size;
-    if (options.batch_size < 1 || options.batch_size % options.world_size != 0) {
-      throw UsageError(concat("--batch-size ", options.batch_size, " cannot be divided evenly among ",
-                              options.world_size, " replicas"));
-    }
+    ddp::require_equal_shares(options.batch_size, options.world_size, "replicas");
     return launch::spawn([&] { return run_rank(options); }, options.world_size);
   });
 }

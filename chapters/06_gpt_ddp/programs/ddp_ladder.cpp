@@ -7,7 +7,6 @@
 #include <iomanip>
 #include <iostream>
 #include <memory>
-#include <numeric>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -17,10 +16,12 @@
 #include "06_gpt_ddp/distributed_data_parallel.hpp"
 #include "06_gpt_ddp/ladder/naive_ddp.hpp"
 #include "06_gpt_ddp/ladder/reducer.hpp"
+#include "06_gpt_ddp/programs/global_batch.hpp"
 #include "06_gpt_ddp/replica_check.hpp"
 #include "base/command_line.hpp"
 #include "base/error.hpp"
 #include "base/terminal.hpp"
+#include "base/timing.hpp"
 #include "comm/rendezvous.hpp"
 #include "data/token_dataset.hpp"
 #include "launch/spawn.hpp"
@@ -130,21 +131,6 @@ struct Result {
   std::uint64_t weights = 0;  // digest, at the end
 };
 
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
-// This rank's part of a step's global batch; in turn, without shuffling.
-data::Batch share_of(const data::Dataset& dataset, const Options& options, int step, int rank) {
-  const std::int64_t share = options.batch_size / options.world_size;
-  std::vector<std::int64_t> indices(static_cast<std::size_t>(share));
-  std::iota(indices.begin(), indices.end(), step * options.batch_size + rank * share);
-  for (std::int64_t& index : indices) index %= dataset.size();
-  return dataset.batch(indices);
-}
-
 std::size_t all_reduces_in(const trace::Recorder& recorder, std::int64_t step) {
   const trace::RankTrace trace = recorder.snapshot();
   return static_cast<std::size_t>(std::ranges::count_if(trace.spans, [&](const trace::SpanRecord& span) {
@@ -163,7 +149,7 @@ Result train(const Options& options, const std::string& name, nn::Gpt& model, Ru
     group.barrier().synchronize();
     recorder->set_step(step);
     const auto begin = Clock::now();
-    const data::Batch batch = share_of(dataset, options, step, group.rank());
+    const data::Batch batch = ddp::share_of(dataset, options.batch_size, options.world_size, step, group.rank());
     optimizer.zero_grad();
     const autograd::Variable loss = model.loss(batch.inputs, batch.targets);
     result.loss = loss.value().item();
@@ -238,10 +224,7 @@ int main(int argc, char** argv) {
   app.add_option("--bucket-kib", options.bucket_kib, "Size of a bucket, in KiB").check(whole_number(1, 1 << 20));
   return run_main(app, argc, argv, [&] {
     if (options.batch_size == 0) options.batch_size = nn::GptConfig::named(options.model).batch_size;
-    if (options.batch_size < 1 || options.batch_size % options.world_size != 0) {
-      throw UsageError(concat("--batch-size ", options.batch_size, " cannot be divided evenly among ",
-                              options.world_size, " ranks"));
-    }
+    ddp::require_equal_shares(options.batch_size, options.world_size, "ranks");
     return launch::spawn([&] { return run_rank(options); }, options.world_size);
   });
 }
