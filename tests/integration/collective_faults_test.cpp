@@ -29,7 +29,7 @@ using test::Subprocess;
 namespace {
 
 constexpr int kWorldSize = 3;
-constexpr int kAtOnce = 3;  // jobs side by side: a trial mostly waits for its ranks to end
+constexpr int kAtOnce = 6;  // jobs side by side: a trial mostly waits for its ranks to end
 
 // NVIDIA's NCCL only when it is asked for: ranks that share a GPU need LOCKSTEP_TEST_SHARE_GPU=1.
 std::vector<std::string> backends() {
@@ -157,5 +157,6 @@ TEST_CASE("a rank killed in any collective is named by all others", "[integratio
 }
 
 TEST_CASE("a rank stopped in any collective is named by all others", "[integration][multirank]") {
-  run_trials(SIGSTOP, {{"LOCKSTEP_LIVENESS_SECONDS", "0.5"}});
+  // On a busy machine a healthy rank may well get no processor for half a second: it must not count as stopped.
+  run_trials(SIGSTOP, {{"LOCKSTEP_LIVENESS_SECONDS", "2"}});
 }

@@ -42,6 +42,7 @@ constexpr std::size_t kMostRemarks = 200;
 constexpr std::string_view kOutOfRange = " (an index or a length that its vector or span does not have: not ";
 // For the others, once one rank has failed; and for those that only lack a processor to say what they have to say.
 constexpr milliseconds kLastWords{300}, kLastWordsOfBusy{1500};
+constexpr milliseconds kDelay{200}, kLongestDelay{3000};  // of the rank that begins after the others
 
 std::pair<UniqueFd, UniqueFd> connected_pair() {
   int fds[2];
@@ -150,8 +151,26 @@ class Trial {
     for (int rank = 0; rank < options_.world_size; ++rank)
       if (rank != options_.delayed_rank) ask(rank, end);
     if (options_.delayed_rank < 0) return;
-    ::poll(nullptr, 0, 200);
+    await_others();
     ask(options_.delayed_rank, end);
+  }
+
+  // The others do what they can without the delayed rank, and a busy machine needs longer for that than kDelay.
+  void await_others() {
+    const Clock::time_point begin = Clock::now();
+    const auto longest = std::chrono::duration_cast<Clock::duration>(kLongestDelay * subject_.patience);
+    do {
+      ::poll(nullptr, 0, static_cast<int>(kDelay.count()));
+    } while (!are_all_settled_without(options_.delayed_rank) && Clock::now() - begin < longest);
+  }
+
+  [[nodiscard]] bool are_all_settled_without(int absent) {
+    for (int rank = 0; rank < options_.world_size; ++rank) {
+      RankProcess& process = ranks_[rank].process;
+      const bool has_begun = process.has_ended() || board_.of(rank).state != RankState::kStarting;
+      if (rank != absent && (!has_begun || process.is_runnable())) return false;
+    }
+    return true;
   }
 
   // Waits for a moment, then takes in answers, output and ends.

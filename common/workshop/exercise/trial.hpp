@@ -36,7 +36,7 @@ struct TrialOptions {
   std::function<nlohmann::json(int rank)> question = {};  ///< Values and arrays (to_message()) for each rank.
   std::size_t most_at_once = 0;             ///< The most bytes a system call of a Link moves; 0: no limit.
   bool has_small_buffers = false;           ///< The kernel keeps as few bytes as it can between ranks.
-  int delayed_rank = -1;                    ///< Starts a fifth of a second after the others; -1: none.
+  int delayed_rank = -1;                    ///< Begins when the others sleep or have ended; -1: none.
   std::chrono::milliseconds budget{4000};   ///< Longer is SLOW; grows with the machine's factor.
   bool counts_messages = false;             ///< Programs that send another number of messages behave differently.
   std::vector<std::string> variables = {};  ///< NAME=value, for the environment.
