@@ -8,7 +8,6 @@
 #include "06_gpt_ddp/replica_check.hpp"
 #include "autograd/node.hpp"
 #include "base/error.hpp"
-#include "kernels/ops.hpp"
 
 namespace lockstep::ddp {
 namespace {
@@ -48,6 +47,16 @@ void issue_broadcasts(std::span<const nn::NamedBuffer> buffers, comm::ProcessGro
   for (const nn::NamedBuffer& named : buffers) works.push_back(group.broadcast(as_buffer(named.value), 0));
 }
 
+// Of each bucket, the parameters for whose gradients it waits.
+std::vector<std::vector<std::size_t>> awaited_parameters(const GradientBuckets& buckets, const ParameterUsage& usage) {
+  std::vector<std::vector<std::size_t>> awaited;
+  for (const Bucket& bucket : buckets.all()) {
+    awaited.emplace_back(bucket.parameters);
+    std::erase_if(awaited.back(), [&](std::size_t parameter) { return !usage.is_awaited(parameter); });
+  }
+  return awaited;
+}
+
 }  // namespace
 
 DistributedDataParallel::DistributedDataParallel(nn::Module& module, comm::ProcessGroup& group,
@@ -58,7 +67,8 @@ DistributedDataParallel::DistributedDataParallel(nn::Module& module, comm::Proce
       buffers_(options.broadcast_buffers ? module.named_buffers() : std::vector<nn::NamedBuffer>()),
       buckets_(made_equal(free_parameters(module), module, group), group, options.bucket_limits),
       audit_(group, buckets_.parameters(), frozen_parameters(module), options),
-      targets_(group) {
+      targets_(group),
+      exchange_(buckets_, audit_, targets_, group, options.comm_hook) {
   broadcast_buffers();
   use_layout();
   register_module("module", module_);
@@ -87,17 +97,7 @@ void DistributedDataParallel::set_bucket_order(std::span<const std::string> name
 
 void DistributedDataParallel::use_layout() {
   audit_.lay_out(buckets_.all());
-  make_reducer();
-}
-
-void DistributedDataParallel::make_reducer() {
-  std::vector<std::vector<std::size_t>> awaited;
-  for (const Bucket& bucket : buckets_.all()) {
-    awaited.emplace_back(bucket.parameters);
-    std::erase_if(awaited.back(), [this](std::size_t parameter) { return !audit_.usage().is_awaited(parameter); });
-  }
-  BucketAverager& averager = *this;
-  reducer_.emplace(std::move(awaited), averager);
+  reducer_.emplace(awaited_parameters(buckets_, audit_.usage()), exchange_);
 }
 
 // The first step's gradients only tell the order; they leave at its end, from buckets in that order, so that the first
@@ -108,19 +108,6 @@ void DistributedDataParallel::on_gradient_ready(autograd::Variable& parameter) {
   audit_.usage().on_gradient_ready(found->second);
   if (!buckets_.is_settled()) return ready_order_.push_back(found->second);
   if (audit_.usage().is_awaited(found->second)) reducer_->on_gradient_ready(found->second);
-}
-
-// The mean over ranks becomes one over targets where ranks have unequal numbers of them.
-void DistributedDataParallel::launch(std::size_t bucket_index) {
-  const Bucket& bucket = buckets_.all()[bucket_index];
-  audit_.prepare(bucket);
-  if (const double own_weight = targets_.weight(); own_weight != 1) kernels::scale(bucket.gradients, own_weight);
-  works_.push_back(options_.comm_hook(group_, bucket));
-}
-
-// On a device nobody waits: its streams do, at the end of the step.
-void DistributedDataParallel::wait(std::size_t bucket_index) {
-  if (audit_.is_on_host()) std::exchange(works_[bucket_index], {}).synchronize();
 }
 
 void DistributedDataParallel::on_backward_end() {
@@ -144,10 +131,11 @@ void DistributedDataParallel::finish_step() {
     use_layout();
   }
   reducer_->on_backward_end();
-  issue_broadcasts(buffers_, group_, works_);
-  std::vector<comm::Work> works = std::exchange(works_, {});
+  std::vector<comm::Work> works = exchange_.take_works();
+  issue_broadcasts(buffers_, group_, works);
   audit_.end_step(works, begin);
-  if (options_.static_graph) make_reducer();  // the first step has shown which parameters are awaited
+  // With a static graph the first step has shown which parameters are awaited.
+  if (options_.static_graph) reducer_.emplace(awaited_parameters(buckets_, audit_.usage()), exchange_);
 }
 
 double DistributedDataParallel::average(double value) {

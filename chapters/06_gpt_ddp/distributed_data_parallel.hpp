@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "06_gpt_ddp/ddp/accumulation.hpp"
+#include "06_gpt_ddp/ddp/bucket_exchange.hpp"
 #include "06_gpt_ddp/ddp/gradient_audit.hpp"
 #include "06_gpt_ddp/ddp/gradient_buckets.hpp"
 #include "06_gpt_ddp/ddp/join.hpp"
@@ -39,7 +40,7 @@ namespace lockstep::ddp {
 /// end of the first step's backward once more, so that buckets fill in the order in which rank 0's gradients became
 /// ready. In that step nothing leaves before. Thread safety: none; one thread.
 /// @source Li et al., "PyTorch Distributed: Experiences on Accelerating Data Parallel Training", VLDB 13(12), 2020.
-class DistributedDataParallel final : public nn::Module, private autograd::GradientObserver, private BucketAverager {
+class DistributedDataParallel final : public nn::Module, private autograd::GradientObserver {
  public:
   /// Copies rank 0's parameters and buffers to every rank, lays out the buckets and starts to watch the gradients.
   /// @throws MismatchError  Ranks hold different parameters or buffers (number, names, shapes or dtypes).
@@ -54,7 +55,7 @@ class DistributedDataParallel final : public nn::Module, private autograd::Gradi
   [[nodiscard]] nn::Module& module() const noexcept { return module_; }
 
   /// From now on buckets leave through `hook`, the same on all ranks. @pre  Not during backward().
-  void register_comm_hook(CommHook hook) { options_.comm_hook = std::move(hook); }
+  void register_comm_hook(CommHook hook) { exchange_.set_hook(std::move(hook)); }
   /// On all ranks: what rank 0's function returns ends the message of a gradient that is not finite, as how to go on.
   void set_advice(std::function<std::string()> advice) { audit_.set_advice(std::move(advice)); }
 
@@ -125,10 +126,7 @@ class DistributedDataParallel final : public nn::Module, private autograd::Gradi
   void on_gradient_ready(autograd::Variable& parameter) override;
   void on_backward_end() override;
   [[nodiscard]] Tensor veto() const override { return audit_.veto(); }
-  void launch(std::size_t bucket) override;
-  void wait(std::size_t bucket) override;
   void use_layout();
-  void make_reducer();
   void finish_step();
 
   nn::Module& module_;
@@ -138,13 +136,11 @@ class DistributedDataParallel final : public nn::Module, private autograd::Gradi
   GradientBuckets buckets_;
   GradientAudit audit_;
   TargetCounter targets_;
+  BucketExchange exchange_;
   SyncGate gate_;
   std::unordered_map<const autograd::Variable::Node*, std::size_t> index_of_;  // of a parameter in buckets_
   std::optional<Reducer> reducer_;                                             // for the present layout
-
-  // Of the running step.
   std::vector<std::size_t> ready_order_;  // parameters whose gradient is final, until a step has settled the layout
-  std::vector<comm::Work> works_;         // of the buckets that have left, then of buffers
 };
 
 }  // namespace lockstep::ddp

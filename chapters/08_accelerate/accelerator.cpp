@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include "08_accelerate/prepared/dealt_rows.hpp"
 #include "08_accelerate/process/launch_settings.hpp"
 #include "base/error.hpp"
 #include "base/json.hpp"
@@ -220,6 +221,19 @@ void Accelerator::free_memory() {
   saved_ = {};
   register_own_state();
   release_cached_memory(device());
+}
+
+Tensor Accelerator::gather_for_metrics(const Tensor& tensor) const {
+  const OrderShard* const shard = gradient_state_->active();
+  require(shard != nullptr,
+          "gather_for_metrics: no prepared loader is being iterated, so nothing is known of the rows ",
+          "that other ranks have; call it in the loop over a prepared loader, or call gather()");
+  const std::int64_t expected = shard->samples_of(process_index());
+  require(tensor.is_defined() && tensor.shape().rank() >= 1 && tensor.shape()[0] == expected,
+          "gather_for_metrics: ", "the batch has ", expected,
+          " samples on this rank, so a tensor of as many rows is expected");
+  const std::int64_t most = shard->samples_of(0);  // rank 0 has most
+  return in_order_of_positions(gather(padded(tensor, most)), num_processes(), shard->real_samples());
 }
 
 }  // namespace lockstep::accelerate

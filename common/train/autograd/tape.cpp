@@ -36,9 +36,7 @@ class Walk {
     for (const std::shared_ptr<Node>& parameter : parameters_) parameter->pending_uses = 0;
   }
 
-  // Finds what `root` depends on and counts the uses of each node. Throws where a parameter has been forgotten.
-  void collect(const std::shared_ptr<Node>& root) { collect(std::span(&root, 1)); }
-
+  // Finds what the roots depend on and counts the uses of each node. Throws if a parameter has been forgotten.
   void collect(std::span<const std::shared_ptr<Node>> roots) {
     for (const std::shared_ptr<Node>& root : roots) visit(root);
     for (std::size_t next = 0; next < operations_.size(); ++next) {  // visit() appends
@@ -121,12 +119,6 @@ bool is_recorded(std::span<const Variable> inputs) {
          std::any_of(inputs.begin(), inputs.end(), [](const Variable& input) { return input.requires_grad(); });
 }
 
-Tensor make_seed(const Node& node, double seed) {
-  if (node.dtype == DType::kFloat64) return Tensor::from<double>(std::span(&seed, 1), node.shape, node.device);
-  const auto rounded = static_cast<float>(seed);
-  return Tensor::from<float>(std::span(&rounded, 1), node.shape, node.device);
-}
-
 }  // namespace
 
 Variable record(Tensor value, std::initializer_list<Variable> inputs, BackwardFunction backward) {
@@ -158,18 +150,6 @@ bool is_exclusive(const Tensor& tensor) noexcept { return tensor.storage().use_c
 
 Tensor reuse_or_allocate(const Tensor& tensor) {
   return is_exclusive(tensor) ? tensor : Tensor::empty(tensor.shape(), tensor.dtype(), tensor.device());
-}
-
-void Variable::backward(double seed) const {
-  require(node_ != nullptr,
-          "autograd: backward() on a variable that depends on no parameter, or was computed while gradients were off");
-  require(node_->shape.count() == 1, "autograd: backward() starts from one element, not from shape ", node_->shape);
-  require(!node_->is_parameter, "autograd: backward() on a parameter");
-  Walk walk;
-  walk.collect(node_);
-  node_->gradient = make_seed(*node_, seed);
-  node_->has_gradient = true;
-  walk.run();
 }
 
 void backward_from(std::vector<GradientStart> starts) {

@@ -69,6 +69,12 @@ void make_writable(Tensor& gradient) {
   if (!is_exclusive(gradient)) gradient = gradient.clone();
 }
 
+Tensor make_seed(const Variable::Node& node, double seed) {
+  if (node.dtype == DType::kFloat64) return Tensor::from<double>(std::span(&seed, 1), node.shape, node.device);
+  const auto rounded = static_cast<float>(seed);
+  return Tensor::from<float>(std::span(&rounded, 1), node.shape, node.device);
+}
+
 }  // namespace
 
 Variable Variable::parameter(Tensor value, std::string name) {
@@ -281,6 +287,14 @@ void return_gradient(const Variable& variable, std::shared_ptr<GradientLoan> loa
   } else {
     variable.accumulate_gradient(std::exchange(loan->tensor, Tensor()));
   }
+}
+
+void Variable::backward(double seed) const {
+  require(node_ != nullptr,
+          "autograd: backward() on a variable that depends on no parameter, or was computed while gradients were off");
+  require(node_->shape.count() == 1, "autograd: backward() starts from one element, not from shape ", node_->shape);
+  require(!node_->is_parameter, "autograd: backward() on a parameter");
+  backward_from({{*this, make_seed(*node_, seed)}});
 }
 
 std::span<GradientObserver* const> Variable::observers() const noexcept {

@@ -5,6 +5,7 @@
 
 #include "autograd/node.hpp"
 #include "base/error.hpp"
+#include "nn/state_dict.hpp"
 
 namespace lockstep::nn {
 
@@ -151,6 +152,26 @@ std::vector<ParameterGroup> weight_decay_groups(const Module& module, double wei
     groups[is_matrix ? 0 : 1].parameters.push_back(std::move(named));
   }
   return groups;
+}
+
+std::vector<NamedTensor> Module::state_dict() const {
+  std::vector<NamedTensor> state;
+  for (const NamedParameter& named : named_parameters()) state.push_back({named.name, named.parameter.value()});
+  for (const NamedBuffer& named : named_buffers()) state.push_back({named.name, named.value});
+  return state;
+}
+
+void Module::append_tied_to(std::vector<NamedTensor>& all, const std::string& prefix) const {
+  for (const Entry& entry : entries_) {
+    if (entry.child) entry.child->append_tied_to(all, prefix + entry.name + ".");
+    if (entry.parameter.is_defined()) all.push_back({prefix + entry.name, entry.parameter.value()});
+  }
+}
+
+IncompatibleKeys Module::load_state_dict(std::span<const NamedTensor> state, Strict strict) {
+  std::vector<NamedTensor> every_name;
+  append_tied_to(every_name, "");
+  return load_by_name(state_dict(), every_name, state, strict);
 }
 
 }  // namespace lockstep::nn

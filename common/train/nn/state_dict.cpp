@@ -1,4 +1,5 @@
-// Saving and loading a module's tensors by name.
+#include "nn/state_dict.hpp"
+
 #include <algorithm>
 #include <map>
 #include <string_view>
@@ -7,7 +8,6 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "kernels/elementwise.hpp"
-#include "nn/module.hpp"
 
 namespace lockstep::nn {
 namespace {
@@ -42,26 +42,11 @@ std::string list_of(std::string_view what, const std::vector<std::string>& names
 
 }  // namespace
 
-std::vector<NamedTensor> Module::state_dict() const {
-  std::vector<NamedTensor> state;
-  for (const NamedParameter& named : named_parameters()) state.push_back({named.name, named.parameter.value()});
-  for (const NamedBuffer& named : named_buffers()) state.push_back({named.name, named.value});
-  return state;
-}
-
-void Module::append_tied_to(std::vector<NamedTensor>& all, const std::string& prefix) const {
-  for (const Entry& entry : entries_) {
-    if (entry.child) entry.child->append_tied_to(all, prefix + entry.name + ".");
-    if (entry.parameter.is_defined()) all.push_back({prefix + entry.name, entry.parameter.value()});
-  }
-}
-
-IncompatibleKeys Module::load_state_dict(std::span<const NamedTensor> state, Strict strict) {
-  std::vector<NamedTensor> every_name;  // a tied parameter has several
-  append_tied_to(every_name, "");
+IncompatibleKeys load_by_name(std::span<const NamedTensor> own, std::span<const NamedTensor> other_names,
+                              std::span<const NamedTensor> state, Strict strict) {
   TensorsByName destinations;
-  for (const NamedTensor& named : every_name) destinations.emplace(named.name, named.tensor);
-  for (const NamedBuffer& named : named_buffers()) destinations.emplace(named.name, named.value);
+  for (const NamedTensor& named : own) destinations.emplace(named.name, named.tensor);
+  for (const NamedTensor& named : other_names) destinations.emplace(named.name, named.tensor);
 
   IncompatibleKeys keys;
   TensorsByName sources;
@@ -79,7 +64,7 @@ IncompatibleKeys Module::load_state_dict(std::span<const NamedTensor> state, Str
     }
     loaded.push_back(destination->second.const_data());
   }
-  for (const NamedTensor& named : state_dict()) {
+  for (const NamedTensor& named : own) {
     if (std::ranges::find(loaded, named.tensor.const_data()) == loaded.end()) keys.missing_keys.push_back(named.name);
   }
   const bool is_complete = keys.missing_keys.empty() && keys.unexpected_keys.empty();

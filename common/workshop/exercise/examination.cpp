@@ -267,9 +267,9 @@ std::vector<LikelyMistake> likely_mistakes(const Examination& failed, const Subj
 }
 
 std::vector<BankEntry> examine_bank(const Subject& bank, Judge judge, std::uint64_t seed) {
-  using Failure = std::optional<Examination::FirstFailure>;
+  using FirstFailure = std::optional<Examination::FirstFailure>;
   const nlohmann::json entries = list_mistakes(bank);
-  std::vector<Failure> failures(entries.size()), quick(entries.size());
+  std::vector<FirstFailure> failures(entries.size()), quick(entries.size());
   const auto examine = [&](std::size_t k) {
     Subject subject = bank;
     subject.mistake = entries[k].at("name");
@@ -280,8 +280,8 @@ std::vector<BankEntry> examine_bank(const Subject& bank, Judge judge, std::uint6
     quick[k] = exam.first_quick_failure();
   };
   // As likely_mistakes() tries the other one: by quick checks alone if the one that failed is one.
-  const auto is_alike = [&](const Failure& failure, std::size_t other_index) {
-    const Failure& other = failure->result.is_full_only ? failures[other_index] : quick[other_index];
+  const auto is_alike = [&](const FirstFailure& failure, std::size_t other_index) {
+    const FirstFailure& other = failure->result.is_full_only ? failures[other_index] : quick[other_index];
     return other && other->result.name == failure->result.name && behave_alike(failure->outcomes, other->outcomes);
   };
   const auto alike_to = [&](std::size_t i) {

@@ -5,8 +5,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 
 #include "base/philox.hpp"
+#include "tensor/slice.hpp"
+#include "tensor/tensor.hpp"
 
 namespace lockstep::nn {
 
@@ -24,5 +27,14 @@ namespace lockstep::nn {
   for (std::size_t i = 0; i < 4; ++i) four[i] = scale * (2 * uniform_float(words[i]) - 1);
   return four;
 }
+
+/// The numbers of a block.
+using BlockGenerator = std::function<std::array<float, 4>(std::uint64_t block)>;
+
+/// A tensor of these numbers, computed on all processors that this thread may use, then brought to the device.
+[[nodiscard]] Tensor generate(const Shape& shape, DType dtype, Device device, const BlockGenerator& block);
+/// A part of such a tensor. An element's value depends on its number in the whole tensor and on nothing else, so the
+/// part is made without the rest.
+[[nodiscard]] Tensor generate(const Slice& slice, DType dtype, Device device, const BlockGenerator& block);
 
 }  // namespace lockstep::nn

@@ -1,0 +1,77 @@
+#pragma once
+/// @file
+/// The ranks of a trial, as processes. Private to the module.
+#include <chrono>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/unique_fd.hpp"
+#include "exercise/message.hpp"
+#include "exercise/progress_board.hpp"
+#include "exercise/rank_process.hpp"
+#include "exercise/trial.hpp"
+
+namespace lockstep::exercise {
+
+/// Two connected sockets, which no child process inherits. @throws IoError
+[[nodiscard]] std::pair<UniqueFd, UniqueFd> connected_pair();
+
+/// One rank: its process, its connection to the judge, and what has come of it.
+struct TrialRank {
+  RankProcess process;
+  UniqueFd control;
+  MessageReader reader;
+  std::optional<nlohmann::json> reply = {};
+  bool has_ended = false;
+
+  [[nodiscard]] bool is_done() const { return reply.has_value() || has_ended; }
+  [[nodiscard]] bool has_answered() const { return reply && reply->contains("values"); }
+};
+
+/// Starts the ranks of a trial, asks them and listens to them; says whether they move. Judges nothing.
+class TrialRanks {
+ public:
+  /// Starts them. Both outlive this object. @throws IoError  A process or a connection could not be made.
+  TrialRanks(const Subject& subject, const TrialOptions& options);
+
+  /// Sends each its question; the delayed one gets it last, when the others wait.
+  void ask_all();
+  /// Waits for a moment, then takes in answers, output and ends.
+  void look();
+
+  [[nodiscard]] std::vector<TrialRank>& all() noexcept { return ranks_; }
+  [[nodiscard]] const ProgressBoard& board() const noexcept { return board_; }
+
+  /// Whether all have answered.
+  [[nodiscard]] bool have_answered() const;
+  /// Whether one has ended, or thrown, without an answer.
+  [[nodiscard]] bool has_one_failed() const;
+  /// Whether all are in the learner's code, or beyond it.
+  [[nodiscard]] bool have_begun() const;
+  /// Whether one that has not answered is running or ready to run.
+  [[nodiscard]] bool is_one_runnable() const;
+  /// Grows with everything that any of them does.
+  [[nodiscard]] std::uint64_t moves() const;
+  /// Processor time in milliseconds of those that have not answered.
+  [[nodiscard]] std::int64_t processor_time() const;
+  /// How long they could have computed and had no processor.
+  [[nodiscard]] std::chrono::milliseconds time_without_processor() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void start_all();
+  void ask(int rank, Clock::time_point end);
+  void await_others();
+  [[nodiscard]] bool are_all_settled_without(int absent);
+
+  const Subject& subject_;
+  const TrialOptions& options_;
+  ProgressBoard board_;
+  std::vector<TrialRank> ranks_;
+};
+
+}  // namespace lockstep::exercise
