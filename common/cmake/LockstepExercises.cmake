@@ -151,6 +151,7 @@ ${entries}  };
   add_executable(judge_${chapter} ${sources} "${table}" $<TARGET_OBJECTS:lockstep_exercise_judge_main>)
   target_link_libraries(judge_${chapter} PRIVATE lockstep::options lockstep::exercise_judge ${depends})
   lockstep_use_precompiled(judge_${chapter} ordinary)
+  lockstep_compile_in_batches(judge_${chapter} 5)  # so each judge's checks are in a namespace of their own
   set_target_properties(judge_${chapter} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/exercises")
   set_property(GLOBAL APPEND PROPERTY LOCKSTEP_EXERCISE_PROGRAMS judge_${chapter})
 endfunction()

@@ -71,7 +71,7 @@ bool parse_is_host(const std::string& text) {
 }
 
 // "join_timeout=600,last_call_timeout=30"
-void read_configuration(const std::string& text, launch::AgentOptions& agent) {
+void read_rendezvous_configuration(const std::string& text, launch::AgentOptions& agent) {
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t comma = std::min(text.find(',', begin), text.size());
     const std::string part = text.substr(begin, comma - begin);
@@ -165,7 +165,7 @@ std::optional<launch::AgentOptions> agent_options(const NodesOptions& options, b
   const comm::JobLimits limits = comm::limits_from_environment();
   agent.join = limits.join;
   agent.liveness = limits.liveness;
-  read_configuration(options.configuration, agent);
+  read_rendezvous_configuration(options.configuration, agent);
   return agent;
 }
 

@@ -28,7 +28,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kProgram = "self_test";
+constexpr const char* kSelfTest = "self_test";
 constexpr int kUnavailable = 77;
 constexpr int kTimedOut = 124;  // of the program: it was still at work
 // One job may take this share of the time for all.
@@ -81,7 +81,7 @@ class ResultFile {
 
 // The first line in which a rank says what went wrong: "[rank 1] self_test: ...".
 std::string first_complaint(const std::string& output) {
-  const std::string mark = concat(kProgram, ": ");
+  const std::string mark = concat(kSelfTest, ": ");
   for (std::size_t begin = 0, end = 0; begin < output.size(); begin = end + 1) {
     end = std::min(output.find('\n', begin), output.size());
     const std::string line = output.substr(begin, end - begin);
@@ -174,7 +174,7 @@ std::vector<SelfTestRun> self_test_runs(int world_size) {
 SelfTestOutcome run_self_test(const SelfTestRun& run, double limit_s) {
   const ResultFile result;
   launch::JobOptions job;
-  job.command = {find_program(find_project(), kProgram).string(),
+  job.command = {find_program(find_project(), kSelfTest).string(),
                  "--backend",
                  run.backend,
                  "--device",
@@ -242,7 +242,7 @@ void join_self_test(double limit_s) {
       {"LOCKSTEP_JOIN_SECONDS", environment::get("LOCKSTEP_JOIN_SECONDS").value_or("30")},
       {"LOCKSTEP_PROGRESS_SECONDS", environment::get("LOCKSTEP_PROGRESS_SECONDS").value_or("20")},
       {"LOCKSTEP_PROGRAM", "lockstep doctor"}};
-  become({find_program(find_project(), kProgram).string(), "--limit", with_digits(limit_s, 0), "--verdict"}, limits);
+  become({find_program(find_project(), kSelfTest).string(), "--limit", with_digits(limit_s, 0), "--verdict"}, limits);
 }
 
 }  // namespace lockstep::tool

@@ -13,7 +13,7 @@
 namespace lockstep::tool {
 namespace {
 
-constexpr const char* kProgram = "train_gpt_ddp";
+constexpr const char* kTrainProgram = "train_gpt_ddp";
 
 // Takes `--nproc N` or `--nproc=N` out of the arguments; the others are the program's. The last one counts.
 std::optional<std::string> take_option(Arguments& arguments, const std::string& name) {
@@ -58,16 +58,16 @@ int train(const Arguments& arguments) {
   Arguments program_arguments = arguments;
   const std::string rank_count = take_option(program_arguments, "--nproc").value_or("auto");
   job.grace = grace_from(take_option(program_arguments, "--grace"));
-  job.command = {find_program(find_project(), kProgram).string()};
+  job.command = {find_program(find_project(), kTrainProgram).string()};
   job.command.insert(job.command.end(), program_arguments.begin(), program_arguments.end());
   if (asks_for_help(arguments)) {
-    std::cout << "Trains a GPT with data parallelism: " << kProgram << " as several ranks on this machine.\n\n"
+    std::cout << "Trains a GPT with data parallelism: " << kTrainProgram << " as several ranks on this machine.\n\n"
               << "  --nproc N|auto              Number of ranks; auto, here " << suitable_rank_count()
               << ", suits the machine\n"
               << "  --grace SECONDS             From SIGTERM to SIGKILL when the training is stopped, here "
               << format_seconds(launch::default_grace()) << ": time\n"
               << "                              for a checkpoint, and no more than what ends the job leaves\n"
-              << "\nand all options of " << kProgram << ":\n\n"
+              << "\nand all options of " << kTrainProgram << ":\n\n"
               << std::flush;
     become(job.command);
   }

@@ -40,7 +40,7 @@ constexpr std::array<std::string_view, 25> kPublicHosts = {"acm.org",
                                                            "rfc-editor.org",
                                                            "w3.org"};
 
-bool is_word(char character) { return std::isalnum(static_cast<unsigned char>(character)) != 0; }
+bool is_letter_or_digit(char character) { return std::isalnum(static_cast<unsigned char>(character)) != 0; }
 
 bool is_known_host(std::string_view host) {
   if (host.starts_with("127.") || host.ends_with(".invalid") || host.ends_with(".test")) return true;
@@ -63,8 +63,8 @@ std::string_view machine_path(std::string_view line) {
     for (std::size_t at = line.find(start); at != std::string_view::npos; at = line.find(start, at + 1)) {
       const char before = at == 0 ? ' ' : line[at - 1];
       const std::size_t end = at + start.size();
-      const bool has_more = end < line.size() && is_word(line[end]);
-      if (has_more && !is_word(before) && std::string_view("./_}~-*").find(before) == std::string_view::npos) {
+      const bool has_more = end < line.size() && is_letter_or_digit(line[end]);
+      if (has_more && !is_letter_or_digit(before) && std::string_view("./_}~-*").find(before) == std::string_view::npos) {
         return line.substr(at, line.find_first_of(" \"'`)", at) - at);
       }
     }
@@ -78,7 +78,7 @@ std::string_view unknown_host(std::string_view line) {
     for (std::size_t at = line.find(scheme); at != std::string_view::npos; at = line.find(scheme, at + 1)) {
       std::string_view host = line.substr(at + scheme.size());
       std::size_t end = 0;
-      while (end < host.size() && (is_word(host[end]) || host[end] == '.' || host[end] == '-')) ++end;
+      while (end < host.size() && (is_letter_or_digit(host[end]) || host[end] == '.' || host[end] == '-')) ++end;
       host = host.substr(0, end);
       if (!host.empty() && !is_known_host(host)) return host;
     }

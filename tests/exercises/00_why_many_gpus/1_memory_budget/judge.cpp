@@ -7,7 +7,7 @@
 #include "exercise/examination.hpp"
 
 namespace lockstep::exercise {
-namespace {
+namespace checks_00_1 {
 
 using plan::Precision;
 using plan::Sharding;
@@ -88,9 +88,10 @@ void check_random_plans(Check& check) {
                        3 + static_cast<int>(500 * (random[i + 1] + 1))});
 }
 
-}  // namespace
+}  // namespace checks_00_1
 
 void judge_00_1(Examination& exam) {
+  using namespace checks_00_1;
   exam.check("float32 on one rank: 16 bytes per parameter", [](Check& check) {
     check_plan(check, {1000, Precision::kFloat32, Sharding::kNothing, 1});
   });

@@ -6,7 +6,7 @@
 #include "exercise/examination.hpp"
 
 namespace lockstep::exercise {
-namespace {
+namespace checks_00_2 {
 
 using plan::Directions;
 using plan::RateUnit;
@@ -99,9 +99,10 @@ void check_random_links(Check& check) {
   }
 }
 
-}  // namespace
+}  // namespace checks_00_2
 
 void judge_00_2(Examination& exam) {
+  using namespace checks_00_2;
   // Either the bytes or the latencies are 0, so that the times say how often the other is counted.
   exam.check("gigabytes, one way: only the bytes count", [](Check& check) {
     check_case(check, {{1, RateUnit::kGigabytes, Directions::kOneWay, 0}, 1e9, 5, 1});

@@ -6,7 +6,7 @@
 #include "exercise/examination.hpp"
 
 namespace lockstep::exercise {
-namespace {
+namespace checks_00_3 {
 
 using plan::Algorithm;
 
@@ -75,9 +75,10 @@ void check_random_links(Check& check) {
   }
 }
 
-}  // namespace
+}  // namespace checks_00_3
 
 void judge_00_3(Examination& exam) {
+  using namespace checks_00_3;
   exam.check("8 ranks against a tree", [](Check& check) { check_crossovers(check, Algorithm::kTree, {8}, kRound); });
   exam.check("8 ranks against a mesh", [](Check& check) { check_crossovers(check, Algorithm::kMesh, {8}, kRound); });
   exam.check("3, 8 and 64 ranks against a star", [](Check& check) {

@@ -8,7 +8,7 @@
 #include "exercise/examination.hpp"
 
 namespace lockstep::exercise {
-namespace {
+namespace checks_00_4 {
 
 using plan::Pass;
 using plan::Task;
@@ -150,9 +150,10 @@ void check_bubble(Check& check, int ranks, int micro_batches) {
                        " of ", all, " units together, so the bubble is ", shown(expected), "; got ", shown(got)));
 }
 
-}  // namespace
+}  // namespace checks_00_4
 
 void judge_00_4(Examination& exam) {
+  using namespace checks_00_4;
   exam.check("1 rank, 3 micro-batches", [](Check& check) { check_timetable(check, 1, 3); });
   exam.check("3 ranks, 1 micro-batch", [](Check& check) { check_timetable(check, 3, 1); });
   exam.check("3 ranks, 2 micro-batches", [](Check& check) { check_timetable(check, 3, 2); });

@@ -6,7 +6,7 @@
 #include "exercise/examination.hpp"
 
 namespace lockstep::exercise {
-namespace {
+namespace checks_01_1 {
 
 using Bytes = std::vector<std::uint8_t>;
 using Payloads = std::vector<Bytes>;
@@ -192,9 +192,10 @@ void check_broken_off(Check& check) {
     check_received(check, {}, Bytes(whole.begin(), whole.end() - missing), {text("first")}, "IoError");
 }
 
-}  // namespace
+}  // namespace checks_01_1
 
 void judge_01_1(Examination& exam) {
+  using namespace checks_01_1;
   const Payloads several = {text("ranks"), text("move in"), text(""), text("lockstep")};
   exam.check("send one frame", [](Check& check) { check_sent(check, {}, {text("hello")}); });
   exam.check("receive one frame",

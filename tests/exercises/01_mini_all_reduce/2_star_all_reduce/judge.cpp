@@ -4,7 +4,7 @@
 #include "exercise/examination.hpp"
 
 namespace lockstep::exercise {
-namespace {
+namespace checks_01_2 {
 
 // Rank r's share of every element is 8^r, so that the sum says who is in it.
 double power_of_8(int rank) { return static_cast<double>(std::int64_t{1} << (3 * rank)); }
@@ -72,9 +72,10 @@ void check_star_traffic(Check& check) {
   }
 }
 
-}  // namespace
+}  // namespace checks_01_2
 
 void judge_01_2(Examination& exam) {
+  using namespace checks_01_2;
   exam.check("one rank has nothing to do", [](Check& check) { check_star_sums(check, {.world_size = 1}, 5); });
   // The centre comes last: what a rank sends is under way before a centre that does not want it has returned.
   exam.check("3 ranks, 4 values",

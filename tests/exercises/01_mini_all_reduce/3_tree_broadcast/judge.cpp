@@ -6,7 +6,7 @@
 #include "exercise/examination.hpp"
 
 namespace lockstep::exercise {
-namespace {
+namespace checks_01_3 {
 
 std::uint64_t total_bytes(const Outcome& outcome) {
   std::uint64_t sum = 0;
@@ -97,9 +97,10 @@ constexpr const char* kPowersOfTwoWork =
     "loop "
     "visit with 5, and is there always a partner?";
 
-}  // namespace
+}  // namespace checks_01_3
 
 void judge_01_3(Examination& exam) {
+  using namespace checks_01_3;
   exam.check("one rank has nothing to do", [](Check& check) { check_broadcast(check, {.world_size = 1}, 0, 5); });
   exam.check("2 ranks", [](Check& check) { check_broadcast(check, {.world_size = 2}, 0, 4); });
   exam.check("4 ranks", [](Check& check) { check_broadcast(check, {.world_size = 4}, 0, 4); });

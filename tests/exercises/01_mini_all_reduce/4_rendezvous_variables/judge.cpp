@@ -5,7 +5,7 @@
 #include "exercise/examination.hpp"
 
 namespace lockstep::exercise {
-namespace {
+namespace checks_01_4 {
 
 // By name; an empty text is a variable that is not set.
 using Variables = std::map<std::string, std::string>;
@@ -127,9 +127,10 @@ void check_random_places(Check& check) {
   }
 }
 
-}  // namespace
+}  // namespace checks_01_4
 
 void judge_01_4(Examination& exam) {
+  using namespace checks_01_4;
   exam.check("rank 2 of 4", [](Check& check) { check_membership(check, kRight); });
   exam.check("the first and the last rank", [](Check& check) {
     check_membership(check, with("RANK", "0"));

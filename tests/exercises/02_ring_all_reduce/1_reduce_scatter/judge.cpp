@@ -3,7 +3,7 @@
 #include "exercise/examination.hpp"
 
 namespace lockstep::exercise {
-namespace {
+namespace checks_02_1 {
 
 // Rank r's share of every element is 8^r, so that the sum says who is in it.
 double share_of(int rank) { return static_cast<double>(std::int64_t{1} << (3 * rank)); }
@@ -65,9 +65,10 @@ void check_places(Check& check, TrialOptions options, std::int64_t count) {
   }
 }
 
-}  // namespace
+}  // namespace checks_02_1
 
 void judge_02_1(Examination& exam) {
+  using namespace checks_02_1;
   exam.check("one rank has nothing to do", [](Check& check) { check_sums(check, {.world_size = 1}, 5); });
   exam.check("3 ranks, 12 elements", check_3_and_4_ranks);
   exam.check("2 ranks, 8 elements", [](Check& check) { check_sums(check, {.world_size = 2}, 8); });

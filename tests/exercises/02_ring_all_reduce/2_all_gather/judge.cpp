@@ -5,7 +5,7 @@
 #include "exercise/examination.hpp"
 
 namespace lockstep::exercise {
-namespace {
+namespace checks_02_2 {
 
 // A finished chunk's value says where it belongs: chunk c's element i is (c + 1) * kChunkStride + i. A value that is
 // not finished says whose it is: -(r + 1) / 16 for rank r. Floats hold these, and sums of one of each, exactly.
@@ -62,9 +62,10 @@ const Outcome& check_gather(Check& check, TrialOptions options, std::int64_t cou
   return outcome;
 }
 
-}  // namespace
+}  // namespace checks_02_2
 
 void judge_02_2(Examination& exam) {
+  using namespace checks_02_2;
   exam.check("one rank has nothing to do", [](Check& check) { check_gather(check, {.world_size = 1}, 5); });
   exam.check("3 ranks, 12 elements", [](Check& check) { check_gather(check, {.world_size = 3}, 12); });
   exam.check("2 ranks, 8 elements", [](Check& check) { check_gather(check, {.world_size = 2}, 8); });

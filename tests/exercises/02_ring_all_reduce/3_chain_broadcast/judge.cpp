@@ -4,7 +4,7 @@
 #include "exercise/examination.hpp"
 
 namespace lockstep::exercise {
-namespace {
+namespace checks_02_3 {
 
 struct Case {
   TrialOptions options;
@@ -119,9 +119,10 @@ void check_random_steps(Check& check) {
   check_steps(check, all);
 }
 
-}  // namespace
+}  // namespace checks_02_3
 
 void judge_02_3(Examination& exam) {
+  using namespace checks_02_3;
   exam.check("one rank has nothing to do", [](Check& check) { check_broadcast(check, {{.world_size = 1}, 8, 4}); });
   exam.check("3 ranks, 2 segments", [](Check& check) { check_broadcast(check, {{.world_size = 3}, 8, 4}); });
   exam.check("2 ranks, 1 segment", [](Check& check) { check_broadcast(check, {{.world_size = 2}, 4, 4}); });

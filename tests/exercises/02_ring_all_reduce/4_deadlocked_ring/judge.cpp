@@ -2,7 +2,7 @@
 #include "exercise/examination.hpp"
 
 namespace lockstep::exercise {
-namespace {
+namespace checks_02_4 {
 
 // In the buffer for what arrives, before the call.
 constexpr float kNothing = -1;
@@ -65,9 +65,10 @@ void check_independence(Check& check, int ranks) {
   for (int dead = 0; dead < ranks; ++dead) check_independence(check, *outcomes[static_cast<std::size_t>(dead)], dead);
 }
 
-}  // namespace
+}  // namespace checks_02_4
 
 void judge_02_4(Examination& exam) {
+  using namespace checks_02_4;
   exam.check("one rank is its own neighbour", [](Check& check) { check_shift(check, {.world_size = 1}, 5); });
   exam.check("4 ranks, 100 values", [](Check& check) { check_shift(check, {.world_size = 4}, 100); });
   exam.check("3 ranks, 100 values", [](Check& check) { check_shift(check, {.world_size = 3}, 100); });

@@ -8,7 +8,7 @@
 #include "exercise/examination.hpp"
 
 namespace lockstep::exercise {
-namespace {
+namespace checks_02_5 {
 
 nlohmann::json question_of(const std::vector<float>& values, bool is_stand_in = false) {
   return {{"values", to_message(std::span<const float>(values))}, {"is_stand_in", is_stand_in}};
@@ -132,9 +132,10 @@ void check_places(Check& check, TrialOptions options, std::size_t count) {
   }
 }
 
-}  // namespace
+}  // namespace checks_02_5
 
 void judge_02_5(Examination& exam) {
+  using namespace checks_02_5;
   exam.check("the mean of one rank", [](Check& check) { check_means(check, {.world_size = 1}, 5); });
   exam.check("the finished chunk is divided, and nothing else", check_what_is_divided);
   exam.check("3 ranks, 12 elements", [](Check& check) { check_means(check, {.world_size = 3}, 12); });

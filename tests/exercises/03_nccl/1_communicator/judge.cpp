@@ -2,7 +2,7 @@
 #include "exercise/examination.hpp"
 
 namespace lockstep::exercise {
-namespace {
+namespace checks_03_1 {
 
 // Rank r's share of every element is 8^r, so that the sum says who is in it.
 double share_of(int rank) { return static_cast<double>(std::int64_t{1} << (3 * rank)); }
@@ -83,9 +83,10 @@ void check_refusal(Check& check) {
       "every call of NCCL returns a code: pass it to nccl_check()");
 }
 
-}  // namespace
+}  // namespace checks_03_1
 
 void judge_03_1(Examination& exam) {
+  using namespace checks_03_1;
   exam.check("one rank", check_one_rank);
   exam.check("2 ranks", [](Check& check) { check_sums(check, {.world_size = 2}, 5); });
   exam.check("4 ranks", [](Check& check) { check_sums(check, {.world_size = 4}, 7); });

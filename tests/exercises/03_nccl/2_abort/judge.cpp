@@ -2,7 +2,7 @@
 #include "exercise/examination.hpp"
 
 namespace lockstep::exercise {
-namespace {
+namespace checks_03_2 {
 
 // What the last rank does, as in subject.cpp. With one rank the collective is done when the function is called.
 enum class Conduct : int { kComesLate, kVanishes, kStaysAway };
@@ -98,9 +98,10 @@ void stay_away(Check& check, int world_size) {
                "nobody has failed here: only the deadline can tell");
 }
 
-}  // namespace
+}  // namespace checks_03_2
 
 void judge_03_2(Examination& exam) {
+  using namespace checks_03_2;
   exam.check("the collective is done already", [](Check& check) {
     expect_success(check, {1, Conduct::kComesLate, kPlenty}, "");
   });

@@ -7,7 +7,7 @@
 #include "exercise/examination.hpp"
 
 namespace lockstep::exercise {
-namespace {
+namespace checks_03_3 {
 
 constexpr std::int64_t kCompute = 0, kCommunication = 1;
 
@@ -226,9 +226,10 @@ void check_sums(Check& check, const TrialOptions& options, std::size_t bucket_co
                   {.explain = [&](std::size_t, double got, double) { return explain_sum(got, options.world_size); }});
 }
 
-}  // namespace
+}  // namespace checks_03_3
 
 void judge_03_3(Examination& exam) {
+  using namespace checks_03_3;
   exam.check("the order of the calls: one bucket", [](Check& check) { check_order(check, 1, 1); });
   exam.check("the order of the calls: three buckets", [](Check& check) { check_order(check, 1, 3); });
   exam.check("an error of NCCL becomes an exception", check_refusal);

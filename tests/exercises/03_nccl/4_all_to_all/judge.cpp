@@ -4,7 +4,7 @@
 #include "exercise/examination.hpp"
 
 namespace lockstep::exercise {
-namespace {
+namespace checks_03_4 {
 
 // counts[s][d]: what rank s sends to rank d.
 using Counts = std::vector<std::vector<std::int64_t>>;
@@ -127,9 +127,10 @@ void check_refusal(Check& check) {
         "every call of NCCL and CUDA returns a code: pass it to nccl_check() or cuda_check()");
 }
 
-}  // namespace
+}  // namespace checks_03_4
 
 void judge_03_4(Examination& exam) {
+  using namespace checks_03_4;
   exam.check("one rank copies its own part", [](Check& check) { exchange(check, {}, equal_counts(1, 5)); });
   exam.check("2 ranks, parts of 4", [](Check& check) { exchange(check, {}, equal_counts(2, 4)); });
   exam.check("3 ranks, parts of different lengths", [](Check& check) {

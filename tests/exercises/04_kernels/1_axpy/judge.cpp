@@ -4,7 +4,7 @@
 #include "exercise/kernel_checks.hpp"
 
 namespace lockstep::exercise {
-namespace {
+namespace checks_04_1 {
 
 // y and x are such that a result says how often x was added: x and a are 1, and y is 8 times the element's number.
 std::string explain(std::size_t i, double got, double expected) {
@@ -48,9 +48,10 @@ void check_random(Check& check) {
                                }});
 }
 
-}  // namespace
+}  // namespace checks_04_1
 
 void judge_04_1(Examination& exam) {
+  using namespace checks_04_1;
   exam.check("256 elements: one full block", [](Check& check) { check_numbered(check, 256); });
   exam.check("512 elements: two full blocks", [](Check& check) { check_numbered(check, 512); });
   exam.check("300 elements: the last block is not full", [](Check& check) { check_numbered(check, 300); });

@@ -4,7 +4,7 @@
 #include "exercise/kernel_checks.hpp"
 
 namespace lockstep::exercise {
-namespace {
+namespace checks_04_2 {
 
 struct Sizes {
   std::size_t rows, columns;
@@ -62,9 +62,10 @@ void check_numbers(Check& check, const Sizes& sizes, float scale) {
   });
 }
 
-}  // namespace
+}  // namespace checks_04_2
 
 void judge_04_2(Examination& exam) {
+  using namespace checks_04_2;
   exam.check("1024 elements, one block: a thread has one group", [](Check& check) {
     check_places(check, {8, 128, 1});
   });

@@ -4,7 +4,7 @@
 #include "exercise/kernel_checks.hpp"
 
 namespace lockstep::exercise {
-namespace {
+namespace checks_04_3 {
 
 struct Sizes {
   std::size_t rows, columns;
@@ -65,9 +65,10 @@ void check_random(Check& check, const Sizes& sizes) {
   check_moments(check, sizes, random_floats(check.seed(), sizes.columns, sizes.rows * sizes.columns));
 }
 
-}  // namespace
+}  // namespace checks_04_3
 
 void judge_04_3(Examination& exam) {
+  using namespace checks_04_3;
   exam.check("one warp", check_one_warp);
   exam.check("two warps", [](Check& check) { check_warps(check, 2); });
   exam.check("three warps: no power of two", [](Check& check) { check_warps(check, 3); });

@@ -5,7 +5,7 @@
 #include "exercise/kernel_checks.hpp"
 
 namespace lockstep::exercise {
-namespace {
+namespace checks_04_4 {
 
 struct Sizes {
   std::size_t rows, columns;
@@ -53,9 +53,10 @@ void check_tiles(Check& check) {
   compare_transpose(check, three, of_three);
 }
 
-}  // namespace
+}  // namespace checks_04_4
 
 void judge_04_4(Examination& exam) {
+  using namespace checks_04_4;
   exam.check("32 x 32: one tile", [](Check& check) { check_transpose(check, {32, 32}); });
   exam.check("64 x 96: six tiles", check_tiles);
   exam.check("40 x 40: tiles that reach beyond the matrix", [](Check& check) { check_transpose(check, {40, 40}); });

@@ -5,7 +5,7 @@
 #include "exercise/kernel_checks.hpp"
 
 namespace lockstep::exercise {
-namespace {
+namespace checks_04_5 {
 
 using Bytes = std::vector<std::uint8_t>;
 
@@ -51,9 +51,10 @@ Bytes random_bytes(std::uint64_t seed, std::size_t count) {
   return bytes;
 }
 
-}  // namespace
+}  // namespace checks_04_5
 
 void judge_04_5(Examination& exam) {
+  using namespace checks_04_5;
   exam.check("one block, all bytes different", [](Check& check) { check_counts(check, different_values(), 1); });
   exam.check("one block, all bytes equal", [](Check& check) { check_counts(check, Bytes(128, 'e'), 1); });
   exam.check("three blocks", [](Check& check) { check_counts(check, random_bytes(check.seed(), 384), 3); });

@@ -6,7 +6,7 @@
 #include "exercise/kernel_checks.hpp"
 
 namespace lockstep::exercise {
-namespace {
+namespace checks_04_6 {
 
 constexpr float kMasked = -std::numeric_limits<float>::infinity();
 
@@ -97,9 +97,10 @@ void check_masked_front(Check& check) {
   check_softmax(check, in, 3);
 }
 
-}  // namespace
+}  // namespace checks_04_6
 
 void judge_04_6(Examination& exam) {
+  using namespace checks_04_6;
   // Several a lane: a lane's own sum, the row's, and no sum at all are different.
   exam.check("96 equal values", [](Check& check) { check_softmax(check, std::vector<float>(96, 1), 1); });
   exam.check("32 different values", [](Check& check) { check_softmax(check, random_rows(check, 32, 4), 1); });

@@ -5,7 +5,7 @@
 #include "exercise/kernel_checks.hpp"
 
 namespace lockstep::exercise {
-namespace {
+namespace checks_04_7 {
 
 constexpr std::size_t kWidth = 64;  // numbers per position and head
 
@@ -113,9 +113,10 @@ void check_random(Check& check, const Sizes& sizes, float query_scale) {
   check_attention(check, sizes, in, 2e-5 * std::max(1.0F, query_scale / 8));
 }
 
-}  // namespace
+}  // namespace checks_04_7
 
 void judge_04_7(Examination& exam) {
+  using namespace checks_04_7;
   exam.check("one position", [](Check& check) { check_equal_weights(check, {1, 1}); });
   exam.check("20 positions, all weights equal", [](Check& check) { check_equal_weights(check, {1, 20}); });
   exam.check("20 positions, random numbers", [](Check& check) { check_random(check, {1, 20}, 4); });

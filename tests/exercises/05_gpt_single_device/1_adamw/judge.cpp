@@ -5,7 +5,7 @@
 #include "exercise/examination.hpp"
 
 namespace lockstep::exercise {
-namespace {
+namespace checks_05_1 {
 
 using optim::AdamWSettings;
 
@@ -246,9 +246,10 @@ Run random_run(std::uint64_t seed, std::size_t count, std::size_t steps, float g
   return run;
 }
 
-}  // namespace
+}  // namespace checks_05_1
 
 void judge_05_1(Examination& exam) {
+  using namespace checks_05_1;
   exam.check("the first step moves each parameter by the learning rate", [](Check& check) {
     // With 0.999 for beta2, two different mistakes would give the same step.
     check_run(check, {{1, 1, -2}, {0.5F, -0.25F, 4}}, {.learning_rate = 0.125, .beta2 = 0.95, .weight_decay = 0});

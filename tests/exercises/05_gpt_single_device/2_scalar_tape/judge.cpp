@@ -8,7 +8,7 @@
 #include "wrong_rules.hpp"
 
 namespace lockstep::exercise {
-namespace {
+namespace checks_05_2 {
 
 // A number of the program in the forward mode of differentiation: with its derivative by one parameter, and an upper
 // bound of what was added up for it, which bounds the rounding.
@@ -206,9 +206,10 @@ TapeProgram long_chain(std::int32_t step_count) {
   return program;
 }
 
-}  // namespace
+}  // namespace checks_05_2
 
 void judge_05_2(Examination& exam) {
+  using namespace checks_05_2;
   exam.check("a sum", [](Check& check) { check_program(check, {{2, 3}, {{kAdd, 0, 1}}, {2}}); });
   exam.check("a product", [](Check& check) { check_program(check, {{2, 5}, {{kMultiply, 0, 1}}, {2}}); });
   exam.check("tanh", [](Check& check) { check_program(check, {{0.5}, {{kTanh, 0, 0}}, {1}}); });

@@ -58,7 +58,7 @@ LayerNormGradients gradients_by(const LayerNormRule& rule, const LayerNormCase& 
   return result;
 }
 
-namespace {
+namespace checks_05_3 {
 
 constexpr double kEpsilon = 1e-5;
 constexpr float kFill = 1000;  // in the input's gradient before the call
@@ -214,9 +214,10 @@ Case random_case(std::uint64_t seed, std::size_t rows, std::size_t channels) {
   return made;
 }
 
-}  // namespace
+}  // namespace checks_05_3
 
 void judge_05_3(Examination& exam) {
+  using namespace checks_05_3;
   exam.check("one row, all gains 1", [](Check& check) {
     check_case(check, {1, 4, {7, 2, 3, 4}, {1, 1, 1, 1}, {1, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}});
   });

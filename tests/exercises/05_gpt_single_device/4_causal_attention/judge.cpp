@@ -5,7 +5,7 @@
 #include "wrong_results.hpp"
 
 namespace lockstep::exercise {
-namespace {
+namespace checks_05_4 {
 
 using Case = AttentionCase;
 using Result = AttentionResult;
@@ -222,9 +222,10 @@ void check_random_backward(Check& check, std::size_t samples, std::size_t length
                  random_floats(check.seed(), 1, samples * length * channels));
 }
 
-}  // namespace
+}  // namespace checks_05_4
 
 void judge_05_4(Examination& exam) {
+  using namespace checks_05_4;
   exam.check("forward: equal scores show who looks at whom", check_mask);
   exam.check("forward: two positions, one number each", [](Check& check) { check_forward(check, decodable(2, 1)); });
   exam.check("forward: rows of 4 numbers",

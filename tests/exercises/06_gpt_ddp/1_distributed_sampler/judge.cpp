@@ -6,7 +6,7 @@
 #include "wrong_shares.hpp"
 
 namespace lockstep::exercise {
-namespace {
+namespace checks_06_1 {
 
 using ddp::EpochOptions;
 using ddp::UnevenSamples;
@@ -84,9 +84,10 @@ void check_epoch(Check& check, EpochOptions options) {
   for (int rank = 0; rank < options.world_size; ++rank) check_rank(check, rank, shares, whole, options);
 }
 
-}  // namespace
+}  // namespace checks_06_1
 
 void judge_06_1(Examination& exam) {
+  using namespace checks_06_1;
   exam.check("one rank: all samples, in the epoch's order",
              [](Check& check) { check_epoch(check, {.sample_count = 6, .world_size = 1}); });
   exam.check("2 ranks share 8 samples", [](Check& check) { check_epoch(check, {.sample_count = 8, .world_size = 2}); });

@@ -7,7 +7,7 @@
 #include "trained_alone.hpp"
 
 namespace lockstep::exercise {
-namespace {
+namespace checks_06_2 {
 
 using Case = TrainerCase;
 using ddp::Dataset;
@@ -218,9 +218,10 @@ Case random_case(Check& check, int world_size, std::int64_t samples, std::int64_
            .seed = check.seed() + 3}};
 }
 
-}  // namespace
+}  // namespace checks_06_2
 
 void judge_06_2(Examination& exam) {
+  using namespace checks_06_2;
   exam.check("one rank trains as before", [](Check& check) {
     check_result(check, random_case(check, 1, 24, 8, 1));
     check_output(check, random_case(check, 1, 24, 8, 1));

@@ -7,7 +7,7 @@
 #include "exercise/examination.hpp"
 
 namespace lockstep::exercise {
-namespace {
+namespace checks_06_3 {
 
 constexpr float kStale = -5;  // in a gradient that its rank has not written
 
@@ -145,9 +145,10 @@ void check_one_all_reduce(Check& check, const Model& model) {
   }
 }
 
-}  // namespace
+}  // namespace checks_06_3
 
 void judge_06_3(Examination& exam) {
+  using namespace checks_06_3;
   exam.check("one rank: the gradients stay as they are", [](Check& check) { check_means(check, all_used(1, {4, 2})); });
   exam.check("3 ranks, four parameters", [](Check& check) { check_means(check, all_used(3, {4, 1, 6, 2})); });
   exam.check("2 ranks, one parameter", [](Check& check) { check_means(check, all_used(2, {3})); });

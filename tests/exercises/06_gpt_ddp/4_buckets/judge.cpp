@@ -8,7 +8,7 @@
 #include "exercise/examination.hpp"
 
 namespace lockstep::exercise {
-namespace {
+namespace checks_06_4 {
 
 using Numbers = std::vector<std::int64_t>;
 
@@ -233,9 +233,10 @@ Numbers random_counts(PhiloxSequence& random, std::size_t number, std::uint64_t 
   return counts;
 }
 
-}  // namespace
+}  // namespace checks_06_4
 
 void judge_06_4(Examination& exam) {
+  using namespace checks_06_4;
   exam.check("layout: one bucket, from the last parameter to the first", [](Check& check) {
     check_layout(check, {16, 32, 16}, {1 << 20, 1 << 20});
   });

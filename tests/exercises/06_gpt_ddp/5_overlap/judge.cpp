@@ -7,7 +7,7 @@
 #include "exercise/examination.hpp"
 
 namespace lockstep::exercise {
-namespace {
+namespace checks_06_5 {
 
 using Numbers = std::vector<std::int64_t>;
 using Order = std::vector<std::int64_t>;  // parameters as their gradients become ready in one backward pass
@@ -145,9 +145,10 @@ Order random_order(PhiloxSequence& random, std::size_t parameters, std::uint64_t
   return order;
 }
 
-}  // namespace
+}  // namespace checks_06_5
 
 void judge_06_5(Examination& exam) {
+  using namespace checks_06_5;
   exam.check("2 ranks, one bucket", [](Check& check) {
     check_scenario(check, {{3, 2, 1}, {0, 0, 0}, 2, {{{2, 1, 0}}}});
   });

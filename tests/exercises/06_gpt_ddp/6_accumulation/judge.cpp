@@ -7,7 +7,7 @@
 #include "exercise/examination.hpp"
 
 namespace lockstep::exercise {
-namespace {
+namespace checks_06_6 {
 
 constexpr std::size_t kCount = 20;         // elements of the gradient: more than the numbers that may be sent beside it
 constexpr std::int64_t kMostBesideIt = 8;  // such numbers
@@ -154,9 +154,10 @@ void check_traffic(Check& check, const Step& step) {
   }
 }
 
-}  // namespace
+}  // namespace checks_06_6
 
 void judge_06_6(Examination& exam) {
+  using namespace checks_06_6;
   exam.check("one rank, equal parts", [](Check& check) { check_step(check, {{4, 4}}); });
   exam.check("one rank, parts of 1, 3 and 8 targets", [](Check& check) { check_step(check, {{1, 3, 8}}); });
   exam.check("3 ranks, uneven parts", [](Check& check) { check_step(check, {{7, 1}, {2, 2, 30}, {11}}); });

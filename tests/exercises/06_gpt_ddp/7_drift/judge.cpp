@@ -8,7 +8,7 @@
 #include "stepped_alone.hpp"
 
 namespace lockstep::exercise {
-namespace {
+namespace checks_06_7 {
 
 const char* name_of_tensor(std::int64_t tensor) { return tensor == 0 ? "weight" : "running_mean"; }
 
@@ -191,9 +191,10 @@ void check_training(Check& check, const DriftSettings& settings, TrialOptions op
                    }});
 }
 
-}  // namespace
+}  // namespace checks_06_7
 
 void judge_06_7(Examination& exam) {
+  using namespace checks_06_7;
   exam.check("find_drift: equal replicas", [](Check& check) {
     check_comparison(check, replicas(check.seed(), 1, {3}), -1, -1);
     check_comparison(check, replicas(check.seed(), 3, {10, 1, 7}), -1, -1);

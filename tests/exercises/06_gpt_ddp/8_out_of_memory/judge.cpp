@@ -7,7 +7,7 @@
 #include "exercise/examination.hpp"
 
 namespace lockstep::exercise {
-namespace {
+namespace checks_06_8 {
 
 using Numbers = std::vector<std::int64_t>;
 
@@ -103,9 +103,10 @@ void check_step(Check& check, const Scenario& scenario, TrialOptions options = {
   for (int rank = 0; fits && rank < scenario.world_size(); ++rank) check_gradient(check, scenario, outcome, rank);
 }
 
-}  // namespace
+}  // namespace checks_06_8
 
 void judge_06_8(Examination& exam) {
+  using namespace checks_06_8;
   exam.check("one rank, and it fits", [](Check& check) { check_step(check, {8, {8}}); });
   exam.check("one rank, in the third attempt", [](Check& check) { check_step(check, {16, {5}}); });
   exam.check("3 ranks, and it fits everywhere", [](Check& check) { check_step(check, {4, {4, 9, 5}}); });

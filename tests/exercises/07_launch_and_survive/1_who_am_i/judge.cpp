@@ -8,7 +8,7 @@
 #include "exercise/examination.hpp"
 
 namespace lockstep::exercise {
-namespace {
+namespace checks_07_1 {
 
 using elastic::kOpenMpi;
 using elastic::kSlurm;
@@ -172,9 +172,10 @@ void check_random_places(Check& check) {
     }
 }
 
-}  // namespace
+}  // namespace checks_07_1
 
 void judge_07_1(Examination& exam) {
+  using namespace checks_07_1;
   const Variables by_hand = told(kTorchrun, 0, 4, 0), mpirun = told(kOpenMpi, 2, 4, 0);
   exam.check("each launcher by itself", check_each_launcher);
   exam.check("no launcher", [](Check& check) { check_place(check, {}, {}); });

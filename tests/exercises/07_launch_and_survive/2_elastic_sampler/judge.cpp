@@ -7,7 +7,7 @@
 #include "exercise/examination.hpp"
 
 namespace lockstep::exercise {
-namespace {
+namespace checks_07_2 {
 
 using Numbers = std::vector<std::int64_t>;
 
@@ -166,9 +166,10 @@ void check_random_generations(Check& check) {
   }
 }
 
-}  // namespace
+}  // namespace checks_07_2
 
 void judge_07_2(Examination& exam) {
+  using namespace checks_07_2;
   const Data even{.samples = 34, .global_batch = 8},
       short_last{.samples = 22, .global_batch = 5, .keeps_short_batch = true};
   exam.check("one rank, two epochs", [&](Check& check) { check_job(check, even, {{.steps = 9}}); });

@@ -8,7 +8,7 @@
 #include "exercise/examination.hpp"
 
 namespace lockstep::exercise {
-namespace {
+namespace checks_07_3 {
 
 using elastic::Action;
 using elastic::Event;
@@ -240,9 +240,10 @@ void check_random_jobs(Check& check) {
   }
 }
 
-}  // namespace
+}  // namespace checks_07_3
 
 void judge_07_3(Examination& exam) {
+  using namespace checks_07_3;
   const RestartOptions pair{.min_hosts = 2, .max_hosts = 2, .max_restarts = 2};
   exam.check("2 hosts start and finish", [&](Check& check) {
     check_job(check, pair, {{came(), wait()}, {came(), start()}, {finished(), end(0)}});

@@ -8,7 +8,7 @@
 #include "exercise/examination.hpp"
 
 namespace lockstep::exercise {
-namespace {
+namespace checks_07_4 {
 
 using elastic::Refusal;
 
@@ -194,9 +194,10 @@ void check_random_rounds(Check& check) {
     check_both(check, RandomRounds(check.seed(), 740 + number).make());
 }
 
-}  // namespace
+}  // namespace checks_07_4
 
 void judge_07_4(Examination& exam) {
+  using namespace checks_07_4;
   const Round three{.newest_generation = 0, .processes = {{0, 3}, {1, 3}, {2, 3}}};
   exam.check("one rank", [](Check& check) { check_both(check, {{0, {{0, 1}}}}); });
   exam.check("3 ranks, one after the other", [&](Check& check) {

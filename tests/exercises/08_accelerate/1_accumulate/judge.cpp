@@ -9,7 +9,7 @@
 #include "exercise/examination.hpp"
 
 namespace lockstep::exercise {
-namespace {
+namespace checks_08_1 {
 
 using Numbers = std::vector<std::int64_t>;
 
@@ -164,9 +164,10 @@ void check_loop(Check& check, const Scenario& scenario) {
   }
 }
 
-}  // namespace
+}  // namespace checks_08_1
 
 void judge_08_1(Examination& exam) {
+  using namespace checks_08_1;
   exam.check("one rank, one micro-batch per update",
              [](Check& check) { check_loop(check, {.steps = 1, .micro_batches = 3}); });
   exam.check("one rank, windows of 3 micro-batches",

@@ -7,7 +7,7 @@
 #include "exercise/examination.hpp"
 
 namespace lockstep::exercise {
-namespace {
+namespace checks_08_2 {
 
 using Numbers = std::vector<std::int64_t>;
 
@@ -176,9 +176,10 @@ void check_evaluation(Check& check, const Scenario& scenario) {
   for (int rank = 0; rank < scenario.world_size; ++rank) check_gathers(check, scenario, outcome, rank);
 }
 
-}  // namespace
+}  // namespace checks_08_2
 
 void judge_08_2(Examination& exam) {
+  using namespace checks_08_2;
   exam.check("one rank", [](Check& check) { check_evaluation(check, {.sample_count = 7, .batch_size = 3}); });
   exam.check("3 ranks, one batch of 7 samples, some with equal predictions", [](Check& check) {
     check_evaluation(check,

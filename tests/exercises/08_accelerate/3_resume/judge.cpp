@@ -7,7 +7,7 @@
 #include "exercise/examination.hpp"
 
 namespace lockstep::exercise {
-namespace {
+namespace checks_08_3 {
 
 using Numbers = std::vector<std::int64_t>;
 
@@ -198,9 +198,10 @@ void check_job(Check& check, std::int64_t samples, const std::vector<Run>& runs,
   for (const Run& run : runs) job.run(run);
 }
 
-}  // namespace
+}  // namespace checks_08_3
 
 void judge_08_3(Examination& exam) {
+  using namespace checks_08_3;
   exam.check("one rank, without a restart",
              [](Check& check) { check_job(check, 10, {{.total_batch = 3, .steps = 7}}); });
   exam.check("one rank, stopped within an epoch", [](Check& check) {

@@ -8,7 +8,7 @@
 #include "exercise/examination.hpp"
 
 namespace lockstep::exercise {
-namespace {
+namespace checks_08_4 {
 
 using Numbers = std::vector<std::int64_t>;
 
@@ -147,9 +147,10 @@ void check_save(Check& check, const Scenario& scenario) {
   for (std::int64_t call = 0; call < failures; ++call) check_power_failure(check, scenario, outcome, call);
 }
 
-}  // namespace
+}  // namespace checks_08_4
 
 void judge_08_4(Examination& exam) {
+  using namespace checks_08_4;
   exam.check("the first checkpoint", [](Check& check) { check_save(check, {.number = 0, .total_limit = 2}); });
   exam.check("the oldest of four is removed", [](Check& check) {
     check_save(check, {.numbers = {1, 2, 5}, .number = 9, .total_limit = 3});

@@ -9,7 +9,7 @@
 #include "exercise/examination.hpp"
 
 namespace lockstep::exercise {
-namespace {
+namespace checks_08_5 {
 
 constexpr std::size_t kCount = 4;  // elements of the gradient
 constexpr double kInfinity = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
@@ -188,9 +188,10 @@ Scenario random_scenario(PhiloxSequence& random, int world_size) {
   return scenario;
 }
 
-}  // namespace
+}  // namespace checks_08_5
 
 void judge_08_5(Examination& exam) {
+  using namespace checks_08_5;
   exam.check("one rank, gradients of ordinary size", [](Check& check) { check_steps(check, {.steps = 3}); });
   exam.check("gradients that float16 cannot hold unscaled",
              [](Check& check) { check_steps(check, {.steps = 3, .scale = 65536, .size = 0x1p-28}); });
