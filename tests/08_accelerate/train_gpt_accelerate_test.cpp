@@ -164,7 +164,7 @@ TEST_CASE("either program continues what the other has saved", "[accelerate][pai
 TEST_CASE("launched with --mixed-precision fp16, the program trains in float16 on emulated devices",
           "[accelerate][pair][fp16]") {
   const int world_size = GENERATE(1, 2);
-  const Options few{"--steps",      "3", "--batch-size", "2",        "--validate-every", "0", "--sample-tokens", "0",
+  const Options few{"--steps",      "2", "--batch-size", "2",        "--validate-every", "0", "--sample-tokens", "0",
                     "--save-every", "0", "--device",     "emulated", "--dropout",        "0"};
   const auto losses_in = [&](const std::string& precision) {
     const Job job;
@@ -177,7 +177,7 @@ TEST_CASE("launched with --mixed-precision fp16, the program trains in float16 o
   const auto exact = losses_in("no"), rounded = losses_in("fp16");
   REQUIRE(rounded.size() == exact.size());
   // A loss near 5.5 is off by the roundings of about 60 numbers (tests/train/nn/device_step_test.cpp) on logits near 0,
-  // and gradients by 60 * 2^-11 of themselves: 3 % of what two steps change the loss by, which is below 1.
+  // and gradients by 60 * 2^-11 of themselves: 3 % of what a step changes the loss by, which is below 1.
   CHECK(rounded[0].loss != exact[0].loss);
   for (std::size_t i = 0; i < exact.size(); ++i) {
     CHECK(std::abs(rounded[i].loss - exact[i].loss) <= 60 * 0x1p-11);

@@ -76,7 +76,7 @@ TEST_CASE("every mistake of the bank fails, and is named", "[exercises]") {
   CHECK(faults_of_all(&Gates::faults_of_bank) == "");
 }
 
-TEST_CASE("every unusual right answer passes all checks, whatever the seed", "[exercises]") {
+TEST_CASE("every unusual right answer passes all checks", "[exercises]") {
   CHECK(faults_of_all(&Gates::faults_of_alternatives) == "");
 }
 

@@ -163,7 +163,8 @@ void check_every_collective(const GroupFactory& make_group) {
 }
 
 void check_every_collective_at_scale(const GroupFactory& make_group) {
-  for (const int world_size : kWorldSizes) check_on_all_ranks(make_group, world_size, run_large_cases);
+  // Without 4 and 8 ranks, which take two thirds of the time: small counts see them, and long ones are cut alike.
+  for (const int world_size : {1, 2, 3, 5}) check_on_all_ranks(make_group, world_size, run_large_cases);
 }
 
 void check_larger_than_buffers(const GroupFactory& make_group) {

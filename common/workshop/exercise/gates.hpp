@@ -31,7 +31,7 @@ struct Gates {
   [[nodiscard]] std::string faults_of_bank(const Exercise& exercise) const;
   /// Whether it has a file of unusual right answers, alternatives.cpp or alternatives.cu.
   [[nodiscard]] bool has_alternatives(const Exercise& exercise) const;
-  /// Every unusual right answer passes all checks with several seeds; there are two.
+  /// Every unusual right answer passes all checks, each with another seed; there are two.
   [[nodiscard]] std::string faults_of_alternatives(const Exercise& exercise) const;
 
  private:
