@@ -11,6 +11,7 @@
 #include "base/json.hpp"
 #include "base/number_list.hpp"
 #include "comm/objects.hpp"
+#include "run/run.hpp"
 
 namespace lockstep::ddp {
 namespace {
@@ -105,6 +106,11 @@ double average_over_ranks(comm::ProcessGroup& group, double value) {
 std::uint64_t parameter_digest(const nn::Module& module) {
   const std::vector<std::int64_t> hashes = hashes_of(module.named_parameters());
   return static_cast<std::uint64_t>(hash_of(hashes.data(), hashes.size() * sizeof(std::int64_t)));
+}
+
+bool replica_check_is_due(const run::Run& run) {
+  const std::int64_t interval = run.options().parallel.check_replicas;
+  return (interval > 0 && run.step() % interval == 0) || run.checkpoint_is_due();
 }
 
 void require_equal_parameters(const nn::Module& module, comm::ProcessGroup& group, std::string_view when) {

@@ -10,6 +10,10 @@
 #include "comm/process_group.hpp"
 #include "nn/module.hpp"
 
+namespace lockstep::run {
+class Run;
+}
+
 namespace lockstep::ddp {
 
 /// Puts one row per rank together: the row of rank r stands at [r * row.size(), (r + 1) * row.size()) on every rank.
@@ -23,6 +27,10 @@ namespace lockstep::ddp {
 
 /// One number for every bit of every parameter: equal digests mean equal replicas (up to a 2^-64 chance).
 [[nodiscard]] std::uint64_t parameter_digest(const nn::Module& module);
+
+/// Whether the step that has just ended is followed by a comparison of the replicas: every --check-replicas steps, and
+/// before a checkpoint. The same on all ranks.
+[[nodiscard]] bool replica_check_is_due(const run::Run& run);
 
 /// Compares the parameters of all ranks bit for bit.
 ///

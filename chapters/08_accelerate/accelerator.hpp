@@ -131,7 +131,7 @@ class Accelerator : public PartialState {
   /// where losses are not scaled.
   [[nodiscard]] const optim::GradScaler* scaler();
   /// For programs whose checkpoints are a run::Run's instead of save_state()'s:
-  /// `run.keep(*accelerator.scaler_state())`.
+  /// `run.checkpoints().add_state(*accelerator.scaler_state())`.
   /// @return  Nothing where losses are not scaled. Used while this object lives.
   [[nodiscard]] std::optional<run::KeptState> scaler_state();
 

@@ -23,7 +23,8 @@ AcceleratorOptions accelerator_options(const run::TrainOptions& options) {
 
 void keep_state(run::Run& run, Accelerator& accelerator, ddp::DistributedDataParallel& ddp) {
   ddp::connect(run, ddp);
-  if (std::optional<run::KeptState> scaler = accelerator.scaler_state()) run.keep(std::move(*scaler));
+  if (std::optional<run::KeptState> scaler = accelerator.scaler_state())
+    run.checkpoints().add_state(std::move(*scaler));
 }
 
 }  // namespace lockstep::accelerate

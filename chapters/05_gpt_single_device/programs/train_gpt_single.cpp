@@ -103,7 +103,7 @@ int train(const run::TrainOptions& options) {
                     .epoch = epoch});
 
       if (run.validation_is_due())
-        run.set_validation_loss(evaluate(model, validation_loader));
+        run.set_evaluation(evaluate(model, validation_loader));
       run.print_step();
       if (run.checkpoint_is_due())
         run.save(model, optimizer, sampler);
@@ -111,10 +111,11 @@ int train(const run::TrainOptions& options) {
     }
   }
 
-  if (run.sample_is_due())
-    run.set_sample(gpt::generate_text(
+  run.show_sample([&] {
+    return gpt::generate_text(
         model, *corpus.tokenizer, options.text.prompt,
-        {.token_count = options.text.sample_tokens, .seed = options.seed}));
+        {.token_count = options.text.sample_tokens, .seed = options.seed});
+  });
   return run.finish();
 }
 

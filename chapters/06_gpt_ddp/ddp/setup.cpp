@@ -31,11 +31,11 @@ nn::InitScope init_scope(const run::TrainOptions& options, int rank, Device devi
 }
 
 void connect(run::Run& run, DistributedDataParallel& ddp) {
-  run.keep(
+  run.checkpoints().add_state(
       {.name = "bucket_order",
        .save = [&ddp] { return nlohmann::json(ddp.bucket_order()); },
        .load = [&ddp](const nlohmann::json& names) { ddp.set_bucket_order(names.get<std::vector<std::string>>()); }});
-  ddp.set_advice([&run] { return run.way_back(); });
+  ddp.set_advice([&run] { return run.checkpoints().way_back(); });
 }
 
 Device use_device(const run::TrainOptions& options, int local_rank, int local_world_size) {

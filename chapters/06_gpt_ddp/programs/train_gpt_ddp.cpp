@@ -1,4 +1,4 @@
-// DERIVES FROM chapters/05_gpt_single_device/programs/train_gpt_single.cpp new<=20 changed<=13
+// DERIVES FROM chapters/05_gpt_single_device/programs/train_gpt_single.cpp new<=17 changed<=13
 // Trains a GPT on a text with data parallelism: one process per device.  // CHANGED
 //
 // Cut a text into samples and build a model; then, step by step: predict every
@@ -112,30 +112,28 @@ int train(const run::TrainOptions& options) {
       const double learning_rate = schedule.at(run.step());
       optimizer.step(learning_rate);
       mean_loss = ddp.average(mean_loss);  // NEW
-      run.set_exposed_communication(ddp.exposed_communication());  // NEW
       run.end_step({.loss = mean_loss,
                     .gradient_norm = gradient_norm,
+                    .exposed_communication = ddp.exposed_communication(),  // NEW
                     .learning_rate = learning_rate,
                     .epoch = epoch});
 
       if (run.validation_is_due())
-        run.set_validation_loss(evaluate(model, validation_loader, *group));  // CHANGED
-      if (rank == 0)  // NEW
-        run.print_step();
-      if (run.replica_check_is_due())  // NEW
+        run.set_evaluation(evaluate(model, validation_loader, *group));  // CHANGED
+      run.print_step();
+      if (ddp::replica_check_is_due(run))  // NEW
         ddp::require_equal_parameters(model, *group, concat("after step ", run.step()));  // NEW
       if (run.checkpoint_is_due())
-        if (rank == 0)  // NEW
-          run.save(model, optimizer, sampler);
+        run.save(model, optimizer, sampler);
       if (run.is_finished()) break;
     }
   }
 
-  if (run.sample_is_due())
-    if (rank == 0)  // NEW
-      run.set_sample(gpt::generate_text(
-          model, *corpus.tokenizer, options.text.prompt,
-          {.token_count = options.text.sample_tokens, .seed = options.seed}));
+  run.show_sample([&] {
+    return gpt::generate_text(
+        model, *corpus.tokenizer, options.text.prompt,
+        {.token_count = options.text.sample_tokens, .seed = options.seed});
+  });
   return run.finish();
 }
 

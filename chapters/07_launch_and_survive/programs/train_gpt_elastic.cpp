@@ -135,30 +135,28 @@ int train(const run::TrainOptions& options) {
       const double learning_rate = schedule.at(run.step());
       optimizer.step(learning_rate);
       mean_loss = ddp.average(mean_loss);
-      run.set_exposed_communication(ddp.exposed_communication());
       run.end_step({.loss = mean_loss,
                     .gradient_norm = gradient_norm,
+                    .exposed_communication = ddp.exposed_communication(),
                     .learning_rate = learning_rate,
                     .epoch = epoch});
 
       if (run.validation_is_due())
-        run.set_validation_loss(evaluate(model, validation_loader, *group));
-      if (rank == 0)
-        run.print_step();
-      if (run.replica_check_is_due())
+        run.set_evaluation(evaluate(model, validation_loader, *group));
+      run.print_step();
+      if (ddp::replica_check_is_due(run))
         ddp::require_equal_parameters(model, *group, concat("after step ", run.step()));
       if (run.checkpoint_is_due())
-        if (rank == 0)
-          run.save(model, optimizer, sampler);
+        run.save(model, optimizer, sampler);
       if (run.is_finished()) break;
     }
   }
 
-  if (run.sample_is_due())
-    if (rank == 0)
-      run.set_sample(gpt::generate_text(
-          model, *corpus.tokenizer, options.text.prompt,
-          {.token_count = options.text.sample_tokens, .seed = options.seed}));
+  run.show_sample([&] {
+    return gpt::generate_text(
+        model, *corpus.tokenizer, options.text.prompt,
+        {.token_count = options.text.sample_tokens, .seed = options.seed});
+  });
   return run.finish();
 }
 

@@ -1,4 +1,4 @@
-// DERIVES FROM chapters/05_gpt_single_device/programs/train_gpt_single.cpp new<=16 changed<=14
+// DERIVES FROM chapters/05_gpt_single_device/programs/train_gpt_single.cpp new<=13 changed<=14
 // Trains a GPT on a text on any number of ranks, with an accelerator.  // CHANGED
 //
 // Cut a text into samples and build a model; then, step by step: predict every
@@ -108,30 +108,28 @@ int train(const run::TrainOptions& options) {
       const double learning_rate = schedule.at(run.step());
       optimizer.step(learning_rate);
       mean_loss = net.ddp().average(mean_loss);  // NEW
-      run.set_exposed_communication(net.ddp().exposed_communication());  // NEW
       run.end_step({.loss = mean_loss,
                     .gradient_norm = gradient_norm,
+                    .exposed_communication = net.ddp().exposed_communication(),  // NEW
                     .learning_rate = learning_rate,
                     .epoch = epoch});
 
       if (run.validation_is_due())
-        run.set_validation_loss(evaluate(model, validation_batches, accelerator));  // CHANGED
-      if (accelerator.is_main_process())  // NEW
-        run.print_step();
-      if (run.replica_check_is_due())  // NEW
+        run.set_evaluation(evaluate(model, validation_batches, accelerator));  // CHANGED
+      run.print_step();
+      if (ddp::replica_check_is_due(run))  // NEW
         ddp::require_equal_parameters(model, group, concat("after step ", run.step()));  // NEW
       if (run.checkpoint_is_due())
-        if (accelerator.is_main_process())  // NEW
-          run.save(model, optimizer, sampler);
+        run.save(model, optimizer, sampler);
       if (run.is_finished()) break;
     }
   }
 
-  if (run.sample_is_due())
-    if (accelerator.is_main_process())  // NEW
-      run.set_sample(gpt::generate_text(
-          model, *corpus.tokenizer, options.text.prompt,
-          {.token_count = options.text.sample_tokens, .seed = options.seed}));
+  run.show_sample([&] {
+    return gpt::generate_text(
+        model, *corpus.tokenizer, options.text.prompt,
+        {.token_count = options.text.sample_tokens, .seed = options.seed});
+  });
   return run.finish();
 }
 

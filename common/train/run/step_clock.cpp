@@ -59,8 +59,10 @@ void StepClock::end(StepMetrics& metrics) {
   metrics.update = durations_.update;
 }
 
-void StepClock::record_aside(std::string_view name, trace::Category category, trace::Clock::time_point begin) {
-  recorder_.record(lane_, name, category, begin, trace::Clock::now());
+trace::Clock::duration StepClock::end_aside(std::string_view name, trace::Category category) {
+  const trace::Clock::time_point now = trace::Clock::now();
+  recorder_.record(lane_, name, category, aside_begin_, now);
+  return now - aside_begin_;
 }
 
 }  // namespace lockstep::run

@@ -29,8 +29,10 @@ class StepClock {
   /// Fills the durations of `metrics`.
   void end(StepMetrics& metrics);
 
-  /// Adds a span from `begin` to now that belongs to no step's duration.
-  void record_aside(std::string_view name, trace::Category category, trace::Clock::time_point begin);
+  /// Begins something that belongs to no step's duration, or begins it anew.
+  void begin_aside() noexcept { aside_begin_ = trace::Clock::now(); }
+  /// Records a span from the last begin_aside() on. @return  How long it took.
+  trace::Clock::duration end_aside(std::string_view name, trace::Category category);
 
  private:
   void close_phase(trace::Clock::time_point now);
@@ -39,6 +41,7 @@ class StepClock {
   int lane_;
   trace::Clock::time_point begin_{};
   trace::Clock::time_point phase_begin_{};
+  trace::Clock::time_point aside_begin_{};
   Phase phase_ = Phase::kForward;
   std::chrono::nanoseconds loader_waiting_{0};
   StepMetrics durations_;

@@ -8,8 +8,9 @@ namespace {
 BatchOf batch_of(const data::DataLoader& loader, const Run& run) {
   const std::int64_t whole = run.options().batch_size, own = loader.options().batch_size;
   if (own == whole) return BatchOf::kAllRanks;
-  require(own * run.world_size() == whole, "the loader's batches have ", own, " samples; the loop takes batches of ",
-          whole, ", from which each of ", run.world_size(), " ranks takes its part, or of that part");
+  require(own * run.ranks().world_size() == whole, "the loader's batches have ", own,
+          " samples; the loop takes batches of ", whole, ", from which each of ", run.ranks().world_size(),
+          " ranks takes its part, or of that part");
   return BatchOf::kThisRank;
 }
 
@@ -43,14 +44,14 @@ void TrainingLoop::begin_step() {
   if (*batch_ == loader_.end()) {
     loader_.sampler().set_epoch(loader_.sampler().epoch() + 1);
     batch_ = loader_.begin();
-    require(*batch_ != loader_.end(), "an epoch has no batch on rank ", run_.rank());
+    require(*batch_ != loader_.end(), "an epoch has no batch on rank ", run_.ranks().rank());
   }
   (void)run_.begin_step(**batch_, loader_.time_waited(), batch_of_);
   ++begun_;
 }
 
 void TrainingLoop::end_step(double loss, std::optional<double> gradient_norm) {
-  run_.require_finite_loss(loss);
+  run_.require_finite(loss, "loss");
   if (gradient_norm) run_.require_finite(*gradient_norm);
   const double rate = learning_rate();
   run_.end_step(
@@ -60,8 +61,8 @@ void TrainingLoop::end_step(double loss, std::optional<double> gradient_norm) {
 void TrainingLoop::conclude_step() {
   require(run_.step() == begun_, "the body of a TrainingLoop calls end_step() once per batch");
   if (evaluate_ && run_.validation_is_due()) run_.set_evaluation(evaluate_());
-  if (run_.rank() == 0) run_.print_step();
-  if (run_.rank() == 0 && run_.checkpoint_is_due()) run_.save(model_, optimizer_, loader_.sampler());
+  run_.print_step();
+  if (run_.checkpoint_is_due()) run_.save(model_, optimizer_, loader_.sampler());
 }
 
 }  // namespace lockstep::run

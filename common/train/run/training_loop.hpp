@@ -18,8 +18,7 @@
 namespace lockstep::run {
 
 /// A run's remaining steps as a range of batches: what a run owes before and after an update happens between two passes
-/// of the loop. That is the epochs, evaluations, progress, metrics and checkpoints, with several ranks on rank 0 where
-/// one is enough.
+/// of the loop. That is the epochs, evaluations, progress, metrics and checkpoints.
 /// ```cpp
 /// run::Run run(options, facts);
 /// run::TrainingLoop loop(run, model, optimizer, loader);  // resumes

@@ -91,7 +91,7 @@ Ended train(const run::RunOptions& options, const Trouble& trouble = {}) {
       loop.end_step(trouble.training(run.step() + 1, loss.value().item()));
       trouble.after_step(run.folder(), run.step());
     }
-    if (run.sample_is_due()) run.set_sample("a sample");
+    run.show_sample([] { return "a sample"; });
     ended.step = run.step();
     ended.exit_code = run.finish();
   } catch (const std::exception& error) {

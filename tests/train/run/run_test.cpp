@@ -176,11 +176,10 @@ TEST_CASE("ranks tell each other at the end of a step who was slow, what each ho
       [&](comm::ProcessGroup& group) {
         run::Run run(small_options(folder.path()), kFacts, group);
         (void)run.begin_step(batch_of(6), {});
-        run.set_exposed_communication(std::chrono::milliseconds(1));
-        run.end_step({.loss = 1});
+        run.end_step({.loss = 1, .exposed_communication = std::chrono::milliseconds(1)});
         is_finished = run.is_finished();
-        step = run::parse_metrics_line(run::to_line(run.metrics()));
-        has_recorded = std::ranges::any_of(run.recorder().snapshot().spans, [](const trace::SpanRecord& span) {
+        step = run::parse_metrics_line(run::to_line(run.log().current()));
+        has_recorded = std::ranges::any_of(run.log().recorder()->snapshot().spans, [](const trace::SpanRecord& span) {
           return span.category == trace::Category::kCommunication;
         });
       },
@@ -205,7 +204,7 @@ TEST_CASE("the samples of a step are logged in the order in which one process wo
         run::Run run(options, kFacts, group);
         (void)run.begin_step(batch_of(3), {});
         run.end_step({.loss = 1});
-        ids = run.metrics().sample_ids;
+        ids = run.log().current().sample_ids;
       },
       [&](comm::ProcessGroup& group) {
         std::vector<std::int64_t> places(12);  // of a batch of 12: this rank has samples 0 and 7, and no third one
@@ -230,9 +229,8 @@ TEST_CASE(
         for (const int milliseconds : {1, 3}) {
           const std::chrono::milliseconds waited_in_all(milliseconds == 1 ? 10 : 40);
           (void)run.begin_step(batch_of(6), waited_in_all);
-          run.set_exposed_communication(std::chrono::milliseconds(milliseconds));
-          run.end_step({.loss = 1});
-          data_wait.push_back(run.metrics().data_wait);
+          run.end_step({.loss = 1, .exposed_communication = std::chrono::milliseconds(milliseconds)});
+          data_wait.push_back(run.log().current().data_wait);
         }
         run.print_step();
       },
@@ -267,20 +265,6 @@ TEST_CASE("why one rank gives up is what every rank throws", "[run][multirank]")
   for (const std::string& message : messages) {
     CHECK_THAT(message, ContainsSubstring("rank 0: the norm of the gradient is not a number in step 1"));
   }
-}
-
-TEST_CASE("replicas are compared every so many steps, and before a checkpoint", "[run]") {
-  const test::TemporaryFolder folder;
-  run::RunOptions options = small_options(folder.path());
-  options.parallel.check_replicas = GENERATE(2, 0);
-  run::Run run(options, kFacts);
-  std::vector<bool> is_due;
-  for (int step = 0; step < 3; ++step) {
-    (void)run.begin_step(batch_of(6), {});
-    run.end_step({});
-    is_due.push_back(run.replica_check_is_due());
-  }
-  CHECK(is_due == std::vector<bool>{false, options.parallel.check_replicas == 2, true});
 }
 
 TEST_CASE("a module's buffers carry their full names and are saved with its parameters", "[run]") {

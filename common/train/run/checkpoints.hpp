@@ -1,0 +1,65 @@
+#pragma once
+/// @file
+/// The checkpoints of a run.
+#include <chrono>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "data/sampler.hpp"
+#include "nn/module.hpp"
+#include "optim/optimizer.hpp"
+#include "run/ranks.hpp"
+#include "run/run_options.hpp"
+#include "run/step_log.hpp"
+#include "run/training_state.hpp"
+
+namespace lockstep::run {
+
+/// Continues a training from the run's checkpoints on all ranks, saves new ones on the main rank, and finds the one to
+/// go back to if the training diverges. Order of calls: add_state..., resume, save..., finish. Thread safety: none.
+class Checkpoints {
+ public:
+  /// @param options     --resume, and which checkpoints are written, and how. Outlives this.
+  /// @param run_folder  Has the checkpoints.
+  /// @param saved       What goes into each checkpoint: as TrainingSaver.
+  /// @param log         Counts the steps, and tells whether their losses are finite. Outlives this.
+  Checkpoints(const RunOptions& options, std::filesystem::path run_folder, nlohmann::json saved, StepLog& log,
+              const Ranks& ranks);
+
+  /// Saves something more with every checkpoint, and gives it back in resume(). @pre  Before resume(); on all ranks.
+  void add_state(KeptState state) { kept_.push_back(std::move(state)); }
+
+  /// With --resume, fills all three and what add_state() has named; else only does --export-initial.
+  /// @return  The step at which the training goes on.
+  /// @throws IoError, FormatError, MismatchError  As load_training().
+  [[nodiscard]] std::int64_t resume(nn::Module& model, optim::Optimizer& optimizer, data::Sampler& sampler);
+
+  /// As Run::save().
+  void save(const nn::Module& model, const optim::Optimizer& optimizer, const data::Sampler& sampler);
+
+  /// Waits until the last checkpoint is on disk. @throws IoError  It could not be saved.
+  void finish();
+
+  /// What the training has waited for one checkpoint at most; 0: none was saved.
+  [[nodiscard]] std::chrono::duration<double> longest_save() const noexcept { return longest_save_; }
+
+  /// How to go on if a loss or a gradient of the running step is not finite, as the end of a message: the last
+  /// checkpoint with finite losses and the command that continues from it.
+  [[nodiscard]] std::string way_back() const;
+
+ private:
+  const RunOptions& options_;
+  std::filesystem::path run_folder_;
+  nlohmann::json saved_;
+  StepLog& log_;
+  Ranks ranks_;
+  std::vector<KeptState> kept_;
+  std::optional<TrainingSaver> saver_;  // main rank only
+  std::chrono::duration<double> longest_save_{};
+};
+
+}  // namespace lockstep::run

@@ -1,0 +1,84 @@
+#include "run/run_files.hpp"
+
+#include "base/error.hpp"
+#include "base/json.hpp"
+#include "base/log.hpp"
+#include "comm/objects.hpp"
+#include "comm/process_group.hpp"
+#include "run/rank_summary.hpp"
+#include "run/report.hpp"
+#include "run/run_folder.hpp"
+#include "trace/trace_file.hpp"
+
+namespace lockstep::run {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// The folder of the run on all ranks.
+fs::path agree_on_folder(const RunOptions& options, const RunSummary& facts, const Ranks& ranks) {
+  fs::path folder;
+  if (options.resume)
+    folder = *options.resume;
+  else if (ranks.is_main())
+    folder = make_run_folder(options.output.folder, label_of(options, facts));
+  if (ranks.group() == nullptr) return folder;
+  fs::path of_rank_0 = comm::broadcast_text(*ranks.group(), folder.string(), 0);
+  if (options.resume && of_rank_0 != folder) {
+    throw MismatchError(concat("rank ", ranks.rank(), " would resume ", folder.string(), " but rank 0 ",
+                               of_rank_0.string(),
+                               ": another run has saved a checkpoint in the meantime; give --resume the folder"));
+  }
+  return of_rank_0;
+}
+
+// Writes a file of which the training does not depend.
+template <typename Write>
+void leave_file(const char* what, const Write& write) {
+  try {
+    write();
+  } catch (const std::exception& error) {
+    Logger().warning(concat(what, " is not written: ", error.what()));
+  }
+}
+
+}  // namespace
+
+RunFiles::RunFiles(const RunOptions& options, nlohmann::json saved_options, const RunSummary& facts, const Ranks& ranks)
+    : ranks_(ranks),
+      is_new_(!options.resume),
+      folder_(agree_on_folder(options, facts, ranks)),
+      saved_options_(std::move(saved_options)) {
+  if (!facts.recorded.is_null()) saved_options_.update(facts.recorded);
+  if (ranks_.group() != nullptr) saved_options_[kBackendUsed] = ranks_.group()->backend();
+}
+
+void RunFiles::write_options(const RunSummary& facts) const {
+  if (!ranks_.is_main()) return;
+  try {
+    for (const auto& [name, content] : facts.files) replace_file(folder_ / name, content);
+    replace_file(folder_ / "options.json", dump_json(saved_options_, 2) + "\n");
+  } catch (...) {
+    std::error_code ignored;  // what could not be written says more
+    if (is_new_) fs::remove_all(folder_, ignored);
+    throw;
+  }
+}
+
+void RunFiles::write_costs(const trace::Recorder& recorder, std::span<const StepMetrics> history) const {
+  leave_file("the trace", [&] {
+    const std::vector<trace::RankTrace> own{recorder.snapshot()};
+    trace::write_trace(folder_ / trace::trace_file_name(ranks_.rank()), own);
+  });
+  leave_file("the summary of this rank", [&] { write_summary(folder_, summarize(ranks_.rank(), history)); });
+}
+
+void RunFiles::write_report(const Facts& description, const Outcome& outcome,
+                            const std::vector<fs::path>& compared) const {
+  if (!ranks_.is_main()) return;
+  leave_file("the report",
+             [&] { replace_file(folder_ / "report.html", report_page(folder_, description, outcome, compared)); });
+}
+
+}  // namespace lockstep::run

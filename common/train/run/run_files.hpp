@@ -1,0 +1,47 @@
+#pragma once
+/// @file
+/// The folder of a run, and the files in it that describe the run.
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <span>
+
+#include "run/description.hpp"
+#include "run/metrics.hpp"
+#include "run/ranks.hpp"
+#include "run/run_options.hpp"
+#include "trace/recorder.hpp"
+
+namespace lockstep::run {
+
+/// Has the ranks agree on the run's folder, and writes there: on the main rank what the run is and, at its end, the
+/// report; on every rank what its part has cost. Thread safety: none.
+class RunFiles {
+ public:
+  /// Goes on in the folder of --resume, or has the main rank make a new one. Collective.
+  /// @param saved_options  to_json() of the program's options.
+  /// @throws IoError        The folder cannot be made.
+  /// @throws MismatchError  Ranks would resume different runs.
+  RunFiles(const RunOptions& options, nlohmann::json saved_options, const RunSummary& facts, const Ranks& ranks);
+
+  [[nodiscard]] const std::filesystem::path& folder() const noexcept { return folder_; }  ///< The same on all ranks.
+  /// The program's options, with what the run has found.
+  [[nodiscard]] const nlohmann::json& saved_options() const noexcept { return saved_options_; }
+
+  /// Writes options.json and RunSummary::files, on the main rank. If that fails, a new folder is removed.
+  /// @throws IoError
+  void write_options(const RunSummary& facts) const;
+  /// Writes this rank's trace and summary. What cannot be written is logged. @param history  This process's steps.
+  void write_costs(const trace::Recorder& recorder, std::span<const StepMetrics> history) const;
+  /// Writes the report, on the main rank; if it cannot be written, that is logged.
+  /// @pre  All ranks have written what their parts have cost.
+  void write_report(const Facts& description, const Outcome& outcome,
+                    const std::vector<std::filesystem::path>& compared) const;
+
+ private:
+  Ranks ranks_;
+  bool is_new_;
+  std::filesystem::path folder_;
+  nlohmann::json saved_options_;
+};
+
+}  // namespace lockstep::run
