@@ -11,7 +11,7 @@
 #include <sstream>
 
 #include "base/error.hpp"
-#include "comm/control/hub.hpp"
+#include "comm/control/hub/hub.hpp"
 #include "comm/control/wire.hpp"
 #include "comm/fingerprint.hpp"
 #include "comm/joining/init_method.hpp"
@@ -32,7 +32,7 @@ class HubHarness {
   }
 
   void send(int rank, std::span<const std::byte> bytes) {
-    if (rank < 0 || rank >= kWorldSize || !hub_.ranks_[static_cast<std::size_t>(rank)].stream) return;
+    if (rank < 0 || rank >= kWorldSize || !hub_.connections_.is_open(rank)) return;
     ranks_[static_cast<std::size_t>(rank)].send({.type = net::FrameType::kControl, .source_rank = rank}, bytes);
     hub_.last_look_ = {};  // long ago: it judges at every step
     hub_.step();

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "comm/control/call_ledger.hpp"
+#include "comm/control/hub/call_ledger.hpp"
 #include "comm/control/wire.hpp"
 #include "comm/fingerprints.hpp"
 #include "comm/flight_recorder/flight_recorder.hpp"

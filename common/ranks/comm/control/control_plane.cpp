@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "comm/control/hub.hpp"
+#include "comm/control/hub/hub.hpp"
 #include "comm/control/member.hpp"
 #include "comm/get_or_fail.hpp"
 #include "store/store.hpp"

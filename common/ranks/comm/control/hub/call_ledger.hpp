@@ -1,5 +1,5 @@
 #pragma once
-// Which calls all ranks of a group have issued alike, where their messages do not say so; the hub's, not for others.
+// Which calls all ranks of a group have issued alike, where their messages do not say so. Internal to the hub.
 #include <compare>
 #include <cstdint>
 #include <deque>

@@ -1,11 +1,11 @@
-// What the hub says when the job has failed: short, however many ranks there are.
+#include "comm/control/hub/explainer.hpp"
+
 #include <algorithm>
 #include <map>
 #include <utility>
 
 #include "base/number_list.hpp"
 #include "base/text.hpp"
-#include "comm/control/hub.hpp"
 
 namespace lockstep::comm {
 namespace {
@@ -54,111 +54,90 @@ std::string to_text(const std::vector<RanksAlike>& entries, std::string_view bef
 
 }  // namespace
 
-bool ControlPlane::Hub::is_in_circle(int number, int group, const PairStatus& pair) const {
-  const PairStatus* waiting = &pair;
-  for (std::size_t step = 0; step < ranks_.size(); ++step) {  // who has taken so many has been somewhere twice
-    const int peer = missing_peer(number, group, *waiting);
-    const GroupStatus* const status = peer < 0 ? nullptr : status_of(peer, {group, members_of(number, group)});
-    if (status == nullptr) return false;
-    const auto waits = [&](const PairStatus& other) { return missing_peer(peer, group, other) >= 0; };
-    const auto next = std::ranges::find_if(status->pairs, waits);
-    if (next == status->pairs.end()) return false;
-    waiting = &*next;
-    number = peer;
-  }
-  return true;
-}
-
-std::string ControlPlane::Hub::describe_pair(int number, int group, const PairStatus& pair) const {
-  const int peer = missing_peer(number, group, pair);
-  const bool is_circle = is_in_circle(number, group, pair);
-  return concat("rank ", number, " waits for rank ", peer, " in ", describe(pair.operation), " for ",
+std::string Explainer::describe_pair(int rank, int group, const PairStatus& pair) const {
+  const int peer = groups_.missing_peer(rank, group, pair);
+  const bool is_circle = groups_.is_in_circle(rank, group, pair);
+  return concat("rank ", rank, " waits for rank ", peer, " in ", describe(pair.operation), " for ",
                 format_seconds(pair.running_for), "; rank ", peer, ": ", describe_rank(peer),
                 is_circle ? "; these ranks wait for each other in a circle: put the sends and recvs of an exchange "
                             "between group_start() and group_end(), or let one of the ranks receive first"
                           : "");
 }
 
-std::string ControlPlane::Hub::describe_ranks(const std::vector<int>& ranks, const GroupKey& group) const {
+std::string Explainer::describe_ranks(const std::vector<int>& ranks, const GroupKey& group) const {
   const auto last_of = [&](int rank) -> std::string {
-    const GroupStatus* const found = status_of(rank, group);
+    const GroupStatus* const found = groups_.status_in(group, rank);
     const bool has_entered = found != nullptr && found->issued;
-    return concat("(", unanswered(rank),
+    return concat("(", caveat(rank),
                   has_entered ? concat("last entered ", describe(*found->issued)) : "has entered nothing", ")");
   };
   return to_text(alike(ranks, last_of), " ", ", ");
 }
 
-std::string_view ControlPlane::Hub::unanswered(int number) const {
-  return inquiry_ && !ranks_[number].has_answered && ranks_[number].stream ? "does not answer; its last report: " : "";
+// Comes before a rank's last report if that may be old.
+std::string_view Explainer::caveat(int rank) const {
+  return unanswered_.contains(rank) ? "does not answer; its last report: " : "";
 }
 
-std::string ControlPlane::Hub::describe_rank(int number) const {
-  const std::string text = describe_status(ranks_[number].status, [&](int group, int place) {
-    const std::vector<int>& members = *members_of(number, group);
+std::string Explainer::describe_rank(int rank) const {
+  const std::string text = describe_status(groups_.status(rank), [&](int group, int place) {
+    const std::vector<int>& members = *groups_.group_of(rank, group).members;
     return place >= 0 && place < static_cast<int>(members.size()) ? members[static_cast<std::size_t>(place)] : place;
   });
-  return concat(unanswered(number), text, ranks_[number].has_left ? " (has left)" : "");
+  return concat(caveat(rank), text, groups_.has_left(rank) ? " (has left)" : "");
 }
 
-std::string ControlPlane::Hub::describe_all() const {
-  return to_text(alike(*everybody_, [this](int rank) { return describe_rank(rank); }), ": ", "; ");
+std::string Explainer::describe_all() const {
+  return to_text(alike(*groups_.everybody(), [this](int rank) { return describe_rank(rank); }), ": ", "; ");
 }
 
-void ControlPlane::Hub::close_inquiry() {
-  std::size_t& next = inquiry_->first_unanswered;
-  while (next < ranks_.size() && (ranks_[next].has_answered || !ranks_[next].stream)) ++next;
-  const bool is_complete = next == ranks_.size();
-  if (is_complete || inquiry_->deadline.has_expired()) tell(explained(inquiry_->failure, inquiry_->reporter));
-}
-
-Failure ControlPlane::Hub::explained(Failure failure, int reporter) const {
+Failure Explainer::explained(Failure failure, int reporter) const {
   if (failure.kind == FailureKind::kMismatch) {
     failure.message += concat(" [", describe_all(), "]");
     name_outlier(failure, reporter);
   }
   std::set<CollectiveKey> seen;
   if (failure.kind == FailureKind::kTimeout && !explain_timeout(failure, reporter, seen)) {
-    for (int number = 0; number < context_.world_size; ++number) {
-      if (explain_timeout(failure, number, seen)) return failure;
+    for (const int rank : *groups_.everybody()) {
+      if (explain_timeout(failure, rank, seen)) return failure;
     }
     const auto waits = [](const auto& of_group) { return of_group.second.running || !of_group.second.pairs.empty(); };
-    const bool is_in_call = std::ranges::any_of(ranks_[reporter].status, waits);  // or it waits for a rank to join it
+    const bool is_in_call = std::ranges::any_of(groups_.status(reporter), waits);  // or it waits for a rank to join it
     failure.message += concat(is_in_call ? "; all have entered it [" : " [", describe_all(), "]");
   }
   return failure;
 }
 
-// Names whom rank `number` waits for, if anybody. All that run a collective wait for the same ranks: it is `seen` once.
-bool ControlPlane::Hub::explain_timeout(Failure& failure, int number, std::set<CollectiveKey>& seen) const {
-  for (const auto& [id, status] : ranks_[number].status) {
-    const GroupKey group{id, members_of(number, id)};
+// Names whom `rank` waits for, if anybody. All that run a collective wait for the same ranks: it is `seen` once.
+bool Explainer::explain_timeout(Failure& failure, int rank, std::set<CollectiveKey>& seen) const {
+  for (const auto& [number, status] : groups_.status(rank)) {
+    const GroupKey group = groups_.group_of(rank, number);
     const bool is_new = status.running && seen.emplace(group, status.running->sequence).second;
-    const auto missing = is_new ? missing_ranks(group, status.running->sequence) : std::vector<int>{};
+    const auto missing = is_new ? groups_.missing_ranks(group, status.running->sequence) : std::vector<int>{};
     if (!missing.empty()) {
       if (missing.size() == 1) failure.culprit = missing.front();
       failure.message += concat("; not entered by ", describe_ranks(missing, group));
       return true;
     }
     for (const PairStatus& pair : status.pairs) {
-      const int peer = missing_peer(number, id, pair);
+      const int peer = groups_.missing_peer(rank, number, pair);
       if (peer < 0) continue;
-      if (!is_in_circle(number, id, pair)) failure.culprit = peer;
-      failure.message += concat("; ", describe_pair(number, id, pair));
+      if (!groups_.is_in_circle(rank, number, pair)) failure.culprit = peer;
+      failure.message += concat("; ", describe_pair(rank, number, pair));
       return true;
     }
   }
   return false;
 }
 
-// Where one rank alone differs from two or more that agree, it is the one to look at.
-void ControlPlane::Hub::name_outlier(Failure& failure, int reporter) const {
-  for (const auto& [id, status] : ranks_[reporter].status) {
+// If one rank alone differs from two or more that agree, it is the one to look at.
+void Explainer::name_outlier(Failure& failure, int reporter) const {
+  for (const auto& [number, status] : groups_.status(reporter)) {
     if (!status.running) continue;
-    const GroupKey group{id, members_of(reporter, id)};
+    const GroupKey group = groups_.group_of(reporter, number);
     std::map<net::FrameTag, std::vector<int>> callers;  // by what they called
-    for (const int member : *group.second) {
-      const GroupStatus* const found = status_of(member, group);
+    for (const int member : *group.members) {
+      const GroupStatus* const found = groups_.status_in(group, member);
       if (found == nullptr || !found->running || found->running->sequence != status.running->sequence) continue;
       callers[to_tag(*found->running)].push_back(member);
     }

@@ -1,4 +1,4 @@
-#include "comm/control/call_ledger.hpp"
+#include "comm/control/hub/call_ledger.hpp"
 
 #include <algorithm>
 
