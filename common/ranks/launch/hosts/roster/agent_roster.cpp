@@ -12,7 +12,6 @@ namespace {
 
 using Kind = EndCause::Kind;
 
-// After the first generation, hosts that come later than the last call start one more.
 Gathering gathering_of(const HubOptions& options, std::chrono::milliseconds last_call,
                        Deadline::Clock::time_point now) {
   return Gathering({options.own.min_nodes, options.own.max_nodes, options.join, last_call}, now);
@@ -57,6 +56,26 @@ void AgentRoster::advance() {
                 concat("not all hosts joined within ", format_seconds(gathering_.waited(now)), "; ",
                        hosts_.describe_missing(), cause_ ? concat("; before that: ", cause_->get().text) : ""),
                 {}});
+}
+
+std::string AgentRoster::state() const {
+  const Time now = actions_.now();
+  std::string text = concat(static_cast<int>(phase_), " ", next_generation_, " ", policy_.restart_count(), " ",
+                            hub_signal_.value_or(-1), " ", generation_.number());
+  if (is_between_generations())
+    text += concat(" ", (next_deadline() - now).count(), " ", gathering_.waited(now).count());
+  for (const int agent : hosts_.agents()) {
+    const PresentHost& host = hosts_.at(agent);
+    text += concat("\nhost ", agent, " ", host.join.instance, " ", host.group_rank, " ", host.is_leaving);
+  }
+  for (const Generation::Member& each : generation_.members()) {
+    text += concat("\nmember ", each.agent, " ", each.first_rank, " ", each.rank_count, " ", each.is_lost, " ",
+                   each.exit_code.value_or(-1));
+  }
+  if (!cause_) return text;
+  const EndCause& cause = cause_->get();
+  return text + concat("\ncause ", static_cast<int>(cause.kind), " ", cause.agent, " ", cause.exit_code, " ",
+                       cause.rank, " ", (now - cause.when).count());
 }
 
 void AgentRoster::join(int agent, const JoinMessage& message) {

@@ -66,6 +66,9 @@ class AgentRoster {
   /// An agent that was sent away: it is not to be heard any more.
   [[nodiscard]] bool is_refused(int agent) const { return !hosts_.has(agent); }
 
+  /// All that later decisions depend on, as text: rosters of equal state decide alike, whatever has led there.
+  [[nodiscard]] std::string state() const;
+
  private:
   enum class Phase { kGathering, kRunning, kEnding, kPausing, kOver };
 
