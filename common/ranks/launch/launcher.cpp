@@ -15,27 +15,25 @@
 #include "base/processes.hpp"
 #include "launch/grace.hpp"
 #include "launch/job_folder.hpp"
+#include "launch/local/job_outcome.hpp"
 #include "launch/local/job_output.hpp"
+#include "launch/local/job_report.hpp"
 #include "launch/local/reaper_process.hpp"
+#include "launch/local/shutdown.hpp"
 #include "launch/local/signal_scope.hpp"
 #include "launch/local/wait_status.hpp"
-#include "launch/watching/flight_summary.hpp"
 #include "launch/watching/job_log.hpp"
 #include "store/tcp_store.hpp"
 
 namespace lockstep::launch {
 namespace {
 
-constexpr std::chrono::seconds kKillLimit{5};
 // Until Ctrl-C gives up on what SIGKILL has not ended yet. Sooner it is one press of several.
 constexpr std::chrono::seconds kPatience{1};
 // From a signal's arrival at the first of many processes to that at the last.
 constexpr std::chrono::milliseconds kSignalDelay{200};
-constexpr std::size_t kShownCollectives = 2;
-constexpr std::size_t kShownRanks = 16;  // the culprit and those that are behind come first
 // What run_guarded() (base/command_line.hpp) ends a program with that cannot begin: its collectives tell nothing.
 constexpr int kUsageExit = 2, kUnavailableExit = 77;
-constexpr std::size_t kReportedCollectives = 10;  // on SIGUSR1
 // Where the ranks' flight recorders write; of no other job.
 constexpr const char* kFolderVariable = "LOCKSTEP_FLIGHT_DIR";
 // For a reader that takes nothing, once the job has failed: a healthy job's output is waited for.
@@ -46,9 +44,13 @@ struct Meeting {
   ReservedPort port;
   std::string token = make_token();
   store::TcpStoreServer store{net::SocketAddress{}, token};
+
+  [[nodiscard]] Variables variables(int world_size) const {
+    return meeting_variables(world_size, port, store.address().text(), token);
+  }
 };
 
-/// One run of run_job() or run_share().
+/// One run of run_job() or run_share(): waits for what happens to the ranks, and acts on it.
 class Job {
  public:
   /// @param share  Null for run_job().
@@ -65,7 +67,7 @@ class Job {
     output_.record_to(*log_);
     log_->start(share_ == nullptr ? 0 : share_->generation, options_.command, first_rank_, options_.world_size,
                 folder_.path());
-    while (!reaper_.has_ended() && !is_abandoned_) {
+    while (!reaper_.has_ended() && !shutdown_.is_abandoned()) {
       wait();
       // Before what the ranks did: a signal to all processes of the job must not pass for a failure of one.
       while (const int signal = signals_.take()) take_signal(signal);
@@ -73,23 +75,26 @@ class Job {
       while (const auto event = reaper_.receive()) take_event(*event);
       if (share_ != nullptr) hear_peers(*share_->peers);
       write_output();
-      if (deadline_.has_expired()) advance();
+      if (shutdown_.deadline().has_expired()) advance();
     }
-    if (reaper_.has_ended() && phase_ != Phase::kKilling) lose_watchers();
-    if (reaper_.has_ended() && ended_ < options_.world_size) sweep();
-    if (was_asked_to_end() && !is_stopped_by_signal_) wait_for_own_signal();
-    conclude_preemption();
+    if (reaper_.has_ended() && !shutdown_.is_killing()) lose_watchers();
+    if (reaper_.has_ended() && outcome_.left() > 0) sweep();
+    if (outcome_.may_be_asked_to_end() && !outcome_.was_stopped()) wait_for_own_signal();
+    if (outcome_.conclude_preemption() && share_ == nullptr) {  // else the hub says what becomes of the job
+      report_.say(concat("all ranks have stopped in good order; exit code ", kRequeueExitCode,
+                         ": start the job again to go on"));
+    }
     output_.take(reaper_);  // what the last rank wrote before it ended
     output_.close();
     summarize();
     drain();
-    log_->end(result_.exit_code);
-    return result_;
+    log_->end(outcome_.result().exit_code);
+    return outcome_.result();
   }
 
  private:
   [[nodiscard]] Variables variables() {
-    Variables variables = share_ != nullptr ? share_->variables : own_meeting();
+    Variables variables = share_ != nullptr ? share_->variables : meeting_.emplace().variables(options_.world_size);
     variables.emplace_back(kFolderVariable, folder_.path().string());
     const auto add = [&variables](const Variables& more) {
       variables.insert(variables.end(), more.begin(), more.end());
@@ -102,18 +107,11 @@ class Job {
     return variables;
   }
 
-  [[nodiscard]] Variables own_meeting() {
-    const Meeting& meeting = meeting_.emplace();
-    return meeting_variables(options_.world_size, meeting.port, meeting.store.address().text(), meeting.token);
-  }
-
-  enum class Phase { kRunning, kSettling, kTerminating, kKilling };
-
   void wait() {
     std::vector<pollfd> watched = {{reaper_.control_fd(), POLLIN, 0}, {signals_.fd(), POLLIN, 0}};
     if (share_ != nullptr) watched.push_back({share_->peers->fd(), POLLIN, 0});
     output_.watch(watched, reaper_);
-    poll(watched.data(), watched.size(), deadline_.poll_timeout_ms());
+    poll(watched.data(), watched.size(), shutdown_.deadline().poll_timeout_ms());
   }
 
   void take_event(const ReaperEvent& event) {
@@ -123,270 +121,175 @@ class Job {
         return log_->rank_started(rank, event.detail);
       case ReaperEvent::Kind::kStartFailed:
         fail(rank, concat("could not be started: ", options_.command.front(), ": ", strerror(event.detail)), 127);
-        return kill();
+        return shutdown_.kill();
       case ReaperEvent::Kind::kEnded:
         return take_end(rank, event.detail);
       case ReaperEvent::Kind::kSignalled:
         log_->signal(event.detail, "reaper");
         return stop(event.detail, concat(signal_name(event.detail), " to lockstep_reaper"));
       case ReaperEvent::Kind::kWatcherEnded:
-        if (phase_ != Phase::kKilling) lose_watchers();
+        if (!shutdown_.is_killing()) lose_watchers();
         return;
     }
   }
 
   void take_end(int rank, int status) {
-    ++ended_;
+    outcome_.note_end();
     output_.take_rest(rank, reaper_);  // shown before the line that says how it ended
     log_->rank_ended(rank, status);
     if (exit_code_of(status) == kRequeueExitCode) return take_preemption(rank);
     if (exit_code_of(status) != 0) fail(rank, describe_end(status), exit_code_of(status));
     if (was_killed_from_outside(status)) blame(rank, describe_end(status), exit_code_of(status));
-    if (ended_ == options_.world_size) kill();  // what the ranks have left running
+    if (outcome_.left() == 0) shutdown_.kill();  // what the ranks have left running
   }
 
   // It has saved and asks to be started again: no failure. The others have agreed with it to stop.
   void take_preemption(int rank) {
-    if (preempted_++ == 0) log_->preempted(rank);
-    if (ended_ == options_.world_size) return kill();
-    if (phase_ != Phase::kRunning) return;
-    result_.exit_code = kRequeueExitCode;
-    say(concat("rank ", rank, " was asked to stop and has saved (exit code ", kRequeueExitCode,
-               "); ending the others"));
-    enter(Phase::kSettling, options_.settle);  // they have agreed to stop, and may be ending
+    if (outcome_.note_preempted()) log_->preempted(rank);
+    if (outcome_.left() == 0) return shutdown_.kill();
+    if (!shutdown_.is_running()) return;
+    outcome_.end_with(kRequeueExitCode);
+    report_.say(concat("rank ", rank, " was asked to stop and has saved (exit code ", kRequeueExitCode,
+                       "); ending the others"));
+    shutdown_.settle();  // they have agreed to stop, and may be ending
   }
 
-  // The others of a rank that has saved get their time to end as it did: one that fails now has not saved.
-  [[nodiscard]] bool is_waiting_for_preempted() const {
-    return phase_ == Phase::kSettling && !result_.failure && result_.exit_code == kRequeueExitCode;
-  }
-
-  // Where a signal to this process was the reason, and all ranks have saved, the job is to be started again.
-  void conclude_preemption() {
-    const bool is_asked = result_.exit_code == 128 + SIGTERM ||
-                          (options_.preempt_signal != 0 && result_.exit_code == 128 + options_.preempt_signal);
-    if (preempted_ < options_.world_size || result_.failure) return;
-    if (is_stopped_by_signal_ && !is_asked) return;
-    result_.exit_code = kRequeueExitCode;
-    if (share_ != nullptr) return;  // the hub says what becomes of the job
-    say(concat("all ranks have stopped in good order; exit code ", kRequeueExitCode, ": start the job again to go on"));
-  }
-
-  // Nobody has sent a signal yet, so this rank's end is no consequence. The kernel takes a killed process apart before
-  // it tells its parent; a peer that misses it may have ended with an error by then.
-  void blame(int rank, const std::string& what, int exit_code) {
-    if (phase_ != Phase::kSettling || is_stopped_by_signal_) return;
-    if (result_.failure && result_.failure->rank == first_rank_ + rank) return;
-    if (result_.exit_code >= 128) return;  // so was the first
+  void fail(int rank, const std::string& what, int exit_code) {
+    // The others of a rank that has saved get their time to end as it did: one that fails then has not saved.
+    const bool is_unsaved = shutdown_.is_settling() && outcome_.is_preempted();
+    // Else it is a consequence of the first failure, or of a signal to the launcher.
+    if (!shutdown_.is_running() && !is_unsaved) return;
     note_failure(rank, what, exit_code);
-    say(concat("rank ", first_rank_ + rank, " ", what, ", and that came first: it only took longer to end"));
+    folder_.keep();
+    const int others = outcome_.left();
+    const bool is_first = others == options_.world_size;
+    const std::string when = is_first ? "" : concat(" ", format_seconds(started_.waited()), " after the start");
+    report_.say(concat("rank ", first_rank_ + rank, " ", what, when,
+                       others > 0 ? concat("; ending the other ", others == 1 ? "rank" : "ranks") : ""));
+    shutdown_.settle();
+  }
+
+  // Nobody has sent a signal yet, so the end of a rank that was killed is no consequence.
+  void blame(int rank, const std::string& what, int exit_code) {
+    if (!shutdown_.is_settling() || !outcome_.may_follow_from(first_rank_ + rank)) return;
+    note_failure(rank, what, exit_code);
+    report_.say(concat("rank ", first_rank_ + rank, " ", what, ", and that came first: it only took longer to end"));
   }
 
   void note_failure(int local_rank, const std::string& what, int exit_code) {
-    result_.exit_code = exit_code;
-    result_.failure = RankFailure{first_rank_ + local_rank, what, output_.last_lines(local_rank)};
-    folder_.note_first_failure(first_rank_ + local_rank, what);
+    const int rank = first_rank_ + local_rank;
+    const RankFailure failure{rank, what, report_.last_lines(rank)};
+    outcome_.note_failure(failure, exit_code);
+    folder_.note_first_failure(rank, what);
     log_->failure(local_rank, what);
-    if (share_ != nullptr) share_->peers->report_failure(failure_for_others(), exit_code);
-  }
-
-  // The rank that the ranks here were told is at fault; if they were told nothing, the one that has ended first. Who
-  // waits for a rank that fails may well end before it does.
-  [[nodiscard]] RankFailure failure_for_others() const {
-    const RankFailure& first = *result_.failure;
-    const std::optional<int> accused = accused_rank(folder_.path());
-    if (!accused || *accused == first.rank) return first;
-    const int local_rank = *accused - first_rank_;
-    const bool is_here = local_rank >= 0 && local_rank < options_.world_size;
-    return {*accused, concat("is at fault, as rank ", first.rank, " was told, which ", first.what),
-            is_here ? output_.last_lines(local_rank) : first.last_lines};
+    if (share_ != nullptr) share_->peers->report_failure(report_.failure_at_fault(failure), exit_code);
   }
 
   // A failure elsewhere takes its course here as one of this host's ranks does.
   void hear_peers(JobPeers& peers) {
-    while (const auto line = peers.notice()) say(*line);
+    while (const auto line = peers.notice()) report_.say(*line);
     const auto request = peers.end_request();
-    if (!request || phase_ != Phase::kRunning) return;
-    result_.exit_code = 1;
-    say(concat(request->reason, "; ending this host's ranks"));
-    if (request->manner == EndRequest::Manner::kOrderly) return terminate();
+    if (!request || !shutdown_.is_running()) return;
+    outcome_.end_with(1);
+    report_.say(concat(request->reason, "; ending this host's ranks"));
+    if (request->manner == EndRequest::Manner::kOrderly) return shutdown_.terminate();
     folder_.keep();
-    enter(Phase::kSettling, options_.settle);
-  }
-
-  void fail(int rank, const std::string& what, int exit_code) {
-    // Else it is a consequence of the first failure, or of a signal to the launcher.
-    if (phase_ != Phase::kRunning && !is_waiting_for_preempted()) return;
-    note_failure(rank, what, exit_code);
-    folder_.keep();
-    const int others = options_.world_size - ended_;
-    const std::string when = ended_ == 0 ? "" : concat(" ", format_seconds(started_.waited()), " after the start");
-    say(concat("rank ", first_rank_ + rank, " ", what, when,
-               others > 0 ? concat("; ending the other ", others == 1 ? "rank" : "ranks") : ""));
-    enter(Phase::kSettling, options_.settle);
-  }
-
-  // From the files, so that it needs nothing of a rank that hangs.
-  void report() {
-    const std::string collectives = flight_summary(folder_.path(), kReportedCollectives, kShownRanks);
-    say(collectives.empty() ? "SIGUSR1: no rank has entered a collective yet" : "SIGUSR1: where the ranks are:");
-    if (!collectives.empty())
-      output_.announce(collectives.substr(0, collectives.size() - 1));  // without the last line end
+    shutdown_.settle();
   }
 
   // To this process. Only Ctrl-C means more when it comes twice: `timeout`, for one, sends SIGTERM to its child and
   // then to its whole group.
   void take_signal(int signal) {
     log_->signal(signal, "launcher");
-    if (signal == SIGUSR1 && signal != options_.preempt_signal) return report();
+    if (signal == SIGUSR1 && signal != options_.preempt_signal) return report_.say_where_ranks_are();
     const bool is_repeated = std::exchange(was_signalled_, true);
     if (!is_repeated || signal != SIGINT) return stop(signal, signal_name(signal));
-    if (phase_ != Phase::kKilling) {
-      say("killing all ranks");
-      kill();
-    } else if (deadline_.waited() > kPatience) {
+    if (!shutdown_.is_killing()) {
+      report_.say("killing all ranks");
+      shutdown_.kill();
+    } else if (shutdown_.deadline().waited() > kPatience) {
       abandon();
     }
   }
 
   void stop(int signal, const std::string& what) {
-    if (std::exchange(is_stopped_by_signal_, true)) return;
+    if (outcome_.was_stopped()) return;
     if (share_ != nullptr) share_->peers->report_signal(signal);
-    if (was_asked_to_end()) {
-      result_.failure.reset();
-      result_.exit_code = 128 + signal;
-    }
-    if (phase_ != Phase::kRunning && phase_ != Phase::kSettling) return;
-    if (!result_.failure) result_.exit_code = 128 + signal;
-    say(concat(what, ": ending all ranks, which get ", format_seconds(grace_), " (Ctrl-C ",
-               signal == SIGINT ? "once more " : "", "kills them at once)"));
-    terminate();
+    outcome_.note_signal(signal);
+    if (!shutdown_.is_running() && !shutdown_.is_settling()) return;
+    outcome_.end_by(signal);
+    report_.say(concat(what, ": ending all ranks, which get ", format_seconds(grace_), " (Ctrl-C ",
+                       signal == SIGINT ? "once more " : "", "kills them at once)"));
+    shutdown_.terminate();
   }
 
-  // Whether what looks like a rank's failure is a signal that was sent to all processes, and that the rank got first.
-  [[nodiscard]] bool was_asked_to_end() const {
-    const int signal = result_.exit_code - 128;
-    return result_.failure && (signal == SIGTERM || signal == SIGHUP || signal == SIGINT);
-  }
-
-  // All ranks may have ended by such a signal before it has come here.
+  // All ranks may have ended by a signal to all processes before it has come here.
   void wait_for_own_signal() {
     pollfd watched{signals_.fd(), POLLIN, 0};
     if (poll(&watched, 1, static_cast<int>(kSignalDelay.count())) <= 0) return;
     while (const int signal = signals_.take()) take_signal(signal);
   }
 
-  // A phase has lasted its time.
+  // A step of the shutdown has lasted its time.
   void advance() {
-    if (phase_ == Phase::kSettling)
-      terminate();
-    else if (phase_ == Phase::kTerminating)
-      kill();
-    else
+    if (shutdown_.is_killing())
       abandon();
+    else
+      shutdown_.advance();
   }
 
-  void enter(Phase phase, std::chrono::milliseconds limit) {
-    phase_ = phase;
-    deadline_ = Deadline::after(limit);
-  }
-
-  void terminate() {
-    enter(Phase::kTerminating, grace_);
-    reaper_.terminate();
-  }
-
-  void kill() {
-    enter(Phase::kKilling, kKillLimit);
-    reaper_.kill();
-  }
-
-  // Nobody can do more than to send SIGKILL, and the reaper goes on doing that.
   void abandon() {
-    is_abandoned_ = true;
-    reaper_.abandon();
-    if (result_.exit_code == 0) result_.exit_code = 1;
-    report_left(descendants_of(reaper_.pid()));
-  }
-
-  void report_left(const std::vector<pid_t>& pids) {
-    say(concat("not everything has ended ", format_seconds(deadline_.waited()),
-               " after SIGKILL: ", describe_processes(pids),
-               "; it may wait in the kernel for a disk or a device, or belong to another user"));
+    shutdown_.abandon();
+    outcome_.fall_back_to(1);
+    report_.say_what_is_left(descendants_of(reaper_.pid()), shutdown_.deadline().waited());
   }
 
   // Whichever of reaper and guardian is left kills everything.
   void lose_watchers() {
-    if (phase_ == Phase::kRunning) result_.exit_code = 1;
-    say("the process that watches the ranks (lockstep_reaper) was killed, and the ranks with it");
-    kill();
+    if (shutdown_.is_running()) outcome_.end_with(1);
+    report_.say("the process that watches the ranks (lockstep_reaper) was killed, and the ranks with it");
+    shutdown_.kill();
   }
 
   // Where both were killed, the ranks died with the reaper, but not what they had started: that still has the job's
   // folder in its environment, which no other job and no other host's share has.
   void sweep() {
     const std::string variable = concat(kFolderVariable, "=", folder_.path().string());
-    const std::vector<pid_t> left = kill_processes_with(variable, Deadline::after(kKillLimit));
-    if (!left.empty()) report_left(left);
+    const std::vector<pid_t> left = kill_processes_with(variable, Deadline::after(Shutdown::kKillLimit));
+    if (!left.empty()) report_.say_what_is_left(left, shutdown_.deadline().waited());
   }
 
   void summarize() {
-    if (!result_.failure) return;
-    RankFailure& failure = *result_.failure;
-    failure.last_lines = output_.last_lines(failure.rank - first_rank_);
-    if (share_ == nullptr) {  // else the failure that came first over all hosts is named once all have ended
-      say(concat("first failure: rank ", failure.rank, " ", failure.what,
-                 failure.last_lines.empty() ? "; it printed nothing" : "; its last lines:"));
-      for (const std::string& line : failure.last_lines) output_.announce("  | " + line);
-    }
-    show_accused();
-    if (share_ != nullptr) failure.last_lines = failure_for_others().last_lines;
-    if (result_.exit_code == kUsageExit || result_.exit_code == kUnavailableExit) return;
-    const std::string collectives = flight_summary(folder_.path(), kShownCollectives, kShownRanks);
-    if (collectives.empty()) return;
-    say("the last collectives of each rank (lockstep trace --last-failure shows more):");
-    output_.announce(collectives.substr(0, collectives.size() - 1));
+    if (!outcome_.result().failure) return;
+    outcome_.set_last_lines(report_.last_lines(outcome_.result().failure->rank));
+    const RankFailure failure = *outcome_.result().failure;
+    // The failure that came first over all hosts is named once all have ended.
+    if (share_ == nullptr) report_.say_first_failure(failure);
+    report_.say_accused(failure);
+    if (share_ != nullptr) outcome_.set_last_lines(report_.failure_at_fault(failure).last_lines);
+    const int exit_code = outcome_.result().exit_code;
+    if (exit_code != kUsageExit && exit_code != kUnavailableExit) report_.say_last_collectives();
   }
-
-  // A rank that waits for another one may end first, and then its last lines only say that the other has failed.
-  void show_accused() {
-    const std::optional<int> accused = accused_rank(folder_.path());
-    const int local_rank = accused.value_or(-1) - first_rank_;
-    if (!accused || *accused == result_.failure->rank || local_rank < 0 || local_rank >= options_.world_size) return;
-    const std::vector<std::string> lines = output_.last_lines(local_rank);
-    if (lines.empty() || lines == result_.failure->last_lines) return;
-    say(concat("the ranks say that rank ", *accused, " is at fault; its last lines:"));
-    for (const std::string& line : lines) output_.announce("  | " + line);
-  }
-
-  void say(const std::string& text) { output_.announce(options_.name + ": " + text); }
 
   void write_output() {
     output_.flush();
-    say_what_was_lost();
-    if (output_.is_lost() && phase_ == Phase::kRunning) {
-      result_.exit_code = 128 + SIGPIPE;  // the reader has gone (`| head`): nobody wants the job's output any more
-      terminate();
+    report_.say_what_was_lost();
+    if (output_.is_lost() && shutdown_.is_running()) {
+      outcome_.end_with(128 + SIGPIPE);  // the reader has gone (`| head`): nobody wants the job's output any more
+      shutdown_.terminate();
     }
-  }
-
-  // A full disk, say: no reason to end a job.
-  void say_what_was_lost() {
-    while (const auto problem = output_.take_problem()) say(*problem);
-    output_.flush();
   }
 
   // The job is over; its reader may take its time, unless the job has failed or somebody sends a signal.
   void drain() {
-    const Deadline deadline = result_.exit_code == 0 ? Deadline::never() : Deadline::after(kStuckOutputLimit);
+    const bool has_failed = outcome_.result().exit_code != 0;
+    const Deadline deadline = has_failed ? Deadline::after(kStuckOutputLimit) : Deadline::never();
     while (output_.drain(deadline, signals_.fd())) {
       const int signal = signals_.take();
-      if (signal == SIGUSR1) continue;
-      if (result_.exit_code == 0) result_.exit_code = 128 + signal;
-      return;
+      if (signal != SIGUSR1) return outcome_.fall_back_to(128 + signal);
     }
-    say_what_was_lost();
-    if (output_.is_lost() && result_.exit_code == 0) result_.exit_code = 128 + SIGPIPE;
+    report_.say_what_was_lost();
+    if (output_.is_lost()) outcome_.fall_back_to(128 + SIGPIPE);
   }
 
   const JobOptions& options_;
@@ -397,17 +300,13 @@ class Job {
   SignalScope& signals_;  // made before the store's thread, which inherits the blocked signals
   std::optional<Meeting> meeting_;
   JobFolder folder_;
-  JobResult result_;
-  Phase phase_ = Phase::kRunning;
+  JobOutcome outcome_{options_};
   Deadline started_ = Deadline::never();
-  Deadline deadline_ = Deadline::never();
-  int ended_ = 0;
-  int preempted_ = 0;                  // of those, ended with kRequeueExitCode
-  bool was_signalled_ = false;         // this process
-  bool is_stopped_by_signal_ = false;  // the job, by a signal to this process or to the reaper
-  bool is_abandoned_ = false;
+  bool was_signalled_ = false;  // this process
   JobOutput output_;
+  JobReport report_{options_.name, folder_.path(), first_rank_, options_.world_size, output_};
   ReaperProcess reaper_;
+  Shutdown shutdown_{reaper_, options_.settle, grace_};
 };
 
 }  // namespace

@@ -14,7 +14,7 @@
 #include "base/log.hpp"
 #include "base/sha256.hpp"
 #include "launch/hosts/agent_link.hpp"
-#include "launch/hosts/agent_roster.hpp"
+#include "launch/hosts/roster/agent_roster.hpp"
 #include "launch/rank_environment.hpp"
 #include "net/frame_stream.hpp"
 #include "net/guarded_listener.hpp"
@@ -105,7 +105,8 @@ class AgentHub::Server {
       entries.push_back({connection.stream.fd(), connection.stream.poll_events(), 0});
     }
     const Deadline next = limit.earliest(listener_.next_deadline()).earliest(next_heartbeat_);
-    ::poll(entries.data(), entries.size(), next.earliest(roster_.next_deadline()).poll_timeout_ms());
+    const Deadline decision = Deadline::after(roster_.next_deadline() - Clock::now());
+    ::poll(entries.data(), entries.size(), next.earliest(decision).poll_timeout_ms());
     eventfd_t ignored = 0;
     ::eventfd_read(wake_up_.get(), &ignored);
     // Those who are in come first: whatever strangers do to the listener, the job's own agents are heard.

@@ -1,8 +1,6 @@
 #pragma once
 /// @file
-/// One host of a launcher's list: its process, how far its agent has come, and what became of it.
-#include <deque>
-#include <functional>
+/// One host of a launcher's list: its process, and what became of it.
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "base/deadline.hpp"
+#include "launch/hosts/agent_progress.hpp"
 #include "launch/hosts/host_order.hpp"
 #include "launch/hosts/host_process.hpp"
 #include "launch/hosts/hostfile.hpp"
@@ -23,16 +22,13 @@ struct HostStart {
   bool is_local = false;             ///< The latter.
 };
 
-/// One host. Thread safety: one thread.
+/// The process of a host's agent. Thread safety: one thread.
 class HostMember {
  public:
-  /// Gets lines of the ranks and of the agent, with their end.
-  using Output = HostProcess::Sink;
-
   /// @param mark  That of all orders (HostOrder::mark). @param output  Outlives this object's calls.
-  HostMember(HostStart start, std::string mark, Output output);
+  HostMember(HostStart start, std::string mark, AgentProgress::Output output);
 
-  /// Starts the process, once more where it has ended. @param limit  For its agent to answer.
+  /// Starts the process, once more where it has ended. @param limit  For its agent to begin.
   /// @throws IoError  ssh cannot be started.
   void start(const InheritedSignals& signals, std::chrono::milliseconds limit);
   /// Adds what poll() should watch.
@@ -50,45 +46,33 @@ class HostMember {
 
   /// The host, as the list has it.
   [[nodiscard]] const HostEntry& entry() const noexcept { return start_.entry; }
+  /// How far its agent has come.
+  [[nodiscard]] const AgentProgress& agent() const noexcept { return agent_; }
   /// The process runs, or its end has not been noticed yet.
   [[nodiscard]] bool is_running() const noexcept { return process_ != nullptr; }
   /// Its agent has greeted, and has no order yet.
-  [[nodiscard]] bool is_waiting_for_order() const noexcept { return is_running() && step_ == Step::kGreeted; }
-  /// Its agent has begun, now or in an earlier attempt.
-  [[nodiscard]] bool has_ever_started() const noexcept { return has_ever_started_; }
+  [[nodiscard]] bool is_waiting_for_order() const noexcept { return is_at(AgentProgress::Step::kGreeted); }
   /// Its agent has begun, and runs.
-  [[nodiscard]] bool has_started() const noexcept { return is_running() && step_ == Step::kStarted; }
-  /// For how long its agent has run now. @pre  has_started()
-  [[nodiscard]] std::chrono::nanoseconds started_for() const noexcept { return started_.waited(); }
-  /// Of the meeting, where this host's agent serves it.
-  [[nodiscard]] int port() const noexcept { return port_; }
-  /// The job's code, as the agent has heard it.
-  [[nodiscard]] std::optional<int> exit_code() const noexcept { return exit_code_; }
-  /// Why the process has ended without exit_code(): "cannot be reached: ..."; once.
+  [[nodiscard]] bool has_started() const noexcept { return is_at(AgentProgress::Step::kStarted); }
+  /// Its agent has begun, and has run for longer than this.
+  [[nodiscard]] bool has_run_for(std::chrono::nanoseconds time) const noexcept {
+    return has_started() && agent_.started_for() >= time;
+  }
+  /// Why the process has ended without the agent's exit code: "cannot be reached: ..."; once.
   [[nodiscard]] std::optional<std::string> take_problem();
-  /// When advance() is due though nothing has come.
+  /// When to call advance() even if nothing has come.
   [[nodiscard]] Deadline limit() const noexcept { return limit_; }
 
  private:
-  enum class Step { kStarting, kGreeted, kOrdered, kStarted };
-
-  void take_line(OutputStream stream, std::string_view line);
-  void take_report(const HostReport& report);
-  void conclude(int status);
+  [[nodiscard]] bool is_at(AgentProgress::Step step) const noexcept { return is_running() && agent_.step() == step; }
   [[nodiscard]] std::string problem_of(int status) const;
 
   HostStart start_;
-  std::string mark_;
-  Output output_;
+  AgentProgress agent_;
   std::unique_ptr<HostProcess> process_;
-  Step step_ = Step::kStarting;
-  Deadline limit_ = Deadline::never();    // for the agent to begin
-  Deadline started_ = Deadline::never();  // made when it has
-  bool is_late_ = false, has_ever_started_ = false;
-  std::string last_line_;  // on standard error, before the agent has started
-  int port_ = 0;
-  std::optional<int> exit_code_;
-  std::optional<std::string> failure_, problem_;
+  Deadline limit_ = Deadline::never();  // for the agent to begin
+  bool is_late_ = false;
+  std::optional<std::string> problem_;
 };
 
 }  // namespace lockstep::launch

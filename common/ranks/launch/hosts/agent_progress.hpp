@@ -1,0 +1,61 @@
+#pragma once
+/// @file
+/// How far the agent of a host has come, from what it prints. Internal to this module.
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/deadline.hpp"
+#include "launch/hosts/host_order.hpp"
+#include "launch/local/output_merger.hpp"
+
+namespace lockstep::launch {
+
+/// Tells an agent's greeting and reports from what its ranks and its host's login shell print, and follows them. It has
+/// no effect outside of itself. Thread safety: one thread.
+class AgentProgress {
+ public:
+  /// Gets lines of the ranks and of the agent, with their end.
+  using Output = std::function<void(OutputStream, std::string_view line)>;
+  enum class Step { kStarting, kGreeted, kOrdered, kStarted };
+
+  /// @param mark  That of all orders (HostOrder::mark).
+  AgentProgress(std::string mark, Output output) : mark_(std::move(mark)), output_(std::move(output)) {}
+
+  /// The agent is started, once more if it has been before.
+  void begin();
+  /// It has printed a line.
+  void take_line(OutputStream stream, std::string_view line);
+  /// It has been sent its order.
+  void note_order() noexcept { step_ = Step::kOrdered; }
+
+  [[nodiscard]] Step step() const noexcept { return step_; }
+  /// It has begun, now or in an earlier attempt.
+  [[nodiscard]] bool has_ever_started() const noexcept { return has_ever_started_; }
+  /// For how long it has run. @pre  step() == Step::kStarted
+  [[nodiscard]] std::chrono::nanoseconds started_for() const noexcept { return started_.waited(); }
+  /// Of the meeting, if this agent serves it; else 0.
+  [[nodiscard]] int port() const noexcept { return port_; }
+  /// The job's code, as the agent has heard it.
+  [[nodiscard]] std::optional<int> exit_code() const noexcept { return exit_code_; }
+  /// Why it cannot take part, as it says itself.
+  [[nodiscard]] const std::optional<std::string>& failure() const noexcept { return failure_; }
+  /// The last line on standard error before it had begun; empty: none.
+  [[nodiscard]] const std::string& last_line() const noexcept { return last_line_; }
+
+ private:
+  void take_report(const HostReport& report);
+
+  std::string mark_;
+  Output output_;
+  Step step_ = Step::kStarting;
+  Deadline started_ = Deadline::never();  // made when it has
+  bool has_ever_started_ = false;
+  std::string last_line_;
+  int port_ = 0;
+  std::optional<int> exit_code_;
+  std::optional<std::string> failure_;
+};
+
+}  // namespace lockstep::launch

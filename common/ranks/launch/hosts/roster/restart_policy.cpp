@@ -1,0 +1,73 @@
+#include "launch/hosts/roster/restart_policy.hpp"
+
+#include <signal.h>
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "base/preemption.hpp"
+
+namespace lockstep::launch {
+namespace {
+
+// Unlike Ctrl-C, and a terminal that closes. Whatever signal a launcher takes as a preemption's notice is one.
+bool asks_to_make_room(int signal) { return signal != SIGINT && signal != SIGHUP; }
+
+// Somebody has asked for the end. If all ranks of all hosts have saved, the job is to be started again; but not after
+// a signal of somebody who does not want it any more.
+VerdictMessage verdict_on_request(const GenerationEnd& end, int exit_code) {
+  const int signal = exit_code - 128;
+  if (!end.have_all_saved || (signal >= 0 && !asks_to_make_room(signal))) return {exit_code, end.cause->text, {}};
+  return {
+      kRequeueExitCode,
+      concat(end.cause->text, "; all ranks have saved; exit code ", kRequeueExitCode, ": start the job again to go on"),
+      {}};
+}
+
+}  // namespace
+
+NextStep RestartPolicy::decide(const GenerationEnd& end) {
+  if (!end.cause) return VerdictMessage{};
+  const EndCause& cause = *end.cause;
+  // Without the hub there is no next generation.
+  if (end.hub_signal && cause.kind != EndCause::Kind::kRank) return verdict_on_request(end, 128 + *end.hub_signal);
+  switch (cause.kind) {
+    case EndCause::Kind::kMembership:
+      return GatherAgain{};
+    case EndCause::Kind::kHost:
+      if (limits_.is_elastic) return GatherAgain{};
+      return restart_or_give_up(end);
+    case EndCause::Kind::kSignal:
+      // A host of an elastic job is taken away; the others go on. Ctrl-C means the job.
+      if (limits_.is_elastic && asks_to_make_room(cause.exit_code - 128)) return GatherAgain{};
+      return verdict_on_request(end, cause.exit_code);
+    case EndCause::Kind::kPreempted:
+      // The ranks of the host that leaves had told the others before it did.
+      if (limits_.is_elastic && end.is_any_leaving) return GatherAgain{};
+      return end.have_all_saved ? verdict_on_request(end, cause.exit_code) : restart_or_give_up(end);
+    case EndCause::Kind::kRank:
+      break;
+  }
+  return restart_or_give_up(end);
+}
+
+NextStep RestartPolicy::restart_or_give_up(const GenerationEnd& end) {
+  const EndCause& cause = *end.cause;
+  if (restart_count_ >= limits_.max_restarts || end.hub_signal) {
+    const std::string restarts =
+        restart_count_ == 0 ? "" : concat(", after ", restart_count_, restart_count_ == 1 ? " restart" : " restarts");
+    return VerdictMessage{cause.exit_code, concat("first failure", restarts, ": ", cause.text), cause.last_lines};
+  }
+  const auto pause_before = pause();
+  ++restart_count_;
+  return Restart{pause_before, concat("restart ", restart_count_, " of ", limits_.max_restarts, " in ",
+                                      format_seconds(pause_before), ", because ", cause.text)};
+}
+
+std::chrono::milliseconds RestartPolicy::pause() const {
+  auto pause = limits_.backoff;
+  for (int i = 0; i < restart_count_ && pause < limits_.longest_backoff; ++i) pause *= 2;
+  return std::min(pause, limits_.longest_backoff);
+}
+
+}  // namespace lockstep::launch
