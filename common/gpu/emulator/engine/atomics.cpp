@@ -20,16 +20,16 @@ void begin_atomic(T* address, SourcePlace at) {
   if (lockstep::emulator::current_thread() == nullptr) return;  // host code may use the same functions
   BlockRunner& runner = BlockRunner::instance();
   if (reinterpret_cast<std::uintptr_t>(address) % sizeof(T) != 0) {
-    runner.current_state().waiting_at = at;
-    runner.report(
+    lockstep::emulator::current_thread()->waiting_at = at;
+    runner.end_kernel(
         {lockstep::emulator::EngineFindingKind::kMisalignedAddress,
          lockstep::concat("an atomic operation on ", sizeof(T), " bytes at an address that is no multiple of that"),
          at,
-         {},
-         true});
+         {}});
   }
   runner.note_possible_spin();
-  if (runner.observer() != nullptr) runner.observer()->atomic(address, sizeof(T), at);
+  if (lockstep::emulator::Observer* const observer = runner.kernel().observer())
+    observer->atomic(address, sizeof(T), at);
 }
 
 template <typename T, typename Next>

@@ -1,10 +1,9 @@
-// The block's barrier: threads that have ended no longer count (CUDA C++ Programming Guide, "Independent Thread
-// Scheduling": __syncthreads waits for all non-exited threads of the block).
+#include "emulator/engine/block_barrier.hpp"
+
 #include <cstring>
 #include <utility>
 
 #include "base/text.hpp"
-#include "emulator/engine/block_runner.hpp"
 
 namespace lockstep::emulator {
 
@@ -18,24 +17,27 @@ bool is_same_line(const SourcePlace& a, const SourcePlace& b) {
 
 }  // namespace
 
-int BlockRunner::sync_block(BarrierResult wanted, int predicate, SourcePlace at) {
-  current_state().waiting_at = at;
-  if (arrived_ == 0)
-    first_arrival_ = at;
-  else if (!(first_arrival_ == at) && !is_same_line(first_arrival_, at))
-    is_divergent_ = true;
-  ++arrived_;
-  if (predicate != 0) ++true_count_;
-  if (is_barrier_complete())
-    release_barrier();
-  else
-    wait(WaitKind::kBarrier);
-  // Nobody can complete the next barrier before this thread has come to it, so the results stay until then.
+void BlockBarrier::begin_block() noexcept {
+  arrived_ = true_count_ = 0;
+  is_divergent_ = false;
+}
+
+void BlockBarrier::compare_with_first(SourcePlace at) noexcept {
+  if (!is_same_line(first_arrival_, at)) is_divergent_ = true;
+}
+
+void BlockBarrier::pass() noexcept {
+  passed_ = arrived_;
+  passed_true_count_ = true_count_;
+  begin_block();
+}
+
+int BlockBarrier::result(BarrierResult wanted) const noexcept {
   switch (wanted) {
     case BarrierResult::kCount:
       return static_cast<int>(passed_true_count_);
     case BarrierResult::kAnd:
-      return passed_true_count_ == passed_live_ ? 1 : 0;
+      return passed_true_count_ == passed_ ? 1 : 0;
     case BarrierResult::kOr:
       return passed_true_count_ > 0 ? 1 : 0;
     case BarrierResult::kNothing:
@@ -44,48 +46,32 @@ int BlockRunner::sync_block(BarrierResult wanted, int predicate, SourcePlace at)
   return 0;
 }
 
-void BlockRunner::release_barrier() {
-  if (is_divergent_ || live_ < thread_count_) report_divergent_barrier();
-  passed_true_count_ = true_count_;
-  passed_live_ = live_;
-  arrived_ = true_count_ = 0;
-  is_divergent_ = false;
-  steps_without_progress_ = 0;
-  if (observer_ != nullptr) observer_->barrier_passed();
-  if (live_ == thread_count_) {
-    runnable_.fill(thread_count_);
-    return;
-  }
-  for (std::uint32_t thread = 0; thread < thread_count_; ++thread) {
-    if (runs_[thread].wait == WaitKind::kBarrier) runnable_.insert(runs_[thread].place_in_order);
-  }
-}
-
-/// Once per launch for each of the two causes: a loop would repeat it without end.
-void BlockRunner::report_divergent_barrier() {
-  bool& has_reported = is_divergent_ ? has_reported_divergence_ : has_reported_early_end_;
-  if (std::exchange(has_reported, true)) return;
+std::optional<EngineFinding> BlockBarrier::describe_misuse(std::span<const ThreadState> states,
+                                                           std::span<const ThreadRun> runs) {
+  const std::size_t ended = states.size() - arrived_;
+  if (!is_divergent_ && ended == 0) return std::nullopt;
+  if (std::exchange(is_divergent_ ? has_described_divergence_ : has_described_early_end_, true)) return std::nullopt;
   EngineFinding finding{EngineFindingKind::kDivergentBarrier, {}, first_arrival_, {}, false};
   if (is_divergent_) {
     finding.message = "threads of one block wait in __syncthreads of different lines";
   } else {
     finding.kind = EngineFindingKind::kBarrierAfterExit;
-    finding.message = concat(thread_count_ - live_, " of ", thread_count_,
-                             " threads had ended before a __syncthreads that the others reach");
+    finding.message =
+        concat(ended, " of ", states.size(), " threads had ended before a __syncthreads that the others reach");
   }
   const auto add_first = [&](auto is_wanted) {
-    for (std::uint32_t thread = 0; thread < thread_count_; ++thread) {
-      if (is_wanted(thread)) return finding.threads.push_back(place_of(thread));
+    for (const ThreadState& state : states) {
+      if (is_wanted(state)) return finding.threads.push_back(place_of(state, runs[state.linear]));
     }
   };
-  const auto is_ended = [&](std::uint32_t thread) { return runs_[thread].wait == WaitKind::kEnded; };
-  const auto is_at_first_line = [&](std::uint32_t thread) {
-    return is_same_line(threads_[thread].waiting_at, first_arrival_);
+  const auto is_ended = [&](const ThreadState& state) { return runs[state.linear].wait == WaitKind::kEnded; };
+  const auto is_at_first_line = [&](const ThreadState& state) {
+    return is_same_line(state.waiting_at, first_arrival_);
   };
-  add_first([&](std::uint32_t thread) { return !is_ended(thread) && is_at_first_line(thread); });
-  if (is_divergent_) add_first([&](std::uint32_t thread) { return !is_ended(thread) && !is_at_first_line(thread); });
-  if (live_ < thread_count_) add_first(is_ended);
-  report(finding);
+  add_first([&](const ThreadState& state) { return !is_ended(state) && is_at_first_line(state); });
+  if (is_divergent_) add_first([&](const ThreadState& state) { return !is_ended(state) && !is_at_first_line(state); });
+  if (ended > 0) add_first(is_ended);
+  return finding;
 }
 
 }  // namespace lockstep::emulator

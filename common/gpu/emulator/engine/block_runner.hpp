@@ -1,22 +1,24 @@
 #pragma once
 /// @file
-/// Runs the threads of one block in turns: each until it must wait or has ended, then the next one that can run.
-#include <array>
+/// Runs one block of a kernel after another.
+#include <cstddef>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "emulator/cuda/lockstep_emulator/synchronization.h"
+#include "emulator/engine/block_barrier.hpp"
+#include "emulator/engine/block_threads.hpp"
 #include "emulator/engine/execution.hpp"
 #include "emulator/engine/observer.hpp"
-#include "emulator/engine/runnable_set.hpp"
-#include "emulator/engine/stack_pool.hpp"
+#include "emulator/engine/running_kernel.hpp"
 #include "emulator/engine/thread_run.hpp"
 #include "emulator/engine/warp_meeting.hpp"
+#include "emulator/engine/warp_meetings.hpp"
 
 namespace lockstep::emulator {
 
-/// The running block. There is one per process; only the thread that holds the execution lock uses it.
+/// The running block: its threads' turns, its barrier and its warps' meetings, and what they mean to one another. There
+/// is one per process; only the thread that holds the execution lock uses it.
 class BlockRunner {
  public:
   BlockRunner();
@@ -25,12 +27,14 @@ class BlockRunner {
 
   /// Prepares for the blocks of a launch. `call` must live until end_launch().
   void begin_launch(const KernelCall& call, Observer* observer, std::uint64_t seed);
-  /// Runs one block to its end. False if the kernel is over with an error: result() tells.
+  /// Runs one block to its end. False if the kernel is over with an error: its result tells.
   bool run_block(uint3 block_idx, std::uint64_t linear);
   /// Leaves nothing of the launch but its result.
-  void end_launch();
-  /// How the launch stands or ended.
-  [[nodiscard]] const KernelResult& result() const noexcept { return result_; }
+  void end_launch() { kernel_.end(); }
+  /// Of the current launch, or the last one.
+  [[nodiscard]] RunningKernel& kernel() noexcept { return kernel_; }
+
+  // For the thread whose turn it is.
 
   /// __syncthreads and its relatives.
   int sync_block(BarrierResult wanted, int predicate, SourcePlace at);
@@ -38,86 +42,34 @@ class BlockRunner {
   void meet(const WarpOperation& operation, std::uint32_t mask, std::size_t bytes, LaneCall& call, SourcePlace at);
   /// The lanes that come to `at` while nothing else can run.
   std::uint32_t active_mask(SourcePlace at);
-  /// Lets the others run first.
-  void yield();
   /// Counts a step of what may be a loop that waits for another thread; lets others run now and then.
   void note_possible_spin();
-  /// Tells the observer. Ends the kernel if the finding says so: then this does not return on a thread's fiber.
-  void report(const EngineFinding& finding);
-  /// Ends the kernel at the next switch.
-  void fail(std::string message, cudaError_t error = cudaErrorLaunchFailure);
-  /// Gives up the current thread. Only after fail().
-  [[noreturn]] void abandon();
+  /// Its cp.async operations.
+  [[nodiscard]] ThreadRun& current_run() noexcept { return threads_.current_run(); }
+  /// Ends the kernel with a failure, and gives up the thread. The observer is told of a finding.
+  [[noreturn]] void end_kernel(EngineFinding finding);
+  [[noreturn]] void end_kernel(std::string message);
 
-  /// The thread whose turn it is.
-  [[nodiscard]] ThreadRun& current_run() noexcept { return runs_[current_]; }
-  /// Its public side.
-  [[nodiscard]] ThreadState& current_state() noexcept { return threads_[current_]; }
-  /// Null in plain mode.
-  [[nodiscard]] Observer* observer() const noexcept { return observer_; }
-  /// All stacks.
-  [[nodiscard]] const FiberPool& pool() const noexcept { return pool_; }
+  /// Whether the address is in the guard page below a thread's stack. Safe in a signal handler.
+  [[nodiscard]] bool is_below_stack(const void* address) const noexcept { return threads_.is_below_stack(address); }
 
  private:
-  static void fiber_main();
   void begin_block(uint3 block_idx, std::uint64_t linear);
-  void shuffle_order();
-  void clear_shared();
   void end_block();
-
-  // Turns.
-  void resume_first();
-  [[nodiscard]] std::uint32_t choose() noexcept;
-  void enter(std::uint32_t thread, Fiber* own_fiber);
-  void wait(WaitKind kind);
+  void run_threads();
   void run_thread();
-  void retire();
   void end_thread();
-
-  // The block's barrier.
-  [[nodiscard]] bool is_barrier_complete() const noexcept { return arrived_ > 0 && arrived_ == live_; }
   void release_barrier();
-  void report_divergent_barrier();
+  void release_lanes(std::uint32_t warp, std::uint32_t lanes);
+  bool answer_active_masks();
 
-  // Meetings of a warp's lanes.
-  WarpGroup& find_group(Warp& warp, const WarpOperation& operation, std::uint32_t mask, std::size_t bytes);
-  void finish_group(std::uint32_t warp, WarpGroup& group);
-  void finish_groups_without(std::uint32_t warp, std::uint32_t lane);
-  bool settle_active_masks();
-  void report_undefined_lane(std::uint32_t warp, std::uint32_t lane);
-
-  void report_stuck();
-  [[nodiscard]] ThreadPlace place_of(std::uint32_t thread) const;
-
-  const KernelCall* call_ = nullptr;
-  Observer* observer_ = nullptr;
-  KernelResult result_;
-  bool must_stop_ = false;
+  RunningKernel kernel_;
   std::uint64_t launch_count_ = 0;
-  std::uint64_t seed_ = 0;
-
-  FiberPool pool_;
-  FiberContext main_;
   BlockState block_;
-  std::vector<ThreadState> threads_;
-  std::vector<ThreadRun> runs_;
-  std::vector<Warp> warps_;
-  std::vector<std::uint32_t> order_;  ///< Whose turn comes when.
-  RunnableSet runnable_;              ///< By place in `order_`.
-  std::uint32_t current_ = 0;
-  std::uint32_t next_place_ = 0;
-  std::uint32_t thread_count_ = 0;
-  std::uint32_t live_ = 0;
-  std::uint64_t steps_without_progress_ = 0;
-
-  std::uint32_t arrived_ = 0;  ///< At the barrier.
-  std::uint32_t true_count_ = 0;
-  std::uint32_t passed_true_count_ = 0;  ///< Of the barrier that was passed last.
-  std::uint32_t passed_live_ = 0;
-  SourcePlace first_arrival_;
-  bool is_divergent_ = false;
-  bool has_reported_divergence_ = false;
-  bool has_reported_early_end_ = false;
+  BlockThreads threads_;
+  BlockBarrier barrier_;
+  WarpMeetings meetings_;
+  std::uint64_t steps_without_progress_ = 0;  ///< Of threads that may only be waiting for others.
 };
 
 }  // namespace lockstep::emulator

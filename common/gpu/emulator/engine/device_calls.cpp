@@ -34,16 +34,15 @@ unsigned active_mask(SourcePlace at) { return runner_of("__activemask").active_m
 void memory_fence(bool is_whole_device) {
   BlockRunner& runner = runner_of("__threadfence");
   runner.note_possible_spin();
-  if (runner.observer() != nullptr) runner.observer()->fence(is_whole_device);
+  if (Observer* const observer = runner.kernel().observer()) observer->fence(is_whole_device);
 }
 
 void yield_thread() { runner_of("__nanosleep").note_possible_spin(); }
 
 void trap(SourcePlace at) {
   BlockRunner& runner = runner_of("__trap");
-  runner.current_state().waiting_at = at;
-  runner.fail(concat("a thread called __trap at ", at.file, ":", at.line));
-  runner.abandon();
+  current_thread()->waiting_at = at;
+  runner.end_kernel(concat("a thread called __trap at ", at.file, ":", at.line));
 }
 
 long long clock_ticks() { return ++clock_reading; }

@@ -74,13 +74,16 @@ KernelResult execute(const KernelCall& call, int device, FaultRepair repair) {
   }
   if (observer != nullptr) observer->launch_end();
   runner.end_launch();
-  return runner.result();
+  return runner.kernel().result();
 }
 
 std::uint64_t schedule_seed() { return seed_setting().load(); }
 void set_schedule_seed(std::uint64_t seed) { seed_setting().store(seed); }
 
-void stop_kernel(std::string message) { BlockRunner::instance().fail(std::move(message)); }
+void stop_kernel(std::string message) {
+  RunningKernel& kernel = BlockRunner::instance().kernel();
+  kernel.fail(std::move(message));
+}
 
 Observer* observer() noexcept { return current_observer.load(); }
 Observer* set_observer(Observer* observer) noexcept { return current_observer.exchange(observer); }

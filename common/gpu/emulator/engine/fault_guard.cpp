@@ -56,7 +56,7 @@ class SignalStack {
 
 EngineFinding describe(const Fault& fault, const ThreadPlace& thread) {
   EngineFinding finding{EngineFindingKind::kIllegalAddress, {}, thread.place, {thread}, true, fault.pc};
-  if (BlockRunner::instance().pool().find_guard(fault.address) != nullptr) {
+  if (BlockRunner::instance().is_below_stack(fault.address)) {
     finding.kind = EngineFindingKind::kStackOverflow;
     finding.message = "stack overflow: a thread's local variables and calls need more than 64 KiB";
   } else if (fault.signal == SIGFPE) {
@@ -71,10 +71,9 @@ EngineFinding describe(const Fault& fault, const ThreadPlace& thread) {
 
 /// Where the thread goes on, on its own emptied stack: nothing of its kernel is left.
 void land_after_fault() {
-  BlockRunner& runner = BlockRunner::instance();
-  const ThreadState& state = runner.current_state();
-  runner.report(describe(last_fault, {state.thread_idx, state.waiting_at, "ran last past a barrier or collective"}));
-  runner.abandon();
+  const ThreadState& state = *current_thread();
+  BlockRunner::instance().end_kernel(
+      describe(last_fault, {state.thread_idx, state.waiting_at, "ran last past a barrier or collective"}));
 }
 
 void go_on_at_landing(ucontext_t& context, std::byte* stack_end) {

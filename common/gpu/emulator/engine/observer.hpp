@@ -41,17 +41,18 @@ struct EngineFinding {
 };
 
 /// Implemented by the checker. Calls come from the thread that runs execute(); current_thread() and current_block()
-/// tell where. All functions may end the kernel with stop_kernel().
+/// tell where. All functions may end the kernel with stop_kernel(). thread_begin() and thread_end() do nothing unless
+/// overridden.
 class LOCKSTEP_EMULATOR_API Observer {
  public:
   virtual ~Observer() = default;
   virtual void launch_begin(const KernelCall& call, int device) = 0;  ///< Before the first block.
   virtual void launch_end() = 0;                                      ///< After the last block, also after a failure.
   virtual void block_begin(const BlockState& block) = 0;              ///< Before any thread of it runs.
-  virtual void block_end() = 0;                              ///< After all threads of it ended or were given up.
-  virtual void thread_begin(const ThreadState& thread) = 0;  ///< On its fiber, before the kernel's first line.
-  virtual void thread_end(const ThreadState& thread) = 0;    ///< On its fiber, after the kernel's last line.
-  virtual void barrier_passed() = 0;                         ///< All live threads of the block met.
+  virtual void block_end() = 0;                                ///< After all threads of it ended or were given up.
+  virtual void thread_begin(const ThreadState& /*thread*/) {}  ///< On its fiber, before the kernel's first line.
+  virtual void thread_end(const ThreadState& /*thread*/) {}    ///< On its fiber, after the kernel's last line.
+  virtual void barrier_passed() = 0;                           ///< All live threads of the block met.
   /// The lanes of `mask` met in a warp collective: what each did before is ordered before what any does after.
   virtual void warp_met(std::uint32_t warp, std::uint32_t mask) = 0;
   /// __threadfence_block, or __threadfence and __threadfence_system (`is_whole_device`).

@@ -24,9 +24,7 @@ BlockRunner& runner_of(const char* what) {
 
 /// A lane that has ended takes no part, but these instructions need it: what comes of them is undefined.
 void mark_incomplete(const WarpMeeting& meeting) {
-  for (std::uint32_t lane = 0; lane < 32; ++lane) {
-    if ((meeting.present >> lane & 1U) != 0) meeting.lanes[lane]->reads_undefined = true;
-  }
+  for_each_lane(meeting.present, [&](std::uint32_t lane) { meeting.lanes[lane]->reads_undefined = true; });
 }
 
 struct MmaLane {
@@ -117,18 +115,17 @@ void meet_for_mma(const WarpOperation& operation, MmaLane lane, SourcePlace at) 
 
 void require_alignment(BlockRunner& runner, const char* what, const void* address, std::size_t bytes, SourcePlace at) {
   if (reinterpret_cast<std::uintptr_t>(address) % bytes == 0) return;
-  runner.current_state().waiting_at = at;
-  runner.report({EngineFindingKind::kMisalignedAddress,
-                 concat(what, " at an address that is no multiple of ", bytes),
-                 at,
-                 {{runner.current_state().thread_idx, at, "runs"}},
-                 true});
+  current_thread()->waiting_at = at;
+  runner.end_kernel({EngineFindingKind::kMisalignedAddress,
+                     concat(what, " at an address that is no multiple of ", bytes),
+                     at,
+                     {{current_thread()->thread_idx, at, "runs"}}});
 }
 
 /// The copy is made now. Until the thread waits nobody may rely on it, and the observer hears of it only then.
 void land(BlockRunner& runner, const PendingCopy& copy) {
-  if (runner.observer() != nullptr) {
-    runner.observer()->copy_async_landed(copy.to, copy.from, copy.bytes, copy.read_bytes, copy.place);
+  if (Observer* const observer = runner.kernel().observer()) {
+    observer->copy_async_landed(copy.to, copy.from, copy.bytes, copy.read_bytes, copy.place);
   }
   std::memcpy(copy.to, copy.from, copy.read_bytes);
   std::memset(static_cast<std::byte*>(copy.to) + copy.read_bytes, 0, copy.bytes - copy.read_bytes);
@@ -149,7 +146,7 @@ void load_matrix(std::uint32_t* fragments, int matrices, MatrixOrder order, cons
   constexpr std::size_t kRowBytes = 16;
   if (current_thread()->lane < static_cast<std::uint32_t>(matrices) * 8) {  // other lanes' addresses count for nothing
     require_alignment(runner, "ldmatrix", row, kRowBytes, at);
-    if (runner.observer() != nullptr) runner.observer()->access(row, kRowBytes, false, at);
+    if (Observer* const observer = runner.kernel().observer()) observer->access(row, kRowBytes, false, at);
   }
   LoadLane lane{fragments, row};
   LaneCall call;
@@ -164,7 +161,7 @@ void copy_async(void* to, const void* from, std::size_t bytes, std::size_t read_
   BlockRunner& runner = runner_of("cp.async");
   require_alignment(runner, "cp.async to shared memory", to, bytes, at);
   if (read_bytes > 0) require_alignment(runner, "cp.async from global memory", from, bytes, at);
-  if (runner.observer() != nullptr) runner.observer()->copy_async_issued(to, from, bytes, at);
+  if (Observer* const observer = runner.kernel().observer()) observer->copy_async_issued(to, from, bytes, at);
   ThreadRun& run = runner.current_run();
   run.copies.push_back({to, from, static_cast<std::uint32_t>(bytes),
                         static_cast<std::uint32_t>(std::min(read_bytes, bytes)), run.committed_groups, at});

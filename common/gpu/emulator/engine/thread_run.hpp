@@ -1,12 +1,13 @@
 #pragma once
 /// @file
-/// What the scheduler knows of a thread and of a warp beside their public state.
-#include <array>
+/// What the engine knows of a thread beside its public state.
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "emulator/cuda/lockstep_emulator/source_place.h"
+#include "emulator/engine/observer.hpp"
 #include "emulator/engine/stack_pool.hpp"
 #include "emulator/engine/warp_meeting.hpp"
 
@@ -25,31 +26,19 @@ struct PendingCopy {
   SourcePlace place;             ///< Of the cp.async.
 };
 
-/// One thread.
-struct ThreadRun {
+/// One thread: a cache line, since each switch reads one.
+struct alignas(64) ThreadRun {
   Fiber* fiber = nullptr;                    ///< Null before the first step and after the last.
   WaitKind wait = WaitKind::kNothing;        ///< Why it does not run.
   const WarpOperation* operation = nullptr;  ///< What it waits in (kWarp).
-  std::uint32_t mask = 0;                    ///< With whom (kWarp), or the answer (kActiveMask).
-  std::uint32_t place_in_order = 0;          ///< Its turn.
+  std::uint32_t mask = 0;                    ///< With whom (kWarp).
   std::uint32_t committed_groups = 0;        ///< cp.async groups that are closed.
   std::vector<PendingCopy> copies;           ///< Oldest first. Keeps its memory from block to block.
 };
 
-/// Lanes that wait in the same operation with the same mask.
-struct WarpGroup {
-  const WarpOperation* operation = nullptr;  ///< What they do.
-  std::size_t bytes = 0;                     ///< Of a value: lanes with another size do not meet these.
-  std::uint32_t mask = 0;                    ///< What they gave.
-  std::uint32_t arrived = 0;                 ///< Who has come.
-};
-
-/// One warp.
-struct Warp {
-  std::uint32_t live = 0;             ///< Lanes that exist and have not ended.
-  std::uint32_t group_count = 0;      ///< Of `groups`.
-  std::array<WarpGroup, 32> groups;   ///< A lane waits in one of them at most.
-  std::array<LaneCall*, 32> calls{};  ///< What the waiting lanes brought.
-};
+/// Where a thread is and what it does there, in words.
+ThreadPlace place_of(const ThreadState& state, const ThreadRun& run);
+/// No thread can run and none has ended the kernel. One example per line and operation says more than a list of all.
+EngineFinding describe_deadlock(std::span<const ThreadState> states, std::span<const ThreadRun> runs);
 
 }  // namespace lockstep::emulator

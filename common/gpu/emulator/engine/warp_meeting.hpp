@@ -2,6 +2,7 @@
 /// @file
 /// Lanes of a warp that wait for one another to exchange values.
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -23,6 +24,12 @@ struct WarpMeeting {
   std::uint32_t present = 0;          ///< The lanes of `mask` that had not ended.
   std::size_t bytes = 0;              ///< Of each value.
 };
+
+/// Calls visit(lane) for each lane of `mask`, in ascending order.
+template <typename Visit>
+void for_each_lane(std::uint32_t mask, Visit visit) {
+  for (; mask != 0; mask &= mask - 1) visit(static_cast<std::uint32_t>(std::countr_zero(mask)));
+}
 
 /// Something that lanes do together. Its address identifies it: only lanes of one operation meet.
 struct WarpOperation {

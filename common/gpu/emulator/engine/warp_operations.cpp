@@ -18,10 +18,7 @@ using Value = std::array<std::byte, kMostBytes>;
 
 template <typename Visit>
 void for_each_present(const WarpMeeting& meeting, Visit visit) {
-  for (std::uint32_t rest = meeting.present; rest != 0; rest &= rest - 1) {
-    const auto lane = static_cast<std::uint32_t>(std::countr_zero(rest));
-    visit(lane, *meeting.lanes[lane]);
-  }
+  for_each_lane(meeting.present, [&](std::uint32_t lane) { visit(lane, *meeting.lanes[lane]); });
 }
 
 /// The lane that each kind of shuffle reads (PTX ISA, shfl.sync: where the named lane lies outside of the segment of
