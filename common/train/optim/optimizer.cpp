@@ -13,7 +13,7 @@ Optimizer::Optimizer(std::vector<nn::ParameterGroup> groups) : groups_(std::move
 
 namespace {
 
-// What forbids the update of a parameter; undefined if nothing can.
+// Forbids the update of a parameter unless it is 0; undefined if nothing can forbid it.
 Tensor veto_of(const nn::NamedParameter& named) {
   Tensor veto;
   for (const autograd::GradientObserver* observer : named.parameter.observers()) {
