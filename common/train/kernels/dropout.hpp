@@ -10,7 +10,7 @@ namespace lockstep::kernels {
 ///
 /// @param out       [B, ...]; may be `input` or `residual`.
 /// @param input     [B, ...].
-/// @param mask      With sample_ids of length B where active; not active: out = residual + input.
+/// @param mask      With sample_ids of length B if active; not active: out = residual + input.
 /// @param residual  [B, ...], or undefined for none.
 /// @source Srivastava et al., J. Mach. Learn. Res. 15, 2014 (inverted form).
 void dropout_forward(const Tensor& out, const Tensor& input, const DropoutMask& mask, const Tensor& residual = {});

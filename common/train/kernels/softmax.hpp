@@ -1,13 +1,13 @@
 #pragma once
 /// @file
-/// The softmax over the last dimension as an operation of its own; attention and losses have theirs built in. Common
+/// The softmax over the last dimension as a separate operation; attention and losses have theirs built in. Common
 /// rules: kernels/ops.hpp.
 #include "kernels/types.hpp"
 #include "tensor/tensor.hpp"
 
 namespace lockstep::kernels {
 
-/// out[r, c] = e^(input[r, c] - largest of r) / sum over the row. An element of -infinity gets 0; a row of nothing else
+/// out[r, c] = e^(input[r, c] - largest of r) / sum over the row. An element of -infinity gets 0; a row of only those
 /// becomes NaN, as in PyTorch.
 /// @param out    [..., C]; may be `input`.
 /// @param input  [..., C].
