@@ -16,17 +16,14 @@ class Deadline {
   /// The deadline `budget` from now. A negative budget has already expired.
   [[nodiscard]] static Deadline after(std::chrono::nanoseconds budget);
 
-  /// A deadline that never expires.
   [[nodiscard]] static Deadline never() noexcept { return Deadline(Clock::time_point::max(), Clock::now()); }
 
-  /// Whether it can expire at all.
   [[nodiscard]] bool is_never() const noexcept { return when_ == Clock::time_point::max(); }
   [[nodiscard]] bool has_expired() const noexcept { return !is_never() && Clock::now() >= when_; }
 
   /// Time left, never negative; for `never()` the largest duration.
   [[nodiscard]] std::chrono::nanoseconds remaining() const noexcept;
 
-  /// Time since the deadline was made.
   [[nodiscard]] std::chrono::nanoseconds waited() const noexcept { return Clock::now() - made_; }
 
   /// Timeout for poll(2) in milliseconds: rounded up, -1 for `never()`, at most `limit` if one is given (>= 0).

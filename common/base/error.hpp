@@ -35,7 +35,7 @@ class TimeoutError : public Error {
   using Error::Error;
 };
 
-/// Ranks disagree on what to do. The message says what each of them was doing.
+/// Ranks disagree on the operation. The message says what each of them was doing.
 class MismatchError : public Error {
  public:
   using Error::Error;

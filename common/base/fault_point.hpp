@@ -8,7 +8,7 @@ namespace lockstep::fault {
 
 /// Kinds of faults.
 enum class Kind : unsigned {
-  kKill,         ///< The process gets SIGKILL.
+  kKill,
   kStop,         ///< The process gets SIGSTOP: it stays, but does nothing.
   kSlow,         ///< Steps take longer.
   kDrop,         ///< A connection to a peer is closed.

@@ -19,10 +19,8 @@ using OptionCheck = std::function<std::string(const std::string&)>;
 /// A finite number in [minimum, maximum].
 [[nodiscard]] OptionCheck real_number(double minimum, double maximum = 1e300);
 
-/// A finite number greater than 0.
 [[nodiscard]] OptionCheck positive_number();
 
-/// A file that can be read.
 [[nodiscard]] OptionCheck readable_file();
 
 /// One of `values`; the error names the nearest one.

@@ -7,6 +7,7 @@
 
 namespace lockstep {
 
+/// Treatment of line breaks and tabs.
 enum class LineBreaks {
   kKeep,
   kReplace  ///< Each becomes a space.

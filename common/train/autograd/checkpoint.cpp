@@ -21,7 +21,7 @@ Variable entry_to(const Variable& outside) {
   return entry;
 }
 
-// What a checkpointed call keeps until backward.
+// The data that a checkpointed call keeps until backward.
 struct Segment {
   CheckpointedFunction function;
   std::vector<Variable> inputs;

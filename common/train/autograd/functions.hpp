@@ -39,6 +39,7 @@ namespace lockstep::autograd {
 /// @source Ba, Kiros and Hinton, "Layer Normalization", 2016.
 [[nodiscard]] Variable layer_norm(const Variable& input, const Variable& weight, const Variable& bias, double epsilon);
 
+/// The results of add_layer_norm().
 struct ResidualNorm {
   Variable sum;         ///< input + branch
   Variable normalized;  ///< layer_norm(sum)

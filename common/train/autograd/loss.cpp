@@ -28,8 +28,8 @@ void multiply_by(const Tensor& gradient, const Tensor& d_loss) {
   if (factor != 1.0) kernels::scale(gradient, factor);
 }
 
-// The mean over the rows that have a target, as in PyTorch. The loss is a number on the host, wherever the model is:
-// the training loop reads it in every step.
+// The mean over the rows that have a target, as in PyTorch. The loss is a number on the host, even for a model on a
+// device: the training loop reads it in every step.
 struct RowLosses {
   Tensor losses;   // [R]
   Tensor targets;  // [R], on the device of the logits

@@ -101,7 +101,7 @@ void write_checkpoint(const fs::path& folder, const Save& save) {
   verify(folder);
 }
 
-// On failure the disk may be full: remove what was written, or it would stay full.
+// On failure the disk may be full: remove the new files, or it would stay full.
 void write_or_remove(const fs::path& folder, const std::function<void()>& write) {
   try {
     write();

@@ -29,6 +29,7 @@ struct Contents {
   std::vector<NamedTensor> optimizer = {};  ///< For example "h.0.attn.c_attn.weight.exp_avg".
 };
 
+/// Options of CheckpointFolder.
 struct FolderOptions {
   int keep_last = 2;  ///< Older ones are removed after a save. At least 1.
   /// The checkpoint that the run was resumed from: the first save sets newer ones aside. Empty: it was not resumed.

@@ -32,6 +32,7 @@ inline constexpr int kMaxJsonDepth = 32;
 /// Whether `name` stays inside its folder and needs no interpretation by the system: for lists from outside.
 [[nodiscard]] bool is_plain_file_name(const std::string& name);
 
+/// One file of a checkpoint.
 struct FileEntry {
   std::string name;  ///< Without a folder.
   std::uint64_t bytes = 0;
@@ -43,7 +44,7 @@ struct FileEntry {
 /// The contents of manifest.json.
 struct Manifest {
   std::int64_t step = 0;         ///< At least 0.
-  std::vector<FileEntry> files;  ///< Names distinct and rising; model, optimizer and state among them.
+  std::vector<FileEntry> files;  ///< Names distinct and ascending; model, optimizer and state among them.
 
   bool operator==(const Manifest&) const = default;
 };
@@ -90,7 +91,7 @@ class FileWriter {
 [[nodiscard]] std::string to_text(const Manifest& manifest);
 
 /// @param path  Of the manifest, for the message.
-/// @throws FormatError  Not a manifest of this format: says what is wrong.
+/// @throws FormatError  Not a manifest of this format; names the error.
 [[nodiscard]] Manifest parse_manifest(std::string_view text, const std::filesystem::path& path);
 
 }  // namespace lockstep::checkpoint

@@ -47,8 +47,8 @@ using OnTensorWritten = std::function<void(const NamedTensor&)>;
 
 /// One tensor's location in a file.
 struct TensorEntry {
-  std::string name;                    ///< Unique in the file.
-  StoredType type = StoredType::kF32;  ///< Element type of the data.
+  std::string name;  ///< Unique in the file.
+  StoredType type = StoredType::kF32;
   Shape shape;
   std::uint64_t begin = 0;  ///< First byte, counted from the end of the header.
   std::uint64_t end = 0;    ///< Past the last byte.

@@ -34,8 +34,8 @@ enum class StoredType : std::uint8_t {
   kC64
 };
 
-/// Whether elements of that type can be read into a Tensor. A file may hold tensors of other types, as long as nobody
-/// asks for them.
+/// Whether elements of that type can be read into a Tensor. A file may also hold tensors of other types, unless they
+/// are requested.
 [[nodiscard]] bool is_readable(StoredType type) noexcept;
 
 /// Size of one element in bytes; a BOOL takes one.

@@ -11,6 +11,7 @@
 
 namespace lockstep::data {
 
+/// A token that is matched literally.
 struct AddedToken {
   std::string text;  ///< Not empty.
   std::int32_t id = 0;
@@ -25,7 +26,7 @@ void split_at_tokens(std::string_view text, const std::vector<AddedToken>& token
                      const std::function<void(std::int32_t)>& use_token);
 
 /// Reads added_tokens.json, {token: number}; sorted by number.
-/// @param name  What messages call the file. @throws FormatError  It is something else.
+/// @param name  Of the file, for messages. @throws FormatError  It has another form.
 [[nodiscard]] std::vector<AddedToken> parse_added_tokens(std::string_view json, const std::string& name);
 
 }  // namespace lockstep::data

@@ -25,12 +25,13 @@ struct CorpusOptions {
   Placement placement = Placement::kFixed;  ///< Of the training samples' windows; those for validation are fixed.
 };
 
+/// Samples and tokenizer.
 struct Corpus {
   std::shared_ptr<const Dataset> training;
   std::shared_ptr<const Dataset> validation;   ///< Never used to update weights.
   std::shared_ptr<const Tokenizer> tokenizer;  ///< Turns a prompt into tokens, and drawn tokens into text.
-  std::int64_t vocabulary_size = 0;            ///< That the model needs.
-  std::string fingerprint;                     ///< Equal for equal content, at any path.
+  std::int64_t vocabulary_size = 0;
+  std::string fingerprint;  ///< Equal for equal content, at any path.
 };
 
 /// The Corpus::fingerprint that an earlier version would have computed for the same data: different for token files

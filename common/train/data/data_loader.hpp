@@ -12,6 +12,7 @@
 
 namespace lockstep::data {
 
+/// Options of DataLoader.
 struct DataLoaderOptions {
   std::int64_t batch_size = 1;  ///< B: samples per batch on this rank.
   bool drop_last = true;        ///< Whether to leave out samples that do not fill a batch at an epoch's end.
@@ -53,7 +54,6 @@ class DataLoader {
     [[nodiscard]] const Batch& operator*() const noexcept { return loader_->current_; }
     /// The current batch, until ++.
     [[nodiscard]] const Batch* operator->() const noexcept { return &loader_->current_; }
-    /// Waits for the next batch.
     Iterator& operator++();
     /// True once the epoch is over.
     bool operator==(std::default_sentinel_t /*end*/) const noexcept { return !loader_->has_current_; }

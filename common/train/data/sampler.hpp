@@ -37,7 +37,6 @@ class Sampler {
   /// Chooses the epoch and its order. Choosing another epoch drops a loaded position.
   void set_epoch(std::int64_t epoch);
 
-  /// The current pass over the data.
   [[nodiscard]] std::int64_t epoch() const noexcept { return state_.epoch; }
   /// For a checkpoint.
   [[nodiscard]] const SamplerState& state() const noexcept { return state_; }

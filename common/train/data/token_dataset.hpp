@@ -13,7 +13,7 @@ namespace lockstep::data {
 
 /// A text as numbers.
 struct Tokens {
-  std::vector<std::int32_t> ids;     ///< One per token.
+  std::vector<std::int32_t> ids;
   std::int32_t vocabulary_size = 0;  ///< Every id is in [0, vocabulary_size).
   std::string name;                  ///< For messages: "input.txt (training part)".
 };

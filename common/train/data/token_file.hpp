@@ -95,8 +95,8 @@ void write_token_file(const std::filesystem::path& path, std::span<const std::in
 /// @throws IoError  It cannot be read.
 [[nodiscard]] std::string file_fingerprint(const std::filesystem::path& path);
 
-/// The checksum that earlier versions recorded: SHA-256 over the size and 64 evenly spaced blocks of 4096 bytes; it
-/// misses changes of a large file between them. @throws IoError  It cannot be read.
+/// The checksum of earlier versions: SHA-256 over the size and 64 evenly spaced blocks of 4096 bytes. It misses changes
+/// of a large file between the blocks. @throws IoError  It cannot be read.
 [[nodiscard]] std::string sampled_fingerprint(const std::filesystem::path& path);
 
 }  // namespace lockstep::data

@@ -10,7 +10,7 @@ namespace lockstep::data {
 /// Where windows begin.
 enum class Placement {
   kFixed,  ///< One after the other: every token but the first is predicted once per epoch.
-  kRandom  ///< Anywhere, drawn anew for each epoch (as nanoGPT): a token has a different context each time.
+  kRandom  ///< Anywhere, drawn again for each epoch (as nanoGPT): a token has a different context each time.
 };
 
 /// "fixed" or "random". @throws FormatError  Neither.
@@ -22,10 +22,10 @@ class Windows {
  public:
   /// The text's size, and how to cut it into windows.
   struct Options {
-    std::int64_t token_count = 0;             ///< Of the text.
-    std::int64_t context_length = 0;          ///< T, at least 1.
-    Placement placement = Placement::kFixed;  ///< Of all windows.
-    std::uint64_t seed = 0;                   ///< For kRandom.
+    std::int64_t token_count = 0;
+    std::int64_t context_length = 0;  ///< T, at least 1.
+    Placement placement = Placement::kFixed;
+    std::uint64_t seed = 0;  ///< For kRandom.
   };
 
   /// @param name  Of the text, for messages.

@@ -67,7 +67,7 @@ class DeviceScratch {
 /// Where kernels record an index that is out of range, since a kernel cannot throw. Each word holds the minimum of
 /// (position << 32 | value as 32 bits), by an integer atomicMin; the host reads them when it next synchronizes.
 struct DeviceFaults {
-  static constexpr unsigned long long kNone = ~0ULL;  ///< Nothing was out of range.
+  static constexpr unsigned long long kNone = ~0ULL;
   unsigned long long token;  ///< From embeddings: position is b T + t. Such a row counts as zeros and gets no gradient.
   unsigned long long target;  ///< From losses: position is the row. Such a row counts as an ignored one.
 };

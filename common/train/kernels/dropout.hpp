@@ -18,7 +18,6 @@ void dropout_forward(const Tensor& out, const Tensor& input, const DropoutMask& 
 /// input_gradient = mask * out_gradient / (1 - probability), with the mask of the forward call.
 ///
 /// @param input_gradient  [B, ...]; may be `out_gradient`.
-/// @param write           Overwrite, or add to `input_gradient`.
 /// @param out_gradient    [B, ...].
 /// @param mask            As in dropout_forward.
 void dropout_backward(const Tensor& input_gradient, Write write, const Tensor& out_gradient, const DropoutMask& mask);

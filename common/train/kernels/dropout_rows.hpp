@@ -19,7 +19,7 @@ struct DropoutPart {
 /// dropout_rows() (kernels/check.hpp). Plain numbers, for device code.
 struct DropoutRows {
   std::int64_t rows = 0;             ///< Of this tensor.
-  std::int64_t columns = 0;          ///< Elements of a row.
+  std::int64_t columns = 0;          ///< Per row.
   std::int64_t first_row = 0;        ///< Of this tensor, in the larger one.
   std::int64_t rows_per_sample = 1;  ///< At least 1.
   std::int64_t first_element = 0;    ///< Of each sample.

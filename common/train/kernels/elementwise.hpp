@@ -38,7 +38,6 @@ void relu_forward(const Tensor& out, const Tensor& input);
 
 /// input_gradient = out_gradient if out > 0, else 0.
 /// @param input_gradient  May be the same tensor as `out_gradient`.
-/// @param write           Overwrite, or add to `input_gradient`.
 /// @param out_gradient    Gradient of the result of relu_forward.
 /// @param out             The result of relu_forward (or its input: the signs agree).
 void relu_backward(const Tensor& input_gradient, Write write, const Tensor& out_gradient, const Tensor& out);
@@ -52,7 +51,6 @@ void silu_forward(const Tensor& out, const Tensor& input);
 
 /// input_gradient = out_gradient * SiLU'(input), with s = 1 / (1 + e^-x) and SiLU'(x) = s (1 + x (1 - s)).
 /// @param input_gradient  May be the same tensor as `out_gradient`.
-/// @param write           Overwrite, or add to `input_gradient`.
 /// @param out_gradient    Gradient of the result of silu_forward.
 /// @param input           As in silu_forward.
 void silu_backward(const Tensor& input_gradient, Write write, const Tensor& out_gradient, const Tensor& input);
@@ -71,7 +69,6 @@ void gelu_backward_again(const Tensor& out, const Tensor& gradient, const Tensor
 
 /// input_gradient = out_gradient * GELU'(input).
 /// @param input_gradient  May be the same tensor as `out_gradient`.
-/// @param write           Overwrite, or add to `input_gradient`.
 /// @param out_gradient    Gradient of the result of gelu_forward.
 /// @param input           As in gelu_forward.
 void gelu_backward(const Tensor& input_gradient, Write write, const Tensor& out_gradient, const Tensor& input);

@@ -20,7 +20,6 @@ void embedding_forward(const Tensor& out, const Tensor& tokens, const Tensor& to
 /// of tokens that do not occur become 0 with kOverwrite and stay with kAdd.
 ///
 /// @param token_gradient  [V, C].
-/// @param write           Overwrite, or add to `token_gradient`.
 /// @param out_gradient    [B, T, C].
 /// @param tokens          [B, T] int32.
 void embedding_token_gradient(const Tensor& token_gradient, Write write, const Tensor& out_gradient,
@@ -29,7 +28,6 @@ void embedding_token_gradient(const Tensor& token_gradient, Write write, const T
 /// position_gradient[t] = sum over b of out_gradient[b, t]; rows from T on become 0 with kOverwrite.
 ///
 /// @param position_gradient  [P, C] with P >= T.
-/// @param write              Overwrite, or add to `position_gradient`.
 /// @param out_gradient       [B, T, C].
 void embedding_position_gradient(const Tensor& position_gradient, Write write, const Tensor& out_gradient);
 

@@ -40,7 +40,6 @@ void cross_entropy_loss(const Tensor& losses, const Tensor& logits, const Tensor
 /// @param losses           [R].
 /// @param input_gradient   [..., C], overwritten; undefined if no gradient is needed (evaluation).
 /// @param weight_gradient  [V, C], written according to `weight_write`; undefined like input_gradient.
-/// @param weight_write     Overwrite, or add to `weight_gradient`.
 /// @param input            [..., C].
 /// @param weight           [V, C]: the token table of a tied head.
 /// @param targets          [R] int32, as in softmax_cross_entropy.

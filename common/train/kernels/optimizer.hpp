@@ -18,7 +18,6 @@ namespace lockstep::kernels {
 /// @param parameter  [N], in place.
 /// @param velocity   [N], in place, zeros before the first step; empty without momentum (then p -= learning_rate g).
 /// @param gradient   [N].
-/// @param options    Hyperparameters.
 void sgd_step(std::span<float> parameter, std::span<float> velocity, std::span<const float> gradient,
               const SgdOptions& options);
 
@@ -35,7 +34,6 @@ void sgd_step(const Tensor& parameter, const Tensor& velocity, const Tensor& gra
 /// @param first_moment   [N], in place, zeros before the first step.
 /// @param second_moment  [N], in place, zeros before the first step.
 /// @param gradient       [N].
-/// @param options        Hyperparameters.
 /// @cost Reads 16 and writes 12 bytes per element.
 /// @source Kingma and Ba, ICLR 2015, algorithm 1; Loshchilov and Hutter, ICLR 2019, algorithm 2.
 void adam_step(std::span<float> parameter, std::span<float> first_moment, std::span<float> second_moment,

@@ -6,6 +6,7 @@
 
 namespace lockstep::kernels {
 
+/// Options of sgd_step().
 struct SgdOptions {
   double learning_rate = 0.0;
   double momentum = 0.0;      ///< Share of the last step that is kept.
@@ -16,6 +17,7 @@ struct SgdOptions {
 /// Whether weight decay is part of the gradient (Adam) or shrinks the parameter (AdamW).
 enum class WeightDecay { kInGradient, kDecoupled };
 
+/// Options of adam_step().
 struct AdamOptions {
   double learning_rate = 1e-3;
   double beta1 = 0.9;                                ///< Decay of the mean of gradients.

@@ -15,7 +15,6 @@ void softmax_forward(const Tensor& out, const Tensor& input);
 
 /// input_gradient = out (out_gradient - sum over the row of out * out_gradient).
 /// @param input_gradient  [..., C]; may be `out_gradient`.
-/// @param write           Overwrite, or add to `input_gradient`.
 /// @param out_gradient    [..., C].
 /// @param out             [..., C], from the forward call.
 void softmax_backward(const Tensor& input_gradient, Write write, const Tensor& out_gradient, const Tensor& out);

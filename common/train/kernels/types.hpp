@@ -49,7 +49,7 @@ struct DropoutMask {
 /// strides[0] + ... + i3 strides[3]. Dimensions that a tensor lacks come first and have size 1; a stride of 0 repeats
 /// an element. Made by the functions of kernels/views.hpp. Plain arrays, for device code.
 struct StridedView {
-  std::int64_t offset = 0;                 ///< In elements, of the first one.
+  std::int64_t offset = 0;                 ///< Of the first element, in elements.
   std::int64_t sizes[4] = {1, 1, 1, 1};    ///< Outermost first.
   std::int64_t strides[4] = {0, 0, 0, 0};  ///< In elements.
 

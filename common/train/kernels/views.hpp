@@ -28,7 +28,6 @@ namespace lockstep::kernels {
 /// out[to(i)] = input[from(i)], or added, for every index i: for transposes, slices, and concatenation.
 /// @param out    Elements outside `to` stay as they are.
 /// @param to     Names each element at most once.
-/// @param write  Overwrite, or add to `out`.
 /// @param input  The same dtype; does not overlap `out`.
 /// @param from   The same sizes as `to`.
 /// @throws ContractError  The sizes differ, or a view names elements outside its tensor.
@@ -39,14 +38,12 @@ void add_broadcast(const Tensor& out, const Tensor& a, const Tensor& b);
 
 /// out = a * b, or added, each broadcast to the shape of `out` (broadcast_view()).
 /// @param out    May be `a` or `b` if that has its shape and `write` is kOverwrite.
-/// @param write  Overwrite, or add to `out`.
 /// @param a      As many dimensions as `out` or fewer.
 /// @param b      As many dimensions as `out` or fewer.
 void multiply(const Tensor& out, Write write, const Tensor& a, const Tensor& b);
 
 /// Overwrites `out` with the sum over dimension `axis`, or adds it. bfloat16 elements are added in float32.
 /// @param out    Shaped as `input` without that dimension, or with size 1 there. The same dtype.
-/// @param write  Overwrite, or add to `out`.
 /// @param input  Any shape of at least one dimension.
 /// @param axis   Negative ones count from the end.
 void sum_axis(const Tensor& out, Write write, const Tensor& input, int axis);

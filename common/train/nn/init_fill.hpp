@@ -28,6 +28,7 @@ namespace lockstep::nn {
   return four;
 }
 
+/// Generates the numbers of one block.
 using BlockGenerator = std::function<std::array<float, 4>(std::uint64_t block)>;
 
 /// A tensor of these numbers, computed on all processors that this thread may use, then copied to the device.

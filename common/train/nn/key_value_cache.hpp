@@ -31,7 +31,7 @@ class KeyValueCache {
   /// @cost  2 layers B T C elements of host memory, touched as the text grows.
   explicit KeyValueCache(const GptConfig& config, std::int64_t samples = 1, DType dtype = DType::kFloat32);
 
-  /// Cached positions.
+  /// The number of cached positions.
   [[nodiscard]] std::int64_t length() const noexcept { return length_; }
   /// T, the most positions it can hold.
   [[nodiscard]] std::int64_t capacity() const noexcept { return capacity_; }

@@ -51,7 +51,7 @@ class Layer : public Module {
   /// forward(input) with the hooks around it.
   autograd::Variable operator()(const autograd::Variable& input) const;
 
-  /// What the layer computes; without hooks if called directly.
+  /// The layer's computation; without hooks if called directly.
   [[nodiscard]] virtual autograd::Variable forward(const autograd::Variable& input) const = 0;
 
   /// @param hook  Called before forward(). @return  Keeps it registered.

@@ -150,7 +150,7 @@ class Module {
     return result;
   }
   /// Registers an existing module as the child called `name`.
-  /// @param child  Has registered what it owns, and outlives this module.
+  /// @param child  Must have registered its own parameters, and outlive this module.
   /// @throws ContractError  The name is taken.
   void register_module(std::string name, Module& child);
 

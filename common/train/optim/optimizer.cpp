@@ -13,7 +13,7 @@ Optimizer::Optimizer(std::vector<nn::ParameterGroup> groups) : groups_(std::move
 
 namespace {
 
-// Forbids the update of a parameter unless it is 0; undefined if nothing can forbid it.
+// A parameter's veto; undefined if no observer has one.
 Tensor veto_of(const nn::NamedParameter& named) {
   Tensor veto;
   for (const autograd::GradientObserver* observer : named.parameter.observers()) {

@@ -59,7 +59,6 @@ class Optimizer {
     double weight_decay;   ///< Of the parameter's group.
     Tensor veto;           ///< For the kernel: nonzero forbids the update. May be undefined.
   };
-  /// Updates one parameter.
   virtual void update(const Update& update) = 0;
 
   /// Zeros shaped like each parameter, in order over all groups.

@@ -32,6 +32,7 @@ class Schedule {
   std::function<double(std::int64_t)> at_;
 };
 
+/// A constant learning rate.
 class Constant {
  public:
   explicit Constant(double learning_rate) : learning_rate_(learning_rate) {}
@@ -55,6 +56,7 @@ class LinearWarmup {
   std::int64_t warmup_steps_;
 };
 
+/// Options of the decaying schedules.
 struct DecayOptions {
   double learning_rate = 0;      ///< At step 0.
   std::int64_t total_steps = 0;  ///< From here on the rate is `minimum`. At least 0.
@@ -91,7 +93,7 @@ class CosineDecay {
 class Sequential {
  public:
   /// @param schedules   At least one.
-  /// @param milestones  One fewer than schedules, rising: the first step of the second schedule, of the third...
+  /// @param milestones  One fewer than schedules, ascending: the first step of the second schedule, of the third...
   /// @throws ContractError  Wrong number of milestones, or milestones that do not rise.
   Sequential(std::vector<Schedule> schedules, std::vector<std::int64_t> milestones);
   /// The learning rate of `step`, which counts from 0.

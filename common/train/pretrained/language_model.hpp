@@ -10,6 +10,7 @@
 
 namespace lockstep::pretrained {
 
+/// A loaded model and its tokenizer.
 struct LanguageModel {
   std::unique_ptr<nn::Gpt> model;                    ///< In float32.
   std::shared_ptr<const data::Tokenizer> tokenizer;  ///< The one it was trained with.

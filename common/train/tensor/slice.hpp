@@ -29,7 +29,6 @@ struct Slice {
   std::vector<Range> columns;  ///< Of the block, in storage order; none overlaps another.
   Range elements;              ///< Of the block, row by row: the range left after sharding.
 
-  /// All elements.
   [[nodiscard]] static Slice of(const Shape& whole);
   /// Whole rows. @throws ContractError  As require_valid().
   [[nodiscard]] static Slice of_rows(const Shape& whole, Range rows);

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// The random factors behind every dropout. Internal to this module.
+/// The random factors of every dropout. Internal to this module.
 #include <algorithm>
 #include <array>
 #include <bit>
