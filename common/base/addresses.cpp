@@ -22,7 +22,7 @@ std::optional<SourceFrame> parse_frame(const std::string& function, const std::s
 }  // namespace
 
 std::vector<std::string> addr2line_command(const std::string& image, const std::vector<std::string>& offsets) {
-  // -a: each address on a line of its own, before its frames.
+  // -a: each address on its own line, before its frames.
   std::vector<std::string> command = {"addr2line", "-a", "-f", "-i", "-C", "-e", image};
   command.insert(command.end(), offsets.begin(), offsets.end());
   return command;

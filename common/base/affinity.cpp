@@ -28,7 +28,7 @@ void restrict_to_cpus(std::span<const int> cpus) {
     require(cpu >= 0 && cpu < CPU_SETSIZE, "processor ", cpu, " is not in [0, ", CPU_SETSIZE, ")");
     CPU_SET(cpu, &allowed);
   }
-  // The kernel knows affinity per thread only, so each is told.
+  // The kernel sets affinity per thread only, so call it for each.
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
     const pid_t thread = std::stoi(task.path().filename().string());
     const bool is_done = sched_setaffinity(thread, sizeof(allowed), &allowed) == 0 || errno == ESRCH;  // it has ended

@@ -13,7 +13,7 @@ namespace lockstep {
   return std::bit_cast<float>(std::uint32_t{value.bits} << 16);
 }
 
-/// Round to nearest, ties to even: an error of at most 2^-8 of the value. A NaN keeps its upper bits, with the quiet
+/// Rounds to nearest, ties to even: an error of at most 2^-8 of the value. A NaN keeps its upper bits, with the quiet
 /// bit set, because rounding up could turn its mantissa into infinity's.
 [[nodiscard]] constexpr BFloat16 to_bfloat16(float value) noexcept {
   const auto bits = std::bit_cast<std::uint32_t>(value);

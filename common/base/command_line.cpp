@@ -37,7 +37,7 @@ int report(const CLI::App& app, const std::string& message) {
   return 2;
 }
 
-// CLI11 2.4 holds only the values of one occurrence against the limit.
+// CLI11 2.4 compares only the values of one occurrence with the limit.
 bool has_too_many_values(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     const std::size_t most = static_cast<std::size_t>(option->get_items_expected_max());
@@ -161,7 +161,7 @@ int run_main(CommandLine& line, int argc, const char* const* argv, const std::fu
 
 namespace {
 
-// What the standard library's own exceptions leave out.
+// Adds the details that the standard library's own exceptions leave out.
 std::string explain(const std::exception& error) {
   const auto* const system = dynamic_cast<const std::system_error*>(&error);
   const auto* const file = dynamic_cast<const std::filesystem::filesystem_error*>(&error);
@@ -177,7 +177,7 @@ std::string explain(const std::exception& error) {
   return error.what();
 }
 
-// Output is often a log: a run that has done its work has not failed because of it.
+// Output is often a log: if it is lost, a run that has done its work has not failed.
 void report_lost_output(const std::string& program) {
   std::cout.flush();
   if (!std::cout)

@@ -1,7 +1,7 @@
 #pragma once
 /// @file
-/// A point in time by which an operation must be done. Made once at the edge of an API and passed down, so that
-/// nested waits share one budget.
+/// A point in time by which an operation must be done. Made once at the edge of an API and passed down, so that nested
+/// waits share one budget.
 #include <chrono>
 #include <string>
 
@@ -10,33 +10,28 @@ namespace lockstep {
 /// A point of the steady clock, or never. A value type; any thread may use its own copy.
 class Deadline {
  public:
-  /// Never set back, so a deadline cannot be moved by the time of day.
+  /// Monotonic, so changes of the system time do not move a deadline.
   using Clock = std::chrono::steady_clock;
 
   /// The deadline `budget` from now. A negative budget has already expired.
   [[nodiscard]] static Deadline after(std::chrono::nanoseconds budget);
 
-  /// A deadline that never expires.
   [[nodiscard]] static Deadline never() noexcept { return Deadline(Clock::time_point::max(), Clock::now()); }
 
-  /// Whether it can expire at all.
   [[nodiscard]] bool is_never() const noexcept { return when_ == Clock::time_point::max(); }
-  /// Whether its time has come.
   [[nodiscard]] bool has_expired() const noexcept { return !is_never() && Clock::now() >= when_; }
 
   /// Time left, never negative; for `never()` the largest duration.
   [[nodiscard]] std::chrono::nanoseconds remaining() const noexcept;
 
-  /// Time since the deadline was made.
   [[nodiscard]] std::chrono::nanoseconds waited() const noexcept { return Clock::now() - made_; }
 
-  /// Timeout for poll(2) in milliseconds: rounded up, -1 for `never()`, at most `limit` where one is given (>= 0).
+  /// Timeout for poll(2) in milliseconds: rounded up, -1 for `never()`, at most `limit` if one is given (>= 0).
   [[nodiscard]] int poll_timeout_ms(int limit = -1) const noexcept;
 
-  /// The point in time itself, for waits of the standard library.
+  /// For waits of the standard library.
   [[nodiscard]] Clock::time_point when() const noexcept { return when_; }
 
-  /// The earlier of two deadlines.
   [[nodiscard]] Deadline earliest(const Deadline& other) const noexcept { return other.when_ < when_ ? other : *this; }
 
  private:

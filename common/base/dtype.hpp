@@ -1,7 +1,7 @@
 #pragma once
 /// @file
-/// Element types. They live here, below both `comm` and `tensor`: a collective moves typed elements without
-/// knowing what a tensor is.
+/// Element types. They are defined here, below both `comm` and `tensor`, because a collective moves typed elements
+/// without depending on tensors.
 #include <cstddef>
 #include <cstdint>
 #include <ostream>
@@ -21,7 +21,6 @@ enum class DType : std::uint8_t {
   kFloat16 = 6,
 };
 
-/// Size of one element in bytes.
 [[nodiscard]] constexpr std::size_t bytes_of(DType dtype) noexcept {
   switch (dtype) {
     case DType::kFloat32:
@@ -39,15 +38,13 @@ enum class DType : std::uint8_t {
   return 0;
 }
 
-/// Whether it is a floating-point type of 16 bits, which activations are stored in under mixed precision: bfloat16 or
-/// float16.
+/// Whether it is bfloat16 or float16, the 16-bit types in which mixed precision stores activations.
 [[nodiscard]] constexpr bool is_reduced_float(DType dtype) noexcept {
   return dtype == DType::kBFloat16 || dtype == DType::kFloat16;
 }
 
 /// "float32", "float64", "bfloat16", "int32", "int64", "uint8", "float16".
 [[nodiscard]] std::string_view name_of(DType dtype) noexcept;
-/// Prints name_of(dtype).
 std::ostream& operator<<(std::ostream& out, DType dtype);
 
 /// A 16-bit float with float32's exponent range: the upper half of a float32.

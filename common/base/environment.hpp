@@ -7,15 +7,15 @@
 
 namespace lockstep::environment {
 
-/// The value of a variable, or nothing where it is unset or empty.
+/// The value of a variable, or nothing if it is unset or empty.
 [[nodiscard]] std::optional<std::string> get(const std::string& name);
 
-/// The value of an integer variable in [minimum, maximum], or nothing where it is unset or empty.
+/// The value of an integer variable in [minimum, maximum], or nothing if it is unset or empty.
 /// @throws FormatError  The value is no integer or out of range; names variable, value and range.
 [[nodiscard]] std::optional<std::int64_t> get_int(const std::string& name, std::int64_t minimum, std::int64_t maximum);
 
-/// The integer that `text` is. @param name  Of the variable, for messages.
-/// @throws FormatError  It is none, or out of [minimum, maximum]; names variable, value and range.
+/// Parses an integer. @param name  Of the variable, for messages.
+/// @throws FormatError  `text` is no integer, or out of [minimum, maximum]; names variable, value and range.
 [[nodiscard]] std::int64_t parse_int(const std::string& name, const std::string& text, std::int64_t minimum,
                                      std::int64_t maximum);
 

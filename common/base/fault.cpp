@@ -36,7 +36,7 @@ std::vector<std::string> words_of(std::string_view text) {
   return words;
 }
 
-// What stands behind a number: "s" in "0.5s". The number is 0 or more, or nothing.
+// The unit after a number: "s" in "0.5s". The number is 0 or more, or nothing.
 std::pair<std::optional<double>, std::string> number_and_unit(const std::string& text) {
   char* end = nullptr;
   const double number = std::strtod(text.c_str(), &end);
@@ -44,7 +44,7 @@ std::pair<std::optional<double>, std::string> number_and_unit(const std::string&
   return {is_number ? std::optional(number) : std::nullopt, end};
 }
 
-// One fault while it is read: which of its words have come.
+// A fault being parsed; remembers which words it has seen.
 class Reading {
  public:
   explicit Reading(std::string_view text) : text_(text) {}

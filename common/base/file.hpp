@@ -12,12 +12,12 @@ namespace lockstep {
 [[nodiscard]] std::string read_file(const std::filesystem::path& path);
 
 /// Reads a file of any size through a small buffer.
-/// @param path  The file.
-/// @param use   Is given its bytes in order, a piece at a time; none for an empty file.
+/// @param use   Called with its bytes in order, a piece at a time; never for an empty file.
 /// @throws IoError  It cannot be read.
 void read_in_pieces(const std::filesystem::path& path, const std::function<void(std::string_view)>& use);
 
-/// Writes a file, replacing one of that name, and fsyncs it. Not atomic: write beside and rename where that matters.
+/// Writes a file, replacing an existing one, and fsyncs it. Not atomic: if that matters, write a temporary file and
+/// rename it.
 /// @throws IoError  It cannot be written.
 void write_file(const std::filesystem::path& path, std::string_view bytes);
 

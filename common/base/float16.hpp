@@ -12,16 +12,16 @@ namespace lockstep {
 /// Exact: subnormal numbers, infinities and NaN included.
 [[nodiscard]] constexpr float to_float(Float16 value) noexcept {
   const std::uint32_t sign = std::uint32_t{value.bits & 0x8000U} << 16, magnitude = value.bits & 0x7FFFU;
-  if (magnitude < 0x0400U) {  // zero or subnormal: a multiple of 2^-24, which a float32 holds as a normal number
+  if (magnitude < 0x0400U) {  // zero or subnormal: a multiple of 2^-24, which is a normal float32
     const float number = static_cast<float>(magnitude) * 0x1p-24F;
     return std::bit_cast<float>(std::bit_cast<std::uint32_t>(number) | sign);
   }
-  // Exponents are stored plus 15 here, plus 127 in a float32; 31 stands for infinity and NaN, as 255 does there.
+  // The exponent bias is 15 here and 127 in a float32; exponent 31 means infinity or NaN, as 255 does there.
   const std::uint32_t rebias = magnitude >= 0x7C00U ? 255U - 31U : 127U - 15U;
   return std::bit_cast<float>(sign | ((magnitude << 13) + (rebias << 23)));
 }
 
-/// Round to nearest, ties to even: an error of at most 2^-11 of the value, or 2^-25 below 2^-14. From 65520 on the
+/// Rounds to nearest, ties to even: an error of at most 2^-11 of the value, or 2^-25 below 2^-14. From 65520 on the
 /// result is infinite, so that an overflow can be seen. A NaN keeps its upper bits, with the quiet bit set.
 [[nodiscard]] constexpr Float16 to_float16(float value) noexcept {
   const auto bits = std::bit_cast<std::uint32_t>(value);

@@ -29,11 +29,11 @@ bool begins_with_html(std::string_view text) {
   return lower.starts_with("<!doctype html") || lower.starts_with("<html");
 }
 
-// Without a byte order mark: in a text that is mostly ASCII every other byte is 0.
+// Without a byte order mark: in text that is mostly ASCII every other byte is 0.
 const char* utf16_by_zeros(std::string_view text) {
   constexpr std::size_t kFewest = 16;
   if (text.size() < kFewest) return nullptr;
-  std::array<std::size_t, 2> zeros{};  // at even places, at odd ones
+  std::array<std::size_t, 2> zeros{};  // at even offsets, at odd ones
   for (std::size_t i = 0; i < text.size(); ++i) zeros[i % 2] += text[i] == '\0' ? 1 : 0;
   const std::size_t many = text.size() / 2 * 7 / 10, few = text.size() / 2 / 50;
   if (zeros[1] >= many && zeros[0] <= few) return "UTF-16LE";

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Recognizing what often stands where another file should: a download that went wrong, a compressed file, a text in
+/// Recognizes files that are often found in place of the right one: a failed download, a compressed file, text in
 /// another encoding.
 #include <cstddef>
 #include <optional>
@@ -9,28 +9,27 @@
 
 namespace lockstep {
 
-/// What a file is instead.
+/// The actual type of a file.
 enum class ForeignKind {
-  kLfsPointer,  ///< Git LFS has left three lines in place of the file.
+  kLfsPointer,  ///< Git LFS has left its three-line pointer in place of the file.
   kHtml,        ///< A web page: an error or a login in place of a download.
-  kZip,         ///< A zip archive, which torch.save() writes too.
+  kZip,         ///< A zip archive, also written by torch.save().
   kCompressed,  ///< gzip, bzip2, xz or zstd.
-  kUtf16        ///< A text of two (or four) bytes per character.
+  kUtf16        ///< Text with two (or four) bytes per character.
 };
 
-/// How many bytes explain_foreign_file() looks at.
 inline constexpr std::size_t kForeignBytes = 4096;
 
-/// A file of another kind than the one that is asked for.
+/// A file of another type than expected.
 struct ForeignFile {
-  ForeignKind kind;         ///< What it is.
-  std::string explanation;  ///< To follow the file's name: "is compressed with gzip: unpack it first (gunzip)".
+  ForeignKind kind;
+  std::string explanation;  ///< Follows the file's name: "is compressed with gzip: unpack it first (gunzip)".
 };
 
-/// What a file is, judged by its first bytes; nothing for one that is none of these. A file that is what it should be
-/// may, by chance, begin like one of them: ask only about a file that has turned out not to be.
+/// Judges a file's type by its first bytes; nothing if it is none of these. A correct file may begin like one of them
+/// by chance, so ask only about a file that has turned out to be wrong.
 /// @param beginning  The first kForeignBytes, or all of a shorter file.
-/// @param file       Its name as the explanation's commands show it.
+/// @param file       Its name for the commands in the explanation.
 [[nodiscard]] std::optional<ForeignFile> explain_foreign_file(std::string_view beginning, const std::string& file);
 
 }  // namespace lockstep

@@ -1,31 +1,32 @@
 #pragma once
 /// @file
-/// JSON's text, read and written by nlohmann/json in one source: its parser and its writer are inline code, which
-/// takes longer to compile than most of our sources.
+/// Reads and writes JSON text with nlohmann/json, in one source file: its parser and writer are inline code that takes
+/// longer to compile than most of our sources.
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
 namespace lockstep {
 
-/// The value that `text` spells.
+/// Parses JSON. @throws nlohmann::json::parse_error  It is no JSON; says where.
+///
 /// @throws nlohmann::json::parse_error  It is no JSON; says where.
 [[nodiscard]] nlohmann::json parse_json(std::string_view text);
 
-/// What to do about strings that are no UTF-8, which JSON must be.
+/// What to do with strings that are not valid UTF-8, which JSON requires.
 enum class BadUtf8 {
-  kThrow,   ///< An error.
-  kReplace  ///< U+FFFD in their place.
+  kThrow,
+  kReplace  ///< Replaces them by U+FFFD.
 };
 
-/// An indentation: none, and no line breaks.
+/// For `indent`: no line breaks.
 inline constexpr int kOneLine = -1;
 
-/// `value` as text. @param indent  Spaces per level of nesting, on lines of their own; kOneLine: everything on one.
-/// @throws nlohmann::json::type_error  A string is no UTF-8, with BadUtf8::kThrow.
+/// `value` as text. @param indent  Spaces per level of nesting; kOneLine: everything on one line.
+/// @throws nlohmann::json::type_error  A string is not UTF-8, with BadUtf8::kThrow.
 [[nodiscard]] std::string dump_json(const nlohmann::json& value, int indent = kOneLine,
                                     BadUtf8 bad_utf8 = BadUtf8::kThrow);
-/// The same with an object's members in the order in which they were set.
+/// The same, with an object's members in insertion order.
 [[nodiscard]] std::string dump_json(const nlohmann::ordered_json& value, int indent = kOneLine,
                                     BadUtf8 bad_utf8 = BadUtf8::kThrow);
 

@@ -15,7 +15,7 @@ namespace lockstep {
 
 namespace {
 
-// The words outside strings for which JSON has no number, made null.
+// Replaces NaN and infinities outside strings, which JSON lacks, by null.
 std::string without_infinities(std::string_view line) {
   constexpr std::array<std::string_view, 3> kWords{"-Infinity", "Infinity", "NaN"};
   std::string out;
@@ -47,7 +47,7 @@ std::string_view without_zeros(std::string_view line) {
 
 bool is_blank(std::string_view line) { return line.find_first_not_of(" \t\r") == std::string_view::npos; }
 
-// What is wrong with the line, if anything is.
+// Describes the error in the line, if there is one.
 std::optional<std::string> take_line(std::string_view line, const UseJsonLine& use) {
   try {
     nlohmann::json value;

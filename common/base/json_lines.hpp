@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Logs of one JSON value per line, read although a crash, a full disk or another program has left its marks.
+/// Reads logs of one JSON value per line, even if a crash, a full disk or another program has damaged some lines.
 #include <filesystem>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
@@ -9,14 +9,14 @@
 namespace lockstep {
 
 /// Takes one line: its value, and its text without zero bytes and line feed. Throws FormatError or
-/// nlohmann::json::exception for a line that is not what it should be.
+/// nlohmann::json::exception to refuse a line.
 using UseJsonLine = std::function<void(const nlohmann::json& value, std::string_view line)>;
 
-/// Gives every readable line of a file to `use`, in order. Numbers that JSON does not have (NaN, Infinity, -Infinity,
-/// as Python writes them) become null. Zero bytes around a line, which a power failure leaves, do not count.
+/// Passes every readable line of a file to `use`, in order. Numbers that JSON lacks (NaN, Infinity, -Infinity, as
+/// Python writes them) become null. Zero bytes around a line, which a power failure leaves, are ignored.
 ///
-/// Blank lines are passed over, and so is a last line that was cut off. Other lines that cannot be read, or that `use`
-/// refuses, are left out: one warning says how many, and what is wrong with the first.
+/// Skips blank lines and a truncated last line. Other lines that cannot be read, or that `use` refuses, are left out:
+/// one warning gives their number and the error in the first.
 /// @throws IoError  The file cannot be read.
 void for_each_json_line(const std::filesystem::path& path, const UseJsonLine& use);
 

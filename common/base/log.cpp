@@ -44,7 +44,7 @@ void Logger::write(LogLevel level, std::string_view message) const noexcept {
     if (!prefix_.empty()) line.append(prefix_).append(": ");
     line.append(label(level)).append(message);
     line = printable(line).append("\n");
-    // One write(2) a line: the kernel keeps lines of several processes apart on a pipe up to PIPE_BUF.
+    // One write(2) per line: on a pipe, the kernel keeps lines of several processes apart up to PIPE_BUF.
     while (::write(STDERR_FILENO, line.data(), line.size()) < 0 && errno == EINTR) continue;
   } catch (...) {
     // Out of memory while building a log line: the run goes on without it.

@@ -6,23 +6,22 @@
 
 namespace lockstep {
 
-/// How much a line matters, rising.
+/// Severity, ascending.
 enum class LogLevel { kDebug, kInfo, kWarning, kError };
 
-/// Writes lines that begin with a prefix such as "rank 2". A value type; any thread may write.
-/// The lowest level shown is `LOCKSTEP_LOG` (debug, info, warning, error; info unless set).
+/// Writes lines that begin with a prefix such as "rank 2". A value type; any thread may write. The environment variable
+/// `LOCKSTEP_LOG` sets the lowest level shown (debug, info, warning, error; default info).
 class Logger {
  public:
-  /// @param prefix  Stands before every line; empty for none.
   explicit Logger(std::string prefix = "");
 
-  /// For whoever looks for a fault.
+  /// For debugging.
   void debug(std::string_view message) const { write(LogLevel::kDebug, message); }
-  /// For whoever watches a run.
+  /// For watching a run.
   void info(std::string_view message) const { write(LogLevel::kInfo, message); }
-  /// Something is not as it should be; the run goes on.
+  /// Something is wrong; the run goes on.
   void warning(std::string_view message) const { write(LogLevel::kWarning, message); }
-  /// What ends the run.
+  /// Something ends the run.
   void error(std::string_view message) const { write(LogLevel::kError, message); }
 
   /// Writes one line if `level` is shown. Never throws: a log line must not end a run.

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// The precisions that a forward pass may compute in, by Accelerate's names.
+/// The precisions of a forward pass, by Accelerate's names.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -8,7 +8,7 @@
 
 namespace lockstep {
 
-/// What operations compute in where they may; parameters, their gradients and losses stay float32.
+/// The type that operations compute in if it is safe; parameters, their gradients and losses stay float32.
 enum class MixedPrecision : std::uint8_t {
   kNo,    ///< The parameters' own type.
   kBf16,  ///< bfloat16: float32's range, 8 significant bits.
@@ -18,13 +18,12 @@ enum class MixedPrecision : std::uint8_t {
 /// "no", "bf16", "fp16".
 [[nodiscard]] std::string_view name_of(MixedPrecision precision) noexcept;
 
-/// All names, for the help and the checks of options: `one_of(mixed_precision_names())`.
+/// For the help and the checks of options: `one_of(mixed_precision_names())`.
 [[nodiscard]] std::vector<std::string> mixed_precision_names();
 
-/// What name_of() calls so.
-/// @param name   Exactly as name_of() has it.
-/// @param where  It was written, for the message: "--mixed-precision", "LOCKSTEP_MIXED_PRECISION".
-/// @throws UsageError  Another name; says which there are.
+/// The inverse of name_of().
+/// @param where  The source of the name, for the message: "--mixed-precision", "LOCKSTEP_MIXED_PRECISION".
+/// @throws UsageError  An unknown name; lists the valid ones.
 [[nodiscard]] MixedPrecision parse_mixed_precision(std::string_view name, std::string_view where);
 
 }  // namespace lockstep

@@ -6,7 +6,7 @@
 namespace lockstep {
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  // distance[i][j] is that of the first i characters of a and the first j of b; one extra row and column for "none".
+  // distance[i][j] compares the first i characters of a with the first j of b; one extra row and column for "none".
   std::vector<std::vector<std::size_t>> distance(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
   for (std::size_t i = 0; i <= a.size(); ++i) distance[i][0] = i;
   for (std::size_t j = 0; j <= b.size(); ++j) distance[0][j] = j;

@@ -13,12 +13,12 @@ namespace lockstep {
 /// @source  Damerau, Commun. ACM 7(3), 1964 (restricted form: no substring is edited twice).
 [[nodiscard]] std::size_t edit_distance(std::string_view a, std::string_view b);
 
-/// The candidate closest to `word`, or nothing where none is close enough to be what was meant: at most a third of the
-/// longer word's characters differ, or one begins with the other and `word` has three characters or more.
-/// The first of equally close candidates wins.
+/// The candidate closest to `word`, or nothing if none is close enough: at most a third of the longer word's characters
+/// differ, or one begins with the other and `word` has three characters or more. The first of equally close candidates
+/// wins.
 [[nodiscard]] std::optional<std::string> nearest_match(std::string_view word, std::span<const std::string> candidates);
 
-/// "; did you mean tiny?", or an empty string where nothing is close enough.
+/// "; did you mean tiny?", or an empty string if nothing is close enough.
 [[nodiscard]] std::string did_you_mean(std::string_view word, std::span<const std::string> candidates);
 
 }  // namespace lockstep

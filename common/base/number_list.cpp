@@ -11,7 +11,7 @@ std::string list_numbers(std::span<const int> numbers) {
   while (shown < numbers.size() && parts < kMostListed) {
     std::size_t end = shown + 1;  // of the range that begins here
     while (has_ranges && end < numbers.size() && numbers[end] == numbers[end - 1] + 1) ++end;
-    if (end - shown == 2) --end;  // two are no range
+    if (end - shown == 2) --end;  // two numbers are no range
     text += concat(text.empty() ? "" : ", ", numbers[shown]);
     if (end - shown > 1) text += concat("-", numbers[end - 1]);
     shown = end;

@@ -12,7 +12,7 @@
 namespace lockstep {
 namespace {
 
-// The number that is the whole of `text`, or nothing.
+// Parses all of `text` as a number, or returns nothing.
 template <typename Number>
 std::optional<Number> parse(const std::string& text) {
   Number number{};

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Checks for the values of options, whose messages say what would be right.
+/// Checks for option values; their messages name the valid values.
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -10,7 +10,7 @@
 
 namespace lockstep {
 
-/// Looks at a value as it was typed. @return  What is wrong with it; empty: nothing.
+/// Checks a value as typed. @return  The error; empty: none.
 using OptionCheck = std::function<std::string(const std::string&)>;
 
 /// A whole number in [minimum, maximum].
@@ -19,13 +19,11 @@ using OptionCheck = std::function<std::string(const std::string&)>;
 /// A finite number in [minimum, maximum].
 [[nodiscard]] OptionCheck real_number(double minimum, double maximum = 1e300);
 
-/// A finite number greater than 0.
 [[nodiscard]] OptionCheck positive_number();
 
-/// A file that can be read.
 [[nodiscard]] OptionCheck readable_file();
 
-/// One of `values`; the answer to another value names the nearest one.
+/// One of `values`; the error names the nearest one.
 [[nodiscard]] OptionCheck one_of(std::vector<std::string> values);
 
 /// One of the names in `meanings`.

@@ -1,7 +1,7 @@
 #pragma once
 /// @file
-/// Philox4x32-10: random numbers as a pure function of (key, counter). Any element of any stream can be computed by
-/// any rank on any device without the others, so results do not depend on how work is divided.
+/// Philox4x32-10: random numbers as a pure function of (key, counter). Any rank on any device can compute any element
+/// of any stream on its own, so results do not depend on how work is divided.
 /// @source Salmon, Moraes, Dror, Shaw, "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011, section 3.
 #include <array>
 #include <cmath>
@@ -15,7 +15,7 @@ namespace lockstep {
 /// Four 32-bit words.
 using PhiloxWords = std::array<std::uint32_t, 4>;
 
-/// Ten rounds of Philox4x32 on a plain array: what host and device code share.
+/// Ten rounds of Philox4x32 on a plain array, for host and device code.
 /// @param key    Names the stream, for example a seed.
 /// @param words  In: the counter, which names the block of four words in the stream; out: the four words.
 LOCKSTEP_HOST_DEVICE constexpr void philox4x32_rounds(std::uint64_t key, std::uint32_t (&words)[4]) noexcept {
@@ -45,7 +45,7 @@ LOCKSTEP_HOST_DEVICE constexpr void philox4x32_rounds(std::uint64_t key, std::ui
   return {words[0], words[1], words[2], words[3]};
 }
 
-/// As above with the counter given as two 64-bit halves: `stream` in the upper words, `block` in the lower.
+/// The same with the counter given as two 64-bit halves: `stream` in the upper words, `block` in the lower.
 [[nodiscard]] constexpr PhiloxWords philox4x32(std::uint64_t key, std::uint64_t stream, std::uint64_t block) noexcept {
   return philox4x32(key, PhiloxWords{static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32),
                                      static_cast<std::uint32_t>(stream), static_cast<std::uint32_t>(stream >> 32)});
@@ -71,7 +71,7 @@ LOCKSTEP_HOST_DEVICE constexpr void philox4x32_rounds(std::uint64_t key, std::ui
   return {static_cast<float>(radius * std::cos(angle)), static_cast<float>(radius * std::sin(angle))};
 }
 
-/// The words of one Philox stream one after another: a drop-in for sequential code (shuffles, tests).
+/// The words of one Philox stream one after another, for sequential code (shuffles, tests).
 class PhiloxSequence {
  public:
   /// @param key     As in philox4x32.
@@ -95,7 +95,7 @@ class PhiloxSequence {
 
   /// A uniform integer in [0, bound) without bias; bound >= 1.
   [[nodiscard]] std::uint64_t next_below(std::uint64_t bound) noexcept {
-    const std::uint64_t rejected = (0 - bound) % bound;  // 2^64 mod bound values are cut off below
+    const std::uint64_t rejected = (0 - bound) % bound;  // 2^64 mod bound values are rejected at the low end
     std::uint64_t word = next_word64();
     while (word < rejected) word = next_word64();
     return word % bound;

@@ -10,7 +10,7 @@ struct Character {
   std::size_t bytes = 0;  // 0: the bytes are not UTF-8
 };
 
-// The first character of a text that is not empty. Refuses overlong forms, surrogates and what is above U+10FFFF.
+// The first character of a text that is not empty. Refuses overlong forms, surrogates and code points above U+10FFFF.
 Character first_character(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   if (byte(0) < 0x80) return {byte(0), 1};
@@ -26,8 +26,8 @@ Character first_character(std::string_view text) {
   return {code, bytes};
 }
 
-// Controls, marks of direction (U+202E turns what follows around), characters without width, line separators,
-// variation selectors, tags, and what is no character at all.
+// Controls, direction marks (U+202E reverses the following text), zero-width characters, line separators, variation
+// selectors, tags, and noncharacters.
 bool is_unseen(std::uint32_t code) {
   constexpr struct {
     std::uint32_t first, last;

@@ -1,25 +1,25 @@
 #pragma once
 /// @file
-/// Text from strangers, made harmless for terminals, files and pages.
+/// Makes untrusted text harmless for terminals, files and pages.
 #include <cstddef>
 #include <string>
 #include <string_view>
 
 namespace lockstep {
 
-/// What happens to line breaks and tabs.
+/// Treatment of line breaks and tabs.
 enum class LineBreaks {
-  kKeep,    ///< They stay.
+  kKeep,
   kReplace  ///< Each becomes a space.
 };
 
-/// `text` without anything that could control its reader: control characters (ESC among them), marks that reverse the
-/// direction of writing, invisible characters, and bytes that are not UTF-8 each become '?'.
-/// @param most  Bytes. Longer text is cut between two characters and ends in "...".
+/// `text` without anything that could control a terminal or mislead a reader: control characters (ESC among them),
+/// marks that reverse the direction of writing, invisible characters, and bytes that are not UTF-8 each become '?'.
+/// @param most  In bytes. Longer text is cut between two characters and ends in "...".
 /// @return  Valid UTF-8.
 [[nodiscard]] std::string plain_text(std::string_view text, std::size_t most, LineBreaks line_breaks);
 
-/// `text` with what HTML and XML reserve (& < > " ') written as entities.
+/// `text` with the reserved characters of HTML and XML (& < > " ') as entities.
 [[nodiscard]] std::string escape_html(std::string_view text);
 
 }  // namespace lockstep

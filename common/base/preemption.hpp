@@ -1,24 +1,24 @@
 #pragma once
 /// @file
-/// How a job is asked to make room for another one, and how it says that it is to be started again.
+/// How a job is asked to make room for another one, and how it asks to be restarted.
 #include <optional>
 #include <string>
 
 namespace lockstep {
 
-/// Exit status of a rank, and of its launcher, that was asked to stop, has saved its training, and is not done with it:
-/// what starts it once more goes on from there. EX_TEMPFAIL of sysexits.h, "try again later".
+/// Exit status of a rank, and of its launcher, that was asked to stop and has saved unfinished training: starting it
+/// again resumes from there. EX_TEMPFAIL of sysexits.h, "try again later".
 inline constexpr int kRequeueExitCode = 75;
 
-/// The variable that names a signal which means the same as SIGTERM to ranks: "SIGUSR2", "USR2" or its number. It is
-/// for Slurm's --signal=USR2@60, which sends the signal to every process of a step.
+/// The environment variable that names a signal with the meaning of SIGTERM: "SIGUSR2", "USR2" or its number. It is for
+/// Slurm's --signal=USR2@60, which sends the signal to every process of a step.
 inline constexpr const char* kPreemptSignalVariable = "LOCKSTEP_PREEMPT_SIGNAL";
 
 /// The number of a signal that may ask for a stop: SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU or a real-time signal.
-/// @param text  "SIGUSR2", "USR2", "12", "SIGRTMIN+3". @return  Nothing where it is none of these.
+/// @param text  "SIGUSR2", "USR2", "12", "SIGRTMIN+3". @return  Nothing if it is none of these.
 [[nodiscard]] std::optional<int> parse_preempt_signal(const std::string& text);
 
-/// Of kPreemptSignalVariable; nothing where it is unset. @throws FormatError  It names no such signal.
+/// The signal named by kPreemptSignalVariable; nothing if that is unset. @throws FormatError  It names no such signal.
 [[nodiscard]] std::optional<int> preempt_signal_of_environment();
 
 }  // namespace lockstep

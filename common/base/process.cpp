@@ -26,7 +26,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& strings) {
   return pointers;
 }
 
-// posix_spawn's descriptions, freed at the end of the scope.
+// The attributes and file actions of posix_spawn, freed at the end of the scope.
 class SpawnPlan {
  public:
   SpawnPlan() {
@@ -44,14 +44,15 @@ class SpawnPlan {
   posix_spawnattr_t attributes{};
 };
 
-// A copy of `fd` above all numbers that the new process gets, so that no dup2() there closes what another one needs.
+// A copy of `fd` above all target numbers, so that no dup2() in the new process closes a source that is still needed.
 UniqueFd moved_above(int fd, int highest) {
   UniqueFd moved(::fcntl(fd, F_DUPFD_CLOEXEC, highest + 1));
   if (!moved.is_open()) throw IoError("cannot pass a descriptor to a program (ulimit -n raises their number)", errno);
   return moved;
 }
 
-// Adds what opens, copies and closes descriptors in the new process. @return  Copies to be kept until it has started.
+// Adds the opening, copying and closing of descriptors in the new process. @return  Copies to keep until it has
+// started.
 std::vector<UniqueFd> plan_descriptors(SpawnPlan& plan, const ProcessStart& start) {
   int highest = STDERR_FILENO;
   for (const PassedDescriptor& passed : start.descriptors) highest = std::max(highest, passed.number);
@@ -160,7 +161,7 @@ FinishedProcess run_process(ProcessStart start, Collect collect, const ProcessLi
   err.write_end.reset();
   if (out.read_end.is_open()) set_nonblocking(out.read_end);
   if (err.read_end.is_open()) set_nonblocking(err.read_end);
-  // Readable once the process has ended. A kernel without it is asked every few milliseconds.
+  // Readable once the process has ended. Kernels without pidfd_open are polled every few milliseconds.
   const UniqueFd ended(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
 
   const Deadline deadline = limits.time ? Deadline::after(*limits.time) : Deadline::never();

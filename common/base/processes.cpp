@@ -18,7 +18,7 @@
 namespace lockstep {
 namespace {
 
-// Calls `visit` with the number and the folder of each process.
+// Calls `visit` with the process id and folder of each process.
 template <typename Visit>
 void for_each_process(const Visit& visit) {
   std::error_code ignored;  // processes end while the folder is read

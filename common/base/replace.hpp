@@ -6,7 +6,7 @@
 
 namespace lockstep {
 
-/// `text` with every occurrence of `from` replaced by `to`, from left to right; what was put in is not looked at again.
+/// Replaces every occurrence of `from` by `to`, from left to right; inserted text is not searched again.
 /// @param from  Not empty.
 [[nodiscard]] inline std::string replaced(std::string text, std::string_view from, std::string_view to) {
   for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())

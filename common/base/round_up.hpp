@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Sizes and addresses to whole alignments, pages, classes.
+/// Rounds sizes and addresses up to alignments, pages, classes.
 #include <concepts>
 #include <type_traits>
 

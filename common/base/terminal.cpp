@@ -11,7 +11,7 @@
 namespace lockstep {
 
 std::string with_digits(double value, int digits) {
-  if (std::isnan(value)) return "nan";  // whose sign means nothing
+  if (std::isnan(value)) return "nan";  // the sign of a NaN means nothing
   std::ostringstream out;
   out << std::fixed << std::setprecision(digits) << value;
   return std::move(out).str();

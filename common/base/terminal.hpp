@@ -1,22 +1,22 @@
 #pragma once
 /// @file
-/// What programs print for people: numbers with fixed digits, aligned columns, colours where they are wanted.
+/// Output for people: numbers with fixed digits, aligned columns, colours if they are wanted.
 #include <string>
 #include <vector>
 
 namespace lockstep {
 
-/// A fixed number of digits behind the point: with_digits(2.0, 3) is "2.000".
+/// A fixed number of decimals: with_digits(2.0, 3) is "2.000".
 [[nodiscard]] std::string with_digits(double value, int digits);
 
-/// Rows of text in aligned columns: the first column to the left, all others to the right, two blanks between them.
+/// Rows of text in aligned columns: the first column left-aligned, all others right-aligned, two spaces between them.
 /// Characters are counted as bytes, so cells should be ASCII. A value type.
 class TextTable {
  public:
-  /// Adds a row; rows may differ in length.
+  /// Rows may differ in length.
   void add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
 
-  /// All rows, each ending in a newline, without blanks at their ends.
+  /// All rows, each ending in a newline, without trailing spaces.
   [[nodiscard]] std::string text() const;
 
  private:

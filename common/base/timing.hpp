@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// What a measurement is made of: a stopwatch, and the median of its times.
+/// Tools for measurements: a stopwatch and the median.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace lockstep {
 
-/// Runs from its making on. A value type.
+/// Runs from construction. A value type.
 class Stopwatch {
  public:
   /// Since construction.
@@ -22,13 +22,13 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-/// Nanoseconds of the steady clock, which all processes of a host share since it has started.
+/// Nanoseconds of the steady clock, which all processes of a host share.
 [[nodiscard]] inline std::int64_t steady_now_ns() noexcept {
   return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// The middle one in order of size; of an even number the larger of the two in the middle. It says what usually
-/// happens, where the mean would be moved by the one time that the scheduler looked elsewhere.
+/// The middle value; for an even number of values, the larger of the two middle ones. It shows the usual case, while
+/// the mean would be moved by a single scheduling delay.
 /// @throws ContractError  There are no values.
 [[nodiscard]] inline double median(std::vector<double> values) {
   require(!values.empty(), "median: no values");

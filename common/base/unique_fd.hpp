@@ -11,11 +11,9 @@ namespace lockstep {
 class UniqueFd {
  public:
   UniqueFd() noexcept = default;
-  /// Takes ownership of `fd`; -1 for none.
+  /// -1: none.
   explicit UniqueFd(int fd) noexcept : fd_(fd) {}
-  /// Takes the other's descriptor, which then has none.
   UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  /// Closes its own descriptor, then takes the other's.
   UniqueFd& operator=(UniqueFd&& other) noexcept {
     if (this != &other) reset(std::exchange(other.fd_, -1));
     return *this;
@@ -26,7 +24,6 @@ class UniqueFd {
 
   /// The descriptor, or -1; stays owned.
   [[nodiscard]] int get() const noexcept { return fd_; }
-  /// Whether it owns one.
   [[nodiscard]] bool is_open() const noexcept { return fd_ >= 0; }
 
   /// Gives the descriptor up without closing it.

@@ -4,7 +4,7 @@ namespace lockstep {
 
 namespace {
 
-// C0, DEL, and C1 (U+0080 to U+009F), which some terminals obey like ESC and a letter.
+// C0, DEL, and C1 (U+0080 to U+009F), which some terminals interpret like ESC and a letter.
 bool is_control(std::string_view character) {
   const auto first = static_cast<unsigned char>(character.front());
   if (character.size() == 1) return (first < 0x20 && first != '\n' && first != '\t') || first == 0x7F;
@@ -27,7 +27,7 @@ std::size_t utf8_character_bytes(std::string_view text) noexcept {
   if (text.empty() || first < 0x80) return text.empty() ? 0 : 1;
   if (first < 0xC2 || first > 0xF4) return 0;
   const std::size_t bytes = first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
-  // The second byte tells overlong forms (E0, F0), surrogates (ED) and what lies behind U+10FFFF (F4).
+  // The second byte reveals overlong forms (E0, F0), surrogates (ED) and code points above U+10FFFF (F4).
   const unsigned lowest = first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
   const unsigned highest = first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
   if (byte_at(1) < lowest || byte_at(1) > highest) return 0;

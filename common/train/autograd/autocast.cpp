@@ -36,7 +36,7 @@ Tensor weight_for_product(const Variable& weight, DType dtype) {
   const Storage& storage = *value.storage();
   const bool has_type = node.rounded && node.rounded->tensor.is_defined() && node.rounded->tensor.dtype() == dtype;
   if (has_type && node.rounded_at == storage.write_accesses()) return node.rounded->tensor;
-  // A graph that has not run backward yet keeps the copy it was recorded with.
+  // A graph whose backward has not run yet keeps the copy it was recorded with.
   if (!has_type || node.rounded.use_count() > 1 || !is_exclusive(node.rounded->tensor)) {
     node.rounded = std::make_shared<RoundedWeight>(RoundedWeight{Tensor::empty(value.shape(), dtype, value.device())});
   }

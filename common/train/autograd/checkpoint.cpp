@@ -11,7 +11,7 @@
 namespace lockstep::autograd {
 namespace {
 
-// An input of a checkpointed function while it is recorded again: what reaches it goes to the variable outside.
+// An input of a checkpointed function while it is recorded again: its gradient goes to the variable outside.
 Variable entry_to(const Variable& outside) {
   if (!outside.requires_grad() || outside.is_parameter()) return outside;
   Variable entry = record(outside.value(), {outside}, [outside = outside.without_value()](Tensor gradient) {
@@ -21,14 +21,14 @@ Variable entry_to(const Variable& outside) {
   return entry;
 }
 
-// What a checkpointed call keeps until backward.
+// The data that a checkpointed call keeps until backward.
 struct Segment {
   CheckpointedFunction function;
   std::vector<Variable> inputs;
   MixedPrecision precision;
-  std::vector<Tensor> gradients;  // of the outputs; undefined where none has arrived
+  std::vector<Tensor> gradients;  // of the outputs; undefined if none has arrived
 
-  // The inside once more, recorded this time, and backwards from the gradients that have arrived.
+  // Records the inside again and runs it backward from the gradients that have arrived.
   void run_backward() {
     const Autocast autocast(precision);
     const EnableGradGuard enable_grad;
@@ -65,8 +65,8 @@ std::vector<Variable> checkpoint(const CheckpointedFunction& function, std::vect
   }
   segment->gradients.resize(values.size());
 
-  // Outputs hand their gradients to one node behind them, which runs when all have arrived. Its own gradient is a
-  // number that nobody reads: it says that any has.
+  // Outputs hand their gradients to one shared node, which runs when all have arrived. Its own gradient is a dummy
+  // number: it only marks that some gradient has arrived.
   const Variable whole = record(Tensor::zeros({}), used, [segment](const Tensor&) { segment->run_backward(); });
   if (!whole.requires_grad()) return values;
   std::vector<Variable> outputs;

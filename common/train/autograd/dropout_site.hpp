@@ -8,14 +8,13 @@
 
 namespace lockstep::autograd {
 
-/// A DropoutMask with sample ids of its own, so that the caller's may go.
+/// A DropoutMask that owns a copy of its sample ids, so that the caller's may be freed.
 class DropoutSite {
  public:
-  /// @param mask  Its sample ids are copied.
   explicit DropoutSite(const kernels::DropoutMask& mask)
       : sample_ids_(mask.sample_ids.begin(), mask.sample_ids.end()), mask_(mask) {}
 
-  /// Valid as long as this object stays where it is.
+  /// Valid until this object moves or dies.
   [[nodiscard]] kernels::DropoutMask mask() const noexcept {
     kernels::DropoutMask mask = mask_;
     mask.sample_ids = sample_ids_;

@@ -3,9 +3,9 @@
 /// The differentiable operations. Shapes: B batch, T positions, C channels, H heads, V vocabulary; "..." are leading
 /// dimensions that are kept. Values are float32, or float64 for gradient checks; all of one call have one dtype. Under
 /// Autocast (autograd/autocast.hpp) activations are bfloat16 or float16; norm parameters, biases and losses stay
-/// float32. Variables of one call are on one device; tokens and targets may be in host memory wherever the model is,
-/// losses are. Wrong shapes and types are ContractErrors. A variable taken by value and moved in lends its memory to
-/// the result where nobody else holds it.
+/// float32. Variables of one call are on one device; tokens and targets may be in host memory, and losses always are.
+/// Wrong shapes and types are ContractErrors. A variable that is passed by value and moved in lends its memory to the
+/// result if nobody else holds it.
 #include <cstdint>
 
 #include "autograd/variable.hpp"
@@ -20,11 +20,11 @@ namespace lockstep::autograd {
 /// input W + bias. @param input [..., in], @param weight [in, out] as GPT-2's Conv1D, @param bias [out] or undefined.
 [[nodiscard]] Variable conv1d(const Variable& input, const Variable& weight, const Variable& bias);
 
-/// conv1d(gelu(input), weight, bias), the second half of an MLP, without keeping gelu(input) for backward, which makes
-/// it again while it computes the derivative from the same exponentials.
+/// conv1d(gelu(input), weight, bias), the second half of an MLP. Does not keep gelu(input) for backward, which computes
+/// it again together with the derivative, from the same exponentials.
 [[nodiscard]] Variable gelu_conv1d(const Variable& input, const Variable& weight, const Variable& bias);
 
-/// Element-wise sum; bfloat16 or float16 and float32 give float32. A shape that fits is repeated
+/// Element-wise sum; bfloat16 or float16 and float32 give float32. Compatible shapes are broadcast
 /// (kernels::broadcast_view()).
 [[nodiscard]] Variable add(Variable a, const Variable& b);
 
@@ -39,7 +39,7 @@ namespace lockstep::autograd {
 /// @source Ba, Kiros and Hinton, "Layer Normalization", 2016.
 [[nodiscard]] Variable layer_norm(const Variable& input, const Variable& weight, const Variable& bias, double epsilon);
 
-/// The two results of add_layer_norm.
+/// The results of add_layer_norm().
 struct ResidualNorm {
   Variable sum;         ///< input + branch
   Variable normalized;  ///< layer_norm(sum)
@@ -49,7 +49,7 @@ struct ResidualNorm {
                                           const Variable& bias, double epsilon);
 
 /// token_table[tokens] + position_table[position].
-/// @param tokens          [B, T] int32. @throws ContractError  A token is no row of the table.
+/// @param tokens          [B, T] int32. @throws ContractError  A token is outside the table.
 /// @param token_table     [V, C].
 /// @param position_table  [at least T, C].
 /// @return                [B, T, C].
@@ -62,26 +62,26 @@ struct ResidualNorm {
 [[nodiscard]] Variable attention(const Variable& qkv, std::int64_t head_count,
                                  const kernels::DropoutMask& dropout = {});
 
-/// Drops elements; the mask is drawn again in backward instead of being stored. An inactive mask changes nothing.
+/// Drops elements; backward draws the mask again instead of storing it. An inactive mask changes nothing.
 /// @param input  [B, ...]. @param mask  With B sample ids, copied.
 [[nodiscard]] Variable dropout(Variable input, const kernels::DropoutMask& mask);
 
 /// Mean squared error over all elements. @param prediction, target  Same shape. @return  One element.
 [[nodiscard]] Variable mse_loss(const Variable& prediction, const Tensor& target);
 
-/// How many of `targets` a mean loss is a mean over: int32 targets without those that are ignored (-100), else all
-/// elements. Means over parts of a batch make the batch's mean if each weighs this much.
+/// The number of `targets` that a mean loss averages over: int32 targets that are not ignored (-100), else all
+/// elements. Use it to weight the means of parts of a batch.
 [[nodiscard]] std::int64_t target_count(const Tensor& targets);
 
-/// Mean of -log softmax(logits)[target] over the rows whose target is not -100 (PyTorch's ignore_index); 0 where there
-/// is none, so that such a part of a batch adds nothing (PyTorch gives NaN).
+/// Mean of -log softmax(logits)[target] over the rows whose target is not -100 (PyTorch's ignore_index); 0 if there is
+/// none, so that such a part of a batch adds nothing (PyTorch gives NaN).
 /// @param logits   [..., V].
 /// @param targets  [...] int32, one per row. @throws ContractError  A target is neither in [0, V) nor -100.
 /// @return         One element.
 [[nodiscard]] Variable cross_entropy(Variable logits, const Tensor& targets);
 
-/// cross_entropy(linear(hidden, table), targets). Logits of more than 128 MiB are never all in memory: they are made,
-/// used and forgotten some rows at a time, which means that forward computes the gradients too.
+/// cross_entropy(linear(hidden, table), targets). Logits of more than 128 MiB are never all in memory: they are
+/// computed, used and dropped some rows at a time, so forward computes the gradients too.
 /// @param hidden  [..., C], @param table [V, C], @param targets [...] int32.
 [[nodiscard]] Variable head_cross_entropy(const Variable& hidden, const Variable& table, const Tensor& targets);
 

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Where element-wise operations put their results. Private to the module.
+/// Where element-wise operations put their results. Internal to this module.
 #include <utility>
 
 #include "autograd/node.hpp"
@@ -14,7 +14,7 @@ namespace lockstep::autograd {
   return input.is_parameter() ? Tensor::empty(value.shape(), value.dtype(), value.device()) : reuse_or_allocate(value);
 }
 
-/// Calls kernel(d_input, write): in the output gradient's own memory for a first contribution, else adding.
+/// Calls kernel(d_input, write): a first contribution goes into the output gradient's own memory, a later one is added.
 template <typename Kernel>
 void write_elementwise_gradient(const Variable& input, const Tensor& d_output, const Kernel& kernel) {
   if (input.has_gradient()) {

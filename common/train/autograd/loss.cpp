@@ -1,4 +1,4 @@
-// Losses: one element out, gradients made in the same pass as the loss (of float16: in backward).
+// Losses: one element out. Gradients are computed in the same pass as the loss (for float16: in backward).
 #include "kernels/loss.hpp"
 
 #include <algorithm>
@@ -22,18 +22,18 @@ Tensor make_scalar(double value, DType dtype) {
   return Tensor::from<float>(std::span(&rounded, 1), {});
 }
 
-// A gradient made for dLoss = 1, made right for what backward() brings.
+// Scales a gradient computed for dLoss = 1 by the dLoss that backward() passes.
 void multiply_by(const Tensor& gradient, const Tensor& d_loss) {
   const double factor = d_loss.item();
   if (factor != 1.0) kernels::scale(gradient, factor);
 }
 
-// The mean over the rows that have a target, as in PyTorch. The loss is a number on the host, wherever the model is:
-// who trains reads it in every step.
+// The mean over the rows that have a target, as in PyTorch. The loss is a number on the host, even for a model on a
+// device: the training loop reads it in every step.
 struct RowLosses {
   Tensor losses;   // [R]
-  Tensor targets;  // [R], where the logits are
-  double scale;    // 1 / number of rows with a target; 0 where there is none
+  Tensor targets;  // [R], on the device of the logits
+  double scale;    // 1 / number of rows with a target; 0 if there is none
 
   RowLosses(const Tensor& given, const Tensor& logits)
       : losses(Tensor::empty({given.count()}, kernels::accumulation_dtype(logits.dtype()), logits.device())),
@@ -44,9 +44,9 @@ struct RowLosses {
   [[nodiscard]] Tensor mean() const { return make_scalar(kernels::sum(losses) * scale, losses.dtype()); }
 };
 
-// The gradient of logits, in their place and in their type. float16 would lose a gradient made for dLoss = 1 before a
-// loss scale has moved it into its range. So there forward computes the losses alone, and backward the gradient, for
-// what it brings.
+// The gradient of logits, in their memory and type. In float16, a gradient for dLoss = 1 would underflow before the
+// loss scale could lift it into range, so there forward computes only the losses and backward the gradient, for the
+// dLoss it gets.
 class LogitsGradient {
  public:
   LogitsGradient(Tensor logits, RowLosses rows) : logits_(std::move(logits)), rows_(std::move(rows)) {
@@ -59,7 +59,7 @@ class LogitsGradient {
     if (!is_made_in_backward()) rows_.losses = rows_.targets = Tensor();  // backward has no use for them
   }
   [[nodiscard]] const Tensor& mean_loss() const { return mean_loss_; }
-  // Once, in backward; the elements are handed over.
+  // Call once, in backward; hands the elements over.
   [[nodiscard]] Tensor take_for(const Tensor& d_loss) {
     if (is_made_in_backward()) {
       kernels::softmax_cross_entropy(rows_.losses, logits_, rows_.targets, rows_.scale * d_loss.item());
@@ -74,7 +74,7 @@ class LogitsGradient {
 
   Tensor logits_;  // [..., V]
   RowLosses rows_;
-  Tensor mean_loss_;  // a number
+  Tensor mean_loss_;  // one element
 };
 
 // The head and loss with all logits in memory: backward runs the two products.
@@ -101,8 +101,8 @@ Variable whole_head_cross_entropy(const Variable& hidden, const Variable& table,
       });
 }
 
-// The head and loss some rows at a time, in float16: forward computes the losses alone, as in LogitsGradient, so that
-// backward multiplies by the table once more.
+// The head and loss some rows at a time, in float16: forward computes only the losses, as in LogitsGradient, so
+// backward multiplies by the table again.
 Variable sliced_float16_head_cross_entropy(const Variable& hidden, const Variable& table, const Tensor& targets) {
   const Tensor w = weight_for_product(table, DType::kFloat16);
   const RowLosses rows(targets, hidden.value());
@@ -117,7 +117,7 @@ Variable sliced_float16_head_cross_entropy(const Variable& hidden, const Variabl
                   auto write = kernels::Write::kOverwrite;
                   if (table.requires_grad()) {
                     std::tie(d_table, write) = table.begin_gradient_write();
-                  } else {  // made and forgotten
+                  } else {  // computed and dropped
                     d_table = Tensor::empty(weight.shape(), DType::kFloat32, weight.device());
                   }
                   kernels::linear_cross_entropy(rows.losses, d_hidden, d_table, write, hidden.value(), weight,
@@ -126,8 +126,9 @@ Variable sliced_float16_head_cross_entropy(const Variable& hidden, const Variabl
                 });
 }
 
-// The head and loss some rows at a time: gradients are made in forward, backward hands them on. Where the table already
-// has a gradient, its own stays apart until backward: forward does not know its factor, nor whether backward follows.
+// The head and loss some rows at a time: forward computes the gradients, backward passes them on. If the table already
+// has a gradient, the new one stays separate until backward: forward does not know its factor, nor whether backward
+// follows.
 Variable sliced_head_cross_entropy(const Variable& hidden, const Variable& table, const Tensor& targets) {
   const RowLosses rows(targets, hidden.value());
   const auto borrow = [](const Variable& variable) {
@@ -177,7 +178,7 @@ Variable cross_entropy(Variable logits, const Tensor& targets) {
     kernels::cross_entropy_loss(rows.losses, logits.value(), rows.targets);
     return Variable(rows.mean());
   }
-  // The gradient takes the place of the logits where nobody else holds them.
+  // The gradient overwrites the logits if nobody else holds them.
   const bool is_ours = !logits.is_parameter() && is_exclusive(logits.value());
   LogitsGradient gradient(is_ours ? logits.value() : logits.value().clone(), rows);
   const Tensor loss = gradient.mean_loss();

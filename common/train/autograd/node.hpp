@@ -13,8 +13,8 @@
 /// }
 /// ```
 /// The function captures a variable if it reads the value, and `variable.without_value()` if it does not. Either way it
-/// asks a parameter for its value again, which may have been released and fetched meanwhile; an operation that reads
-/// the values of two parameters holds copies of the handles.
+/// asks a parameter for its value again, since that may have been released and fetched in the meantime. An operation
+/// that reads the values of two parameters holds copies of the handles.
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
@@ -28,7 +28,7 @@
 namespace lockstep::autograd {
 
 /// Turns the gradient of an operation's output into contributions to every input with requires_grad(). The gradient is
-/// handed over: an operation that finds it exclusive (is_exclusive) may overwrite it and pass it on.
+/// handed over: an operation may overwrite it and pass it on if it is exclusive (is_exclusive).
 using BackwardFunction = std::function<void(Tensor gradient)>;
 
 /// Where an operation prepares a gradient before backward() asks for it.
@@ -36,8 +36,8 @@ struct GradientLoan {
   Tensor tensor;  ///< Shaped like the variable; uninitialised when borrowed.
 };
 
-/// A parameter's elements as autocast multiplies with them. Graphs share it; Variable::release_value() takes it away
-/// from all of them.
+/// A parameter's elements in autocast's type. Graphs share it; Variable::release_value() takes it away from all of
+/// them.
 struct RoundedWeight {
   Tensor tensor;  ///< Undefined once the value has been released.
 };
@@ -46,60 +46,60 @@ struct RoundedWeight {
 struct Variable::Node {
   static constexpr std::uint64_t kNever = UINT64_MAX;  ///< For rounded_at: the copy must be made again.
 
-  /// Whether a parameter has been seen by those who train. What nobody has listed no optimizer updates.
+  /// Whether a parameter has appeared in a list of parameters. Optimizers do not update one that never has.
   enum class Listing : std::uint8_t {
     kNotAwaited,  ///< Made by hand.
-    kAwaited,     ///< A module's; no list of parameters has had it yet.
-    kDone,        ///< A module's, and in a list.
+    kAwaited,     ///< A module's; not listed yet.
+    kDone,        ///< A module's, and listed.
   };
 
-  Shape shape;                    ///< Of the value.
+  Shape shape;
   DType dtype = DType::kFloat32;  ///< Of value and gradient.
-  Device device;                  ///< Where both live.
+  Device device;                  ///< Of value and gradient.
   Tensor gradient;                ///< For a computed variable only while backward() runs.
   bool has_gradient = false;      ///< Something has been written since zero_grad().
 
-  // A parameter.
-  bool is_parameter = false;               ///< True: the fields below hold; false: those of an operation.
-  std::string name;                        ///< Full name, for messages and checkpoints.
-  Listing listing = Listing::kNotAwaited;  ///< Whether a list of parameters has had it, or should have.
-  Tensor value;                            ///< The elements; undefined while they are released.
-  ValueSource* source = nullptr;           ///< Who brings them back; null: nobody.
+  // The fields of a parameter.
+  bool is_parameter = false;  ///< False: the fields of an operation hold.
+  std::string name;           ///< Full name, for messages and checkpoints.
+  Listing listing = Listing::kNotAwaited;
+  Tensor value;                            ///< Undefined while released.
+  ValueSource* source = nullptr;           ///< Fetches a released value; null: none.
   std::shared_ptr<RoundedWeight> rounded;  ///< The copy that autocast multiplies with; null if there is none.
   std::uint64_t rounded_at = kNever;       ///< write_accesses() of the value's storage when `rounded` was made.
   bool is_frozen = false;  ///< Counts as data: nothing is recorded for it, and backward() does not reach it.
   std::vector<GradientObserver*> observers;  ///< Told when the gradient is final, in this order.
-  std::weak_ptr<GradientLoan> loan;          ///< Who prepares a gradient in `gradient` while nothing is written to it.
+  std::weak_ptr<GradientLoan> loan;          ///< Held by an operation that prepares a gradient in `gradient`.
 
-  // The result of an operation.
+  // The fields of an operation's result.
   std::uint64_t sequence = 0;                 ///< Larger than every input's; orders backward().
   std::vector<std::shared_ptr<Node>> inputs;  ///< Those with requires_grad(), one entry per use.
   BackwardFunction backward;                  ///< Empty once backward() has passed.
 
-  std::int64_t pending_uses = 0;  ///< Contributions still to come in the backward() that runs now; else 0.
+  std::int64_t pending_uses = 0;  ///< Contributions that the running backward() still expects; else 0.
 };
 
-/// The variable `value` computed from `inputs` (undefined ones are skipped). Records nothing, and drops `backward`,
-/// where gradients are off or no input needs one.
+/// The variable `value` computed from `inputs` (undefined ones are skipped). Records nothing, and drops `backward`, if
+/// gradients are off or no input needs one.
 [[nodiscard]] Variable record(Tensor value, std::initializer_list<Variable> inputs, BackwardFunction backward);
 
 /// The same for any number of inputs.
 [[nodiscard]] Variable record(Tensor value, std::span<const Variable> inputs, BackwardFunction backward);
 
-/// Whether record() would record: lets an operation skip what only its backward needs.
+/// Whether record() would record: lets an operation skip work that only its backward needs.
 [[nodiscard]] bool will_record(std::initializer_list<Variable> inputs);
 
 /// A computed variable and the gradient that reaches it from outside.
 struct GradientStart {
-  Variable output;  ///< Computed.
+  Variable output;
   Tensor gradient;  ///< Shaped like `output`; handed over.
 };
-/// As Variable::backward(), from several variables at once. May run inside a backward(): observers of parameters that
-/// the outer one still counts are left to it.
+/// Like Variable::backward(), from several variables at once. May run inside another backward(), which keeps calling
+/// the observers of the parameters that it still counts.
 void backward_from(std::vector<GradientStart> starts);
 
 /// While it lives, operations on this thread record nothing (as NoGradGuard); the parameters that they would have
-/// recorded are collected, each once. An outer collector gets them too.
+/// recorded are collected, each once, by this collector and all outer ones.
 class ParameterCollector {
  public:
   ParameterCollector() noexcept;
@@ -107,9 +107,9 @@ class ParameterCollector {
   ParameterCollector(const ParameterCollector&) = delete;
   ParameterCollector& operator=(const ParameterCollector&) = delete;
 
-  /// In the order in which they were met.
+  /// In order of first use.
   [[nodiscard]] const std::vector<Variable>& parameters() const noexcept { return parameters_; }
-  /// Takes note of those of `inputs` that are parameters.
+  /// Adds the parameters among `inputs`.
   void note(std::span<const Variable> inputs);
 
  private:
@@ -118,7 +118,7 @@ class ParameterCollector {
   std::vector<Variable> parameters_;
 };
 
-/// While it lives, operations on this thread record, whatever guards are around.
+/// While it lives, operations on this thread record, even inside a NoGradGuard.
 class EnableGradGuard {
  public:
   EnableGradGuard() noexcept;
@@ -130,18 +130,18 @@ class EnableGradGuard {
   bool was_enabled_;
 };
 
-/// Memory for a gradient that forward computes: a parameter's own gradient storage while nothing is written to it and
-/// nobody else has borrowed it, else fresh memory. A large gradient is then neither held twice nor copied.
+/// Memory for a gradient that forward computes: a parameter's own gradient storage if nothing is written to it and
+/// nobody else has borrowed it, else fresh memory. Avoids holding or copying a large gradient twice.
 [[nodiscard]] std::shared_ptr<GradientLoan> borrow_gradient(const Variable& variable);
 
-/// In backward: makes the borrowed tensor, now filled, a contribution to `variable`'s gradient.
+/// In backward: adds the borrowed tensor, now filled, to `variable`'s gradient.
 void return_gradient(const Variable& variable, std::shared_ptr<GradientLoan> loan);
 
 /// Whether this handle is the only reference to its storage, so that overwriting it disturbs nobody.
 [[nodiscard]] bool is_exclusive(const Tensor& tensor) noexcept;
 
-/// `tensor` itself if it is exclusive, else uninitialised elements of the same shape and type: where an element-wise
-/// kernel that has read `tensor` may put its result.
+/// `tensor` itself if it is exclusive, else uninitialised elements of the same shape and type: the output of an
+/// element-wise kernel that reads `tensor`.
 [[nodiscard]] Tensor reuse_or_allocate(const Tensor& tensor);
 
 }  // namespace lockstep::autograd

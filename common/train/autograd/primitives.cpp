@@ -1,4 +1,4 @@
-// Products, sums, and what a LLaMA-style block needs beside them.
+// Products, sums, and the other operations of a LLaMA-style block.
 #include "autograd/primitives.hpp"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ using kernels::Transpose;
 
 Tensor empty_like(const Tensor& tensor) { return Tensor::empty(tensor.shape(), tensor.dtype(), tensor.device()); }
 
-// The gradient of one factor of a product: d_product * other, summed over what was repeated.
+// The gradient of one factor of a product: d_product * other, summed over broadcast dimensions.
 void add_factor_gradient(const Variable& factor, const Tensor& d_product, const Tensor& other) {
   if (!factor.requires_grad()) return;
   if (factor.node()->shape == d_product.shape()) {

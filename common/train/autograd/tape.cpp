@@ -17,7 +17,7 @@ namespace {
 
 using Node = Variable::Node;
 
-// Per thread: ranks that are threads of one process record apart.
+// Per thread: ranks that are threads of one process record separately.
 struct RecordingState {
   bool is_enabled = true;
   std::uint64_t last_sequence = 0;
@@ -25,7 +25,7 @@ struct RecordingState {
 };
 thread_local RecordingState recording;
 
-// What one backward() reaches. Destroying it leaves no trace in the nodes, whether the walk ended or threw.
+// The nodes that one backward() reaches. The destructor resets them, whether the walk ended or threw.
 class Walk {
  public:
   Walk() = default;
@@ -36,7 +36,7 @@ class Walk {
     for (const std::shared_ptr<Node>& parameter : parameters_) parameter->pending_uses = 0;
   }
 
-  // Finds what the roots depend on and counts the uses of each node. Throws if a parameter has been forgotten.
+  // Finds the nodes that the roots depend on and counts the uses of each. Throws if a parameter has been forgotten.
   void collect(std::span<const std::shared_ptr<Node>> roots) {
     for (const std::shared_ptr<Node>& root : roots) visit(root);
     for (std::size_t next = 0; next < operations_.size(); ++next) {  // visit() appends
@@ -60,8 +60,8 @@ class Walk {
   }
 
  private:
-  // Where some parameters of a loss have been listed and some have not, a layer was forgotten; where none has, somebody
-  // only looks at gradients.
+  // If only some parameters of a loss have been listed, a layer was forgotten. If none has, the caller only looks at
+  // gradients.
   void require_all_listed() const {
     const auto find = [this](Node::Listing listing) {
       return std::ranges::find(parameters_, listing, [](const auto& parameter) { return parameter->listing; });
@@ -96,7 +96,7 @@ class Walk {
     for (std::size_t i = 0; i < input->observers.size(); ++i) input->observers[i]->on_gradient_ready(parameter);
   }
 
-  // Frees what the operation captured: its activations go back to the allocator before the next operation runs.
+  // Frees the operation's captured values: its activations return to the allocator before the next operation runs.
   void release_last() {
     Node& node = *operations_.back();
     node.backward = nullptr;
@@ -112,7 +112,7 @@ class Walk {
   std::vector<GradientObserver*> observers_;
 };
 
-// Every operation asks once, so this is where a collector learns of parameters.
+// Every operation asks once, so a collector sees every parameter here.
 bool is_recorded(std::span<const Variable> inputs) {
   if (recording.collector != nullptr) recording.collector->note(inputs);
   return recording.is_enabled &&
@@ -136,7 +136,7 @@ Variable record(Tensor value, std::span<const Variable> inputs, BackwardFunction
   for (const Variable& input : inputs) {
     if (!input.requires_grad()) continue;
     node->inputs.push_back(input.node());
-    sequence = std::max(sequence, input.node()->sequence);  // larger than ours if another thread recorded it
+    sequence = std::max(sequence, input.node()->sequence);  // larger than this thread's if another one recorded it
   }
   node->sequence = recording.last_sequence = sequence + 1;
   return {std::move(value), std::move(node)};

@@ -1,4 +1,4 @@
-// What a transformer needs beside linear layers: embeddings, layer normalization, attention.
+// The other operations of a transformer: embeddings, layer normalization, attention.
 #include "autograd/autocast.hpp"
 #include "autograd/dropout_site.hpp"
 #include "autograd/functions.hpp"
@@ -12,7 +12,7 @@
 namespace lockstep::autograd {
 namespace {
 
-// Both parameter gradients of a layer norm, to be written in one way.
+// Both parameter gradients of a layer norm, written in the same mode.
 struct NormGradients {
   Tensor d_weight, d_bias;  // [C]
   GradientWrite write;
@@ -21,7 +21,7 @@ struct NormGradients {
 NormGradients begin_norm_gradients(const Variable& weight, const Variable& bias) {
   const auto begin = [&](const Variable& parameter) {
     if (parameter.requires_grad()) return parameter.begin_gradient_write();
-    // Scratch for a gradient that nobody wants.
+    // Scratch for an unused gradient.
     return std::pair(Tensor::empty(weight.shape(), weight.dtype(), weight.device()), GradientWrite::kOverwrite);
   };
   const auto [d_weight, weight_write] = begin(weight);
@@ -40,8 +40,8 @@ Variable record_layer_norm(const Variable& input, const Variable& weight, const 
       const Tensor x = input.value(), w = weight.value();
       kernels::layer_norm_backward(d_input, d_output, statistics, x, w, d_weight, d_bias, write, skip);
     };
-    const bool is_apart = !input.is_same(weight) && !input.is_same(bias);  // else its gradient is written by the kernel
-    if (is_apart && input.has_gradient()) {  // the residual stream: what went past the norm is there, and is added here
+    const bool is_apart = !input.is_same(weight) && !input.is_same(bias);  // else the kernel writes its gradient
+    if (is_apart && input.has_gradient()) {  // the residual stream: add to the gradient that bypassed the norm
       const Tensor d_input = input.begin_gradient_write().first;
       run(d_input, d_input);
     } else {

@@ -39,7 +39,7 @@ void require_value(const Variable::Node& parameter, const char* operation) {
           ", whose value is released; call value() first");
 }
 
-// What has been rounded from other elements, or from other storage, whose write accesses count from 0.
+// For a copy rounded from other elements, or from other storage, whose write accesses count from 0.
 void forget_rounded(Variable::Node& parameter) { parameter.rounded_at = Variable::Node::kNever; }
 
 void fetch(const Variable& parameter) {
@@ -52,7 +52,7 @@ void fetch(const Variable& parameter) {
   require(parameter.has_value(), "autograd: the ValueSource of parameter ", name, " has fetched nothing");
 }
 
-// Where the first contribution to a parameter's gradient goes, if somebody has a place for it.
+// Asks the observers where the first contribution to a parameter's gradient goes.
 void ask_for_place(const Variable& variable) {
   Variable::Node& node = *variable.node();
   if (!node.is_parameter || node.gradient.is_defined()) return;
@@ -64,7 +64,7 @@ void ask_for_place(const Variable& variable) {
   }
 }
 
-// A tensor that others may read must not be added to in place.
+// A tensor that others may read must not be modified in place.
 void make_writable(Tensor& gradient) {
   if (!is_exclusive(gradient)) gradient = gradient.clone();
 }
@@ -140,8 +140,8 @@ const Tensor& Variable::gradient() const {
 void Variable::zero_grad() const {
   Node& node = require_node(node_, "zero_grad()");
   node.has_gradient = false;
-  if (!node.is_parameter) node.gradient = Tensor();  // its memory may be another variable's too
-  node.rounded_at = Node::kNever;  // a step begins; the last one may have written through an address from long before
+  if (!node.is_parameter) node.gradient = Tensor();  // another variable may share its memory
+  node.rounded_at = Node::kNever;  // a step begins; the last one may have written through a much older address
 }
 
 std::pair<Tensor, GradientWrite> Variable::begin_gradient_write() const {
@@ -149,7 +149,7 @@ std::pair<Tensor, GradientWrite> Variable::begin_gradient_write() const {
   ask_for_place(*this);
   if (!node.gradient.is_defined()) node.gradient = Tensor::empty(node.shape, node.dtype, node.device);
   if (!node.has_gradient) {
-    if (const auto loan = node.loan.lock()) loan->tensor = loan->tensor.clone();  // another graph is first
+    if (const auto loan = node.loan.lock()) loan->tensor = loan->tensor.clone();  // another graph was first
     node.loan.reset();
     node.has_gradient = true;
     return {node.gradient, GradientWrite::kOverwrite};
@@ -225,7 +225,7 @@ Tensor Variable::release_gradient() const {
   require(parameter.pending_uses == 0, "autograd: release_gradient() of ", parameter.name,
           " before backward() has completed it");
   parameter.has_gradient = false;
-  parameter.loan.reset();  // what is prepared there comes as a contribution like any other
+  parameter.loan.reset();  // a gradient that is being prepared there arrives as an ordinary contribution
   return std::exchange(parameter.gradient, Tensor());
 }
 
@@ -283,7 +283,7 @@ void return_gradient(const Variable& variable, std::shared_ptr<GradientLoan> loa
   const bool is_ours = node.loan.lock() == loan;
   if (is_ours) node.loan.reset();
   if (is_ours && !node.has_gradient && loan->tensor.data() == node.gradient.data()) {
-    node.has_gradient = true;  // it is where it belongs
+    node.has_gradient = true;  // it is already in place
   } else {
     variable.accumulate_gradient(std::exchange(loan->tensor, Tensor()));
   }

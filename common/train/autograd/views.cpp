@@ -14,11 +14,11 @@ namespace lockstep::autograd {
 namespace {
 
 int index_of(const Shape& shape, int axis) {
-  (void)shape[axis];  // throws where there is no such axis
+  (void)shape[axis];  // throws if there is no such axis
   return axis < 0 ? axis + shape.rank() : axis;
 }
 
-// `shape` with another size of dimension `axis`.
+// `shape` with `size` for dimension `axis`.
 Shape resized(const Shape& shape, int axis, std::int64_t size) {
   std::array<std::int64_t, Shape::kMaxRank> dimensions{};
   std::ranges::copy(shape.dimensions(), dimensions.begin());
@@ -26,14 +26,14 @@ Shape resized(const Shape& shape, int axis, std::int64_t size) {
   return Shape(std::span<const std::int64_t>(dimensions.data(), static_cast<std::size_t>(shape.rank())));
 }
 
-// The elements that `from` names, as a tensor of their own.
+// A copy of the elements in `from`.
 Tensor copied(const Tensor& input, const Shape& shape, const kernels::StridedView& from) {
   Tensor output = Tensor::empty(shape, input.dtype(), input.device());
   kernels::copy_view(output, kernels::view_of(shape), GradientWrite::kOverwrite, input, from);
   return output;
 }
 
-// Adds `d_part` to the part of the input's gradient that `view` names.
+// Adds `d_part` to the part of the input's gradient that `view` selects.
 void add_to_part(const Variable& input, const kernels::StridedView& view, const Tensor& d_part) {
   const auto [d_input, write] = input.begin_gradient_write();
   if (write == GradientWrite::kOverwrite) d_input.fill_zero();
@@ -81,7 +81,7 @@ Variable cat(std::span<const Variable> inputs, int axis) {
     size += x.shape()[axis];
   }
   const Tensor output = Tensor::empty(resized(first.shape(), axis, size), first.dtype(), first.device());
-  std::vector<std::pair<Variable, kernels::StridedView>> parts;  // and where they are in the output
+  std::vector<std::pair<Variable, kernels::StridedView>> parts;  // with their positions in the output
   std::int64_t begin = 0;
   for (const Variable& input : inputs) {
     const Tensor& x = input.value();

@@ -30,17 +30,16 @@ void verify_file(const fs::path& checkpoint, const FileEntry& expected) {
                            ", the manifest says ", expected.bytes, " with ", expected.xxh3));
 }
 
-// Whether a checkpoint is not what it was when it was written. An error of the disk, of a network file system, of
-// permissions or of a process without descriptors says nothing about that.
+// Whether a checkpoint has changed since it was written. An error of the disk, of a network file system, of permissions
+// or of a process without descriptors does not show that.
 bool is_damage(const Error& error) {
   const auto* const io = dynamic_cast<const IoError*>(&error);
   if (io == nullptr) return dynamic_cast<const FormatError*>(&error) != nullptr;
   const int number = io->error_number();
-  return number == ENOENT || number == ENOTDIR ||
-         number == EISDIR;  // a file is gone, or something else is in its place
+  return number == ENOENT || number == ENOTDIR || number == EISDIR;  // a file is gone, or replaced by something else
 }
 
-// Whether the checkpoint verifies. What a first reading cannot read may be readable a moment later.
+// Whether the checkpoint verifies. Retries, because a read that fails may succeed a moment later.
 bool verifies(const fs::path& checkpoint) {
   for (int attempt = 1;; ++attempt) {
     try {
@@ -66,21 +65,21 @@ FileEntry write_text(const fs::path& path, std::string_view text) {
   return file.finish();
 }
 
-// What goes into a checkpoint, and who hears of what happens to it.
+// The inputs of one save, and its callbacks.
 struct Save {
   std::int64_t step;
   const Contents& contents;
   const json& state;
   const OnTensorWritten& on_written;
-  std::function<void(std::string_view)> announce;  // each step before it is taken
+  std::function<void(std::string_view)> announce;  // called before each step
 };
 
-// Hands both files to the system before it waits for the disk. A thread that wants to change a tensor has to wait for
-// the first, not for the second.
+// Hands both files to the system before waiting for the disk. A thread that wants to change a tensor must wait for the
+// former, not for the latter.
 std::vector<FileEntry> write_tensors(const fs::path& folder, const Save& save) {
   save.announce("model");
   FileWriter model = begin_safetensors(folder / kModelFile, save.contents.model, {{"format", "pt"}},
-                                       save.on_written);  // transformers insists on the entry
+                                       save.on_written);  // transformers requires the entry
   save.announce("optimizer");
   FileWriter optimizer = begin_safetensors(folder / kOptimizerFile, save.contents.optimizer, {}, save.on_written);
   save.announce("flush");
@@ -102,12 +101,12 @@ void write_checkpoint(const fs::path& folder, const Save& save) {
   verify(folder);
 }
 
-// If that does not succeed, the disk may be full: what was written goes, or it would stay so.
+// On failure the disk may be full: remove the new files, or it would stay full.
 void write_or_remove(const fs::path& folder, const std::function<void()>& write) {
   try {
     write();
   } catch (...) {
-    std::error_code ignored;  // the error above says more
+    std::error_code ignored;  // the error above is more useful
     fs::remove_all(folder, ignored);
     throw;
   }
@@ -150,8 +149,8 @@ fs::path CheckpointFolder::save(std::int64_t step, const Contents& contents, con
   }
 }
 
-// The first save finds those behind the checkpoint that the run was resumed from. One that cannot be renamed then is
-// tried again by each save.
+// The first save finds the checkpoints newer than the one that the run was resumed from. If one cannot be renamed, each
+// later save tries again.
 void CheckpointFolder::set_given_up_aside() {
   if (const auto resumed = parse_folder_name(without_aside(options_.resumed_from.filename().string()))) {
     for (const Order& order : find_checkpoints(root_))
@@ -166,7 +165,7 @@ void CheckpointFolder::tidy() noexcept {
     if (!fs::is_directory(root_)) return;
     remove_leftovers(root_);
     if (std::ssize(find_checkpoints(root_)) <= options_.keep_last) return;
-    const auto newest = latest();  // verified: what is behind it may be damaged, and is then no reason to remove it
+    const auto newest = latest();  // verified: if a newer one is damaged, that is no reason to remove it
     const bool is_continued =
         options_.resumed_from.empty() || (newest && newest->filename() == options_.resumed_from.filename());
     if (newest && is_continued)

@@ -2,13 +2,13 @@
 /// @file
 /// Checkpoints that survive being killed while they are written.
 ///
-/// A checkpoint is a folder `step_00000500` with model.safetensors, optimizer.safetensors, state.json and
-/// manifest.json (size and XXH3 checksum of each of the others). It is written under a name that begins with a dot,
-/// fsynced, compared with what was to be written by reading it back from the disk, and renamed; only then are older
-/// ones removed. At every moment a kill leaves the newest complete checkpoint readable.
+/// A checkpoint is a folder `step_00000500` with model.safetensors, optimizer.safetensors, state.json and manifest.json
+/// (size and XXH3 checksum of each of the others). It is written under a name that begins with a dot, fsynced, read
+/// back from the disk and compared, and renamed; only then are older ones removed. A kill at any moment leaves the
+/// newest complete checkpoint readable.
 ///
-/// A checkpoint is removed only because newer ones of the same run have been written and read back. What cannot be read
-/// is not taken for damaged, and what belongs to a part of the run that was given up is renamed and kept.
+/// A checkpoint is removed only after newer ones of the same run have been written and read back. One that cannot be
+/// read is not considered damaged, and those of an abandoned part of the run are renamed and kept.
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -23,19 +23,18 @@
 
 namespace lockstep::checkpoint {
 
-/// What is saved, or where loading puts it: tensors are views.
+/// The source of a save, or the destination of a load: tensors are views.
 struct Contents {
-  std::vector<NamedTensor> model = {};      ///< Hugging Face's names where the model uses them.
+  std::vector<NamedTensor> model = {};      ///< Hugging Face's names if the model uses them.
   std::vector<NamedTensor> optimizer = {};  ///< For example "h.0.attn.c_attn.weight.exp_avg".
 };
 
-/// Where checkpoints are kept, and how many.
+/// Options of CheckpointFolder.
 struct FolderOptions {
-  int keep_last = 2;  ///< Checkpoints kept; older ones are removed after a save. At least 1.
-  /// The checkpoint that the run was resumed from: the first save sets those behind it aside. Empty: it was not
-  /// resumed.
+  int keep_last = 2;  ///< Older ones are removed after a save. At least 1.
+  /// The checkpoint that the run was resumed from: the first save sets newer ones aside. Empty: it was not resumed.
   std::filesystem::path resumed_from = {};
-  /// Called with the name of each step of save() before it is taken; tests stop there. May be empty.
+  /// Called with the name of each step of save() before it is taken; for tests. May be empty.
   std::function<void(std::string_view step)> on_save_step = {};
 };
 
@@ -46,32 +45,31 @@ class CheckpointFolder {
   /// @throws ContractError  keep_last below 1.
   explicit CheckpointFolder(std::filesystem::path root, FolderOptions options = {});
 
-  /// Writes a checkpoint, then removes what is no longer kept, including leftovers of a killed writer. What cannot be
-  /// removed or set aside is logged, and tried again after the next save.
+  /// Writes a checkpoint, then removes older ones and leftovers of a killed writer. Failures to remove or set aside are
+  /// logged, and tried again after the next save.
   /// @param step        In the name; at least 0. Saving a step again adds a newer checkpoint of that step. Those of
-  ///                    higher steps are set aside, for the run was resumed from before them: "step_00000008" becomes
-  ///                    "aside_step_00000008", which nothing here reads, counts or removes.
-  /// @param contents    What is saved, on any device.
+  ///                    higher steps are set aside, because the run was resumed from before them: "step_00000008"
+  ///                    becomes "aside_step_00000008", which nothing here reads, counts or removes.
+  /// @param contents    On any device.
   /// @param state       Everything else that resuming needs: step, epoch, sampler, seed, schedule, options.
   /// @param on_written  Called for each tensor, first the model's, then the optimizer's, in their order, before the
   ///                    first wait for the disk.
   /// @return            The checkpoint's folder.
-  /// @throws IoError      The disk failed or is full. Earlier checkpoints are untouched, and what was written is
-  ///                      removed, unless only the last fsync failed.
-  /// @throws FormatError  What was read back is not what was written.
+  /// @throws IoError      The disk failed or is full. Earlier checkpoints are untouched, and the new one is removed,
+  ///                      unless only the last fsync failed.
+  /// @throws FormatError  The data read back differs from the data written.
   std::filesystem::path save(std::int64_t step, const Contents& contents, const nlohmann::json& state,
                              const OnTensorWritten& on_written = {});
 
-  /// Removes what a killed writer has left: leftovers, and checkpoints that its last save would have removed. For a run
-  /// that has nothing to save any more. What cannot be removed, or not be read, stays, and a warning says so.
-  /// @cost  Reads the newest checkpoint where there are more than keep_last.
+  /// Removes leftovers of a killed writer, and checkpoints that its last save would have removed. For a run with
+  /// nothing more to save. A warning lists everything that could not be removed or read.
+  /// @cost  Reads the newest checkpoint if there are more than keep_last.
   void tidy() noexcept;
 
-  /// The newest checkpoint that verifies; nothing where there is none. A damaged one is skipped with a warning: a file
-  /// is missing or not what the manifest says.
-  /// @throws IoError  The newest one that is not damaged cannot be read, at the second attempt either. That says
-  /// nothing
-  ///                  about the checkpoint, so an older one is not taken in its place.
+  /// The newest checkpoint that verifies; nothing if there is none. Skips a damaged one (a file is missing or does not
+  /// match the manifest) with a warning.
+  /// @throws IoError  The newest undamaged one cannot be read, even at the second attempt. It may still be good, so an
+  ///                  older one does not replace it.
   /// @cost  Reads the whole checkpoint.
   [[nodiscard]] std::optional<std::filesystem::path> latest() const;
 
@@ -83,7 +81,7 @@ class CheckpointFolder {
 
   std::filesystem::path root_;
   FolderOptions options_;
-  std::vector<Order> given_up_;  // behind what the run was resumed from, and not yet set aside
+  std::vector<Order> given_up_;  // newer than the one resumed from, and not yet set aside
 };
 
 /// The step in a checkpoint folder's name; nothing for other names. @param checkpoint  A path that ends in the name.
@@ -94,7 +92,7 @@ class CheckpointFolder {
 /// @throws FormatError  A size or checksum differs; names the file, expected and found.
 void verify(const std::filesystem::path& checkpoint);
 
-/// A short text that checkpoints with the same files share and others do not: the checksum of the manifest, which has
+/// A short text that is equal for checkpoints with the same files only: the checksum of the manifest, which contains
 /// those of all files. @throws IoError  There is no manifest.
 [[nodiscard]] std::string fingerprint(const std::filesystem::path& checkpoint);
 
@@ -105,7 +103,7 @@ void verify(const std::filesystem::path& checkpoint);
 /// @throws IoError, FormatError  As verify() and load_tensors(); nothing is then written to the tensors.
 nlohmann::json load(const std::filesystem::path& checkpoint, const Contents& destinations);
 
-/// The state alone, without touching tensors (to build the model that the checkpoint needs). Verifies state.json only.
+/// Loads the state without the tensors (to build the model that the checkpoint needs). Verifies state.json only.
 [[nodiscard]] nlohmann::json load_state(const std::filesystem::path& checkpoint);
 
 }  // namespace lockstep::checkpoint

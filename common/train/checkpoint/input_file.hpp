@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// A file whose parts are read when they are needed.
+/// A file that is read in parts, on demand.
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -11,14 +11,13 @@
 
 namespace lockstep::checkpoint {
 
-/// An open file of a fixed size. It is read and not mapped: a mapped file that another program cuts short ends the
-/// process with SIGBUS, and a read error does the same. Move-only. Thread safety: const calls from any thread.
+/// An open file of a fixed size. It is not mapped, because a mapped file that another program truncates, or a read
+/// error, ends the process with SIGBUS. Move-only. Thread safety: const calls from any thread.
 class InputFile {
  public:
   /// @throws IoError  It cannot be opened, or is a folder.
   explicit InputFile(std::filesystem::path path);
 
-  /// As given to the constructor.
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
   /// The file's size when it was opened.
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }

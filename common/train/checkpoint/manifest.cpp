@@ -94,7 +94,7 @@ void FileWriter::write(std::string_view bytes) {
 FileEntry FileWriter::finish() {
   while (::fsync(fd_.get()) != 0)
     if (errno != EINTR) throw IoError("fsync of " + path_.string(), errno);
-  ::posix_fadvise(fd_.get(), 0, 0, POSIX_FADV_DONTNEED);  // a file system that lives in memory has nothing else
+  ::posix_fadvise(fd_.get(), 0, 0, POSIX_FADV_DONTNEED);  // does nothing on a file system in memory
   fd_.reset();
   return {.name = path_.filename().string(), .bytes = checksum_.bytes(), .xxh3 = checksum_.text()};
 }

@@ -15,13 +15,13 @@ struct XXH3_state_s;
 
 namespace lockstep::checkpoint {
 
-inline constexpr const char* kModelFile = "model.safetensors";          ///< Weights.
-inline constexpr const char* kOptimizerFile = "optimizer.safetensors";  ///< Optimizer state.
-inline constexpr const char* kStateFile = "state.json";                 ///< Everything else.
-inline constexpr const char* kManifestFile = "manifest.json";           ///< Size and checksum of the others.
+inline constexpr const char* kModelFile = "model.safetensors";
+inline constexpr const char* kOptimizerFile = "optimizer.safetensors";
+inline constexpr const char* kStateFile = "state.json";        ///< Everything else.
+inline constexpr const char* kManifestFile = "manifest.json";  ///< Size and checksum of the others.
 
-/// Levels of lists and objects in a JSON text from outside. A text of nothing but brackets would otherwise use up the
-/// stack of whoever walks through it.
+/// Limit on nested lists and objects in JSON from outside. Otherwise a text of brackets alone could overflow the stack
+/// of a recursive reader.
 inline constexpr int kMaxJsonDepth = 32;
 
 /// Reads JSON from a file whose content cannot be trusted.
@@ -29,23 +29,22 @@ inline constexpr int kMaxJsonDepth = 32;
 /// @throws FormatError  Not JSON, or more than kMaxJsonDepth levels.
 [[nodiscard]] nlohmann::json parse_json(std::string_view text, const std::filesystem::path& path);
 
-/// Whether `name` stays inside the folder in which a list of files stands, and is read by the system as it is written:
-/// for lists from outside.
+/// Whether `name` stays inside its folder and needs no interpretation by the system: for lists from outside.
 [[nodiscard]] bool is_plain_file_name(const std::string& name);
 
 /// One file of a checkpoint.
 struct FileEntry {
-  std::string name;         ///< Without a folder.
-  std::uint64_t bytes = 0;  ///< Its size.
-  std::string xxh3;         ///< 64-bit XXH3 of its content (Collet, xxHash 0.8), as `xxhsum -H3` prints it: 16 digits.
+  std::string name;  ///< Without a folder.
+  std::uint64_t bytes = 0;
+  std::string xxh3;  ///< 64-bit XXH3 of its content (Collet, xxHash 0.8), as `xxhsum -H3` prints it: 16 digits.
 
   bool operator==(const FileEntry&) const = default;
 };
 
-/// What manifest.json says.
+/// The contents of manifest.json.
 struct Manifest {
   std::int64_t step = 0;         ///< At least 0.
-  std::vector<FileEntry> files;  ///< Names distinct and rising; model, optimizer and state among them.
+  std::vector<FileEntry> files;  ///< Names distinct and ascending; model, optimizer and state among them.
 
   bool operator==(const Manifest&) const = default;
 };
@@ -54,11 +53,10 @@ struct Manifest {
 class Checksum {
  public:
   Checksum();
-  /// Adds bytes.
   void add(std::string_view bytes);
   /// Of all bytes so far, as FileEntry::xxh3.
   [[nodiscard]] std::string text() const;
-  /// How many there were.
+  /// Of all bytes so far.
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
 
  private:
@@ -69,16 +67,15 @@ class Checksum {
   std::uint64_t bytes_ = 0;
 };
 
-/// Writes a file, and knows what should then be in it: the checksum is that of the bytes on their way to the disk, not
-/// of what the disk, or the system's memory of it, gives back.
+/// Writes a file and computes its checksum from the bytes as passed in, not from what the disk or page cache returns.
 class FileWriter {
  public:
-  /// Makes the file, or empties it. @throws IoError  It cannot be made.
+  /// Creates or truncates the file. @throws IoError  It cannot be made.
   explicit FileWriter(std::filesystem::path path);
   /// Appends. @throws IoError  The disk is full, for example.
   void write(std::string_view bytes);
-  /// Waits until the file is on disk (fsync), and has the system forget its pages, so that the next reader reads
-  /// the disk. Called last. @throws IoError  The disk failed.
+  /// Waits until the file is on disk (fsync), and drops its cached pages, so that the next reader reads the disk.
+  /// Called last. @throws IoError  The disk failed.
   FileEntry finish();
 
  private:
@@ -87,14 +84,14 @@ class FileWriter {
   Checksum checksum_;
 };
 
-/// Size and checksum of a file as it is on disk. @throws IoError  It cannot be read.
+/// Size and checksum of a file on disk. @throws IoError  It cannot be read.
 [[nodiscard]] FileEntry describe_file(const std::filesystem::path& path);
 
 /// The text of manifest.json.
 [[nodiscard]] std::string to_text(const Manifest& manifest);
 
 /// @param path  Of the manifest, for the message.
-/// @throws FormatError  Not a manifest of this format: says what is wrong.
+/// @throws FormatError  Not a manifest of this format; names the error.
 [[nodiscard]] Manifest parse_manifest(std::string_view text, const std::filesystem::path& path);
 
 }  // namespace lockstep::checkpoint

@@ -26,7 +26,7 @@ std::optional<std::int64_t> parse_number(std::string_view text) {
   return number;
 }
 
-// Runs a clean-up, which is never a reason to end a run: what fails is logged.
+// Runs a clean-up. Errors are logged, because they are no reason to end a run.
 template <typename Work>
 bool try_to(const char* what, const fs::path& path, const Work& work) noexcept {
   try {
@@ -43,7 +43,7 @@ void remove_checkpoint(const fs::path& root, const Order& order) noexcept {
   const fs::path checkpoint = root / folder_name(order);
   (void)try_to("remove", checkpoint, [&] {
     const fs::path removed = root / concat(kRemovedPrefix, folder_name(order));
-    fs::rename(checkpoint, removed);  // so that a kill in the middle leaves no half of one to be found
+    fs::rename(checkpoint, removed);  // so that a kill in the middle leaves no half-removed checkpoint
     fs::remove_all(removed);
   });
 }
@@ -65,7 +65,7 @@ std::optional<Order> parse_folder_name(const std::string& name) {
   const auto attempt = dot == std::string_view::npos ? 1 : parse_number(rest.substr(dot + 1));
   if (!step || !attempt) return std::nullopt;
   const Order order{*step, *attempt};
-  if (folder_name(order) != name) return std::nullopt;  // "step_-1", "step_5": not names that we write
+  if (folder_name(order) != name) return std::nullopt;  // "step_-1", "step_5": names that we never write
   return order;
 }
 

@@ -21,18 +21,18 @@ using nlohmann::json;
 
 constexpr const char* kMetadataKey = "__metadata__";
 constexpr std::size_t kLengthBytes = 8;
-constexpr int kMaxHeaderDepth = 8;  // {name: {shape: [...]}} has 3; without a limit, brackets alone use up the stack
+constexpr int kMaxHeaderDepth = 8;  // {name: {shape: [...]}} has 3; without a limit, brackets alone exhaust the stack
 
 std::string_view as_text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// Everything that can be wrong with a header is reported with the file's and the tensor's name.
+// Every error in a header is reported with the file's and the tensor's name.
 class HeaderParser {
  public:
   explicit HeaderParser(const InputFile& file) : file_(file) {}
 
-  // The header's text. Checks the lengths.
+  // Reads the header's text and checks the lengths.
   [[nodiscard]] std::string header_text() const {
     if (file_.bytes() < kLengthBytes) {
       require_no_foreign_file();
@@ -107,7 +107,7 @@ class HeaderParser {
     return entry;
   }
 
-  // Sorts entries by place and checks that they fill the data exactly.
+  // Sorts entries by offset and checks that they fill the data exactly.
   void check_layout(std::vector<TensorEntry>& entries, std::uint64_t data_bytes) const {
     std::ranges::sort(entries, {}, [](const TensorEntry& entry) { return std::pair(entry.begin, entry.end); });
     std::uint64_t filled = 0;
@@ -126,7 +126,7 @@ class HeaderParser {
     throw FormatError(concat(file_.path().string(), ": ", parts...));
   }
 
-  // For a file that is not what it should be: whether it is something that a person knows by name.
+  // For a malformed file: whether it is a well-known other type.
   void require_no_foreign_file() const {
     const auto foreign = explain_foreign_file(file_.beginning(kForeignBytes), file_.path().filename().string());
     if (foreign) throw FormatError(concat(file_.path().string(), " ", foreign->explanation));
@@ -221,7 +221,7 @@ void SafetensorsFile::read_elements(const TensorEntry& entry, const Tensor& dest
   const std::int64_t count = destination.count();
   if (count == 0) return;
   const std::size_t element_bytes = bytes_of(entry.type);
-  if (element_bytes == bytes_of(destination.dtype())) {  // the same bits: no copy on the way
+  if (element_bytes == bytes_of(destination.dtype())) {  // the same bits: no conversion buffer
     read_bytes(entry, 0,
                {static_cast<std::byte*>(destination.data()), static_cast<std::size_t>(count) * element_bytes});
     return;
@@ -263,8 +263,7 @@ std::string list_names(const std::vector<std::string>& names) {
   return list;
 }
 
-// Wrapping a model in DistributedDataParallel puts "module." before its names, here as in PyTorch; torch.compile() puts
-// "_orig_mod.".
+// DistributedDataParallel puts "module." before a model's names, here as in PyTorch; torch.compile() puts "_orig_mod.".
 std::string hint_at_wrapper(const SafetensorsFile& file, const std::vector<std::string>& missing) {
   for (const std::string prefix : {"module.", "_orig_mod.", "module._orig_mod.", "_orig_mod.module."}) {
     const auto is_wrapped = [&](const std::string& name) { return file.find(prefix + name) != nullptr; };
@@ -310,7 +309,7 @@ void load_tensors(const SafetensorsFile& file, std::span<const NamedTensor> dest
     if (tensor.device().is_cpu())
       file.read_elements(*file.find(name), tensor);
     else
-      tensor.copy_from(file.read(name));  // a file knows no devices: the elements go to where the tensor lives
+      tensor.copy_from(file.read(name));  // copies to the tensor's own device
   }
 }
 

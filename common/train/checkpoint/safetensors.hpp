@@ -20,71 +20,71 @@
 
 namespace lockstep::checkpoint {
 
-using lockstep::NamedTensor;  // saved from host memory; loaded to where it lives
+using lockstep::NamedTensor;  // saved from host memory; loaded to the tensor's device
 
-/// Text beside the tensors, under the key "__metadata__".
+/// Text stored with the tensors, under the key "__metadata__".
 using Metadata = std::map<std::string, std::string>;
 
-/// Longest header that is read or written, as the reference implementation.
+/// Longest header to read or write, as in the reference implementation.
 inline constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
 
-/// Writes a file, replacing one of that name, and fsyncs it.
+/// Writes a file, replacing an existing one, and fsyncs it.
 /// @param tensors  On the host, names distinct; elements are stored little-endian in the order given.
-/// @return         What the file should hold: size and checksum of the bytes as they were written.
+/// @return         Size and checksum of the bytes as they were written.
 /// @throws IoError        The file cannot be written.
 /// @throws ContractError  A name twice, the name "__metadata__", or a tensor that is undefined or not on the host.
 FileEntry write_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
                             const Metadata& metadata = {});
 
-/// Called with a tensor whose elements have been handed to the system: they may change from now on, although the disk
-/// may not have them yet. May be empty, and may throw, which ends the writing.
+/// Called once the system has a tensor's elements: they may change from now on, although the disk may not have them
+/// yet. May be empty. May throw, which ends the writing.
 using OnTensorWritten = std::function<void(const NamedTensor&)>;
 
-/// As write_safetensors(), but without waiting for the disk: finish() of what it returns does.
+/// Like write_safetensors(), but does not wait for the disk: finish() of the result does.
 /// @param on_written  Called for each of `tensors`, in their order.
 [[nodiscard]] FileWriter begin_safetensors(const std::filesystem::path& path, std::span<const NamedTensor> tensors,
                                            const Metadata& metadata, const OnTensorWritten& on_written);
 
-/// One tensor's place in a file.
+/// One tensor's location in a file.
 struct TensorEntry {
-  std::string name;                    ///< Unique in the file.
-  StoredType type = StoredType::kF32;  ///< Element type of the data.
-  Shape shape;                         ///< As written.
-  std::uint64_t begin = 0;             ///< First byte, counted from the end of the header.
-  std::uint64_t end = 0;               ///< One behind the last.
+  std::string name;  ///< Unique in the file.
+  StoredType type = StoredType::kF32;
+  Shape shape;
+  std::uint64_t begin = 0;  ///< First byte, counted from the end of the header.
+  std::uint64_t end = 0;    ///< Past the last byte.
 };
 
-/// An open file. Its header is in memory; elements are read from disk when they are asked for. Thread safety: const
-/// calls from any thread.
+/// An open file. Its header is in memory; elements are read from disk on demand. Thread safety: const calls from any
+/// thread.
 class SafetensorsFile {
  public:
   /// Opens and checks the whole header: lengths, types, shapes, and offsets that cover the data without gap or overlap.
   /// @throws IoError      The file cannot be opened or read.
-  /// @throws FormatError  Not a well-formed file; names file, tensor, what was expected and found. Says so if it is
-  ///                      something else altogether: a Git LFS pointer, a web page, a compressed file.
+  /// @throws FormatError  Not a well-formed file; names file, tensor, expected and found. Recognizes other types: a Git
+  ///                      LFS pointer, a web page, a compressed file.
   explicit SafetensorsFile(const std::filesystem::path& path);
 
-  /// As given to the constructor.
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return file_.path(); }
   [[nodiscard]] std::span<const TensorEntry> entries() const noexcept { return entries_; }  ///< In file order.
   /// The file's own key-value pairs.
   [[nodiscard]] const Metadata& metadata() const noexcept { return metadata_; }
 
-  /// The entry of that name, or null.
+  /// Null if there is no such entry.
   [[nodiscard]] const TensorEntry* find(const std::string& name) const noexcept;
 
-  /// Fills `destination` with bytes of an entry of this file, from its byte `offset` on.
+  /// Fills `destination` with an entry's bytes, from its byte `offset` on.
   /// @pre     offset + destination.size() <= entry.end - entry.begin.
   /// @throws  As InputFile::read().
   void read_bytes(const TensorEntry& entry, std::uint64_t offset, std::span<std::byte> destination) const;
 
-  /// Copies the elements of an entry of this file, converted if the types differ.
+  /// Copies an entry's elements, converted if the types differ.
   /// @param destination  On the host, of the entry's count.
   /// @pre     widens_to(entry.type, destination.dtype()).
   /// @throws  As InputFile::read(); part of the elements may have been written.
   void read_elements(const TensorEntry& entry, const Tensor& destination) const;
 
-  /// A copy of a tensor, of natural_dtype(). @throws FormatError  No such tensor, or one of a type that is not read.
+  /// A copy of a tensor, of natural_dtype(). @throws FormatError  No such tensor, or one of a type that is not
+  /// readable.
   [[nodiscard]] Tensor read(const std::string& name) const;
 
   /// Copies a tensor's elements to `destination`.
@@ -93,13 +93,13 @@ class SafetensorsFile {
 
  private:
   InputFile file_;
-  std::uint64_t data_begin_ = 0;  // behind the header
+  std::uint64_t data_begin_ = 0;  // end of the header
   std::vector<TensorEntry> entries_;
   std::map<std::string, std::size_t> index_by_name_;
   Metadata metadata_;
 };
 
-/// Whether a file may hold tensors that nobody asked for.
+/// Whether a file may hold more tensors than requested.
 enum class UnexpectedTensors { kReject, kIgnore };
 
 /// Checks that load_tensors() with the same arguments would succeed.
@@ -107,8 +107,8 @@ enum class UnexpectedTensors { kReject, kIgnore };
 void require_loadable(const SafetensorsFile& file, std::span<const NamedTensor> destinations,
                       UnexpectedTensors unexpected = UnexpectedTensors::kReject);
 
-/// Fills every tensor from the file's tensor of that name; nothing is written unless all of them fit. A file does not
-/// say on which device a tensor was: the elements go to where the destination lives.
+/// Fills every tensor from the file's tensor of that name; writes nothing unless all of them fit. The elements go to
+/// the device of the destination.
 /// @throws FormatError  As require_loadable().
 /// @throws IoError, FormatError  As InputFile::read(); some of the tensors may then have been written.
 void load_tensors(const SafetensorsFile& file, std::span<const NamedTensor> destinations,

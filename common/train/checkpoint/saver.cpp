@@ -27,7 +27,7 @@ void make_room(const std::vector<NamedTensor>& tensors, std::vector<NamedTensor>
   for (const auto& [name, tensor] : wanted) copies.push_back({name, Tensor::empty(tensor.shape(), tensor.dtype())});
 }
 
-// `tensors`, with those on a device copied to `copies`, which have been made for them.
+// `tensors`, with those on a device copied to the matching `copies`.
 std::vector<NamedTensor> on_host(const std::vector<NamedTensor>& tensors, const std::vector<NamedTensor>& copies) {
   std::vector<NamedTensor> result;
   auto copy = copies.begin();
@@ -39,8 +39,8 @@ std::vector<NamedTensor> on_host(const std::vector<NamedTensor>& tensors, const 
   return result;
 }
 
-// The caller's options, and a thread that nobody waits for any more goes no further than to the next step: its place in
-// the folder may be another writer's by then.
+// The caller's options, extended so that an abandoned thread stops before its next step: by then another writer may use
+// the folder.
 FolderOptions stopping_when(const std::atomic<bool>& is_abandoned, const FolderOptions& options) {
   FolderOptions stopping = options;
   stopping.on_save_step = [&is_abandoned, announce = options.on_save_step](std::string_view step) {
@@ -75,7 +75,7 @@ void Saver::prepare(const Contents& contents) {
   wait();
   make_copies_fit(contents);
   if (background_->copies.model.empty() && background_->copies.optimizer.empty()) return;
-  run_in_background([](Background& background) {  // memory is real only when it has been written to
+  run_in_background([](Background& background) {  // the system allocates memory only when it is written to
     for (const auto* tensors : {&background.copies.model, &background.copies.optimizer})
       for (const auto& [name, tensor] : *tensors) tensor.fill_zero();
   });
@@ -90,7 +90,7 @@ void Saver::save(std::int64_t step, const Contents& contents, nlohmann::json sta
   step_ = step;
   const auto snapshot = std::make_shared<Snapshot>(take_snapshot(contents));
   run_in_background([step, state = std::move(state), snapshot](Background& background) {
-    Snapshot own = std::move(*snapshot);  // whatever happens, the locks go with the end of the work
+    Snapshot own = std::move(*snapshot);  // frees the locks when the work ends, even by an exception
     auto lock = own.locks.begin();
     background.folder.save(step, own.contents, state, [&lock](const NamedTensor& written) {
       if ((lock++)->release() == ReadLock::Outcome::kUnchanged) return;

@@ -19,7 +19,7 @@ struct TypeFacts {
   DType natural;
 };
 // In the order of the enumeration.
-constexpr DType kNone = DType::kUInt8;  // of a type that is not read
+constexpr DType kNone = DType::kUInt8;  // for a type that is not read
 constexpr std::array<TypeFacts, 17> kTypes = {{{StoredType::kF64, "F64", 8, DType::kFloat64},
                                                {StoredType::kF32, "F32", 4, DType::kFloat32},
                                                {StoredType::kF16, "F16", 2, DType::kFloat16},
@@ -44,7 +44,7 @@ bool is_float(StoredType type) noexcept {
   return type == StoredType::kF64 || type == StoredType::kF32 || type == StoredType::kF16 || type == StoredType::kBF16;
 }
 
-// convert(element) for each of them; memcpy because nothing is aligned.
+// Calls convert(element) for each element; memcpy because nothing is aligned.
 template <typename From, typename To, typename Convert>
 void convert_each(const Tensor& destination, std::span<const std::byte> from, Convert convert) {
   const std::byte* next = from.data();

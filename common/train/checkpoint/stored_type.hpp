@@ -1,7 +1,7 @@
 #pragma once
 /// @file
-/// Element types as safetensors files name them. Files of other writers hold types that no Tensor has: truth values
-/// (BOOL) of attention masks, and others whose tensors are listed, but not read.
+/// Element types as named in safetensors files. Files of other writers may hold types that no Tensor has: truth values
+/// (BOOL) of attention masks, which can be read, and others, which are only listed.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -13,7 +13,7 @@
 
 namespace lockstep::checkpoint {
 
-/// The types that a file may hold. Those up to kBool are read, and those with a DType are written too.
+/// The types that a file may hold. Those up to kBool can be read, and those with a DType can be written too.
 enum class StoredType : std::uint8_t {
   kF64,
   kF32,
@@ -34,8 +34,8 @@ enum class StoredType : std::uint8_t {
   kC64
 };
 
-/// Whether elements of that type can become a Tensor's. A file may have tensors of other types beside those that are
-/// asked for.
+/// Whether elements of that type can be read into a Tensor. A file may also hold tensors of other types, unless they
+/// are requested.
 [[nodiscard]] bool is_readable(StoredType type) noexcept;
 
 /// Size of one element in bytes; a BOOL takes one.
@@ -47,23 +47,23 @@ enum class StoredType : std::uint8_t {
 /// "float32", "bool": the word for messages, as name_of(DType) if the type has one, else as name_of(StoredType).
 [[nodiscard]] std::string_view word_for(StoredType type) noexcept;
 
-/// The type of that name; nothing where it is none of these.
+/// The type of that name; nothing if there is none.
 [[nodiscard]] std::optional<StoredType> parse_stored_type(std::string_view name) noexcept;
 
 /// "F64, F32, ...": for messages.
 [[nodiscard]] std::string stored_type_names();
 
-/// How tensors of that type are written.
+/// The type in which such tensors are written.
 [[nodiscard]] StoredType stored_type_of(DType dtype) noexcept;
 
-/// What elements of that type become without loss: their own DType; BOOL uint8. @pre  is_readable(type).
+/// The type that elements are read into without loss: their own DType; BOOL uint8. @pre  is_readable(type).
 [[nodiscard]] DType natural_dtype(StoredType type) noexcept;
 
-/// Whether every value of `type` is one of `dtype` too, so that reading it as such loses nothing: F16 and BF16 as
-/// float32 or float64, F32 as float64, BOOL as uint8, and each type as itself.
+/// Whether `dtype` can represent every value of `type`, so that reading loses nothing: F16 and BF16 as float32 or
+/// float64, F32 as float64, BOOL as uint8, and each type as itself.
 [[nodiscard]] bool widens_to(StoredType type, DType dtype) noexcept;
 
-/// Copies elements, converted where the types differ.
+/// Copies elements, converting them if the types differ.
 /// @param from  [destination.count() x bytes_of(type)], not aligned.
 /// @param destination  On the host.
 /// @pre  widens_to(type, destination.dtype()).

@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kPickledFile = "pytorch_model.bin";
 
-// What of a folder is opened: its only file, else its index.
+// The file of a folder to open: its only file, else its index.
 fs::path file_of_folder(const fs::path& folder) {
   for (const char* name : {kModelFile, kShardIndexFile}) {
     if (fs::exists(folder / name)) return folder / name;

@@ -9,9 +9,9 @@
 
 namespace lockstep::checkpoint {
 
-// A file of its own, because NFS grants an exclusive lock only to a descriptor that can write, and no folder has one.
-// The file is never removed: a writer that has just opened it would lock what the next one cannot find. The kernel lets
-// go when the lock's holder ends, however.
+// Uses a separate file, because NFS grants an exclusive lock only to a descriptor that can write, which a folder's
+// cannot. The file is never removed: a writer that has just opened it would lock a file that the next one cannot find.
+// The kernel releases the lock when the holder ends, however it ends.
 WriterLock::WriterLock(const std::filesystem::path& root) {
   std::error_code error;
   std::filesystem::create_directories(root, error);

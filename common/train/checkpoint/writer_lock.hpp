@@ -7,11 +7,11 @@
 
 namespace lockstep::checkpoint {
 
-/// Keeps other processes from writing checkpoints into a folder for as long as it lives, or its process does. Two
-/// writers would take each other's unfinished files for leftovers and remove them. Readers are not affected.
+/// Keeps other processes from writing checkpoints into a folder while this object and its process live. Two writers
+/// would take each other's unfinished files for leftovers and remove them. Readers are not affected.
 ///
-/// The lock is held on the file `.writer_lock` in the folder, which stays there. It works between the hosts of a
-/// network file system, too, as far as that file system has locks (NFS has, where its lock service runs).
+/// The lock is on the file `.writer_lock` in the folder, which is never removed. It works between the hosts of a
+/// network file system too, if that supports locks (NFS does if its lock service runs).
 class WriterLock {
  public:
   /// @param root  The folder of checkpoints; made if it does not exist.

@@ -12,7 +12,7 @@ namespace lockstep::data {
 void split_at_tokens(std::string_view text, const std::vector<AddedToken>& tokens,
                      const std::function<void(std::string_view)>& use_text,
                      const std::function<void(std::int32_t)>& use_token) {
-  std::vector<std::size_t> next;  // where each stands next, from `at` on
+  std::vector<std::size_t> next;  // the next occurrence of each, from `at` on
   for (const AddedToken& token : tokens) next.push_back(text.find(token.text));
   for (std::size_t at = 0; at < text.size();) {
     const AddedToken* found = nullptr;

@@ -21,10 +21,10 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Words of one text that are remembered, so that a text of nothing but different words does not fill the memory.
+// Limits the cache of words of one text, so that a text of distinct words does not fill the memory.
 constexpr std::size_t kMostWordsRemembered = std::size_t{1} << 16;
 
-// A pair of tokens as one key, and what it becomes.
+// A pair of tokens as one key, and the result of joining it.
 using Pair = std::uint64_t;
 struct Merge {
   std::int32_t rank = 0;    // lower ones are joined first
@@ -40,10 +40,10 @@ std::string utf8_of(unsigned code_point) {  // below U+0800
   return {static_cast<char>(0xC0 | (code_point >> 6)), static_cast<char>(0x80 | (code_point & 0x3F))};
 }
 
-// The character by which the files write each byte.
+// The character that represents each byte in the files.
 std::array<std::string, 256> byte_characters() {
   std::array<std::string, 256> characters;
-  unsigned next = 0x100;  // for bytes that Latin-1 prints as nothing, or not at all
+  unsigned next = 0x100;  // for bytes that are not printable in Latin-1
   for (unsigned byte = 0; byte < characters.size(); ++byte) {
     const bool is_printed = (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
     characters[byte] = utf8_of(is_printed ? byte : next++);
@@ -51,7 +51,7 @@ std::array<std::string, 256> byte_characters() {
   return characters;
 }
 
-// From the files' characters to bytes.
+// Converts the files' characters to bytes.
 class ByteReader {
  public:
   ByteReader() {
@@ -61,7 +61,7 @@ class ByteReader {
     }
   }
 
-  // Nothing where `token` has a character that stands for no byte.
+  // Nothing if `token` has a character that represents no byte.
   [[nodiscard]] std::optional<std::string> read(std::string_view token) const {
     std::string bytes;
     while (!token.empty()) {
@@ -78,11 +78,11 @@ class ByteReader {
   std::unordered_map<std::string, char> byte_of_;
 };
 
-// Neighbours in a word that can be joined. The one to join first is at the top of the queue.
+// A pair of neighbours in a word that can be joined. The next one to join is at the top of the queue.
 struct Candidate {
   std::int32_t rank = 0;
-  std::int32_t left = 0, right = 0;  // places of the two
-  Pair pair = 0;                     // what stood there when this was queued
+  std::int32_t left = 0, right = 0;  // positions of the two
+  Pair pair = 0;                     // the pair when this was queued
   std::int32_t joined = 0;
 
   bool operator<(const Candidate& other) const noexcept {
@@ -228,7 +228,7 @@ class BytePairTokenizer final : public Tokenizer {
     }
   }
 
-  // Tokens keep the place of their first byte; `next` and `previous` lead from one that is left to its neighbours.
+  // Tokens keep the position of their first byte; `next` and `previous` link the remaining ones.
   [[nodiscard]] std::vector<std::int32_t> tokens_of(std::string_view word) const {
     const auto count = static_cast<std::int32_t>(word.size());
     std::vector<std::int32_t> tokens(word.size()), next(word.size()), previous(word.size());
@@ -271,7 +271,7 @@ class BytePairTokenizer final : public Tokenizer {
   std::vector<std::string> texts_;  // of each token, in bytes
   std::unordered_map<Pair, Merge> merges_;
   std::array<std::int32_t, 256> byte_ids_{};
-  std::vector<AddedToken> added_;            // if they are to be recognized
+  std::vector<AddedToken> added_;            // if they should be recognized
   std::optional<std::int32_t> end_of_text_;  // one of them
 };
 

@@ -13,11 +13,10 @@
 
 namespace lockstep::data {
 
-// One iteration. Workers take batches by number, at most prefetch_batches ahead of the reader, and put each into the
-// slot of its number; next() takes them out in order. So the order is the sampler's, however the workers are timed.
+// One iteration. Workers take batches by number, at most prefetch_batches ahead of the reader, and put each into its
+// slot; next() takes them out in order. So the order is the sampler's, whatever the workers' timing.
 class DataLoader::Prefetcher {
  public:
-  // The sampler's next iteration.
   Prefetcher(const Dataset& dataset, Sampler& sampler, const DataLoaderOptions& options)
       : dataset_(dataset),
         indices_(sampler.begin_iteration()),
@@ -31,7 +30,7 @@ class DataLoader::Prefetcher {
     }
   }
 
-  // The next batch; nothing at the end. Throws what the dataset threw for it, and then again.
+  // The next batch; nothing at the end. Throws the dataset's exception for it, on every later call too.
   std::optional<Batch> next() {
     if (next_read_ == batch_count_) return std::nullopt;
     std::unique_lock lock(mutex_);
@@ -71,7 +70,7 @@ class DataLoader::Prefetcher {
     }
   }
 
-  // The number of a batch that nobody makes yet, once its slot is free; nothing where there is none left.
+  // The number of a batch that no worker makes yet, once its slot is free; nothing if there is none left.
   std::optional<std::size_t> take_number(const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
     const bool has_room = changed_.wait(
@@ -93,9 +92,9 @@ class DataLoader::Prefetcher {
   const std::size_t batch_count_;
   std::mutex mutex_;
   std::condition_variable_any changed_;
-  std::vector<Slot> slots_;            // batch i stands in slot i % slots_.size()
+  std::vector<Slot> slots_;            // batch i is in slot i % slots_.size()
   std::size_t next_made_ = 0;          // the first batch that no worker has taken
-  std::size_t next_read_ = 0;          // the first that has not been handed out
+  std::size_t next_read_ = 0;          // the first that has not been returned
   std::vector<std::jthread> workers_;  // last: they use all of the above
 };
 
@@ -131,7 +130,7 @@ DataLoader::Iterator& DataLoader::Iterator::operator++() {
 
 void DataLoader::fetch() {
   has_current_ = false;
-  current_ = {};  // gives the memory back before the next batch asks for some
+  current_ = {};  // frees the memory before the next batch allocates some
   const auto begin = std::chrono::steady_clock::now();
   std::optional<Batch> batch = prefetcher_->next();
   time_waited_ += std::chrono::steady_clock::now() - begin;

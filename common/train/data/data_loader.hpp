@@ -12,25 +12,25 @@
 
 namespace lockstep::data {
 
-/// How batches are made.
+/// Options of DataLoader.
 struct DataLoaderOptions {
   std::int64_t batch_size = 1;  ///< B: samples per batch on this rank.
-  bool drop_last = true;        ///< Whether samples that do not fill a batch at an epoch's end are left out.
-  int prefetch_batches = 2;     ///< How many batches are prepared ahead; at least 1.
-  int num_workers = 1;          ///< Threads that prepare them; more than prefetch_batches never work at once.
+  bool drop_last = true;        ///< Whether to leave out samples that do not fill a batch at an epoch's end.
+  int prefetch_batches = 2;     ///< At least 1.
+  int num_workers = 1;          ///< More than prefetch_batches never work at once.
 };
 
 /// Iterates an epoch: `for (const Batch& batch : loader)`.
 ///
-/// Dataset and sampler must outlive the loader. The sampler advances when a batch is handed out, so a checkpoint taken
-/// in the loop's body counts the body's batch as done. Batches come in the sampler's order with any number of workers.
-/// An exception of the dataset comes out of the iterator, after the batches before it. begin() ends an iteration that
-/// was left early. Thread safety: one thread; the dataset is read by the loader's workers at the same time.
+/// Dataset and sampler must outlive the loader. The sampler advances when a batch is returned, so a checkpoint taken in
+/// the loop's body counts the body's batch as done. Batches come in the sampler's order with any number of workers. An
+/// exception of the dataset is thrown by the iterator, after the batches before it. begin() ends an unfinished
+/// iteration. Thread safety: one thread; the loader's workers read the dataset at the same time.
 class DataLoader {
  public:
   /// @throws ContractError  batch_size, prefetch_batches or num_workers below 1.
   /// @throws FormatError    An epoch has no batch: fewer samples than batch_size, and drop_last. Without drop_last a
-  ///                        rank may have no sample: its epoch then ends at once.
+  ///                        rank may have no samples: its epoch then ends at once.
   DataLoader(const Dataset& dataset, Sampler& sampler, const DataLoaderOptions& options);
   ~DataLoader();
   DataLoader(const DataLoader&) = delete;
@@ -54,7 +54,6 @@ class DataLoader {
     [[nodiscard]] const Batch& operator*() const noexcept { return loader_->current_; }
     /// The current batch, until ++.
     [[nodiscard]] const Batch* operator->() const noexcept { return &loader_->current_; }
-    /// Waits for the next batch.
     Iterator& operator++();
     /// True once the epoch is over.
     bool operator==(std::default_sentinel_t /*end*/) const noexcept { return !loader_->has_current_; }
@@ -67,24 +66,21 @@ class DataLoader {
 
   /// Starts an iteration and fetches its first batch. @throws  Whatever the dataset throws.
   [[nodiscard]] Iterator begin();
-  /// What the iterator is compared with.
   [[nodiscard]] std::default_sentinel_t end() const noexcept { return {}; }
 
-  /// What the loader was made from: enough to make another one that deals the same samples in another way.
+  /// For making another loader that deals the same samples in another way.
   [[nodiscard]] const Dataset& dataset() const noexcept { return dataset_; }
-  /// Whose order the batches are in.
   [[nodiscard]] Sampler& sampler() const noexcept { return sampler_; }
-  /// As given to the constructor.
   [[nodiscard]] const DataLoaderOptions& options() const noexcept { return options_; }
 
   /// Batches of a whole epoch on this rank.
   [[nodiscard]] std::int64_t batches_per_epoch() const;
 
-  /// Time spent waiting for batches since construction: what loading costs the training loop.
+  /// Time spent waiting for batches since construction: the cost of loading to the training loop.
   [[nodiscard]] std::chrono::nanoseconds time_waited() const noexcept { return time_waited_; }
 
  private:
-  class Prefetcher;  // owns the workers and what they have made
+  class Prefetcher;  // owns the workers and their batches
 
   void fetch();
 

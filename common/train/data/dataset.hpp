@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Datasets: numbered samples of equal shape, and how several of them become one batch.
+/// Datasets: numbered samples of equal shape, and stacking them into batches.
 #include <cstdint>
 #include <span>
 
@@ -12,28 +12,26 @@ namespace lockstep::data {
 struct Batch {
   Tensor inputs;      ///< [B, ...]; [B, T] int32 for tokens.
   Tensor targets;     ///< [B, ...]; [B, T] int32 for tokens.
-  Tensor sample_ids;  ///< [B] int64, each sample's number in the whole dataset: the same on any number of ranks.
+  Tensor sample_ids;  ///< [B] int64, indices into the whole dataset: the same on any number of ranks.
 
-  /// B, the number of samples.
   [[nodiscard]] std::int64_t size() const noexcept { return sample_ids.count(); }
 };
 
-/// A fixed number of samples, each found by its number. Thread safety: const calls from any thread at once.
+/// A fixed number of samples, found by index. Thread safety: const calls from any thread at once.
 class Dataset {
  public:
   virtual ~Dataset() = default;
 
-  /// Number of samples.
   [[nodiscard]] virtual std::int64_t size() const noexcept = 0;
 
   /// Stacks samples.
-  /// @param indices  Numbers in [0, size()), in the order wanted; may be empty and may repeat.
-  /// @throws ContractError  A number out of range.
+  /// @param indices  In [0, size()), in any order; may be empty and may repeat.
+  /// @throws ContractError  An index out of range.
   /// @cost  Copies the samples once.
   [[nodiscard]] virtual Batch batch(std::span<const std::int64_t> indices) const = 0;
 
-  /// Stacks samples as they are in one epoch. The same as batch(), unless the dataset draws its samples anew for each
-  /// epoch; then batch() is that of epoch 0. A DataLoader calls this one, with its sampler's epoch.
+  /// Stacks samples as they are in one epoch. The same as batch(), unless the dataset draws new samples for each epoch;
+  /// then batch() gives those of epoch 0. A DataLoader calls this one, with its sampler's epoch.
   /// @param indices  As for batch(). @param epoch  At least 0.
   /// @throws ContractError  As batch().
   [[nodiscard]] virtual Batch batch_of_epoch(std::span<const std::int64_t> indices, std::int64_t epoch) const {

@@ -41,7 +41,7 @@ void download(const FetchSource& source, const fs::path& file, const fs::path& d
                                               "--output",
                                               file.string(),
                                               source.url};
-  // The program's own limit comes first, so that its message is seen; ours is for one that has none.
+  // The program's own limit expires first, so that its message is seen; ours is for a program without one.
   const auto limit = std::chrono::seconds(source.time_limit_s) + std::chrono::seconds(1);
   FinishedProcess finished;
   try {
@@ -73,7 +73,7 @@ void fetch(const FetchSource& source, const fs::path& destination) {
   std::error_code error;
   if (!folder.empty()) fs::create_directories(folder, error);
   if (error) throw IoError("making the folder " + folder.string(), error.value());
-  // Named by process, so that two fetches at once do not write into one file.
+  // Named by process id, so that two fetches at once do not write into one file.
   const fs::path temporary = concat(destination.string(), ".part", ::getpid());
   try {
     download(source, temporary, destination);

@@ -60,13 +60,13 @@ Character character_at(std::string_view text, std::size_t at) {
   return bytes == 0 ? Character{1, Kind::kSign} : Character{bytes, kind_of(code_point_of(text.substr(at, bytes)))};
 }
 
-// The first position from `at` on whose character is of another kind.
+// The first position from `at` on with a character of another kind.
 std::size_t end_of_run(std::string_view text, std::size_t at, Kind kind) {
   for (Character next = character_at(text, at); next.kind == kind; next = character_at(text, at)) at += next.bytes;
   return at;
 }
 
-// Blanks [begin, end) before a character: all but the last are a piece, so that a space can join that character.
+// Whitespace [begin, end) before a character: all but the last are a piece, so that a space can join that character.
 std::size_t end_of_blanks(std::string_view text, std::size_t begin) {
   std::size_t end = begin, last = begin;
   for (Character next = character_at(text, end); next.kind == Kind::kBlank; next = character_at(text, end)) {

@@ -14,7 +14,7 @@ std::vector<std::int64_t> epoch_permutation(std::uint64_t seed, std::int64_t epo
   std::iota(order.begin(), order.end(), 0);
   PhiloxSequence words(seed, static_cast<std::uint64_t>(epoch));
   for (std::size_t left = order.size(); left > 1; --left)
-    std::swap(order[left - 1], order[words.next_below(left)]);  // the last of those left to draw changes places
+    std::swap(order[left - 1], order[words.next_below(left)]);  // swap the last remaining one with the drawn one
   return order;
 }
 
@@ -38,7 +38,7 @@ void Sampler::load_state(const SamplerState& state) {
     throw FormatError(concat("cannot resume: epoch ", state.epoch, " with ", state.consumed,
                              " samples consumed is not a sampler's state"));
   state_ = state;
-  // At another world size an epoch may have more padding: it is over when all samples are done.
+  // At another world size an epoch may have more padding: it ends when all samples are done.
   if (state_.consumed >= std::min(positions_per_epoch(), state_.dataset_size)) {
     ++state_.epoch;
     state_.consumed = 0;

@@ -1,16 +1,16 @@
 #pragma once
 /// @file
-/// Samplers: which samples a rank sees in an epoch, in which order, and how far it has come.
+/// Samplers: which samples a rank sees in an epoch, in which order, and how many it has seen.
 #include <cstdint>
 #include <vector>
 
 namespace lockstep::data {
 
-/// All that is needed to go on exactly where a run stopped, at the same or another number of ranks.
+/// The state for resuming exactly where a run stopped, at the same or another number of ranks.
 struct SamplerState {
   std::uint64_t seed = 0;         ///< Of the job; the same on all ranks.
   std::int64_t epoch = 0;         ///< Counts passes over the data, from 0.
-  std::int64_t consumed = 0;      ///< Positions of the epoch's order handed out, over all ranks.
+  std::int64_t consumed = 0;      ///< Positions of the epoch's order used so far, over all ranks.
   std::int64_t dataset_size = 0;  ///< Guards against resuming on another dataset.
 
   bool operator==(const SamplerState&) const = default;
@@ -21,9 +21,9 @@ struct SamplerState {
 /// @source  Fisher and Yates, in Durstenfeld's form (CACM 7(7), 1964), with Philox as the random source.
 [[nodiscard]] std::vector<std::int64_t> epoch_permutation(std::uint64_t seed, std::int64_t epoch, std::int64_t count);
 
-/// An epoch has one order for the whole job; a sampler yields one rank's part of it and counts what the job has
-/// consumed. All ranks consume equal amounts, so after each of W ranks has taken k samples the first k*W positions of
-/// the order are done: that number alone is the state, and it does not depend on W.
+/// An epoch has one order for the whole job; a sampler yields one rank's part of it and counts the positions that the
+/// job has used. All ranks use equal amounts, so after each of W ranks has taken k samples, the first k*W positions of
+/// the order are done. That number alone is the state, and it does not depend on W.
 ///
 /// Order of calls: set_epoch, then a DataLoader iterates (begin_iteration once, advance per batch). Without set_epoch
 /// every iteration repeats the same epoch. Thread safety: one thread.
@@ -34,15 +34,14 @@ class Sampler {
   Sampler(std::int64_t dataset_size, std::uint64_t seed);
   virtual ~Sampler() = default;
 
-  /// Chooses the epoch, and with it the order. Choosing another one forgets a loaded position.
+  /// Chooses the epoch and its order. Choosing another epoch drops a loaded position.
   void set_epoch(std::int64_t epoch);
 
-  /// The pass that is under way.
   [[nodiscard]] std::int64_t epoch() const noexcept { return state_.epoch; }
-  /// What a checkpoint keeps.
+  /// For a checkpoint.
   [[nodiscard]] const SamplerState& state() const noexcept { return state_; }
 
-  /// Continues from `state`: the next iteration of that epoch begins behind what was consumed. A state at the end
+  /// Continues from `state`: the next iteration of that epoch begins after the consumed positions. A state at the end
   /// of an epoch becomes the start of the next.
   /// @throws FormatError  The state belongs to a dataset of another size, or is out of range.
   void load_state(const SamplerState& state);
@@ -51,10 +50,10 @@ class Sampler {
   /// first one after load_state().
   [[nodiscard]] virtual std::vector<std::int64_t> begin_iteration();
 
-  /// Counts samples handed out on this rank, and thereby as many on every other.
+  /// Counts samples handed out on this rank, assuming the same number on every other.
   virtual void advance(std::int64_t samples_of_this_rank);
 
-  /// How many samples this rank draws in a whole epoch.
+  /// Samples of this rank in a whole epoch.
   [[nodiscard]] virtual std::int64_t samples_per_epoch() const = 0;
 
  protected:
@@ -75,7 +74,6 @@ class Sampler {
 /// 0, 1, 2, ...: for validation.
 class SequentialSampler final : public Sampler {
  public:
-  /// @param dataset_size  Samples in the dataset.
   explicit SequentialSampler(std::int64_t dataset_size) : Sampler(dataset_size, 0) {}
   [[nodiscard]] std::int64_t samples_per_epoch() const override { return positions_per_epoch(); }
 

@@ -15,7 +15,7 @@
 namespace lockstep::data {
 namespace {
 
-// U+2581, by which SentencePiece writes a blank inside a piece.
+// U+2581, SentencePiece's mark for a space inside a piece.
 constexpr std::string_view kBlankMark = "\xE2\x96\x81";
 constexpr std::size_t kMostTrainingBytes = std::size_t{16} << 20;
 constexpr std::int32_t kUnset = -1;
@@ -42,7 +42,7 @@ class SentencePieceTokenizer final : public Tokenizer {
     if (pieces < 1) throw FormatError(concat(name, " is a SentencePiece model without pieces"));
     for (int id = 0; id < pieces; ++id) {
       texts_.push_back(text_of(id));
-      if (processor_.IsUnknown(id)) unknown_id_ = id;  // unk_id() knows only pieces called <unk>
+      if (processor_.IsUnknown(id)) unknown_id_ = id;  // unk_id() finds only pieces called <unk>
     }
     for (unsigned byte = 0; byte < byte_ids_.size(); ++byte) byte_ids_[byte] = id_of(byte_piece(byte));
     if (const std::int32_t line_feed = id_of("\n"); line_feed != kUnset) byte_ids_['\n'] = line_feed;
@@ -96,8 +96,8 @@ class SentencePieceTokenizer final : public Tokenizer {
     return with_blanks(piece);
   }
 
-  // How many bytes from the beginning SentencePiece reads without loss: valid UTF-8 up to a line feed, a zero or the
-  // mark that it uses itself.
+  // The length of the prefix that SentencePiece reads without loss: valid UTF-8 up to a line feed, a zero or its own
+  // mark for a space.
   static std::size_t plain_prefix(std::string_view text) {
     std::size_t at = 0;
     while (at < text.size() && text[at] != '\n' && text[at] != '\0' && !text.substr(at).starts_with(kBlankMark)) {
@@ -124,7 +124,7 @@ class SentencePieceTokenizer final : public Tokenizer {
   sentencepiece::SentencePieceProcessor processor_;
   std::int32_t unknown_id_ = kUnset;
   std::vector<std::string> texts_;            // of each id
-  std::array<std::int32_t, 256> byte_ids_{};  // of each byte; kUnset where the model has no piece for it
+  std::array<std::int32_t, 256> byte_ids_{};  // of each byte; kUnset if the model has no piece for it
 };
 
 // Hands the trainer a text line by line.

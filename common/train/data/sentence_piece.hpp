@@ -11,24 +11,27 @@
 
 namespace lockstep::data {
 
-/// The fewest pieces a tokenizer can be trained with: every byte, the unknown piece, the line feed, and one to learn.
+/// The fewest pieces a tokenizer can be trained with: every byte, the unknown piece, the line feed, and one learned
+/// piece.
 inline constexpr std::int32_t kFewestPieces = 259;
 
 /// Learns `pieces` pieces by merging the most frequent pairs (BPE). Every byte is a piece too, nothing is normalized,
-/// and a line feed stands alone: encode() and decode() give any text back, byte for byte.
-/// @param text  Of which at most the first 16 MiB are read; may hold any bytes.
-/// @param name  What messages call the text.
+/// and a line feed is always its own piece, so decode(encode(text)) is `text`, byte for byte.
+/// @param text  At most its first 16 MiB are used; may hold any bytes.
+/// @param name  Of the text, for messages.
 /// @return      The model, as SentencePiece's own tools write it. Equal arguments give equal bytes on one machine.
-/// @throws FormatError  Too few pieces to hold the text's characters, or more than it can yield; names the number.
+/// @throws FormatError  `pieces` is too small for the text's characters, or larger than the text can yield; gives the
+///                      limit.
 [[nodiscard]] std::string train_sentence_piece(std::string_view text, std::int32_t pieces, const std::string& name);
 
-/// The tokenizer of a model. Models of others work too; theirs may normalize, so that decode() gives another text back.
+/// The tokenizer of a model. Other authors' models work too; they may normalize, so that decode() returns a different
+/// text.
 /// @param model  The bytes of a .model file.
-/// @param name   What messages call the file.
+/// @param name   Of the file, for messages.
 /// @throws FormatError  Not a SentencePiece model.
 [[nodiscard]] std::shared_ptr<const Tokenizer> sentence_piece_tokenizer(std::string model, const std::string& name);
 
-/// As above, for a model that was stored with a checksum: bytes that do not match it reach no parser.
+/// The same for a model stored with a checksum: no parser sees bytes that do not match it.
 /// @param sha256  64 hexadecimal digits.
 /// @throws FormatError  Another checksum; gives both.
 [[nodiscard]] std::shared_ptr<const Tokenizer> sentence_piece_tokenizer(std::string model, const std::string& name,

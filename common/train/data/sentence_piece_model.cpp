@@ -18,7 +18,7 @@ namespace {
 struct Field {
   std::uint64_t number = 0;
   enum class Type { kNumber, kBytes } type = Type::kNumber;
-  std::uint64_t value = 0;  // kNumber; of a fixed-width field its bits
+  std::uint64_t value = 0;  // kNumber; the bits of a fixed-width field
   std::string_view bytes;   // kBytes
 };
 
@@ -124,8 +124,8 @@ void check_piece(const Piece& piece, const Fields& fields) {
   if (piece.type < kNormal || piece.type > kByte) fields.fail("a piece of an unknown type");
 }
 
-// What SentencePiece's table of normalizations is: the size of a double array, its units, and texts that end in zeros.
-// A unit sends the next byte into a block of 256 units, and a leaf says where its text begins.
+// The format of SentencePiece's table of normalizations: the size of a double array, its units, and zero-terminated
+// texts. A unit sends the next byte into a block of 256 units, and a leaf gives the offset of its text.
 void check_table(std::string_view table, const Fields& fields) {
   constexpr std::size_t kUnitBytes = 4;
   const auto word_at = [table](std::size_t at) {

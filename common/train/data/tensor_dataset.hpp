@@ -5,7 +5,7 @@
 
 namespace lockstep::data {
 
-/// Rows of two tensors: features and what is to be predicted from them.
+/// Rows of two tensors: features and the targets to predict from them.
 class TensorDataset final : public Dataset {
  public:
   /// @param features  [N, ...] on the host.
@@ -14,7 +14,7 @@ class TensorDataset final : public Dataset {
   TensorDataset(Tensor features, Tensor targets);
 
   [[nodiscard]] std::int64_t size() const noexcept override { return features_.shape()[0]; }
-  [[nodiscard]] Batch batch(std::span<const std::int64_t> indices) const override;  ///< Rows of both.
+  [[nodiscard]] Batch batch(std::span<const std::int64_t> indices) const override;
 
  private:
   Tensor features_;

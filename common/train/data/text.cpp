@@ -18,7 +18,7 @@ constexpr const char* kCourseTextVariable = "LOCKSTEP_COURSE_TEXT";
 fs::path checksum_path(const fs::path& path) { return path.string() + ".sha256"; }
 
 fs::path folder_of_program() {
-  std::error_code ignored;  // without /proc the other places remain
+  std::error_code ignored;  // without /proc, the other places remain
   return fs::read_symlink("/proc/self/exe", ignored).parent_path();
 }
 
@@ -27,7 +27,7 @@ std::string read_whole(const fs::path& path) {
   std::string text = read_file(path);
   if (text.empty()) throw FormatError(concat("the text ", path.string(), " is empty"));
   const auto foreign = explain_foreign_file(text, path.string());
-  if (foreign && foreign->kind != ForeignKind::kHtml)  // of HTML a model may learn
+  if (foreign && foreign->kind != ForeignKind::kHtml)  // a model may learn from HTML
     throw FormatError(concat("the text ", path.string(), " ", foreign->explanation));
   return text;
 }

@@ -11,7 +11,7 @@ namespace lockstep::data {
 
 namespace {
 
-// One in this many tokens of a random sequence is any token instead of the successor.
+// One in this many tokens of a random sequence is drawn from all tokens instead of being the successor.
 constexpr std::uint32_t kJumpPeriod = 8;
 
 struct TokenBatch {
@@ -49,7 +49,7 @@ Batch TokenDataset::batch_of_epoch(std::span<const std::int64_t> indices, std::i
   for (const std::int64_t index : indices) {
     const auto first = tokens_.ids.begin() + windows_.first_token(index, epoch);
     input = std::copy_n(first, context_length, input);
-    target = std::copy_n(first + 1, context_length, target);  // + 1: the target of a token is the one behind it
+    target = std::copy_n(first + 1, context_length, target);  // + 1: a token's target is the next one
   }
   return out.batch;
 }
@@ -71,7 +71,7 @@ Batch RandomTokenDataset::batch(std::span<const std::int64_t> indices) const {
   std::size_t position = 0;
   for (const std::int64_t index : indices) {
     require_index(index, size());
-    // 1: stream 0 made the successors
+    // 1: stream 0 drew the successors
     PhiloxSequence words(options_.seed, 1 + static_cast<std::uint64_t>(options_.first_sample + index));
     auto token = static_cast<std::int32_t>(words.next_below(vocabulary_size));
     for (std::int64_t t = 0; t < options_.context_length; ++t, ++position) {

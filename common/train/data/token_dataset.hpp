@@ -13,19 +13,18 @@ namespace lockstep::data {
 
 /// A text as numbers.
 struct Tokens {
-  std::vector<std::int32_t> ids;     ///< One number per token.
+  std::vector<std::int32_t> ids;
   std::int32_t vocabulary_size = 0;  ///< Every id is in [0, vocabulary_size).
-  std::string name;                  ///< What messages call it: "input.txt (training part)".
+  std::string name;                  ///< For messages: "input.txt (training part)".
 };
 
 /// Windows of a text. Fixed ones overlap by one token: sample i reads tokens [i*T, i*T+T) and must predict [i*T+1,
-/// i*T+T+1). Every token but the first is a target in at most one sample; a rest shorter than a window is not used.
-/// Random ones begin anywhere, elsewhere in each epoch (data/windows.hpp).
+/// i*T+T+1). Every token but the first is a target in at most one sample; a remainder shorter than a window is not
+/// used. Random ones begin anywhere, and move in each epoch (data/windows.hpp).
 class TokenDataset final : public Dataset {
  public:
-  /// @param tokens          The text.
   /// @param context_length  T, at least 1.
-  /// @param placement       Where windows begin. @param seed  Of random ones.
+  /// @param seed            Of random windows.
   /// @throws FormatError  The text is too short for one sample; says how many tokens are needed.
   TokenDataset(Tokens tokens, std::int64_t context_length, Placement placement = Placement::kFixed,
                std::uint64_t seed = 0);
@@ -40,18 +39,18 @@ class TokenDataset final : public Dataset {
   Windows windows_;
 };
 
-/// Token sequences from a rule that a model can learn, for benchmarks and tests without a text: with probability
-/// 7/8 a token is followed by its fixed successor, else by any token. Sample i is a pure function of (seed,
-/// first_sample + i).
+/// Token sequences from a rule that a model can learn, for benchmarks and tests without a text: with probability 7/8 a
+/// token is followed by its fixed successor, else by any token. Sample i is a pure function of (seed, first_sample +
+/// i).
 class RandomTokenDataset final : public Dataset {
  public:
-  /// What the random samples look like.
+  /// Parameters of the random samples.
   struct Options {
-    std::int64_t sample_count = 0;     ///< Samples in the dataset.
+    std::int64_t sample_count = 0;
     std::int64_t context_length = 0;   ///< T.
     std::int32_t vocabulary_size = 0;  ///< At least 2.
-    std::uint64_t seed = 0;            ///< Same seed, same rule and samples.
-    std::int64_t first_sample = 0;  ///< Samples that are left out at the beginning, for another dataset of this rule.
+    std::uint64_t seed = 0;            ///< The same seed gives the same rule and samples.
+    std::int64_t first_sample = 0;     ///< Samples skipped at the beginning, for another dataset of this rule.
   };
   /// @throws ContractError  A count or length below 1, or a vocabulary below 2.
   explicit RandomTokenDataset(const Options& options);

@@ -38,7 +38,7 @@ struct stat status_of(int fd, const fs::path& path) {
   return status;
 }
 
-// Reads until `bytes` is full or the file ends. Returns how many bytes were read.
+// Reads until `bytes` is full or the file ends. Returns the number of bytes read.
 std::int64_t read_at(int fd, std::span<std::byte> bytes, std::int64_t offset, const fs::path& path) {
   std::size_t done = 0;
   while (done < bytes.size()) {
@@ -90,7 +90,7 @@ void TokenFile::require_unchanged(std::int64_t offset) const {
     return now.st_mtim.tv_sec == time.tv_sec && now.st_mtim.tv_nsec == time.tv_nsec;
   };
   if (now.st_size == bytes_ && is_at(modified_)) return;
-  // A copy with the same bytes, a restored backup, `touch`: the time alone says nothing.
+  // A copy with the same bytes, a restored backup or `touch` changes the time alone, so compare the content.
   if (now.st_size == bytes_ && fingerprint_of(fd_.get(), path_) == fingerprint_) {
     modified_ = now.st_mtim;
     return;
@@ -106,7 +106,7 @@ void TokenFile::read(std::int64_t first, std::span<std::uint16_t> tokens) const 
           " of a file with ", token_count_);
   const std::int64_t offset = offset_of(first);
   const std::int64_t got = read_at(fd_.get(), std::as_writable_bytes(tokens), offset, path_);
-  require_unchanged(offset);  // afterwards: what was read is of the file as it was opened
+  require_unchanged(offset);  // checked after the read, so that its bytes are from the file as it was opened
   if (got < count * kTokenBytes) {
     throw IoError(concat(path_.string(), " ended at offset ", offset + got, " of ", bytes_,
                          " bytes; is its file system intact?"));

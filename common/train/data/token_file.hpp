@@ -21,25 +21,24 @@
 
 namespace lockstep::data {
 
-/// An open token file. It is read piece by piece, not mapped: where a mapped file is cut short, touching it kills the
-/// process, while a read can say what happened. Thread safety: const calls from any thread at once.
+/// An open token file. It is read piece by piece, not mapped: touching a mapped file that was truncated kills the
+/// process, while a read can report the error. Thread safety: const calls from any thread at once.
 class TokenFile {
  public:
-  /// @throws IoError      It cannot be opened or read; a folder.
+  /// @throws IoError      It cannot be opened or read, or is a folder.
   /// @throws FormatError  Its header or its size is not that of a token file; says what is wrong and what to do.
   /// @cost  Reads the whole file, for its fingerprint.
   explicit TokenFile(std::filesystem::path path);
 
-  /// Tokens in the file, at least 1.
+  /// At least 1.
   [[nodiscard]] std::int64_t token_count() const noexcept { return token_count_; }
-  /// As given to the constructor.
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
 
-  /// A mark of its content when it was opened: files of equal bytes have equal ones, wherever they are.
+  /// A checksum of its content when it was opened: files of equal bytes have equal ones, at any path.
   [[nodiscard]] const std::string& fingerprint() const noexcept { return fingerprint_; }
 
-  /// Reads the tokens [first, first + tokens.size()). A file that was only touched, so that its bytes are still the
-  /// same, is read on.
+  /// Reads the tokens [first, first + tokens.size()). Continues if the file was only touched and its bytes are
+  /// unchanged.
   /// @throws ContractError  A range outside the file.
   /// @throws FormatError    The file's content has changed since it was opened; gives both sizes.
   /// @throws IoError        The disk failed. Both name file and offset.
@@ -53,21 +52,21 @@ class TokenFile {
   std::int64_t bytes_ = 0;
   std::int64_t token_count_ = 0;
   std::string fingerprint_;
-  mutable std::mutex mutex_;     // for what follows
-  mutable timespec modified_{};  // when the content was last known to be that of `fingerprint_`
+  mutable std::mutex mutex_;     // guards the members below
+  mutable timespec modified_{};  // last time at which the content matched `fingerprint_`
 };
 
 /// Samples from a range of a token file: windows as in TokenDataset.
 class TokenFileDataset final : public Dataset {
  public:
-  /// Which part of the file, and how it is cut.
+  /// A part of the file, and how to cut it into windows.
   struct Options {
-    std::int64_t first_token = 0;             ///< The range's beginning in the file.
-    std::int64_t token_count = 0;             ///< Its length.
-    std::int64_t context_length = 0;          ///< T, at least 1.
-    std::int64_t vocabulary_size = 0;         ///< An id that is not below this is an error of batch().
-    Placement placement = Placement::kFixed;  ///< Where windows begin.
-    std::uint64_t seed = 0;                   ///< Of random ones.
+    std::int64_t first_token = 0;
+    std::int64_t token_count = 0;      ///< Length of the range.
+    std::int64_t context_length = 0;   ///< T, at least 1.
+    std::int64_t vocabulary_size = 0;  ///< batch() throws if an id is not below this.
+    Placement placement = Placement::kFixed;
+    std::uint64_t seed = 0;  ///< Of random windows.
   };
   /// @throws FormatError    The range is too short for one sample; says how many tokens are needed.
   /// @throws ContractError  The range is not in the file.
@@ -87,17 +86,17 @@ class TokenFileDataset final : public Dataset {
   Windows windows_;
 };
 
-/// Writes a token file, beside `path` first, so that there is never half of one.
-/// @throws FormatError  No token, or one that two bytes cannot hold.
+/// Writes a token file under a temporary name, then renames it, so that `path` never holds half of one.
+/// @throws FormatError  No tokens, or one that does not fit into two bytes.
 /// @throws IoError      The disk failed.
 void write_token_file(const std::filesystem::path& path, std::span<const std::int32_t> ids);
 
-/// A mark of a file's content: its size and the 128-bit XXH3 of all its bytes (Collet, xxHash 0.8).
+/// A checksum of a file's content: its size and the 128-bit XXH3 of all its bytes (Collet, xxHash 0.8).
 /// @throws IoError  It cannot be read.
 [[nodiscard]] std::string file_fingerprint(const std::filesystem::path& path);
 
-/// The mark that runs of earlier versions have recorded: SHA-256 over the size and 64 evenly spaced blocks of 4096
-/// bytes, between which a large file may have changed unseen. @throws IoError  It cannot be read.
+/// The checksum of earlier versions: SHA-256 over the size and 64 evenly spaced blocks of 4096 bytes. It misses changes
+/// of a large file between the blocks. @throws IoError  It cannot be read.
 [[nodiscard]] std::string sampled_fingerprint(const std::filesystem::path& path);
 
 }  // namespace lockstep::data

@@ -9,16 +9,16 @@
 
 namespace lockstep::data {
 
-inline constexpr std::int32_t kTokenFileMagic = 20240520;     ///< The header's first number.
-inline constexpr std::int32_t kTokenFileVersion = 1;          ///< Its second: tokens of two bytes.
-inline constexpr std::int64_t kTokenFileHeaderBytes = 1024;   ///< Before the tokens.
-inline constexpr std::int64_t kTokenBytes = 2;                ///< Of one token.
+inline constexpr std::int32_t kTokenFileMagic = 20240520;    ///< The header's first number.
+inline constexpr std::int32_t kTokenFileVersion = 1;         ///< The second number: tokens of two bytes.
+inline constexpr std::int64_t kTokenFileHeaderBytes = 1024;  ///< The tokens follow it.
+inline constexpr std::int64_t kTokenBytes = 2;
 inline constexpr std::int64_t kMostTokensOfFile = INT32_MAX;  ///< The count is a signed number of four bytes.
 
-/// Reads a header.
-/// @param header      The file's first bytes: 1024, or fewer where it has no more.
-/// @param file_bytes  The file's size, which must be what the header says.
-/// @param name        What messages call the file.
+/// Parses a header.
+/// @param header      The file's first bytes: 1024, or fewer if the file is shorter.
+/// @param file_bytes  The file's size, which must match the header.
+/// @param name        Of the file, for messages.
 /// @return  The number of tokens, at least 1.
 /// @throws FormatError  Says what is wrong and what to do.
 [[nodiscard]] std::int64_t parse_token_file_header(std::span<const std::byte> header, std::int64_t file_bytes,

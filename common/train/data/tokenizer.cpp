@@ -20,7 +20,7 @@ class ByteTokenizer final : public Tokenizer {
   [[nodiscard]] std::string description() const override { return "bytes"; }
 };
 
-// The whole of `text` as a number of at least 0, or -1.
+// Parses all of `text` as a number of at least 0; -1 if it is none.
 std::int32_t parse_number(std::string_view text) {
   std::int32_t number = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Tokenizers: from text to numbers, and back.
+/// Tokenizers: from text to numbers and back.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace lockstep::data {
 
-/// Cuts text into tokens and numbers them. Thread safety: const calls from any thread at once.
+/// Splits text into tokens and numbers them. Thread safety: const calls from any thread at once.
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
@@ -20,33 +20,31 @@ class Tokenizer {
   [[nodiscard]] virtual std::vector<std::int32_t> encode(std::string_view text) const = 0;
   /// The text of tokens. @throws ContractError  An id outside [0, vocabulary_size()).
   [[nodiscard]] virtual std::string decode(std::span<const std::int32_t> ids) const = 0;
-  /// Every id is in [0, vocabulary_size()); 0 where the tokenizer itself sets no limit.
+  /// Every id is in [0, vocabulary_size()); 0 if the tokenizer sets no limit.
   [[nodiscard]] virtual std::int32_t vocabulary_size() const noexcept = 0;
-  /// The token that stands behind the end of a text (EOS), such as GPT-2's `<|endoftext|>`; nothing where there is
-  /// none.
+  /// The token that marks the end of a text (EOS), such as GPT-2's `<|endoftext|>`; nothing if there is none.
   [[nodiscard]] virtual std::optional<std::int32_t> end_of_text() const noexcept { return std::nullopt; }
-  /// For banner and messages: "bytes", "SentencePiece with 1024 pieces".
+  /// For banners and messages: "bytes", "SentencePiece with 1024 pieces".
   [[nodiscard]] virtual std::string description() const = 0;
-  /// What a file must hold to make this tokenizer again; empty where nothing is needed.
+  /// The file content from which this tokenizer can be made again; empty if none is needed.
   [[nodiscard]] virtual std::string_view model() const noexcept { return {}; }
 };
 
-/// Every byte is a token, numbered by its value: nothing to learn, and any file can be read.
+/// Every byte is a token, numbered by its value: nothing to learn, and any file can be encoded.
 [[nodiscard]] std::shared_ptr<const Tokenizer> byte_tokenizer();
 
-/// For tokens whose text is not known: "464 3290" means two tokens, and two tokens read "464 3290".
+/// For tokens whose text is unknown: "464 3290" means two tokens, and two tokens decode to "464 3290".
 [[nodiscard]] std::shared_ptr<const Tokenizer> number_tokenizer();
 
-/// What `--tokenizer` asks for.
+/// A parsed `--tokenizer` option.
 struct TokenizerSpec {
-  /// Where the tokenizer comes from.
   enum class Kind { kBytes, kNumbers, kTrained, kFile };
-  Kind kind = Kind::kBytes;          ///< What the other members mean.
+  Kind kind = Kind::kBytes;
   std::int32_t vocabulary_size = 0;  ///< kTrained: pieces to learn.
   std::string file{};                ///< kFile: a SentencePiece model.
 };
 
-/// Pieces that `--tokenizer sentencepiece` learns.
+/// Pieces that `--tokenizer sentencepiece` learns by default.
 inline constexpr std::int32_t kUsualPieces = 1024;
 
 /// Reads "bytes", "numbers", "sentencepiece", "sentencepiece:4000" or "FILE.model".

@@ -17,7 +17,7 @@ std::string type_of(const json& object) {
   return has_type ? object["type"].get<std::string>() : "none";
 }
 
-// GPT-2's words and bytes: nothing changes the text before, and nothing but ByteLevel cuts it.
+// Requires GPT-2's words and bytes: no normalizer, and only ByteLevel as pre-tokenizer.
 void require_gpt2_kind(const json& content, const std::string& name) {
   const json model = content.value("model", json()), before = content.value("pre_tokenizer", json());
   const json normalizer = content.value("normalizer", json());

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// tokenizer.json, the one file in which newer tools keep a tokenizer. Internal to this module.
+/// tokenizer.json, the single file in which newer tools store a tokenizer. Internal to this module.
 /// @source  huggingface/tokenizers, tokenizers/src/models/bpe/serialization.rs and pre_tokenizers/byte_level.rs.
 #include <string>
 #include <string_view>
@@ -9,11 +9,11 @@
 
 namespace lockstep::data {
 
-inline constexpr const char* kTokenizerJsonFile = "tokenizer.json";  ///< In the place of vocab.json and merges.txt.
+inline constexpr const char* kTokenizerJsonFile = "tokenizer.json";  ///< Replaces vocab.json and merges.txt.
 
-/// The same tokenizer as the three files of a byte-level BPE.
+/// Converts it to the three files of a byte-level BPE.
 /// @param folder  Of the file, for messages.
-/// @throws FormatError  Another kind of tokenizer: says what it is and what is read here.
+/// @throws FormatError  Another kind of tokenizer: names it and the supported kind.
 [[nodiscard]] BytePairFiles files_from_tokenizer_json(std::string_view text, const std::string& folder);
 
 }  // namespace lockstep::data

@@ -1,8 +1,8 @@
 #pragma once
 /// @file
-/// Which code points are letters and which are numbers, as Unicode 15.0's general categories say. A table of our own
-/// (5 KB), because no library that a learner's build already has knows categories; make_unicode_ranges.py makes it from
-/// Debian's package unicode-data.
+/// Which code points are letters and which are numbers, by Unicode 15.0's general categories. We have our own table (5
+/// KB), because no library in a learner's build provides categories; make_unicode_ranges.py makes it from Debian's
+/// package unicode-data.
 #include <span>
 
 namespace lockstep::data {

@@ -23,7 +23,7 @@ Windows::Windows(const Options& options, const std::string& name) : options_(opt
 std::int64_t Windows::first_token(std::int64_t index, std::int64_t epoch) const {
   require(index >= 0 && index < count_, "sample ", index, " of a dataset of ", count_, " samples");
   if (options_.placement == Placement::kFixed) return index * options_.context_length;
-  constexpr std::uint64_t kStream = 0x77696E646F7773;  // keeps these numbers apart from those that order an epoch
+  constexpr std::uint64_t kStream = 0x77696E646F7773;  // separates these random numbers from those of an epoch's order
   const std::uint64_t key = mix64(mix64(options_.seed, kStream), static_cast<std::uint64_t>(epoch));
   PhiloxSequence words(key, static_cast<std::uint64_t>(index));
   // A window that begins at the last of these ends with the text's last token.

@@ -7,8 +7,8 @@
 
 namespace lockstep::kernels {
 
-/// For each sample and head: out = softmax(q k^T / sqrt(D), causal) v, D = C / H, read straight from the packed
-/// projection. Scores live only in tiles; no [T, T] matrix is stored.
+/// For each sample and head: out = softmax(q k^T / sqrt(D), causal) v, D = C / H, read directly from the packed
+/// projection. Scores exist only in tiles; no [T, T] matrix is stored.
 ///
 /// @param out          [B, T, C].
 /// @param log_sum_exp  [B, H, T], written: the logarithm of each row's softmax denominator.
@@ -33,9 +33,9 @@ void causal_attention_backward(const Tensor& qkv_gradient, const Tensor& out_gra
                                const Tensor& log_sum_exp, const Tensor& qkv, int heads,
                                const DropoutMask& dropout = {});
 
-/// Causal attention of N new positions behind `past` earlier ones, whose keys and values are kept: what a model that
-/// writes a text needs for each token, instead of the whole text anew. Appends the new keys and values. On the CPU
-/// only.
+/// Causal attention of N new positions after `past` earlier ones, whose keys and values are cached: a model that
+/// generates text needs it for each token, instead of recomputing the whole text. Appends the new keys and values. On
+/// the CPU only.
 ///
 /// @param out     [B, N, C].
 /// @param keys    [B, H, T, D], the first `past` positions filled; the next N are written. float32 for bfloat16 `qkv`.
@@ -43,7 +43,7 @@ void causal_attention_backward(const Tensor& qkv_gradient, const Tensor& out_gra
 /// @param qkv     [B, N, 3C] of the new positions, as for causal_attention_forward.
 /// @param heads   H; divides C.
 /// @param past    At most T - N. With 0 the result is that of causal_attention_forward bit for bit.
-/// @throws ContractError  Beside the common rules: `qkv` is on a device.
+/// @throws ContractError  Besides the common rules: `qkv` is on a device.
 /// @cost 4 B N (past + N / 2) C flops; reads the keys and values of past + N positions once per new one.
 void cached_attention_forward(const Tensor& out, const Tensor& keys, const Tensor& values, const Tensor& qkv, int heads,
                               std::int64_t past);

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Sizes of tensors as operations see them, and checks of arguments, for every device. Private to the module.
+/// Sizes of tensors as operations see them, and checks of arguments, for every device. Internal to this module.
 #include <cstdint>
 #include <string_view>
 
@@ -45,14 +45,14 @@ inline void require_mask(std::string_view operation, const DropoutMask& mask, st
   require(mask.first_element >= 0, operation, ": a dropout mask that begins with element ", mask.first_element);
 }
 
-/// Of attention, whose samples are the first dimension. @throws ContractError  As require_mask(), or for rows.
+/// For attention, whose samples are the first dimension. @throws ContractError  As require_mask(), or for rows.
 inline void require_attention_mask(std::string_view operation, const DropoutMask& mask, std::int64_t samples) {
   require_mask(operation, mask, samples);
   require(!mask.is_active() || mask.rows_per_sample == 0, operation,
           ": a dropout mask with rows_per_sample; attention needs whole samples, and first_element for their heads");
 }
 
-/// Where the elements of `tensor` lie in the samples of an active mask.
+/// How the elements of `tensor` map to the samples of an active mask.
 /// @throws ContractError  The mask does not fit the tensor.
 [[nodiscard]] inline DropoutRows dropout_rows(std::string_view operation, const DropoutMask& mask,
                                               const Tensor& tensor) {

@@ -37,10 +37,10 @@ const DeviceOps& ops_of([[maybe_unused]] Device device) {
 
 constexpr DeviceFaults kNoFaults{DeviceFaults::kNone, DeviceFaults::kNone};
 
-// What a thread keeps on a device between operations.
+// A thread's state on a device between operations.
 struct DeviceState {
   std::shared_ptr<Storage> faults;      // DeviceFaults
-  std::shared_ptr<Storage> sample_ids;  // of the last mask: all dropouts of a step have the same
+  std::shared_ptr<Storage> sample_ids;  // of the last mask: all dropouts of a step share them
   std::vector<std::int64_t> last_sample_ids;
   std::uint64_t stream_of_ids = Stream::kDefaultId;
 
@@ -49,7 +49,7 @@ struct DeviceState {
   void forget_faults() const {
     DeviceFaults none = kNoFaults;
     copy_memory({faults->data(), faults->device()}, {&none, Device{}}, sizeof(none));
-    current_stream(faults->device()).synchronize();  // whatever stream is current next, it finds them written
+    current_stream(faults->device()).synchronize();  // so that they are written, whichever stream is current next
   }
 };
 

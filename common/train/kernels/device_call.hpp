@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// How an operation reaches the kernels of a device. Private to the module.
+/// How an operation calls the kernels of a device. Internal to this module.
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -11,10 +11,10 @@
 
 namespace lockstep::kernels {
 
-/// @throws ContractError  Always: `other` is not where `first` is.
+/// @throws ContractError  Always: `other` is not on the device of `first`.
 [[noreturn]] void throw_device_mismatch(std::string_view operation, const Tensor& first, const Tensor& other);
 
-/// Whether an operation runs on the CPU: where its tensors are. Undefined ones count for nothing.
+/// Whether an operation runs on the CPU, by its tensors' device. Undefined tensors are ignored.
 /// @throws ContractError  They are on different devices.
 template <typename... Tensors>
 [[nodiscard]] bool is_on_cpu(std::string_view operation, const Tensor& first, const Tensors&... others) {
@@ -25,27 +25,26 @@ template <typename... Tensors>
   return first.device().is_cpu();
 }
 
-/// One operation on a device: its context, its scratch memory, and the numbers that come back.
+/// One operation on a device: its context, its scratch memory, and the numbers that it returns.
 class DeviceCall final : private DeviceScratch {
  public:
-  /// @param operation  Its name, for messages. @param tensor  One that it works on.
-  /// @throws ContractError     float64, which devices leave to the CPU.
+  /// @param operation  Its name, for messages. @param tensor  One of its tensors.
+  /// @throws ContractError     float64, which only the CPU supports.
   /// @throws UnavailableError  The build has no kernels for the device.
   DeviceCall(std::string_view operation, const Tensor& tensor);
 
-  /// The device's operations.
   [[nodiscard]] const DeviceOps& ops() const noexcept { return *ops_; }
   /// For one of ops().
   [[nodiscard]] const DeviceContext& context() const noexcept { return context_; }
 
-  /// The mask of attention with its sample ids in device memory. @throws ContractError  It does not fit `samples`
+  /// The mask of attention, with its sample ids in device memory. @throws ContractError  It does not fit `samples`
   /// samples.
   [[nodiscard]] DeviceDropout attention_dropout(const DropoutMask& mask, std::int64_t samples);
   /// The mask of a dropout of `tensor`. @throws ContractError  It does not fit.
   [[nodiscard]] DeviceDropout dropout(const DropoutMask& mask, const Tensor& tensor);
-  /// Room for `count` numbers that an operation is to write.
+  /// Room for `count` numbers that an operation will write.
   [[nodiscard]] double* results(std::size_t count);
-  /// What was written to results(), once the stream has come past it: blocks the host.
+  /// The numbers in results(), after the work on the stream so far: blocks the host.
   /// @throws ContractError  An operation since the last read was given a token or target out of range.
   [[nodiscard]] std::vector<double> read_results();
 
@@ -62,9 +61,9 @@ class DeviceCall final : private DeviceScratch {
   std::size_t result_count_ = 0;
 };
 
-/// A tensor as a device's operations see it.
+/// A tensor in the form that a device's operations take.
 [[nodiscard]] DeviceArray array_of(const Tensor& tensor);
-/// The same for an operation that only reads it: what has been derived from the elements stays valid.
+/// The same for an operation that only reads it: keeps values derived from the elements valid.
 [[nodiscard]] DeviceArray array_to_read(const Tensor& tensor);
 
 }  // namespace lockstep::kernels

@@ -1,7 +1,7 @@
 #pragma once
 /// @file
-/// The operations that a device has to offer, as a table that kernels/cuda fills in. The public functions
-/// (kernels/ops.hpp) check shapes, types and devices, then call one of these.
+/// The operations of a device, as a table that kernels/cuda fills in. The public functions (kernels/ops.hpp) check
+/// shapes, types and devices, then call one of these.
 #include <cstdint>
 
 #include "kernels/device_types.hpp"
@@ -16,10 +16,10 @@ struct DeviceNormStatistics {
   DeviceArray reciprocal_deviation;  ///< [R]
 };
 
-/// One function pointer for each operation of kernels/device_operations.inc, where they are described.
+/// One function pointer for each operation of kernels/device_operations.inc, which describes them.
 struct DeviceOps {
-  using Array = DeviceArray;             ///< For short.
-  using Context = const DeviceContext&;  ///< For short.
+  using Array = DeviceArray;
+  using Context = const DeviceContext&;
 
 /// @cond
 #define OPERATION(name, parameters) void(*name) parameters;

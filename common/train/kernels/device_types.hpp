@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// What an operation on a device is given: views of device memory and the place where it runs. Plain values without
+/// The arguments of an operation on a device: views of device memory, and the stream it runs on. Plain values without
 /// tensors, so that device code compiles without them.
 #include <cstddef>
 #include <cstdint>
@@ -12,17 +12,16 @@ struct CUstream_st;  // what CUDA's cudaStream_t points to
 
 namespace lockstep::kernels {
 
-/// Elements in device memory as a matrix, row after row without gaps. The host never reads them. Aligned to an element
-/// and no further: a view may begin anywhere in a bucket.
+/// Elements in device memory as a row-major matrix without gaps. The host never reads them. Aligned only to an element:
+/// a view may begin anywhere in a bucket.
 struct DeviceArray {
-  void* data = nullptr;           ///< Null for an undefined tensor.
-  std::int64_t rows = 0;          ///< Product of all dimensions but the last; 1 for a scalar or vector.
-  std::int64_t columns = 0;       ///< Last dimension; 1 for a scalar.
-  DType dtype = DType::kFloat32;  ///< Type of each element.
+  void* data = nullptr;      ///< Null for an undefined tensor.
+  std::int64_t rows = 0;     ///< Product of all dimensions but the last; 1 for a scalar or vector.
+  std::int64_t columns = 0;  ///< Last dimension; 1 for a scalar.
+  DType dtype = DType::kFloat32;
 
-  /// False where an optional tensor is not given.
+  /// False if an optional tensor is not given.
   [[nodiscard]] constexpr bool is_defined() const noexcept { return data != nullptr; }
-  /// Number of elements.
   [[nodiscard]] constexpr std::int64_t count() const noexcept { return rows * columns; }
   /// The address as T*; T is not checked.
   template <typename T>
@@ -31,16 +30,16 @@ struct DeviceArray {
   }
 };
 
-/// A DropoutMask (kernels/types.hpp) whose sample ids lie in device memory. Element e of sample s is dropped where word
-/// w of philox4x32(key, s, 16 g + n) is below probability * 2^32, with e = 64 g + 16 w + n; a kept one is multiplied by
-/// 1 / (1 - probability). Where the tensor is a part of what the mask is drawn for, the numbers are those of the whole.
+/// A DropoutMask (kernels/types.hpp) with sample ids in device memory. Element e of sample s is dropped if word w of
+/// philox4x32(key, s, 16 g + n) is below probability * 2^32, with e = 64 g + 16 w + n; a kept one is multiplied by 1 /
+/// (1 - probability). If the tensor is only a part of what the mask is drawn for, the indices are those of the whole.
 struct DeviceDropout {
   float probability = 0.0F;                  ///< In [0, 1); 0: no dropout.
   std::uint64_t key = 0;                     ///< From dropout_key().
   const std::int64_t* sample_ids = nullptr;  ///< [samples], device memory; null without dropout.
   std::int64_t samples = 0;                  ///< B.
-  std::int64_t first_element = 0;            ///< Of each sample, the number of its first element.
-  DropoutRows rows = {};                     ///< Of dropout: the tensor's rows. None: each is a sample.
+  std::int64_t first_element = 0;            ///< Index of each sample's first element.
+  DropoutRows rows = {};                     ///< For dropout: the tensor's rows. None: each is a sample.
 
   /// False: dropout changes nothing.
   [[nodiscard]] constexpr bool is_active() const noexcept { return probability > 0.0F; }
@@ -65,15 +64,15 @@ class DeviceScratch {
   DeviceScratch& operator=(const DeviceScratch&) = delete;
 };
 
-/// Where kernels note an index that is out of range, since a kernel cannot throw. Each word holds the least of
-/// (position << 32 | value as 32 bits) by an integer atomicMin; the host reads them when it next synchronizes.
+/// Where kernels record an index that is out of range, since a kernel cannot throw. Each word holds the minimum of
+/// (position << 32 | value as 32 bits), by an integer atomicMin; the host reads them when it next synchronizes.
 struct DeviceFaults {
-  static constexpr unsigned long long kNone = ~0ULL;  ///< Nothing was out of range.
+  static constexpr unsigned long long kNone = ~0ULL;
   unsigned long long token;  ///< From embeddings: position is b T + t. Such a row counts as zeros and gets no gradient.
   unsigned long long target;  ///< From losses: position is the row. Such a row counts as an ignored one.
 };
 
-/// Where one operation runs.
+/// The stream and memory of one operation.
 struct DeviceContext {
   CUstream_st* stream = nullptr;     ///< Everything goes to this stream; nothing waits on the host.
   int device = 0;                    ///< Current for the calling thread.

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// How a tensor's elements lie in the samples that a dropout mask is drawn for.
+/// How a tensor's elements map to the samples that a dropout mask is drawn for.
 #include <cstdint>
 
 #include "base/host_device.hpp"
@@ -12,19 +12,19 @@ struct DropoutPart {
   std::int64_t sample;  ///< Index of its id among DropoutMask::sample_ids.
   std::int64_t begin;   ///< The first element, in the tensor.
   std::int64_t first;   ///< The same element, in the sample.
-  std::int64_t count;   ///< Elements; they lie side by side in both.
+  std::int64_t count;   ///< Elements; contiguous in both.
 };
 
 /// A tensor as rows [rows, columns] of a larger one whose rows belong to samples, `rows_per_sample` each. Made by
 /// dropout_rows() (kernels/check.hpp). Plain numbers, for device code.
 struct DropoutRows {
   std::int64_t rows = 0;             ///< Of this tensor.
-  std::int64_t columns = 0;          ///< Elements of a row.
+  std::int64_t columns = 0;          ///< Per row.
   std::int64_t first_row = 0;        ///< Of this tensor, in the larger one.
   std::int64_t rows_per_sample = 1;  ///< At least 1.
   std::int64_t first_element = 0;    ///< Of each sample.
 
-  /// Of how many samples the tensor has elements.
+  /// The number of samples with elements in the tensor.
   [[nodiscard]] LOCKSTEP_HOST_DEVICE constexpr std::int64_t parts() const noexcept {
     if (rows == 0) return 0;
     return (first_row + rows - 1) / rows_per_sample - first_row / rows_per_sample + 1;

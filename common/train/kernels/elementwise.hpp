@@ -15,7 +15,7 @@ void copy(const Tensor& out, const Tensor& input);
 
 /// out = input, from float32 to bfloat16 or float16 (rounded to nearest, ties to even) or back (exact).
 /// @param out    float32, bfloat16 or float16.
-/// @param input  float32 where `out` is not, or of the type of `out`.
+/// @param input  float32 if `out` is not, or of the type of `out`.
 void cast(const Tensor& out, const Tensor& input);
 
 /// out = a + b.
@@ -36,9 +36,8 @@ void add_bias(const Tensor& out, const Tensor& input, const Tensor& bias);
 /// out = max(input, 0); NaN stays NaN.
 void relu_forward(const Tensor& out, const Tensor& input);
 
-/// input_gradient = out_gradient where out > 0, else 0.
+/// input_gradient = out_gradient if out > 0, else 0.
 /// @param input_gradient  May be the same tensor as `out_gradient`.
-/// @param write           Overwrite, or add to `input_gradient`.
 /// @param out_gradient    Gradient of the result of relu_forward.
 /// @param out             The result of relu_forward (or its input: the signs agree).
 void relu_backward(const Tensor& input_gradient, Write write, const Tensor& out_gradient, const Tensor& out);
@@ -52,9 +51,8 @@ void silu_forward(const Tensor& out, const Tensor& input);
 
 /// input_gradient = out_gradient * SiLU'(input), with s = 1 / (1 + e^-x) and SiLU'(x) = s (1 + x (1 - s)).
 /// @param input_gradient  May be the same tensor as `out_gradient`.
-/// @param write           Overwrite, or add to `input_gradient`.
 /// @param out_gradient    Gradient of the result of silu_forward.
-/// @param input           What silu_forward was given.
+/// @param input           As in silu_forward.
 void silu_backward(const Tensor& input_gradient, Write write, const Tensor& out_gradient, const Tensor& input);
 
 /// out = GELU(input) in the tanh form: x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))).
@@ -62,18 +60,17 @@ void silu_backward(const Tensor& input_gradient, Write write, const Tensor& out_
 /// @source Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016, section 2; GPT-2's form.
 void gelu_forward(const Tensor& out, const Tensor& input);
 
-/// gradient *= GELU'(input) and out = GELU(input), in one pass: a backward pass that makes the result of gelu_forward
-/// again, bit for bit, instead of keeping it.
+/// gradient *= GELU'(input) and out = GELU(input), in one pass: for a backward pass that recomputes the result of
+/// gelu_forward, bit for bit, instead of storing it.
 /// @param out       Overwritten; may be `input` itself.
 /// @param gradient  In: of the result of gelu_forward; out: of `input`.
-/// @param input     What gelu_forward was given.
+/// @param input     As in gelu_forward.
 void gelu_backward_again(const Tensor& out, const Tensor& gradient, const Tensor& input);
 
 /// input_gradient = out_gradient * GELU'(input).
 /// @param input_gradient  May be the same tensor as `out_gradient`.
-/// @param write           Overwrite, or add to `input_gradient`.
 /// @param out_gradient    Gradient of the result of gelu_forward.
-/// @param input           What gelu_forward was given.
+/// @param input           As in gelu_forward.
 void gelu_backward(const Tensor& input_gradient, Write write, const Tensor& out_gradient, const Tensor& input);
 
 }  // namespace lockstep::kernels

@@ -12,24 +12,22 @@ namespace lockstep::kernels {
 /// @param tokens          [B, T] int32.
 /// @param token_table     [V, C].
 /// @param position_table  [P, C] with P >= T, or undefined for none.
-/// @throws ContractError  A token is not in [0, V); names it and its place.
+/// @throws ContractError  A token is not in [0, V); names it and its position.
 void embedding_forward(const Tensor& out, const Tensor& tokens, const Tensor& token_table,
                        const Tensor& position_table);
 
-/// token_gradient[v] = sum of out_gradient[b, t] where tokens[b, t] is v, added in the order of (b, t); rows of tokens
-/// that do not occur become 0 when overwriting and are not touched when adding.
+/// token_gradient[v] = sum of out_gradient[b, t] over all tokens[b, t] equal to v, added in the order of (b, t). Rows
+/// of tokens that do not occur become 0 with kOverwrite and stay with kAdd.
 ///
 /// @param token_gradient  [V, C].
-/// @param write           Overwrite, or add to `token_gradient`.
 /// @param out_gradient    [B, T, C].
 /// @param tokens          [B, T] int32.
 void embedding_token_gradient(const Tensor& token_gradient, Write write, const Tensor& out_gradient,
                               const Tensor& tokens);
 
-/// position_gradient[t] = sum over b of out_gradient[b, t]; rows from T on become 0 when overwriting.
+/// position_gradient[t] = sum over b of out_gradient[b, t]; rows from T on become 0 with kOverwrite.
 ///
 /// @param position_gradient  [P, C] with P >= T.
-/// @param write              Overwrite, or add to `position_gradient`.
 /// @param out_gradient       [B, T, C].
 void embedding_position_gradient(const Tensor& position_gradient, Write write, const Tensor& out_gradient);
 

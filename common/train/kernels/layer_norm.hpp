@@ -7,7 +7,7 @@
 
 namespace lockstep::kernels {
 
-/// What the backward pass needs beside the input. Letter R: rows, the product of all dimensions but the last.
+/// What the backward pass needs besides the input. Letter R: rows, the product of all dimensions but the last.
 struct LayerNormStatistics {
   Tensor mean;                  ///< [R].
   Tensor reciprocal_deviation;  ///< [R], 1 / sqrt(variance + epsilon), biased variance.
@@ -41,16 +41,16 @@ void add_layer_norm_forward(const Tensor& out, const Tensor& sum, const LayerNor
                             const Tensor& a, const Tensor& b, const Tensor& gain, const Tensor& bias,
                             double epsilon = 1e-5);
 
-/// The gradient with respect to the input, plus `skip_gradient` where one is given (the gradient that reaches the same
-/// residual stream past the norm).
+/// The gradient with respect to the input, plus `skip_gradient` if given (the gradient that bypasses the norm in the
+/// residual stream).
 ///
 /// @param input_gradient  [..., C]; may be `out_gradient` or `skip_gradient`.
 /// @param out_gradient    [..., C].
 /// @param statistics      From the forward call.
-/// @param input           [..., C], what was normalized (the sum in add_layer_norm_forward).
+/// @param input           [..., C], the normalized input (the sum in add_layer_norm_forward).
 /// @param gain            [C].
-/// @param gain_gradient   [C], written as `parameter_write` says.
-/// @param bias_gradient   [C], written as `parameter_write` says.
+/// @param gain_gradient   [C], written according to `parameter_write`.
+/// @param bias_gradient   [C], written according to `parameter_write`.
 /// @param parameter_write Overwrite or add, for both parameter gradients.
 /// @param skip_gradient   [..., C], or undefined for none.
 void layer_norm_backward(const Tensor& input_gradient, const Tensor& out_gradient,

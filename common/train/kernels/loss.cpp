@@ -10,7 +10,7 @@ namespace lockstep::kernels {
 
 namespace {
 
-// Whether targets are in range the kernels find out: DeviceFaults.
+// Whether targets are in range is checked by the kernels: DeviceFaults.
 void require_rows(std::string_view operation, const Tensor& losses, const Tensor& logits, const Tensor& targets) {
   require_count(operation, "losses", losses, rows_of(logits), DType::kFloat32);
   require_count(operation, "targets", targets, rows_of(logits), DType::kInt32);
@@ -50,8 +50,8 @@ std::int64_t rows_of_logits(std::int64_t rows, std::int64_t channels, std::int64
   const std::int64_t bytes = std::clamp(kTimesInput * rows * channels * element_bytes, kLeastBytes, kMostBytes);
   const std::int64_t row_bytes = std::max<std::int64_t>(1, vocabulary) * element_bytes;
   if (rows <= bytes / row_bytes) return rows;
-  // Chunks of one size: a short one at the end would cost its products their speed. The most rows are a multiple too,
-  // so that rounding up stays within them.
+  // Chunks of one size: a short one at the end would make its products slow. The most rows are a multiple too, so that
+  // rounding up does not exceed them.
   const std::int64_t most_rows = std::max(kRowMultiple, bytes / row_bytes / kRowMultiple * kRowMultiple);
   const std::int64_t chunk_count = divide_up(rows, most_rows);
   return std::min(rows, divide_up(divide_up(rows, chunk_count), kRowMultiple) * kRowMultiple);
@@ -65,7 +65,7 @@ void linear_cross_entropy(const Tensor& losses, const Tensor& input_gradient, co
   const std::int64_t rows = rows_of(input), vocabulary = rows_of(weight);
   require_count("linear_cross_entropy", "losses", losses, rows, accumulation_dtype(input.dtype()));
   if (is_on_cpu("linear_cross_entropy", losses, input, weight, targets)) {
-    cpu::require_targets("linear_cross_entropy", targets, rows, vocabulary);  // before a chunk counts rows from 0
+    cpu::require_targets("linear_cross_entropy", targets, rows, vocabulary);  // before chunks count rows from 0
   }
   const std::int64_t chunk =
       std::max<std::int64_t>(1, rows_of_logits(rows, columns_of(input), vocabulary, input.dtype()));
@@ -106,7 +106,7 @@ double mean_squared_error(const Tensor& prediction_gradient, const Tensor& predi
   if (prediction_gradient.is_defined()) {
     require_like("mean_squared_error", "gradient", prediction_gradient, prediction);
   }
-  const auto count = static_cast<double>(std::max<std::int64_t>(1, prediction.count()));  // nothing: 0
+  const auto count = static_cast<double>(std::max<std::int64_t>(1, prediction.count()));  // empty: 0
   DeviceCall call("mean_squared_error", prediction);
   call.ops().squared_error(call.results(1), array_of(prediction_gradient), array_of(prediction), array_of(target),
                            2.0 * gradient_scale / count, call.context());

@@ -8,7 +8,7 @@
 
 namespace lockstep::kernels {
 
-/// A target that no row has to predict: loss 0, gradient 0 (PyTorch's default ignore_index).
+/// A target to ignore: loss 0, gradient 0 (PyTorch's default ignore_index).
 inline constexpr std::int32_t kIgnoredTarget = -100;
 
 /// losses[r] = log(sum exp(logits[r])) - logits[r, targets[r]], and `logits` replaced by their gradient
@@ -21,26 +21,25 @@ inline constexpr std::int32_t kIgnoredTarget = -100;
 /// @throws ContractError  A target out of range; names it and its row.
 void softmax_cross_entropy(const Tensor& losses, const Tensor& logits, const Tensor& targets, double gradient_scale);
 
-/// As softmax_cross_entropy without the gradient: `logits` stay (evaluation).
+/// Like softmax_cross_entropy without the gradient: `logits` stay unchanged (evaluation).
 void cross_entropy_loss(const Tensor& losses, const Tensor& logits, const Tensor& targets);
 
-/// Of how many rows linear_cross_entropy() holds the logits at a time. All of them where those are small; else chunks
-/// of one size, as few as fit into eight times the bytes of its input: less than what a single block of a transformer
-/// keeps for backward. Smaller chunks would cost speed, as each of them goes through the whole weight and its gradient.
-/// Never less than 16 MiB or 64 rows, never more than 128 MiB unless 64 rows are.
+/// The number of rows whose logits linear_cross_entropy() holds at a time. All of them if they are small; else chunks
+/// of equal size, as few as fit into eight times the bytes of its input, which is less than a single transformer block
+/// keeps for backward. Smaller chunks would be slower, as each reads the whole weight and its gradient. Never less than
+/// 16 MiB or 64 rows, and more than 128 MiB only for the minimum of 64 rows.
 /// @param rows        R, of the input. @param channels  C. @param vocabulary  V.
 /// @param dtype       Of input and logits.
 /// @return At most `rows`; all of them, or a multiple of 64.
 [[nodiscard]] std::int64_t rows_of_logits(std::int64_t rows, std::int64_t channels, std::int64_t vocabulary,
                                           DType dtype) noexcept;
 
-/// A language model's head and loss without the [R, V] logits: logits = input weight^T for some rows at a time, their
-/// softmax_cross_entropy, and both gradients from them while they are warm.
+/// A language model's head and loss without the [R, V] logits: computes logits = input weight^T for some rows at a
+/// time, their softmax_cross_entropy, and both gradients while they are in cache.
 ///
 /// @param losses           [R].
-/// @param input_gradient   [..., C], overwritten; undefined if no gradient is wanted (evaluation).
-/// @param weight_gradient  [V, C], written as `weight_write` says; undefined like input_gradient.
-/// @param weight_write     Overwrite, or add to `weight_gradient`.
+/// @param input_gradient   [..., C], overwritten; undefined if no gradient is needed (evaluation).
+/// @param weight_gradient  [V, C], written according to `weight_write`; undefined like input_gradient.
 /// @param input            [..., C].
 /// @param weight           [V, C]: the token table of a tied head.
 /// @param targets          [R] int32, as in softmax_cross_entropy.
@@ -53,7 +52,7 @@ void linear_cross_entropy(const Tensor& losses, const Tensor& input_gradient, co
 /// The sum of all elements in double precision; does not depend on the number of threads.
 [[nodiscard]] double sum(const Tensor& values);
 
-/// The mean of (prediction - target)^2 over all elements, 0 where there are none, and its gradient.
+/// The mean of (prediction - target)^2 over all elements, 0 if there are none, and its gradient.
 ///
 /// @param prediction_gradient  As `prediction`: gradient_scale * 2 (prediction - target) / count; undefined for none.
 /// @param prediction           Any shape.

@@ -11,7 +11,7 @@ namespace {
 
 Transpose flipped(Transpose transpose) { return transpose == Transpose::kNo ? Transpose::kYes : Transpose::kNo; }
 
-// Operands of 16 bits give float32 or their own type, float32 ones float32.
+// 16-bit operands give float32 or their own type, float32 ones float32.
 bool is_product_type(const Tensor& out, const Tensor& a, const Tensor& b) {
   return a.dtype() == b.dtype() && (out.dtype() == DType::kFloat32 || out.dtype() == a.dtype()) &&
          (a.dtype() == DType::kFloat32 || is_reduced_float(a.dtype()));
@@ -36,7 +36,7 @@ void device_matmul(std::string_view operation, const Tensor& out, const Tensor& 
                     call.context());
 }
 
-// How many matrices the leading dimensions of `tensor` count. @throws ContractError  It has no two dimensions.
+// The number of matrices in `tensor`, from its leading dimensions. @throws ContractError  It has no two dimensions.
 std::int64_t matrix_count(const Tensor& tensor) {
   require(tensor.shape().rank() >= 2, "batched_matmul: ", tensor.shape(), " has no matrices");
   std::int64_t matrices = 1;
@@ -49,7 +49,7 @@ bool has_same_leading_dimensions(const Tensor& a, const Tensor& b) {
   return left.size() == right.size() && std::equal(left.begin(), left.end() - 2, right.begin());
 }
 
-// Number `index` of the matrices in `tensor`.
+// Matrix number `index` of `tensor`.
 Tensor matrix_at(const Tensor& tensor, std::int64_t index) {
   const std::int64_t rows = tensor.shape()[-2], columns = tensor.shape()[-1];
   const Tensor all = tensor.reshape({matrix_count(tensor) * rows, columns});

@@ -7,30 +7,24 @@
 namespace lockstep::kernels {
 
 /// Whether products of bfloat16 matrices run on bfloat16 instructions. Otherwise the same rounding is emulated in
-/// float32: no faster than float32, and float32 copies of the operands for as long as the product runs.
+/// float32: no faster than float32, with float32 copies of the operands during the product.
 [[nodiscard]] bool has_bfloat16_products() noexcept;
 
 /// out = op(a) op(b), or out += op(a) op(b).
 ///
-/// @param out          [M, N]; where `a` and `b` are bfloat16, float32 or bfloat16.
+/// @param out          [M, N]; if `a` and `b` are bfloat16, float32 or bfloat16.
 /// @param a            [M, K], or [K, M] with Transpose::kYes.
-/// @param a_transpose  How `a` is stored.
 /// @param b            [K, N], or [N, K] with Transpose::kYes.
-/// @param b_transpose  How `b` is stored.
-/// @param write        Overwrite, or add to `out`.
-/// @cost 2 M N K flops. Float32 runs on oneDNN where it is installed, else on Eigen; float64 on Eigen.
+/// @cost 2 M N K flops. Float32 runs on oneDNN if it is installed, else on Eigen; float64 on Eigen.
 void matmul(const Tensor& out, const Tensor& a, Transpose a_transpose, const Tensor& b, Transpose b_transpose,
             Write write = Write::kOverwrite);
 
-/// As many products as the leading dimensions count, each of the last two: out[i] = op(a[i]) op(b[i]), or added.
+/// One product of the last two dimensions for each index of the leading ones: out[i] = op(a[i]) op(b[i]), or added.
 ///
-/// @param out          [..., M, N]. The leading dimensions of all three are alike. Types as in matmul().
+/// @param out          [..., M, N]. The leading dimensions of all three are equal. Types as in matmul().
 /// @param a            [..., M, K], or [..., K, M] with Transpose::kYes.
-/// @param a_transpose  How each matrix of `a` is stored.
 /// @param b            [..., K, N], or [..., N, K] with Transpose::kYes.
-/// @param b_transpose  How each matrix of `b` is stored.
-/// @param write        Overwrite, or add to `out`.
-/// @cost 2 M N K flops for each product. One call of the library for all on a device, one for each on the CPU.
+/// @cost 2 M N K flops for each product. One library call for all on a device, one for each on the CPU.
 void batched_matmul(const Tensor& out, const Tensor& a, Transpose a_transpose, const Tensor& b, Transpose b_transpose,
                     Write write = Write::kOverwrite);
 
@@ -39,15 +33,13 @@ void batched_matmul(const Tensor& out, const Tensor& a, Transpose a_transpose, c
 /// @param out               [..., N].
 /// @param input             [..., K].
 /// @param weight            [K, N] (GPT-2's Conv1D), or [N, K] with Transpose::kYes (PyTorch's Linear).
-/// @param weight_transpose  How `weight` is stored.
-/// @param bias              [N], or undefined for none; float32 where the others are bfloat16.
+/// @param bias              [N], or undefined for none; float32 if the others are bfloat16.
 void linear_forward(const Tensor& out, const Tensor& input, const Tensor& weight, Transpose weight_transpose,
                     const Tensor& bias);
 
 /// The gradient of linear_forward with respect to its input: out_gradient op(weight)^T.
 ///
 /// @param input_gradient    [..., K].
-/// @param write             Overwrite, or add to `input_gradient`.
 /// @param out_gradient      [..., N].
 /// @param weight            As in linear_forward.
 /// @param weight_transpose  As in linear_forward.
@@ -56,8 +48,7 @@ void linear_input_gradient(const Tensor& input_gradient, Write write, const Tens
 
 /// The gradient of linear_forward with respect to its weight: input^T out_gradient (or its transpose).
 ///
-/// @param weight_gradient   As `weight` in linear_forward; float32 where the others are bfloat16.
-/// @param write             Overwrite, or add to `weight_gradient`.
+/// @param weight_gradient   As `weight` in linear_forward; float32 if the others are bfloat16.
 /// @param input             [..., K].
 /// @param out_gradient      [..., N].
 /// @param weight_transpose  As in linear_forward.
@@ -66,8 +57,7 @@ void linear_weight_gradient(const Tensor& weight_gradient, Write write, const Te
 
 /// The gradient of a bias: the sum over rows.
 ///
-/// @param bias_gradient  [N]; float32 where `out_gradient` is bfloat16.
-/// @param write          Overwrite, or add to `bias_gradient`.
+/// @param bias_gradient  [N]; float32 if `out_gradient` is bfloat16.
 /// @param out_gradient   [..., N].
 void bias_gradient(const Tensor& bias_gradient, Write write, const Tensor& out_gradient);
 

@@ -1,32 +1,32 @@
 #pragma once
 /// @file
-/// What the updates of kernels/optimizer.hpp are told beside tensors. No tensor here: device code includes it.
+/// Options of the updates in kernels/optimizer.hpp. No tensors here: device code includes it.
 #include <cmath>
 #include <cstdint>
 
 namespace lockstep::kernels {
 
-/// Parameters of sgd_step().
+/// Options of sgd_step().
 struct SgdOptions {
-  double learning_rate = 0.0;  ///< Step size.
-  double momentum = 0.0;       ///< Share of the last step that is kept.
-  double weight_decay = 0.0;   ///< Added to the gradient.
-  bool is_nesterov = false;    ///< The update is g + momentum velocity in place of velocity.
+  double learning_rate = 0.0;
+  double momentum = 0.0;      ///< Share of the last step that is kept.
+  double weight_decay = 0.0;  ///< Added to the gradient.
+  bool is_nesterov = false;   ///< The update is g + momentum velocity instead of velocity.
 };
 
 /// Whether weight decay is part of the gradient (Adam) or shrinks the parameter (AdamW).
 enum class WeightDecay { kInGradient, kDecoupled };
 
-/// Parameters of adam_step().
+/// Options of adam_step().
 struct AdamOptions {
-  double learning_rate = 1e-3;                       ///< Step size.
+  double learning_rate = 1e-3;
   double beta1 = 0.9;                                ///< Decay of the mean of gradients.
   double beta2 = 0.999;                              ///< Decay of the mean of their squares.
   double epsilon = 1e-8;                             ///< Keeps the quotient finite.
   double weight_decay = 0.0;                         ///< 0: none.
   WeightDecay decay_kind = WeightDecay::kDecoupled;  ///< Decoupled (AdamW) or added to the gradient (Adam).
-  std::int64_t step = 1;                             ///< This step's number, from 1; for bias correction.
-  double gradient_scale = 1.0;  ///< The gradient is multiplied by it first (clipping without a pass of its own).
+  std::int64_t step = 1;                             ///< Counted from 1; for bias correction.
+  double gradient_scale = 1.0;  ///< Multiplies the gradient first (clipping without an extra pass).
 };
 
 /// The constants of one Adam step, computed in double precision and rounded once, as PyTorch does. Every device gets
@@ -34,18 +34,17 @@ struct AdamOptions {
 /// m = beta1 m + one_minus_beta1 g; v = beta2 v + one_minus_beta2 g g;
 /// p = decay p - step_size m / (sqrt(v) / correction2_sqrt + epsilon).
 struct AdamConstants {
-  float decay;             ///< Of the parameter (decoupled weight decay); else 1.
-  float gradient_decay;    ///< Weight decay in the gradient; else 0.
-  float beta1;             ///< As in AdamOptions.
-  float one_minus_beta1;   ///< Rounded from 1 - beta1 in double precision.
-  float beta2;             ///< As in AdamOptions.
+  float decay;           ///< Of the parameter (decoupled weight decay); else 1.
+  float gradient_decay;  ///< Weight decay in the gradient; else 0.
+  float beta1;
+  float one_minus_beta1;  ///< Rounded from 1 - beta1 in double precision.
+  float beta2;
   float one_minus_beta2;   ///< Rounded from 1 - beta2 in double precision.
   float correction2_sqrt;  ///< sqrt(1 - beta2^step).
-  float epsilon;           ///< As in AdamOptions.
-  float step_size;         ///< learning_rate / (1 - beta1^step).
-  float gradient_scale;    ///< As in AdamOptions.
+  float epsilon;
+  float step_size;  ///< learning_rate / (1 - beta1^step).
+  float gradient_scale;
 
-  /// @param o  What they are made from.
   explicit AdamConstants(const AdamOptions& o) {
     const bool is_decoupled = o.decay_kind == WeightDecay::kDecoupled;
     const auto steps = static_cast<double>(o.step);

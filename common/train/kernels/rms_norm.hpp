@@ -19,7 +19,7 @@ void rms_norm_forward(const Tensor& out, const Tensor& reciprocal, const Tensor&
 
 /// With n = input * reciprocal and g = out_gradient * gain: input_gradient = (g - n mean(g n)) * reciprocal, and
 /// gain_gradient = the sum over rows of out_gradient * n.
-/// @param input_gradient  [..., C]; may be `out_gradient` where it is overwritten.
+/// @param input_gradient  [..., C]; may be `out_gradient` if it is overwritten.
 /// @param write           Overwrite, or add to `input_gradient`.
 /// @param gain_gradient   [C]; undefined: not computed.
 /// @param gain_write      Overwrite, or add to `gain_gradient`.

@@ -8,9 +8,8 @@
 
 namespace lockstep::kernels {
 
-/// Turns each pair (x, y) = (input[..., t, i], input[..., t, i + D/2]) by its angle: x cos - y sin, y cos + x sin.
-/// @param out       [..., T, D], D even; may be `input` where it is overwritten.
-/// @param write     Overwrite, or add to `out`.
+/// Rotates each pair (x, y) = (input[..., t, i], input[..., t, i + D/2]) by its angle: x cos - y sin, y cos + x sin.
+/// @param out       [..., T, D], D even; may be `input` if it is overwritten.
 /// @param input     [..., T, D].
 /// @param cos       [T, D/2], of accumulation_dtype(): the cosine of the angle of pair i at position t.
 /// @param sin       [T, D/2]: the sine.

@@ -1,11 +1,11 @@
 #pragma once
 /// @file
-/// What the CPU's kernels run on: how many threads, and which library.
+/// The threads and the matrix library that the CPU's kernels use.
 #include <string>
 
 namespace lockstep::kernels {
 
-/// How many threads a kernel called from this thread may use: OpenMP's (OMP_NUM_THREADS, else the processors that the
+/// The most threads a kernel called from this thread may use: OpenMP's (OMP_NUM_THREADS, else the processors that the
 /// process may run on); 1 in a build without OpenMP.
 [[nodiscard]] int thread_count() noexcept;
 

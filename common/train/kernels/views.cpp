@@ -9,7 +9,7 @@ namespace lockstep::kernels {
 
 namespace {
 
-// Where dimension `axis` of a shape of `rank` dimensions is among a view's four.
+// The index of dimension `axis` among a view's four dimensions.
 std::size_t place_of(const Shape& shape, int axis) {
   const int index = axis < 0 ? axis + shape.rank() : axis;
   require(index >= 0 && index < shape.rank(), "axis ", axis, " of a tensor of shape ", shape);

@@ -41,13 +41,13 @@ class Dropouts {
   std::vector<std::int64_t> sample_ids_;
 };
 
-// What a block keeps of a text that grows. In training there is none.
+// A block's cache during incremental decoding; unused in training.
 struct Memory {
   const KeptPositions* kept = nullptr;
-  std::int64_t past = 0;  // positions that are kept already
+  std::int64_t past = 0;  // positions cached already
 };
 
-// Attention of new positions of such a text. Nothing is recorded for backward.
+// Attention of new positions to the cached ones. Nothing is recorded for backward.
 Variable cached_attention(const Variable& qkv, std::int64_t head_count, const Memory& memory) {
   const Tensor& packed = qkv.value();  // [B, N, 3C]
   const Tensor output =
@@ -116,7 +116,7 @@ class GptBlock : public Module {
   }
 
   /// @param x       [B, T, C]
-  /// @param memory  Of this block, where the text grows.
+  /// @param memory  This block's, in incremental decoding.
   void forward(ResidualStream& x, const Dropouts& dropouts, const Memory& memory) const {
     x.add(attention(x.normalized(ln_1_), dropouts, memory));
     x.add(mlp(x.normalized(ln_2_), dropouts));
@@ -192,7 +192,7 @@ Variable Gpt::logits(const Tensor& inputs, KeyValueCache& cache, Positions posit
           "nn: the KeyValueCache was made for another model: ", layers, " blocks and ", cache.capacity(),
           " positions, not ", config_.layer_count, " and ", config_.context_length);
   Variable x = hidden(inputs, {}, &cache);  // [B, N, C]
-  cache.length_ += inputs.shape()[1];       // only now: after an error the cache is as before
+  cache.length_ += inputs.shape()[1];       // last: an error above leaves the cache unchanged
   return scores(std::move(x), positions);
 }
 

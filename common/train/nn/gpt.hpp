@@ -20,11 +20,11 @@ struct GptConfig {
   std::int64_t vocabulary_size = 0;  ///< V
   std::int64_t channels = 0;         ///< C, a multiple of head_count
   std::int64_t head_count = 0;       ///< H
-  std::int64_t layer_count = 0;      ///< Blocks.
-  std::int64_t context_length = 0;   ///< T, the longest sequence
-  std::int64_t batch_size = 0;       ///< Global; a suggestion to trainers, the model does not read it.
+  std::int64_t layer_count = 0;
+  std::int64_t context_length = 0;  ///< T, the longest sequence
+  std::int64_t batch_size = 0;      ///< Global; a suggestion to trainers, the model does not read it.
   double dropout = 0;  ///< In training, of embeddings, attention probabilities, attention output and MLP output.
-  bool activation_checkpointing = false;  ///< Blocks are computed again in backward instead of kept.
+  bool activation_checkpointing = false;  ///< Blocks are recomputed in backward instead of stored.
 
   /// "tiny", "small", "tutorial" or "124m". @throws FormatError  None of these; lists them.
   [[nodiscard]] static GptConfig named(std::string_view name);
@@ -38,15 +38,14 @@ void require_valid(const GptConfig& config);
 class GptBlock;
 class KeyValueCache;
 
-/// The model. Initial values: weights normal with deviation 0.02, those that write to the residual stream with
-/// 0.02/sqrt(2*layers), biases 0.
+/// The model. Initial weights are normal with deviation 0.02, or 0.02/sqrt(2*layers) if they write to the residual
+/// stream; biases are 0.
 class Gpt : public Module {
  public:
   /// @param scope  A seed, or `{seed, device}`; float64 for gradient checks.
   /// @throws ContractError  A size is not positive, or channels is no multiple of head_count.
   Gpt(GptConfig config, const InitScope& scope);
 
-  /// As given to the constructor.
   [[nodiscard]] const GptConfig& config() const noexcept { return config_; }
 
   /// Mean cross-entropy of predicting `targets`.
@@ -63,9 +62,9 @@ class Gpt : public Module {
   /// @param inputs  [B, T] int32.
   /// @return        [B, T, V], or [B, V] for the last position only; never bfloat16.
   [[nodiscard]] autograd::Variable logits(const Tensor& inputs, Positions positions = Positions::kAll) const;
-  /// The same for a text that grows: `inputs` stand behind the positions that `cache` keeps, and are kept too. The
-  /// scores are those that the whole text gives, up to the rounding of sums that are added in another order; with an
-  /// empty cache, bit for bit. On the CPU only.
+  /// For incremental decoding: `inputs` follow the cached positions and are cached too. The scores equal those of the
+  /// whole text up to rounding (sums are added in another order), and bit for bit if the cache is empty. On the CPU
+  /// only.
   /// @param inputs  [B, N] int32, the new positions.
   /// @param cache   Made for this model and B texts, see nn/key_value_cache.hpp.
   /// @return        [B, V] for the last position, or [B, N, V].
@@ -73,7 +72,6 @@ class Gpt : public Module {
   [[nodiscard]] autograd::Variable logits(const Tensor& inputs, KeyValueCache& cache,
                                           Positions positions = Positions::kLast) const;
 
-  /// Where the parameters are.
   [[nodiscard]] Device device() const noexcept { return wte_.weight().device(); }
 
  private:

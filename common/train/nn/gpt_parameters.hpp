@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// The parameters of a GPT without making it: names, shapes and how many numbers that is.
+/// The names and shapes of a GPT's parameters, without constructing it.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -10,13 +10,13 @@
 
 namespace lockstep::nn {
 
-/// One parameter.
+/// Name as in Module::named_parameters().
 struct ParameterShape {
-  std::string name;  ///< As Module::named_parameters() gives it.
-  Shape shape;       ///< Of the tensor.
+  std::string name;
+  Shape shape;
 };
 
-/// What `Gpt(config, scope).named_parameters()` lists, in that order, for any size of model in no time.
+/// The list of `Gpt(config, scope).named_parameters()`, in the same order, at negligible cost for any size of model.
 /// @throws ContractError  As Gpt's constructor.
 [[nodiscard]] std::vector<ParameterShape> gpt_parameters(const GptConfig& config);
 

@@ -11,8 +11,8 @@
 
 namespace lockstep::nn {
 
-/// How and where the parameters of a model are made: seed, dtype, device, and while a layer is constructed the prefix
-/// of its parameters' names. A plain seed is the scope of a whole model: `nn::Linear layer(10, 2, /*seed=*/1)`; on a
+/// How and where the parameters of a model are made: seed, dtype, device, and the prefix of parameter names while a
+/// layer is constructed. A plain seed is the scope of a whole model: `nn::Linear layer(10, 2, /*seed=*/1)`; on a
 /// device, `nn::Linear layer(10, 2, {/*seed=*/1, device})`. Values are made on the host and copied, so they do not
 /// depend on the device.
 class InitScope {
@@ -24,32 +24,28 @@ class InitScope {
   /// float32 parameters. @param seed  Of the job. @param device  Of all parameters.
   InitScope(std::uint64_t seed, Device device) : InitScope(seed, DType::kFloat32, device) {}
 
-  /// A scope that leaves values unset, for a model that is loaded next: nothing is computed, and memory is first
-  /// touched by what is loaded. (PyTorch: torch.nn.utils.skip_init.) @param device, dtype  Of all parameters.
+  /// A scope that leaves values unset, for a model that is loaded next: nothing is computed, and loading is the first
+  /// to touch the memory. (PyTorch: torch.nn.utils.skip_init.) @param device, dtype  Of all parameters.
   [[nodiscard]] static InitScope skip_init(Device device = {}, DType dtype = DType::kFloat32);
 
   /// The scope of the child called `name`.
   [[nodiscard]] InitScope child(std::string_view name) const;
 
-  /// Of all parameters.
   [[nodiscard]] DType dtype() const noexcept { return dtype_; }
-  /// Of the job.
   [[nodiscard]] std::uint64_t seed() const noexcept { return seed_; }
 
-  /// Of all parameters.
   [[nodiscard]] Device device() const noexcept { return device_; }
 
   /// Normal with mean 0 and standard deviation `deviation`; float64 parameters get the float32 values.
-  /// @throws UnavailableError  The device is not there. The next two throw it too.
+  /// @throws UnavailableError  The device is not there. So do the next three functions.
   [[nodiscard]] Tensor normal(std::string_view name, const Shape& shape, double deviation) const;
-  /// The elements of `slice` of the tensor that normal(name, slice.whole, deviation) makes, bit for bit. The whole is
-  /// never made. @return  Of shape slice.shape(). @throws ContractError  As require_valid().
+  /// The elements of `slice` of normal(name, slice.whole, deviation), bit for bit, without making the whole tensor.
+  /// @return  Of shape slice.shape(). @throws ContractError  As require_valid().
   [[nodiscard]] Tensor normal(std::string_view name, const Slice& slice, double deviation) const;
   /// Uniform in [-bound, bound).
   [[nodiscard]] Tensor uniform(std::string_view name, const Shape& shape, double bound) const;
-  /// As normal() of a slice.
+  /// Like normal() of a slice.
   [[nodiscard]] Tensor uniform(std::string_view name, const Slice& slice, double bound) const;
-  /// Every element `value`.
   [[nodiscard]] Tensor constant(const Shape& shape, double value) const;
 
  private:

@@ -10,11 +10,11 @@
 namespace lockstep::nn {
 namespace {
 
-// Drawing takes some 30 ns a value, starting a thread some tens of microseconds.
+// Drawing takes about 30 ns a value, starting a thread some tens of microseconds.
 constexpr std::size_t kLeastBlocksPerThread = std::size_t{1} << 14;
 
-// Runs work(begin, end) for parts of [0, blocks), on all processors that this thread may use. These are threads of
-// their own: a rank that computes with one thread draws while the others of its host wait for what it draws.
+// Runs work(begin, end) for parts of [0, blocks) on all processors that this thread may use. It starts its own threads:
+// a rank that computes with one thread draws while the host's other ranks wait for its values.
 void in_parallel(std::size_t blocks, const std::function<void(std::size_t, std::size_t)>& work) {
   const std::size_t most = std::max<std::size_t>(1, blocks / kLeastBlocksPerThread);
   const std::size_t parts = std::clamp<std::size_t>(allowed_cpus().size(), 1, most);

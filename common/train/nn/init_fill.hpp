@@ -1,7 +1,7 @@
 #pragma once
 /// @file
-/// The numbers that initial values are made of, four at a time: element i of a tensor is number i % 4 of block i / 4.
-/// Private to the module.
+/// The random numbers for initial values, four at a time: element i of a tensor is number i % 4 of block i / 4.
+/// Internal to this module.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -28,13 +28,13 @@ namespace lockstep::nn {
   return four;
 }
 
-/// The numbers of a block.
+/// Generates the numbers of one block.
 using BlockGenerator = std::function<std::array<float, 4>(std::uint64_t block)>;
 
-/// A tensor of these numbers, computed on all processors that this thread may use, then brought to the device.
+/// A tensor of these numbers, computed on all processors that this thread may use, then copied to the device.
 [[nodiscard]] Tensor generate(const Shape& shape, DType dtype, Device device, const BlockGenerator& block);
-/// A part of such a tensor. An element's value depends on its number in the whole tensor and on nothing else, so the
-/// part is made without the rest.
+/// A part of such a tensor. An element's value depends only on its index in the whole tensor, so the part is made
+/// without the rest.
 [[nodiscard]] Tensor generate(const Slice& slice, DType dtype, Device device, const BlockGenerator& block);
 
 }  // namespace lockstep::nn

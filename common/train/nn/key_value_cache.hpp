@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// What a GPT remembers of a text while it writes on, so that each further token costs one position and not all.
+/// A GPT's cache for incremental decoding: each further token costs one position instead of all.
 #include <cstdint>
 #include <vector>
 
@@ -9,15 +9,15 @@
 
 namespace lockstep::nn {
 
-/// What one block keeps.
+/// One block's cache.
 struct KeptPositions {
   Tensor keys;    ///< [B, H, T, C/H]
   Tensor values;  ///< [B, H, T, C/H]
 };
 
-/// The keys and values of every block for the positions seen so far. A position's keys and values depend only on what
-/// stands before it, so they stay right while the text grows; when it changes, or its beginning falls away (positions
-/// are learned, so all others then move), clear() and begin anew.
+/// The keys and values of every block for the positions seen so far. They depend only on earlier positions, so they
+/// stay valid while the text grows. If the text changes or its beginning is cut off (positions are learned, so all
+/// others then shift), call clear() and start again.
 /// ```cpp
 /// nn::KeyValueCache cache(model.config());
 /// auto scores = model.logits(prompt, cache);   // [1, V]
@@ -26,14 +26,14 @@ struct KeptPositions {
 /// Thread safety: none.
 class KeyValueCache {
  public:
-  /// @param config   Of the model. @param samples  B, texts that are continued side by side.
+  /// @param config   Of the model. @param samples  B, the number of texts continued side by side.
   /// @param dtype    float32, or float64 for a model of that type.
   /// @cost  2 layers B T C elements of host memory, touched as the text grows.
   explicit KeyValueCache(const GptConfig& config, std::int64_t samples = 1, DType dtype = DType::kFloat32);
 
-  /// Positions that are kept.
+  /// The number of cached positions.
   [[nodiscard]] std::int64_t length() const noexcept { return length_; }
-  /// T: positions that there is room for.
+  /// T, the most positions it can hold.
   [[nodiscard]] std::int64_t capacity() const noexcept { return capacity_; }
   /// Forgets all positions; memory is kept.
   void clear() noexcept { length_ = 0; }

@@ -11,7 +11,7 @@ using autograd::Variable;
 
 namespace {
 
-// Runs the hooks that are still there; each may put something in the place of what it is shown.
+// Runs the hooks that are still registered; each may replace the value it is shown.
 template <typename Hooks, typename Value, typename Run>
 void run_hooks(const Hooks& hooks, Value& value, const Run& run) {
   for (std::size_t i = 0; i < hooks.size(); ++i) {  // a hook may register another one
@@ -33,7 +33,7 @@ void require_shape(const Tensor& gradient, const Shape& shape) {
 
 }  // namespace
 
-// One call of a layer whose backward is watched.
+// One call of a layer with backward hooks.
 struct Layer::Call {
   const Layer& layer;
   Tensor output_gradient;

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Modules from one variable to one, what may be told of their calls, and chains of them.
+/// Modules from one variable to one, hooks on their calls, and chains of them.
 #include <concepts>
 #include <functional>
 #include <memory>
@@ -15,45 +15,43 @@ namespace lockstep::nn {
 
 class Layer;
 
-/// Called before forward() with its input. @return  What forward() is to get in its place; undefined: the input.
+/// Called before forward() with its input. @return  Replaces the input; undefined: no change.
 using ForwardPreHook = std::function<autograd::Variable(const Layer& layer, const autograd::Variable& input)>;
-/// Called after forward(). @return  What the caller is to get in place of the output; undefined: the output.
+/// Called after forward(). @return  Replaces the output; undefined: no change.
 using ForwardHook = std::function<autograd::Variable(const Layer& layer, const autograd::Variable& input,
                                                      const autograd::Variable& output)>;
 /// Called in backward() when the gradient of a call's output is complete, before it goes through the layer.
-/// @return  What goes on in its place, of the same shape; undefined: the gradient itself.
+/// @return  Replaces the gradient, same shape; undefined: no change.
 using BackwardPreHook = std::function<Tensor(const Layer& layer, const Tensor& output_gradient)>;
 /// Called in backward() when the gradient of a call's input is complete. If the input needs none, `input_gradient` is
 /// undefined and the call comes right after the BackwardPreHooks.
-/// @return  What goes on in its place, of the same shape; undefined: the gradient itself.
+/// @return  Replaces the gradient, same shape; undefined: no change.
 using BackwardHook =
     std::function<Tensor(const Layer& layer, const Tensor& input_gradient, const Tensor& output_gradient)>;
 
-/// Keeps a hook registered: when the handle goes, or remove() is called, the hook is not called any more. May outlive
-/// the layer.
+/// Keeps a hook registered until the handle is destroyed or remove() is called. May outlive the layer.
 class [[nodiscard]] HookHandle {
  public:
-  HookHandle() = default;  ///< Of no hook.
-  /// For Layer. @param hook  The one owner.
+  HookHandle() = default;  ///< No hook.
+  /// For Layer. @param hook  Its only owner.
   explicit HookHandle(std::shared_ptr<const void> hook) noexcept : hook_(std::move(hook)) {}
   HookHandle(HookHandle&&) = default;
   HookHandle& operator=(HookHandle&&) = default;
-  /// Removes the hook now.
   void remove() noexcept { hook_.reset(); }
 
  private:
   std::shared_ptr<const void> hook_;
 };
 
-/// A module that computes one variable from one. Layers are called, `layer(x)`, and write forward(), as in PyTorch: a
-/// call runs the hooks around forward(). Hooks run in the order in which they were registered, for every call while
-/// their handles live; without any, a call costs nothing more than forward().
+/// A module that computes one variable from one. Call a layer as `layer(x)` and implement forward(), as in PyTorch: a
+/// call runs the hooks around forward(). Hooks run in order of registration, on every call while their handles live;
+/// without hooks, a call costs no more than forward().
 class Layer : public Module {
  public:
   /// forward(input) with the hooks around it.
   autograd::Variable operator()(const autograd::Variable& input) const;
 
-  /// What the layer computes; without hooks if called directly.
+  /// The layer's computation; without hooks if called directly.
   [[nodiscard]] virtual autograd::Variable forward(const autograd::Variable& input) const = 0;
 
   /// @param hook  Called before forward(). @return  Keeps it registered.
@@ -68,7 +66,7 @@ class Layer : public Module {
   HookHandle register_full_backward_hook(BackwardHook hook);
 
  protected:
-  /// For another way through the layer than forward(): body(input), with the hooks around it.
+  /// For another computation than forward(): body(input), with the hooks around it.
   [[nodiscard]] autograd::Variable call(const autograd::Variable& input,
                                         const std::function<autograd::Variable(const autograd::Variable&)>& body) const;
 
@@ -111,10 +109,10 @@ class Sequential : public Layer {
   /// Appends a function, such as autograd::relu; it takes a number too, as torch.nn.ReLU does.
   Sequential& append(Function function);
 
-  /// How many layers and functions there are.
+  /// Counts layers and functions.
   [[nodiscard]] std::size_t size() const noexcept { return steps_.size(); }
 
-  /// Each step of what the last one gave. Without any, `input`.
+  /// Runs the steps in order, each on the previous one's output. Without steps, returns `input`.
   [[nodiscard]] autograd::Variable forward(const autograd::Variable& input) const override;
 
  private:

@@ -35,7 +35,7 @@ class Conv1D : public Layer {
   /// @param input  [..., in]. @return  [..., out].
   [[nodiscard]] autograd::Variable forward(const autograd::Variable& input) const override;
 
-  /// A call with gelu(input), which is not kept for backward; hooks see `input`.
+  /// Calls the layer on gelu(input), which is not kept for backward; hooks see `input`.
   [[nodiscard]] autograd::Variable forward_of_gelu(const autograd::Variable& input) const;
 
  private:
@@ -65,7 +65,7 @@ class LayerNorm : public Layer {
   /// @param input  [..., C]. @return  Same shape.
   [[nodiscard]] autograd::Variable forward(const autograd::Variable& input) const override;
 
-  /// Adds a branch to the residual stream and normalises the sum, in one pass. No hook is told of it.
+  /// Adds a branch to the residual stream and normalises the sum, in one pass. Runs no hooks.
   [[nodiscard]] autograd::ResidualNorm add_forward(const autograd::Variable& input, autograd::Variable branch) const;
 
  private:

@@ -19,16 +19,16 @@ namespace lockstep::nn {
 
 /// A parameter and its full name, for example "h.0.attn.c_attn.weight".
 struct NamedParameter {
-  std::string name;              ///< Full name.
-  autograd::Variable parameter;  ///< The variable itself.
+  std::string name;
+  autograd::Variable parameter;
 };
 
-/// A tensor that belongs to the model's state and is not trained (a running mean, a mask). Copies are handles of one
+/// A tensor that belongs to the model's state but is not trained (a running mean, a mask). Copies are handles of one
 /// buffer, which Module::to() moves.
 class Buffer {
  public:
   Buffer() = default;
-  /// The elements, wherever they are now. @throws ContractError  Default-constructed.
+  /// The elements, in their current storage. @throws ContractError  Default-constructed.
   [[nodiscard]] const Tensor& value() const;
 
  private:
@@ -40,17 +40,17 @@ class Buffer {
 
 /// A buffer's elements and its full name.
 struct NamedBuffer {
-  std::string name;  ///< Full name.
-  Tensor value;      ///< Shares the module's storage: copying into it loads.
+  std::string name;
+  Tensor value;  ///< Shares the module's storage: copying into it loads.
 };
 
-/// Whether load_state_dict() takes a state that is not the module's own.
+/// Whether load_state_dict() accepts a state with missing or surplus names.
 enum class Strict {
-  kYes,  ///< Names that are missing or surplus are an error.
-  kNo,   ///< What is there under its name is loaded, the rest is reported.
+  kYes,  ///< Missing or surplus names are an error.
+  kNo,   ///< Names in both are loaded, the rest is reported.
 };
 
-/// What load_state_dict() has found in only one of the two, by name (PyTorch's _IncompatibleKeys).
+/// The names that load_state_dict() found in only one of the two (PyTorch's _IncompatibleKeys).
 struct IncompatibleKeys {
   std::vector<std::string> missing_keys;     ///< The module has them, the state does not.
   std::vector<std::string> unexpected_keys;  ///< The state has them, the module does not.
@@ -58,20 +58,19 @@ struct IncompatibleKeys {
 
 class Module;
 
-/// A module of a model and its path, for example "h.0.attn.c_attn"; that of the model itself is empty.
+/// A module and its path in the model, for example "h.0.attn.c_attn"; the model's own path is empty.
 struct NamedModule {
-  std::string name;  ///< Path.
-  Module& module;    ///< Lives as long as the model.
+  std::string name;
+  Module& module;  ///< Lives as long as the model.
 };
 
-/// What a forward pass needs beside its inputs. Random numbers depend on (seed, step, layer, sample id, element) and
-/// never on the rank, so the same global batch draws the same dropout masks on any number of ranks.
+/// The other inputs of a forward pass. Random numbers depend on (seed, step, layer, sample id, element) and never on
+/// the rank, so the same global batch draws the same dropout masks on any number of ranks.
 struct ForwardContext {
-  bool is_training = false;  ///< Whether dropout drops.
-  std::uint64_t seed = 0;    ///< Of the job.
-  std::int64_t step = 0;     ///< Counts optimizer steps.
-  std::span<const std::int64_t> sample_ids =
-      {};  ///< [B], global ids of the batch's samples; read only if dropout drops.
+  bool is_training = false;                       ///< Whether dropout is active.
+  std::uint64_t seed = 0;                         ///< Of the job.
+  std::int64_t step = 0;                          ///< Counts optimizer steps.
+  std::span<const std::int64_t> sample_ids = {};  ///< [B], global ids of the batch's samples; for dropout only.
 };
 
 /// A layer or model: parameters by name, children by prefix. Not copyable. Thread safety: none.
@@ -91,44 +90,42 @@ class Module {
   Module& operator=(const Module&) = delete;
   virtual ~Module() = default;
 
-  /// All parameters with full names, in registration order; a tied parameter once, under its first name. Whoever
-  /// trains the model asks for them before the first backward().
+  /// All parameters with full names, in registration order; a tied parameter once, under its first name. To train the
+  /// model, call this before the first backward().
   [[nodiscard]] std::vector<NamedParameter> named_parameters() const;
-  /// As named_parameters(), without names.
+  /// Like named_parameters(), without names.
   [[nodiscard]] std::vector<autograd::Variable> parameters() const;
   /// All buffers with full names, in registration order.
   [[nodiscard]] std::vector<NamedBuffer> named_buffers() const;
-  /// This module and all below it with their paths, parents before their children, in registration order. To put a hook
-  /// on a layer, or to freeze a part: `dynamic_cast<nn::Layer&>(named.module)`.
+  /// This module and all below it with their paths, parents before their children, in registration order. To hook a
+  /// layer, or to freeze a part: `dynamic_cast<nn::Layer&>(named.module)`.
   [[nodiscard]] std::vector<NamedModule> named_modules();
-  /// Total number of elements of parameters().
   [[nodiscard]] std::int64_t parameter_count() const;
 
-  /// Marks every gradient unwritten.
   void zero_grad();
 
   /// Parameters, then buffers, with full names; a tied parameter once. Nothing is copied.
   [[nodiscard]] std::vector<NamedTensor> state_dict() const;
-  /// Copies the elements of `state` into the parameters and buffers of the same names, from whatever device; bfloat16
-  /// and float16 become float32, and float32 either of them. A tied parameter may come under any of its names. Nothing
-  /// is written if it throws.
-  /// @param state   Such as another module's state_dict(), or what a file held.
-  /// @param strict  Whether names have to be the module's.
-  /// @return        With Strict::kNo, the names that were left out.
-  /// @throws FormatError  With Strict::kYes, the names that are missing or surplus, all of them; always, a tensor of
-  ///                      another shape or of a type that does not fit, or a name that comes twice.
+  /// Copies the elements of `state` into the parameters and buffers of the same names, from any device; bfloat16 and
+  /// float16 become float32, and float32 either of them. A tied parameter may come under any of its names. Nothing is
+  /// written if it throws.
+  /// @param state   Such as another module's state_dict(), or the contents of a file.
+  /// @param strict  Whether the names must match exactly.
+  /// @return        With Strict::kNo, the names that were skipped.
+  /// @throws FormatError  With Strict::kYes, lists all missing and surplus names. Always: a tensor has another shape or
+  ///                      an incompatible type, or a name comes twice.
   IncompatibleKeys load_state_dict(std::span<const NamedTensor> state, Strict strict = Strict::kYes);
 
-  /// Moves parameters, written gradients and buffers to `device`. What an optimizer has made from them stays behind,
-  /// and values taken before are copies afterwards: call it before the optimizer is made.
-  /// @throws ContractError  Somebody watches a parameter (DistributedDataParallel does). Then nothing has moved.
+  /// Moves parameters, written gradients and buffers to `device`. Optimizer state stays behind, and values taken before
+  /// become copies: call it before making the optimizer.
+  /// @throws ContractError  A parameter has an observer (DistributedDataParallel, for example). Then nothing has moved.
   void to(Device device);
 
-  /// Freezes all parameters of this module and its children, or ends that: Variable::set_requires_grad().
+  /// Freezes or unfreezes all parameters of this module and its children: Variable::set_requires_grad().
   void set_requires_grad(bool requires_grad);
 
  protected:
-  /// Registers a parameter under `name` and returns it. Layers take initial values from an InitScope.
+  /// Registers a parameter and returns it. Layers take initial values from an InitScope.
   /// @throws ContractError  The name is taken.
   autograd::Variable register_parameter(std::string name, Tensor value);
   /// Registers a parameter that another layer owns too: a tied weight.
@@ -139,10 +136,10 @@ class Module {
   /// Makes a child, which this module owns, and registers it: `child<Linear>("fc1", inputs, hidden, scope)`. Its
   /// parameters appear as "fc1.<theirs>", in messages too.
   ///
-  /// A layer that is made in any other way has to be registered with register_module(). One that is not is in no list
-  /// of parameters, and backward() refuses a loss that depends on it.
-  /// @param name       Unlike those of the other children.
-  /// @param arguments  Of T's constructor, with this module's InitScope in the place of the child's.
+  /// A layer that is made in any other way must be registered with register_module(). Otherwise it is in no list of
+  /// parameters, and backward() refuses a loss that depends on it.
+  /// @param name       Unique among the children.
+  /// @param arguments  Of T's constructor, with this module's InitScope in place of the child's.
   /// @return           Lives as long as this module.
   /// @throws ContractError  The name is taken.
   template <std::derived_from<Module> T, typename... Arguments>
@@ -152,8 +149,8 @@ class Module {
     adopt(std::move(name), std::move(made));
     return result;
   }
-  /// Registers a module that lives elsewhere as the child called `name`.
-  /// @param child  Has registered what it owns, and outlives this module.
+  /// Registers an existing module as the child called `name`.
+  /// @param child  Must have registered its own parameters, and outlive this module.
   /// @throws ContractError  The name is taken.
   void register_module(std::string name, Module& child);
 
@@ -162,10 +159,10 @@ class Module {
     std::string name;
     autograd::Variable parameter;  // undefined for a child and for a buffer
     Module* child = nullptr;
-    Buffer buffer = {};                       // without a value for what is none
-    std::unique_ptr<Module> owned = nullptr;  // the child, if this module has made it
+    Buffer buffer = {};                       // empty unless this is a buffer
+    std::unique_ptr<Module> owned = nullptr;  // the child, if this module made it
   };
-  // A scope becomes that of the child; all else stays as it is.
+  // Turns a scope into that of the child; passes everything else on.
   template <typename Argument>
   static decltype(auto) for_child(std::string_view name, Argument&& argument) {
     if constexpr (std::same_as<std::remove_cvref_t<Argument>, InitScope>) {
@@ -187,9 +184,9 @@ class Module {
 
 /// Parameters that an optimizer treats alike.
 struct ParameterGroup {
-  std::vector<NamedParameter> parameters;  ///< Of this group.
-  double weight_decay = 0;                 ///< 0: none.
-  double learning_rate_scale = 1;          ///< Times the learning rate of each step.
+  std::vector<NamedParameter> parameters;
+  double weight_decay = 0;
+  double learning_rate_scale = 1;  ///< Multiplies the learning rate of each step.
 };
 
 /// The parameters of `module` that are not frozen, as named_parameters().

@@ -9,31 +9,30 @@
 
 namespace lockstep::nn {
 
-/// A block reads the stream normalized, and adds what it makes of that: x.add(attention(x.normalized(ln_1))).
+/// A block reads the stream normalized, and adds its output: x.add(attention(x.normalized(ln_1))).
 ///
-/// What is added waits for the next norm, which then normalizes the sum in the pass that makes it: the stream is read
-/// and written once for both. Thread safety: one thread.
+/// An added branch waits for the next norm, which computes and normalizes the sum in one pass: the stream is read and
+/// written once for both. Thread safety: one thread.
 class ResidualStream {
  public:
   /// @param start  [B, T, C]
   explicit ResidualStream(autograd::Variable start);
-  /// Goes on where take() has ended.
+  /// Continues from the parts that take() returned.
   explicit ResidualStream(std::span<const autograd::Variable> parts);
 
-  /// The stream as `norm` makes it, [B, T, C]. @cost  One pass over it, with all that has been added since the last
-  /// one.
+  /// The stream normalized by `norm`, [B, T, C]. @cost  One pass over it, including branches added since the last one.
   [[nodiscard]] autograd::Variable normalized(const LayerNorm& norm);
 
   /// @param branch  [B, T, C]
   void add(autograd::Variable branch);
 
-  /// The stream in the form in which a checkpoint keeps it or a stage sends it: the sum, and, if something waits to be
-  /// added, that. Leaves nothing.
+  /// The stream as a checkpoint keeps it or a stage sends it: the sum, and the branch that waits to be added, if any.
+  /// Leaves the stream empty.
   [[nodiscard]] std::vector<autograd::Variable> take();
 
  private:
   autograd::Variable sum_;
-  autograd::Variable waiting_;  // undefined: nothing is
+  autograd::Variable waiting_;  // undefined: none
 };
 
 }  // namespace lockstep::nn

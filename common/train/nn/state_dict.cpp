@@ -20,7 +20,7 @@ bool is_convertible(DType from, DType to) {
   return from == to || is_widened || is_rounded;
 }
 
-// What keeps `source` from being loaded into `destination`; empty: nothing.
+// Why `source` cannot be loaded into `destination`; empty: it can.
 std::string misfit(std::string_view name, const Tensor& source, const Tensor& destination) {
   if (!source.is_defined()) return concat(name, " has no elements");
   if (source.shape() == destination.shape() && is_convertible(source.dtype(), destination.dtype())) return "";

@@ -11,7 +11,6 @@ struct AdamOptions {
   double beta2 = 0.999;   ///< Decay of the mean of their squares.
   double epsilon = 1e-8;  ///< Keeps the quotient finite.
 };
-/// AdamW takes what Adam takes.
 using AdamWOptions = AdamOptions;
 
 /// As torch.optim.Adam: weight decay is added to the gradient (L2).

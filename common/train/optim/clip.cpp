@@ -19,7 +19,7 @@ double clip_grad_norm(const std::vector<autograd::Variable>& parameters, double 
   const double norm = std::sqrt(kernels::squared_norm(gradients));
   for (autograd::GradientObserver* const observer : observers) observer->require_sound_gradients();
   const double factor = max_norm / (norm + 1e-6);
-  if (!(factor >= 1)) {  // also where the norm is NaN: the gradients become NaN, as in PyTorch
+  if (!(factor >= 1)) {  // also if the norm is NaN: the gradients become NaN, as in PyTorch
     for (const Tensor& gradient : gradients) kernels::scale(gradient, factor);
   }
   return norm;

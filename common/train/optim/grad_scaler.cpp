@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-// What is wrong with the numbers that decide the scale's course; empty: nothing.
+// What is wrong with the options; empty: nothing.
 std::string fault_of(const GradScalerOptions& options) {
   const auto& [scale, growth, backoff, interval, enabled, any_rank] = options;
   if (!(scale > 0 && std::isfinite(scale))) return concat("a scale of ", scale, " is not a finite number above 0");
@@ -73,7 +73,7 @@ void GradScaler::require_scaled(const char* called) const {
   require(has_scaled_, "gradient scaler: ", called, "() before any scale(); backward() must start from scale(loss)");
 }
 
-// The sum of squares of float32 in double precision cannot overflow: it is finite where all elements are.
+// The sum of squares of float32 in double precision cannot overflow: it is finite if all elements are.
 void GradScaler::unscale(const Optimizer& optimizer) {
   if (!options_.enabled) return;
   require_scaled("unscale");

@@ -13,7 +13,7 @@ Optimizer::Optimizer(std::vector<nn::ParameterGroup> groups) : groups_(std::move
 
 namespace {
 
-// What forbids the update of a parameter; undefined if nothing can.
+// A parameter's veto; undefined if no observer has one.
 Tensor veto_of(const nn::NamedParameter& named) {
   Tensor veto;
   for (const autograd::GradientObserver* observer : named.parameter.observers()) {

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// What every optimizer does: walks parameter groups, counts steps, exposes its state by name.
+/// The part common to all optimizers: walks parameter groups, counts steps, exposes its state by name.
 #include <cstdint>
 #include <map>
 #include <string>
@@ -11,43 +11,41 @@
 
 namespace lockstep::optim {
 
-/// Of optimizer state the name is that of parameter and quantity, for example "h.0.ln_1.weight.exp_avg".
+/// Optimizer state is named after parameter and quantity, for example "h.0.ln_1.weight.exp_avg".
 using lockstep::NamedTensor;
 
-/// How often step() has been called, and which parameters it has updated less often, because they had no gradient.
+/// How often step() has been called, and which parameters it updated less often, because they had no gradient.
 struct StepCounts {
-  std::int64_t steps = 0;                       ///< Calls of step().
-  std::map<std::string, std::int64_t> fewer{};  ///< By name, updates of the parameters that were left out of some.
+  std::int64_t steps = 0;
+  std::map<std::string, std::int64_t> fewer{};  ///< By name, update counts of the parameters that missed some steps.
 };
 
-/// Updates parameters from their gradients. Reads values and gradients where they live at the time of the step, so
+/// Updates parameters from their gradients. Reads values and gradients from their storage at the time of the step, so
 /// both may be rebound between steps. Thread safety: none.
 class Optimizer {
  public:
   /// @param groups  Parameters, each group with its weight decay and its scale of the learning rate.
-  /// @throws ContractError  There is no parameter in them.
+  /// @throws ContractError  The groups are all empty.
   explicit Optimizer(std::vector<nn::ParameterGroup> groups);
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
   virtual ~Optimizer() = default;
 
-  /// Updates every parameter that has a gradient, in one pass each; the others stay as they are, and so does one whose
-  /// observer has a veto (autograd::GradientObserver::veto()), which the host need not know of yet.
+  /// Updates every parameter that has a gradient, in one pass each. Skips a parameter if an observer vetoes it
+  /// (autograd::GradientObserver::veto()), which the host need not know yet.
   /// @param learning_rate  Of this step, before each group's own scale; schedules live outside (optim/schedule.hpp).
   void step(double learning_rate);
 
-  /// Marks every gradient unwritten.
   void zero_grad();
 
-  /// As given to the constructor.
   [[nodiscard]] const std::vector<nn::ParameterGroup>& groups() const noexcept { return groups_; }
 
-  /// How many steps have been taken. Adam's bias correction depends on it, so a checkpoint saves and restores it.
+  /// Adam's bias correction depends on it, so a checkpoint saves and restores it.
   [[nodiscard]] StepCounts step_counts() const;
   /// @param counts  From a checkpoint. @throws ContractError  A name is no parameter's.
   void set_step_counts(const StepCounts& counts);
 
-  /// The state, one entry per parameter and moment, names as PyTorch's; none for plain SGD.
+  /// The state, one entry per parameter and moment, named as in PyTorch; empty for plain SGD.
   [[nodiscard]] virtual std::vector<NamedTensor> state() const = 0;
 
  protected:
@@ -56,12 +54,11 @@ class Optimizer {
     Tensor value;          ///< Overwritten.
     Tensor gradient;       ///< Read only.
     std::size_t index;     ///< Position over all groups, for looking state up.
-    std::int64_t number;   ///< Of this update among the parameter's own, from 1.
+    std::int64_t number;   ///< Of this parameter's updates, counted from 1.
     double learning_rate;  ///< Of this step and the parameter's group.
     double weight_decay;   ///< Of the parameter's group.
-    Tensor veto;           ///< For the kernel: not 0 forbids the update. May be undefined.
+    Tensor veto;           ///< For the kernel: nonzero forbids the update. May be undefined.
   };
-  /// Updates one parameter; the subclass's own rule.
   virtual void update(const Update& update) = 0;
 
   /// Zeros shaped like each parameter, in order over all groups.

@@ -9,9 +9,9 @@
 namespace lockstep::optim {
 namespace {
 
-// The part of a decay that is done at `step`, in [0, 1].
+// The fraction of a decay that is done at `step`, in [0, 1].
 double progress_of(std::int64_t step, std::int64_t total_steps) noexcept {
-  if (step >= total_steps) return 1;  // also where there are no steps
+  if (step >= total_steps) return 1;  // also if there are no steps
   return static_cast<double>(step) / static_cast<double>(total_steps);
 }
 

@@ -2,7 +2,7 @@
 /// @file
 /// Learning rates as functions of the step. Steps count from 0: at(0) is the learning rate of the first update.
 ///
-/// A schedule is a small value with a function at(step); it has no state, so a resumed run needs nothing but the step.
+/// A schedule is a small value with a function at(step). It has no state, so a resumed run needs only the step.
 #include <concepts>
 #include <cstdint>
 #include <functional>
@@ -11,13 +11,13 @@
 
 namespace lockstep::optim {
 
-/// What has a learning rate for every step.
+/// A type with a learning rate for every step.
 template <typename T>
 concept LearningRateRule = requires(const T& rule, std::int64_t step) {
   { rule.at(step) } -> std::convertible_to<double>;
 };
 
-/// Any of the schedules below, or one of your own, as one type: what options choose and a training loop holds.
+/// Holds any of the schedules below, or your own, as one type for options and training loops.
 class Schedule {
  public:
   /// @param rule  Copied.
@@ -32,12 +32,10 @@ class Schedule {
   std::function<double(std::int64_t)> at_;
 };
 
-/// The same learning rate always.
+/// A constant learning rate.
 class Constant {
  public:
-  /// @param learning_rate  At every step.
   explicit Constant(double learning_rate) : learning_rate_(learning_rate) {}
-  /// The learning rate, whatever the step.
   [[nodiscard]] double at(std::int64_t) const noexcept { return learning_rate_; }
 
  private:
@@ -58,10 +56,10 @@ class LinearWarmup {
   std::int64_t warmup_steps_;
 };
 
-/// How high, how long and how low.
+/// Options of the decaying schedules.
 struct DecayOptions {
   double learning_rate = 0;      ///< At step 0.
-  std::int64_t total_steps = 0;  ///< From here on `minimum`. At least 0.
+  std::int64_t total_steps = 0;  ///< From here on the rate is `minimum`. At least 0.
   double minimum = 0;            ///< At the end.
 };
 
@@ -90,13 +88,13 @@ class CosineDecay {
   DecayOptions options_;
 };
 
-/// One schedule after the other, as torch.optim.lr_scheduler.SequentialLR: from each milestone on the next one rules,
-/// and counts its own steps from 0.
+/// One schedule after the other, as torch.optim.lr_scheduler.SequentialLR: each milestone starts the next one, which
+/// counts its own steps from 0.
 class Sequential {
  public:
   /// @param schedules   At least one.
-  /// @param milestones  One fewer than schedules, rising: the first step of the second schedule, of the third...
-  /// @throws ContractError  Other numbers, or milestones that do not rise.
+  /// @param milestones  One fewer than schedules, ascending: the first step of the second schedule, of the third...
+  /// @throws ContractError  Wrong number of milestones, or milestones that do not rise.
   Sequential(std::vector<Schedule> schedules, std::vector<std::int64_t> milestones);
   /// The learning rate of `step`, which counts from 0.
   [[nodiscard]] double at(std::int64_t step) const;
@@ -106,9 +104,9 @@ class Sequential {
   std::vector<std::int64_t> milestones_;
 };
 
-/// LinearWarmup up to learning_rate, then `decay`, whose step 0 comes right after the warm-up.
+/// LinearWarmup up to learning_rate, then `decay`, whose step 0 follows the warm-up.
 /// @param warmup_steps  0: none.
-/// @param decay         Begins at learning_rate, usually.
+/// @param decay         Usually starts at learning_rate.
 [[nodiscard]] Schedule with_warmup(double learning_rate, std::int64_t warmup_steps, Schedule decay);
 
 }  // namespace lockstep::optim

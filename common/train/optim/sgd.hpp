@@ -5,7 +5,7 @@
 
 namespace lockstep::optim {
 
-/// Beside the learning rate.
+/// Options besides the learning rate.
 struct SgdOptions {
   double momentum = 0;       ///< 0: plain SGD, without state.
   bool is_nesterov = false;  ///< Looks one step of momentum ahead; needs momentum.

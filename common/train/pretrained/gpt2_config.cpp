@@ -14,10 +14,10 @@ using nlohmann::json;
 
 namespace {
 
-constexpr std::int64_t kLargestSize = 1 << 24;  // of one entry; beyond any GPT-2, and no product of two overflows
-constexpr std::int64_t kMostLayers = 10'000;    // each has names and shapes in memory before a file is compared with it
+constexpr std::int64_t kLargestSize = 1 << 24;  // of one entry; beyond any GPT-2, and a product of two cannot overflow
+constexpr std::int64_t kMostLayers = 10'000;    // names and shapes are in memory before a file is compared
 
-// Reads entries of one file; what is missing or null has a default.
+// Reads entries of one file; missing or null entries have a default.
 class Entries {
  public:
   Entries(const json& config, const fs::path& path) : config_(config), path_(path) {}
@@ -29,7 +29,7 @@ class Entries {
     return value.get<std::int64_t>();
   }
 
-  // @throws FormatError  The entry is another than `expected`, which is also its default.
+  // @throws FormatError  The entry differs from `expected`, which is also its default.
   void require_value(const char* name, const json& expected) const {
     const json value = get(name, expected);
     if (value != expected) fail(name, value, concat(dump_json(expected), ", which is all that this GPT computes"));

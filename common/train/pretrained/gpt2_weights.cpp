@@ -26,7 +26,7 @@ std::string list_names(const std::vector<std::string>& names) {
   return list;
 }
 
-// What wrappers put before a name, in any order and number.
+// The prefixes that wrappers add to a name, in any order and number.
 std::string wrappers_of(std::string_view name) {
   std::string wrappers;
   for (bool is_wrapped = true; is_wrapped;) {
@@ -41,7 +41,7 @@ std::string wrappers_of(std::string_view name) {
   return wrappers;
 }
 
-// What stands before the names that our model has, and before that of the head.
+// The prefixes of our model's names, and of the head's.
 struct Prefixes {
   std::string weights, head;
 };
@@ -61,7 +61,7 @@ Prefixes prefixes_of(const checkpoint::TensorFiles& files) {
 
 bool is_mask(const std::string& name) { return name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias"); }
 
-// Names that are neither parameters nor what GPT-2's files have beside them.
+// Names that are neither parameters nor other tensors known from GPT-2's files.
 std::vector<std::string> strange_names(const checkpoint::TensorFiles& files, const std::set<std::string>& parameters,
                                        const std::string& head) {
   std::vector<std::string> names = files.names();
@@ -83,7 +83,7 @@ void require_tied_head(const checkpoint::TensorFiles& files, const std::string& 
                            ": the model's head is not tied to its token table, and this GPT has only one for both"));
 }
 
-// GPT-2's matrices are [inputs, outputs]; nanoGPT and others keep them as nn.Linear does, [outputs, inputs].
+// GPT-2's matrices are [inputs, outputs]; nanoGPT and others store them as nn.Linear does, [outputs, inputs].
 void require_not_transposed(const checkpoint::TensorFiles& files, const std::string& name, const Shape& expected) {
   const Shape& found = files.find(name)->shape;
   const bool is_matrix =

@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// One tensor that is not finite makes every score NaN, and text drawn from that is noise.
+// One tensor with a NaN or infinity makes every score NaN, and sampled text noise.
 void require_finite(const nn::Gpt& model, const fs::path& path, const char* reason) {
   for (const nn::NamedParameter& named : model.named_parameters()) {
     const Tensor values = named.parameter.value().to(Device{});
@@ -39,7 +39,7 @@ void require_finite(const nn::Gpt& model, const fs::path& path, const char* reas
   }
 }
 
-// A folder with a model's files but not the one that says its sizes.
+// For a folder with a model's files but without its config.
 void require_config(const fs::path& path) {
   if (!fs::is_directory(path) || fs::exists(path / checkpoint::kStateFile))
     return;  // a checkpoint has model.safetensors
@@ -56,7 +56,7 @@ LanguageModel load_hugging_face(const fs::path& folder, Device device) {
   const nn::GptConfig config = parse_gpt2_config(text, file);
   const checkpoint::TensorFiles files(folder);
   const Head head = has_untied_head(text, file) ? Head::kOwn : Head::kTied;
-  require_gpt2_weights(files, config, head);  // before gigabytes are asked for
+  require_gpt2_weights(files, config, head);  // before gigabytes are allocated
   LanguageModel loaded;
   loaded.tokenizer = data::read_byte_pair_tokenizer(folder);
   if (loaded.tokenizer->vocabulary_size() > config.vocabulary_size) {
@@ -66,7 +66,7 @@ LanguageModel load_hugging_face(const fs::path& folder, Device device) {
   loaded.model = std::make_unique<nn::Gpt>(config, nn::InitScope::skip_init(device));
   load_gpt2_weights(files, *loaded.model);
   require_finite(*loaded.model, folder, "the file is damaged, or the training that made it has diverged");
-  loaded.prompt = data::kEndOfText;  // a document begins behind the end of another
+  loaded.prompt = data::kEndOfText;  // a document follows the end of another
   return loaded;
 }
 

@@ -9,7 +9,7 @@ namespace lockstep {
 
 /// The handle shares the owner's storage: reading its elements saves, copying into it loads.
 struct NamedTensor {
-  std::string name;  ///< Unique among its neighbours, for example "h.0.ln_1.weight".
+  std::string name;  ///< Unique in its list, for example "h.0.ln_1.weight".
   Tensor tensor;     ///< A view.
 };
 

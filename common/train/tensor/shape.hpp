@@ -10,10 +10,9 @@
 
 namespace lockstep {
 
-/// Up to four dimensions; none is a scalar of one element. A value type without allocation.
+/// Up to four dimensions; with none, a scalar of one element. A value type without allocation.
 class Shape {
  public:
-  /// Most dimensions a tensor can have.
   static constexpr int kMaxRank = 4;
 
   Shape() = default;
@@ -22,17 +21,15 @@ class Shape {
   /// @throws ContractError  As above.
   explicit Shape(std::span<const std::int64_t> dimensions);
 
-  /// Number of dimensions; 0 for a scalar.
+  /// 0 for a scalar.
   [[nodiscard]] int rank() const noexcept { return rank_; }
   /// Size of dimension `axis`; negative axes count from the end. @throws ContractError  Out of range.
   [[nodiscard]] std::int64_t operator[](int axis) const;
-  /// Number of elements: the product of the dimensions, 1 for a scalar.
+  /// The product of the dimensions; 1 for a scalar.
   [[nodiscard]] std::int64_t count() const noexcept;
-  /// The sizes, [rank()].
   [[nodiscard]] std::span<const std::int64_t> dimensions() const noexcept {
     return {dimensions_.data(), static_cast<std::size_t>(rank_)};
   }
-  /// Same rank and sizes.
   bool operator==(const Shape& other) const noexcept;
 
  private:
@@ -42,7 +39,6 @@ class Shape {
 
 /// "[2, 3, 4]".
 [[nodiscard]] std::string to_string(const Shape& shape);
-/// Prints to_string(shape).
 std::ostream& operator<<(std::ostream& out, const Shape& shape);
 
 }  // namespace lockstep

@@ -81,7 +81,7 @@ Shape Slice::shape() const {
 
 void Slice::for_each_run(const std::function<void(Range)>& visit) const {
   const std::int64_t row_length = column_count(whole), width = width_of(columns);
-  Range run;  // grows while the next elements follow it in the whole as well
+  Range run;  // grows while the next elements are adjacent in the whole tensor
   const auto append = [&](Range next) {
     if (next.begin == run.end && run.count() > 0) return void(run.end = next.end);
     if (run.count() > 0) visit(run);
@@ -89,7 +89,7 @@ void Slice::for_each_run(const std::function<void(Range)>& visit) const {
   };
   const std::int64_t last_row = width == 0 ? 0 : (elements.end + width - 1) / width;
   for (std::int64_t row = width == 0 ? 0 : elements.begin / width; row < last_row; ++row) {
-    std::int64_t held = row * width;  // number in the block of the next range's first element
+    std::int64_t held = row * width;  // index in the block of the next range's first element
     for (const Range& range : columns) {
       const std::int64_t first = std::max(elements.begin - held, std::int64_t{0});
       const std::int64_t last = std::min(elements.end - held, range.count());

@@ -21,7 +21,6 @@ class Tensor {
 
   /// Uninitialised elements. @throws Error  Out of memory.
   [[nodiscard]] static Tensor empty(const Shape& shape, DType dtype = DType::kFloat32, Device device = {});
-  /// Elements that are 0.
   [[nodiscard]] static Tensor zeros(const Shape& shape, DType dtype = DType::kFloat32, Device device = {});
   /// Elements copied from `values` in row-major order. @throws ContractError  values.size() is not shape.count().
   template <typename T>
@@ -33,24 +32,21 @@ class Tensor {
 
   /// False for a default-constructed tensor.
   [[nodiscard]] bool is_defined() const noexcept { return storage_ != nullptr; }
-  /// Sizes, outermost first.
+  /// Outermost first.
   [[nodiscard]] const Shape& shape() const noexcept { return shape_; }
-  /// Type of each element.
   [[nodiscard]] DType dtype() const noexcept { return dtype_; }
-  /// Where the elements live.
   [[nodiscard]] Device device() const noexcept { return storage_ ? storage_->device() : Device{}; }
-  /// Number of elements; 0 if undefined.
+  /// 0 if undefined.
   [[nodiscard]] std::int64_t count() const noexcept { return is_defined() ? shape_.count() : 0; }
-  /// count() times the size of an element.
   [[nodiscard]] std::int64_t bytes() const noexcept { return count() * static_cast<std::int64_t>(bytes_of(dtype_)); }
   /// Shared with views and copies; null if undefined.
   [[nodiscard]] const std::shared_ptr<Storage>& storage() const noexcept { return storage_; }
   /// Of the first element in storage().
   [[nodiscard]] std::size_t byte_offset() const noexcept { return byte_offset_; }
 
-  /// Address of the first element, on whatever device it lives, for reading and writing.
+  /// Address of the first element, on its device, for reading and writing.
   [[nodiscard]] void* data() const noexcept { return storage_ ? storage_->data() + byte_offset_ : nullptr; }
-  /// The same for reading only: what has been derived from the elements stays valid (Storage::write_accesses()).
+  /// For reading only: keeps values derived from the elements valid (Storage::write_accesses()).
   [[nodiscard]] const void* const_data() const noexcept {
     return storage_ ? storage_->const_data() + byte_offset_ : nullptr;
   }
@@ -63,18 +59,17 @@ class Tensor {
   /// The only element of a one-element float32 or float64 tensor, copied to the host: blocks until it is computed.
   [[nodiscard]] double item() const;
 
-  /// The same elements under another shape. @throws ContractError  The counts differ.
+  /// The same elements in another shape. @throws ContractError  The counts differ.
   [[nodiscard]] Tensor reshape(const Shape& shape) const;
   /// Rows [begin, end) of the first dimension, as a view.
   [[nodiscard]] Tensor rows(std::int64_t begin, std::int64_t end) const;
-  /// A copy with storage of its own.
+  /// A copy with its own storage.
   [[nodiscard]] Tensor clone() const;
-  /// This tensor where it already is on `device`, else a copy there, in the order of the current streams.
+  /// This tensor if it is on `device` already, else a copy there, in the order of the current streams.
   [[nodiscard]] Tensor to(Device device) const;
   /// Copies elements from `source`, which may be on another device; then in the order of the current streams. Blocks
-  /// only where this tensor is on the CPU. @throws ContractError  Shape or dtype differ.
+  /// only if this tensor is on the CPU. @throws ContractError  Shape or dtype differ.
   void copy_from(const Tensor& source) const;
-  /// Makes every element 0.
   void fill_zero() const;
 
  private:

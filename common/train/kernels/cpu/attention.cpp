@@ -9,9 +9,9 @@
 #include "kernels/cpu/parallel.hpp"
 #include "kernels/cpu/tile_product.hpp"
 
-// One task is one head of one sample. It copies q, k, v of its head into scratch of its own (padded with zeros to whole
-// vectors, k transposed), then goes through the rows in groups of kTileRows, each against the columns it may see.
-// Scores of a block of rows form a panel [rows, T] that stays in the second-level cache.
+// One task is one head of one sample. It copies q, k, v of its head into its own scratch (padded with zeros to whole
+// vectors, k transposed), then processes the rows in groups of kTileRows, each against its visible columns. Scores of a
+// block of rows form a panel [rows, T] that stays in the second-level cache.
 //
 // Letters: T positions, D channels of a head; Tp and Dp padded to whole vectors. i: query, j: key.
 
@@ -23,7 +23,7 @@ constexpr std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-/// Sizes and pointers of one call. S is how activations are stored, T what is computed with.
+/// Sizes and pointers of one call. S is the storage type of activations, T the type of computations.
 template <typename S>
 struct Problem {
   using T = Compute<S>;
@@ -120,8 +120,8 @@ void drop_row(T* row, const Problem<S>& p, std::int64_t sample, std::int64_t hea
   }
 }
 
-/// Calls body(j, see) for each vector of columns [0, columns) of query i's row. see(value, hidden) puts `hidden` where
-/// a key lies behind the query. It works in registers: a masked store would make the next load of the row wait.
+/// Calls body(j, see) for each vector of columns [0, columns) of query i's row. see(value, hidden) puts `hidden` if a
+/// key comes after the query. It works in registers: a masked store would stall the next load of the row.
 template <typename T, typename Body>
 inline void for_each_key_vector(std::int64_t i, std::int64_t columns, const Body& body) {
   std::int64_t j = 0;
@@ -231,7 +231,7 @@ struct BackwardHead {
     std::fill_n(k_gradient, 2 * Tp * Dp, T{0});  // and v_gradient, which follows it
   }
 
-  /// From scores and gradients of probabilities of row i to probabilities and gradients of scores, 0 beyond i.
+  /// Turns scores and probability gradients of row i into probabilities and score gradients, 0 beyond i.
   void finish_row(T* scores, T* gradients, std::int64_t i, std::int64_t columns) const {
     const bool is_dropping = p.dropout.is_active() && i < p.length;
     if (is_dropping) drop_row(gradients, p, sample, head, i);  // now of probabilities before dropout
@@ -243,7 +243,7 @@ struct BackwardHead {
     if (is_dropping) drop_row(scores, p, sample, head, i);
   }
 
-  /// Rows [begin, end) of queries: their q_gradient, and what they add to k_gradient and v_gradient.
+  /// Rows [begin, end) of queries: writes their q_gradient, and adds their parts of k_gradient and v_gradient.
   void run_block(std::int64_t begin, std::int64_t end) {
     for (std::int64_t first = begin; first < end; first += kTileRows) {
       const std::int64_t seen = first + kTileRows, columns = round_up(seen, kLanes<T>);

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// bfloat16 in memory, float32 in registers. Private to the module.
+/// bfloat16 in memory, float32 in registers. Internal to this module.
 #include "base/bfloat16.hpp"
 #include "kernels/cpu/simd.hpp"
 
@@ -14,11 +14,11 @@ template <>
 struct ComputeOf<BFloat16> {
   using Type = float;
 };
-/// The type in which elements stored as S are computed with: float for bfloat16, else S itself.
+/// The type for computing with elements stored as S: float for bfloat16, else S itself.
 template <typename S>
 using Compute = typename ComputeOf<S>::Type;
 
-/// One element, out of memory and into it.
+/// Converts one element when it is loaded or stored.
 [[nodiscard]] inline float widened(BFloat16 value) noexcept { return to_float(value); }
 template <typename T>
 [[nodiscard]] T widened(T value) noexcept {
@@ -41,7 +41,7 @@ using Words = std::uint32_t __attribute__((vector_size(kVectorBytes)));
   return std::bit_cast<Vector<float>>(__builtin_convertvector(bits, Words) << 16);
 }
 
-/// Rounds to nearest, ties to even. Where the processor has an instruction for it, results below 2^-126 become 0.
+/// Rounds to nearest, ties to even. If the processor has an instruction for it, results below 2^-126 become 0.
 [[nodiscard]] inline HalfWords narrowed(Vector<float> value) noexcept {
 #ifdef __AVX512BF16__
   return std::bit_cast<HalfWords>(_mm512_cvtneps_pbh(std::bit_cast<__m512>(value)));

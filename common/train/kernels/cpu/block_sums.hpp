@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Sums that do not depend on the number of threads. Private to the module.
+/// Sums that do not depend on the number of threads. Internal to this module.
 #include <cstdint>
 #include <vector>
 
@@ -8,7 +8,8 @@
 
 namespace lockstep::kernels {
 
-/// The sum of sum_range(begin, end) over blocks of [0, count), in double precision: fixed size, added in order.
+/// The sum of sum_range(begin, end) over blocks of [0, count), in double precision: blocks of fixed size, added in
+/// order.
 template <typename SumRange>
 [[nodiscard]] double block_sum(std::int64_t count, const SumRange& sum_range) {
   constexpr std::int64_t kBlock = 16384;

@@ -5,16 +5,16 @@
 #include "kernels/cpu/ops.hpp"
 #include "kernels/cpu/parallel.hpp"
 
-// One task is one head of one sample: it appends its new keys and values, then goes through the new positions one by
-// one. There are few of them, mostly one, so what costs time is reading the kept rows, which lie one behind another.
+// One task is one head of one sample: it appends its new keys and values, then processes the new positions one by one.
+// There are few of them, usually one, so most of the time goes into reading the cached rows, which are contiguous.
 //
-// Letters: T positions that there is room for, N new ones, D channels of a head. i: query, j: key.
+// Letters: T capacity in positions, N new ones, D channels of a head. i: query, j: key.
 
 namespace lockstep::kernels::cpu {
 
 namespace {
 
-/// Sizes and pointers of one call. S is how activations are stored, the cache holds what is computed with.
+/// Sizes and pointers of one call. S is the storage type of activations; the cache has the type of computations.
 template <typename S>
 struct CachedProblem {
   using T = Compute<S>;
@@ -55,7 +55,7 @@ CachedProblem<S> check(const Tensor& out, const Tensor& keys, const Tensor& valu
           data_of<const S>(qkv)};
 }
 
-/// Rows [N, D] of keys (part 1) or values (part 2) of a head go behind those that are kept.
+/// Appends rows [N, D] of keys (part 1) or values (part 2) of a head to the cached ones.
 template <typename S, typename T = Compute<S>>
 void append(T* kept, const CachedProblem<S>& p, const S* packed, int part) {
   for (std::int64_t i = 0; i < p.count; ++i) {

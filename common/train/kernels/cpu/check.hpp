@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// How an operation on the CPU finds its element type. Private to the module.
+/// How an operation on the CPU finds its element type. Internal to this module.
 #include <string_view>
 #include <type_traits>
 
@@ -9,7 +9,7 @@
 
 namespace lockstep::kernels {
 
-/// The elements; with a const T only to be read.
+/// The elements; read only if T is const.
 template <typename T>
 [[nodiscard]] T* data_of(const Tensor& tensor) noexcept {
   if constexpr (std::is_const_v<T>) {
@@ -19,7 +19,7 @@ template <typename T>
   }
 }
 
-/// Calls body(float{}) or body(double{}) as `tensor` says.
+/// Calls body(float{}) or body(double{}), by the type of `tensor`.
 /// @throws ContractError  Undefined, another element type, or not on the CPU.
 template <typename Body>
 void on_device_and_type(std::string_view operation, const Tensor& tensor, const Body& body) {

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Sums over rows, block by block. Private to the module.
+/// Sums over rows, block by block. Internal to this module.
 #include <array>
 #include <cstdint>
 

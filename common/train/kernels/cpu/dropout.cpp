@@ -16,7 +16,7 @@ template <typename T, typename Body>
 void for_each_factor(const DropoutRows& rows, const DropoutMask& mask, const Body& body) {
   if (rows.largest_count() == 0) return;
   const std::int64_t blocks = (rows.largest_count() + kDropoutBlock - 1) / kDropoutBlock;
-  // A quarter of the usual elements already pays for threads: random numbers are dear.
+  // Threads pay even for a quarter of the usual elements: random numbers are expensive.
   parallel_tasks(rows.parts() * blocks, rows.rows * rows.columns * 4, [&](std::int64_t task) {
     const DropoutPart part = rows.part(task / blocks);
     const std::int64_t first = task % blocks * kDropoutBlock, count = std::min(kDropoutBlock, part.count - first);

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// The random factors behind every dropout. Private to the module.
+/// The random factors of every dropout. Internal to this module.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -17,7 +17,7 @@
 
 namespace lockstep::kernels {
 
-/// Philox blocks of four words computed side by side.
+/// Philox blocks of four words computed in parallel lanes.
 inline constexpr int kPhiloxLanes = 16;
 using PhiloxLane = std::array<std::uint32_t, kPhiloxLanes>;
 
@@ -38,7 +38,7 @@ inline constexpr int kCounters = kLanes<double>;  // of a PhiloxVector
 #endif
 }
 
-/// philox4x32(key, stream, first_block + lane) for all lanes: words[w][lane]. The same function in vectors.
+/// philox4x32(key, stream, first_block + lane) for all lanes: words[w][lane]. A vectorized version of that function.
 inline std::array<PhiloxLane, 4> philox_lanes(std::uint64_t key, std::uint64_t stream, std::uint64_t first_block) {
   std::array<PhiloxLane, 4> words;
   for (std::uint64_t first = 0; first < kPhiloxLanes; first += kCounters) {
@@ -52,7 +52,7 @@ inline std::array<PhiloxLane, 4> philox_lanes(std::uint64_t key, std::uint64_t s
       c1 = product1;
       c2 = (product0 >> 32) ^ c3 ^ key1;
       c3 = product0;
-      key0 += 0x9E3779B9;  // carries into the meaningless upper half
+      key0 += 0x9E3779B9;  // carries into the unused upper half
       key1 += 0xBB67AE85;
     }
     const std::array<PhiloxVector, 4> last{c0, c1, c2, c3};
@@ -66,7 +66,7 @@ inline std::array<PhiloxLane, 4> philox_lanes(std::uint64_t key, std::uint64_t s
 
 /// Writes the factors (0, or 1 / (1 - probability)) of elements [first, first + count) of one sample. Elements come in
 /// groups of 64 = 4 words of 16 Philox blocks: element 64 g + 16 w + n is decided by word w of block 16 g + n, and
-/// dropped where that word is below probability * 2^32.
+/// dropped if that word is below probability * 2^32.
 template <typename T>
 void dropout_factors(T* factors, const DropoutMask& mask, std::int64_t sample_id, std::int64_t first,
                      std::int64_t count) {
@@ -87,7 +87,7 @@ void dropout_factors(T* factors, const DropoutMask& mask, std::int64_t sample_id
   }
 }
 
-/// A dropped element is 0 even where the value is infinite, as with a stored boolean mask.
+/// A dropped element is 0 even if the value is infinite, as with a stored boolean mask.
 template <typename T>
 [[nodiscard]] T dropped(T value, T factor) {
   return factor == T{0} ? T{0} : value * factor;

@@ -16,7 +16,7 @@ constexpr std::int64_t kBlock = 8192;  // elements per task
 template <typename Body>
 void for_each_element(std::int64_t count, const Body& body) {
   parallel_blocks(count, kBlock, count, [&](std::int64_t begin, std::int64_t end) {
-#pragma GCC ivdep  // an output may be an input, element on the same element
+#pragma GCC ivdep  // an output may alias an input element by element
     for (std::int64_t i = begin; i < end; ++i) body(i);
   });
 }
@@ -29,7 +29,7 @@ void for_each_vector_of(std::int64_t count, const Body& body) {
   });
 }
 
-// All that the CPU does with float16: for files, and to look at what a device has computed.
+// The CPU's only float16 operation: for files, and for inspecting a device's results.
 void cast_float16(const Tensor& out, const Tensor& input) {
   const bool is_widening = out.dtype() == DType::kFloat32;
   require(input.is_defined() && input.count() == out.count() && (is_widening || input.dtype() == DType::kFloat32),

@@ -68,7 +68,7 @@ void embedding_token_gradient(const Tensor& token_gradient, Write write, const T
     T* const to = data_of<T>(token_gradient);
     const S* const from = data_of<S>(out_gradient);
     const std::int32_t* const ids = data_of<std::int32_t>(tokens);
-    // Task k owns the tokens that are k modulo kTasks, so no two tasks meet and each token adds in row order.
+    // Task k owns the tokens that are k modulo kTasks, so tasks never share a token, and each token adds in row order.
     constexpr std::int64_t kTasks = 16;
     parallel_tasks(kTasks, out_gradient.count(), [=](std::int64_t task) {
       if (write == Write::kOverwrite) {

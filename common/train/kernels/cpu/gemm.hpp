@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Matrix products on plain pointers: the one place that knows oneDNN and Eigen. Private to the module.
+/// Matrix products on plain pointers: the only file that uses oneDNN and Eigen. Internal to this module.
 #include <cstdint>
 
 #include "kernels/cpu/bfloat16.hpp"

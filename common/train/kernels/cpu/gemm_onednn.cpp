@@ -24,7 +24,7 @@ template <typename T>
 inline constexpr dnnl::memory::data_type kTypeOf =
     std::is_same_v<T, BFloat16> ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
 
-/// A product, perhaps a piece of a larger one: then rows of operands are further apart in memory than they are long.
+/// A product, possibly a piece of a larger one: then rows of operands are further apart in memory than they are long.
 template <typename In, typename Out>
 struct Piece : Gemm<In, Out> {
   std::int64_t a_stride;  ///< Elements from one stored row of `a` to the next.
@@ -65,7 +65,7 @@ dnnl::matmul::primitive_desc describe(const dnnl::engine& engine, const dnnl::pr
 
 /// Whether oneDNN's packing product is faster than its compiled one. Measured with oneDNN 2.6 on AVX-512, one thread:
 /// 134-161 against 90-151 GFLOP/s on the products of a 50257-wide head, 160-167 against 142-152 on wide layers; on
-/// narrower products, and on weight gradients of all but the head, the compiled one leads.
+/// narrower products, and on weight gradients except the head's, the compiled one is faster.
 bool prefers_packing(const Gemm<float>& gemm) {
   constexpr std::int64_t kHead = 8192, kWideLayer = 1024, kDeep = 512;
   if (gemm.a_transpose == Transpose::kYes) return gemm.rows >= 4 * kHead && gemm.bias == nullptr;
@@ -91,7 +91,7 @@ void run_packing(const Gemm<float>& gemm) {
   if (status != dnnl::status::success) throw dnnl::error(static_cast<dnnl_status_t>(status), "sgemm");
 }
 
-/// A product compiled for one key, with the memory objects it is called with.
+/// A product compiled for one key, and the memory objects of its calls.
 class CompiledProduct {
  public:
   template <typename In, typename Out>
@@ -124,14 +124,14 @@ class CompiledProduct {
   }
 
  private:
-  // oneDNN takes inputs and outputs by the same pointer type; it writes only to DNNL_ARG_DST.
+  // oneDNN takes inputs and outputs by the same pointer type, but writes only to DNNL_ARG_DST.
   void set(int argument, const void* data) { arguments_.at(argument).set_data_handle(const_cast<void*>(data)); }
 
   dnnl::primitive primitive_;
   std::unordered_map<int, dnnl::memory> arguments_;
 };
 
-/// One thread's compiled products. A thread's own, because memory objects are not shared between calls under way.
+/// One thread's compiled products. Per thread, because concurrent calls must not share memory objects.
 class ProductCache {
  public:
   template <typename In, typename Out>
@@ -147,7 +147,7 @@ class ProductCache {
   }
 
  private:
-  static constexpr std::size_t kMaxProducts = 1024;  // a model needs some dozens; text of all lengths must not pile up
+  static constexpr std::size_t kMaxProducts = 1024;  // a model needs some dozens; limited because text lengths vary
 
   dnnl::engine engine_{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream_{engine_};
@@ -159,7 +159,7 @@ ProductCache& product_cache() {
   return cache;
 }
 
-// bfloat16 products with a side as long as a vocabulary are faster in pieces of it, whose operands stay in the caches.
+// bfloat16 products with a side as long as a vocabulary are faster in pieces, whose operands stay in the caches.
 // Measured with oneDNN 2.6, one thread, V = 50257, C = 512, 1280 rows: 440 against 299 GFLOP/s for the gradient of the
 // table, 460 against 370 for that of the hidden state; scores gain nothing.
 constexpr std::int64_t kPiece = 4096;
@@ -176,7 +176,7 @@ void run_rows_in_pieces(const Gemm<BFloat16, Out>& gemm) {
   }
 }
 
-/// The gradient of a hidden state: terms of the sums piece by piece, added in float32.
+/// The gradient of a hidden state: sums piece by piece over the vocabulary, added in float32.
 void run_terms_in_pieces(const Gemm<BFloat16, float>& gemm) {
   for (std::int64_t first = 0; first < gemm.inner; first += kPiece) {
     Piece<BFloat16, float> piece(gemm);

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Float32 and bfloat16 matrix products on oneDNN. Private to the module.
+/// Float32 and bfloat16 matrix products on oneDNN. Internal to this module.
 #include <string>
 
 #include "kernels/cpu/gemm.hpp"
@@ -18,7 +18,7 @@ void run_on_onednn(const Gemm<BFloat16, float>& gemm);
 /// forbid them).
 [[nodiscard]] bool onednn_multiplies_bfloat16() noexcept;
 
-/// "oneDNN", and the version that runs.
+/// "oneDNN" and the version in use.
 [[nodiscard]] std::string onednn_version();
 
 }  // namespace lockstep::kernels

@@ -15,7 +15,7 @@ struct Row {
   T mean, reciprocal_deviation;
 };
 
-/// Mean and 1 / sqrt(variance + epsilon) of one row, in two passes over a row that sits in cache.
+/// Mean and 1 / sqrt(variance + epsilon) of one row, in two passes while the row is in cache.
 template <typename T>
 Row<T> statistics_of(const T* x, std::int64_t channels, T epsilon) {
   T sum = 0;
@@ -28,7 +28,7 @@ Row<T> statistics_of(const T* x, std::int64_t channels, T epsilon) {
   return {mean, T{1} / std::sqrt(squares / static_cast<T>(channels) + epsilon)};
 }
 
-/// The same of a row stored in bfloat16.
+/// The same for a row stored in bfloat16.
 Row<float> statistics_of(const BFloat16* x, std::int64_t channels, float epsilon) {
   Vector<float> sums{}, squares{};
   for_each_vector<float>(channels, [&](std::int64_t c, auto lanes) { sums += load(x + c, lanes); });
@@ -52,7 +52,7 @@ void require_norm(std::string_view operation, const Tensor& like, const LayerNor
   require_count(operation, "bias", bias, columns_of(like), dtype);
 }
 
-/// Normalizes each row of `input`, after prepare(row) has made it.
+/// Normalizes each row of `input`, after prepare(row) has computed it.
 template <typename S, typename Prepare>
 void normalize_rows(const Tensor& out, const LayerNormStatistics& statistics, const S* input, const Tensor& gain,
                     const Tensor& bias, double epsilon, const Prepare& prepare) {
@@ -78,7 +78,7 @@ void normalize_rows(const Tensor& out, const LayerNormStatistics& statistics, co
   });
 }
 
-/// What the backward pass reads and writes, as plain arrays.
+/// Inputs and outputs of the backward pass, as plain arrays.
 template <typename S>
 struct Backward {
   using T = Compute<S>;

@@ -42,14 +42,14 @@ double sum_of_exponentials(S* row, std::int64_t count, T shift) {
   return total;
 }
 
-/// Makes a row of exponentials a row of gradients, each element rounded once.
+/// Turns a row of exponentials into a row of gradients, rounding each element once.
 template <typename T>
 void finish_gradient(T* row, std::int64_t count, std::int32_t target, T, T factor, T gradient_scale) {
   for (std::int64_t i = 0; i < count; ++i) row[i] *= factor;
   row[target] -= gradient_scale;
 }
 
-/// The same where logits are still there: exponentials stored in bfloat16 would be rounded twice.
+/// The same from the logits: exponentials stored in bfloat16 would be rounded twice.
 void finish_gradient(BFloat16* row, std::int64_t count, std::int32_t target, float largest, float factor,
                      float gradient_scale) {
   const float of_target = fast_exp(to_float(row[target]) - largest) * factor - gradient_scale;
@@ -132,7 +132,7 @@ double mean_squared_error(const Tensor& prediction_gradient, const Tensor& predi
     const T factor = static_cast<T>(2.0 * gradient_scale / static_cast<double>(count));
     for (std::int64_t i = 0; i < count; ++i) gradient[i] = factor * (y[i] - wanted[i]);
   });
-  return total / static_cast<double>(std::max<std::int64_t>(1, prediction.count()));  // nothing: 0
+  return total / static_cast<double>(std::max<std::int64_t>(1, prediction.count()));  // empty: 0
 }
 
 }  // namespace lockstep::kernels::cpu

@@ -1,7 +1,7 @@
 #pragma once
 /// @file
-/// The operations on the CPU: what kernels/ops.hpp calls for tensors in host memory. Private to the module; parameters
-/// and meaning are those of the public functions of the same name.
+/// The operations on the CPU: kernels/ops.hpp calls them for tensors in host memory. Parameters and meaning are those
+/// of the public functions of the same name. Internal to this module.
 #include "kernels/ops.hpp"
 
 namespace lockstep::kernels::cpu {
@@ -23,7 +23,7 @@ void exp_forward(const Tensor& out, const Tensor& input);
 void silu_forward(const Tensor& out, const Tensor& input);
 void silu_backward(const Tensor& input_gradient, Write write, const Tensor& out_gradient, const Tensor& input);
 
-// Types and sizes of these have been checked; `a` and `b` are read as their views say.
+// Types and sizes are checked by the caller; `a` and `b` are read through their views.
 void copy_view(const Tensor& out, const StridedView& to, Write write, const Tensor& input, const StridedView& from);
 void add_broadcast(const Tensor& out, const Tensor& a, const StridedView& a_view, const Tensor& b,
                    const StridedView& b_view);

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t kBlock = 8192;  // elements per task
 
-// Half a vector of floats, which are as many as a vector of doubles.
+// Half a vector of floats: as many elements as a vector of doubles.
 using HalfVector = float __attribute__((vector_size(kVectorBytes / 2)));
 
 std::int64_t count_of(std::span<const float> values) { return static_cast<std::int64_t>(values.size()); }

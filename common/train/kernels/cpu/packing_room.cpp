@@ -21,7 +21,7 @@ constexpr std::size_t kPage = 4096;
 
 bool begins_a_page(const void* memory) noexcept { return reinterpret_cast<std::uintptr_t>(memory) % kPage == 0; }
 
-/// A thread's block; empty while a product uses its place, and before the first one.
+/// A thread's block; empty while a product uses its memory, and before the first one.
 class Block {
  public:
   Block() { (void)use_heap_; }
@@ -29,7 +29,7 @@ class Block {
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
 
-  /// Where it was, if that is free as a whole.
+  /// Takes the old place again, if all of it is free.
   bool take() noexcept {
     if (memory_ == nullptr) memory_ = std::malloc(PackingRoom::kBytes);
     if (!begins_a_page(memory_)) {
@@ -44,7 +44,7 @@ class Block {
   }
 
  private:
-  // Blocks of this size come from the heap, and its end is not given back each time that it is free. For the whole
+  // Keeps blocks of this size on the heap, and keeps the heap's end from being returned when it is free. For the whole
   // process, because threads of OpenMP's pool pack as well: nothing else uses their parts of the heap.
   static bool use_heap() noexcept {
     constexpr int kLargestFromHeap = 32 << 20, kFreeEnd = 256 << 20;
@@ -73,12 +73,12 @@ PackingRoom::~PackingRoom() { block_of_thread().take(); }
 
 }  // namespace lockstep::kernels
 
-/// In place of the C library's, for oneDNN: a large block begins a page, whatever smaller alignment is asked for. glibc
-/// takes the block with room to spare and gives back what is in front of it and behind it. With oneDNN's alignment of
-/// 128 bytes these pieces are so small that they go to the thread's cache, and the next small object is put into one of
-/// them. That object then lies in the middle of the room, which is never whole again (measured: each buffer in new
-/// pages, 4299 faults a step). With a page's alignment there is no piece in front, because the room begins a page, and
-/// one behind that joins the rest of the room.
+/// Replaces the C library's function, for oneDNN: a large block begins on a page, even if less alignment is requested.
+/// glibc allocates some extra and frees the pieces before and after the block. With oneDNN's alignment of 128 bytes
+/// these pieces are so small that they go to the thread's cache, and the next small object is placed in one of them.
+/// That object then splits the room, which is never whole again (measured: each buffer in new pages, 4299 faults a
+/// step). With a page's alignment there is no piece before the block, because the room begins on a page, and the piece
+/// after it joins the rest of the room.
 extern "C" int posix_memalign(void** memory, std::size_t alignment, std::size_t bytes) noexcept {
   constexpr std::size_t kLarge = std::size_t{256} << 10;
   if (alignment < sizeof(void*) || (alignment & (alignment - 1)) != 0) return EINVAL;  // the latter: a power of 2

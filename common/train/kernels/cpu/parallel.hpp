@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Work division among OpenMP threads; serial in a build without OpenMP. Private to the module.
+/// Divides work among OpenMP threads; serial in a build without OpenMP. Internal to this module.
 #include <algorithm>
 #include <cstdint>
 
@@ -24,7 +24,7 @@ inline constexpr std::int64_t kSerialElements = 16384;
 #endif
 }
 
-/// Runs body(task) for each task in [0, tasks), contiguous ranges of tasks per thread, so that the same thread meets
+/// Runs body(task) for each task in [0, tasks), a contiguous range of tasks per thread, so that the same thread gets
 /// the same rows in one operation after another. `elements` decides whether threads pay. `body` must not throw.
 template <typename Body>
 void parallel_tasks(std::int64_t tasks, [[maybe_unused]] std::int64_t elements, const Body& body) {

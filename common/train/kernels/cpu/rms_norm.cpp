@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t kRows = 16;  // per task
 
-/// What the backward pass reads and writes, as plain arrays.
+/// Inputs and outputs of the backward pass, as plain arrays.
 template <typename S>
 struct Backward {
   using T = Compute<S>;
@@ -99,7 +99,7 @@ void rms_norm_backward(const Tensor& input_gradient, Write write, const Tensor& 
                                .reciprocal = data_of<const T>(reciprocal),
                                .gain = data_of<const T>(gain),
                                .channels = channels};
-    if (gain_gradient.is_defined()) {  // first: the other one may overwrite out_gradient
+    if (gain_gradient.is_defined()) {  // first: the input's gradient may overwrite out_gradient
       require_count("rms_norm_backward", "gain gradient", gain_gradient, channels, dtype_of<T>);
       column_sums<T, 1>({data_of<T>(gain_gradient)}, gain_write, rows, channels,
                         [&](std::int64_t begin, std::int64_t end, const std::array<T*, 1>& sums) {

@@ -5,7 +5,7 @@
 namespace lockstep::kernels {
 namespace {
 
-// All but those that an instruction of the thread itself causes: held back, they would end the process unhandled.
+// All except those caused by an instruction of the thread itself: if blocked, they would end the process unhandled.
 sigset_t asynchronous_signals() noexcept {
   sigset_t signals;
   sigfillset(&signals);

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Vectors as long as the processor's registers, and functions that vectorise. Private to the module.
+/// Vectors as long as the processor's registers, and functions that vectorise. Internal to this module.
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace lockstep::kernels {
 
-/// Of one vector register of the processor that this is compiled for. The compiler would split longer vectors, but it
-/// keeps them in memory: on an AVX2 machine a training step took 1.6 to 2 times as long.
+/// The size of one vector register of the target processor. The compiler would split longer vectors, but keeps them in
+/// memory: on an AVX2 machine a training step took 1.6 to 2 times as long.
 #if defined(__AVX512F__)
 inline constexpr int kVectorBytes = 64;
 #elif defined(__AVX__)
@@ -54,8 +54,8 @@ struct IntegersOf<Vector<float>> {
 };
 
 /// e^x for a float or a vector of floats: range reduction x = n ln 2 + r, |r| <= ln(2)/2, and a polynomial of degree 6
-/// for e^r. Error below 2 units in the last place where the result is normal; infinity above 88.73, gradual underflow
-/// to 0 below -87.3; NaN for NaN.
+/// for e^r. Error below 2 units in the last place if the result is normal; infinity above 88.73, gradual underflow to 0
+/// below -87.3; NaN for NaN.
 template <typename V>
 [[nodiscard]] inline V exponential(V x) noexcept {
   using I = typename IntegersOf<V>::Type;
@@ -76,9 +76,9 @@ template <typename V>
   p = p * r + 1.0F;
   p = p * r + 1.0F;
 #ifdef __AVX512F__
-  if constexpr (sizeof(V) == 64) return _mm512_maskz_scalef_ps(0xFFFF, p, n);  // p 2^n, whatever n
+  if constexpr (sizeof(V) == 64) return _mm512_maskz_scalef_ps(0xFFFF, p, n);  // p 2^n, for any n
 #endif
-  // 2^n in two factors, so that results near overflow and below the normal range come out right.
+  // 2^n in two factors, so that results near overflow and below the normal range are correct.
   const I exponent = std::bit_cast<I>(shifted) - std::bit_cast<std::int32_t>(kRound);
   const I half = exponent >> 1;
   return p * std::bit_cast<V>((half + 127) << 23) * std::bit_cast<V>((exponent - half + 127) << 23);
@@ -115,7 +115,7 @@ inline void store(T* to, Vector<T> value, int lanes) noexcept {
   for (int lane = 0; lane < lanes; ++lane) to[lane] = value[lane];
 }
 
-/// How many lanes of a vector count: all, known when compiling.
+/// The number of lanes in use: all, known at compile time.
 template <typename T>
 using AllLanes = std::integral_constant<int, kLanes<T>>;
 template <typename T>
@@ -127,8 +127,8 @@ inline void store(T* to, Vector<T> value, AllLanes<T>) noexcept {
   store(to, value);
 }
 
-/// Calls body(offset, lanes) for each vector of [0, count): AllLanes for whole vectors, an int for the rest. The same
-/// arithmetic serves both, so an element's result does not depend on where it stands.
+/// Calls body(offset, lanes) for each vector of [0, count): AllLanes for whole vectors, an int for the rest. Both use
+/// the same arithmetic, so an element's result does not depend on its position.
 template <typename T, typename Body>
 inline void for_each_vector(std::int64_t count, const Body& body) {
   std::int64_t offset = 0;
@@ -136,7 +136,7 @@ inline void for_each_vector(std::int64_t count, const Body& body) {
   if (offset < count) body(offset, static_cast<int>(count - offset));
 }
 
-/// Folds a vector to one element by halves: op(lane, lane + step) for step ..., 4, 2, 1.
+/// Reduces a vector to one element by halves: op(lane, lane + step) for step ..., 4, 2, 1.
 template <typename T, typename Op, int... kLane>
 [[nodiscard]] inline T fold(Vector<T> v, const Op& op, std::integer_sequence<int, kLane...>) noexcept {
   constexpr int kCount = sizeof...(kLane);

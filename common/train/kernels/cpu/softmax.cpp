@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t kRows = 16;  // per task
 
-/// Sets the lanes that do not count to `neutral`: a load of fewer lanes fills them with zeros.
+/// Sets the unused lanes to `neutral`: a load of fewer lanes fills them with zeros.
 template <typename T, typename Lanes>
 Vector<T> only(Vector<T> values, Lanes lanes, T neutral) {
   if constexpr (std::is_same_v<Lanes, int>) {
@@ -35,7 +35,7 @@ void softmax_row(S* out, const S* input, std::int64_t columns) {
     sums += only<T>(fast_exp(load(input + c, lanes) - largest), lanes, T{0});
   });
   const T factor = T{1} / sum_of<T>(sums);
-  for_each_vector<T>(columns, [&](std::int64_t c, auto lanes) {  // again, so that bfloat16 is rounded once
+  for_each_vector<T>(columns, [&](std::int64_t c, auto lanes) {  // recomputed, so that bfloat16 is rounded once
     store(out + c, fast_exp(load(input + c, lanes) - largest) * factor, lanes);
   });
 }

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Small matrix products that live in registers: the inner loops of attention. Private to the module.
+/// Small matrix products in registers: the inner loops of attention. Internal to this module.
 #include <cstdint>
 #include <utility>
 
@@ -9,8 +9,8 @@
 
 namespace lockstep::kernels {
 
-// A tile of 8 rows by 3 vectors keeps 24 of AVX-512's 32 registers busy as sums, enough to hide the latency of two
-// multiply-adds per cycle; where there are 16 registers, half as many rows leave room for a row of b and a factor.
+// A tile of 8 rows by 3 vectors uses 24 of AVX-512's 32 registers for sums, enough to hide the latency of two
+// multiply-adds per cycle. With 16 registers, half as many rows leave room for a row of b and a factor.
 #ifdef __AVX512F__
 inline constexpr int kTileRows = 8;
 #else
@@ -72,7 +72,7 @@ void row_product(T* out, std::int64_t out_stride, TileOperand<T> a, const T* b, 
     b += kVectors * kLanes<T>;
     vectors -= kVectors;
   };
-  // Four vectors are two pairs: a single one would wait for the latency of its additions.
+  // Split four vectors into two pairs: a single one would wait for the latency of its additions.
   while (vectors >= kTileVectors && vectors != 4) advance(std::integral_constant<int, kTileVectors>{});
   while (vectors >= 2) advance(std::integral_constant<int, 2>{});
   while (vectors >= 1) advance(std::integral_constant<int, 1>{});

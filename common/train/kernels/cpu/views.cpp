@@ -10,7 +10,7 @@ namespace lockstep::kernels::cpu {
 
 namespace {
 
-constexpr std::int64_t kPiece = 8192;  // elements per task, about
+constexpr std::int64_t kPiece = 8192;  // elements per task, approximately
 
 /// Where a row of a view begins; `row` counts the first three dimensions.
 std::int64_t row_offset(const StridedView& view, std::int64_t row) {
@@ -50,13 +50,13 @@ void copy_row(S* to, std::int64_t to_stride, Write write, const S* from, std::in
   }
 }
 
-/// Elements [i, i + lanes) of a row, or its only element where the stride is 0.
+/// Elements [i, i + lanes) of a row, or its only element if the stride is 0.
 template <typename S, typename Lanes>
 Vector<Compute<S>> load_repeated(const S* row, std::int64_t stride, std::int64_t i, Lanes lanes) {
   return stride == 0 ? Vector<Compute<S>>{} + widened(*row) : load(row + i, lanes);
 }
 
-/// out = operation(a, b), or added, with `a` and `b` repeated.
+/// out = operation(a, b), or added to out, with `a` and `b` broadcast.
 template <typename S, typename Operation>
 void combine(const Tensor& out, Write write, const Tensor& a, const StridedView& a_view, const Tensor& b,
              const StridedView& b_view, const Operation& operation) {
@@ -78,7 +78,7 @@ void combine(const Tensor& out, Write write, const Tensor& a, const StridedView&
 constexpr std::int64_t kColumns = 256;        // of one task of a sum
 constexpr std::int64_t kRowsPerPartial = 64;  // elements that one partial sum covers
 
-/// to[c] (+)= the sum over `count` rows, which are `stride` apart, of from[r, c]; partial sums keep rounding small.
+/// to[c] (+)= the sum over `count` rows, `stride` apart, of from[r, c]; partial sums keep rounding errors small.
 template <typename S>
 void sum_columns(S* to, Write write, const S* from, std::int64_t count, std::int64_t stride, std::int64_t columns) {
   using T = Compute<S>;
@@ -98,7 +98,7 @@ void sum_columns(S* to, Write write, const S* from, std::int64_t count, std::int
   }
 }
 
-/// The sum of neighbouring elements, in partial sums of as many vectors.
+/// The sum of neighbouring elements, in one vector of partial sums.
 template <typename S>
 Compute<S> sum_row(const S* from, std::int64_t count) {
   using T = Compute<S>;

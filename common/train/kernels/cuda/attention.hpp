@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// What the attention kernels check and choose alike.
+/// Checks and choices that the attention kernels share.
 #include <cmath>
 #include <type_traits>
 

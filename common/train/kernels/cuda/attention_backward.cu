@@ -1,7 +1,7 @@
-// Causal attention, backward, in float32 arithmetic. Probabilities are made again from log_sum_exp. The gradients of
+// Causal attention, backward, in float32 arithmetic. Probabilities are recomputed from log_sum_exp. The gradients of
 // keys and values need all queries that see them, the gradient of a query all keys that it sees: one kernel for each,
-// so that no two blocks add to one element. That makes 7 products of tiles instead of 5, the price of sums in a fixed
-// order. Letters: B samples, T positions, H heads, C channels, D = C / H; i: query, j: key.
+// so that no two blocks add to one element. That makes 7 tile products instead of 5, the price of a fixed order of
+// sums. Letters: B samples, T positions, H heads, C channels, D = C / H; i: query, j: key.
 // @source Dao, "FlashAttention-2", ICLR 2024, algorithm 2.
 #include "kernels/cuda/attention.hpp"
 #include "kernels/cuda/attention_tiles.cuh"
@@ -30,7 +30,7 @@ struct AttentionBackward {
 
 constexpr int kDeltaRows = 8;  // warps of a block
 
-/// deltas[b, h, i] = out_gradient[b, i, h] . out[b, i, h]: what a score's gradient lacks of its probability's.
+/// deltas[b, h, i] = out_gradient[b, i, h] . out[b, i, h]: subtracted from a probability's gradient to get the score's.
 /// Launch: blocks_for(B T H, 8) blocks of 8 warps, one a row of a head. Traffic: reads both arrays once.
 template <typename S>
 __global__ void __launch_bounds__(kDeltaRows* kWarpSize) multiply_heads(AttentionBackward<S> p) {
@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(kDeltaRows* kWarpSize) multiply_heads(Attentio
   if (lane == 0) p.deltas[(row / p.length * p.heads + head) * p.length + row % p.length] = sum;
 }
 
-/// What a thread knows of one query.
+/// A thread's data for one query.
 struct QueryRow {
   float log_sum_exp;  // of base 2
   float delta;
@@ -65,7 +65,7 @@ __device__ inline QueryRow query_row(const AttentionBackward<S>& p, std::int64_t
 ///
 /// Launch: (tiles of T, H, B) blocks of 256; shared memory for four tiles and their scores. A thread's rows are keys,
 /// its columns queries. Traffic: reads k, v once, q and out_gradient once for each tile of keys that they see (from the
-/// second-level cache), writes both gradients once. Four products of tiles.
+/// second-level cache), writes both gradients once. Four tile products.
 template <int kD, typename S>
 __global__ void __launch_bounds__(kAttentionThreads) attend_backward_keys(AttentionBackward<S> p) {
   using Sizes = TileSizes<kD>;
@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(kAttentionThreads) attend_backward_keys(Attent
   load_tile<kD>(values, packed + first * stride + 2 * p.channels, stride, valid, p.head_size, p.is_aligned);
 
   for (std::int64_t begin = first; begin < p.length; begin += kTile) {
-    __syncthreads();  // all have read the last tiles
+    __syncthreads();  // all have read the previous tiles
     load_tile<kD>(queries, packed + begin * stride, stride, p.length - begin, p.head_size, p.is_aligned,
                   p.scale * kLog2E);
     load_tile<kD>(out_gradients, p.out_gradient + (first_row + begin) * p.channels + column, p.channels,
@@ -139,7 +139,7 @@ __global__ void __launch_bounds__(kAttentionThreads) attend_backward_keys(Attent
 /// Gradients of one tile of queries, over all keys that it sees.
 ///
 /// Launch and shared memory: as attend_backward_keys; a thread's rows are queries, its columns keys. Traffic: reads q
-/// and out_gradient once, k and v once for each tile of queries that sees them, writes the gradient once. Three
+/// and out_gradient once, k and v once for each tile of queries that sees them, writes the gradient once. Three tile
 /// products.
 template <int kD, typename S>
 __global__ void __launch_bounds__(kAttentionThreads) attend_backward_queries(AttentionBackward<S> p) {
@@ -166,7 +166,7 @@ __global__ void __launch_bounds__(kAttentionThreads) attend_backward_queries(Att
                 p.head_size, p.is_aligned);
 
   for (std::int64_t begin = 0; begin <= first; begin += kTile) {
-    __syncthreads();  // all have read the last tiles
+    __syncthreads();  // all have read the previous tiles
     const S* const from = packed + begin * stride + p.channels;
     load_tile<kD>(keys, from, stride, p.length - begin, p.head_size, p.is_aligned);
     load_tile<kD>(values, from + p.channels, stride, p.length - begin, p.head_size, p.is_aligned);

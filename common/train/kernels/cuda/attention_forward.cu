@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(kAttentionThreads) attend(AttentionForward p) 
                 p.scale * kLog2E);
 
   for (std::int64_t begin = 0; begin <= first; begin += kTile) {
-    __syncthreads();  // all have read the last tiles
+    __syncthreads();  // all have read the previous tiles
     const float* const from = packed + begin * stride + p.channels;
     load_tile<kD>(keys, from, stride, p.length - begin, p.head_size, p.is_aligned);
     load_tile<kD>(values, from + p.channels, stride, p.length - begin, p.head_size, p.is_aligned);

@@ -1,4 +1,4 @@
-// Causal attention, forward, in bfloat16 or float16 on tensor cores: as attention_forward.cu, with scores and
+// Causal attention, forward, in bfloat16 or float16 on tensor cores: like attention_forward.cu, with scores and
 // probabilities in registers. Letters: B samples, T positions, H heads, C channels, D = C / H padded to kD; i: query,
 // j: key.
 // @source Dao, "FlashAttention-2", ICLR 2024, algorithm 1.
@@ -36,8 +36,8 @@ struct RowState {
   float totals[2] = {};  // of this lane's columns
 };
 
-/// Turns scores of 16 x 64 into e^(score - largest), with keys behind their query hidden; shrinks what was summed
-/// before. Elements 2 r and 2 r + 1 of each part belong to row g + 8 r, keys 8 part + 2 t and the next.
+/// Turns scores of 16 x 64 into e^(score - largest), with keys after their query hidden; rescales the earlier sums.
+/// Elements 2 r and 2 r + 1 of each part belong to row g + 8 r, keys 8 part + 2 t and the next.
 template <int kD>
 __device__ inline void exponentiate(float (&s)[kCoreParts][4], float (&sums)[kD / 8][4], RowState& state, float scale,
                                     std::int64_t first_query, std::int64_t first_key) {
@@ -94,7 +94,7 @@ __device__ inline void drop(float (&s)[kCoreParts][4], const DropoutRule& rule, 
   }
 }
 
-/// Divides what was summed by the softmax's denominators and writes rows i and i + 8.
+/// Divides the sums by the softmax's denominators and writes rows i and i + 8.
 template <int kD, typename S>
 __device__ inline void write_rows(const CoreForward<S>& p, const float (&sums)[kD / 8][4], const RowState& state,
                                   std::int64_t sample, std::int64_t head, std::int64_t i) {
@@ -155,7 +155,7 @@ __global__ void __launch_bounds__(kCoreThreads) attend_on_tensor_cores(CoreForwa
     } else {
       device::cp_async_wait<0>();
     }
-    __syncthreads();  // this step's tiles are there
+    __syncthreads();  // this step's tiles have arrived
     const S* const key_tile = keys + step % 2 * kTileElements;
     const S* const value_tile = values + step % 2 * kTileElements;
     float s[kCoreParts][4] = {};

@@ -23,8 +23,8 @@ inline constexpr int kCoreParts = kCoreTile / 8;  // of 8 keys
 template <int kD>
 inline constexpr int kCoreStride = kD + 8;
 
-/// tile[r, c] = from[r, c] for r < valid and c < head_size, else 0. Where rows are aligned the copies are asynchronous:
-/// a commit and a wait belong to them.
+/// tile[r, c] = from[r, c] for r < valid and c < head_size, else 0. Asynchronous if rows are aligned: needs a commit
+/// and a wait.
 template <int kD, typename S>
 __device__ inline void copy_core_tile(S* tile, const S* from, std::int64_t stride, std::int64_t valid, int head_size,
                                       bool is_aligned) {

@@ -2,9 +2,9 @@
 /// @file
 /// Tiles of attention in float32, shared by its forward and backward kernels.
 ///
-/// A block has 16 x 16 threads. Of a tile of kTile x kTile scores the thread (x, y) owns rows y + 16 a and columns
-/// x + 16 b: the 16 threads of a row are half a warp, so what they write for each other needs no barrier of the block,
-/// and columns 16 apart share Philox blocks (kernels/cuda/random.cuh).
+/// A block has 16 x 16 threads. In a tile of kTile x kTile scores, thread (x, y) owns rows y + 16 a and columns x + 16
+/// b. The 16 threads of a row are half a warp, so they exchange data without a block barrier, and columns 16 apart
+/// share Philox blocks (kernels/cuda/random.cuh).
 ///
 /// Letters: T positions, C channels, D channels of a head, padded with zeros to kD.
 #include "kernels/cuda/launching.cuh"
@@ -20,8 +20,8 @@ inline constexpr int kAttentionThreads = kSide * kSide;
 inline constexpr float kLog2E = 1.4426950408889634F;
 inline constexpr float kLn2 = 0.6931471805599453F;
 
-/// Sizes that follow from kD. Tiles shrink where heads are large: four of them and the scores take 87 KB at most, which
-/// every GPU since compute capability 8.0 has.
+/// Sizes that follow from kD. Tiles shrink for large heads: four of them and the scores take 87 KB at most, which every
+/// GPU since compute capability 8.0 has.
 template <int kD>
 struct TileSizes {
   static constexpr int kTile = kD > 64 ? 32 : 64;  // rows of a tile
@@ -88,8 +88,8 @@ __device__ inline void multiply_tiles(float (&products)[TileSizes<kD>::kPart][Ti
   }
 }
 
-/// sums[a][...] += scores[y + 16 a] times rows [kTile, kD]; the thread's columns are kVector neighbours of each
-/// 16 kVector.
+/// sums[a][...] += scores[y + 16 a] times rows [kTile, kD]; the thread's columns are kVector neighbours in each
+/// group of 16 kVector.
 template <int kD>
 __device__ inline void add_weighted_rows(float (&sums)[TileSizes<kD>::kPart][kD / kSide], const float* scores,
                                          const float* rows, int x, int y) {

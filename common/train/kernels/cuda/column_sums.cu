@@ -1,4 +1,4 @@
-// The second pass of sums over rows: partial sums of blocks of rows become one row.
+// The second pass of sums over rows: adds partial sums of blocks of rows to one row.
 #include "kernels/cuda/column_sums.cuh"
 #include "kernels/cuda/launching.cuh"
 

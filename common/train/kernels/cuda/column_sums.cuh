@@ -1,14 +1,14 @@
 #pragma once
 /// @file
-/// Sums over rows in two passes: blocks of rows write partial sums, then one thread a column adds them in block order.
-/// How rows are divided depends on their number alone, so that every device gets the same bits.
+/// Sums over rows in two passes: blocks of rows write partial sums, then one thread per column adds them in block
+/// order. The division of rows depends only on their number, so every device gets the same bits.
 #include "kernels/cuda/packs.cuh"
 #include "kernels/types.hpp"
 
 namespace lockstep::kernels::cuda {
 inline namespace LOCKSTEP_KERNEL_NAMESPACE {
 
-/// How R rows are divided over the blocks of a first pass.
+/// Divides R rows over the blocks of a first pass.
 struct RowBlocks {
   std::int64_t rows_per_block, blocks;
 

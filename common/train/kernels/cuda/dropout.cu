@@ -18,9 +18,9 @@ constexpr std::int64_t kElements = 4 * kThreads;
 /// out = residual + thinned(input); residual may be null.
 ///
 /// Launch: (blocks_for(count, kElements), B up to 65535, more by a loop) blocks of kThreads; `count` is that of the
-/// largest part, and of one group more where parts need not begin with a group. A thread takes one Philox
-/// block and the four elements that it decides. They lie 16 apart: half a warp reads 16 neighbours at a time, whole
-/// sectors of 32 bytes for float32 and bfloat16 alike. Traffic: what is read and written, once.
+/// largest part, plus one group if parts need not begin with a group. A thread takes one Philox block and the four
+/// elements that it decides. They are 16 apart: half a warp reads 16 neighbours at a time, whole sectors of 32 bytes
+/// for float32 and bfloat16 alike. Traffic: each operand once.
 /// @source Srivastava et al., J. Mach. Learn. Res. 15, 2014 (inverted form).
 template <typename S>
 __global__ void __launch_bounds__(kThreads)
@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(kThreads)
     for (int w = 0; w < 4; ++w) {
       const std::int64_t element = 64 * group + 16 * w + n - part.first, i = part.begin + element;
       if (element >= part.count) break;
-      if (element < 0) continue;  // of the first group, what lies before the part
+      if (element < 0) continue;  // elements of the first group before the part
       const float kept = residual == nullptr ? 0.0F : widened(residual[i]);
       out[i] = narrowed<S>(kept + thinned(widened(input[i]), factor_of(rule, words[w])));
     }

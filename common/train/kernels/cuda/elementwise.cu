@@ -1,5 +1,5 @@
-// Operations on one element at a time. Each is a struct of pointers; kernels/cuda/map.cuh says which thread runs what.
-// Traffic is what is read and written, once: the bound is memory, so arithmetic is free.
+// Operations on one element at a time. Each is a struct of pointers; kernels/cuda/map.cuh assigns elements to threads.
+// Traffic: each operand once. Memory is the bound, so arithmetic is free.
 #include "kernels/cuda/map.cuh"
 #include "kernels/cuda/operations.hpp"
 #include "kernels/cuda/types.cuh"

@@ -64,7 +64,7 @@ struct PositionGradient {
   }
 };
 
-/// spans[v] = first and last row whose token is v, as far as it occurs. Integer minima do not depend on their order.
+/// spans[v] = first and last row whose token is v, if it occurs. Integer minima do not depend on their order.
 struct TokenSpans {
   int* first;  // [V], large numbers before
   int* last;   // [V], -1 before
@@ -91,7 +91,8 @@ struct TokenSpans {
 constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / kWarpSize;
 
-/// Lists in `rows` the rows of [begin, begin + kThreads) up to `last` that hold `token`, in order; returns how many.
+/// Lists in `rows` the rows of [begin, begin + kThreads) up to `last` that hold `token`, in order; returns their
+/// number.
 __device__ inline int list_rows(int* rows, int* counts, const std::int32_t* tokens, std::int32_t token, int begin,
                                 int last) {
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize, warp = static_cast<int>(threadIdx.x) / kWarpSize;
@@ -112,9 +113,9 @@ __device__ inline int list_rows(int* rows, int* counts, const std::int32_t* toke
 
 /// token_gradient[v] (+)= sum of out_gradient[row] over the rows of token v, in their order.
 ///
-/// Launch: (R, blocks_for(C, W kThreads)) blocks of kThreads. The block of a row that is the first of its token sums
-/// all rows of that token; the others return. Rows up to the token's last are searched, so the many tokens that occur
-/// once cost no search. Traffic: reads R C elements once, writes a row of C floats for each token that occurs.
+/// Launch: (R, blocks_for(C, W kThreads)) blocks of kThreads. If a row is the first of its token, its block sums all
+/// rows of that token; the other blocks return. The search ends at the token's last row, so the many tokens that occur
+/// once need none. Traffic: reads R C elements once, writes a row of C floats for each token that occurs.
 template <typename S, int W>
 __global__ void __launch_bounds__(kThreads)
     token_gradient_rows(float* token_gradient, Write write, const S* out_gradient, const std::int32_t* tokens,

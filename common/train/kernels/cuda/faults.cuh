@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// How a kernel tells of an index that is out of range.
+/// How a kernel reports an index that is out of range.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace lockstep::kernels::cuda {
 inline namespace LOCKSTEP_KERNEL_NAMESPACE {
 
-/// Notes `value` at `position`; the least position wins, whatever order threads run in.
+/// Records `value` at `position`; the least position wins, in any order of threads.
 __device__ inline void note_fault(unsigned long long* fault, std::int64_t position, std::int32_t value) {
   atomicMin(fault, (static_cast<unsigned long long>(position) << 32) | static_cast<unsigned int>(value));
 }

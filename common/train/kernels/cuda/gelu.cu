@@ -1,5 +1,5 @@
 // GELU in the tanh form, x/2 (1 + tanh(u)) = x / (1 + e^(-2u)) with u = sqrt(2/pi) (x + 0.044715 x^3).
-// Memory is the bound: the exponential hides behind the loads, so it is the accurate one.
+// Memory is the bound: the loads hide the cost of the accurate exponential.
 #include "kernels/cuda/map.cuh"
 #include "kernels/cuda/operations.hpp"
 #include "kernels/cuda/types.cuh"

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// What every launch needs.
+/// Helpers for every launch.
 #include <cuda_runtime.h>
 
 #include <cstddef>
@@ -14,11 +14,11 @@ inline namespace LOCKSTEP_KERNEL_NAMESPACE {
 using device::dynamic_shared;
 using device::launch;
 
-/// Every kernel gets this much dynamic shared memory without asking (CUDA C++ Programming Guide, "Shared Memory" of
-/// compute capability 8.0), less what it declares itself.
+/// The dynamic shared memory that every kernel gets without asking (CUDA C++ Programming Guide, "Shared Memory" of
+/// compute capability 8.0), minus its static shared memory.
 inline constexpr std::size_t kSharedBytesForAll = 47 * 1024;
 
-/// Lets `kernel` have so much dynamic shared memory. @throws CudaError  More than the device has.
+/// Lets `kernel` use this much dynamic shared memory. @throws CudaError  More than the device has.
 template <typename Kernel>
 void allow_shared_memory(Kernel* kernel, std::size_t bytes) {
   if (bytes <= kSharedBytesForAll) return;

@@ -15,9 +15,9 @@ namespace {
 template <typename S>
 struct NormForward {
   S* out;
-  S* sum;  // [R, C], written where b is given; else null
+  S* sum;  // [R, C], written if b is given; else null
   float *means, *reciprocal_deviations;
-  const S *a, *b;  // what is normalized is a + b; b may be null
+  const S *a, *b;  // the kernel normalizes a + b; b may be null
   const float *gain, *bias;
   float epsilon;
   std::int64_t rows, channels;
@@ -35,7 +35,7 @@ __global__ void __launch_bounds__(kWarps* kRows* kWarpSize) normalize_rows(NormF
   constexpr int kThreads = kWarps * kWarpSize;
   const int group = static_cast<int>(threadIdx.x) / kThreads, thread = static_cast<int>(threadIdx.x) % kThreads;
   const std::int64_t row = std::int64_t{blockIdx.x} * kRows + group, first = row * p.channels;
-  if (row >= p.rows) return;  // whole warps; with several warps a row there is one row a block
+  if (row >= p.rows) return;  // whole warps; with several warps per row, a block has one row
   float* const x = dynamic_shared<float>() + group * p.channels;
   float total = 0.0F;
   for (std::int64_t c = thread * W; c < p.channels; c += kThreads * W) {
@@ -75,7 +75,7 @@ __global__ void __launch_bounds__(kWarps* kRows* kWarpSize) normalize_rows(NormF
 template <typename S, int W>
 void launch_norm(const NormForward<S>& p, cudaStream_t stream) {
   constexpr int kFewWarps = 1, kManyWarps = 8;
-  constexpr std::int64_t kFewChannels = 1024;  // 32 a lane: below it a warp of its own is enough for a row
+  constexpr std::int64_t kFewChannels = 1024;  // 32 per lane: below it one warp is enough for a row
   const std::size_t row_bytes = static_cast<std::size_t>(p.channels) * sizeof(float);
   if (p.channels <= kFewChannels) {
     constexpr int kRows = 8;

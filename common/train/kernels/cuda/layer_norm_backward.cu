@@ -1,5 +1,5 @@
-// Layer normalization, backward: one pass over the rows gives the input's gradient and partial sums for the parameters,
-// a second one adds those up. Letters: R rows, C channels.
+// Layer normalization, backward: one pass over the rows computes the input's gradient and partial sums for the
+// parameters; a second pass adds those up. Letters: R rows, C channels.
 #include "kernels/cuda/column_sums.cuh"
 #include "kernels/cuda/launching.cuh"
 #include "kernels/cuda/operations.hpp"
@@ -29,8 +29,8 @@ struct NormBackward {
 /// input_gradient = (g - mean(g) - n mean(g n)) / deviation + skip; partial = sums of out_gradient n and out_gradient.
 ///
 /// Launch: one block of kThreads for rows_per_block rows; shared memory for 2 C floats, the partial sums, each touched
-/// by the one thread that owns its column. Sums over a row alternate between two arrays, so that one barrier a row is
-/// enough. Traffic: reads 2 elements (3 with skip) and writes 1 per (row, channel); the second reading of a row of
+/// only by the thread that owns its column. Sums over a row alternate between two arrays, so that one barrier per row
+/// is enough. Traffic: reads 2 elements (3 with skip) and writes 1 per (row, channel); the second reading of a row of
 /// out_gradient and input finds it in the first-level cache.
 template <typename S, int W>
 __global__ void __launch_bounds__(kThreads) normalize_rows_backward(NormBackward<S> p) {

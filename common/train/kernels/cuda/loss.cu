@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kThreads = 512;
 constexpr int kWarps = kThreads / kWarpSize;
-constexpr std::int32_t kIgnoredTarget = -100;  // as kernels/loss.hpp has it
+constexpr std::int32_t kIgnoredTarget = -100;  // as in kernels/loss.hpp
 constexpr float kInfinity = __builtin_huge_valf();
 
 /// The largest of some elements, and the sum of e^(x - largest) over them. Empty: (-infinity, 0).
@@ -24,7 +24,7 @@ struct RunningSum {
   float largest, sum;
 };
 
-/// e^(x - largest); an element of -infinity counts as 0 even where nothing larger has been seen.
+/// e^(x - largest); an element of -infinity counts as 0 even if nothing larger has been seen.
 __device__ inline float exponential(float x, float largest) {
   return expf(x - (largest == -kInfinity ? 0.0F : largest));
 }
@@ -35,7 +35,7 @@ __device__ inline RunningSum joined(RunningSum a, RunningSum b) {
   return {largest, a.sum * exponential(a.largest, largest) + b.sum * exponential(b.largest, largest)};
 }
 
-/// Of all threads of the block, in each of them. Every thread calls it, once.
+/// Over all threads of the block; each gets the result. Every thread calls it, once.
 __device__ inline RunningSum joined_over_block(RunningSum mine, RunningSum* partial) {
   const int lane = static_cast<int>(threadIdx.x) % kWarpSize, warp = static_cast<int>(threadIdx.x) / kWarpSize;
 #pragma unroll
@@ -55,8 +55,8 @@ __device__ inline RunningSum joined_over_block(RunningSum mine, RunningSum* part
 }
 
 /// Calls body(i, std::integral_constant<int, width>) for packs and single elements that cover a row. Rows of odd length
-/// do not begin at multiples of 16 bytes: packs are laid at such multiples, and what sticks out at either end goes
-/// element by element. Each element belongs to the same thread in every call.
+/// do not begin at multiples of 16 bytes: packs begin at such multiples, and the rest at either end goes element by
+/// element. Each element belongs to the same thread in every call.
 template <typename S, typename Body>
 __device__ inline void for_each_pack(const S* row, std::int64_t count, const Body& body) {
   constexpr int W = kPackWidth<S>;
@@ -120,8 +120,8 @@ struct WriteZeros {
 
 /// losses[r] = log(sum e^logits[r]) - logits[r, target]; with kGradient the row becomes its gradient.
 ///
-/// Launch: R blocks of kThreads, one a row. Traffic: reads R V elements from memory and once more from the cache; with
-/// kGradient writes as many.
+/// Launch: R blocks of kThreads, one per row. Traffic: reads R V elements from memory and once more from the cache;
+/// with kGradient writes as many.
 template <bool kGradient, typename S>
 __global__ void __launch_bounds__(kThreads)
     cross_entropy_rows(float* losses, S* logits, const std::int32_t* targets, std::int64_t vocabulary,

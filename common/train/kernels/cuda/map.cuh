@@ -12,8 +12,7 @@ inline constexpr int kMapThreads = 256;
 
 /// One thread, one pack of W elements; the last thread takes the rest, element by element.
 ///
-/// Launch: blocks_for(count, W * kMapThreads) blocks of kMapThreads. Traffic: what the operation reads and writes,
-/// once.
+/// Launch: blocks_for(count, W * kMapThreads) blocks of kMapThreads. Traffic: that of the operation, once.
 template <int W, typename Operation>
 __global__ void __launch_bounds__(kMapThreads) map_elements(Operation operation, std::int64_t count) {
   const std::int64_t i = (std::int64_t{blockIdx.x} * kMapThreads + threadIdx.x) * W;
@@ -24,7 +23,8 @@ __global__ void __launch_bounds__(kMapThreads) map_elements(Operation operation,
   }
 }
 
-/// Runs `operation` over `count` elements, one a thread: where neighbours in the result are none in the inputs.
+/// Runs `operation` over `count` elements, one per thread: for inputs whose neighbours are not neighbours in the
+/// result.
 template <typename Operation>
 void map_single(const Operation& operation, std::int64_t count, cudaStream_t stream) {
   if (count == 0) return;

@@ -26,7 +26,7 @@ cudaDataType_t type_of(DType dtype) {
   return dtype == DType::kBFloat16 ? CUDA_R_16BF : CUDA_R_16F;
 }
 
-/// Our `batch` matrices, one after the other and row by row, as cuBLASLt's transposes of them.
+/// Our `batch` row-major matrices, one after the other, as cuBLASLt's transposes of them.
 Layout layout_of(const Array& matrices, std::int64_t batch) {
   const std::int64_t rows = matrices.rows / batch;
   cublasLtMatrixLayout_t layout = nullptr;
@@ -59,7 +59,7 @@ Operation operation_of(const MatmulKey& key, const void* bias) {
   set(operation, CUBLASLT_MATMUL_DESC_TRANSA, key.is_b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(operation, CUBLASLT_MATMUL_DESC_TRANSB, key.is_a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
   if (key.has_bias) {
-    set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);  // one for each row of out^T
+    set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);  // one element for each row of out^T
     set(operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
   }
   return operation;
@@ -72,8 +72,8 @@ std::uint32_t alignment_of(std::initializer_list<const void*> addresses) {
   return static_cast<std::uint32_t>(bits & (~bits + 1));
 }
 
-/// The library adds a bias of the result's type: a result of 16 bits takes the bias rounded to its type, which moves it
-/// by at most 2^-8 (bfloat16) or 2^-11 (float16) of the bias.
+/// The library adds a bias of the result's type: a 16-bit result takes the bias rounded to its type, an error of at
+/// most 2^-8 (bfloat16) or 2^-11 (float16) of the bias.
 Array bias_for(const Array& out, Array bias, Context context) {
   if (!bias.is_defined() || bias.dtype == out.dtype) return bias;
   Array rounded = bias;
@@ -83,13 +83,13 @@ Array bias_for(const Array& out, Array bias, Context context) {
   return rounded;
 }
 
-/// A product over nothing.
+/// A product with K = 0.
 void clear(const Array& out, Context context) {
   const std::size_t bytes = static_cast<std::size_t>(out.count()) * bytes_of(out.dtype);
   cuda_check(cudaMemsetAsync(out.data, 0, bytes, context.stream));
 }
 
-/// `batch` products of matrices that lie one after the other; a bias is for one product.
+/// `batch` products of contiguous matrices; a bias needs a batch of one.
 void multiply_matrices(Array out, Array a, Transpose a_transpose, Array b, Transpose b_transpose, Array bias,
                        std::int64_t batch, Write write, Context context) {
   const std::int64_t inner = a_transpose == Transpose::kYes ? a.rows / batch : a.columns;

@@ -1,4 +1,4 @@
-// How cuBLASLt is asked for algorithms. Host code only; compiled with the kernels because it sees the same headers.
+// Asks cuBLASLt for algorithms. Host code only; compiled with the kernels because it uses the same headers.
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -11,7 +11,7 @@ inline namespace LOCKSTEP_KERNEL_NAMESPACE {
 
 namespace {
 
-constexpr std::size_t kMostWorkspaceBytes = std::size_t{32} << 20;  // what NVIDIA advises for Hopper
+constexpr std::size_t kMostWorkspaceBytes = std::size_t{32} << 20;  // NVIDIA's advice for Hopper
 constexpr int kCandidates = 8;
 
 struct DestroyPreference {

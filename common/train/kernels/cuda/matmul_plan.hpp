@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Matrix products of cuBLASLt: what is asked for, and what the library has chosen for it.
+/// Matrix products of cuBLASLt: their keys, and the algorithms chosen for them.
 #include <cublasLt.h>
 
 #include <compare>
@@ -15,7 +15,7 @@
 namespace lockstep::kernels::cuda {
 inline namespace LOCKSTEP_KERNEL_NAMESPACE {
 
-/// Everything that cuBLASLt's choice of an algorithm depends on. Its matrices are column by column, so ours are their
+/// Everything that cuBLASLt's choice of an algorithm depends on. Its matrices are column-major, so ours are their
 /// transposes: out^T [N, M] = op(b)^T op(a)^T, with b as its A and a as its B.
 struct MatmulKey {
   std::int64_t batch;                 // products in one call
@@ -30,7 +30,7 @@ struct MatmulKey {
 /// One device's cuBLASLt handle and the algorithms chosen so far. Thread safety: run() may be called by any thread.
 class MatmulPlans {
  public:
-  /// The one of a device. It lives until the process ends: the library may be gone before our static objects are.
+  /// The plans of a device. Never destroyed: the library may be unloaded before our static objects.
   [[nodiscard]] static MatmulPlans& of_device(int device);
 
   /// @throws Error  cuBLASLt cannot start.
@@ -38,10 +38,9 @@ class MatmulPlans {
   MatmulPlans(const MatmulPlans&) = delete;
   MatmulPlans& operator=(const MatmulPlans&) = delete;
 
-  /// The library's handle.
   [[nodiscard]] cublasLtHandle_t handle() const noexcept { return handle_; }
 
-  /// The first of the library's candidates that it says can be used, remembered.
+  /// The first of the library's candidates that it reports as usable; cached.
   /// @throws Error  It has none; names the product.
   [[nodiscard]] cublasLtMatmulHeuristicResult_t choice(const MatmulKey& key, cublasLtMatmulDesc_t operation,
                                                        cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
@@ -53,7 +52,7 @@ class MatmulPlans {
   std::map<MatmulKey, cublasLtMatmulHeuristicResult_t> choices_;
 };
 
-/// @throws Error  `status` says that `doing` failed.
+/// @throws Error  `status` is an error of `doing`.
 void cublas_check(cublasStatus_t status, std::string_view doing);
 
 }  // namespace LOCKSTEP_KERNEL_NAMESPACE

@@ -1,5 +1,5 @@
 // Sums of a whole array to one double in device memory: blocks of fixed size write partial sums, one block adds them.
-// Neither the device nor the order in which blocks run changes a bit.
+// The result is the same, bit for bit, on every device and in every order of blocks.
 #include "kernels/cuda/launching.cuh"
 #include "kernels/cuda/map.cuh"
 #include "kernels/cuda/operations.hpp"
@@ -14,7 +14,7 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / kWarpSize;
 constexpr std::int64_t kMostBlocks = 1024;
-constexpr std::int64_t kLeastElements = 16 * kThreads;  // of a block: four packs a thread
+constexpr std::int64_t kLeastElements = 16 * kThreads;  // of a block: four packs per thread
 
 struct Values {
   const float* from;
@@ -61,8 +61,8 @@ struct NonFinite {
   }
 };
 
-/// Counts with atomics where there is something to count, which is next to never. Integers: the order does not matter.
-/// Traffic: reads the array once.
+/// Counts with atomics if there is something to count, which is rare. Integers: the order does not matter. Traffic:
+/// reads the array once.
 struct NonFiniteByPart {
   unsigned long long *total, *by_part;
   const float* from;
@@ -80,7 +80,7 @@ struct NonFiniteByPart {
 
   __device__ void count(std::int64_t i) const {
     atomicAdd(total, 1ULL);
-    std::int64_t part = 0, behind = parts;  // the first part that ends behind i is in [part, behind]
+    std::int64_t part = 0, behind = parts;  // the first part that ends after i is in [part, behind]
     while (part < behind) {
       const std::int64_t middle = (part + behind) / 2;
       if (ends[middle] <= i) {
@@ -93,7 +93,7 @@ struct NonFiniteByPart {
   }
 };
 
-/// Squares of differences; where a gradient is wanted, it is written on the way.
+/// Squares of differences; writes the gradient on the way, if requested.
 struct SquaredErrors {
   float* gradient;  // may be null
   const float *prediction, *target;

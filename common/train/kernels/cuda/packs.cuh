@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Elements on their way between memory and registers: W of them in one access of up to 16 bytes, float32 in registers.
+/// Moves elements between memory and registers: W of them in one access of up to 16 bytes, float32 in registers.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -24,7 +24,7 @@ struct alignas(sizeof(S) * W) Pack {
   S at[W];
 };
 
-/// W elements in registers. Indexed by unrolled loops only: an index known at run time would move it to local memory.
+/// W elements in registers. Index them in unrolled loops only: an index known at run time moves them to local memory.
 template <int W>
 struct Floats {
   float at[W];
@@ -89,7 +89,7 @@ bool are_rows_aligned(std::int64_t columns, const Pointers*... pointers) {
   return (count + size - 1) / size;
 }
 
-/// Stores `values` at `out`, or adds them to what is there.
+/// Stores `values` at `out`, or adds them to `out`.
 template <int W, typename S>
 __device__ void write_pack(S* out, std::int64_t i, Floats<W> values, Write write) {
   if (write == Write::kAdd) {

@@ -1,8 +1,8 @@
 #pragma once
 /// @file
-/// The random factors behind every dropout: the same ones as on the CPU (kernels/cpu/dropout_factors.hpp). Element
-/// 64 g + 16 w + n of a sample is decided by word w of Philox block 16 g + n, so one block of four words decides four
-/// elements that lie 16 apart.
+/// The random factors behind every dropout, the same as on the CPU (kernels/cpu/dropout_factors.hpp). Element 64 g + 16
+/// w + n of a sample is decided by word w of Philox block 16 g + n, so one block of four words decides four elements
+/// that are 16 apart.
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -13,13 +13,13 @@
 namespace lockstep::kernels::cuda {
 inline namespace LOCKSTEP_KERNEL_NAMESPACE {
 
-/// A dropout as kernels need it.
+/// A dropout in the form that kernels need.
 struct DropoutRule {
   std::uint64_t key;
   const std::int64_t* sample_ids;  // [B]; null: nothing is dropped
   std::uint32_t threshold;         // an element whose word is below it is dropped
   float kept_factor;               // 1 / (1 - probability)
-  std::int64_t first_element;      // of attention: what strided_factors() adds to its elements' numbers
+  std::int64_t first_element;      // for attention: strided_factors() adds it to its elements' indices
 };
 
 /// @pre  The mask is not active or has sample ids.
@@ -45,7 +45,7 @@ __device__ inline float factor_of(const DropoutRule& rule, std::uint32_t word) {
   return word < rule.threshold ? 0.0F : rule.kept_factor;
 }
 
-/// A dropped element is 0 even where the value is infinite, as with a stored boolean mask.
+/// A dropped element is 0 even if the value is infinite, as with a stored boolean mask.
 __device__ inline float thinned(float value, float factor) { return factor == 0.0F ? 0.0F : value * factor; }
 
 /// The factors of elements first_element + first + 16 k. A group of 64 elements begins at most once within them, so one

@@ -1,4 +1,4 @@
-// Root mean square normalization, forward and backward, a warp a row. Letters: R rows, C channels.
+// Root mean square normalization, forward and backward, one warp per row. Letters: R rows, C channels.
 // @source Zhang and Sennrich, "Root Mean Square Layer Normalization", NeurIPS 2019.
 #include "kernels/cuda/launching.cuh"
 #include "kernels/cuda/operations.hpp"
@@ -15,8 +15,8 @@ constexpr int kRows = 8;  // warps of a block
 
 /// out = x * reciprocal * gain, row by row.
 ///
-/// Launch: blocks_for(R, kRows) blocks of kRows warps, each with a row of its own. Traffic: reads a row twice, the
-/// second time from a cache.
+/// Launch: blocks_for(R, kRows) blocks of kRows warps, one row each. Traffic: reads a row twice, the second time from a
+/// cache.
 template <typename S>
 __global__ void __launch_bounds__(kRows* kWarpSize)
     rms_normalize_rows(S* out, float* reciprocals, const S* input, const float* gain, float epsilon, std::int64_t rows,
@@ -39,14 +39,14 @@ template <typename S>
 struct RmsBackward {
   S* input_gradient;
   Write write;
-  float* of_gain;  // [R, C]: out_gradient * n, whose sum over rows is the gain's gradient; null: not wanted
+  float* of_gain;  // [R, C]: out_gradient * n, whose sum over rows is the gain's gradient; null: not requested
   const S *out_gradient, *input;
   const float *reciprocals, *gain;
   std::int64_t rows, channels;
 };
 
 /// With n the normalized row and g = out_gradient * gain: input_gradient (+)= (g - n mean(g n)) * reciprocal.
-/// Launch and traffic as rms_normalize_rows, of two inputs.
+/// Launch and traffic as rms_normalize_rows, for two inputs.
 template <typename S>
 __global__ void __launch_bounds__(kRows* kWarpSize) rms_normalize_rows_backward(RmsBackward<S> p) {
   const std::int64_t row = std::int64_t{blockIdx.x} * kRows + threadIdx.x / kWarpSize;

@@ -1,4 +1,4 @@
-// Rotary positions: one thread a pair of elements. Letters: T positions, D elements a row.
+// Rotary positions: one thread per pair of elements. Letters: T positions, D elements per row.
 #include "kernels/cuda/map.cuh"
 #include "kernels/cuda/operations.hpp"
 #include "kernels/cuda/types.cuh"

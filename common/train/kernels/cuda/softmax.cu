@@ -1,4 +1,4 @@
-// The softmax over rows and its gradient, a warp a row. Letters: R rows, C columns.
+// The softmax over rows and its gradient, one warp per row. Letters: R rows, C columns.
 #include "kernels/cuda/launching.cuh"
 #include "kernels/cuda/operations.hpp"
 #include "kernels/cuda/packs.cuh"
@@ -14,8 +14,8 @@ constexpr int kRows = 8;  // warps of a block
 
 /// out = e^(x - largest) / sum, row by row.
 ///
-/// Launch: blocks_for(R, kRows) blocks of kRows warps, each with a row of its own. Traffic: reads the row three times;
-/// the second and third time it is in a cache.
+/// Launch: blocks_for(R, kRows) blocks of kRows warps, one row each. Traffic: reads the row three times, the second and
+/// third time from a cache.
 template <typename S>
 __global__ void __launch_bounds__(kRows* kWarpSize)
     softmax_rows(S* out, const S* input, std::int64_t rows, std::int64_t columns) {

@@ -18,7 +18,7 @@ __device__ inline T warp_sum(T value) {
   return value;
 }
 
-/// The largest of `kLanes` neighbouring lanes, in each of them; a NaN is passed over.
+/// The largest of `kLanes` neighbouring lanes, in each of them; ignores NaN.
 template <int kLanes = kWarpSize>
 __device__ inline float warp_maximum(float value) {
 #pragma unroll
@@ -29,7 +29,7 @@ __device__ inline float warp_maximum(float value) {
 }
 
 /// The sum over a block of kWarps whole warps, in each of its threads. All threads call it.
-/// @param partial  Shared memory; nobody may write it again before all threads have passed another barrier.
+/// @param partial  Shared memory; must not be written again before all threads have passed another barrier.
 template <int kWarps, typename T>
 __device__ inline T block_sum(T value, T* partial) {
   value = warp_sum(value);

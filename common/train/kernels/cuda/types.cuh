@@ -1,13 +1,13 @@
 #pragma once
 /// @file
-/// From the element type that an array names to a template argument.
+/// From an array's element type to a template argument.
 #include "base/error.hpp"
 #include "kernels/device_types.hpp"
 
 namespace lockstep::kernels::cuda {
 inline namespace LOCKSTEP_KERNEL_NAMESPACE {
 
-/// Calls body(S{}) with the type of 16 bits in which `array` is stored.
+/// Calls body(S{}) with the 16-bit type in which `array` is stored.
 /// @throws ContractError  Neither bfloat16 nor float16.
 template <typename Body>
 void on_reduced_type(const DeviceArray& array, const Body& body) {

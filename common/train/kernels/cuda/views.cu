@@ -1,5 +1,5 @@
-// Parts and rearrangements of tensors, and shapes that are repeated. One thread an element: it finds its place in four
-// dimensions by division, which hides behind the loads.
+// Parts and rearrangements of tensors, and broadcast shapes. One thread per element: it finds its four indices by
+// division, whose cost the loads hide.
 #include "kernels/cuda/launching.cuh"
 #include "kernels/cuda/map.cuh"
 #include "kernels/cuda/operations.hpp"
@@ -11,7 +11,7 @@ inline namespace LOCKSTEP_KERNEL_NAMESPACE {
 
 namespace {
 
-/// Where element i of a view's index space, counted row after row, lies.
+/// The offset of element i of a view's index space, counted row after row.
 __device__ inline std::int64_t place_of(const StridedView& view, std::int64_t i) {
   std::int64_t place = view.offset;
 #pragma unroll
@@ -37,7 +37,7 @@ struct CopyView {
   }
 };
 
-/// out = a + b, or (+)= a * b, with both repeated.
+/// out = a + b, or (+)= a * b, with both broadcast.
 template <typename S, bool kIsProduct>
 struct Combine {
   S* out;
@@ -55,7 +55,7 @@ struct Combine {
   }
 };
 
-/// As Combine for a product of two arrays that are not repeated: whole packs, no divisions.
+/// Like Combine, for a product of two arrays without broadcasting: whole packs, no divisions.
 template <typename S>
 struct Multiply {
   S* out;
@@ -76,8 +76,8 @@ constexpr int kWarps = 8;
 
 /// out[row] (+)= the sum of a row.
 ///
-/// Launch: one block of kWarps warps a row; each thread adds every 256th element, then the block adds its threads.
-/// Traffic: reads the array once.
+/// Launch: one block of kWarps warps per row; each thread adds every 256th element, then the block adds its threads'
+/// sums. Traffic: reads the array once.
 template <typename S>
 __global__ void __launch_bounds__(kWarps* kWarpSize) sum_rows(S* out, Write write, const S* input, std::int64_t count) {
   __shared__ float partial[kWarps];
