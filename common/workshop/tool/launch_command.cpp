@@ -232,8 +232,7 @@ int launch_job(const Arguments& arguments, const AgentPart* part) {
   const Configuration configuration = part != nullptr ? Configuration{} : load_configuration(options.config_file);
   export_settings(configuration, options.precision, job.command.front());
   job.world_size = asked ? *asked : rank_count_in(configuration);
-  const int known_ranks = agent || has_hosts ? INT_MAX : job.world_size;  // with several hosts, only this one's ranks
-                                                                          // are known
+  const int known_ranks = agent || has_hosts ? INT_MAX : job.world_size;  // others' ranks are unknown
   export_faults(options.faults, known_ranks, job.command.front());
   if (has_hosts) return launch_by_agents(options, ranks, app.is_given("--nnodes"), configuration, own, program);
   return launch_here(options, std::move(agent), std::move(job), part);

@@ -21,8 +21,7 @@ struct NodesOptions {
   int max_restarts = 0;
   double backoff_s = 1;
   double monitor_interval_s = 0;
-  bool may_choose_port = false;  // not an option: port 0 is allowed for the rendezvous because its actual port is
-                                 // reported
+  bool may_choose_port = false;  // not an option: allows port 0, as the actual port is reported
 };
 
 void add_nodes_options(CommandLine& app, NodesOptions& options);
