@@ -1,9 +1,8 @@
 // lockstep_confine: drops its own rights, reports that the sandbox is set up, and executes the command after `--`.
 //
 //   lockstep_confine memory=BYTES file=BYTES processes=N files=N seconds=N user=UID -- command...
-//   lockstep_confine user=UID kill                         ends every process of that user
-//   lockstep_confine try=NAME ARGUMENT                     tries an action that a sandbox must prevent
-//   (protections.hpp)
+//   lockstep_confine user=UID kill          ends every process of that user
+//   lockstep_confine try=NAME ARGUMENT      tries a forbidden action (protections.hpp)
 //
 // Inside bubblewrap it adds limits, a separate user and a filter of system calls; without bubblewrap these are the only
 // protection. It is started for every rank, so it needs no shared libraries of its own and parses only NAME=NUMBER.
