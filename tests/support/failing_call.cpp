@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kChoice = "LOCKSTEP_FAILING_CALLS";
 
-// In the words of strerror(), which other words may stand for.
+// By text of strerror(): the words in our messages that count as it.
 const std::vector<std::pair<std::string, std::vector<std::string>>>& words_for() {
   static const std::vector<std::pair<std::string, std::vector<std::string>>> words{
       {"EIO", {"Input/output error"}},
