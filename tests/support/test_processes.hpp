@@ -91,7 +91,7 @@ class TestProcesses {
     value.resize(value.size());
   };
 
-  // For functions that return only in tests with threads as ranks.
+  // For types that only tests with threads as ranks return.
   [[noreturn]] static void refuse() { throw ContractError("a value of this type cannot travel between processes"); }
 
   // Plain types as their bytes, others as their length and elements.
