@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// The device beside the CPU that a test runs on.
+/// The accelerator that a test runs on.
 #include "base/environment.hpp"
 #include "base/error.hpp"
 #include "device/device.hpp"
@@ -8,9 +8,9 @@
 
 namespace lockstep::test {
 
-/// The first device of the kind that this build computes on. If there is none, the test case ends as skipped; with
-/// LOCKSTEP_REQUIRE_GPU=1, for machines that have a GPU, it fails instead.
-/// @throws Error  There is none, with LOCKSTEP_REQUIRE_GPU=1.
+/// The first device of the kind that this build computes on. Without one, the test case is skipped or, with
+/// LOCKSTEP_REQUIRE_GPU=1 for machines that have a GPU, fails.
+/// @throws Error  There is none, and LOCKSTEP_REQUIRE_GPU=1.
 [[nodiscard]] inline Device accelerator() {
   const Device device{accelerator_type(), 0};
   try {

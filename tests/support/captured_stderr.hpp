@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// What this process writes to standard error while an object of this class lives.
+/// Captures this process's standard error during an object's lifetime.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -14,7 +14,7 @@
 
 namespace lockstep::test {
 
-/// Sends standard error to a file; the destructor puts it back. One at a time.
+/// Redirects standard error to a file; the destructor restores it. One at a time.
 class CapturedStderr {
  public:
   CapturedStderr() : saved_(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0)) {
@@ -27,7 +27,7 @@ class CapturedStderr {
   CapturedStderr(const CapturedStderr&) = delete;
   CapturedStderr& operator=(const CapturedStderr&) = delete;
 
-  /// What has been written so far.
+  /// The text so far.
   [[nodiscard]] std::string text() const { return read_file(path()); }
 
  private:

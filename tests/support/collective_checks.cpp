@@ -13,7 +13,7 @@
 namespace lockstep::test {
 namespace {
 
-// One element of any dtype. All values used are small integers, which every dtype holds exactly.
+// One element of any dtype. All values are small integers, which every dtype represents exactly.
 void store_element(std::byte* at, DType dtype, double value) {
   const auto put = [at](auto element) { std::memcpy(at, &element, sizeof element); };
   switch (dtype) {
@@ -66,7 +66,7 @@ std::vector<Case> cases_for(int world_size, std::int64_t largest_count) {
   return cases;
 }
 
-// The first wrong case of one rank in words, or "". Ranks do not call Catch2: they return text.
+// Describes the first wrong case of one rank, or "". Ranks do not call Catch2: they return text.
 std::string run_cases(ProcessGroup& group, const std::vector<Case>& cases) {
   const int world_size = group.world_size();
   for (const Case& test : cases) {
@@ -84,14 +84,14 @@ std::string run_cases(ProcessGroup& group, const std::vector<Case>& cases) {
   return "";
 }
 
-// What reduces: with rounding, the order of the ranks shows in the bits.
+// The reducing collectives: with rounding, the order of the ranks shows in the bits.
 enum class Way { kAllReduce, kReduce, kReduceScatter };
 
 struct RandomCase {
   Way way;
   DType dtype;
   ReduceOp op;
-  std::size_t count;  // of the result on one rank
+  std::size_t count;  // of one rank's result
 };
 
 std::vector<RandomCase> random_cases() {
@@ -130,7 +130,7 @@ std::vector<double> as_doubles(const std::vector<T>& values) {
   return doubles;
 }
 
-// What this rank ends with; nothing where the root alone has the result.
+// This rank's result; nothing if only the root has it.
 template <typename T>
 std::vector<double> reduce_random(ProcessGroup& group, const RandomCase& test) {
   std::vector<T> values = random_values<T>(group.rank(), input_count(test, group.world_size()));
@@ -148,7 +148,7 @@ std::vector<double> reduce_random(ProcessGroup& group, const RandomCase& test) {
   return as_doubles(values);
 }
 
-using Results = std::vector<std::vector<double>>;  // of a rank, case by case
+using Results = std::vector<std::vector<double>>;  // one rank's, by case
 
 std::vector<Results> reduce_random_cases(const GroupFactory& make_group, int world_size) {
   return run_ranks_for<Results>(world_size, [&](JobContext context) {
@@ -174,9 +174,9 @@ std::vector<double> whole_result(const RandomCase& test, const std::vector<Resul
   return whole;
 }
 
-// How far the worst element is from the exact one, in what rounding allows: below 1 is right. The P - 1 operations and
-// the division each change a value by at most the share u of it (half a unit in the last place), so the result is off
-// by less than (1 + u)^(P + 1) - 1 of the sum of all magnitudes, or of the product (Higham, "Accuracy and Stability of
+// The largest error, relative to the bound for rounding; correct if below 1. Each of the P - 1 operations and the
+// division changes a value by at most the fraction u of it (half a unit in the last place), so the result is off by
+// less than (1 + u)^(P + 1) - 1 of the sum of all magnitudes, or of the product (Higham, "Accuracy and Stability of
 // Numerical Algorithms", 2002, chapter 4; one more for a division by way of 1 / P).
 double worst_error(const RandomCase& test, int world_size, const std::vector<double>& result) {
   const bool is_float = test.dtype == DType::kFloat32, is_product = test.op == ReduceOp::kProduct;

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Elements, and what they must become: shared by the checks of collectives.
+/// Input elements and expected results, shared by the checks of collectives.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -26,7 +26,7 @@ inline const std::vector<ReduceOp> kOps{ReduceOp::kSum, ReduceOp::kProduct, Redu
 inline const std::vector<DType> kDTypes{DType::kFloat32, DType::kFloat64, DType::kBFloat16, DType::kInt32,
                                         DType::kInt64};
 
-// A value as an element. Every dtype holds small integers exactly; of others bfloat16 keeps the upper bits.
+// A value as an element. Every dtype represents small integers exactly; for other values bfloat16 keeps the upper bits.
 template <typename T>
 T element(double value) {
   if constexpr (std::is_same_v<T, BFloat16>) {
@@ -53,7 +53,7 @@ std::vector<T> random_values(int rank, std::size_t count) {
   return values;
 }
 
-// Calls `body` with a value of the element type of `dtype`.
+// Calls `body` with a value of `dtype`'s element type.
 template <typename Body>
 std::string with_element_type(DType dtype, Body body) {
   switch (dtype) {
@@ -75,17 +75,16 @@ std::string with_element_type(DType dtype, Body body) {
   return "no such dtype";
 }
 
-// What element `index` of rank `rank`'s data holds where it is only moved: neighbours, ranks and parts differ, and the
-// value says where it comes from. Below 128, which bfloat16 holds exactly.
+// Element `index` of rank `rank`'s data if it is only moved: neighbours, ranks and parts differ, and the value
+// identifies its origin. Below 128, which bfloat16 represents exactly.
 inline double moved_value(int rank, std::int64_t index) { return static_cast<double>((rank * 17 + index) % 127); }
 
-// What rank `rank` contributes to element `index`. Neighbouring elements and ranks differ.
+// Rank `rank`'s contribution to element `index`. Neighbouring elements and ranks differ.
 inline double contribution(int rank, std::int64_t index, int world_size, DType dtype, ReduceOp op) {
   const std::int64_t mixed = rank + index;
   switch (op) {
     case ReduceOp::kSum:
-      // Decodable: digit (rank + index) mod 8 in base 8 says how often the rank was counted. bfloat16 has 8 bits:
-      // base 2.
+      // Decodable: in base 8, digit (rank + index) mod 8 counts the rank. bfloat16 has 8 bits: base 2.
       return static_cast<double>(std::int64_t{1} << (dtype == DType::kBFloat16 ? mixed % 8 : 3 * (mixed % 8)));
     case ReduceOp::kProduct:
       return static_cast<double>(mixed % 2 + 1);
@@ -93,7 +92,7 @@ inline double contribution(int rank, std::int64_t index, int world_size, DType d
     case ReduceOp::kMax:
       return static_cast<double>((7 * rank + 3 * index) % 11 - 5);
     case ReduceOp::kMean:
-      return static_cast<double>(world_size * (mixed % 4));  // so that integers divide without a rest
+      return static_cast<double>(world_size * (mixed % 4));  // so that integers divide without remainder
   }
   return 0;
 }
@@ -121,7 +120,7 @@ std::vector<T> filled(std::int64_t count, ValueOf value_of) {
   return values;
 }
 
-// "" or the first element that is not as it should be.
+// The first wrong element, or "".
 template <typename T, typename ValueOf>
 std::string difference(const std::vector<T>& values, ValueOf value_of) {
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -137,7 +136,7 @@ Buffer buffer_of(std::vector<T>& values) {
 
 constexpr double kUntouched = 99;
 
-// Runs `body` on every rank of a job; what it returns, if anything, is wrong.
+// Runs `body` on every rank of a job; a returned text is an error.
 inline void check_on_all_ranks(const GroupFactory& make_group, int world_size,
                                const std::function<std::string(ProcessGroup&)>& body) {
   const auto problems =
@@ -148,7 +147,7 @@ inline void check_on_all_ranks(const GroupFactory& make_group, int world_size,
   }
 }
 
-// Remembers the first thing that is wrong on a rank.
+// Remembers the first error on a rank.
 class Findings {
  public:
   explicit Findings(const ProcessGroup& group) : prefix_(concat("rank ", group.rank(), ": ")) {}

@@ -1,4 +1,4 @@
-// The part of collective_checks.hpp that is about what goes wrong.
+// The part of collective_checks.hpp for failures.
 #include <atomic>
 #include <chrono>
 #include <stdexcept>
@@ -13,8 +13,8 @@ namespace {
 
 using Calls = std::function<void(ProcessGroup&)>;
 
-// Rank 1 makes `odd` where the others make `usual`; a barrier follows, so that a rank that could finish its call alone
-// learns of the disagreement too.
+// Rank 1 makes the calls `odd`, the others `usual`; a barrier follows, so that a rank that could finish its call alone
+// also learns of the disagreement.
 void check_mismatch(const GroupFactory& make_group, const Calls& usual, const Calls& odd, const std::string& usual_text,
                     const std::string& odd_text) {
   for (const int world_size : {2, 4}) {
@@ -48,11 +48,11 @@ Calls broadcast_of(std::size_t count, int root) {
 }
 
 struct NamedCalls {
-  std::string text;  // as messages describe it
+  std::string text;  // as in messages
   Calls calls;
 };
 
-// Each a first collective of 1000 elements per rank.
+// First collectives of 1000 elements per rank.
 std::vector<NamedCalls> first_calls() {
   const auto with_both = [](auto call, bool output_is_longer, bool input_is_longer) {
     return [=](ProcessGroup& group) {
@@ -97,13 +97,13 @@ void check_mismatches(const GroupFactory& make_group) {
   check_mismatch(make_group, usual, all_reduce_of<float>(1000, ReduceOp::kMax), text, "(max of 1000 float32)");
   check_mismatch(make_group, usual, all_reduce_of<std::int32_t>(1000, ReduceOp::kSum), text, "(sum of 1000 int32)");
   check_mismatch(make_group, usual, broadcast_of(1000, 0), text, "broadcast #0 (1000 float32 from rank 0)");
-  // Two roots can both be done before anybody notices: then it is the barrier that fails.
+  // Two roots may both be done before the disagreement is noticed: then the barrier fails.
   check_mismatch(make_group, broadcast_of(1000, 0), broadcast_of(1000, 1), "broadcast #0", "broadcast #0");
 }
 
 namespace {
 
-// Each collective once, of `count` elements per rank, with that tag.
+// Each collective once, with `count` elements per rank and that tag.
 std::vector<std::function<comm::Work(ProcessGroup&, std::string_view)>> tagged_calls() {
   const auto with_both = [](auto call) {
     return [call](ProcessGroup& group, std::string_view tag) {
@@ -157,7 +157,7 @@ void check_tags(const GroupFactory& make_group) {
       for (const RankOutcome& outcome : outcomes) {
         CAPTURE(i, odd, outcome.message());
         CHECK(outcome.is<MismatchError>());
-        // Whoever has sent, and has gone on, can no longer be asked for the words.
+        // A rank that has sent and moved on can no longer be asked for its tag's text.
         CHECK_THAT(outcome.message(), ContainsSubstring("#0 (unit h.2") || ContainsSubstring("send #0 (a tag of hash"));
         CHECK_THAT(outcome.message(), ContainsSubstring(std::string(odd)));
       }
@@ -229,8 +229,8 @@ void check_rank_0_leaves(const GroupFactory& make_group, bool names_peer) {
     group.all_reduce(buffer_of(values)).synchronize();
     return values.back();
   };
-  // Ranks 1 to 3 have a group of their own, in which they go on. Then ranks 1 and 2 wait for ranks that have left: 1
-  // for rank 0 in the group of all; 2 for rank 1, which has that error, or for rank 3, which ends well.
+  // Ranks 1 to 3 continue in their own group. Then ranks 1 and 2 wait for ranks that have left: 1 for rank 0 in the
+  // group of all; 2 for rank 1, which has that error, or for rank 3, which ends normally.
   std::vector<float> sums(4);
   const auto outcomes = run_ranks(4, [&](JobContext context) {
     const int rank = context.rank;
@@ -252,7 +252,7 @@ void check_rank_0_leaves(const GroupFactory& make_group, bool names_peer) {
   for (const int rank : {0, 3}) CHECK(outcomes[static_cast<std::size_t>(rank)].message() == "");
   CHECK(outcomes[1].is<PeerFailedError>());
   CHECK_THAT(outcomes[1].message(), ContainsSubstring("rank 0 has left without entering all_reduce #2"));
-  // Nobody judges any more: it says what its connection or memory shows, and not that time ran out.
+  // No control plane is left to judge: the error comes from the connection or shared memory, and is not a timeout.
   CHECK_FALSE(outcomes[2].is<TimeoutError>());
   CHECK_THAT(outcomes[2].message(), Catch::Matchers::StartsWith("rank 2: all_reduce #1: "));
   if (names_peer) CHECK_THAT(outcomes[2].message(), ContainsSubstring("rank 1") || ContainsSubstring("rank 3"));
@@ -262,7 +262,7 @@ void check_deadline(const GroupFactory& make_group) {
   const auto outcomes = run_ranks(3, [&](JobContext context) {
     const auto group = make_group(std::move(context));
     if (group->rank() == 2) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(600));  // alive, but elsewhere
+      std::this_thread::sleep_for(std::chrono::milliseconds(600));  // alive, but busy elsewhere
       return;
     }
     std::vector<float> values(10, 1.0F);
@@ -288,7 +288,8 @@ void check_mismatches_of_every_collective(const GroupFactory& make_group) {
     for (const RankOutcome& outcome : outcomes) {
       CAPTURE(usual.text, odd.text, outcome.message());
       CHECK(outcome.is<MismatchError>());
-      // Of a gather or reduce a rank that is not its root may be done before the others object: it is in the barrier.
+      // In a gather or reduce, a rank other than the root may be done before the others object: then it is in the
+      // barrier.
       const bool is_one_way = odd.text.starts_with("gather") || odd.text.starts_with("reduce #0");
       const bool names_odd = outcome.message().find(odd.text) != std::string::npos ||
                              (is_one_way && outcome.message().find("rank 1 barrier #1") != std::string::npos);

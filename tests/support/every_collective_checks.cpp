@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::int64_t kLargeCount = 1000003;
 
-// One rank's calls with one count and dtype; each returns "" or what is wrong.
+// One rank's calls with one count and dtype; each returns "" or an error.
 template <typename T>
 class Caller {
  public:
@@ -132,12 +132,12 @@ std::string run_small_cases(ProcessGroup& group) {
   return findings.first();
 }
 
-// Every dtype once and every operation once.
+// Every dtype and every operation at least once.
 std::string run_large_cases(ProcessGroup& group) {
   Findings findings(group);
   for (std::size_t i = 0; i < kDTypes.size(); ++i) {
     const DType dtype = kDTypes[i];
-    const ReduceOp op = kOps[(i + 1) % kOps.size()];  // + 1: not the sum of float32, which other tests cover
+    const ReduceOp op = kOps[(i + 1) % kOps.size()];  // + 1: avoids the sum of float32, which other tests cover
     const int root = static_cast<int>(i) % group.world_size();
     (void)with_element_type(dtype, [&]<typename T>(T) -> std::string {
       Caller<T> caller(group, kLargeCount);
@@ -163,7 +163,8 @@ void check_every_collective(const GroupFactory& make_group) {
 }
 
 void check_every_collective_at_scale(const GroupFactory& make_group) {
-  // Without 4 and 8 ranks, which take two thirds of the time: small counts see them, and long ones are cut alike.
+  // Without 4 and 8 ranks, which take two thirds of the time: small counts cover them, and long buffers are cut in the
+  // same way.
   for (const int world_size : {1, 2, 3, 5}) check_on_all_ranks(make_group, world_size, run_large_cases);
 }
 

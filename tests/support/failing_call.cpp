@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kChoice = "LOCKSTEP_FAILING_CALLS";
 
-// In the words of strerror(), which other words may stand for.
+// The texts that name each error: strerror()'s first, then equivalent ones of ours.
 const std::vector<std::pair<std::string, std::vector<std::string>>>& words_for() {
   static const std::vector<std::pair<std::string, std::vector<std::string>>> words{
       {"EIO", {"Input/output error"}},

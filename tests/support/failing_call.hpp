@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// System calls that fail on purpose, one in each trial, from a plan that is a file of this repository.
+/// Injected failures of system calls, one per trial, from a plan in this repository.
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -8,8 +8,8 @@
 
 namespace lockstep::test {
 
-/// "rank0 write 3 ENOSPC": the third write() of rank 0 fails with "No space left on device". What processes and calls
-/// there are: failing_calls.cpp, a library that makes it happen.
+/// "rank0 write 3 ENOSPC": the third write() of rank 0 fails with "No space left on device". failing_calls.cpp, the
+/// library that injects the failure, lists the processes and calls.
 struct FailingCall {
   std::string process;  ///< launcher, rank0, rank1, saver, grader.
   std::string call;     ///< open, write, fsync, rename, unlink, mmap, clone, epoll.
@@ -18,21 +18,21 @@ struct FailingCall {
 
   /// As in the plan.
   [[nodiscard]] std::string text() const;
-  /// What makes it happen. @param log  A file that then names the call and what it was about.
+  /// Environment variables that cause the failure. @param log  A file that receives the call and its path.
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> variables(const std::filesystem::path& log) const;
-  /// Whether a program's words name the error: in the system's words, or in ours that stand for them.
+  /// True if a program's output names the error, in the system's words or in equivalent ones of ours.
   [[nodiscard]] bool is_named_in(const std::string& text) const;
 };
 
-/// The lines of tests/support/failing_calls.plan that are about one of these processes.
-/// @throws FormatError  A line cannot be read.
+/// The lines of tests/support/failing_calls.plan about one of these processes.
+/// @throws FormatError  A line is malformed.
 [[nodiscard]] std::vector<FailingCall> planned_calls(const std::vector<std::string>& processes);
 
-/// All of `calls` if LOCKSTEP_FAILING_CALLS is "all", only those whose text contains it if it is something else; if it
-/// is not set, `count` of them, evenly chosen.
+/// If LOCKSTEP_FAILING_CALLS is "all", all of `calls`; if it is another text, those that contain it; if it is unset,
+/// `count` of them, evenly spaced.
 [[nodiscard]] std::vector<FailingCall> chosen_calls(std::vector<FailingCall> calls, std::size_t count);
 
-/// Whether LOCKSTEP_FAILING_CALLS is set: more is printed then.
+/// True if LOCKSTEP_FAILING_CALLS is set: then more is printed.
 [[nodiscard]] bool are_many_calls_chosen();
 
 }  // namespace lockstep::test

@@ -1,13 +1,16 @@
-// A library for LD_PRELOAD that lets one call of one process fail, as a full disk, a limit or a bad sector would:
+// A library for LD_PRELOAD that makes one call of one process fail, like a full disk, a limit or a bad sector:
 //
-//     LOCKSTEP_TEST_FAILING_CALL="rank0 write 3 ENOSPC"   the third write() of rank 0 fails with "No space left on
-//     device" LOCKSTEP_TEST_FAILING_CALL="count"                  none fails; each process says how many it has made
-//     LOCKSTEP_TEST_FAILING_LOG=FILE                      where that is written: "rank0 write 3 /run/metrics.jsonl"
+//   LOCKSTEP_TEST_FAILING_CALL="rank0 write 3 ENOSPC"
+//       the third write() of rank 0 fails with "No space left on device"
+//   LOCKSTEP_TEST_FAILING_CALL="count"
+//       none fails; each process reports its number of calls
+//   LOCKSTEP_TEST_FAILING_LOG=FILE
+//       file for that report: "rank0 write 3 /run/metrics.jsonl"
 //
-// Processes are launcher, rank0, rank1, ..., saver (rank 0, and of its calls those that have to do with a file of a
-// checkpoint) and grader. Calls are grouped by what can go wrong: open, write, fsync, rename, unlink, mmap, clone (a
-// thread or a process), epoll. Only calls through a library are seen: not what the C library does for itself. Calls of
-// oneDNN are let through: it has no error for machine code that finds no memory, and crashes (2.6).
+// Processes are launcher, rank0, rank1, ..., saver (rank 0, restricted to calls on files of a checkpoint) and grader.
+// Calls are grouped by their failures: open, write, fsync, rename, unlink, mmap, clone (a thread or a process), epoll.
+// Only calls through a library are seen, not those inside the C library. Calls of oneDNN are let through: it has no
+// error for machine code that finds no memory, and crashes (2.6).
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -42,13 +45,13 @@ constexpr NamedError kErrors[] = {{"EIO", EIO},       {"ENOSPC", ENOSPC}, {"EDQU
                                   {"ENFILE", ENFILE}, {"ENOMEM", ENOMEM}, {"EAGAIN", EAGAIN}, {"EACCES", EACCES},
                                   {"EROFS", EROFS},   {"EPERM", EPERM},   {"EBUSY", EBUSY},   {"EINTR", EINTR}};
 
-// What this process is to do. Read from its environment at its first call, and by a static object at the latest.
+// This process's part of the plan. Read from its environment at its first call, at the latest by a static object.
 struct Plan {
-  char process[32] = "other";  // what this process is
+  char process[32] = "other";  // this process's name in the plan
   bool counts = false;
   bool is_saver = false;
   Call call = Call::kOpen;
-  long nth = 0;  // 0: nothing fails
+  long nth = 0;  // 0: no call fails
   int error = 0;
   const char* log = nullptr;
 };
@@ -91,7 +94,7 @@ const Plan& plan() {
 
 std::atomic<long> made[kCalls], made_by_saver[kCalls];
 
-// With the system call itself: the functions below would count it.
+// Uses the system call itself: the functions below would count it.
 void log_line(const char* process, Call call, long nth, const char* path) {
   char line[512];
   const int length =
@@ -102,7 +105,7 @@ void log_line(const char* process, Call call, long nth, const char* path) {
   syscall(SYS_close, fd);
 }
 
-// Whether this call is the one that fails. @param path  What it has to do with.
+// True if this call must fail. @param path  The file that it is about.
 bool fails(Call call, const char* path) {
   const auto index = static_cast<unsigned>(call);
   const bool is_of_checkpoint = strstr(path, "/checkpoints/") != nullptr;
@@ -124,7 +127,7 @@ struct FdPath {
   char text[256];
 };
 
-// Files, pipes and terminals: others (sockets, events) have errors of their own.
+// Files, pipes and terminals; others (sockets, events) have different errors.
 bool is_written_like_a_file(int fd) {
   struct stat status {};
   const int error = errno;

@@ -1,4 +1,4 @@
-// The part of every_collective_checks.hpp that is about how calls are made: in place, together, later, in part groups.
+// The part of every_collective_checks.hpp for ways of calling: in place, together, later, in part groups.
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -45,7 +45,8 @@ void check_in_place(const GroupFactory& make_group) {
 
 void check_grouped_calls(const GroupFactory& make_group) {
   check_on_all_ranks(make_group, 4, [](ProcessGroup& group) -> std::string {
-    constexpr std::int64_t kCount = 600000;  // more than the system buffers: sends that wait for each other would hang
+    constexpr std::int64_t kCount = 600000;  // more than the system's buffers: sends that wait for each other would
+                                             // hang
     const int rank = group.rank();
     std::vector<float> own = filled<float>(kCount, [&](std::int64_t i) { return moved_value(rank, i); });
     std::vector<std::vector<float>> received(4, std::vector<float>(kCount));
@@ -87,7 +88,7 @@ void check_coalesced(const GroupFactory& make_group) {
     group.all_reduce_coalesced(buffers, ReduceOp::kMean).synchronize();
     const std::uint64_t messages = group.traffic_sent().messages - messages_before;
 
-    std::vector<float> as_one(71004);  // the sum of counts
+    std::vector<float> as_one(71004);  // the sum of the counts
     const std::uint64_t messages_of_one_before = group.traffic_sent().messages;
     group.all_reduce(buffer_of(as_one)).synchronize();
     const std::uint64_t messages_of_one = group.traffic_sent().messages - messages_of_one_before;
@@ -109,7 +110,7 @@ void check_deferred(const GroupFactory& make_group) {
     std::vector<std::int64_t> values{1};
     for (int i = 0; i < 3; ++i) group.all_reduce(buffer_of(values), ReduceOp::kSum, deferred).synchronize();
     if (values[0] != 27) return "three in a row";
-    group.all_reduce(buffer_of(values), ReduceOp::kSum, deferred);  // dropped: the next call takes it along
+    group.all_reduce(buffer_of(values), ReduceOp::kSum, deferred);  // dropped: runs with the next call
     group.all_reduce(buffer_of(values)).synchronize();
     if (values[0] != 27 * 9) return "a dropped one";
     comm::Work first = group.all_reduce(buffer_of(values), ReduceOp::kSum, deferred);
@@ -119,7 +120,7 @@ void check_deferred(const GroupFactory& make_group) {
     if (values[0] != 27 * 81) return "two at once";
     return "";
   });
-  // Dropped, and nothing follows: the group's end runs it.
+  // Dropped, and no call follows: the group's destructor runs it.
   std::vector<std::int64_t> sums(3);
   const auto outcomes = run_ranks(3, [&](JobContext context) {
     std::int64_t& sum = sums[static_cast<std::size_t>(context.rank)];
@@ -151,7 +152,7 @@ void check_split(const GroupFactory& make_group) {
     half->broadcast(buffer_of(first), 0).synchronize();
     findings.add(first[0] == (rank % 2 == 0 ? 4 : 3) ? "" : "the broadcast", "the half");
 
-    // Only ranks 1 to 4 go on, in two groups of neighbours; then each of those alone.
+    // Only ranks 1 to 4 continue, in two groups of neighbours; then each of them alone.
     const auto pair = group.split(rank == 0 ? ProcessGroup::kNoColor : (rank - 1) / 2);
     if (rank == 0) {
       findings.add(pair == nullptr ? "" : "a group for a rank that joins none", "no color");
@@ -169,14 +170,14 @@ void check_nested_splits(const GroupFactory& make_group) {
   const auto sums_seen = run_ranks_for<std::string>(4, [&](JobContext context) {
     const int rank = context.rank;
     const auto sum_over = [rank](ProcessGroup& of) {
-      std::vector<std::int64_t> values(3, std::int64_t{1} << (3 * rank));  // a digit in base 8 for each rank
+      std::vector<std::int64_t> values(3, std::int64_t{1} << (3 * rank));  // one digit in base 8 per rank
       of.all_reduce(buffer_of(values)).synchronize();
       std::ostringstream digits;
       digits << std::oct << values.back();
       return digits.str();
     };
     const auto group = make_group(context);
-    // Two groups apart from each other split at the same time, and know nothing of each other's numbers.
+    // Two separate groups split at the same time, unaware of each other's numbers.
     const auto pair = group->split(rank / 2);
     const auto again = pair->split(0);
     std::string sums = concat(sum_over(*pair), " ", sum_over(*again));
@@ -202,7 +203,7 @@ void check_objects(const GroupFactory& make_group) {
     check_on_all_ranks(make_group, world_size, [&](ProcessGroup& group) -> std::string {
       for (int root = 0; root < world_size; ++root) {
         if (comm::broadcast_object(group, object_of(group.rank()), root) != object_of(root)) return "broadcast_object";
-        // No UTF-8, a zero byte, of another length on each rank.
+        // Not UTF-8, with a zero byte, and of a different length on each rank.
         const std::string text = "\xff" + std::string(static_cast<std::size_t>(root), '\0') + "\n";
         const std::string own = group.rank() == root ? text : std::string("ignored");
         if (comm::broadcast_text(group, own, root) != text) return "broadcast_text";
@@ -215,7 +216,7 @@ void check_objects(const GroupFactory& make_group) {
       return comm::all_gather_object(group, nlohmann::json()).back().is_null() ? "" : "a null object";
     });
   }
-  // Too long: refused before anything is sent, so the group goes on.
+  // Too long: refused before any data is sent, so the group stays usable.
   check_on_all_ranks(make_group, 2, [&](ProcessGroup& group) -> std::string {
     const nlohmann::json too_long = std::string(static_cast<std::size_t>(comm::kMaxObjectBytes), 'x');
     try {

@@ -21,7 +21,7 @@ using Variables = std::vector<std::pair<std::string, std::string>>;
 // One thread per process: the order of additions in a matrix product may depend on the number of threads.
 const std::pair<std::string, std::string> kOneThread{"OMP_NUM_THREADS", "1"};
 
-// What makes a process a rank; empty values remove what the test itself may have been started with.
+// The variables of a rank, emptied, so that a child does not inherit those of the test itself.
 Variables no_rank() { return {{"RANK", ""}, {"WORLD_SIZE", ""}, {"LOCKSTEP_STORE", ""}, kOneThread}; }
 
 std::vector<double> losses_in(const std::string& output) {
@@ -40,7 +40,7 @@ double largest_difference(const std::vector<double>& a, const std::vector<double
   return largest;
 }
 
-/// The loss of every step in the one run folder below `out`; none where there is no such folder.
+/// The loss of every step in the only run folder in `out`; empty if there is no such folder.
 std::vector<double> losses_below(const std::filesystem::path& out) {
   std::vector<double> losses;
   std::error_code ignored;
@@ -56,7 +56,7 @@ struct Trained {
   std::vector<double> losses;
 };
 
-/// Two programs, started as they are meant to be.
+/// Two programs, started in their normal ways.
 struct Pair {
   LossesIn where;
   std::string single, distributed;
@@ -74,7 +74,7 @@ struct Pair {
     return with_losses(command, [&] { return std::vector{run_program(command, no_rank())}; });
   }
 
-  // Says in `arguments` where a run folder goes, if there is one.
+  // Adds the option for a run folder to `arguments`, if there is one.
   [[nodiscard]] Trained with_losses(std::vector<std::string>& arguments, const auto& run) const {
     if (where == LossesIn::kOutput) {
       Trained trained{run(), {}};

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// What every pair of programs owes: the distributed one trains the same model as the single one it derives from.
+/// The test for every pair of programs: the distributed one trains the same model as the single-process one.
 #include <string>
 #include <vector>
 
@@ -8,23 +8,23 @@
 
 namespace lockstep::test {
 
-/// Runs a program once per rank, each in a process of its own with a rank's environment, and waits for all.
+/// Runs a program once per rank, each in its own process with a rank's environment, and waits for all.
 /// @return  By rank.
 [[nodiscard]] std::vector<Finished> run_on_ranks(int world_size, const std::string& program,
                                                  const std::vector<std::string>& arguments = {});
 
-/// Where a program leaves its losses.
+/// The place of a program's losses.
 enum class LossesIn {
   kOutput,     ///< It prints "step 1 loss 2.30258512" per step.
-  kRunFolder,  ///< It takes the options of common/train/run, and its run folder has a metrics.jsonl.
+  kRunFolder,  ///< It takes the options of common/train/run, and writes a metrics.jsonl in its run folder.
 };
 
 /// Checks that `distributed`
-///   - has exactly the losses of `single`, as a group of one rank and when started without a launcher;
-///   - at world sizes 2, 3 and 4 with the same global batch gives losses that differ by at most `tolerance` times the
-///     first loss, from rank 0 alone;
-///   - with another seed differs by at least 1000 times as much: the comparison can fail;
-///   - refuses a batch that does not divide among the ranks.
+///  - has exactly the losses of `single`, as a group of one rank and when started without a launcher;
+///  - at world sizes 2, 3 and 4 with the same global batch has losses, reported by rank 0 alone, that differ by at most
+///    `tolerance` times the first loss;
+///  - with another seed differs by at least 1000 times as much, which shows that the comparison can fail;
+///  - refuses a batch that does not divide among the ranks.
 void check_pair(const std::string& single, const std::string& distributed, double tolerance,
                 LossesIn where = LossesIn::kOutput);
 

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// A text from which a model can learn something within a few steps.
+/// A text from which a model can learn within a few steps.
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace lockstep::test {
 
-/// Writes `count` words of a small vocabulary in random order, the same at each call.
+/// Writes `count` words of a small vocabulary in random order, the same on each call.
 inline void write_words(const std::filesystem::path& path, int count) {
   const std::vector<std::string> words{"ring ", "rank ", "chunk ", "bucket ", "step ", "lock ", "all ", "reduce "};
   PhiloxSequence random(17);

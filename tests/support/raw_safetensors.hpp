@@ -12,11 +12,11 @@
 
 namespace lockstep::test {
 
-/// A tensor as the file has it.
+/// A tensor as stored in the file.
 struct RawTensor {
   std::string name, type;  // "w", "F16"
   std::string shape;       // "[2,3]"
-  std::string data;        // as many bytes as type and shape need
+  std::string data;        // its size must match type and shape
 };
 
 /// The elements as bytes.
@@ -25,7 +25,7 @@ std::string bytes_from(const std::vector<T>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
 }
 
-/// The length and the header of a file: {name, type, shape, bytes}.
+/// A tensor's entry in a file's header.
 struct RawEntry {
   std::string name, type, shape;
   std::uint64_t bytes = 0;

@@ -1,7 +1,7 @@
 #pragma once
 /// @file
-/// A job of several ranks inside a test: one thread per rank, connected over loopback; or, where mpirun has started the
-/// test as several processes, one process per rank.
+/// A job of several ranks inside a test: one thread per rank, connected over loopback or, if mpirun started the test as
+/// several processes, one process per rank.
 #include <exception>
 #include <functional>
 #include <string>
@@ -16,13 +16,12 @@
 
 namespace lockstep::test {
 
-/// How one rank ended.
 struct RankOutcome {
-  std::exception_ptr error;  ///< Null where the rank returned.
+  std::exception_ptr error;  ///< Null if the rank returned.
 
   [[nodiscard]] bool ok() const noexcept { return error == nullptr; }
 
-  /// what() of the error; empty where there is none.
+  /// what() of the error; empty if there is none.
   [[nodiscard]] std::string message() const {
     try {
       if (error) std::rethrow_exception(error);
@@ -32,7 +31,7 @@ struct RankOutcome {
     return "";
   }
 
-  /// Whether the rank ended with an E.
+  /// True if the rank ended with an E.
   template <typename E>
   [[nodiscard]] bool is() const {
     try {
@@ -45,14 +44,14 @@ struct RankOutcome {
   }
 };
 
-/// Limits under which a broken test ends within seconds.
+/// Limits that end a broken test within seconds.
 [[nodiscard]] inline comm::JobLimits test_limits() {
   using namespace std::chrono_literals;
   return {.join = 20s, .liveness = 15s, .progress_report = 10s, .progress = 20s};
 }
 
-/// run_ranks() where this process is one of several ranks: every process returns the outcomes of all. A job of more
-/// ranks than there are processes does not take place; in a smaller one the last processes only look on.
+/// run_ranks() if this process is one of several ranks: every process returns the outcomes of all. A job of more ranks
+/// than processes is not run; in a smaller one the last processes only wait.
 inline std::vector<RankOutcome> run_ranks_on_processes(const TestProcesses& processes, int world_size,
                                                        const std::function<void(comm::JobContext)>& rank_main,
                                                        const comm::JobLimits& limits) {
@@ -78,8 +77,8 @@ inline std::vector<RankOutcome> run_ranks_on_processes(const TestProcesses& proc
   return outcomes;
 }
 
-/// Runs `rank_main` once per rank, each in its own thread with its own JobContext, and waits for all of them: every
-/// wait inside is bounded by `limits`. Ranks never call Catch2's macros: they return, and the test looks afterwards.
+/// Runs `rank_main` once per rank, each in its own thread with its own JobContext, and waits for all of them; `limits`
+/// bounds every wait inside. Ranks never call Catch2's macros: they return, and the test asserts afterwards.
 inline std::vector<RankOutcome> run_ranks(int world_size, const std::function<void(comm::JobContext)>& rank_main,
                                           const comm::JobLimits& limits = test_limits()) {
   if (const auto* processes = TestProcesses::current()) {
@@ -111,7 +110,7 @@ inline std::vector<RankOutcome> run_ranks(int world_size, const std::function<vo
   return outcomes;
 }
 
-/// As run_ranks, for ranks that return a value: the values by rank.
+/// Like run_ranks(), for ranks that return a value: the values by rank.
 /// @throws  The error of the lowest rank that failed.
 template <typename T>
 std::vector<T> run_ranks_for(int world_size, const std::function<T(comm::JobContext)>& rank_main,

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// The limit of a wait that ends at once unless something is broken.
+/// The limit for a wait that ends at once unless something is broken.
 #include <chrono>
 
 #include "base/deadline.hpp"

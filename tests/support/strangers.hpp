@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// What comes to an open port besides the ranks of the job.
+/// Connections to an open port that do not come from the job's ranks.
 #include <chrono>
 #include <string>
 #include <string_view>
@@ -13,7 +13,7 @@
 
 namespace lockstep::test {
 
-/// One kind of stranger: what it says when it has connected.
+/// One kind of stranger, by its first message.
 struct Stranger {
   std::string_view kind;
   std::string bytes;
@@ -24,7 +24,7 @@ struct Stranger {
   const net::EncodedHeader whole = net::seal({.type = net::FrameType::kStoreRequest}, {});
   const std::string header = net::to_text(whole);
   std::string huge = header;
-  huge.replace(24, 8, 8, '\xFF');  // the length of the payload
+  huge.replace(24, 8, 8, '\xFF');  // the payload's length
   return {{"nothing", ""},
           {"garbage", std::string(5000, '\xA5')},
           {"one byte", "L"},
@@ -35,8 +35,8 @@ struct Stranger {
           {"HTTP", "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"}};
 }
 
-/// Connects `count` strangers of each kind and lets them say what they say; they stay connected as long as the result
-/// lives. One that is thrown out while it speaks has been answered.
+/// Connects `count` strangers of each kind, which send their messages and stay connected during the result's lifetime.
+/// A stranger that is disconnected while sending counts as answered.
 [[nodiscard]] inline std::vector<net::StreamSocket> send_strangers(const net::SocketAddress& address, int count) {
   const auto deadline = Deadline::after(std::chrono::seconds(10));
   std::vector<net::StreamSocket> connected;

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Work of a device that a test holds up: what comes behind it in its stream has not run until the test says so.
+/// Holds up a device's stream: later work in the stream does not run until the test opens the gate.
 #include <cuda_runtime_api.h>
 
 #include <chrono>
@@ -11,10 +11,9 @@
 
 namespace lockstep::test {
 
-/// Stands in a stream. Must live until it is opened and the stream has come past it.
+/// A gate in a stream. Must live until it is opened and the stream has passed it.
 class StreamGate {
  public:
-  /// @param stream  Of a device.
   explicit StreamGate(const Stream& stream) {
     make_current(stream.device());
     const auto pass = [](void* gate) { static_cast<StreamGate*>(gate)->opened_.wait_for(std::chrono::seconds(20)); };
@@ -23,7 +22,7 @@ class StreamGate {
   StreamGate(const StreamGate&) = delete;
   StreamGate& operator=(const StreamGate&) = delete;
 
-  /// Lets the stream go on. Once.
+  /// Lets the stream continue. Call once.
   void open() { open_.set_value(); }
 
  private:

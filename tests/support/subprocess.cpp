@@ -33,7 +33,7 @@ std::vector<std::string> environment_with(const std::vector<std::pair<std::strin
   return lines;
 }
 
-// Or only waits to be collected.
+// Also true for a process that only waits to be reaped.
 bool is_gone(pid_t pid) {
   const char state = read_process_state(pid).state;
   return state == 'X' || state == 'Z';
@@ -67,7 +67,7 @@ void Subprocess::send_signal(int signal) const {
 }
 
 bool Subprocess::read_some(int timeout_ms) {
-  pollfd watched[] = {{out_.get(), POLLIN, 0}, {err_.get(), POLLIN, 0}};  // a closed one is -1: poll ignores it
+  pollfd watched[] = {{out_.get(), POLLIN, 0}, {err_.get(), POLLIN, 0}};  // poll ignores a closed one, -1
   if (poll(watched, 2, timeout_ms) <= 0) return false;
   if (watched[0].revents != 0) read_available(out_, finished_.out);
   if (watched[1].revents != 0) read_available(err_, finished_.err);
@@ -89,7 +89,7 @@ Finished Subprocess::wait(std::chrono::milliseconds limit) {
   int status = 0;
   while (true) {
     const bool is_over = waitpid(pid_, &status, WNOHANG) == pid_;
-    // Processes that it left behind may hold the pipes open: after its end only what is there is read.
+    // Processes that it left behind may hold the pipes open: after its end, read only available data.
     while ((out_.is_open() || err_.is_open()) && read_some(is_over ? 0 : 10)) continue;
     if (is_over) break;
     if (!out_.is_open() && !err_.is_open()) std::this_thread::sleep_for(std::chrono::milliseconds(1));

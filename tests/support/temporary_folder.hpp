@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// A folder that lives as long as a test case.
+/// A folder with the lifetime of a test case.
 #include <unistd.h>
 
 #include <filesystem>
@@ -10,7 +10,7 @@
 
 namespace lockstep::test {
 
-/// An empty folder of its own, removed with everything in it at the end.
+/// A new, empty folder; the destructor removes it with its contents.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -19,7 +19,7 @@ class TemporaryFolder {
     path_ = name;
   }
   ~TemporaryFolder() {
-    std::error_code ignored;  // a leftover in /tmp is no reason to fail
+    std::error_code ignored;  // a leftover in /tmp does no harm
     std::filesystem::remove_all(path_, ignored);
   }
   TemporaryFolder(const TemporaryFolder&) = delete;

@@ -4,7 +4,8 @@
 #include "support/catch.hpp"
 #include "support/skip.hpp"
 
-// Catch2 2.13 has no SKIP(), and that of version 3 ends a program with a status of its own. So cases are counted here.
+// Catch2 2.13 has no SKIP(), and version 3's ends a program with a different status. So this file counts the cases
+// itself.
 namespace lockstep::test {
 namespace {
 
@@ -17,7 +18,7 @@ using Listener = Catch::TestEventListenerBase;
 struct Tally {
   int cases = 0;
   int skipped = 0;
-  bool is_skipping = false;  // the case that runs
+  bool is_skipping = false;  // the running case
 };
 
 Tally& tally() {
@@ -41,12 +42,13 @@ CATCH_REGISTER_LISTENER(CountCases)
 void skip(const std::string& reason) {
   tally().is_skipping = true;
   std::cerr << "skipped: " << reason << std::endl;
-  throw Catch::TestFailureException();  // ends a case, and is not itself a failure: an assertion would have said so
+  throw Catch::TestFailureException();  // ends a case without counting as a failure: a failed assertion would have been
+                                        // reported
 }
 
 }  // namespace lockstep::test
 
-// Catch2 returns how many assertions failed; 77 of them must not look like CTest's "skipped".
+// Catch2 returns the number of failed assertions; 77 of them must not look like CTest's "skipped".
 int main(int argc, char** argv) {
   using lockstep::test::kSkipped, lockstep::test::tally;
   const int status = Catch::Session().run(argc, argv);

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// A test that mpirun has started as several processes: what one of them finds out, all know.
+/// A test that mpirun started as several processes, which share their results.
 #include <chrono>
 #include <cstring>
 #include <filesystem>
@@ -20,10 +20,10 @@
 namespace lockstep::test {
 
 /// The processes of such a test. They run the same test cases in the same order and exchange text through files in an
-/// empty folder, which LOCKSTEP_TEST_PROCESSES names.
+/// empty folder, named by LOCKSTEP_TEST_PROCESSES.
 class TestProcesses {
  public:
-  /// Null where this process is not one of several.
+  /// Null if this process is not one of several.
   static const TestProcesses* current() {
     static const std::unique_ptr<TestProcesses> processes = [] {
       const auto folder = environment::get("LOCKSTEP_TEST_PROCESSES");
@@ -32,16 +32,17 @@ class TestProcesses {
     return processes.get();
   }
 
-  [[nodiscard]] int rank() const noexcept { return rank_; }    ///< Among the processes.
-  [[nodiscard]] int count() const noexcept { return count_; }  ///< How many there are.
+  [[nodiscard]] int rank() const noexcept { return rank_; }  ///< Among the processes.
+  [[nodiscard]] int count() const noexcept { return count_; }
 
-  /// A name that all processes get with the same call, and no other call gets.
+  /// A name that all processes get from the same call, and from no other call.
   [[nodiscard]] std::string next_name() const { return "exchange_" + std::to_string(next_++); }
 
-  /// A file that all processes see.
+  /// A file visible to all processes.
   [[nodiscard]] std::filesystem::path path(const std::string& name) const { return folder_ / name; }
 
-  /// What each of the first `world_size` processes passes. @throws TimeoutError  One does not come within a minute.
+  /// Returns the text passed by each of the first `world_size` processes. @throws TimeoutError  One is missing after a
+  /// minute.
   [[nodiscard]] std::vector<std::string> exchange(const std::string& name, int world_size,
                                                   const std::string& own) const {
     const auto file_of = [&](int process) { return path(name + "_" + std::to_string(process)); };
@@ -63,10 +64,10 @@ class TestProcesses {
     return all;
   }
 
-  /// The same for values: `own_values` holds this process's at its rank. T: numbers, text, and vectors of them.
+  /// The same for values: `own_values` has this process's at its rank. T: numbers, text, and vectors of them.
   template <typename T>
   [[nodiscard]] std::vector<T> exchange_values(int world_size, const std::vector<T>& own_values) const {
-    if (world_size > count_) return own_values;  // no such job took place
+    if (world_size > count_) return own_values;  // the job was too large to run
     std::string bytes;
     if (rank_ < world_size) put(bytes, own_values[static_cast<std::size_t>(rank_)]);
     std::vector<T> values;
@@ -90,7 +91,7 @@ class TestProcesses {
     value.resize(value.size());
   };
 
-  // What only tests return whose ranks are threads.
+  // For types that only tests with threads as ranks return.
   [[noreturn]] static void refuse() { throw ContractError("a value of this type cannot travel between processes"); }
 
   // Plain types as their bytes, others as their length and elements.

@@ -35,9 +35,9 @@ sigset_t pipe_signal() noexcept {
   return signals;
 }
 
-// Gloo takes its timeouts in milliseconds and counts zero as expired.
+// Gloo's timeouts are in milliseconds, and zero means expired.
 milliseconds time_left(const Deadline& deadline) {
-  constexpr std::chrono::nanoseconds kLongest = std::chrono::hours(24);  // of a deadline that never comes
+  constexpr std::chrono::nanoseconds kLongest = std::chrono::hours(24);  // for a deadline that never comes
   return std::chrono::ceil<milliseconds>(
       std::clamp<std::chrono::nanoseconds>(deadline.remaining(), milliseconds(1), kLongest));
 }
@@ -56,12 +56,12 @@ PipeSignalBlocked::~PipeSignalBlocked() {
   if (was_blocked_) return;
   const sigset_t signals = pipe_signal();
   constexpr timespec kAtOnce{};
-  while (sigtimedwait(&signals, nullptr, &kAtOnce) > 0) {  // what came meanwhile shall not come afterwards
+  while (sigtimedwait(&signals, nullptr, &kAtOnce) > 0) {  // discards signals that arrived while blocked
   }
   pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
 }
 
-// All buffers that a group's collectives wait for. One thread runs collectives; interrupt() comes from any.
+// All buffers that a group's collectives wait for. One thread runs collectives; interrupt() may come from any.
 class BufferWatch {
  public:
   void add(transport::UnboundBuffer* buffer) {
@@ -75,7 +75,7 @@ class BufferWatch {
 
   void set_deadline(const Deadline& deadline) { deadline_ = deadline; }
 
-  // `wait_for` waits as long as it is told and says whether it was not aborted.
+  // Calls `wait_for` with the remaining time. Throws if the group was interrupted.
   template <typename Wait>
   bool wait(Wait wait_for) {
     throw_if_interrupted();
@@ -116,7 +116,7 @@ class WatchedBuffer final : public transport::UnboundBuffer {
   WatchedBuffer(const WatchedBuffer&) = delete;
   WatchedBuffer& operator=(const WatchedBuffer&) = delete;
 
-  // The timeout is Gloo's; the watch's deadline is that of the whole collective.
+  // Gloo's own timeout; the watch's deadline covers the whole collective.
   bool waitRecv(int* rank, milliseconds) override {
     return watch_->wait([&](milliseconds limit) { return buffer_->waitRecv(rank, limit); });
   }
@@ -137,7 +137,7 @@ class WatchedBuffer final : public transport::UnboundBuffer {
   std::shared_ptr<BufferWatch> watch_;
 };
 
-// The connections of another transport context, with watched buffers.
+// Another transport context's connections, with watched buffers.
 class WatchedTransport final : public transport::Context {
  public:
   WatchedTransport(std::shared_ptr<transport::Context> inner, std::shared_ptr<BufferWatch> watch)
@@ -163,7 +163,7 @@ class WatchedContext final : public ::gloo::rendezvous::Context {
   }
 };
 
-// Where the ranks of a group leave their addresses: a part of the job's store.
+// The place for a group's addresses: a part of the job's store.
 class AddressStore final : public ::gloo::rendezvous::Store {
  public:
   AddressStore(const comm::JobContext& context, const std::string& group, const Deadline& deadline)
@@ -209,7 +209,7 @@ Connection::Connection(const comm::JobContext& context, const std::string& group
     : watch_(std::make_shared<BufferWatch>()) {
   require(context.bind_address != "0.0.0.0" && context.bind_address != "::", "Gloo tells its peers the bind address, ",
           "which is that of all interfaces, ", context.bind_address, ": set LOCKSTEP_BIND_ADDRESS to one of this host");
-  const PipeSignalBlocked is_blocked;  // in the thread of Gloo's that begins here, too
+  const PipeSignalBlocked is_blocked;  // also in Gloo's thread, which starts here
   const auto deadline = Deadline::after(context.limits.join);
   try {
     transport::tcp::attr attributes(context.bind_address.c_str());

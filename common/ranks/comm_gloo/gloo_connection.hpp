@@ -1,5 +1,5 @@
 #pragma once
-// The connections of one group, made by Gloo; not for others.
+// One group's connections, made by Gloo. Internal to this module.
 #include <gloo/context.h>
 
 #include <memory>
@@ -12,8 +12,8 @@ namespace lockstep::gloo_backend {
 
 class BufferWatch;
 
-// Gloo writes to sockets whose other end may be gone, which by default ends the process. While this lives, this thread,
-// and each that it starts, gets an error instead (EPIPE), which Gloo expects.
+// Gloo writes to sockets whose other end may be gone, which by default ends the process. During this object's lifetime,
+// this thread and the threads that it starts get an error instead (EPIPE), which Gloo handles.
 class PipeSignalBlocked {
  public:
   PipeSignalBlocked() noexcept;
@@ -25,15 +25,15 @@ class PipeSignalBlocked {
   bool was_blocked_ = false;
 };
 
-// Gloo gives each wait for a message its own timeout, and when a connection breaks it wakes neither the receiver of
-// half a message nor the sender of one. So every buffer that its algorithms make is watched: all waits of a collective
-// end by the one deadline, and interrupt() ends them at once.
+// Gloo gives each wait for a message its own timeout, and when a connection breaks it wakes neither the receiver nor
+// the sender of half a message. So every buffer of its algorithms is watched: all waits of a collective share one
+// deadline, and interrupt() ends them at once.
 class Connection {
  public:
-  // Connects to all ranks of the group. Throws as make_gloo_process_group().
+  // Connects to all ranks of the group. Throws like make_gloo_process_group().
   Connection(const comm::JobContext& context, const std::string& group);
 
-  // What Gloo's algorithms take for a collective that must end by `deadline`.
+  // The context for Gloo's algorithms in a collective that must end by `deadline`.
   [[nodiscard]] const std::shared_ptr<::gloo::Context>& begin(const Deadline& deadline);
 
   // Makes a running collective, and all later ones, throw gloo::IoException soon. From any thread.

@@ -28,7 +28,7 @@
 namespace lockstep::gloo_backend {
 namespace {
 
-// How Gloo asks for result[i] = left[i] op right[i]; its `result` may be either of the others.
+// Gloo's form of result[i] = left[i] op right[i]; `result` may be `left` or `right`.
 using ReduceFunction = std::function<void(void*, const void*, const void*, std::size_t)>;
 
 ReduceFunction reduce_function(DType dtype, comm::ReduceOp op) {
@@ -39,7 +39,7 @@ ReduceFunction reduce_function(DType dtype, comm::ReduceOp op) {
   };
 }
 
-// Gloo knows elements by their width alone. Calls `body` with a pointer to such an element: `data`.
+// Gloo distinguishes elements only by width. Calls `body` with a pointer to an element of that width: `data`.
 template <typename Body>
 void with_width(DType dtype, void* data, Body body) {
   switch (bytes_of(dtype)) {
@@ -79,20 +79,20 @@ class GlooProcessGroup final : public comm::HostProcessGroup {
   }
 
   using Context = std::shared_ptr<::gloo::Context>;
-  // Runs `body` with Gloo's context and turns what Gloo throws into our exceptions. Without elements there is nothing
-  // that ranks could wait for each other with: then it is a barrier.
+  // Runs `body` with Gloo's context and converts Gloo's exceptions to ours. Without elements, ranks would not wait for
+  // each other in `body`, so it runs a barrier instead.
   void run(const Call& call, const std::function<void(const Context&)>& body);
   void sum_over_ranks(const Call& call, std::span<std::byte> values);
   void wait_for_all(const Call& call, const Context& context) const;
   [[nodiscard]] std::uint32_t tag_of(const Call& call) const;
   [[nodiscard]] std::string others() const;
 
-  comm::Transport* messages_ = nullptr;     // the base class owns it
-  std::unique_ptr<Connection> connection_;  // null where world_size is 1
+  comm::Transport* messages_ = nullptr;     // owned by the base class
+  std::unique_ptr<Connection> connection_;  // null if world_size is 1
 };
 
-// Sends and recvs use our own messages: their headers say what they belong to, and they come in the order that recv()
-// promises, whatever is between them. Gloo's buffers would need one tag for all sends of a pair.
+// Sends and recvs use our own messages: their headers name the operation, and they arrive in the order that recv()
+// promises, whatever comes between them. Gloo's buffers would need one tag for all sends of a pair.
 GlooProcessGroup::GlooProcessGroup(comm::JobContext context) : HostProcessGroup(std::move(context)) {
   constexpr std::int64_t kSegmentBytes = 256 * 1024;
   const std::string group = concat("gloo/", group_id());
@@ -109,8 +109,8 @@ void GlooProcessGroup::interrupt() noexcept {
   if (connection_) connection_->interrupt();
 }
 
-// Part of every message's slot: what belongs to another collective, or to the same one with another count, is not
-// taken. Two of them have the same 32 bits once in four thousand million.
+// Part of every message's slot, so that messages of other collectives, or of the same one with another count, are not
+// accepted. Two of them have equal 32-bit tags once in four thousand million.
 std::uint32_t GlooProcessGroup::tag_of(const Call& call) const {
   const net::FrameHeader header = frame_header(call);
   std::array<std::byte, sizeof header.sequence + sizeof header.tag> bytes{};
@@ -133,7 +133,7 @@ void GlooProcessGroup::run(const Call& call, const std::function<void(const Cont
   const auto translated = [&](const char* what) {
     if (call.deadline.has_expired())
       throw TimeoutError(concat("not complete after ", format_seconds(call.deadline.waited())));
-    // Gloo names an address, not a rank.
+    // Gloo names an address instead of a rank.
     throw comm::LinkError(concat("Gloo: ", what, " (the others are ", others(), ")"));
   };
   try {
@@ -156,7 +156,7 @@ void GlooProcessGroup::run_barrier(const Call& call) {
   run(call, [&](const Context& context) { wait_for_all(call, context); });
 }
 
-// kMean is left as the sum.
+// For kMean, leaves the sum.
 void GlooProcessGroup::sum_over_ranks(const Call& call, std::span<std::byte> values) {
   const DType dtype = call.values.dtype;
   run(call, [&](const Context& context) {
@@ -175,11 +175,11 @@ void GlooProcessGroup::run_all_reduce(const Call& call) {
   comm::finish_mean(call.values.data, call.values.count, call.values.dtype, call.op, world_size());
 }
 
-// Gloo has a reduce-scatter for sums of floats alone: all reduce the whole, and each keeps its part.
+// Gloo's reduce-scatter supports only sums of floats: instead, each rank reduces the whole input and keeps its part.
 void GlooProcessGroup::run_reduce_scatter(const Call& call) {
   const std::span<std::byte> input = comm::bytes_of(call.input);
   if (world_size() == 1) return comm::copy_bytes(comm::bytes_of(call.values), input);
-  std::vector<std::byte> sums(input.begin(), input.end());  // the input stays as it is
+  std::vector<std::byte> sums(input.begin(), input.end());  // a copy, so that the input does not change
   sum_over_ranks(call, sums);
   const comm::Buffer whole{sums.data(), call.input.count, call.input.dtype, Device{}, nullptr};
   comm::copy_bytes(comm::bytes_of(call.values), comm::part_of(whole, rank(), world_size()));
@@ -190,7 +190,7 @@ void GlooProcessGroup::run_reduce(const Call& call) {
   const DType dtype = call.values.dtype;
   const auto count = static_cast<std::size_t>(call.values.count);
   const bool is_root = rank() == call.root;
-  std::vector<std::byte> scratch(is_root ? 0 : comm::bytes_of(call.values).size());  // of the ring
+  std::vector<std::byte> scratch(is_root ? 0 : comm::bytes_of(call.values).size());  // for the ring
   run(call, [&](const Context& context) {
     with_width(dtype, call.values.data, [&](auto* data) {
       using Element = std::remove_pointer_t<decltype(data)>;
@@ -223,7 +223,7 @@ void GlooProcessGroup::run_all_gather(const Call& call) {
   if (world_size() == 1) return;
   run(call, [&](const Context& context) {
     ::gloo::AllgatherOptions options(context);
-    options.setOutput(data_of(values), values.size());  // its own part is in it
+    options.setOutput(data_of(values), values.size());  // contains this rank's part
     options.setTag(tag_of(call));
     ::gloo::allgather(options);
   });

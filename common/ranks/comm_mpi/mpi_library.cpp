@@ -18,8 +18,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
 
-// How a thread waits that nobody wakes. MPI moves data only while it is asked, so the sleep stays short: what it costs
-// in bandwidth is more than what it spares of the processor.
+// Pauses of a thread that is not notified. MPI makes progress only inside its calls, so the sleep stays short: longer
+// ones would cost more bandwidth than they save processor time.
 class Backoff {
  public:
   void pause() {
@@ -42,7 +42,7 @@ void check_mpi(int code) {
   throw IoError(concat("MPI: ", std::string(text.data(), static_cast<std::size_t>(length))));
 }
 
-// Runs one call after the other. Shared with its thread, which may be stuck in one for the rest of the process.
+// Runs calls one after another. Shared with its thread, which may block in one for the rest of the process.
 class MpiLibrary::MainThread : public std::enable_shared_from_this<MainThread> {
  public:
   void start() {
@@ -84,7 +84,7 @@ void MpiLibrary::throw_if_given_up() const {
   if (is_given_up_) throw IoError("MPI has been given up after a failure of this process");
 }
 
-// Under mutex_. The call may outlive this one: it must own, or share, whatever it uses.
+// Under mutex_. `call` may outlive this function: it must own, or share, whatever it uses.
 void MpiLibrary::run_on_main_thread(const std::string& task, const std::function<void()>& call, const MpiWait& wait) {
   constexpr std::chrono::milliseconds kSlice{100};
   std::future<void> result = main_thread_->run(call);
@@ -117,7 +117,7 @@ void MpiLibrary::initialize(const MpiWait& wait) {
         "MPI_Init_thread",
         [found] { check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, found.get())); }, wait);
     provided = *found;
-    // Before what was registered earlier, so before the static objects that MPI may still use.
+    // Runs before functions registered earlier, so before the destruction of static objects that MPI may still use.
     if (std::atexit(&MpiLibrary::finalize) != 0) throw IoError("atexit refuses one more function");
   }
   if (provided < MPI_THREAD_SERIALIZED) {
@@ -130,7 +130,7 @@ void MpiLibrary::initialize(const MpiWait& wait) {
   check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &world_size_));
 }
 
-// MPI_Finalize waits for all processes. They meet first in a barrier, which can be left while MPI is in order.
+// MPI_Finalize waits for all processes. They first meet in a barrier, which can still be abandoned safely.
 void MpiLibrary::finalize() noexcept {
   try {
     const MpiWait no_wait{Deadline::after(std::chrono::seconds(0)), [] {}};
@@ -143,7 +143,7 @@ void MpiLibrary::finalize() noexcept {
     const std::scoped_lock lock(library.mutex_);
     library.run_on_main_thread("MPI_Finalize", [] { MPI_Finalize(); }, {deadline, [] {}});
   } catch (const std::exception&) {
-    // The others are not coming: mpirun says that this process has ended without MPI_Finalize.
+    // The others are not coming: mpirun reports that this process ended without MPI_Finalize.
   }
 }
 
@@ -155,7 +155,7 @@ MPI_Comm MpiLibrary::make_communicator(std::span<const int> ranks, int tag, cons
     MPI_Group all = MPI_GROUP_NULL, some = MPI_GROUP_NULL;
     check_mpi(MPI_Comm_group(MPI_COMM_WORLD, &all));
     check_mpi(MPI_Group_incl(all, static_cast<int>(members.size()), members.data(), &some));
-    constexpr int kTags = 32768;  // every MPI has so many (MPI 4.0, section 9.1.2)
+    constexpr int kTags = 32768;  // every MPI supports this many (MPI 4.0, section 9.1.2)
     check_mpi(MPI_Comm_create_group(MPI_COMM_WORLD, some, tag % kTags, communicator.get()));
     check_mpi(MPI_Comm_set_errhandler(*communicator, MPI_ERRORS_RETURN));
     MPI_Group_free(&some);

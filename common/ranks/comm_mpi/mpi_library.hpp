@@ -1,5 +1,5 @@
 #pragma once
-// What belongs to MPI as a whole, of which a process has one; not for others.
+// The state of MPI as a whole, one per process. Internal to this module.
 #include <mpi.h>
 
 #include <chrono>
@@ -13,42 +13,41 @@
 
 namespace lockstep::mpi_backend {
 
-// How long a call that waits for other ranks may take, and what ends it earlier.
+// Limits on a call that waits for other ranks.
 struct MpiWait {
   Deadline deadline;
-  std::function<void()> check;  // throws where waiting is in vain; called again and again
+  std::function<void()> check;  // called repeatedly; throws if waiting is pointless
 };
 
-// MPI of this process. Its calls come one at a time, whichever group and thread they come from: the lock is never held
-// while waiting for another rank, except where a communicator is made.
+// MPI in this process. Its calls are serialized over all groups and threads. The lock is not held while waiting for
+// another rank, except while making a communicator.
 //
-// Calls that MPI itself does not limit (to initialize, to make a communicator, to finalize) run on a thread of their
-// own, which is what MPI calls the main thread. One that does not return in time is left behind there, and MPI is given
-// up.
+// Calls without a time limit in MPI (to initialize, to make a communicator, to finalize) run on a separate thread,
+// MPI's "main thread". If one does not return in time, that thread is abandoned, and MPI is not used any more.
 class MpiLibrary {
  public:
-  // Initializes MPI with the first call. Throws UnavailableError where MPI can be called by one thread only,
-  // TimeoutError, and what wait.check throws.
+  // Initializes MPI on the first call. Throws UnavailableError if MPI supports calls from one thread only,
+  // TimeoutError, and the exceptions of wait.check.
   static MpiLibrary& instance(const MpiWait& wait);
 
   [[nodiscard]] int rank() const noexcept { return rank_; }              // in MPI_COMM_WORLD
   [[nodiscard]] int world_size() const noexcept { return world_size_; }  // of MPI_COMM_WORLD
 
-  // A communicator of the processes with these ranks in MPI_COMM_WORLD, in this order, one of which is this process.
-  // All of them call it. `tag` tells groups apart that are made at the same time. Throws as instance().
+  // A communicator of the processes with these ranks in MPI_COMM_WORLD, in this order; this process is one of them. All
+  // of them call it. `tag` distinguishes groups made at the same time. Throws like instance().
   [[nodiscard]] MPI_Comm make_communicator(std::span<const int> ranks, int tag, const MpiWait& wait);
   void free_communicator(MPI_Comm communicator) noexcept;
 
-  // Starts a collective and polls until it is done. Throws IoError, and TimeoutError at the deadline.
-  // `is_interrupted` is asked meanwhile. After any of these MPI is given up.
+  // Starts a collective and polls until it is done. Throws IoError, and TimeoutError at the deadline. Polls
+  // `is_interrupted` meanwhile. After any of these, MPI is given up.
   void run(const std::function<int(MPI_Request*)>& start, const Deadline& deadline,
            const std::function<bool()>& is_interrupted);
 
-  // From now on nothing calls MPI any more, not even to finalize it: memory of a collective that has not ended may be
-  // gone, and MPI would write to it.
+  // Prevents all later calls of MPI, even MPI_Finalize: memory of an unfinished collective may be gone, and MPI would
+  // write to it.
   void give_up() noexcept;
 
-  // How long the end of this process waits for the others.
+  // How long this process waits for the others at its end.
   void wait_at_exit_for(std::chrono::milliseconds limit) noexcept;
 
  private:
@@ -70,7 +69,7 @@ class MpiLibrary {
   int world_size_ = 1;
 };
 
-// Throws IoError with MPI's own words where `code` is an error.
+// Throws IoError with MPI's own message if `code` is an error.
 void check_mpi(int code);
 
 }  // namespace lockstep::mpi_backend

@@ -40,7 +40,7 @@ class MpiProcessGroup final : public comm::HostProcessGroup {
   void run_scatter(const Call& call) override;
   void run_all_to_all(const Call& call) override;
   void interrupt() noexcept override;
-  // MPI matches collectives by their order alone.
+  // MPI matches collectives by order alone.
   [[nodiscard]] bool compares_messages() const noexcept override { return false; }
   std::unique_ptr<comm::ProcessGroup> do_split(comm::JobContext context) override {
     return make_mpi_process_group(std::move(context), options_);
@@ -48,25 +48,25 @@ class MpiProcessGroup final : public comm::HostProcessGroup {
 
   void meet(const std::string& group, const Deadline& deadline) const;
   [[nodiscard]] std::vector<int> exchange_mpi_ranks(const std::string& group, const Deadline& deadline) const;
-  // What each rank of the group says at this place in the store.
+  // Publishes `own` at this place in the store, and returns every rank's text.
   [[nodiscard]] std::vector<std::string> exchange(const std::string& place, const std::string& own,
                                                   const Deadline& deadline) const;
 
   // Runs one non-blocking collective of MPI to its end.
   void run(const Call& call, const std::function<int(MPI_Request*)>& start);
-  // The same for each part of call.values, which `start` gets as (first element, count).
+  // The same for each part of call.values, passed to `start` as (first element, count).
   void run_in_parts(const Call& call, const std::function<int(void*, int, MPI_Request*)>& start);
-  // Of collectives that cannot be cut: what MPI takes as the number of elements that each rank contributes.
+  // For collectives that cannot be split: MPI's count of elements contributed by each rank.
   [[nodiscard]] int count_of(const Call& call) const;
 
   MpiOptions options_;
-  MpiLibrary* mpi_ = nullptr;  // null where world_size is 1
+  MpiLibrary* mpi_ = nullptr;  // null if world_size is 1
   MPI_Comm communicator_ = MPI_COMM_NULL;
-  comm::Transport* messages_ = nullptr;  // the base class owns it
+  comm::Transport* messages_ = nullptr;  // owned by the base class
   std::atomic<bool> is_interrupted_{false};
 };
 
-// Sends and recvs use our own messages: their headers say what they belong to, and a rank that has left is noticed.
+// Sends and recvs use our own messages: their headers name the operation, and a rank that has left is noticed.
 MpiProcessGroup::MpiProcessGroup(comm::JobContext context, const MpiOptions& options)
     : HostProcessGroup(std::move(context)), options_(options) {
   require(options_.most_elements >= 1, "most_elements is ", options_.most_elements, ", not at least 1");
@@ -94,7 +94,7 @@ MpiProcessGroup::MpiProcessGroup(comm::JobContext context, const MpiOptions& opt
 }
 
 MpiProcessGroup::~MpiProcessGroup() {
-  // An exception that ends this rank ends the job: nobody will come to MPI_Finalize.
+  // An exception that ends this rank ends the job: the others will not call MPI_Finalize.
   const bool is_unwinding = std::uncaught_exceptions() > 0;
   shutdown();
   if (mpi_ == nullptr) return;
@@ -115,13 +115,12 @@ std::vector<std::string> MpiProcessGroup::exchange(const std::string& place, con
   return all;
 }
 
-// MPI does not name whom it waits for, so nobody begins to wait in it before all are there.
+// MPI does not name missing ranks, so ranks enter it only after all have met here.
 void MpiProcessGroup::meet(const std::string& group, const Deadline& deadline) const {
   (void)exchange(group + "/here", "yes", deadline);
 }
 
-// Which process of MPI each rank of the group is: the store tells, so that the job may count its ranks otherwise than
-// mpirun.
+// Maps the group's ranks to MPI's, through the store, so that the job may number its ranks differently from mpirun.
 std::vector<int> MpiProcessGroup::exchange_mpi_ranks(const std::string& group, const Deadline& deadline) const {
   if (mpi_->world_size() < world_size()) {
     throw UnavailableError(
@@ -200,7 +199,7 @@ void MpiProcessGroup::run_all_gather(const Call& call) {
   });
 }
 
-// The output may be a part of the input, which MPI does not allow: it gets a place of its own.
+// The output may be a part of the input, which MPI does not allow: it gets a separate buffer.
 void MpiProcessGroup::run_reduce_scatter(const Call& call) {
   const std::span<std::byte> output = comm::bytes_of(call.values);
   const DType dtype = call.values.dtype;

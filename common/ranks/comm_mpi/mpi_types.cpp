@@ -11,10 +11,10 @@
 namespace lockstep::mpi_backend {
 namespace {
 
-// kFloat32 to kInt64, kSum to kMax: those that have arithmetic.
+// kFloat32 to kInt64 and kSum to kMax: those with arithmetic.
 constexpr std::size_t kDTypes = 5, kOps = 4;
 
-// MPI gives a reduction function no memory of its own: one function for each dtype and operation.
+// MPI passes no context to a reduction function: one function for each dtype and operation.
 template <std::size_t Number>
 void reduce(void* input, void* accumulator, int* count, MPI_Datatype*) {
   comm::reduce_into(accumulator, input, *count, static_cast<DType>(Number / kOps),

@@ -23,7 +23,7 @@ SocketAddress SocketAddress::parse(std::string_view text) {
     throw FormatError(concat("'", text, "': an IPv6 address stands in brackets: [fd00::1]:29500"));
   }
   if (host == "[]") throw FormatError(concat("'", text, "' names no host"));
-  const std::string_view digits = text.substr(colon + 1);  // past the colon
+  const std::string_view digits = text.substr(colon + 1);  // after the colon
   int port = -1;
   const auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
   if (error != std::errc{} || stop != digits.data() + digits.size() || port < 0 || port > 65535) {
@@ -56,7 +56,8 @@ bool is_loopback(std::string_view host) noexcept {
   char text[INET6_ADDRSTRLEN] = {};  // longer than any loopback host
   if (host.size() >= sizeof text || host.find('\0') != std::string_view::npos) return false;
   host.copy(text, host.size());
-  if (strcasecmp(text, "localhost") == 0 || strcasecmp(text, "localhost.") == 0) return true;  // the dot: the root
+  if (strcasecmp(text, "localhost") == 0 || strcasecmp(text, "localhost.") == 0)
+    return true;  // trailing dot: the DNS root
   in_addr v4{};
   if (::inet_pton(AF_INET, text, &v4) == 1) return ntohl(v4.s_addr) >> 24 == 127;
   in6_addr v6{};

@@ -1,13 +1,13 @@
 #pragma once
-// Pauses between attempts; shared by connecting and looking up, not for others.
+// Pauses between attempts to connect or to resolve a name. Internal to this module.
 #include <algorithm>
 #include <chrono>
 #include <random>
 
 namespace lockstep::net {
 
-// Doubles from `first` to `longest`. Each pause is between half and one and a half of that, by chance: a thousand ranks
-// that were refused together do not come again together.
+// Doubles from `first` to `longest`. Each pause is multiplied by a random factor between 0.5 and 1.5, so that a
+// thousand ranks refused together do not retry together.
 class Backoff {
  public:
   Backoff(std::chrono::milliseconds first, std::chrono::milliseconds longest) : next_(first), longest_(longest) {}

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Integers and strings as bytes, little-endian whatever the machine: the one way anything reaches the wire.
+/// Integers and strings as bytes, little-endian on every machine. All data on the wire is encoded here.
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace lockstep::net {
 
-/// The bytes of `text`, not copied.
+/// The bytes of `text`, without a copy.
 [[nodiscard]] inline std::span<const std::byte> as_bytes(std::string_view text) noexcept {
   return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
 }
@@ -21,46 +21,45 @@ namespace lockstep::net {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// The first bytes of `bytes` for a message: printable characters as they are, others as hexadecimal escapes; at most
-/// 32 bytes.
+/// At most the first 32 of `bytes` for a message: printable characters unchanged, others as hexadecimal escapes.
 [[nodiscard]] std::string printable(std::span<const std::byte> bytes);
 
 /// Appends values to a growing vector of bytes.
 class ByteWriter {
  public:
   template <std::integral T>
-  /// Appends an integer, little end first.
+  /// Appends an integer, little-endian.
   ByteWriter& put(T value) {
     auto bits = static_cast<std::uint64_t>(value);
     for (std::size_t i = 0; i < sizeof(T); ++i, bits >>= 8) bytes_.push_back(static_cast<std::byte>(bits & 0xFF));
     return *this;
   }
-  /// Appends bytes as they are.
+  /// Appends bytes unchanged.
   ByteWriter& put_bytes(std::span<const std::byte> bytes) {
     bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
     return *this;
   }
-  /// A length of four bytes, then the text.
+  /// Appends a 4-byte length, then the text.
   ByteWriter& put_text(std::string_view text) {
     return put(static_cast<std::uint32_t>(text.size())).put_bytes(as_bytes(text));
   }
 
-  /// What has been written.
+  /// All bytes so far.
   [[nodiscard]] const std::vector<std::byte>& bytes() const noexcept { return bytes_; }
-  /// What has been written, leaving nothing.
+  /// All bytes so far; leaves the writer empty.
   [[nodiscard]] std::vector<std::byte> take() noexcept { return std::move(bytes_); }
 
  private:
   std::vector<std::byte> bytes_;
 };
 
-/// Reads values back in the order they were put. The bytes must outlive the reader.
+/// Reads values in the order in which they were written.
 class ByteReader {
  public:
   /// @param bytes  Must outlive the reader.
   explicit ByteReader(std::span<const std::byte> bytes) noexcept : rest_(bytes) {}
 
-  /// @throws FormatError  Fewer bytes are left than T has.
+  /// @throws FormatError  Fewer than sizeof(T) bytes are left.
   template <std::integral T>
   [[nodiscard]] T get() {
     const std::span<const std::byte> raw = get_bytes(sizeof(T));
@@ -70,9 +69,9 @@ class ByteReader {
   }
   /// @throws FormatError  Fewer than `count` bytes are left.
   [[nodiscard]] std::span<const std::byte> get_bytes(std::size_t count);
-  /// A text as put_text wrote it. @throws FormatError  Fewer bytes are left than its length says.
+  /// A text written by put_text(). @throws FormatError  Fewer bytes are left than its length.
   [[nodiscard]] std::string get_text() { return to_text(get_bytes(get<std::uint32_t>())); }
-  /// What has not been read yet.
+  /// The unread bytes.
   [[nodiscard]] std::span<const std::byte> rest() const noexcept { return rest_; }
 
  private:

@@ -1,5 +1,5 @@
-// The checksum of frames. Compiled here rather than linked: the library as installed uses only the instructions that
-// every processor of the family has, and each payload is read for it twice.
+// The checksum of frames. Compiled here rather than linked: the installed library uses only the instructions that every
+// processor of the family has, and the checksum reads each payload twice.
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 

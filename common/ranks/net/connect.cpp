@@ -1,4 +1,4 @@
-// Connecting to a host of several addresses: attempts that overlap, and come again.
+// Connects to a host with several addresses by overlapping, repeated attempts.
 #include <poll.h>
 
 #include <algorithm>
@@ -19,19 +19,19 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = Deadline::Clock;
 
-// Between the first attempts at two addresses (RFC 8305, section 5).
+// Delay between the first attempts at two addresses (RFC 8305, section 5).
 constexpr auto kStagger = 250ms;
-// How long an attempt lasts at first before a fresh one replaces it; each lasts twice as long as the one before. The
-// kernel repeats what is lost, too, but doubles its pauses without a limit.
+// Duration of the first attempt before a fresh one replaces it; each attempt lasts twice as long as the one before. The
+// kernel also resends lost packets, but doubles its pauses without limit.
 constexpr std::chrono::nanoseconds kFirstAttempt = 3s;
 
-// Connecting to a free port of one's own ephemeral range can, by TCP's simultaneous open, connect a socket to itself.
+// If the port is in this host's ephemeral range, TCP's simultaneous open can connect a socket to itself.
 bool is_connected_to_itself(int fd) {
   const auto ends = ends_of(fd);
   return ends && ends->local == ends->remote;
 }
 
-// One address, attempted again and again. Between attempts `fd_` is closed.
+// Repeated attempts at one address. Between attempts `fd_` is closed.
 class Candidate {
  public:
   Candidate(const addrinfo& to, Clock::time_point first_attempt) : to_(&to), due_(first_attempt) {}
@@ -40,7 +40,7 @@ class Candidate {
   [[nodiscard]] bool is_untried() const noexcept { return !is_pending() && attempts_ == 0; }
   [[nodiscard]] int fd() const noexcept { return fd_.get(); }
   [[nodiscard]] UniqueFd take_fd() noexcept { return std::move(fd_); }
-  // When something is to be done even if nothing happens: the next attempt begins, or the pending one ends.
+  // When to act even if nothing happens: the next attempt begins, or the pending one ends.
   [[nodiscard]] Clock::time_point due() const noexcept { return due_; }
   void bring_forward(Clock::time_point now) noexcept { due_ = std::min(due_, now); }
 
@@ -62,7 +62,7 @@ class Candidate {
     return error == 0 ? accept_connection() : fail(error);
   }
   bool give_up() { return fail(ETIMEDOUT); }
-  // Without the loopback interface there is no way to this host's own addresses, and none will come.
+  // If the loopback interface is down, this host's own addresses are unreachable, and waiting does not help.
   [[nodiscard]] bool lacks_loopback() const { return error_ == ENETUNREACH && is_loopback(to_address(*to_).host); }
 
   // "10.0.0.9: Connection refused"
@@ -89,7 +89,7 @@ class Candidate {
   Backoff backoff_{5ms, 500ms};
 };
 
-// IPv6 and IPv4 take turns (RFC 8305, section 4), beginning with the family that the system put first.
+// Alternates between IPv6 and IPv4 (RFC 8305, section 4), beginning with the family that the system prefers.
 std::vector<const addrinfo*> in_turns(const addrinfo& candidates) {
   std::vector<const addrinfo*> first, others, mixed;
   for (const addrinfo* each = &candidates; each != nullptr; each = each->ai_next) {
@@ -118,7 +118,7 @@ class Race {
       for (Candidate& candidate : candidates_) {
         if (advance(candidate)) return candidate.take_fd();
       }
-      // Looked at once more even where the deadline has passed: an attempt may have been made in no time.
+      // Polls once more even after the deadline: an attempt may have succeeded at once.
       wait();
       for (Candidate& candidate : candidates_) {
         if (!is_ready(candidate)) continue;
@@ -144,7 +144,7 @@ class Race {
     return false;
   }
 
-  // An attempt that fails at once makes room for the next address.
+  // An attempt that fails at once lets the next address begin.
   void start_next(Clock::time_point now) {
     const auto next = std::ranges::find_if(candidates_, &Candidate::is_untried);
     if (next != candidates_.end()) next->bring_forward(now);

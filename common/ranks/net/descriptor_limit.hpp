@@ -1,19 +1,19 @@
 #pragma once
 /// @file
-/// How many files and connections this process may have open.
+/// This process's limit on open files and connections.
 #include <cstdint>
 #include <string_view>
 
 namespace lockstep::net {
 
-/// Raises the process's soft limit of open file descriptors where it is below `needed`, as far as the hard limit goes.
-/// Leaves a limit that suffices alone: select(2) of other libraries ends at 1024.
+/// Raises the process's soft limit on open file descriptors to `needed`, or to the hard limit if that is lower. Leaves
+/// a sufficient limit unchanged: select(2) in other libraries ends at 1024.
 /// @return  The soft limit afterwards. @throws IoError  The kernel refuses. Thread safety: any thread.
 std::uint64_t raise_descriptor_limit(std::uint64_t needed);
 
-/// As above for a process that cannot do with fewer.
+/// The same for a process that cannot run with fewer.
 /// @param what  For the message: "rank 0 of 1024 ranks".
-/// @throws Error  The hard limit is below `needed`; says both and what to do.
+/// @throws Error  The hard limit is below `needed`; reports both, and a remedy.
 void require_descriptors(std::uint64_t needed, std::string_view what);
 
 }  // namespace lockstep::net

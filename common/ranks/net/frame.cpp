@@ -11,7 +11,7 @@ namespace {
 constexpr std::uint32_t kMagic = 0x504B434C;  // "LCKP" in the order of the wire
 constexpr std::uint16_t kVersion = 1;
 constexpr std::size_t kChecksumOffset = kFrameHeaderBytes - sizeof(std::uint64_t);  // the header's own checksum is last
-constexpr std::size_t kTagOffset = 48;  // of the MAC: in place of both checksums
+constexpr std::size_t kTagOffset = 48;  // of the MAC, which replaces both checksums
 
 template <std::integral T>
 void put_at(EncodedHeader& bytes, std::size_t offset, T value) noexcept {
@@ -20,7 +20,7 @@ void put_at(EncodedHeader& bytes, std::size_t offset, T value) noexcept {
 }
 
 FrameHeader decode(std::span<const std::byte> bytes) {
-  ByteReader reader(bytes.subspan(6));  // past magic and version
+  ByteReader reader(bytes.subspan(6));  // after magic and version
   FrameHeader header;
   header.type = static_cast<FrameType>(reader.get<std::uint16_t>());
   header.generation = reader.get<std::uint32_t>();

@@ -10,15 +10,15 @@
 namespace lockstep::net {
 namespace {
 
-constexpr std::size_t kIvBytes = 12;                       // what AES-GCM takes without hashing
-constexpr std::size_t kMostAtOnce = std::size_t{1} << 30;  // OpenSSL counts in int
+constexpr std::size_t kIvBytes = 12;                       // the length that AES-GCM uses without hashing
+constexpr std::size_t kMostAtOnce = std::size_t{1} << 30;  // OpenSSL's lengths are int
 using Iv = std::array<unsigned char, kIvBytes>;
 
 void check(int status) {
   if (status != 1) throw Error("AES-256-GCM is not available");
 }
 
-// A key must never see an IV twice: the frame's number is one.
+// An IV must not repeat under a key; the frame's number never does.
 Iv iv_of(std::uint64_t number) noexcept {
   Iv iv{};
   for (std::size_t i = 0; i < sizeof number; ++i, number >>= 8) iv[i] = static_cast<unsigned char>(number & 0xFF);
@@ -50,7 +50,7 @@ FrameMac::Tag FrameMac::Direction::next(std::span<const std::byte> header, std::
   add(cipher.get(), header);
   add(cipher.get(), payload);
   int ignored = 0;
-  std::array<unsigned char, 16> nothing{};  // no text is encrypted
+  std::array<unsigned char, 16> nothing{};  // receives no ciphertext
   check(EVP_EncryptFinal_ex(cipher.get(), nothing.data(), &ignored));
   Tag tag{};
   check(EVP_CIPHER_CTX_ctrl(cipher.get(), EVP_CTRL_AEAD_GET_TAG, static_cast<int>(tag.size()), tag.data()));

@@ -1,9 +1,9 @@
 #pragma once
 /// @file
-/// A message authentication code (MAC) for the frames of a connection that leaves this host: somebody who can change
-/// packets on the way cannot change, repeat, drop or reorder frames unnoticed.
-/// @source NIST SP 800-38D (GMAC). It is the tag of AES-256-GCM over data that is not encrypted, and processors have
-///         instructions for it.
+/// A message authentication code (MAC) for the frames of a connection between hosts: an attacker who can change packets
+/// on the network cannot change, repeat, drop or reorder frames unnoticed.
+/// @source NIST SP 800-38D (GMAC): the tag of AES-256-GCM over unencrypted data, for which processors have
+///         instructions.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -14,20 +14,20 @@ struct evp_cipher_ctx_st;  // OpenSSL's
 
 namespace lockstep::net {
 
-/// Makes and checks the tags of one connection. Every direction has a key of its own and counts its frames; the number
-/// is part of what a tag covers. Thread safety: one thread sends and one receives at a time.
+/// Makes and checks the tags of one connection. Each direction has its own key and counts its frames; the tag covers
+/// the number. Thread safety: one thread sends and one receives at a time.
 class FrameMac {
  public:
-  using Key = std::array<std::byte, 32>;  ///< Secret, and never used for a second connection.
-  using Tag = std::array<std::byte, 16>;  ///< Travels in the frame's header.
+  using Key = std::array<std::byte, 32>;  ///< Secret, and for one connection only.
+  using Tag = std::array<std::byte, 16>;  ///< Sent in the frame's header.
 
-  /// @param sending    The other end's `receiving`, and the other way round.
-  /// @throws Error  OpenSSL cannot do it.
+  /// @param sending  The other end's `receiving`, and vice versa.
+  /// @throws Error  OpenSSL fails.
   FrameMac(const Key& sending, const Key& receiving);
 
-  /// The tag of the next frame to be sent. @param header  Without the tag. @cost  One pass over the payload.
+  /// The tag of the next frame to send. @param header  Without the tag. @cost  One pass over the payload.
   [[nodiscard]] Tag next_sent(std::span<const std::byte> header, std::span<const std::byte> payload);
-  /// Whether `tag` is that of the next frame to arrive. @cost  One pass over the payload.
+  /// True if `tag` belongs to the next frame to arrive. @cost  One pass over the payload.
   [[nodiscard]] bool is_next_received(std::span<const std::byte> header, std::span<const std::byte> payload,
                                       std::span<const std::byte, 16> tag);
 

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Frames for loops around poll(2), where no connection may block the others.
+/// Frames for loops around poll(2), in which no connection may block the others.
 #include <cstddef>
 #include <deque>
 #include <optional>
@@ -11,30 +11,29 @@
 
 namespace lockstep::net {
 
-/// A connection that sends and receives whole frames without ever waiting. Not thread-safe.
+/// A connection that sends and receives whole frames without blocking. Not thread-safe.
 class FrameStream {
  public:
-  /// @param socket  Connected and authenticated. @param limits  What is accepted.
+  /// @param socket  Connected and authenticated. @param limits  Limits on received frames.
   FrameStream(StreamSocket socket, FrameLimits limits) : socket_(std::move(socket)), limits_(limits) {}
 
-  /// The connection itself.
   [[nodiscard]] StreamSocket& socket() noexcept { return socket_; }
   /// For poll.
   [[nodiscard]] int fd() const noexcept { return socket_.fd(); }
-  /// What to wait for: POLLIN, and POLLOUT while something is queued.
+  /// Events to poll for: POLLIN, and POLLOUT while data is queued.
   [[nodiscard]] short poll_events() const noexcept;
 
   /// The next whole frame, or nothing until more bytes arrive. Call until it returns nothing.
   /// @throws IoError      The peer closed or the connection broke.
-  /// @throws FormatError  What arrived is no acceptable frame.
+  /// @throws FormatError  The received bytes are not an acceptable frame.
   [[nodiscard]] std::optional<Frame> receive();
 
-  /// Queues a frame and sends what the kernel takes now. @throws IoError
+  /// Queues a frame and sends as much as the kernel accepts now. @throws IoError
   void send(const FrameHeader& header, std::span<const std::byte> payload);
 
-  /// Sends more of what is queued. @throws IoError
+  /// Sends more of the queued data. @throws IoError
   void flush();
-  /// Bytes that wait for the peer to read.
+  /// Bytes waiting for the peer to read.
   [[nodiscard]] std::size_t queued_bytes() const noexcept { return queued_bytes_; }
   /// Waits until nothing is queued, or `deadline`.
   void flush_until(const Deadline& deadline);

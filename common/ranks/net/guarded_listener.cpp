@@ -11,7 +11,7 @@
 namespace lockstep::net {
 namespace {
 
-// What this process or machine lacks, and may have again in a moment.
+// A shortage of this process or machine that may end in a moment.
 bool is_shortage(int error) { return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM; }
 
 }  // namespace
@@ -23,7 +23,7 @@ GuardedListener::GuardedListener(std::string token, const Identity& expected, Tc
     : listener_(std::move(listener)), token_(std::move(token)), expected_(expected) {}
 
 void GuardedListener::append_poll_entries(std::vector<pollfd>& entries) const {
-  if (!pause_ && !is_full()) entries.push_back({listener_.fd(), POLLIN, 0});  // else poll would return at once, again
+  if (!pause_ && !is_full()) entries.push_back({listener_.fd(), POLLIN, 0});  // otherwise poll would return at once
   for (const HandshakeServer& stranger : unauthenticated_) entries.push_back({stranger.fd(), POLLIN, 0});
 }
 
@@ -39,7 +39,7 @@ Deadline GuardedListener::turn_of(const HandshakeServer& stranger) {
   return Deadline::after((stranger.has_begun() ? kTurn : kSilentTurn) - stranger.deadline().waited());
 }
 
-// Who is silent goes before who has begun.
+// Drops silent strangers before those that have begun.
 bool GuardedListener::make_room() {
   if (!is_full()) return true;
   auto dropped = std::ranges::find_if(unauthenticated_, [](const HandshakeServer& stranger) {
@@ -71,7 +71,7 @@ void GuardedListener::accept_waiting() {
     } catch (const IoError& error) {
       if (!is_shortage(error.error_number())) throw;
       if (unauthenticated_.empty()) return pause(error.what());
-      refuse(unauthenticated_.begin(), error.what());  // a descriptor for the next one, who may be honest
+      refuse(unauthenticated_.begin(), error.what());  // frees a descriptor for the next one, which may be honest
     }
   }
 }
@@ -83,7 +83,7 @@ void GuardedListener::accept_one(StreamSocket socket) {
 
 void GuardedListener::pause(const std::string& reason) {
   pause_ = Deadline::after(kPause);
-  if (!std::exchange(pause_reason_, reason).empty()) return;  // it has been said
+  if (!std::exchange(pause_reason_, reason).empty()) return;  // already reported
   Logger().warning(concat(reason, "; new connections wait"));
 }
 

@@ -12,7 +12,7 @@ HandshakeServer::HandshakeServer(StreamSocket socket, const std::string& token, 
                                  const Deadline& deadline)
     : socket_(std::move(socket)), token_(&token), expected_(expected), deadline_(deadline) {}
 
-// The few bytes of an answer fit any empty send buffer; a client whose buffer is full is none of ours.
+// An answer is a few bytes, which fit any empty send buffer; a client whose buffer is full is not one of ours.
 void HandshakeServer::send_whole(std::span<const std::byte> bytes) {
   if (socket_.send_some(bytes) != bytes.size()) throw IoError(concat(socket_.peer(), " takes no data"));
 }
@@ -23,7 +23,7 @@ void HandshakeServer::answer_hello() {
   try {
     terms_ = decode_hello(received_, socket_.peer());
   } catch (const FormatError&) {
-    // A client of another version reads this much of any answer, and can then say what is wrong.
+    // A client of another version reads this much of any answer, and can then report the mismatch.
     send_whole(challenge.bytes());
     throw;
   }
@@ -44,7 +44,7 @@ HandshakeVerdict HandshakeServer::judge_proof() const {
   return HandshakeVerdict::kAccepted;
 }
 
-// Only a client that has proved the token gets a proof of it: a stranger could test guesses against one.
+// Only a client that has proved the token gets a proof: a stranger could test guesses against one.
 void HandshakeServer::send_verdict(HandshakeVerdict verdict) {
   const bool is_stranger = verdict == HandshakeVerdict::kWrongToken;
   const std::uint32_t generation = is_stranger ? 0 : expected_.generation;
@@ -59,7 +59,7 @@ std::optional<Identity> HandshakeServer::advance() {
     const std::size_t wanted = is_challenged_ ? kProofBytes : kHelloBytes;
     const std::size_t count = socket_.receive_some(std::span(received_).first(wanted).subspan(received_bytes_));
     received_bytes_ += count;
-    // Garbage is refused at its first four bytes; waiting for a whole hello would let a short one sit here.
+    // Garbage is refused after its first four bytes; a garbage message shorter than a hello would otherwise wait here.
     if (!is_challenged_ && received_bytes_ >= 4 && ByteReader(received_).get<std::uint32_t>() != kHandshakeMagic) {
       const std::string shown = printable(std::span(received_).first(received_bytes_));
       throw FormatError(concat(socket_.peer(), " sent \"", shown, "\", which is not a Lockstep handshake"));

@@ -1,10 +1,9 @@
 #pragma once
 /// @file
-/// Both ends prove that they know the job's token before anything else is read: HMAC-SHA256 over both ends' random
-/// numbers and over who the client says it is. The client proves first: what a listener says to a stranger does not
-/// depend on the token, so nobody who merely connects gets anything to try guesses against. docs/wire_format.md has
-/// the bytes.
-/// @source RFC 2104 (HMAC), RFC 5869 (HKDF); the two directions use different labels, so neither end's proof can be
+/// Both ends prove that they have the job's token before anything else is read: HMAC-SHA256 over both ends' random
+/// numbers and the client's claimed identity. The client proves first. The listener's answers to a stranger do not
+/// depend on the token, so merely connecting yields nothing to test guesses against. docs/wire_format.md has the bytes.
+/// @source RFC 2104 (HMAC), RFC 5869 (HKDF). The two directions use different labels, so neither end's proof can be
 ///         sent back to it.
 #include <array>
 #include <cstddef>
@@ -18,34 +17,34 @@
 
 namespace lockstep::net {
 
-/// What a listener is for. Values appear on the wire; never renumber.
+/// A listener's purpose. Values appear on the wire; never renumber.
 enum class Role : std::uint16_t { kStore = 1, kControl = 2, kCollective = 3, kAgent = 4 };
 
-/// Who a connecting rank says it is; covered by its proof.
+/// A connecting rank's claimed identity, covered by its proof.
 struct Identity {
-  Role role = Role::kStore;      ///< What the connection is for.
+  Role role = Role::kStore;
   std::uint32_t generation = 0;  ///< Restart count of the job.
-  std::int32_t rank = -1;        ///< Of the one who connects; -1: no rank.
-  std::uint64_t tag = 0;         ///< The user's choice, for example which process group.
+  std::int32_t rank = -1;        ///< Of the client; -1: not a rank.
+  std::uint64_t tag = 0;         ///< Chosen by the user, for example to identify a process group.
 };
 
-/// What keeps the frames of a connection from being changed on the way. Values appear on the wire; never renumber.
+/// Protection of a connection's frames. Values appear on the wire; never renumber.
 enum class FrameProtection : std::uint8_t {
-  kChecksum = 0,  ///< Against accidents. Within a host, where nobody else can touch them.
-  kMac = 1,       ///< Against people: FrameMac with keys derived from the token and both random numbers.
+  kChecksum = 0,  ///< Against accidents. For connections within a host, which nobody else can touch.
+  kMac = 1,       ///< Against attackers: FrameMac with keys derived from the token and both random numbers.
 };
 
-/// What this end of a connection asks for; the connection gets the stronger of both ends' wishes. It is kMac where the
-/// other end is on another host, unless LOCKSTEP_FRAME_MAC says otherwise: 1 for every connection, 0 for none (on a
-/// network that nobody else can reach).
-/// @throws FormatError  LOCKSTEP_FRAME_MAC is neither.
+/// The protection that this end requests; the connection gets the stronger of both ends' requests. It is kMac if the
+/// other end is on another host, unless LOCKSTEP_FRAME_MAC overrides it: 1 for every connection, 0 for none (on a
+/// private network).
+/// @throws FormatError  LOCKSTEP_FRAME_MAC has another value.
 [[nodiscard]] FrameProtection wanted_protection(const StreamSocket& socket);
 
 constexpr std::size_t kNonceBytes = 32;      ///< A random number.
 constexpr std::size_t kProofBytes = 32;      ///< An HMAC-SHA256.
 constexpr std::size_t kHelloBytes = 56;      ///< The client's first message.
 constexpr std::size_t kChallengeBytes = 40;  ///< The listener's answer.
-constexpr std::size_t kVerdictBytes = 44;    ///< The listener's last word.
+constexpr std::size_t kVerdictBytes = 44;    ///< The listener's final message.
 /// A random number, used once.
 using Nonce = std::array<std::byte, kNonceBytes>;
 /// An HMAC-SHA256.
@@ -54,58 +53,58 @@ using Proof = std::array<std::byte, kProofBytes>;
 /// How a listener answers a proof. Values appear on the wire; never renumber.
 enum class HandshakeVerdict : std::uint16_t { kAccepted = 0, kWrongToken = 1, kWrongGeneration = 2, kWrongRole = 3 };
 
-/// Connects to a GuardedListener and proves the token, trying again while nobody listens or the listener is swamped.
-/// @param peer_name   How messages name the listener; its address is added: "rank 0" -> "rank 0 (127.0.0.1:4242)".
-/// @param deadline    For all of it.
-/// @param connect_by  When to give up if nobody listens: for callers that look after other things and come again. A
-///                    handshake that has begun is not given up before `deadline`: the listener might believe it done.
+/// Connects to a GuardedListener and proves the token, retrying while nobody listens or the listener is overloaded.
+/// @param peer_name  The listener's name for messages; its address is added: "rank 0" -> "rank 0 (127.0.0.1:4242)".
+/// @param deadline  For the whole call.
+/// @param connect_by  When to give up if nobody listens, for callers that do other work and retry. A handshake that has
+///         begun continues until `deadline`: the listener might consider it complete.
 /// @throws TimeoutError  Nobody listens until `connect_by`, or the listener does not answer until `deadline`.
-/// @throws FormatError   Something else answers (shows what), or another version.
+/// @throws FormatError  Another program answers (shows its bytes), or another version.
 /// @throws IoError       The listener closes the connection at every attempt.
-/// @throws Error         The token, the generation or the role is not the listener's; says which.
+/// @throws Error  The token, the generation or the role differs from the listener's; says which.
 [[nodiscard]] StreamSocket connect_authenticated(const SocketAddress& address, const std::string& token,
                                                  const Identity& identity, const std::string& peer_name,
                                                  const Deadline& deadline,
                                                  const Deadline& connect_by = Deadline::never());
 
-/// What both ends have said before their proofs, all of which the proofs cover.
+/// The messages of both ends before their proofs, which cover all of them.
 struct HandshakeTerms {
-  Identity client;                                      ///< Who connects.
-  FrameProtection wanted = FrameProtection::kChecksum;  ///< By the client.
-  FrameProtection agreed = FrameProtection::kChecksum;  ///< By the listener: the stronger of both ends' wishes.
-  Nonce client_nonce{};                                 ///< In the hello.
-  Nonce server_nonce{};                                 ///< In the challenge.
+  Identity client;
+  FrameProtection wanted = FrameProtection::kChecksum;  ///< The client's request.
+  FrameProtection agreed = FrameProtection::kChecksum;  ///< The listener's answer: the stronger of both ends' requests.
+  Nonce client_nonce{};                                 ///< From the hello.
+  Nonce server_nonce{};                                 ///< From the challenge.
 };
 
-/// Proves the token over a connection that is open already, and makes the listener prove it too. Afterwards the socket
-/// has the FrameMac that was agreed on, if any.
-/// @throws TimeoutError, FormatError, Error  As connect_authenticated(). @throws IoError  The listener dropped this
-/// rank.
+/// Proves the token over an open connection, and makes the listener prove it too. Afterwards the socket has the agreed
+/// FrameMac, if any.
+/// @throws TimeoutError, FormatError, Error  See connect_authenticated().
+/// @throws IoError  The listener dropped this rank.
 void authenticate(StreamSocket& socket, const std::string& token, const Identity& identity, const Deadline& deadline);
 
-/// The listener's end for one connection, advanced whenever bytes arrive; never waits.
+/// The listener's end of one handshake; call advance() when bytes arrive. Never blocks.
 class HandshakeServer {
  public:
   /// @param token     Must outlive this object.
-  /// @param expected  Role and generation that are let in.
+  /// @param expected  Accepted role and generation.
   HandshakeServer(StreamSocket socket, const std::string& token, const Identity& expected, const Deadline& deadline);
 
   /// For poll.
   [[nodiscard]] int fd() const noexcept { return socket_.fd(); }
-  /// By which the client must have proved the token.
+  /// The client must have proved the token by then.
   [[nodiscard]] const Deadline& deadline() const noexcept { return deadline_; }
-  /// Whether the client has said hello and got a challenge: a rank that has not proved the token yet has done so at
-  /// least, as a rule with its first packet.
+  /// True if the client has sent its hello and received a challenge. A rank's hello usually arrives in its first
+  /// packet.
   [[nodiscard]] bool has_begun() const noexcept { return is_challenged_; }
   /// The client's address, for messages.
   [[nodiscard]] const std::string& peer() const noexcept { return socket_.peer(); }
 
-  /// Reads what has arrived. @return  The client's identity once it has proved the token; nothing before.
-  /// @throws FormatError  What arrived is no handshake.
-  /// @throws Error        The proof is wrong, or role or generation are; the client has been told.
-  /// @throws IoError      The client left.
+  /// Reads available bytes. @return  The client's identity when it has proved the token; nothing before.
+  /// @throws FormatError  The bytes are not a handshake.
+  /// @throws Error  The proof, role or generation is wrong; the client has been told.
+  /// @throws IoError  The client left.
   [[nodiscard]] std::optional<Identity> advance();
-  /// The connection, once identity is proved.
+  /// The connection, after the identity is proved.
   [[nodiscard]] StreamSocket take_socket() noexcept { return std::move(socket_); }
 
  private:

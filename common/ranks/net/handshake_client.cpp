@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Reads an answer of the listener. Its first bytes are looked at alone: another program's answer may be shorter.
+// Reads an answer of the listener. Checks its first bytes separately: another program's answer may be shorter.
 template <std::size_t kBytes>
 std::array<std::byte, kBytes> receive_answer(StreamSocket& socket, const Deadline& deadline) {
   std::array<std::byte, kBytes> answer{};
@@ -61,7 +61,7 @@ std::string_view name_of(Role role) noexcept {
 
 }  // namespace
 
-// One run of the client's end over a fresh connection.
+// The client's end of one handshake on a fresh connection.
 void authenticate(StreamSocket& socket, const std::string& token, const Identity& identity, const Deadline& deadline) {
   HandshakeTerms terms{.client = identity, .wanted = wanted_protection(socket), .client_nonce = make_nonce()};
   socket.send_all(encode_hello(terms), deadline);
@@ -69,7 +69,7 @@ void authenticate(StreamSocket& socket, const std::string& token, const Identity
   const auto challenge = receive_answer<kChallengeBytes>(socket, deadline);
   ByteReader reader(std::span<const std::byte>(challenge).subspan(kVersionBytes));
   const auto agreed = reader.get<std::uint8_t>();
-  // The stronger of both ends' wishes: less than asked for is not what a listener of the job answers.
+  // The stronger of both ends' requests: a listener of the job never answers with less.
   if (agreed < static_cast<int>(terms.wanted) || agreed > static_cast<int>(FrameProtection::kMac)) {
     throw FormatError(concat(socket.peer(), " answers with another protection of frames than was asked for"));
   }
@@ -98,7 +98,7 @@ StreamSocket connect_authenticated(const SocketAddress& address, const std::stri
       authenticate(socket, token, identity, deadline);
       return socket;
     } catch (const IoError& error) {
-      // A listener swamped by strangers drops whoever is not through yet; honest ranks come again.
+      // An overloaded listener drops clients in the middle of the handshake; honest ranks retry.
       if (deadline.remaining() < 50ms) {
         throw IoError(concat(error.what(), "; it closed the connection before the handshake was over, at every ",
                              "attempt (is it another version of Lockstep, or busy with strangers?)"));

@@ -35,7 +35,7 @@ Proof hmac(const std::string& token, std::span<const std::byte> message) {
   return proof;
 }
 
-// HKDF-SHA256: fills `derived` with bytes that look random to everybody who does not know `secret`.
+// HKDF-SHA256: fills `derived` with bytes that look random without `secret`.
 void derive(const std::string& secret, std::span<const std::byte> salt, std::span<const std::byte> purpose,
             std::span<std::byte> derived) {
   const std::unique_ptr<EVP_PKEY_CTX, decltype(&EVP_PKEY_CTX_free)> kdf(EVP_PKEY_CTX_new_id(EVP_PKEY_HKDF, nullptr),

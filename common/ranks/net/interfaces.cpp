@@ -20,7 +20,7 @@
 namespace lockstep::net {
 namespace {
 
-// For this machine's own name, which is slow to be found only where something is wrong.
+// For this machine's own name, which resolves slowly only if something is wrong.
 constexpr std::chrono::seconds kOwnNameLimit{10};
 
 bool is_ipv6(std::string_view host) { return host.find(':') != std::string_view::npos; }
@@ -45,7 +45,7 @@ std::vector<std::string_view> split(std::string_view names) {
 
 using Addresses = std::vector<InterfaceAddress>;
 
-// Those of the first interface that `matches`, in the order of `addresses`.
+// The addresses of the first interface that `matches`, in the order of `addresses`.
 template <typename Matches>
 Addresses of_first_interface(const Addresses& addresses, Matches matches) {
   const auto first = std::ranges::find_if(addresses, [&](const auto& each) { return matches(each); });
@@ -112,7 +112,7 @@ std::string describe(const std::vector<InterfaceAddress>& addresses) {
 }
 
 bool is_own_address(std::string_view host, const std::vector<InterfaceAddress>& addresses) {
-  if (host.starts_with("127.")) return true;  // all of them, although the interface names one
+  if (host.starts_with("127.")) return true;  // all of 127.0.0.0/8, although the interface has one
   return std::ranges::any_of(addresses, [&](const auto& each) { return each.address == host; });
 }
 

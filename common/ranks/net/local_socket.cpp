@@ -16,7 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::byte kMark{0x4C};  // a descriptor cannot travel without a byte
+constexpr std::byte kMark{0x4C};  // a descriptor cannot be sent without a byte
 
 // Abstract addresses begin with a zero byte, which is written '@'; unix(7).
 constexpr std::size_t kPathOffset = offsetof(sockaddr_un, sun_path);
@@ -27,7 +27,7 @@ UniqueFd make_socket() {
   return fd;
 }
 
-// Space for one descriptor beside a message, aligned as the kernel wants it.
+// Space for one descriptor in a message, aligned as the kernel requires.
 struct alignas(cmsghdr) ControlSpace {
   std::array<std::byte, CMSG_SPACE(sizeof(int))> bytes{};
 };
@@ -63,7 +63,7 @@ TcpListener listen_local() {
   }
   socklen_t bytes = sizeof address;
   if (::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&address), &bytes) != 0) throw IoError("getsockname", errno);
-  const std::string name(address.sun_path + 1, bytes - kPathOffset - 1);  // past the zero byte
+  const std::string name(address.sun_path + 1, bytes - kPathOffset - 1);  // after the zero byte
   return {std::move(fd), SocketAddress{"@" + name, 0}};
 }
 

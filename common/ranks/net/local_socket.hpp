@@ -1,7 +1,7 @@
 #pragma once
 /// @file
-/// Sockets between processes of one host, for the one thing TCP cannot carry: an open file descriptor. Nothing of them
-/// is in the file system, so nothing can be left there.
+/// Sockets between processes of one host, which can send open file descriptors, as TCP cannot. They leave nothing in
+/// the file system.
 #include <string>
 
 #include "base/deadline.hpp"
@@ -11,12 +11,12 @@
 
 namespace lockstep::net {
 
-/// Listens on an abstract AF_UNIX address of the kernel's choice. Whoever connects is a stranger, as with TCP: hand the
-/// listener to a GuardedListener.
-/// @return  Its address().host is what connect_local() takes: "@0001f". @throws IoError
+/// Listens on an abstract AF_UNIX address of the kernel's choice. Clients are strangers, as with TCP: pass the listener
+/// to a GuardedListener.
+/// @return  Its address().host is the argument of connect_local(): "@0001f". @throws IoError
 [[nodiscard]] TcpListener listen_local();
 
-/// Connects to listen_local()'s address; authenticate() comes next.
+/// Connects to listen_local()'s address; call authenticate() next.
 /// @throws IoError       Nobody listens under that name in this network namespace: another host, or a container with a
 ///                       network of its own.
 /// @throws TimeoutError  The listener's queue stays full until `deadline`. @throws FormatError  No such address.
@@ -26,7 +26,7 @@ namespace lockstep::net {
 /// @throws IoError, TimeoutError
 void send_descriptor(StreamSocket& socket, int fd, const Deadline& deadline);
 
-/// Receives what send_descriptor() sent; the descriptor is closed on exec.
+/// Receives a descriptor from send_descriptor(); it is closed on exec.
 /// @throws IoError, TimeoutError  @throws FormatError  Something else arrived.
 [[nodiscard]] UniqueFd receive_descriptor(StreamSocket& socket, const Deadline& deadline);
 

@@ -23,7 +23,7 @@ void ReadySet::change(int fd, std::uint64_t key, Interest interest) {
   if (::epoll_ctl(set_.get(), EPOLL_CTL_MOD, fd, &event) != 0) throw IoError("watching a connection", errno);
 }
 
-// The kernel moves what it has reported to the end of its list, so nobody is left out where more are ready.
+// The kernel moves reported descriptors to the end of its list, so none starves if more are ready.
 std::span<const std::uint64_t> ReadySet::take() {
   ready_.clear();
   const int count = ::epoll_wait(set_.get(), events_.data(), static_cast<int>(events_.size()), 0);

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Thousands of connections in one loop: what is ready costs, and what is only watched does not.
+/// Thousands of connections in one loop: the cost depends on how many are ready, not on how many are watched.
 #include <sys/epoll.h>
 
 #include <cstdint>
@@ -11,17 +11,17 @@
 
 namespace lockstep::net {
 
-/// Descriptors that a thread waits for, by keys of its own (epoll(7)). poll(2) looks at every descriptor each time that
-/// any of them is ready; with P connections that speak in turn, each round of messages then costs P * P looks.
+/// Descriptors that a thread waits for, with keys of its choice (epoll(7)). poll(2) examines every descriptor each time
+/// one of them is ready; if P connections are ready in turn, each round of messages then costs P * P checks.
 ///
-/// The set is a descriptor itself, which is readable while anything in it is ready: a loop may poll it beside others.
-/// Thread safety: one thread.
+/// The set's own descriptor is readable while any member is ready, so a loop may poll it together with others. Thread
+/// safety: one thread.
 class ReadySet {
  public:
-  /// What makes a descriptor ready; that its other end has closed always does.
+  /// Events that make a descriptor ready; a close by its other end always does.
   enum class Interest { kRead, kReadAndWrite };
 
-  /// What take() returns at most.
+  /// Maximum number of keys from one take().
   static constexpr std::size_t kMostPerCall = 512;
 
   /// @throws IoError  The process is out of descriptors.
@@ -30,16 +30,16 @@ class ReadySet {
   /// Readable while take() would return anything.
   [[nodiscard]] int fd() const noexcept { return set_.get(); }
 
-  /// From now on take() returns `key` while `fd` can be read.
+  /// Makes take() return `key` while `fd` is readable.
   /// @throws IoError  The kernel watches no more (/proc/sys/fs/epoll/max_user_watches).
   void add(int fd, std::uint64_t key);
-  /// Takes `fd` out, before it is closed: a copy of it that a child process has would else keep it in.
+  /// Removes `fd`; call before closing it: a child process's copy would otherwise keep it in the set.
   void remove(int fd) noexcept;
-  /// Changes what makes `fd`, which is in the set, ready.
+  /// Changes the interest of `fd`, which must be in the set.
   void change(int fd, std::uint64_t key, Interest interest);
 
-  /// Keys of what is ready now, each once, and kMostPerCall at most: the next call then begins with the others. Never
-  /// waits. @return  Valid until the next call.
+  /// Keys of ready descriptors, each once, and at most kMostPerCall; the next call begins with the others. Never
+  /// blocks. @return  Valid until the next call.
   [[nodiscard]] std::span<const std::uint64_t> take();
 
  private:

@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A name that becomes known within this time is nothing to report.
+// Shorter waits for a name are not reported.
 constexpr auto kQuietLookups = 3s;
 
 struct Found {
@@ -53,7 +53,7 @@ Found look_up_by(const SocketAddress& address, const Deadline& deadline, Lookup 
   return answer.get();
 }
 
-// The IPv4 address that an IPv6 socket sees as ::ffff:a.b.c.d.
+// The IPv4 address in an IPv4-mapped one, ::ffff:a.b.c.d.
 std::optional<sockaddr_storage> unmapped(const sockaddr_storage& raw) {
   const auto& from = reinterpret_cast<const sockaddr_in6&>(raw);
   if (raw.ss_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&from.sin6_addr)) return std::nullopt;

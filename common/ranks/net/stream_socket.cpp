@@ -35,24 +35,24 @@ bool wait_for(int fd, short events, const Deadline& deadline) {
   }
 }
 
-// Whether no network lies between the ends. Equal addresses are the test: each of two hosts or network namespaces has
-// its own.
+// True if no network lies between the ends. Tests for equal addresses: different hosts or network namespaces have
+// different ones.
 bool are_within_host(int fd) {
   const auto ends = ends_of(fd);
   return ends &&
          (ends->local.host == ends->remote.host || (is_loopback(ends->local.host) && is_loopback(ends->remote.host)));
 }
 
-// Within one host there is no network that could be congested, yet congestion control still costs: BBR, the default of
-// some hosts, sends by a timer, which interrupts for about every 128 KiB and costs half of the bandwidth. Reno
-// sends at once; every kernel has it, and every user may choose it. Where the kernel refuses, nothing changes.
+// A connection within one host cannot be congested, yet congestion control still costs: BBR, the default on some hosts,
+// sends by a timer, which interrupts about every 128 KiB and halves the bandwidth. Reno sends at once; every kernel has
+// it, and every user may choose it. If the kernel refuses, nothing changes.
 void do_not_pace(int fd) {
   constexpr std::string_view kReno = "reno";
   ::setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, kReno.data(), kReno.size());
 }
 
-// A host that is switched off sends nothing, not even that it is gone. Of a connection that is silent for a minute the
-// kernel asks six times, ten seconds apart. It also keeps routers with tables of connections from forgetting this one.
+// A host that loses power does not announce it. After a minute of silence the kernel probes the connection six times,
+// ten seconds apart. The probes also keep routers with connection tables from dropping it.
 void keep_alive(int fd) {
   const auto set = [fd](int level, int option, int value) { ::setsockopt(fd, level, option, &value, sizeof value); };
   set(SOL_SOCKET, SO_KEEPALIVE, 1);
@@ -66,7 +66,7 @@ void keep_alive(int fd) {
 StreamSocket::StreamSocket(UniqueFd fd, std::string peer) : fd_(std::move(fd)), peer_(std::move(peer)) {
   const int flags = ::fcntl(fd_.get(), F_GETFL);
   if (flags < 0 || ::fcntl(fd_.get(), F_SETFL, flags | O_NONBLOCK) != 0) throw IoError(peer_, errno);
-  const int on = 1;  // frames are written whole, so waiting for more bytes to send only adds latency
+  const int on = 1;  // frames are written whole, so delaying them to collect more bytes only adds latency
   ::setsockopt(fd_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   keep_alive(fd_.get());
   is_within_host_ = are_within_host(fd_.get());
@@ -81,7 +81,7 @@ StreamSocket StreamSocket::connect(const SocketAddress& address, const Deadline&
       const Deadline round = is_last ? deadline : Deadline::after(kNameIsGoodFor);
       return {connect_to_any(*candidates, address.text(), round), address.text()};
     } catch (const TimeoutError&) {
-      if (is_last) throw;  // else the host may have come back with another address
+      if (is_last) throw;  // otherwise the host may have come back with another address
     }
   }
 }

@@ -15,18 +15,18 @@
 namespace lockstep::net {
 namespace {
 
-// For a name to be looked up: this machine's own, so it is slow only where something is wrong.
+// For looking up this machine's own name, which is slow only if something is wrong.
 constexpr std::chrono::seconds kLookupLimit{10};
-constexpr int kMostLostAtOnce = 16;  // then the caller looks after others first
+constexpr int kMostLostAtOnce = 16;  // then the caller serves other connections first
 
 UniqueFd bind_and_listen(const addrinfo& candidate, const SocketAddress& address) {
   UniqueFd fd(::socket(candidate.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!fd.is_open()) throw IoError("socket", errno);
-  if (is_wildcard(address.host)) {  // "::" is for IPv4, too, whatever the system's default
+  if (is_wildcard(address.host)) {  // "::" also accepts IPv4, regardless of the system's default
     const int off = 0;
     ::setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
   }
-  const int on = 1;  // a port that lingers in TIME_WAIT from an earlier job may be used again
+  const int on = 1;  // allows a port in TIME_WAIT from an earlier job
   ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   if (::bind(fd.get(), candidate.ai_addr, candidate.ai_addrlen) != 0 || ::listen(fd.get(), kBacklog) != 0) {
     const int error = errno;
@@ -38,8 +38,8 @@ UniqueFd bind_and_listen(const addrinfo& candidate, const SocketAddress& address
   return fd;
 }
 
-// accept(2) reports what has happened to a connection while it was in the queue: the listener is as good as before, and
-// the next connection may be an honest rank's.
+// accept(2) reports errors that a connection had in the queue: the listener is unaffected, and the next connection may
+// be an honest rank's.
 bool is_of_one_connection(int error) {
   constexpr std::array kErrors = {EINTR,  ECONNABORTED, EPROTO,     ENETDOWN,    ENOPROTOOPT, EHOSTDOWN,
                                   ENONET, EHOSTUNREACH, EOPNOTSUPP, ENETUNREACH, ETIMEDOUT,   EPERM};
@@ -54,7 +54,7 @@ TcpListener::TcpListener(const SocketAddress& address) {
     try {
       fd_ = bind_and_listen(*candidate, address);
     } catch (const IoError&) {
-      if (candidate->ai_next == nullptr) throw;  // a name may have an address of a protocol that is switched off here
+      if (candidate->ai_next == nullptr) throw;  // a name may have an address of a protocol that is disabled here
     }
   }
   sockaddr_storage raw{};

@@ -23,7 +23,7 @@ namespace {
 constexpr std::size_t kTokenBytes = 32;
 constexpr std::size_t kMinTokenDigits = 32;  // 128 bits
 constexpr std::size_t kMaxTokenDigits = 128;
-constexpr std::size_t kMinDifferentDigits = 8;  // fewer in 32 random ones: once in 20 million tokens
+constexpr std::size_t kMinDifferentDigits = 8;  // 32 random digits have fewer once in 20 million tokens
 
 // A folder or file is trusted only if nobody but this user (and root) can read or change it.
 void check_owner(const std::string& path, const struct stat& status, const std::string& advice) {
@@ -48,20 +48,21 @@ std::string private_folder() {
 }
 
 std::string read_token_file(const std::string& path, int flags, const std::string& advice) {
-  // O_NONBLOCK: opening a pipe must not wait for somebody to write into it.
+  // O_NONBLOCK: opening a pipe must not wait for a writer.
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | flags));
   if (!fd.is_open()) throw IoError(concat("opening the token file ", path), errno);
   struct stat status {};
   if (::fstat(fd.get(), &status) != 0) throw IoError(path, errno);
   if (!S_ISREG(status.st_mode)) throw Error(concat(path, " is no regular file; ", advice));
   check_owner(path, status, advice);
-  std::array<char, kMaxTokenDigits + 2> content{};  // an end of line, and room to notice what is too long
+  std::array<char, kMaxTokenDigits + 2> content{};  // room for an end of line, and for detecting a token that is too
+                                                    // long
   const ssize_t bytes = ::read(fd.get(), content.data(), content.size());
   if (bytes < 0) throw IoError(concat("reading ", path), errno);
   return parse_token({content.data(), static_cast<std::size_t>(bytes)}, path);
 }
 
-// Written under another name and linked into place, so that the file appears whole, and only one writer wins.
+// Written under another name and linked into place, so that the file appears complete, and only one writer wins.
 void make_token_file(const std::string& path) {
   std::string draft = concat(path, ".XXXXXX");
   const UniqueFd fd(::mkostemp(draft.data(), O_CLOEXEC));  // mode 0600

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// The secret that every rank of a job knows and no stranger does.
+/// The secret shared by all ranks of a job, and unknown to strangers.
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,34 +9,34 @@
 
 namespace lockstep::net {
 
-/// 256 random bits as 64 hexadecimal digits. @throws Error  The system has no randomness to give.
+/// 256 random bits as 64 hexadecimal digits. @throws Error  The system provides no randomness.
 [[nodiscard]] std::string make_token();
 
-/// `token` as somebody has set it: 32 to 128 hexadecimal digits, at least 8 of them different. Somebody who hears a
-/// proof of the token can test guesses at home, so it needs 128 random bits; no invented phrase has them.
-/// @param source  Where it comes from, for messages: "LOCKSTEP_TOKEN".
-/// @throws FormatError  It is no such token; says how to make one and does not show it, it may be a secret.
+/// Checks a token from a user: 32 to 128 hexadecimal digits, at least 8 of them different. An eavesdropper on a proof
+/// can test guesses offline, so a token needs 128 random bits; an invented phrase has fewer.
+/// @param source  Its origin for messages: "LOCKSTEP_TOKEN".
+/// @throws FormatError  It is not such a token; says how to make one. Does not show it, since it may be a secret.
 [[nodiscard]] std::string check_token(const std::string& token, const std::string& source);
 
-/// The token in the content of a token file: as check_token(), with or without an end of line.
+/// Parses a token file: the token as in check_token(), with or without an end of line.
 /// @param path  For messages. @throws FormatError  The content is anything else.
 [[nodiscard]] std::string parse_token(std::string_view content, const std::string& path);
 
-/// The token that the environment gives: LOCKSTEP_TOKEN, else the content of the file that LOCKSTEP_TOKEN_FILE names.
-/// @return  Nothing where neither variable is set.
+/// The token from the environment: LOCKSTEP_TOKEN, otherwise the file named by LOCKSTEP_TOKEN_FILE.
+/// @return  Nothing if neither variable is set.
 /// @throws FormatError  It is no token.
 /// @throws IoError      The file cannot be read.
-/// @throws Error        The file belongs to another user (root's may be read) or is open to others; says what to do.
+/// @throws Error  The file belongs to another user (except root) or others can access it; gives a remedy.
 [[nodiscard]] std::optional<std::string> given_token();
 
-/// The token of a job whose ranks meet at `meeting_point`: given_token(); else, on loopback, the content of a file that
-/// only this user can read, made by whichever rank comes first.
+/// The token of a job whose ranks meet at `meeting_point`: given_token() or, on loopback, the content of a file that
+/// only this user can read, made by the first rank.
 ///
-/// The file is `$XDG_RUNTIME_DIR/lockstep-<uid>/<host>-<port>.token` (/tmp where that variable is unset), mode 0600 in
+/// The file is `$XDG_RUNTIME_DIR/lockstep-<uid>/<host>-<port>.token` (in /tmp if that variable is unset), mode 0600, in
 /// a folder of mode 0700. It stays after the job: removing it could race with the next job on that port.
-/// @throws Error  Off loopback without a given token; says how to make one. Folder or file belongs to another user or
-///                is open to others.
-/// @throws FormatError, IoError  As given_token().
+/// @throws Error  Not on loopback and no token given; says how to make one. Also if the folder or file belongs to
+///         another user or others can access it.
+/// @throws FormatError, IoError  See given_token().
 [[nodiscard]] std::string find_token(const SocketAddress& meeting_point);
 
 }  // namespace lockstep::net

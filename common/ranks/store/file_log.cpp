@@ -8,7 +8,7 @@
 namespace lockstep::store {
 namespace {
 
-constexpr std::size_t kRecordHeaderBytes = 12;  // length u32 and checksum u64 of the rest
+constexpr std::size_t kRecordHeaderBytes = 12;  // length u32, and checksum u64 of the rest
 
 LogRecord decode_record(std::span<const std::byte> bytes) {
   net::ByteReader reader(bytes);

@@ -1,6 +1,6 @@
 #pragma once
-// The content of a FileStore's file: changes, one record after another; not for others. docs/wire_format.md describes
-// it.
+// The content of a FileStore's file: one record per change. Internal to this module. docs/wire_format.md describes the
+// format.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -20,8 +20,8 @@ struct LogRecord {
 
 [[nodiscard]] std::vector<std::byte> encode(const LogRecord& record);
 
-// Applies the whole and undamaged records at the beginning of `bytes` to `values`.
-// Returns how many bytes they take: what follows was cut off when its writer was killed.
+// Applies the complete, undamaged records at the beginning of `bytes` to `values`. Returns their size; data after them
+// was cut off when its writer was killed.
 [[nodiscard]] std::size_t replay(std::span<const std::byte> bytes, std::map<std::string, std::string>& values);
 
 }  // namespace lockstep::store

@@ -18,15 +18,15 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// How long one call waits for another process's call to finish.
+// How long a call waits for another process's call to finish.
 constexpr auto kLockLimit = 15s;
 
-// Bytes of the file that locks stand for; the content itself is not locked by ranges.
+// Bytes of the file that stand for locks; the content itself is not range-locked.
 constexpr off_t kChangeByte = 0;    // held while the content is read or changed
-constexpr off_t kPresenceByte = 1;  // held, shared, by everybody who has the store open
+constexpr off_t kPresenceByte = 1;  // held, shared, by every process that has the store open
 
-// Locks of the open file, not of the process: two stores in one process exclude each other as well, and closing another
-// descriptor of the same file does not drop them. Never waits. False where somebody else holds a lock in the way.
+// Locks belong to the open file, not to the process: two stores in one process exclude each other as well, and closing
+// another descriptor of the same file does not release them. Never blocks. False if a conflicting lock is held.
 bool try_lock(int fd, off_t byte, short type, const std::filesystem::path& path) {
   struct flock range {};
   range.l_type = type;
@@ -94,7 +94,7 @@ void FileStore::open(const Deadline& deadline) {
   }
 }
 
-// False where the file was removed, by the last user of an earlier store, between opening and locking it.
+// False if the last user of an earlier store removed the file between open and lock.
 bool FileStore::try_open(const Deadline& deadline) {
   fd_.reset(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd_.is_open()) throw IoError(concat("opening ", path_.string()), errno);
@@ -118,7 +118,7 @@ void FileStore::check_owner() const {
   if (!is_private) throw Error(concat(path_.string(), " is not a file of this user alone (mode 0600); remove it"));
 }
 
-// The last one removes the file, under the lock: whoever has opened it meanwhile finds that it is gone, and makes
+// The last user removes the file, under the lock: a process that has opened it meanwhile finds it gone, and makes
 // another.
 FileStore::~FileStore() {
   try {
@@ -130,7 +130,7 @@ FileStore::~FileStore() {
   }
 }
 
-// Reads what has been appended since, under the lock. What a killed process left half-written is cut off.
+// Reads newly appended records, under the lock. Truncates a record that a killed process left incomplete.
 void FileStore::refresh() {
   const std::uint64_t total = bytes_of(fd_.get(), path_);
   if (total == read_bytes_) return;
@@ -203,7 +203,7 @@ std::int64_t FileStore::add(const std::string& key, std::int64_t amount) {
   refresh();
   const auto found = values_.find(key);
   const std::int64_t current = found == values_.end() ? 0 : parse_integer(key, found->second);
-  const auto sum = static_cast<std::uint64_t>(current) + static_cast<std::uint64_t>(amount);  // wraps, never traps
+  const auto sum = static_cast<std::uint64_t>(current) + static_cast<std::uint64_t>(amount);  // wraps around
   append(key, std::to_string(static_cast<std::int64_t>(sum)));
   return static_cast<std::int64_t>(sum);
 }

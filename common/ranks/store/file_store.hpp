@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// The Store in a file that all ranks can reach: for ranks that know a folder in common and no address.
+/// The Store in a shared file: for ranks that have a folder in common, but no address.
 #include <filesystem>
 #include <map>
 #include <mutex>
@@ -11,19 +11,19 @@
 namespace lockstep::store {
 
 /// Keys and values in one file, shared by every process that has it open. Changes are appended, each with a checksum,
-/// under a lock that the kernel takes back from a process that dies; a change that its writer did not finish is none.
+/// under a lock that the kernel releases if its process dies; incomplete changes are ignored.
 ///
-/// The content lives as long as somebody has the file open: whoever opens it while nobody else has, begins with an
-/// empty store, whatever an earlier run that crashed has left there; whoever closes it last removes the file. So
-/// those who share a store must have it open at the same time (as the ranks of a job have).
+/// The content lives as long as some process has the file open. A process that opens it while no other has it open
+/// starts with an empty store, whatever a crashed run has left there; the last one to close it removes the file. All
+/// sharers must therefore have the store open at the same time, like the ranks of a job.
 ///
-/// The file is this user's alone (mode 0600). On a network file system it needs locks that reach across hosts (NFS 4
-/// has them). Thread safety: any thread.
+/// Only this user can access the file (mode 0600). A network file system must support locks across hosts, like NFS 4.
+/// Thread safety: any thread.
 class FileStore final : public Store {
  public:
   /// Opens or makes the file; its folder must exist.
   /// @throws IoError       The file cannot be made, or its file system has no locks.
-  /// @throws Error         It belongs to another user, others can read it, or it is no regular file.
+  /// @throws Error         It belongs to another user, others can read it, or it is not a regular file.
   /// @throws TimeoutError  Another process holds the lock until `deadline`.
   FileStore(std::filesystem::path path, const Deadline& deadline);
   ~FileStore() override;
@@ -31,14 +31,13 @@ class FileStore final : public Store {
   FileStore& operator=(const FileStore&) = delete;
 
   void set(const std::string& key, const std::string& value) override;
-  /// @cost  Looks at the file's length every few milliseconds.
+  /// @cost  Polls the file's length every few milliseconds.
   [[nodiscard]] std::string get(const std::string& key, const Deadline& deadline) override;
   [[nodiscard]] std::optional<std::string> try_get(const std::string& key) override;
   std::int64_t add(const std::string& key, std::int64_t amount) override;
   std::string compare_set(const std::string& key, const std::string& expected, const std::string& desired) override;
   bool erase(const std::string& key) override;
 
-  /// Where it is.
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
 
  private:
@@ -50,10 +49,10 @@ class FileStore final : public Store {
   void append(const std::string& key, const std::optional<std::string>& value);
 
   const std::filesystem::path path_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   UniqueFd fd_;
   std::map<std::string, std::string> values_;
-  std::uint64_t read_bytes_ = 0;  // how much of the file is in values_
+  std::uint64_t read_bytes_ = 0;  // size of the part already in values_
 };
 
 }  // namespace lockstep::store

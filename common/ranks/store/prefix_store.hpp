@@ -1,16 +1,16 @@
 #pragma once
 /// @file
-/// A part of a store, for those who must not meet another user's keys.
+/// A namespace within a store, for users whose keys must not collide.
 #include <memory>
 
 #include "store/store.hpp"
 
 namespace lockstep::store {
 
-/// Puts "prefix/" before every key of another store. Thread safety: as that store's.
+/// Prepends "prefix/" to every key of another store. Thread safety: that store's.
 class PrefixStore final : public Store {
  public:
-  /// @param prefix  Not empty. Keys may have kMaxKeyBytes less its length and one.
+  /// @param prefix  Not empty. The limit on keys is kMaxKeyBytes minus the prefix and its slash.
   PrefixStore(std::string prefix, std::shared_ptr<Store> store);
 
   void set(const std::string& key, const std::string& value) override;

@@ -1,5 +1,5 @@
 #pragma once
-// What store client and server say to each other; not for others. docs/wire_format.md describes it.
+// Messages between store client and server. Internal to this module. docs/wire_format.md describes them.
 #include <chrono>
 #include <cstdint>
 #include <span>
@@ -29,16 +29,16 @@ struct Reply {
   std::string value;
 };
 
-// For what was sent to be acknowledged by the other end's kernel: then its host is gone, or the way to it. Longer than
-// any reply may take. Set on both ends.
+// Limit on unacknowledged data, set on both ends: beyond it the other host, or the path to it, is gone. Longer than any
+// reply may take.
 constexpr std::chrono::seconds kLinkLimit{30};
 
-// Key, value and expected value, with their lengths and some room.
+// Key, value and expected value, with their lengths and some margin.
 constexpr std::uint64_t kMaxMessageBytes = kMaxKeyBytes + 2 * kMaxValueBytes + 64;
 
 [[nodiscard]] std::vector<std::byte> encode(const Request& request);
 [[nodiscard]] std::vector<std::byte> encode(const Reply& reply);
-// Throw FormatError for anything that encode() does not make.
+// Throw FormatError for anything that encode() does not produce.
 [[nodiscard]] Request decode_request(std::span<const std::byte> bytes);
 [[nodiscard]] Reply decode_reply(std::span<const std::byte> bytes);
 

@@ -22,7 +22,7 @@
 namespace lockstep::store {
 namespace {
 
-// A client that does not read its replies is cut off beyond this.
+// Limit on unread replies; a client beyond it is disconnected.
 constexpr std::size_t kMaxQueuedBytes = 8 * kMaxValueBytes;
 
 std::optional<std::int64_t> parse_integer(const std::string& text) {
@@ -42,15 +42,15 @@ struct ParkedGet {
 
 struct Client {
   net::FrameStream stream;
-  std::uint64_t number;  // of this connection, among all that there have been
+  std::uint64_t number;  // counts all connections so far
   std::optional<ParkedGet> parked;
-  bool is_watched_for_room = false;  // beside what arrives: it has replies that the kernel has not taken
+  bool is_watched_for_room = false;  // it has replies that the kernel has not accepted yet
 };
 
 }  // namespace
 
-// One thread serves everybody; only `client_count` and the wake-up are shared with other threads. A request costs the
-// same however many clients there are: nobody looks at those who have sent nothing.
+// One thread serves all clients; it shares only `client_count` and the wake-up with other threads. The cost of a
+// request does not depend on the number of clients: idle ones are not examined.
 struct TcpStoreServer::Server {
   Server(const net::SocketAddress& address, std::string token, int generation_number)
       : generation(static_cast<std::uint32_t>(generation_number)),
@@ -72,7 +72,7 @@ struct TcpStoreServer::Server {
         step();
       } catch (const std::exception& error) {
         Logger("store").error(error.what());
-        std::this_thread::sleep_for(std::chrono::milliseconds{50});  // it may come again at once
+        std::this_thread::sleep_for(std::chrono::milliseconds{50});  // the error may recur at once
       }
     }
   }
@@ -85,7 +85,7 @@ struct TcpStoreServer::Server {
     if (::poll(entries.data(), entries.size(), next.poll_timeout_ms()) < 0 && errno != EINTR) {
       throw IoError("poll", errno);
     }
-    // Those who are in come first: whatever strangers do to the listener, the job's own requests are answered.
+    // Clients come before new connections: however strangers load the listener, the job's own requests are answered.
     for (const std::uint64_t number : ready.take()) {
       if (const auto client = clients.find(number); client != clients.end()) serve_client(client->second);
     }
@@ -111,7 +111,7 @@ struct TcpStoreServer::Server {
       while (const auto frame = client.stream.receive()) answer(client, *frame);
       if (client.stream.queued_bytes() > kMaxQueuedBytes) throw IoError("a client does not read its replies");
       watch_for_room(client);
-    } catch (const Error&) {  // closed, or no client of ours: the others are not affected
+    } catch (const Error&) {  // closed, or not one of our clients: the others are not affected
       unpark(client);
       ready.remove(client.stream.fd());
       clients.erase(client.number);
@@ -164,7 +164,7 @@ struct TcpStoreServer::Server {
     const auto found = values.find(request.key);
     const auto current = found == values.end() ? std::optional<std::int64_t>(0) : parse_integer(found->second);
     if (!amount || !current) return {Status::kNotAnInteger, {}};
-    const auto sum = static_cast<std::uint64_t>(*amount) + static_cast<std::uint64_t>(*current);  // wraps, never traps
+    const auto sum = static_cast<std::uint64_t>(*amount) + static_cast<std::uint64_t>(*current);  // wraps around
     return {Status::kOk, values[request.key] = std::to_string(static_cast<std::int64_t>(sum))};
   }
 
@@ -180,7 +180,7 @@ struct TcpStoreServer::Server {
     client.parked = std::move(get);
   }
 
-  // What the client was parked with, if it was.
+  // The client's waiting request, if it has one.
   std::optional<ParkedGet> unpark(Client& client) {
     if (!client.parked) return std::nullopt;
     const auto waiting = waiting_for.find(client.parked->key);
@@ -211,7 +211,7 @@ struct TcpStoreServer::Server {
       reply(client, get->sequence, content);
       watch_for_room(client);
     } catch (const IoError&) {
-      client.stream.socket().shutdown();  // its own turn in serve_client() finds it closed
+      client.stream.socket().shutdown();  // serve_client() will find it closed
     }
   }
 
@@ -219,18 +219,18 @@ struct TcpStoreServer::Server {
   net::GuardedListener listener;
   net::SocketAddress bound_address;
   UniqueFd wake_up;
-  net::ReadySet ready;                                // of clients, by number
+  net::ReadySet ready;                                // clients' connections, by number
   std::unordered_map<std::uint64_t, Client> clients;  // by number
   std::uint64_t next_number = 0;
   std::map<std::string, std::string> values;
-  std::map<std::string, std::set<std::uint64_t>> waiting_for;      // clients that are parked, by key
-  std::set<std::pair<Clock::time_point, std::uint64_t>> expiries;  // of parked clients
+  std::map<std::string, std::set<std::uint64_t>> waiting_for;      // clients with a waiting request, by key
+  std::set<std::pair<Clock::time_point, std::uint64_t>> expiries;  // of waiting requests
 
   std::mutex mutex;
   std::condition_variable changed;
   std::size_t client_count = 0;
 
-  std::jthread thread;  // last: stops before anything it uses goes
+  std::jthread thread;  // last: stops before the members that it uses are destroyed
 };
 
 TcpStoreServer::TcpStoreServer(const net::SocketAddress& address, std::string token, int generation)

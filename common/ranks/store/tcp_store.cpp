@@ -9,7 +9,7 @@
 namespace lockstep::store {
 namespace {
 
-// How long a request that needs no other rank may take: the server answers at once unless its process is gone.
+// Time for a request that depends on no other rank: the server answers at once unless its process is gone.
 constexpr std::chrono::seconds kReplyLimit{15};
 
 net::Identity client_identity(int generation, int rank) {
@@ -64,8 +64,8 @@ std::optional<std::string> TcpStore::try_get(const std::string& key) {
 }
 
 std::string TcpStore::get(const std::string& key, const Deadline& deadline) {
-  // The server parks a kGet for a while and then answers kAbsent, so that a reply always comes and the connection
-  // stays usable after a timeout.
+  // The server holds a kGet for a while and then answers kAbsent, so that a reply always comes and the connection stays
+  // usable after a timeout.
   for (;;) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline.remaining());
     const auto parked = std::min<std::chrono::milliseconds>(left, std::chrono::seconds{1});

@@ -13,25 +13,25 @@
 
 namespace lockstep::store {
 
-/// Serves one job's keys from a thread of its own, from construction to destruction. The port is bound when the
-/// constructor returns, so the address can be published without a race. Only clients that prove the token, in the
-/// same generation, are served; no client can block another.
+/// Serves one job's keys on a separate thread, from construction to destruction. The port is bound when the constructor
+/// returns, so the address can be published without a race. Serves only clients that prove the token and have the same
+/// generation; no client can block another.
 class TcpStoreServer {
  public:
-  /// @param address     Loopback and a free port unless told otherwise.
+  /// @param address  By default loopback and a free port.
   /// @param token       The job's secret.
-  /// @param generation  Restart count; clients of another are refused.
-  /// @throws IoError  The port is taken.
+  /// @param generation  Restart count; clients of other generations are refused.
+  /// @throws IoError  The port is in use.
   explicit TcpStoreServer(const net::SocketAddress& address, std::string token, int generation = 0);
   ~TcpStoreServer();
   TcpStoreServer(const TcpStoreServer&) = delete;
   TcpStoreServer& operator=(const TcpStoreServer&) = delete;
 
-  /// Where it listens, with the real port.
+  /// The bound address, with the actual port.
   [[nodiscard]] net::SocketAddress address() const;
 
-  /// Waits until every client has closed its connection, or `deadline`: what a server inside rank 0 does before it
-  /// goes, so that slower ranks are not cut off.
+  /// Waits until every client has closed its connection, or `deadline`. A server inside rank 0 calls this before it
+  /// ends, so that slower ranks are not cut off.
   void wait_until_unused(const Deadline& deadline);
 
  private:
@@ -42,8 +42,8 @@ class TcpStoreServer {
 /// One rank's connection to a TcpStoreServer.
 class TcpStore final : public Store {
  public:
-  /// @param rank  For the server's and this client's messages; -1 for a process that is no rank.
-  /// @throws TimeoutError, FormatError, Error  As net::connect_authenticated.
+  /// @param rank  For messages of the server and this client; -1 for a process that is not a rank.
+  /// @throws TimeoutError, FormatError, Error  See net::connect_authenticated().
   TcpStore(const net::SocketAddress& address, const std::string& token, int generation, int rank,
            const Deadline& deadline);
 
@@ -54,9 +54,9 @@ class TcpStore final : public Store {
   std::string compare_set(const std::string& key, const std::string& expected, const std::string& desired) override;
   bool erase(const std::string& key) override;
 
-  /// This host's address as the server's network sees it: what this rank's own listeners bind to.
+  /// This host's address on the server's network; this rank's own listeners bind to it.
   [[nodiscard]] net::SocketAddress local_address() const { return socket_.local_address(); }
-  /// The server's address as this host reaches it; nothing where the connection is gone already.
+  /// The server's address as this host reaches it; nothing if the connection is already gone.
   [[nodiscard]] std::optional<net::SocketAddress> server_address() const { return socket_.remote_address(); }
 
  private:
@@ -68,7 +68,7 @@ class TcpStore final : public Store {
   std::uint32_t generation_;
   int rank_;
   std::uint64_t next_request_ = 0;
-  bool is_broken_ = false;  // a call timed out on the wire, so replies no longer match requests
+  bool is_broken_ = false;  // a call timed out halfway, so replies no longer match requests
 };
 
 }  // namespace lockstep::store

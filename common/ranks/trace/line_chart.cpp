@@ -17,7 +17,7 @@ namespace {
 constexpr double kWidth = 520, kHeight = 250;
 constexpr double kLeft = 60, kRight = 496, kTop = 10, kBottom = 205;
 constexpr std::size_t kSeriesColours = 6;  // report.css: --s0 to --s5
-constexpr std::size_t kMaxPoints = 1000;   // per series; a curve has no more pixels
+constexpr std::size_t kMaxPoints = 1000;   // per series; the chart has no more pixels
 
 struct Range {
   double low = 0, high = 1;
@@ -25,11 +25,11 @@ struct Range {
 };
 
 struct Ticks {
-  Range range;      // widened to whole ticks
+  Range range;      // extended to whole ticks
   double step = 1;  // 1, 2 or 5 times a power of ten
 };
 
-// About `count` round numbers around [low, high].
+// About `count` round numbers that cover [low, high].
 Ticks choose_ticks(Range data, int count) {
   if (!(data.high > data.low)) {
     const double margin = std::max(std::abs(data.low) * 0.05, 0.5);
@@ -54,11 +54,11 @@ std::string format_number(double value, double step) {
   return std::move(text).str();
 }
 
-// Thins a series to its extremes: of each run of points the lowest and the highest stay.
+// Thins a series to its extremes: keeps the lowest and the highest of each run of points.
 Series thin_out(const Series& series) {
   if (series.x.size() <= kMaxPoints) return series;
   Series thin{.name = series.name, .x = {}, .y = {}};
-  const std::size_t run = (2 * series.x.size() + kMaxPoints - 1) / kMaxPoints;  // two of each run stay
+  const std::size_t run = (2 * series.x.size() + kMaxPoints - 1) / kMaxPoints;  // two of each run are kept
   for (std::size_t begin = 0; begin < series.x.size(); begin += run) {
     const auto first = series.y.begin() + static_cast<std::ptrdiff_t>(begin);
     const auto last = series.y.begin() + static_cast<std::ptrdiff_t>(std::min(begin + run, series.y.size()));
@@ -90,7 +90,7 @@ class ChartWriter {
     if (is_empty_) return;
     if (chart.starts_at_zero) y.low = std::min(y.low, 0.0);
     x_ticks_ = choose_ticks(x, 6);
-    if (x.high > x.low) x_ticks_.range = x;  // no empty space left and right of the curve
+    if (x.high > x.low) x_ticks_.range = x;  // no empty space beside the curve
     y_ticks_ = choose_ticks(y, 5);
     for (const Series& series : chart.series) series_.push_back(thin_out(series));
   }
@@ -142,7 +142,7 @@ class ChartWriter {
          << ") rotate(-90)\" text-anchor=\"middle\">" << escape_html(chart_.y_label) << "</text>\n";
   }
 
-  // One path; a value that is not finite interrupts it. A lone point becomes a dot by the round line cap.
+  // One path; a value that is not finite interrupts it. The round line cap makes a lone point a dot.
   void write_line(std::size_t index) {
     const Series& series = series_[index];
     out_ << "<path class=\"line s" << index % kSeriesColours << "\" d=\"" << std::fixed << std::setprecision(1);
@@ -156,7 +156,7 @@ class ChartWriter {
     out_ << "\"/>\n" << std::defaultfloat << std::setprecision(6);
   }
 
-  // What the script needs to show values under the pointer.
+  // The data with which the script shows values under the pointer.
   [[nodiscard]] std::string points_for_script() const {
     nlohmann::json json = {{"x0", x_ticks_.range.low},
                            {"x1", x_ticks_.range.high},
@@ -173,7 +173,7 @@ class ChartWriter {
     return dump_json(json, kOneLine, BadUtf8::kReplace);
   }
 
-  // For screen readers: where each curve begins and ends.
+  // For screen readers: the beginning and end of each curve.
   [[nodiscard]] std::string describe() const {
     std::string text = chart_.title + " over " + chart_.x_label + ".";
     for (const Series& series : series_)

@@ -24,7 +24,7 @@ std::int64_t measure_wall_offset() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(wall.time_since_epoch()).count() - nanoseconds_of(steady);
 }
 
-// The kernel's name for one start of one machine; empty where it is not told.
+// The kernel's identifier for this boot of this machine; empty if it is unavailable.
 std::string read_boot_id() {
   try {
     std::string id = read_file("/proc/sys/kernel/random/boot_id");
@@ -71,7 +71,7 @@ void Recorder::record(int lane, std::string_view name, Category category, Clock:
     return;
   }
   ring_[next_] = std::move(span);
-  next_ = (next_ + 1) % capacity_;  // the oldest of a full ring stands behind the newest
+  next_ = (next_ + 1) % capacity_;  // in a full ring the oldest span follows the newest
   ++dropped_;
 }
 

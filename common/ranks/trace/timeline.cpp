@@ -21,7 +21,7 @@ using nlohmann::json;
 // Work that is not part of an ordinary step and would dwarf it.
 bool is_extraordinary(Category category) { return category == Category::kCheckpoint || category == Category::kOther; }
 
-// The last `step_count` steps that every rank has, ordinary ones where there are that many in a row.
+// The last `step_count` steps that every rank has; ordinary ones if there are that many in a row.
 std::set<std::int64_t> choose_steps(std::span<const RankTrace> ranks, int step_count) {
   std::map<std::int64_t, std::set<int>> ranks_of_step;
   std::set<std::int64_t> extraordinary;
@@ -43,10 +43,10 @@ std::set<std::int64_t> choose_steps(std::span<const RankTrace> ranks, int step_c
 
 struct Placed {
   SpanRecord span;
-  int depth = 0;  // how many spans of its lane it lies in
+  int depth = 0;  // number of enclosing spans in its lane
 };
 
-// The chosen spans of one lane, and how deep they are nested.
+// The chosen spans of one lane, with their nesting depth.
 std::vector<Placed> place_lane(const RankTrace& trace, int lane, const std::set<std::int64_t>& steps) {
   std::vector<Placed> placed;
   for (const SpanRecord& span : trace.spans)
@@ -54,7 +54,7 @@ std::vector<Placed> place_lane(const RankTrace& trace, int lane, const std::set<
   std::ranges::stable_sort(placed, [](const Placed& a, const Placed& b) {
     return std::pair(a.span.begin_ns, -a.span.end_ns) < std::pair(b.span.begin_ns, -b.span.end_ns);
   });
-  std::vector<std::int64_t> open;  // ends of the spans around the current one
+  std::vector<std::int64_t> open;  // ends of the enclosing spans
   for (Placed& item : placed) {
     while (!open.empty() && open.back() <= item.span.begin_ns) open.pop_back();
     item.depth = static_cast<int>(open.size());
@@ -89,7 +89,7 @@ class TimelineWriter {
       int deepest = 0;
       for (const Placed& item : placed) {
         deepest = std::max(deepest, item.depth);
-        if (item.depth == 0)  // what lies within a span is part of it
+        if (item.depth == 0)  // nested spans are part of the outer one
           times[static_cast<std::size_t>(item.span.category)] +=
               static_cast<double>(item.span.end_ns - item.span.begin_ns) / 1e6 / static_cast<double>(steps_.size());
         spans_.push_back({lanes_.size(), item});
@@ -117,7 +117,8 @@ class TimelineWriter {
     for (const auto& [step, begin] : step_begins) steps.push_back({step, begin});
     const json data = {{"lanes", lanes_}, {"spans", spans}, {"categories", categories}, {"steps", steps}};
     std::string text = dump_json(data, kOneLine, BadUtf8::kReplace);
-    // A name with "</script>" must not end the element: '<' is legal in JSON as an escape only strings can hold.
+    // A name with "</script>" must not end the element. In JSON, '<' occurs only in strings, in which it can be
+    // escaped.
     for (std::size_t at = 0; (at = text.find('<', at)) != std::string::npos;) text.replace(at, 1, "\\u003c");
     return text;
   }

@@ -16,7 +16,7 @@ using nlohmann::json;
 
 namespace {
 
-// Under this key the file keeps what the event format has no place for.
+// The key for data that the event format has no place for.
 constexpr const char* kOwnKey = "lockstep";
 
 double microseconds(std::int64_t ns) { return static_cast<double>(ns) / 1000; }
@@ -37,7 +37,7 @@ void append_rank(json& events, const RankTrace& trace) {
                       {"tid", span.lane},
                       {"ts", microseconds(span.begin_ns)},
                       {"dur", microseconds(span.end_ns - span.begin_ns)},
-                      // Exact, for reading back; the viewers' microseconds are doubles.
+                      // Exact integers for reading back; the viewers' microseconds are doubles.
                       {"args", {{"step", span.step}, {"begin_ns", span.begin_ns}, {"end_ns", span.end_ns}}}});
 }
 
@@ -115,7 +115,7 @@ std::vector<RankTrace> align(std::vector<RankTrace> ranks) {
       span.begin_ns += shift;
       span.end_ns += shift;
     }
-    trace.wall_offset_ns -= shift;  // so that time plus offset is still the wall clock
+    trace.wall_offset_ns -= shift;  // keeps time plus offset equal to the wall clock
   }
   return ranks;
 }

@@ -12,29 +12,23 @@
 namespace lockstep::trace {
 
 /// "trace_rank3.json".
-/// @param rank  Whose trace.
 [[nodiscard]] std::string trace_file_name(int rank);
 
-/// Writes ranks as processes and lanes as threads of one trace. Times are microseconds.
-/// @param path   Replaced where it exists.
-/// @param ranks  One or several.
+/// Writes ranks as processes and lanes as threads of one trace. Times are microseconds. Replaces an existing file.
 /// @throws IoError  The file cannot be written.
 void write_trace(const std::filesystem::path& path, std::span<const RankTrace> ranks);
 
 /// Reads a file written by write_trace().
-/// @param path  The file.
 /// @throws IoError      It cannot be read.
-/// @throws FormatError  It is not such a file.
+/// @throws FormatError  It is not a trace file.
 [[nodiscard]] std::vector<RankTrace> read_trace(const std::filesystem::path& path);
 
-/// Puts ranks on one time axis that starts at 0: by their common steady clock where they share a host, else by wall
-/// clock (then as exact as the hosts' clocks agree).
-/// @param ranks  As recorded.
+/// Puts ranks on one time axis that starts at 0: by the common steady clock if they share a host, otherwise by wall
+/// clock (and then only as exactly as the hosts' clocks agree).
 [[nodiscard]] std::vector<RankTrace> align(std::vector<RankTrace> ranks);
 
-/// Reads and aligns the files trace_rank0.json, trace_rank1.json, ... of a folder, as many as there are.
-/// @param folder  Where the ranks wrote them.
-/// @throws IoError, FormatError  As read_trace(); IoError where there is none.
+/// Reads and aligns all files trace_rank0.json, trace_rank1.json, ... of a folder.
+/// @throws IoError, FormatError  See read_trace(); IoError also if there is no such file.
 [[nodiscard]] std::vector<RankTrace> read_trace_folder(const std::filesystem::path& folder);
 
 }  // namespace lockstep::trace

@@ -14,11 +14,11 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kHeaderStart = "// DERIVES FROM ";
 
-/// One line of a file as the walk sees it.
+/// One line of a file, as the walk reads it.
 struct WalkLine {
   RowKind kind = RowKind::kSame;
   bool is_reason = false;  ///< An own-line comment `// NEW: ...` or `// CHANGED: ...`.
-  std::string text;        ///< Without tag, blanks collapsed.
+  std::string text;        ///< Without its tag; runs of blanks collapsed.
   std::size_t index = 0;   ///< In the file.
 };
 
@@ -71,7 +71,7 @@ class Walk {
   }
 
  private:
-  /// False where the walk cannot go on: from there on every line would be wrong.
+  /// False if the walk cannot go on: from there on, every line would be reported as wrong.
   bool take(const WalkLine& line) {
     if (line.kind == RowKind::kNew) {
       if (!line.is_reason && line.text.empty()) report(derived_.place(line.index), " tags an empty line NEW");
@@ -153,7 +153,7 @@ void check_budget(const TextFile& derived, std::string_view what, int count, int
   problems.push_back(concat(derived.name, " has ", count, " ", what, " lines; its header allows ", budget));
 }
 
-/// "06" for "6" and "06"; anything else as it is.
+/// "06" for "6" and "06"; anything else is returned unchanged.
 std::string two_digits(const std::string& chapter) { return chapter.size() == 1 ? "0" + chapter : chapter; }
 
 fs::path find_chapter(const fs::path& root, const std::string& chapter) {

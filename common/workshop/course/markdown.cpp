@@ -14,7 +14,7 @@ std::string fence_of(std::string_view line) {
 
 namespace {
 
-/// `line` with code spans made blank, a span's backticks included.
+/// `line` with its code spans, backticks included, replaced by blanks.
 std::string without_code(std::string line) {
   std::size_t open = 0;
   while ((open = line.find('`', open)) != std::string::npos) {
@@ -84,7 +84,7 @@ void read_links(MarkdownFile& file) {
   }
 }
 
-// Headings, and places that are named in HTML.
+// Headings, and anchors written in HTML.
 void read_anchors(MarkdownFile& file) {
   static const std::regex kNamed(R"re(<a id="([^"]+)"></a>)re");
   for (std::size_t index = 0; index < file.prose.size(); ++index) {

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Markdown as far as the checkers need it: fenced blocks, the comments that steer them, headings, links.
+/// Parses the parts of Markdown that the checkers need: fenced blocks, the comments that steer them, headings, links.
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,17 +12,17 @@ namespace lockstep::course {
 
 /// A fenced block of code or output.
 struct FencedBlock {
-  std::string language;            ///< What follows the opening fence: "cpp", "sh", "text", or empty.
+  std::string language;            ///< From the opening fence: "cpp", "sh", "text", or empty.
   std::size_t first_index = 0;     ///< Line index of the opening fence.
   std::vector<std::string> lines;  ///< Between the fences.
-  std::string line_above;          ///< The last line with text above the fence; empty for none.
-  std::size_t index_above = 0;     ///< Its index.
+  std::string line_above;          ///< The last non-empty line above the fence; may be empty.
+  std::size_t index_above = 0;
 };
 
 /// A link or image.
 struct Link {
-  std::string target;     ///< As written: "ring.cpp#L4-L9".
-  std::size_t index = 0;  ///< Line index.
+  std::string target;  ///< As written: "ring.cpp#L4-L9".
+  std::size_t index = 0;
 };
 
 /// A part of a file that a link names: "ring.cpp#L40-L78".
@@ -32,29 +32,28 @@ struct LineRange {
   std::size_t last = 1;   ///< Inclusive.
 };
 
-/// A Markdown file, taken apart.
 struct MarkdownFile {
-  TextFile text;  ///< All of its lines.
+  TextFile text;
   std::vector<std::string>
       prose;  ///< Line by line without fenced blocks, `code` and comments; same count as text.lines.
-  std::vector<FencedBlock> blocks;   ///< In order.
+  std::vector<FencedBlock> blocks;
   std::vector<Link> links;           ///< Outside of blocks and comments.
-  std::vector<std::string> anchors;  ///< Of its headings, as GitHub makes them.
+  std::vector<std::string> anchors;  ///< Of its headings, as GitHub generates them.
 };
 
 /// The "```" or "~~~" (or longer) that opens or closes a block on this line; empty otherwise.
 [[nodiscard]] std::string fence_of(std::string_view line);
 
-/// Takes a file apart. An unclosed fence runs to the end.
+/// Parses a file. An unclosed fence runs to the end.
 [[nodiscard]] MarkdownFile parse_markdown(TextFile text);
 
-/// A path written in `file`, as a path below the root; the file itself where it is empty.
+/// Turns a path written in `file` into one relative to the root; an empty path means the file itself.
 [[nodiscard]] std::string resolve_path(const MarkdownFile& file, const std::string& path);
 
-/// The range in a link's target, or nothing where the target names no lines.
+/// The range in a link's target, or nothing if the target names no lines.
 [[nodiscard]] std::optional<LineRange> parse_line_range(std::string_view target);
 
-/// The range of the last link on a line that names lines.
+/// The range of the last link on `line` that names lines.
 [[nodiscard]] std::optional<LineRange> line_range_in(std::string_view line);
 
 /// The text of an HTML comment that stands alone on `line`: "run: x" for "<!-- run: x -->".

@@ -10,10 +10,10 @@
 namespace lockstep::course {
 namespace {
 
-constexpr std::string_view kPrefix = "Predict: ";  // needless where one is asked
-constexpr double kRounding = 1e-9;                 // 2.36 is within 2.31 +- 0.05, whatever binary fractions say
+constexpr std::string_view kPrefix = "Predict: ";  // not repeated at a prompt
+constexpr double kRounding = 1e-9;                 // so that 2.36 is within 2.31 +- 0.05 despite binary fractions
 
-// A summary as plain text: without tags, entities as characters.
+// A summary as plain text: tags removed, entities decoded.
 std::string plain_text(std::string text) {
   static const std::regex kTag("<[^>]*>");
   text = std::regex_replace(text, kTag, "");
@@ -24,7 +24,7 @@ std::string plain_text(std::string text) {
   return std::string(trim(text));
 }
 
-// The question below the comment at `index`, which may take several lines.
+// The question below the comment at `index`; it may span several lines.
 std::string question_below(const TextFile& text, std::size_t index) {
   std::string question;
   for (std::size_t next = index + 1; next < text.lines.size() && !trim(text.lines[next]).empty(); ++next) {

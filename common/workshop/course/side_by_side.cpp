@@ -33,7 +33,7 @@ RowLook look_of(RowKind kind) {
   return {' ', "", ""};
 }
 
-/// The first `columns` columns of `text`: padded with blanks, or cut with an ellipsis.
+/// `text` in exactly `columns` columns: padded with blanks, or cut with an ellipsis.
 std::string fit(std::string_view text, std::size_t columns) {
   const std::size_t wide = column_count(text);
   if (wide <= columns) return std::string(text) + std::string(columns - wide, ' ');

@@ -7,21 +7,21 @@
 
 namespace lockstep::course {
 
-/// Whether a listing carries terminal colours.
+/// Whether a listing uses terminal colours.
 enum class ColourMode { kPlain, kAnsi };
 
 /// How a listing is drawn.
 struct ListingOptions {
-  int width = 160;                          ///< Columns in all; at least 60 are used.
-  ColourMode colours = ColourMode::kPlain;  ///< For a terminal, or for a file.
+  int width = 160;  ///< Columns in all; at least 60 are used.
+  ColourMode colours = ColourMode::kPlain;
 };
 
-/// Draws both files line by line: the base on the left, the derived file on the right, a sign between them
-/// (`+` new, `~` changed, `-` gone). Longer lines are cut with `…`. Ends with the counts, the budget and, where the
-/// pair breaks the rules, its problems.
+/// Draws both files line by line: the base on the left, the derived file on the right, a sign between them (`+` new,
+/// `~` changed, `-` gone). Longer lines are cut with `…`. Ends with the counts, the budget and any rules that the pair
+/// breaks.
 /// @param pair     From load_derived_pair().
-/// @param options  Width and colours; the caller knows the terminal.
-/// @return         Lines that each end in a newline.
+/// @param options  Width and colours; the caller checks the terminal.
+/// @return  Lines, each ending in a newline.
 [[nodiscard]] std::string render_side_by_side(const DerivedPair& pair, const ListingOptions& options = {});
 
 }  // namespace lockstep::course

@@ -11,7 +11,7 @@
 namespace lockstep::exercise {
 namespace {
 
-// An array that is wrong, and which of its elements are.
+// An array with wrong elements, and their indices.
 class WrongArray {
  public:
   WrongArray(std::span<const float> got, std::span<const double> expected, const Tolerance& tolerance)
@@ -40,7 +40,7 @@ class WrongArray {
 std::string WrongArray::explain_buffer(std::span<const float> before, Buffer buffer) const {
   if (before.size() != got_.size() || wrong_.empty()) return "";
   const auto is = [&](std::size_t i, double value) {
-    // A sum with what was there is rounded as that is.
+    // A sum with the old contents is rounded like them.
     return Tolerance{tolerance_.relative + 2e-7, tolerance_.absolute + 4e-7 * std::abs(before[i])}.accepts(got_[i],
                                                                                                            value);
   };
@@ -62,7 +62,7 @@ std::string WrongArray::explain_buffer(std::span<const float> before, Buffer buf
   return "";
 }
 
-// What every element that says anything has been multiplied by.
+// The factor common to all elements that are informative.
 std::optional<double> WrongArray::factor() const {
   std::optional<double> found;
   std::size_t telling = 0;
@@ -80,7 +80,7 @@ std::optional<double> WrongArray::factor() const {
     if (std::abs(ratio - *found) > 2e-3 * std::abs(*found)) return std::nullopt;
     ++telling;
   }
-  // Two numbers can have a ratio in common by chance, but hardly three.
+  // Two numbers can share a ratio by chance, three hardly.
   return telling >= 2 ? found : std::nullopt;
 }
 
@@ -93,7 +93,7 @@ std::string WrongArray::explain_factor(const std::vector<KnownFactor>& known) co
       return concat("every element is ", shown(value), " times the right one: ", what);
   if (std::abs(*found + 1) < 2e-3) return "every element has the wrong sign";
   const auto [least, most] = std::ranges::minmax(expected_);
-  if (tolerance_.accepts(least, most)) return "";  // equal numbers have a factor in common whatever has happened
+  if (tolerance_.accepts(least, most)) return "";  // equal numbers always share a factor
   char text[32];
   std::snprintf(text, sizeof text, "%.4g", *found);
   return concat("every element is ", text, " times the right one: is a factor missing, or there twice?");
@@ -106,7 +106,7 @@ bool WrongArray::is_shifted_by(std::ptrdiff_t distance) const {
     if (other < 0 || other >= std::ssize(got_)) continue;
     const double here = expected_[static_cast<std::size_t>(i)], there = expected_[static_cast<std::size_t>(other)];
     if (!tolerance_.accepts(got_[static_cast<std::size_t>(i)], there)) return false;
-    if (!tolerance_.accepts(here, there)) ++alike;  // equal neighbours say nothing
+    if (!tolerance_.accepts(here, there)) ++alike;  // equal neighbours carry no information
   }
   return alike >= 3;
 }
@@ -148,7 +148,7 @@ std::string explain_formula(std::span<const float> got, std::span<const double> 
 }
 
 std::string what_comes_out(std::span<const std::string> causes) {
-  constexpr std::size_t kMost = 3;  // more of them say nothing
+  constexpr std::size_t kMost = 3;  // more would not be informative
   std::string text;
   for (const std::string& cause : causes.first(std::min(causes.size(), kMost)))
     text += concat(text.empty() ? "that is what comes out if " : ", or if ", cause);

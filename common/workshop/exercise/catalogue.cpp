@@ -43,7 +43,7 @@ Exercise read_exercise(const fs::path& file) {
   }
 }
 
-// "2.1" is "02.1".
+// "02.1" for "2.1".
 std::string with_two_digits(const std::string& word) { return word.find('.') == 1 ? "0" + word : word; }
 
 }  // namespace

@@ -24,7 +24,7 @@ std::span<std::byte> bytes_of(T& value) {
   return std::as_writable_bytes(std::span(&value, 1));
 }
 
-// What ranks must agree on before anything moves.
+// Ranks must agree on this before any data moves.
 struct Header {
   Operation operation;
   std::int64_t count, root;
@@ -47,11 +47,11 @@ void Work::synchronize(const std::source_location& where) {
   if (wait_ && *wait_) std::exchange(*wait_, nullptr)(where);
 }
 
-// One collective: what it does, the values as they were when it was issued, and where the result goes.
+// One collective: its operation, its values when it was issued, and the destination of the result.
 struct LinkCollectives::Issued {
   Header header;
   std::vector<float> values = {};
-  std::vector<std::int64_t> table = {};  // of gather_rows: all rows, this rank's in its place
+  std::vector<std::int64_t> table = {};  // for gather_rows: all rows, with this rank's in place
   std::span<float> result = {};
 };
 
@@ -120,10 +120,10 @@ void LinkCollectives::run(Issued& issued, std::size_t number, const std::source_
 void LinkCollectives::send(int peer, std::span<const std::byte> bytes) { link_(peer).send(bytes); }
 void LinkCollectives::receive(int peer, std::span<std::byte> bytes) { link_(peer).receive(bytes); }
 
-// Every rank says what it has issued; the hub compares, and tells all what is wrong, if anything.
+// Every rank sends its collective's header; the hub compares them and reports any mismatch to all.
 void LinkCollectives::require_agreement(const Issued& issued, std::size_t number) {
   Header own = issued.header;
-  std::int64_t length = 0;  // of the complaint that follows
+  std::int64_t length = 0;  // of the error text that follows
   std::string complaint;
   if (rank_ != kHub) {
     send(kHub, bytes_of(own));

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// The collectives that exercises on training are given: few, with the names of comm::ProcessGroup.
+/// The collectives for exercises on training: a few, named as in comm::ProcessGroup.
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -17,10 +17,10 @@ namespace lockstep::exercise {
 class Work {
  public:
   Work() = default;
-  /// @param wait  Returns when the collective is done; called with the caller's line at most once.
+  /// @param wait  Returns when the collective is done; called at most once, with the caller's line.
   explicit Work(std::function<void(const std::source_location&)> wait);
 
-  /// Returns when the collective is done: at once where it is already.
+  /// Returns when the collective is done; at once if it already is.
   /// @throws MismatchError  Ranks have issued different collectives. @throws IoError  A rank has returned or died.
   void synchronize(const std::source_location& where = std::source_location::current());
 
@@ -28,8 +28,8 @@ class Work {
   std::shared_ptr<std::function<void(const std::source_location&)>> wait_;
 };
 
-/// A fixed group of ranks. All ranks issue the same collectives in the same order: they are matched by their order, not
-/// by a name or an address. Thread safety: one thread.
+/// A fixed group of ranks. All ranks issue the same collectives in the same order, by which they are matched; names and
+/// addresses do not matter. Thread safety: one thread.
 class Collectives {
  public:
   Collectives() = default;
@@ -37,43 +37,41 @@ class Collectives {
   Collectives(const Collectives&) = delete;
   Collectives& operator=(const Collectives&) = delete;
 
-  /// This rank, in [0, world_size()).
+  /// In [0, world_size()).
   [[nodiscard]] virtual int rank() const noexcept = 0;
-  /// How many ranks there are.
   [[nodiscard]] virtual int world_size() const noexcept = 0;
 
-  /// Issues a sum over all ranks, element by element, and returns at once. The values leave with this call. The sum
-  /// stands in `values` after synchronize(), which overwrites whatever has been written there since.
-  /// @param values  [count], the same count on all ranks, in place. Must live until synchronize().
+  /// Issues a sum over all ranks, element by element, and returns at once. The values are read by this call;
+  /// synchronize() overwrites them with the sum, discarding anything written in between.
+  /// @param values  [count], the same count on all ranks, in place. Must stay alive until synchronize().
   /// @post  The same bits on all ranks.
   [[nodiscard]] virtual Work all_reduce(std::span<float> values) = 0;
 
-  /// Issues a copy of one rank's values to all others, and returns at once. Otherwise as all_reduce().
-  /// @param root  Whose values, the same on all ranks.
+  /// Issues a copy of the root's values to all other ranks, and returns at once. Otherwise like all_reduce().
+  /// @param root  Rank whose values are sent, the same on all ranks.
   [[nodiscard]] virtual Work broadcast(std::span<float> values, int root) = 0;
 
-  /// Puts one row per rank together, and returns when that is done.
+  /// Gathers one row per rank, and returns when that is done.
   /// @param row  The same count on all ranks.
-  /// @return  On every rank: the rows, in the order of ranks. Rank r's begins at r * row.size().
-  /// @throws MismatchError, IoError  As Work::synchronize().
+  /// @return  On every rank: the rows in rank order; rank r's begins at r * row.size().
+  /// @throws MismatchError, IoError  See Work::synchronize().
   [[nodiscard]] virtual std::vector<std::int64_t> gather_rows(
       std::span<const std::int64_t> row, const std::source_location& where = std::source_location::current()) = 0;
 };
 
-/// What happened on one rank: a collective was issued, or somebody began to wait for it.
+/// An event on one rank: it issued a collective or began to wait for one.
 struct CollectiveEvent {
-  /// Which of the two.
   enum class Kind : std::uint8_t { kIssued, kSynchronized };
-  Kind kind;              ///< Of this event.
+  Kind kind;
   std::string operation;  ///< "all_reduce", "broadcast", "gather_rows".
   std::int64_t count;     ///< Elements.
 };
 
-/// Collectives through rank 0, which receives, adds in the order of ranks, and sends back. Nothing moves before
-/// somebody waits; then everything that was issued before moves too, in the order in which it was issued.
+/// Collectives through rank 0, which receives, adds in rank order, and sends back. Data moves only when a rank waits;
+/// that completes all earlier collectives too, in the order of issue.
 class LinkCollectives final : public Collectives {
  public:
-  /// @param link  To each other rank; the links are not to be used for anything else.
+  /// @param link  Returns the link to another rank, which must have no other use.
   /// @param progress  This rank's entry on the board; may be null.
   LinkCollectives(int rank, int world_size, std::function<Link&(int peer)> link, RankProgress* progress);
   ~LinkCollectives() override;
@@ -85,9 +83,9 @@ class LinkCollectives final : public Collectives {
   [[nodiscard]] std::vector<std::int64_t> gather_rows(
       std::span<const std::int64_t> row, const std::source_location& where = std::source_location::current()) override;
 
-  /// Everything so far.
+  /// All events so far.
   [[nodiscard]] const std::vector<CollectiveEvent>& events() const noexcept { return events_; }
-  /// The element counts of all collectives of a name, in the order in which they were issued.
+  /// The element counts of all collectives named `operation`, in the order of issue.
   [[nodiscard]] std::vector<std::int64_t> issued(const std::string& operation) const;
 
  private:

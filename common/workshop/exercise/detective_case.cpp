@@ -55,7 +55,7 @@ void read_chapter(const fs::path& file, const std::string& chapter, std::vector<
   }
 }
 
-// "6.a" and "06a" are "06.A".
+// "06.A" for "6.a" and "06a".
 std::string id_in(std::string word) {
   std::erase(word, '.');
   if (word.size() == 2) word.insert(0, "0");

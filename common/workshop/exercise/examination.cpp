@@ -19,10 +19,10 @@ namespace lockstep::exercise {
 namespace {
 
 constexpr std::size_t kPositions = 500'000;                     // of position_values(): 17 times that is less than 2^24
-constexpr int kTriedAtOnce = 4;                                 // mistakes of a bank
-constexpr std::size_t kMostKeptBytes = std::size_t{256} << 20;  // of a check's trials, which are all kept
+constexpr int kTriedAtOnce = 4;                                 // mistakes of a bank in parallel
+constexpr std::size_t kMostKeptBytes = std::size_t{256} << 20;  // for the outcomes of a check's trials
 
-// Equal up to rounding. A difference of kAbsolute is none, unless all numbers are far smaller than that.
+// Equal up to rounding. Differences up to kAbsolute are accepted, unless all numbers are far smaller than that.
 template <typename T>
 bool are_close(const nlohmann::json& a, const nlohmann::json& b) {
   constexpr T kRelative = T(1e-5), kAbsolute = T(1e-7), kTiny = T(1e-30);
@@ -31,20 +31,20 @@ bool are_close(const nlohmann::json& a, const nlohmann::json& b) {
   const T absolute = std::ranges::all_of(lefts, is_tiny) && std::ranges::all_of(rights, is_tiny) ? 0 : kAbsolute;
   return std::ranges::equal(lefts, rights, [&](T left, T right) {
     if (left == right || (std::isnan(left) && std::isnan(right))) return true;
-    if (std::isinf(left) || std::isinf(right)) return false;  // whose tolerance would be infinite
+    if (std::isinf(left) || std::isinf(right)) return false;  // an infinite tolerance would accept anything
     return std::abs(left - right) <= kRelative * std::max(std::abs(left), std::abs(right)) + absolute;
   });
 }
 
-// Another order of additions is the same behaviour; anything but floats is compared exactly.
+// A different order of additions is the same behaviour; everything but floats is compared exactly.
 bool are_alike(const nlohmann::json& a, const nlohmann::json& b) {
   if (holds<float>(a) && holds<float>(b)) return are_close<float>(a, b);
   if (holds<double>(a) && holds<double>(b)) return are_close<double>(a, b);
   return a == b;
 }
 
-// Equal up to a half: a loop or a guard that is written in another way costs a few requests more or less, another
-// access pattern costs several times as many.
+// Equal up to a factor of 1.5: a loop or guard written differently changes the number of requests slightly, a different
+// access pattern multiplies it.
 bool are_alike_counts(const KernelCounts& left, const KernelCounts& right) {
   const auto are_near = [](std::uint64_t x, std::uint64_t y) { return 2 * std::max(x, y) <= 3 * std::min(x, y); };
   const auto are_near_memory = [&](const MemoryCounts& x, const MemoryCounts& y) {
@@ -55,7 +55,7 @@ bool are_alike_counts(const KernelCounts& left, const KernelCounts& right) {
          are_near_memory(left.shared_stores, right.shared_stores) && are_near(left.barriers, right.barriers);
 }
 
-// Counts come from the judged program's process, and may be forged: then they are like no others.
+// Counts come from the judged process and may be forged: malformed counts are unlike all others.
 bool have_alike_counts(const nlohmann::json& a, const nlohmann::json& b) {
   try {
     const auto left = counts_in(a), right = counts_in(b);
@@ -85,7 +85,7 @@ bool did_not_end(const Failure& failure) {
          failure.is_killed;
 }
 
-// Parts of a failure's text come from the judged program: it must neither control a terminal nor fill a page.
+// Parts of a failure's text come from the judged program, and must neither control a terminal nor fill a page.
 Failure in_plain_text(Failure failure) {
   constexpr std::size_t kMostLines = 100, kMostOfLine = 500, kMostOfSummary = 2000;
   failure.summary = plain_text(failure.summary, kMostOfSummary, LineBreaks::kKeep);
@@ -102,7 +102,7 @@ bool behave_alike(const std::vector<Outcome>& a, const std::vector<Outcome>& b) 
   return std::ranges::equal(a, b, [](const Outcome& left, const Outcome& right) { return behave_alike(left, right); });
 }
 
-// Several at once: a trial that hangs takes a second of waiting.
+// In parallel: a trial that hangs takes a second of waiting.
 void for_each_entry(std::size_t count, const std::function<void(std::size_t)>& try_entry) {
   std::atomic<std::size_t> next = 0;
   std::vector<std::future<void>> workers;
@@ -141,7 +141,7 @@ std::vector<T> Check::numbers(const Outcome& outcome, int rank, const std::strin
   const nlohmann::json& answer = outcome.ranks.at(static_cast<std::size_t>(rank)).answer;
   try {
     if (answer.contains(name)) return numbers_in<T>(answer.at(name));
-  } catch (const FormatError&) {  // said below
+  } catch (const FormatError&) {  // reported below
   }
   throw CheckFailed{
       {.verdict = VerdictClass::kCrash, .summary = concat("rank ", rank, " gave no \"", name, "\" back")}};
@@ -252,7 +252,7 @@ std::vector<LikelyMistake> likely_mistakes(const Examination& failed, const Subj
     const auto& same = exam.first_failure();
     return same && same->result.name == failure->result.name && behave_alike(failure->outcomes, same->outcomes);
   };
-  // Most mistakes behave differently in the check itself, and need not be tried in those before it.
+  // Most mistakes already behave differently in the failed check, and need not be tried in those before it.
   const auto behaves_alike = [&](const nlohmann::json& entry) {
     Subject subject = bank;
     subject.mistake = entry.at("name");
@@ -279,7 +279,7 @@ std::vector<BankEntry> examine_bank(const Subject& bank, Judge judge, std::uint6
     failures[k] = exam.first_failure();
     quick[k] = exam.first_quick_failure();
   };
-  // As likely_mistakes() tries the other one: by quick checks alone if the one that failed is one.
+  // As in likely_mistakes(): by quick checks alone if the failed one is quick.
   const auto is_alike = [&](const FirstFailure& failure, std::size_t other_index) {
     const FirstFailure& other = failure->result.is_full_only ? failures[other_index] : quick[other_index];
     return other && other->result.name == failure->result.name && behave_alike(failure->outcomes, other->outcomes);
@@ -291,7 +291,7 @@ std::vector<BankEntry> examine_bank(const Subject& bank, Judge judge, std::uint6
     return alike;
   };
   for_each_entry(entries.size(), examine);
-  // On a busy machine a rank may be late and fail as that of another mistake does: those are tried once more, alone.
+  // On a busy machine a late rank may fail like another mistake's; such mistakes are tried once more, one at a time.
   std::vector<std::size_t> again;
   for (std::size_t i = 0; i < entries.size(); ++i)
     if (alike_to(i).size() > 1) again.push_back(i);
@@ -308,10 +308,10 @@ std::vector<BankEntry> examine_bank(const Subject& bank, Judge judge, std::uint6
 
 namespace {
 
-// The sum of 8^r times or divided by a small number; "" for the sum itself and for all else.
+// Recognizes a sum of 8^r multiplied or divided by a small number; "" for the sum itself and for other values.
 std::string explain_factor(double value, int world_size) {
   const double sum = (std::pow(8.0, world_size) - 1) / 7;
-  constexpr int kMostRounding = 1'000'000;  // a float's
+  constexpr int kMostRounding = 1'000'000;  // of a float
   for (int factor = 2; factor <= 64 && world_size > 1; ++factor) {
     if (value == sum * factor) return concat(factor, " times the sum");
     if (std::abs(value * factor - sum) * kMostRounding < sum) return concat("this is the sum, divided by ", factor);
@@ -319,7 +319,7 @@ std::string explain_factor(double value, int world_size) {
   return "";
 }
 
-// Whether a sum of powers of 8 has one of them more than once.
+// True if a sum of powers of 8 contains one of them more than once.
 bool counts_somebody_twice(double sum) {
   for (auto rest = static_cast<std::int64_t>(sum); rest > 0; rest /= 8)
     if (rest % 8 > 1) return true;
@@ -330,7 +330,8 @@ bool counts_somebody_twice(double sum) {
 
 std::string explain_sum(double value, int world_size) {
   const bool is_decodable = value >= 0 && value == std::floor(value) && value < std::pow(8.0, world_size);
-  // A rank's share alone divides the sum of two or three, but hardly anybody divides by that quotient.
+  // In a sum of two or three ranks, one rank's share alone is the sum divided by a small number, but nobody divides by
+  // that.
   if (!is_decodable || counts_somebody_twice(value))
     if (std::string factor = explain_factor(value, world_size); !factor.empty()) return factor;
   if (!is_decodable) return "";
@@ -369,7 +370,7 @@ std::string explain_position(double value, int rank) {
 }
 
 std::string shown(double value) {
-  if (std::isnan(value)) return "nan";  // its sign means nothing
+  if (std::isnan(value)) return "nan";  // ignores its sign
   char text[32];
   std::snprintf(text, sizeof text, "%.9g", value);
   return text;

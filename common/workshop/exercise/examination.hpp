@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// What an exercise's judge.cpp is written with: checks in order, each of one or more trials.
+/// The framework for an exercise's judge.cpp: checks in order, each of one or more trials.
 ///
 ///     void judge(Examination& exam) {
 ///       exam.check("three ranks", [&](Check& check) {
@@ -9,8 +9,8 @@
 ///       });
 ///     }
 ///
-/// A check passes when its function returns. It fails by throwing: run() throws where the program did not answer,
-/// wrong() and compare() where the answer is wrong.
+/// A check passes when its function returns. It fails by throwing: run() throws if the program did not answer, wrong()
+/// and compare() if the answer is wrong.
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -27,29 +27,27 @@
 
 namespace lockstep::exercise {
 
-/// Thrown by checks that fail.
 struct CheckFailed {
-  Failure failure;  ///< Why.
+  Failure failure;
 };
 
-/// How compare() looks at numbers.
+/// How compare() compares numbers.
 struct Comparison {
-  double relative = 0;  ///< A difference of up to relative * |expected| + absolute is none.
-  double absolute = 0;  ///< As above.
-  /// What element i with this value means, such as "rank 2 counted twice"; may be null.
+  double relative = 0;  ///< A difference of up to relative * |expected| + absolute is accepted.
+  double absolute = 0;  ///< See `relative`.
+  /// The meaning of a wrong value at an index, such as "rank 2 counted twice"; may be null.
   std::function<std::string(std::size_t index, double got, double expected)> explain = {};
-  /// What is known of the whole array. A mistake that it reveals is said in place of what the element means, and only
-  /// if `knowledge` is given.
+  /// Facts about the whole array. Only used if given: a mistake inferred from the whole array is reported instead of
+  /// the element's meaning.
   std::optional<ArrayKnowledge> knowledge = {};
 };
 
 /// One check while it runs.
 class Check {
  public:
-  /// When trials may begin.
   using Time = std::chrono::steady_clock::time_point;
 
-  /// @param subject  What is tried. @param seed  For inputs. @param last_begin  No trial begins later.
+  /// @param subject  The program to try. @param seed  For inputs. @param last_begin  No trial begins later.
   Check(const Subject& subject, std::uint64_t seed, Time last_begin = Time::max())
       : subject_(subject), seed_(seed), last_begin_(last_begin) {}
 
@@ -78,12 +76,12 @@ class Check {
   /// @throws CheckFailed  Always.
   [[noreturn]] void wrong(const std::string& summary, const std::string& next = "",
                           const std::vector<std::string>& evidence = {});
-  /// wrong() unless it holds.
+  /// Calls wrong() unless `holds`.
   void expect(bool holds, const std::string& summary, const std::string& next = "") {
     if (!holds) wrong(summary, next);
   }
 
-  /// What the program did so far, for comparing one program's behaviour with another's.
+  /// The program's behaviour so far, for comparison with another program.
   [[nodiscard]] const std::vector<Outcome>& outcomes() const noexcept { return outcomes_; }
 
  private:
@@ -94,70 +92,66 @@ class Check {
   std::size_t answer_bytes_ = 0;  // of all outcomes
 };
 
-/// Which checks are run.
 enum class Thoroughness {
-  kQuick,  ///< `check`: up to the first that fails.
-  kFull    ///< `check --full`, `grade`: all of them, kFull's own too.
+  kQuick,  ///< `check`: stops after the first failure.
+  kFull    ///< `check --full`, `grade`: all checks, with those added by full_check().
 };
 
-/// How a check ended.
 struct CheckResult {
-  std::string name;                     ///< As given to check().
+  std::string name;
   double points = 1;                    ///< For passing.
-  bool is_full_only = false;            ///< Of full_check().
-  std::optional<Failure> failure = {};  ///< None: passed.
-  double seconds = 0;                   ///< That it took.
+  bool is_full_only = false;            ///< Added by full_check().
+  std::optional<Failure> failure = {};  ///< None if it passed.
+  double seconds = 0;                   ///< Its duration.
 };
 
-/// A mistake of the bank that behaves as the learner's code does.
+/// A mistake of the bank that behaves like the learner's code.
 struct LikelyMistake {
   std::string name;         ///< As in the bank.
-  std::string description;  ///< Continues "this looks like: ".
+  std::string description;  ///< Completes "this looks like: ".
   std::string advice;       ///< The one thing to try.
 };
 
 /// The checks of one exercise, run in order.
 class Examination {
  public:
-  /// What a check does.
   using Function = std::function<void(Check&)>;
 
-  /// @param subject  What is tried. @param thoroughness  Which checks. @param seed  For inputs.
+  /// @param subject  The program to try. @param thoroughness  Which checks. @param seed  For inputs.
   Examination(Subject subject, Thoroughness thoroughness, std::uint64_t seed);
 
-  /// One check. Once one has failed, others are only run with kFull. @param name  As in "three ranks, uneven chunks".
+  /// Adds a check. After a failure, later checks run only with kFull. @param name  As in "three ranks, uneven chunks".
   void check(const std::string& name, const Function& function) { add(name, 1, false, function); }
-  /// A check with its own share of the points.
+  /// Adds a check with its own share of the points.
   void check(const std::string& name, double points, const Function& function) { add(name, points, false, function); }
-  /// A check of `--full` only: fault injection, small buffers, repeats, large sizes.
+  /// Adds a check for `--full` only: fault injection, small buffers, repeats, large sizes.
   void full_check(const std::string& name, const Function& function) { add(name, 1, true, function); }
 
-  /// After so many checks that did not end by themselves, all others count as failed without being tried: a class is
-  /// graded in time, whatever is handed in. 0: never.
+  /// After this many checks that had to be killed, the others fail without being tried: this bounds the time to grade
+  /// any submission. 0: never.
   void give_up_after(int unending) noexcept { most_unending_ = unending; }
-  /// The same for all checks that would begin later than `seconds` from now; 0: never.
+  /// Fails all checks that would begin more than `seconds` from now, for the same reason; 0: never.
   void begin_none_after(std::chrono::seconds seconds) noexcept;
 
   /// Leaves out every check but the one of this name.
   void run_only(const std::string& name) { only_ = name; }
-  /// Once a check has failed that is not one of `--full` only, no other is tried.
+  /// After a check has failed that is not for `--full` only, no other is tried.
   void stop_at_failure() noexcept { stops_at_failure_ = true; }
 
-  /// What has been run.
+  /// All checks that were run.
   [[nodiscard]] const std::vector<CheckResult>& results() const noexcept { return results_; }
-  /// A check that has failed, and what the program did in it.
+  /// A failed check, and the program's behaviour in it.
   struct FirstFailure {
-    CheckResult result;             ///< With its failure.
+    CheckResult result;
     std::vector<Outcome> outcomes;  ///< Of its trials.
   };
-  /// The first check that failed.
   [[nodiscard]] const std::optional<FirstFailure>& first_failure() const noexcept { return first_failure_; }
-  /// The first that failed of those that a quick examination has, too.
+  /// The first failure among the checks of a quick examination.
   [[nodiscard]] const std::optional<FirstFailure>& first_quick_failure() const noexcept { return first_quick_failure_; }
 
  private:
   void add(const std::string& name, double points, bool is_full_only, const Function& function);
-  // Why no further check is tried; empty: it is.
+  // The reason to try no further check; empty if there is none.
   [[nodiscard]] std::string reason_to_skip() const;
 
   Subject subject_;
@@ -168,47 +162,46 @@ class Examination {
   bool stops_at_failure_ = false;
   std::string only_;  // a check's name; empty: all
   int most_unending_ = 0;
-  int unending_ = 0;  // checks so far whose ranks had to be ended
+  int unending_ = 0;  // checks so far whose ranks had to be killed
   Check::Time last_begin_ = Check::Time::max();
 };
 
-/// The judge of one exercise.
 using Judge = void (*)(Examination& exam);
 
-/// The mistakes of the bank that fail the same check with the same behaviour: same answers, same signal, same waits.
-/// @param failed  An examination that has failed. @param bank  The mistakes program. @param judge, seed  As before.
+/// The mistakes of the bank that fail the same check in the same way: same answers, same signal, same waits.
+/// @param failed  A failed examination. @param bank  The mistakes program. @param judge, seed  As for `failed`.
 [[nodiscard]] std::vector<LikelyMistake> likely_mistakes(const Examination& failed, const Subject& bank, Judge judge,
                                                          std::uint64_t seed);
 
-/// What one mistake of a bank does.
+/// The behaviour of one mistake of a bank.
 struct BankEntry {
   std::string name;                     ///< As in the bank.
-  std::optional<CheckResult> failure;   ///< The first check that fails. None: the mistake passes.
-  std::vector<std::string> alike = {};  ///< Whom likely_mistakes() would name; itself among them.
+  std::optional<CheckResult> failure;   ///< The first failed check. None: the mistake passes.
+  std::vector<std::string> alike = {};  ///< The result that likely_mistakes() would give; includes itself.
 };
 
-/// Tries every mistake of a bank up to its first failure, and compares what they do.
-/// @cost  An examination of each; likely_mistakes() for each of them would take the square of that.
+/// Tries every mistake of a bank up to its first failure, and compares their behaviour.
+/// @cost  One examination per mistake; likely_mistakes() for each of them would take the square of that.
 [[nodiscard]] std::vector<BankEntry> examine_bank(const Subject& bank, Judge judge, std::uint64_t seed);
 
 // Helpers for judges.
 
-/// Who contributed how often to a sum in which rank r's share is 8^r: "rank 2 counted twice, rank 3 missing", or "this
-/// is the sum, divided by 4"; empty where every rank counts once. @param world_size  At most 8.
+/// How often each rank was counted in a sum to which rank r contributes 8^r: "rank 2 counted twice, rank 3 missing", or
+/// "this is the sum, divided by 4"; empty if every rank counts once. @param world_size  At most 8.
 [[nodiscard]] std::string explain_sum(double value, int world_size);
 
 /// Numbers that differ from element to element, in [-1, 1). @param stream  Names the array, for example a rank.
 [[nodiscard]] std::vector<float> random_floats(std::uint64_t seed, std::uint64_t stream, std::size_t count);
 
-/// Numbers that say whose they are and where they were: rank r's element i is (r + 1) * 500,000 + i, which a float
-/// holds exactly. @param count  At most 500,000.
+/// Numbers that encode their rank and position: rank r's element i is (r + 1) * 500,000 + i, which a float holds
+/// exactly. @param count  At most 500,000.
 [[nodiscard]] std::vector<float> position_values(int rank, std::size_t count);
 
-/// Where one of the numbers above comes from: "element 3 of rank 2", or "its own element 3" if that rank has it; empty
-/// where it is none of them. @param rank  Whose buffer it was found in.
+/// The origin of a number from position_values(): "element 3 of rank 2", or "its own element 3" if it is `rank`'s;
+/// empty for other numbers. @param rank  The rank whose buffer contained it.
 [[nodiscard]] std::string explain_position(double value, int rank);
 
-/// With as many digits as a float has.
+/// `value` with as many digits as a float has.
 [[nodiscard]] std::string shown(double value);
 
 }  // namespace lockstep::exercise

@@ -7,9 +7,9 @@
 namespace lockstep::exercise {
 namespace {
 
-constexpr std::size_t kMostFindings = 5;  // with all of the checker's words
+constexpr std::size_t kMostFindings = 5;  // quoted with the checker's full text
 
-// The line without its indentation; empty if there is none of that number.
+// The line without its indentation; empty if the number is out of range.
 std::string source_line(const std::string& text, unsigned number) {
   std::istringstream in(text);
   std::string line;
@@ -33,7 +33,7 @@ void add_lines(std::vector<std::string>& evidence, const KernelFinding& finding,
   }
 }
 
-// A judged program could name any verdict, also one that says that grading has failed.
+// A judged program could forge any verdict, even one that says that grading has failed.
 VerdictClass verdict_of(const KernelFinding& finding) {
   const VerdictClass verdict = verdict_named(finding.verdict);
   for (const VerdictClass possible :

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// What the emulator's checker has found, as a verdict with the lines of the learner's file.
+/// Turns the findings of the emulator's checker into a verdict that quotes the learner's file.
 #include <map>
 #include <string>
 #include <vector>
@@ -10,15 +10,14 @@
 
 namespace lockstep::exercise {
 
-/// The text of a learner's files by their names, without folders. Names in a finding come from the judged program: they
-/// are looked up here, and never opened.
+/// The text of a learner's files by file name, without folders. The judged program may forge names in a finding, so
+/// they are only looked up here, never opened.
 using SourceFiles = std::map<std::string, std::string>;
 
-/// The first finding decides the class; its lines of source, and what the checker says of each finding, are the
-/// evidence.
-/// @param findings  At least one. @param source_folder  How the learner's folder is named; empty: no source is shown.
+/// The first finding decides the verdict; its lines of source and the checker's text for each finding are the evidence.
+/// @param findings  At least one. @param source_folder  The learner's folder as shown; empty: no source is shown.
 /// @param sources  The only files that are quoted.
-/// @throws FormatError  A finding names a verdict that the checker does not give.
+/// @throws FormatError  A finding has a verdict that the checker never gives.
 [[nodiscard]] Failure failure_of(const std::vector<KernelFinding>& findings, const std::string& source_folder,
                                  const SourceFiles& sources);
 

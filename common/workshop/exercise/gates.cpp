@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// "WRONG: 3 ranks: ...", one per check that failed.
+// "WRONG: 3 ranks: ...", one line per failed check.
 std::string failures_in(const nlohmann::json& report) {
   std::string text;
   for (const nlohmann::json& check : report.at("checks"))
@@ -92,7 +92,7 @@ std::string Gates::faults_of_alternatives(const Exercise& exercise) const {
   const std::string program = program_of(exercise, "alternatives");
   const nlohmann::json alternatives = judge(exercise, {"--bank", program, "--list"});
   std::string faults = alternatives.size() < 2 ? "there are fewer than 2 unusual right answers\n" : "";
-  // One seed each: another one is another answer's, and all of them together see several.
+  // A different seed for each, so that together they are tried with several.
   int seed = 1;
   for (const nlohmann::json& alternative : alternatives) {
     const std::string name = alternative.at("name");

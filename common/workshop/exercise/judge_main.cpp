@@ -1,4 +1,4 @@
-// main() of a chapter's judge: tries a program and prints what it found as JSON. Contains no learner's code.
+// main() of a chapter's judge: tries a program and prints its findings as JSON. Contains no learner's code.
 #include <sys/prctl.h>
 
 #include <chrono>
@@ -69,7 +69,7 @@ int judge(const Options& options) {
   return 0;
 }
 
-// One entry for each mistake: its name, the first check that fails, and which mistakes it is taken for.
+// One entry for each mistake: its name, the first check that fails, and the mistakes that it is identified as.
 int compare_bank(const Options& options) {
   const std::map<std::string, Judge> all = judges();
   nlohmann::json json = nlohmann::json::array();
@@ -82,15 +82,15 @@ int compare_bank(const Options& options) {
   return 0;
 }
 
-// A command line can be read by every user of a machine, standard input by nobody.
+// Every user of a machine can read a command line, but not standard input.
 std::uint64_t read_secret_seed() {
-  ::prctl(PR_SET_DUMPABLE, 0);  // nor does /proc show this process's memory to processes of the same user
+  ::prctl(PR_SET_DUMPABLE, 0);  // also hides this process's memory in /proc from processes of the same user
   std::uint64_t seed = 0;
   if (!(std::cin >> seed)) throw UsageError("there is no seed on standard input");
   return seed;
 }
 
-// A file that cannot be read is not quoted; the verdict stays.
+// A file that cannot be read is not quoted; the verdict is unaffected.
 SourceFiles read_sources(const std::vector<std::filesystem::path>& paths) {
   SourceFiles sources;
   for (const std::filesystem::path& path : paths) {

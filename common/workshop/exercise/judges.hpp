@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// The judges of one chapter. Their list is written by CMake: exercise CC.K is judged by judge_CC_K().
+/// The judges of one chapter. CMake generates their list: exercise CC.K is judged by judge_CC_K().
 #include <map>
 #include <string>
 

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// What judges of kernels check: how often a kernel went to memory. On a GPU, which counts nothing, these checks pass.
+/// Checks for judges of kernels: how often a kernel accessed memory. On a GPU, which does not count, they pass.
 #include <cstdint>
 #include <string>
 
@@ -9,17 +9,17 @@
 
 namespace lockstep::exercise {
 
-/// The counts of the only rank; all zero on a GPU. @throws CheckFailed  The answer makes no sense.
+/// The only rank's counts; all zero on a GPU. @throws CheckFailed  The answer is malformed.
 [[nodiscard]] KernelCounts counts_of(const Outcome& outcome);
 
-/// Fails unless `count` is at most `bound`; the lines that access memory are the evidence.
+/// Fails unless `count` is at most `bound`; the evidence is the lines that access memory.
 /// @param what  As in "stores to device memory touch": "<what> <count> <unit>; <bound> are enough".
 /// @param unit  Such as sectors. @param next  One thing to try. @throws CheckFailed
 void expect_at_most(Check& check, const Outcome& outcome, const std::string& what, std::uint64_t count,
                     std::uint64_t bound, const std::string& unit, const std::string& next);
 
-/// Whether no thread has written this element of a poisoned DeviceArray: all its bits are one, which no computation
-/// gives.
+/// True if no thread has written this element of a poisoned DeviceArray: all its bits are one, which no computation
+/// produces.
 [[nodiscard]] bool is_unwritten(float value);
 
 }  // namespace lockstep::exercise

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// What a kernel asked of memory: exact numbers, and never a time.
+/// A kernel's memory accesses as exact counts, never times.
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -9,31 +9,31 @@
 
 namespace lockstep::exercise {
 
-/// Loads or stores of one kind of memory. A request is what the lanes of a warp ask for together.
+/// Loads or stores of one kind of memory. A request is one access by all lanes of a warp together.
 struct MemoryCounts {
   std::uint64_t requests = 0;      ///< Of warps.
-  std::uint64_t bytes = 0;         ///< That all lanes asked for.
+  std::uint64_t bytes = 0;         ///< Requested by all lanes.
   std::uint64_t transactions = 0;  ///< Device memory: sectors of 32 bytes. Shared memory: passes of its banks.
-  std::uint64_t fewest = 0;        ///< The fewest that could serve the same requests.
+  std::uint64_t fewest = 0;        ///< The fewest transactions that could serve the same requests.
 };
 
-/// All launches of a run together. Atomics count as stores.
+/// Sums over all launches of a run. Atomics count as stores.
 struct KernelCounts {
   MemoryCounts loads;          ///< Device memory.
   MemoryCounts stores;         ///< Device memory.
   MemoryCounts shared_loads;   ///< Shared memory.
   MemoryCounts shared_stores;  ///< Shared memory.
-  std::uint64_t barriers = 0;  ///< Passed by blocks.
-  std::uint64_t atomics = 0;   ///< Of single threads.
+  std::uint64_t barriers = 0;  ///< Counted once per block.
+  std::uint64_t atomics = 0;   ///< Counted per thread.
 };
 
-/// The answer's field that holds them; no exercise has a field of this name.
+/// The answer's field for the counts; no exercise uses this name.
 inline constexpr const char* kKernelCountsField = "kernel_counts";
 
 /// Puts counts into an answer.
 void set_counts(Answer& answer, const KernelCounts& counts);
-/// The counts of an answer; none where a GPU has run the kernels.
-/// @throws FormatError  They are not as set_counts() writes them.
+/// The counts in an answer; none if the kernels ran on a GPU.
+/// @throws FormatError  Not in the form that set_counts() writes.
 [[nodiscard]] std::optional<KernelCounts> counts_in(const nlohmann::json& answer);
 
 }  // namespace lockstep::exercise

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// What the emulator's checker has found in a learner's kernels, on its way from the judged process to the judge.
+/// Findings of the emulator's checker in a learner's kernels, sent from the judged process to the judge.
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <stdexcept>
@@ -15,11 +15,10 @@ struct KernelLine {
   unsigned line = 0;  ///< From 1.
 };
 
-/// One finding.
 struct KernelFinding {
-  std::string verdict;            ///< As name_of(VerdictClass) says it: RACE, CRASH, WRONG, HANG.
+  std::string verdict;            ///< As in name_of(VerdictClass): RACE, CRASH, WRONG, HANG.
   std::string summary;            ///< One sentence without a full stop.
-  std::string behaviour;          ///< Equal for kernels with the same fault: without lines, names and addresses.
+  std::string behaviour;          ///< Equal for kernels with the same fault; has no lines, names or addresses.
   std::vector<KernelLine> lines;  ///< The earlier access first.
   std::string text;               ///< The checker's own words, several lines.
   std::string hint;               ///< One thing to try.
@@ -33,16 +32,15 @@ class KernelFault : public std::runtime_error {
       : std::runtime_error(findings.front().summary),
         findings_(std::make_shared<const std::vector<KernelFinding>>(std::move(findings))) {}
 
-  /// In the order in which they were found.
+  /// In the order of discovery.
   [[nodiscard]] const std::vector<KernelFinding>& findings() const noexcept { return *findings_; }
 
  private:
   std::shared_ptr<const std::vector<KernelFinding>> findings_;  // exceptions are copied, which must not throw
 };
 
-/// For messages.
 [[nodiscard]] nlohmann::json to_message(const std::vector<KernelFinding>& findings);
-/// The findings back. @throws nlohmann::json::exception  It is no list of findings.
+/// The reverse. @throws nlohmann::json::exception  It is not a list of findings.
 [[nodiscard]] std::vector<KernelFinding> findings_in(const nlohmann::json& message);
 
 }  // namespace lockstep::exercise

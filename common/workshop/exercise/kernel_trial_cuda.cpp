@@ -1,4 +1,4 @@
-// A GPU: it says nothing about accesses.
+// For a GPU, which does not report accesses.
 #include "device/cuda_check.hpp"
 #include "exercise/kernel_trial.hpp"
 #include "exercise/launch_errors.hpp"

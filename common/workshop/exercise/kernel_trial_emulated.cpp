@@ -1,4 +1,4 @@
-// The emulator: its checker's findings become verdicts, and its counts a part of the answer.
+// For the emulator: its checker's findings become verdicts, and its counts part of the answer.
 #include <algorithm>
 #include <iomanip>
 #include <sstream>
@@ -64,15 +64,15 @@ std::string summary_of(const Finding& finding) {
   return text;
 }
 
-// ", byte 8": in an array of ours in device memory, which lies the same in every trial. Where a kernel's own arrays lie
-// is up to the compiler.
+// ", byte 8": for an array of ours in device memory, which is at the same place in every trial. The compiler places a
+// kernel's own arrays.
 std::string place_in_array(const std::string& detail) {
   const std::size_t begin = detail.find(", byte "), end = detail.find(" of allocation");
   return begin < end && end != std::string::npos ? detail.substr(begin, end - begin) : "";
 }
 
-// Which of many threads is the first to read unwritten memory, or to write to the place of another one in shared
-// memory, depends on what each has waited for before.
+// The thread that is first to read unwritten memory, or to write to another thread's place in shared memory, depends on
+// the waits before that.
 bool depends_on_schedule(const Finding& finding) {
   const auto writes = [](const FindingSide& side) { return side.action == "write"; };
   return finding.kind == FindingKind::kUninitialisedRead ||
@@ -80,8 +80,8 @@ bool depends_on_schedule(const Finding& finding) {
           finding.detail.find("shared memory") != std::string::npos);
 }
 
-// What stays the same when lines move and variables are renamed. How often it was seen depends on how the code is
-// spread over lines; but once is not always the same as every time.
+// Stays the same if lines move and variables are renamed. The number of occurrences depends on how the code is spread
+// over lines, but a single one is kept apart from one in every thread.
 std::string behaviour_of(const Finding& finding) {
   std::string text = concat(emulator::name_of(finding.kind),
                             finding.detail.find("shared memory") != std::string::npos ? ", shared memory" : "");
@@ -92,7 +92,7 @@ std::string behaviour_of(const Finding& finding) {
   return is_anybodys ? text : text + place_in_array(finding.detail);
 }
 
-// The checker's words without its hint, which travels by itself.
+// The checker's text without its hint, which is sent separately.
 std::string text_of(const Finding& finding) {
   const std::string text = to_text(finding);
   return text.substr(0, text.find("  hint: "));
@@ -110,7 +110,7 @@ KernelFinding described(const Finding& finding) {
   return result;
 }
 
-// From the start of the process: what is copied to the device counts as written only if the checker has seen the copy.
+// From the start of the process: the checker takes data copied to the device as written only if it has seen the copy.
 const bool kIsChecking = [] {
   emulator::print_findings(false);
   emulator::enable_checks(true);
@@ -130,7 +130,7 @@ KernelFinding launch_finding(const Launch& launch, const std::string& behaviour,
   return finding;
 }
 
-// Launches that compute the right numbers in another way than the caller has asked for.
+// Launches that violate the caller's requirements, even if they compute the right numbers.
 std::vector<KernelFinding> faults_of_launches(const LaunchShape& shape) {
   constexpr const char* kBlocksAreGiven =
       "the number of blocks is a parameter of the function; with a grid-stride loop any number processes all elements";

@@ -25,14 +25,15 @@ std::span<std::byte> at_most(std::span<std::byte> bytes, std::size_t most) {
 
 bool would_wait(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
 
-// Without this, poll(2) would wait forever for a connection that does not exist.
+// Without this check, poll(2) would wait forever for a missing connection.
 void require_connection(const UniqueFd& fd, int peer, const char* doing) {
   if (fd.get() >= 0) return;
   if (peer < 0) throw IoError(concat(doing, " another rank: there is none, this rank is alone"), 0);
   throw IoError(concat(doing, " rank ", peer, ": this rank has closed the connection before"), 0);
 }
 
-// An exchange that has one direction left is on the board as that one: a hang then shows which, and how far it came.
+// An exchange with one direction left is entered on the board as that direction, so that a hang shows which one, and
+// its progress.
 void enter_rest(RankProgress* progress, const char* direction, int peer, std::size_t bytes, std::size_t left) {
   if (progress == nullptr) return;
   std::snprintf(progress->operation, sizeof progress->operation, "%s", direction);
@@ -46,7 +47,7 @@ void enter_rest(RankProgress* progress, const char* direction, int peer, std::si
 Link::Link(UniqueFd fd, int peer, RankProgress* progress, const LinkOptions& options)
     : fd_(std::move(fd)), peer_(peer), progress_(progress), options_(options) {}
 
-// Returns 0 where the call would wait.
+// Returns 0 if the call would block.
 std::size_t Link::send_now(std::span<const std::byte> bytes, int flags) {
   require_connection(fd_, peer_, "sending to");
   const std::span<const std::byte> part = at_most(bytes, options_.most_at_once);
@@ -58,7 +59,7 @@ std::size_t Link::send_now(std::span<const std::byte> bytes, int flags) {
   }
 }
 
-// Throws at the end of the stream; returns 0 where the call would wait.
+// Throws at the end of the stream; returns 0 if the call would block.
 std::size_t Link::receive_now(std::span<std::byte> bytes, int flags) {
   require_connection(fd_, peer_, "receiving from");
   const std::span<std::byte> part = at_most(bytes, options_.most_at_once);
@@ -67,7 +68,7 @@ std::size_t Link::receive_now(std::span<std::byte> bytes, int flags) {
     if (count > 0) return static_cast<std::size_t>(count);
     if (count == 0) throw IoError(concat("receiving from rank ", peer_, kClosedConnection), 0);
     if (would_wait(errno)) return 0;
-    // A peer that closes before it has read everything resets the connection.
+    // A peer that closes with unread data resets the connection.
     if (errno == ECONNRESET) throw IoError(concat("receiving from rank ", peer_, kClosedConnection, kUnreadBytes), 0);
     if (errno != EINTR) throw IoError(concat("receiving from rank ", peer_), errno);
   }
@@ -100,7 +101,7 @@ std::size_t Link::send_some(std::span<const std::byte> bytes, const std::source_
 }
 
 std::size_t Link::receive_some(std::span<std::byte> bytes, const std::source_location& where) {
-  // Asking again after the end is no progress: a loop that does so is reported as one.
+  // Reads after the end are not progress: a loop of them is reported as one.
   if (bytes.empty() || has_ended_) return 0;
   ProgressEntry entry(progress_, RankState::kReceiving, peer_, bytes.size(), where);
   const std::span<std::byte> part = at_most(bytes, options_.most_at_once);
@@ -123,7 +124,7 @@ void exchange(Link& to, std::span<const float> outgoing, Link& from, std::span<f
   if (!in.empty()) require_connection(from.fd_, from.peer(), "receiving from");
   ProgressEntry entry(from.progress_, RankState::kExchanging, from.peer(), out.size() + in.size(), where, "exchange");
   while (!out.empty() || !in.empty()) {
-    // A descriptor of -1 is one that poll(2) ignores.
+    // poll(2) ignores a descriptor of -1.
     std::array<pollfd, 2> events = {pollfd{out.empty() ? -1 : to.fd_.get(), POLLOUT, 0},
                                     pollfd{in.empty() ? -1 : from.fd_.get(), POLLIN, 0}};
     if (::poll(events.data(), events.size(), -1) < 0 && errno != EINTR) throw IoError("waiting for ranks", errno);

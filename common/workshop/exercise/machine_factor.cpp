@@ -23,12 +23,12 @@ MachineFactor measure_machine_factor() {
     const Clock::time_point begin = Clock::now();
     const double processor_begin = processor_milliseconds_of_thread();
     std::uint64_t state = 88172645463325252ULL;
-    for (int i = 0; i < 4'000'000; ++i) {  // xorshift64: each step needs the one before
+    for (int i = 0; i < 4'000'000; ++i) {  // xorshift64: each step depends on the last
       state ^= state << 13;
       state ^= state >> 7;
       state ^= state << 17;
     }
-    if (state == 0) return {};  // never: the compiler must not drop the loop
+    if (state == 0) return {};  // never true; keeps the compiler from dropping the loop
     best.wall = std::min(best.wall, std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
     best.processor = std::min(best.processor, processor_milliseconds_of_thread() - processor_begin);
   }

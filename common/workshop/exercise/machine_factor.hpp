@@ -1,13 +1,13 @@
 #pragma once
 /// @file
-/// How slow this machine is, so that limits of time mean the same everywhere.
+/// The slowness of this machine, for limits on time that mean the same everywhere.
 
 namespace lockstep::exercise {
 
-/// How many times longer than where the limits were chosen a given computation takes here, each from 1 to 20.
+/// The time for a fixed computation, relative to the machine on which the limits were chosen; in [1, 20].
 struct MachineFactor {
-  double wall = 1;       ///< Of wall time: grows with the load.
-  double processor = 1;  ///< Of processor time: does not.
+  double wall = 1;       ///< Wall time; grows with the load.
+  double processor = 1;  ///< Processor time; does not.
 };
 
 /// Measured at the first call. @cost  Some 30 ms once.

@@ -29,19 +29,19 @@ std::uint64_t length_in(const std::vector<std::uint8_t>& bytes) {
   return length;
 }
 
-// Whether arrays, maps and tags are nested more deeply than any answer of ours, or there are more than `most_values`.
-// The parser calls itself for each level, and makes a hundred bytes of the one byte of an empty map: neither must end
-// the judge. Lengths are checked by the parser.
+// True if arrays, maps and tags are nested more deeply than in any valid answer, or there are more than `most_values`.
+// The parser recurses for each level, and turns the single byte of an empty map into a hundred bytes: neither must
+// crash the judge. The parser checks lengths itself.
 bool is_too_complex(std::span<const std::uint8_t> bytes, std::size_t most_values) {
   constexpr std::size_t kMostLevels = 32;
   std::size_t values = 0;
-  std::vector<std::uint64_t> open;  // values still to come, per level
+  std::vector<std::uint64_t> open;  // values still missing, per level
   std::size_t at = 0;
   while (at < bytes.size()) {
     if (++values > most_values) return true;
     const std::uint8_t head = bytes[at++];
     const unsigned kind = head >> 5, detail = head & 31;
-    if (detail > 27) return true;  // values without a length: we send none
+    if (detail > 27) return true;  // values of indefinite length: never sent here
     const std::size_t more = detail < 24 ? 0 : std::size_t{1} << (detail - 24);
     std::uint64_t argument = detail;
     if (more > 0) argument = 0;
@@ -58,7 +58,7 @@ bool is_too_complex(std::span<const std::uint8_t> bytes, std::size_t most_values
   return false;
 }
 
-// CBOR's tag of an array's type; these numbers are ours alone.
+// CBOR tag for an array's element type; these numbers are private to this protocol.
 template <typename T>
 constexpr std::uint8_t kTypeTag = 0;
 template <>
@@ -105,7 +105,7 @@ bool MessageReader::read_from(int fd) {
     if (count < 0) throw IoError("reading a message between judge and judged process", errno);
     bytes_.insert(bytes_.end(), piece, piece + count);
     received_bytes_ += static_cast<std::uint64_t>(count);
-    if (bytes_.size() > limits_.bytes + kHeaderBytes) return true;  // more than any message: take() looks at it
+    if (bytes_.size() > limits_.bytes + kHeaderBytes) return true;  // longer than any message: take() checks it
   }
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// What judge and judged process say to each other: JSON values with binary arrays, as CBOR, behind their length.
+/// Messages between judge and judged process: JSON values with binary arrays, as CBOR, preceded by their length.
 #include <sys/types.h>
 
 #include <chrono>
@@ -15,36 +15,35 @@
 
 namespace lockstep::exercise {
 
-/// The longest message: more is no answer to any question of ours.
+/// The longest message; no valid answer is longer.
 inline constexpr std::size_t kLongestMessage = std::size_t{1} << 26;
 
-/// Sends a message; returns when all of it is taken. @throws IoError  The other end has closed.
+/// Sends a message; returns when all bytes are sent. @throws IoError  The other end has closed.
 void send_message(int fd, const nlohmann::json& message);
 
 /// The same, for a process that may not be reading.
-/// @return  False if not all of it was taken by then. @throws IoError  The other end has closed.
+/// @return  False if not all bytes were sent by then. @throws IoError  The other end has closed.
 [[nodiscard]] bool send_message_until(int fd, const nlohmann::json& message, std::chrono::steady_clock::time_point end);
 
-/// What a reader accepts. Values without an array's type cost many times their bytes in memory.
+/// Limits on received messages. Values outside of typed arrays use many times their encoded size in memory.
 struct MessageLimits {
-  std::size_t bytes = kLongestMessage;                           ///< Of a message.
-  std::size_t values = std::numeric_limits<std::size_t>::max();  ///< In a message, names included.
+  std::size_t bytes = kLongestMessage;                           ///< Per message.
+  std::size_t values = std::numeric_limits<std::size_t>::max();  ///< Per message, names included.
 };
 
-/// Puts messages together from bytes as they arrive. A value type.
+/// Reassembles messages from bytes as they arrive. A value type.
 class MessageReader {
  public:
-  /// @param limits  Beyond them a message is refused.
+  /// @param limits  Larger messages are refused.
   explicit MessageReader(const MessageLimits& limits = {}) : limits_(limits) {}
 
-  /// Reads what has arrived, without waiting.
+  /// Reads available bytes without waiting.
   /// @return  False at the end of the stream. @throws IoError  Reading failed.
   bool read_from(int fd);
-  /// A complete message, once. @throws FormatError  What arrived is none.
+  /// Returns each complete message once. @throws FormatError  The received bytes are not a message.
   [[nodiscard]] std::optional<nlohmann::json> take();
-  /// Length of the message that was taken, in bytes; 0: none.
+  /// Length of the last message taken, in bytes; 0: none.
   [[nodiscard]] std::size_t taken_bytes() const noexcept { return taken_bytes_; }
-  /// All that has arrived so far.
   [[nodiscard]] std::uint64_t received_bytes() const noexcept { return received_bytes_; }
 
  private:
@@ -54,17 +53,15 @@ class MessageReader {
   std::vector<std::uint8_t> bytes_;
 };
 
-/// A message's array of numbers: bytes, with a tag that says of which type. T is float, double or a fixed-width
-/// integer.
+/// A message's array of numbers: bytes with a tag for their type. T is float, double or a fixed-width integer.
 template <typename T>
 [[nodiscard]] nlohmann::json to_message(std::span<const T> values);
 
-/// The numbers back.
-/// @throws FormatError  It is no array of T.
+/// The reverse. @throws FormatError  It is not an array of T.
 template <typename T>
 [[nodiscard]] std::vector<T> numbers_in(const nlohmann::json& value);
 
-/// Whether it is an array of T.
+/// True if it is an array of T.
 template <typename T>
 [[nodiscard]] bool holds(const nlohmann::json& value);
 

@@ -23,14 +23,14 @@ void add_line(Patch& patch, const std::string& line) {
     return;
   }
   if (patch.hunks.empty()) throw FormatError(concat("\"", line, "\" belongs to no hunk of the patch"));
-  const char kind = line.empty() ? ' ' : line[0];  // editors strip the blank of an empty line
+  const char kind = line.empty() ? ' ' : line[0];  // editors strip the blank from an empty line
   if (kind != ' ' && kind != '-' && kind != '+') throw FormatError(concat("\"", line, "\" is no line of a patch"));
   const std::string content = line.empty() ? "" : line.substr(1);
   if (kind != '+') patch.hunks.back().before.push_back(content);
   if (kind != '-') patch.hunks.back().after.push_back(content);
 }
 
-// Where `sought` begins in `lines`, from `first` on.
+// Finds the only occurrence of `sought` in `lines`, from `first` on.
 Lines::iterator only_place_of(const Lines& sought, Lines& lines, std::ptrdiff_t first) {
   const auto found = std::search(lines.begin() + first, lines.end(), sought.begin(), sought.end());
   if (found == lines.end())

@@ -6,26 +6,26 @@
 
 namespace lockstep::exercise {
 
-/// Lines in a row that a patch looks for, and those in their place.
+/// Consecutive lines that a patch looks for, and their replacement.
 struct Hunk {
-  std::vector<std::string> before;  ///< As they are in the file.
-  std::vector<std::string> after;   ///< In their place.
+  std::vector<std::string> before;  ///< Lines in the file.
+  std::vector<std::string> after;   ///< Their replacement.
 };
 
-/// A change of one file.
+/// A change to one file.
 struct Patch {
-  std::string head;         ///< The lines above "--- ", which say what the patch is for.
-  std::string file;         ///< That it changes, below the project's root.
-  std::vector<Hunk> hunks;  ///< In the order of the file.
+  std::string head;         ///< The lines above "--- ", which describe the patch.
+  std::string file;         ///< The file to change, relative to the project's root.
+  std::vector<Hunk> hunks;  ///< In file order.
 };
 
-/// @param text  As `diff -u a/FILE b/FILE` prints it, with any text above.
-/// @throws FormatError  It changes no file, or more than one, or a line is none of a hunk.
+/// Parses a patch. @param text  As `diff -u a/FILE b/FILE` prints it, with any text above.
+/// @throws FormatError  It does not change exactly one file, or a line belongs to no hunk.
 [[nodiscard]] Patch parse_patch(const std::string& text);
 
-/// The file as the patch makes it. Each hunk is found by its lines, not by the numbers in its head, so that a patch
-/// still applies after lines have moved.
-/// @throws FormatError  A hunk's lines are not in `text`, or in several places.
+/// Applies the patch. Each hunk is located by its lines, not by the numbers in its head, so that a patch still applies
+/// after lines have moved.
+/// @throws FormatError  A hunk's lines do not occur in `text`, or occur several times.
 [[nodiscard]] std::string apply_patch(const Patch& patch, const std::string& text);
 
 }  // namespace lockstep::exercise

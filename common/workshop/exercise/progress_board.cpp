@@ -26,7 +26,7 @@ std::string_view file_name(std::string_view path) { return path.substr(path.find
 ProgressBoard ProgressBoard::create() {
   UniqueFd fd(::memfd_create("lockstep_progress", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd.is_open() || ::ftruncate(fd.get(), kBoardBytes) != 0) throw IoError("cannot make a progress board", errno);
-  // A rank that shrank it would kill the judge with SIGBUS.
+  // If a rank could shrink the file, the judge would die of SIGBUS.
   if (::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
     throw IoError("cannot seal a progress board", errno);
   return ProgressBoard(std::move(fd));

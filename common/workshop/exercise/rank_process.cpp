@@ -73,7 +73,7 @@ bool RankProcess::has_ended() {
 
 void RankProcess::kill() noexcept {
   if (pid_ <= 1) return;
-  ::kill(-pid_, SIGKILL);  // children that stay in the group, too, also where the process itself has ended
+  ::kill(-pid_, SIGKILL);  // also kills children in the group after the process itself has ended
   if (!has_ended_) {
     while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) continue;
     has_ended_ = true;
@@ -123,7 +123,7 @@ void RankProcess::read_output() {
   while (output_pipe_.is_open()) {
     const ssize_t count = ::read(output_pipe_.get(), piece, sizeof piece);
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return;  // nothing there now
+    if (count < 0) return;  // no data yet
     if (count == 0) return output_pipe_.reset();
     output_.append(piece, static_cast<std::size_t>(count));
     take_mark();

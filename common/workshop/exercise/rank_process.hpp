@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// One rank of a judged program, seen from the judge.
+/// One rank of a judged program, from the judge's side.
 #include <sys/types.h>
 
 #include <cstdint>
@@ -15,46 +15,46 @@ namespace lockstep::exercise {
 /// How a process ended.
 struct EndOfProcess {
   int signal = 0;     ///< 0: it exited.
-  int exit_code = 0;  ///< Of an exit.
+  int exit_code = 0;  ///< If it exited.
 };
 
-/// A running process. Destroying it kills it and what it has started.
+/// A running process. The destructor kills it and all processes that it started.
 class RankProcess {
  public:
-  /// @param command    Path and arguments.
-  /// @param variables  NAME=value; beside them it gets only PATH and what sanitizers and the loader read.
-  /// @param passed     Descriptors; all others are closed. @throws IoError  It cannot be started.
+  /// @param command  Path and arguments.
+  /// @param variables  NAME=value; besides these it gets only PATH and the variables of sanitizers and the loader.
+  /// @param passed  Descriptors to keep open; all others are closed. @throws IoError  It cannot be started.
   RankProcess(std::vector<std::string> command, const std::vector<std::string>& variables,
               const std::vector<PassedDescriptor>& passed);
-  RankProcess(RankProcess&& other) noexcept;  ///< Takes the process over.
+  RankProcess(RankProcess&& other) noexcept;  ///< Takes over the process.
   RankProcess& operator=(RankProcess&&) = delete;
   RankProcess(const RankProcess&) = delete;
   RankProcess& operator=(const RankProcess&) = delete;
   ~RankProcess();
 
-  /// Whether it has ended; says how once it has.
+  /// True once it has ended; end() then says how.
   [[nodiscard]] bool has_ended();
   /// @pre  has_ended() was true.
   [[nodiscard]] EndOfProcess end() const noexcept { return end_; }
 
-  /// Kills it, with its process group, and collects it.
+  /// Kills its process group and reaps it.
   void kill() noexcept;
-  /// Sends a signal to the process that runs the code: where it is wrapped in a sandbox, the innermost one.
+  /// Sends a signal to the process that runs the code: with a sandbox, the innermost one.
   void signal_innermost(int signal) const noexcept;
 
-  /// Processor time of it and of what it has started, in milliseconds; 0 where it has ended.
+  /// Processor time of it and all processes that it started, in milliseconds; 0 if it has ended.
   [[nodiscard]] std::int64_t processor_milliseconds() const;
-  /// How long they could have computed and had no processor, in milliseconds: what a busy machine costs them. 0 where
-  /// the kernel does not count it.
+  /// How long they were ready to run without a processor, in milliseconds: the cost of a busy machine. 0 if the kernel
+  /// does not count it.
   [[nodiscard]] std::int64_t waiting_milliseconds() const;
-  /// Whether a thread of it is running or ready to run.
+  /// True if one of its threads is running or ready to run.
   [[nodiscard]] bool is_runnable() const;
 
-  /// Reads what it has printed since, without waiting. Keeps the last part of very much.
+  /// Reads new output without waiting. If there is very much, keeps only the last part.
   void read_output();
   /// Standard output and standard error together, without a sandbox's mark.
   [[nodiscard]] const std::string& output() const noexcept { return output_; }
-  /// kSandboxMark, where the output began with it; else empty.
+  /// kSandboxMark if the output began with it; otherwise empty.
   [[nodiscard]] const std::string& first_output() const noexcept { return first_output_; }
 
  private:
@@ -66,11 +66,10 @@ class RankProcess {
   UniqueFd output_pipe_;
   std::string output_;
   std::string first_output_;
-  bool has_printed_ = false;  // as much as a mark has characters
+  bool has_printed_ = false;  // at least as many characters as a mark
 };
 
-/// Runs a program to its end and returns its standard output; empty where it cannot be run. For programs that are
-/// quick.
+/// Runs a short program to its end and returns its standard output; empty if it cannot be run.
 [[nodiscard]] std::string output_of(const std::vector<std::string>& command);
 
 }  // namespace lockstep::exercise

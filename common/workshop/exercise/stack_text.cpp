@@ -21,7 +21,7 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-// "path(+0x1234) [0x...]": the offset, where the frame is of `program`.
+// The offset in "path(+0x1234) [0x...]" if the frame is in `program`.
 std::string offset_in(const std::string& line, const std::string& program) {
   const std::size_t open = line.find('('), close = line.find(')', open);
   if (open == std::string::npos || close == std::string::npos) return "";

@@ -1,7 +1,7 @@
 #pragma once
 /// @file
-/// The process that runs a learner's code: it gets a question, calls the code, and sends back what came out. It knows
-/// neither the right answer nor what is looked at.
+/// The process that runs a learner's code: it receives a question, calls the code, and returns the result. It has
+/// neither the right answer nor the list of checks.
 ///
 /// Each exercise has a subject.cpp that defines answer(); the main() that calls it is given.
 #include <cstdint>
@@ -19,30 +19,31 @@
 
 namespace lockstep::exercise {
 
-/// What the judge asks of one rank.
+/// The judge's question to one rank.
 class Question {
  public:
-  /// Of the subject's main(). @param message  The judge's. @param board  Of all ranks; outlives the question.
+  /// For the subject's main(). @param message  From the judge. @param board  All ranks' board; must outlive the
+  /// question.
   Question(const nlohmann::json& message, const ProgressBoard& board);
   ~Question();
   Question(const Question&) = delete;
   Question& operator=(const Question&) = delete;
 
-  /// This process's rank, in [0, world_size()).
+  /// In [0, world_size()).
   [[nodiscard]] int rank() const noexcept { return rank_; }
-  /// How many ranks were asked together.
+  /// The number of ranks in this trial.
   [[nodiscard]] int world_size() const noexcept { return world_size_; }
-  /// The connection to another rank. @throws ContractError  The judge has made none.
+  /// The connection to another rank. @throws ContractError  The judge made no such connection.
   [[nodiscard]] Link& link(int peer);
-  /// All ranks as a group, for exercises that are about training. @pre  link() is not used.
+  /// All ranks as a group, for exercises on training. @pre  link() is not used.
   [[nodiscard]] LinkCollectives& collectives();
-  /// This rank's entry on the board, for interfaces of an exercise's own that wait.
+  /// This rank's entry on the board, for an exercise's own interfaces that wait.
   [[nodiscard]] RankProgress& progress() noexcept { return board_.of(rank_); }
 
-  /// A value that the judge has put into the question. T: int, std::int64_t, std::uint64_t, double, bool, std::string.
+  /// A value in the question. T: int, std::int64_t, std::uint64_t, double, bool, std::string.
   template <typename T>
   [[nodiscard]] T get(const std::string& name) const;
-  /// An array that the judge has put into the question. T is float, double or a fixed-width integer.
+  /// An array in the question. T is float, double or a fixed-width integer.
   template <typename T>
   [[nodiscard]] std::vector<T> numbers(const std::string& name) const;
 
@@ -54,28 +55,26 @@ class Question {
   std::unique_ptr<nlohmann::json> values_;
 };
 
-/// What came out: named values and arrays, for the judge.
+/// The result for the judge: named values and arrays.
 class Answer {
  public:
   Answer();
   ~Answer();
-  Answer(Answer&&) noexcept;             ///< The other one is empty afterwards.
-  Answer& operator=(Answer&&) noexcept;  ///< The other one is empty afterwards.
+  Answer(Answer&&) noexcept;             ///< Leaves the other one empty.
+  Answer& operator=(Answer&&) noexcept;  ///< Leaves the other one empty.
 
-  /// T as of Question::get().
+  /// T as for Question::get().
   template <typename T>
   void set(const std::string& name, const T& value);
-  /// T as of Question::numbers().
+  /// T as for Question::numbers().
   template <typename T>
   void set_numbers(const std::string& name, std::span<const T> values);
 
-  /// A line for people, shown where a check of this answer fails. Unlike values, remarks are not compared with what the
-  /// mistakes of the bank answer, so they may name lines of the learner's file.
+  /// A line for people, shown if a check of this answer fails. Unlike values, remarks are not compared with those of
+  /// the bank's mistakes, so they may name lines of the learner's file.
   void remark(const std::string& line) { remarks_.push_back(line); }
 
-  /// All values.
   [[nodiscard]] const nlohmann::json& message() const noexcept { return *values_; }
-  /// All remarks.
   [[nodiscard]] const std::vector<std::string>& remarks() const noexcept { return remarks_; }
 
  private:
@@ -83,21 +82,21 @@ class Answer {
   std::vector<std::string> remarks_;
 };
 
-/// Defined by each exercise's subject.cpp: calls the learner's code with what the question holds.
-/// Exceptions pass through: the judge shows them.
+/// Defined by each exercise's subject.cpp: calls the learner's code with the question's inputs. Exceptions pass
+/// through: the judge shows them.
 [[nodiscard]] Answer answer(Question& question);
 
 /// One entry of an exercise's bank of mistakes.
 struct Mistake {
   const char* name;         ///< As file names are written: divides_every_step.
-  const char* description;  ///< Continues "this looks like: ".
+  const char* description;  ///< Completes "this looks like: ".
   const char* advice;       ///< The one thing to try.
 };
 
-/// The bank; its first entry has number 1. Defined by mistakes.cpp. In programs of learners it is empty.
+/// The bank; its first entry has number 1. Defined by mistakes.cpp; empty in learners' programs.
 [[nodiscard]] std::span<const Mistake> mistakes() noexcept;
 
-/// In mistakes.cpp: whether the judge asks for the behaviour of this mistake.
+/// For mistakes.cpp: true if the judge asks for this mistake's behaviour.
 [[nodiscard]] bool is_mistake(std::string_view name);
 
 }  // namespace lockstep::exercise

@@ -27,9 +27,9 @@
 namespace lockstep::exercise {
 namespace {
 
-std::string chosen;  // of the bank, or of the alternatives: each program has one of the two
+std::string chosen;  // from the bank or the alternatives: each program has one of the two
 
-// The instruction at which the signal came; null on a processor that we do not know.
+// The instruction that the signal interrupted; null on an unknown processor.
 const void* interrupted_at(const void* context) {
   [[maybe_unused]] const auto& machine = static_cast<const ucontext_t*>(context)->uc_mcontext;
 #if defined(__x86_64__)
@@ -41,8 +41,8 @@ const void* interrupted_at(const void* context) {
 #endif
 }
 
-// Only what may be called in a signal handler. All frames but the interrupted one hold the address to which a call
-// returns, which may belong to the next line: the byte before it belongs to the call.
+// Calls only async-signal-safe functions. All frames but the interrupted one hold a return address, which may belong to
+// the next line: the byte before it belongs to the call.
 void write_stack(const void* interrupted) {
   std::array<void*, 48> frames{};
   const int count = ::backtrace(frames.data(), static_cast<int>(frames.size()));
@@ -62,11 +62,11 @@ void on_crash(int signal, siginfo_t*, void* context) {
 }
 
 void install_handlers() {
-  static std::array<char, 1 << 16> stack{};  // a stack overflow leaves no room on the usual one
+  static std::array<char, 1 << 16> stack{};  // after a stack overflow the normal stack has no room
   const stack_t alternate{stack.data(), 0, stack.size()};
   ::sigaltstack(&alternate, nullptr);
   std::array<void*, 1> first{};
-  ::backtrace(first.data(), 1);  // loads its library now, which a handler must not
+  ::backtrace(first.data(), 1);  // loads its library now; a handler must not
   struct sigaction action {};
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
   action.sa_sigaction = on_stack_signal;
@@ -113,7 +113,7 @@ nlohmann::json ask(const nlohmann::json& question_message, const ProgressBoard& 
 }
 
 int serve() {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a judge that was killed leaves nothing behind
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // ends this process if the judge is killed
   install_handlers();
   const nlohmann::json question = read_question();
   chosen = question.value("mistake", "");
@@ -123,7 +123,7 @@ int serve() {
   }
   const nlohmann::json reply = ask(question, ProgressBoard::open(kBoardFd));
   std::cout << std::flush;
-  std::fflush(nullptr);  // what it printed is there before its answer, so that a verdict can always show it
+  std::fflush(nullptr);  // its output arrives before its answer, so that a verdict can always show it
   send_message(kControlFd, reply);
   return 0;
 }

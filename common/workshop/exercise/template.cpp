@@ -10,14 +10,14 @@ namespace {
 
 constexpr std::string_view kBegin = "// SOLUTION(";
 constexpr std::string_view kEnd = "// END SOLUTION";
-constexpr std::string_view kFaulty = "//|";  // a line of faulty code, which the template has in place of the right one
+constexpr std::string_view kFaulty = "//|";  // a line of faulty code, which replaces the right one in the template
 
 std::string trimmed(const std::string& line) {
   const std::size_t begin = line.find_first_not_of(' ');
   return begin == std::string::npos ? "" : line.substr(begin);
 }
 
-// "// SOLUTION(02.1) name: hint" in parts; the name may be missing.
+// The parts of "// SOLUTION(02.1) name: hint"; the name may be missing.
 struct Region {
   std::string indentation, name, hint;
 };
@@ -39,7 +39,7 @@ Region parse_region(const std::string& line, const Exercise& exercise) {
 std::string make_template(const std::string& solution, const Exercise& exercise) {
   std::istringstream in(solution);
   std::string text;
-  std::string call;  // of todo(), of the region that is open
+  std::string call;  // the open region's todo()
   int number = 0, region_line = 0, regions = 0;
   const auto fail = [&](int line, const std::string& what) {
     throw FormatError(concat("the solution of ", exercise.id, ", line ", line, ": ", what));

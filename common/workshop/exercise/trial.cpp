@@ -22,11 +22,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kQuiet{1000};         // nothing moves and everybody sleeps: a hang
+constexpr milliseconds kQuiet{1000};         // a hang if nothing moves and every rank sleeps for this long
 constexpr milliseconds kQuietAtStart{5000};  // the same before the learner's code has begun
-constexpr std::int64_t kIdleShare = 20;      // a rank that computes for less than 1/20 of the time sleeps
+constexpr std::int64_t kIdleShare = 20;      // a rank that computes for less than 1/20 of the time counts as sleeping
 constexpr milliseconds kLoop{3000};          // of processor time
-// For the others, once one rank has failed; and for those that only lack a processor to say what they have to say.
+// For the other ranks after one has failed; the second value if they only lack a processor.
 constexpr milliseconds kLastWords{300}, kLastWordsOfBusy{1500};
 constexpr std::size_t kMostRemark = 10'000;  // characters
 constexpr std::size_t kMostRemarks = 200;
@@ -83,15 +83,15 @@ class Trial {
         if (static_cast<double>(computed) > static_cast<double>(kLoop.count()) * machine_factor().processor)
           return explainer_.explain_loop(kLoop);
       }
-      // Who sleeps before the learner's code begins is not slow: that is a hang, found after quiet_at_start.
+      // A rank that sleeps before the learner's code begins is not slow: that is a hang, found after quiet_at_start.
       const milliseconds limit = ranks_.have_begun() ? budget : budget + quiet_at_start;
       if (Clock::now() - begin > limit && Clock::now() - begin > limit + taken_by_others(budget))
         return explainer_.explain_slow(budget);
     }
   }
 
-  // What the ranks have lost to other processes, which is not theirs to answer for; within limits, because ranks that
-  // compute without end take processors from each other too.
+  // The time that ranks lost to other processes, which is not their fault; limited, because ranks that compute
+  // endlessly take processors from each other too.
   [[nodiscard]] milliseconds taken_by_others(milliseconds budget) const {
     return std::min(ranks_.time_without_processor(), 3 * budget);
   }
@@ -102,7 +102,7 @@ class Trial {
     processor_time_ = ranks_.processor_time();
   }
 
-  // One rank has failed; the others may fail because of it, or may be the cause and a little later.
+  // One rank has failed. The others may fail because of it, or may be the cause and fail a little later.
   void await_last_words() {
     const Clock::time_point begin = Clock::now();
     const auto longest = std::chrono::duration_cast<Clock::duration>(kLastWordsOfBusy * subject_.patience);

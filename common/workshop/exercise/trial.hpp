@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// One run of a judged program: its ranks started, asked, watched until the last has answered, and ended.
+/// One run of a judged program: starts its ranks, asks them, watches them until the last has answered, and ends them.
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -14,15 +14,15 @@
 
 namespace lockstep::exercise {
 
-/// The program that is tried.
 struct Subject {
-  std::string program;                    ///< Its path.
-  std::string source_folder = {};         ///< Where its author's files are: frames of a stack from there come first.
-  SourceFiles sources = {};               ///< Its author's files, for quotations: no other file is quoted.
-  std::string mistake = {};               ///< Of a program with a bank or with alternatives: which; else empty.
-  std::vector<std::string> sandbox = {};  ///< A command that runs the one behind it in a sandbox; empty: none. In it
-                                          ///< the program has the same path. It says kSandboxMark first of all.
-  double patience = 1;                    ///< Limits on wall time are so many times longer, for a busy machine.
+  std::string program;
+  std::string source_folder = {};         ///< Its author's folder; stack frames in these files come first.
+  SourceFiles sources = {};               ///< Its author's files; only these are quoted.
+  std::string mistake = {};               ///< The chosen entry of a program with a bank or alternatives; otherwise
+                                          ///< empty.
+  std::vector<std::string> sandbox = {};  ///< Prefix that runs a command in a sandbox, with the program at the same
+                                          ///< path; empty: none. It must print kSandboxMark first.
+  double patience = 1;                    ///< Multiplies all wall-clock limits, for a busy machine.
 
   /// The program in its sandbox.
   [[nodiscard]] std::vector<std::string> command() const { return wrapped({program}); }
@@ -30,42 +30,43 @@ struct Subject {
   [[nodiscard]] std::vector<std::string> wrapped(const std::vector<std::string>& command) const;
 };
 
-/// What is asked, and under which conditions.
+/// The question, and the conditions of the trial.
 struct TrialOptions {
-  int world_size = 1;                                     ///< Ranks, in [1, kMostRanks].
+  int world_size = 1;                                     ///< In [1, kMostRanks].
   std::function<nlohmann::json(int rank)> question = {};  ///< Values and arrays (to_message()) for each rank.
-  std::size_t most_at_once = 0;             ///< The most bytes a system call of a Link moves; 0: no limit.
-  bool has_small_buffers = false;           ///< The kernel keeps as few bytes as it can between ranks.
-  int delayed_rank = -1;                    ///< Begins when the others sleep or have ended; -1: none.
-  std::chrono::milliseconds budget{4000};   ///< Longer is SLOW; grows with the machine's factor.
-  bool counts_messages = false;             ///< Programs that send another number of messages behave differently.
+  std::size_t most_at_once = 0;             ///< The most bytes that a system call of a Link moves; 0: no limit.
+  bool has_small_buffers = false;           ///< The kernel buffers as little as it can between ranks.
+  int delayed_rank = -1;                    ///< Begins after the others sleep or have ended; -1: none.
+  std::chrono::milliseconds budget{4000};   ///< A longer run is SLOW; multiplied by the machine's factor.
+  bool counts_messages = false;             ///< A different number of messages counts as different behaviour.
   std::vector<std::string> variables = {};  ///< NAME=value, for the environment.
-  /// For a check of several trials: which one this is, such as "4 ranks, root 1". Begins the summary of its failure.
+  /// For a check of several trials: this trial, such as "4 ranks, root 1". Begins the summary of its failure.
   std::string setting = {};
 };
 
-/// What one rank did.
+/// One rank's result.
 struct RankOutcome {
-  nlohmann::json answer;                  ///< Values by name; null where it has not answered.
+  nlohmann::json answer;                  ///< Values by name; null if it has not answered.
   std::uint64_t bytes_sent = 0;           ///< On its links.
   std::uint64_t messages = 0;             ///< Calls that sent.
-  std::string output;                     ///< What it printed, its last part.
-  std::vector<std::string> remarks = {};  ///< Lines for people that came with the answer.
+  std::string output;                     ///< The last part of its output.
+  std::vector<std::string> remarks = {};  ///< Lines for people, sent with the answer.
 };
 
-/// What all ranks did, or why they did not.
+/// All ranks' results, or the failure.
 struct Outcome {
   Failure failure = {.verdict = VerdictClass::kPassed};  ///< kPassed: all have answered.
-  std::string fingerprint;                               ///< Of a failure: equal for equal behaviour.
+  std::string fingerprint;                               ///< Of a failure; equal for equal behaviour.
   std::vector<RankOutcome> ranks;                        ///< By rank.
-  std::size_t answer_bytes = 0;                          ///< Length of all answers.
+  std::size_t answer_bytes = 0;                          ///< Total length of all answers.
 };
 
-/// Starts the ranks, asks them, and waits until all have answered, have died, or cannot go on. No process is left.
-/// @throws IoError  A process or a connection could not be made: the judge's trouble, not the program's.
+/// Starts the ranks, asks them, and waits until all have answered, have died, or cannot go on. Leaves no process
+/// behind.
+/// @throws IoError  A process or a connection could not be made: a fault of the judge, not the program.
 [[nodiscard]] Outcome run_trial(const Subject& subject, const TrialOptions& options);
 
-/// The bank of a program: name, description and advice of each. Of a program with alternatives: name and what.
+/// A program's bank: name, description and advice of each. For a program with alternatives: name and what.
 [[nodiscard]] nlohmann::json list_mistakes(const Subject& subject);
 
 }  // namespace lockstep::exercise

@@ -22,7 +22,8 @@ using std::chrono::milliseconds;
 constexpr std::size_t kMostText = 10'000;  // of an exception
 constexpr std::string_view kOutOfRange = " (an index or a length that its vector or span does not have: not ";
 
-// Of the standard library's check of an index or a length (_GLIBCXX_ASSERTIONS): "__n < this->size()"; empty: none.
+// The condition in a message of the standard library's check of an index or a length (_GLIBCXX_ASSERTIONS): "__n <
+// this->size()"; empty: none.
 std::string violated_condition(const std::string& output) {
   constexpr std::string_view kBegin = ": Assertion '", kEnd = "' failed.";
   const std::size_t begin = output.find(kBegin);
@@ -70,13 +71,13 @@ std::optional<Failure> FailureExplainer::find_todo() {
   return std::nullopt;
 }
 
-// What the emulator's checker has found in a kernel.
+// Findings of the emulator's checker in a kernel.
 std::optional<Failure> FailureExplainer::find_findings() {
   for (const TrialRank& rank : ranks_.all()) {
     if (!rank.reply || !rank.reply->contains("findings")) continue;
     const std::vector<KernelFinding> findings = findings_in(rank.reply->at("findings"));
     if (findings.empty()) continue;
-    fingerprint_ = concat("finding ", findings.front().behaviour);  // others depend on how lines are broken
+    fingerprint_ = concat("finding ", findings.front().behaviour);  // the other findings depend on the line breaks
     return failure_of(findings, subject_.source_folder, subject_.sources);
   }
   return std::nullopt;
@@ -95,13 +96,13 @@ std::optional<Failure> FailureExplainer::find_crash() {
   return std::nullopt;
 }
 
-// A sandbox that has not started its program: nothing is known of the program.
+// If a sandbox has not started its program, nothing is known about the program.
 void FailureExplainer::require_started(std::size_t number, const TrialRank& rank) const {
   if (subject_.sandbox.empty() || rank.process.first_output() == kSandboxMark) return;
   throw IoError(concat("the sandbox of rank ", number, " did not start its program: ", rank.process.output()));
 }
 
-// How the program has ended, where a sandbox in between says it as shells do.
+// The program's end, translated back from the exit code that a sandbox reports like a shell.
 EndOfProcess FailureExplainer::end_of(const TrialRank& rank) const {
   const EndOfProcess end = rank.process.end();
   constexpr int kSignalled = 128;
@@ -130,7 +131,7 @@ Failure FailureExplainer::describe_end(std::size_t number, const TrialRank& rank
   return failure;
 }
 
-// Exercises without communication do not speak of ranks.
+// Exercises without communication do not mention ranks.
 std::string FailureExplainer::who(std::size_t rank) const {
   return options_.world_size == 1 ? "the program" : concat("rank ", rank);
 }
@@ -141,11 +142,11 @@ std::optional<Failure> FailureExplainer::find_exception() {
     const TrialRank& rank = ranks_.all()[i];
     if (!rank.reply || !rank.reply->contains("exception")) continue;
     const std::string what = text_of(rank, "exception");
-    // A connection that closes is the consequence of another rank's end; that rank's own words say more.
+    // A closed connection is the consequence of another rank's end; that rank's own message says more.
     const std::size_t closed = what.find(kClosedConnection);
     const bool is_consequence = closed != std::string::npos;
     if (found && is_consequence) continue;
-    // Whether it was sending or receiving, and whether the peer had left something unread, depends on who was faster.
+    // A race decides whether it was sending or receiving, and whether the peer had unread data.
     fingerprint_ = concat("exception ", is_consequence ? without_direction(what.substr(0, closed)) : what,
                           is_consequence ? kClosedConnection : "");
     found = Failure{.verdict = VerdictClass::kCrash, .summary = concat(who(i), " threw an exception: ", what)};
@@ -163,7 +164,7 @@ void FailureExplainer::append_output(Failure& failure, const std::string& output
   for (const std::string& line : lines) failure.evidence.push_back("  " + line);
 }
 
-// Asks every rank that has not answered for its stack.
+// Requests a stack from every rank that has not answered.
 std::vector<std::string> FailureExplainer::stacks() {
   std::vector<std::string> lines;
   for (const TrialRank& rank : ranks_.all())

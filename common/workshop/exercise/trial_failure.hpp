@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Why a trial has failed, in words. Private to the module.
+/// Explains why a trial failed. Internal to this module.
 #include <chrono>
 #include <cstddef>
 #include <optional>
@@ -12,24 +12,24 @@
 
 namespace lockstep::exercise {
 
-/// Explains the failure of a trial's ranks. Call one of explain_...(), once. Texts hold no measured times: equal
-/// programs get equal feedback.
+/// Explains the failure of a trial's ranks. Call one of explain_...(), once. Texts contain no measured times, so that
+/// equal programs get equal feedback.
 class FailureExplainer {
  public:
-  /// All outlive this object.
+  /// All arguments must outlive this object.
   FailureExplainer(const Subject& subject, const TrialOptions& options, TrialRanks& ranks)
       : subject_(subject), options_(options), ranks_(ranks) {}
 
-  /// At least one rank has ended, or thrown, without an answer. @throws IoError  The sandbox did not start its program.
+  /// At least one rank has ended or thrown without an answer. @throws IoError  The sandbox did not start its program.
   [[nodiscard]] Failure explain_end();
-  /// Every rank sleeps. @param quiet  For how long nothing has to have moved.
+  /// Every rank sleeps. @param quiet  How long nothing may move before it is a hang.
   [[nodiscard]] Failure explain_hang(std::chrono::milliseconds quiet);
-  /// Ranks compute, and nothing moves. @param limit  Of processor time.
+  /// Ranks compute, but nothing moves. @param limit  Of processor time.
   [[nodiscard]] Failure explain_loop(std::chrono::milliseconds limit);
-  /// Everything moves. @param budget  The time that was there on this machine.
+  /// Everything moves, but too slowly. @param budget  The time allowed on this machine.
   [[nodiscard]] Failure explain_slow(std::chrono::milliseconds budget);
 
-  /// Equal for equal behaviour; of the failure that has been explained.
+  /// Of the explained failure; equal for equal behaviour.
   [[nodiscard]] const std::string& fingerprint() const noexcept { return fingerprint_; }
 
  private:

@@ -16,14 +16,14 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kLook{10};
-constexpr std::chrono::seconds kForAsking{20};            // until all ranks have taken their questions
-constexpr milliseconds kDelay{200}, kLongestDelay{3000};  // of the rank that begins after the others
-// Of all answers together: what a rank sends must not be able to exhaust the judge's memory.
+constexpr std::chrono::seconds kForAsking{20};            // until all ranks have received their questions
+constexpr milliseconds kDelay{200}, kLongestDelay{3000};  // for the rank that begins after the others
+// For all answers together: a rank's messages must not exhaust the judge's memory.
 constexpr std::size_t kMostAnswerBytes = std::size_t{64} << 20;
 constexpr std::size_t kMostAnswerValues = 100'000;
 
 void make_buffers_small(const UniqueFd& fd) {
-  const int bytes = 1;  // the kernel takes its minimum instead
+  const int bytes = 1;  // the kernel uses its minimum instead
   ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
   ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
 }
@@ -74,7 +74,7 @@ void TrialRanks::start_all() {
   }
 }
 
-// A rank that does not take its question hangs before it has begun: watch() says so.
+// A rank that does not read its question hangs before it has begun: watch() reports it.
 void TrialRanks::ask(int rank, Clock::time_point end) {
   std::vector<int> peers;
   for (int peer = 0; peer < options_.world_size; ++peer)
@@ -88,7 +88,7 @@ void TrialRanks::ask(int rank, Clock::time_point end) {
                                      {"values", options_.question(rank)}};
     (void)send_message_until(ranks_[rank].control.get(), question, end);
   } catch (const IoError&) {
-    // It has gone, perhaps after an answer: look() reads what it has left.
+    // It has ended, perhaps after an answer: look() reads the remaining data.
   }
 }
 
@@ -101,7 +101,7 @@ void TrialRanks::ask_all() {
   ask(options_.delayed_rank, end);
 }
 
-// The others do what they can without the delayed rank, and a busy machine needs longer for that than kDelay.
+// The others run as far as they can without the delayed rank; on a busy machine that takes longer than kDelay.
 void TrialRanks::await_others() {
   const Clock::time_point begin = Clock::now();
   const auto longest = std::chrono::duration_cast<Clock::duration>(kLongestDelay * subject_.patience);
@@ -150,7 +150,7 @@ bool TrialRanks::is_one_runnable() const {
                              [](const TrialRank& rank) { return !rank.is_done() && rank.process.is_runnable(); });
 }
 
-// A long answer on its way is a movement, too: the rank sleeps whenever the judge has not read what it has sent.
+// A long answer in transit counts as movement, too: the rank sleeps whenever the judge has not read the data sent.
 std::uint64_t TrialRanks::moves() const {
   std::uint64_t sum = 0;
   for (int rank = 0; rank < options_.world_size; ++rank)

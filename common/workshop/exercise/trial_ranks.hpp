@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// The ranks of a trial, as processes. Private to the module.
+/// The ranks of a trial, as processes. Internal to this module.
 #include <chrono>
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -16,10 +16,10 @@
 
 namespace lockstep::exercise {
 
-/// Two connected sockets, which no child process inherits. @throws IoError
+/// Two connected sockets, not inherited by child processes. @throws IoError
 [[nodiscard]] std::pair<UniqueFd, UniqueFd> connected_pair();
 
-/// One rank: its process, its connection to the judge, and what has come of it.
+/// One rank: its process, its connection to the judge, and its result so far.
 struct TrialRank {
   RankProcess process;
   UniqueFd control;
@@ -31,33 +31,33 @@ struct TrialRank {
   [[nodiscard]] bool has_answered() const { return reply && reply->contains("values"); }
 };
 
-/// Starts the ranks of a trial, asks them and listens to them; says whether they move. Judges nothing.
+/// Starts the ranks of a trial, asks them and collects their answers; reports whether they move. Judges nothing.
 class TrialRanks {
  public:
-  /// Starts them. Both outlive this object. @throws IoError  A process or a connection could not be made.
+  /// Starts them. Both arguments must outlive this object. @throws IoError  A process or a connection could not be
+  /// made.
   TrialRanks(const Subject& subject, const TrialOptions& options);
 
-  /// Sends each its question; the delayed one gets it last, when the others wait.
+  /// Sends each rank its question; the delayed rank's last, after the others wait.
   void ask_all();
-  /// Waits for a moment, then takes in answers, output and ends.
+  /// Waits briefly, then collects answers, output and exits.
   void look();
 
   [[nodiscard]] std::vector<TrialRank>& all() noexcept { return ranks_; }
   [[nodiscard]] const ProgressBoard& board() const noexcept { return board_; }
 
-  /// Whether all have answered.
   [[nodiscard]] bool have_answered() const;
-  /// Whether one has ended, or thrown, without an answer.
+  /// True if one has ended or thrown without an answer.
   [[nodiscard]] bool has_one_failed() const;
-  /// Whether all are in the learner's code, or beyond it.
+  /// True if all have entered the learner's code.
   [[nodiscard]] bool have_begun() const;
-  /// Whether one that has not answered is running or ready to run.
+  /// True if one that has not answered is running or ready to run.
   [[nodiscard]] bool is_one_runnable() const;
-  /// Grows with everything that any of them does.
+  /// Grows with every activity of any rank.
   [[nodiscard]] std::uint64_t moves() const;
-  /// Processor time in milliseconds of those that have not answered.
+  /// Processor time in milliseconds of ranks that have not answered.
   [[nodiscard]] std::int64_t processor_time() const;
-  /// How long they could have computed and had no processor.
+  /// How long they were ready to run without a processor.
   [[nodiscard]] std::chrono::milliseconds time_without_processor() const;
 
  private:

@@ -15,7 +15,7 @@ bool is_waiting(const RankSnapshot& rank) {
          rank.state != RankState::kFinished;
 }
 
-// An exchange with both directions left is neither.
+// False for an exchange with both directions left.
 bool is_receiving(const RankSnapshot& rank) {
   return rank.state == RankState::kReceiving ||
          (rank.state == RankState::kExchanging && rank.operation == kRestReceives);
@@ -54,8 +54,8 @@ std::string line_of(const RankSnapshot& rank) {
                 " bytes", place_of(rank));
 }
 
-// The ranks of a cycle in the order in which each waits for the next one; empty: there is none. A rank waits for one
-// peer, so following the peers from any rank ends in a cycle or outside of the graph.
+// The ranks of a cycle, each waiting for the next; empty if there is none. A rank waits for one peer, so following the
+// peers from any rank ends in a cycle or outside of the graph.
 std::vector<int> find_cycle(const std::vector<RankSnapshot>& ranks) {
   for (const RankSnapshot& start : ranks) {
     std::vector<int> path;
@@ -104,15 +104,15 @@ void explain_cycle(const std::vector<RankSnapshot>& ranks, const std::vector<int
   }
 }
 
-// Whether `rank` can still get something from, or give something to, the peer for which it waits.
+// True if `rank` can still receive from, or send to, the peer that it waits for.
 bool may_meet(const RankSnapshot& rank, const RankSnapshot& peer) {
   if (peer.state == RankState::kExchanging && !is_receiving(peer) && !has_sending_left(peer)) return true;
   if (peer.peer != rank.rank) return false;
   return is_receiving(rank) ? peer.state == RankState::kSending || has_sending_left(peer) : is_receiving(peer);
 }
 
-// A message that has come in part, and whose other end does something else: the two ends differ in its length.
-// @return  Whether there is one.
+// Finds a partly received message whose sender is doing something else: the two ends disagree on its length.
+// @return  True if there is one.
 bool explain_lengths(const std::vector<RankSnapshot>& ranks, WaitReport& report) {
   for (const RankSnapshot& rank : ranks) {
     const bool is_in_part = rank.bytes_done > 0 && rank.bytes_done < rank.bytes;
@@ -164,7 +164,7 @@ std::vector<RankSnapshot> snapshot(const ProgressBoard& board, int world_size) {
   std::vector<RankSnapshot> ranks;
   for (int rank = 0; rank < world_size; ++rank) {
     const RankProgress& entry = board.of(rank);
-    // A judged program may write anything here, also text without an end.
+    // A judged program may write anything here, even unterminated text.
     const auto text = [](const auto& field) { return std::string(field, ::strnlen(field, sizeof field)); };
     ranks.push_back({rank, entry.state, entry.peer, entry.line, entry.bytes, entry.bytes_done, entry.call,
                      text(entry.file), text(entry.operation)});

@@ -1,4 +1,4 @@
-// author: what those who write exercises need.
+// author: commands for authors of exercises.
 #include <algorithm>
 #include <array>
 #include <iostream>
@@ -104,7 +104,7 @@ int check_one(const Workspace& workspace, const Exercise& exercise) {
   return is_sound ? 0 : 1;
 }
 
-// Without comments, which may hold a name: of what is between two tokens, the last line break and the indentation stay.
+// Without comments, which may contain a name. Between two tokens, only the last line break and the indentation remain.
 std::string anonymous(const std::string& code) {
   std::string text;
   std::size_t end = 0;

@@ -15,15 +15,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// CMake's list of what a translation has read is named after the template's file: if a learner's translation wrote it,
-// ninja would take the template for outdated.
+// CMake's list of the files that a translation read is named after the template's file: if a learner's translation
+// wrote it, ninja would take the template for outdated.
 std::string without_dependencies(std::string command) {
   const std::size_t tool = command.find(" cmake_transform_depfile ");
   if (tool != std::string::npos) command.erase(command.rfind(" && ", tool));
   return command;
 }
 
-// The commands that make a target, translations, compilations and the link at the end, as far as `is_needed`.
+// The commands that make a target (translations, compilations and the final link), restricted to those with
+// `is_needed`.
 std::vector<std::string> commands_of(const Workspace& workspace, const std::string& target,
                                      const std::function<bool(const std::string&)>& is_needed) {
   const FinishedProcess listed =
@@ -36,7 +37,7 @@ std::vector<std::string> commands_of(const Workspace& workspace, const std::stri
   return commands;
 }
 
-// Every folder into which a command writes.
+// Makes every folder that a command writes to.
 void make_folders(const Workspace& workspace, const std::string& command, const std::string& part_of_path) {
   std::istringstream words(command);
   for (std::string word; words >> word;) {
@@ -46,12 +47,12 @@ void make_folders(const Workspace& workspace, const std::string& command, const 
   }
 }
 
-// The learner's folder of an exercise as it stands in a command, in place of the template's.
+// The learner's folder of an exercise as written in a command, in place of the template's.
 std::string folder_in_commands(const Workspace& workspace, const fs::path& folder) {
   return workspace.shown(folder) + "/";
 }
 
-// What a command to compile writes.
+// The output file of a compile command.
 std::string object_of(const std::string& command) {
   std::istringstream words(command);
   for (std::string word; words >> word;)
@@ -76,7 +77,7 @@ fs::path judge_of(const Workspace& workspace, const Exercise& exercise) {
 }
 
 void build_given(const Workspace& workspace, const std::string& target) {
-  // Said before it takes minutes. ninja announces what it would do as "[1/120] Building ...".
+  // Announced before a build of several minutes. ninja prints its plan as "[1/120] Building ...".
   const FinishedProcess planned =
       run({"ninja", "-n", "-C", workspace.build.string(), target}, workspace.root, Collect::kOutput);
   const std::size_t first = planned.output.find("\n[1/");
@@ -128,7 +129,7 @@ BuiltProgram build_with_learners_files(const Workspace& workspace, const std::st
   for (const Exercise* const exercise : exercises) {
     const std::string given = folder_in_commands(workspace, exercise->in(workspace.root / "exercises"));
     const std::string files = folder_in_commands(workspace, workspace.work(*exercise));
-    // A program without the template has a source of the library in its place: the learner's object comes first.
+    // A program without the template has a source of the library instead: the learner's object comes first.
     const bool has_template = link.find(given) != std::string::npos;
     const std::string target = has_template ? program : concat("exercise_", exercise->target_name(), "_template");
     const auto compiles_it = [&](const std::string& line) {

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// The learner's files made into a program: compiled and linked with exactly the commands that make the template.
+/// Builds a program from the learner's files, with exactly the commands that build the template.
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,39 +9,40 @@
 
 namespace lockstep::exercise {
 
-/// A program, or why there is none.
+/// A program, or the compiler's errors.
 struct BuiltProgram {
-  std::filesystem::path program;  ///< Empty: there is none.
-  std::string errors;  ///< What the compiler or linker said, paths as the learner knows them; empty: it is built.
+  std::filesystem::path program;  ///< Empty if the build failed.
+  std::string errors;  ///< Output of the compiler or linker, with paths as the learner types them; empty if the build
+                       ///< succeeded.
 };
 
-/// Builds what is given for an exercise: judge, bank of mistakes, the template whose commands are used.
-/// @throws Error  That fails, which is not the learner's fault.
+/// Builds our part of an exercise: judge, bank of mistakes, and the template whose commands are used.
+/// @throws Error  The build fails, which is not the learner's fault.
 void build_given(const Workspace& workspace, const Exercise& exercise);
 /// The same for any target of ours.
 void build_given(const Workspace& workspace, const std::string& target);
 
-/// The commands that make the files in `folder` into a program, in order, for `sh` in the build folder.
-/// @param folder, name  As for build_files(). @pre build_given(). @throws Error  ninja cannot say them.
+/// The commands that turn the files in `folder` into a program, in order, for `sh` in the build folder.
+/// @param folder, name  As for build_files(). @pre build_given(). @throws Error  ninja cannot list them.
 [[nodiscard]] std::vector<std::string> build_commands(const Workspace& workspace, const Exercise& exercise,
                                                       const std::filesystem::path& folder, const std::string& name);
 
-/// What a compiler said, with paths as the learner types them.
+/// A compiler's output, with paths as the learner types them.
 [[nodiscard]] std::string as_learner_knows(const Workspace& workspace, const std::string& errors);
 
-/// Compiles and links the files in `folder` in the place of the template's.
-/// @param folder  With the exercise's files. @param name  Of the result, for its objects' folder.
+/// Compiles and links the files in `folder` instead of the template's.
+/// @param folder  Contains the exercise's files. @param name  Name for the result and its objects' folder.
 /// @pre build_given().
 [[nodiscard]] BuiltProgram build_files(const Workspace& workspace, const Exercise& exercise,
                                        const std::filesystem::path& folder, const std::string& name);
 
-/// Links a program that is made from templates with the learner's files of some exercises in their place.
-/// @param program  Its target; it is in the folder exercises of the build. @param exercises  Whose files are exchanged.
+/// Links a program made from templates, replacing those of some exercises by the learner's files.
+/// @param program  Its target, in the build's folder exercises. @param exercises  The ones to replace.
 /// @pre build_given(program).
 [[nodiscard]] BuiltProgram build_with_learners_files(const Workspace& workspace, const std::string& program,
                                                      const std::vector<const Exercise*>& exercises);
 
-/// Programs of an exercise in the build folder. @param variant  solution, template or bank.
+/// The path of an exercise's program in the build folder. @param variant  solution, template or bank.
 [[nodiscard]] std::filesystem::path program_of(const Workspace& workspace, const Exercise& exercise,
                                                const std::string& variant);
 /// The judge of an exercise's chapter.

@@ -1,4 +1,4 @@
-// case: cases for detectives. Shows what an engineer would see, and judges what the learner makes of it.
+// case: cases for detectives. Shows the symptoms and judges the learner's answer.
 #include <algorithm>
 #include <iostream>
 #include <sstream>
@@ -38,7 +38,7 @@ int list(const fs::path& root, const std::vector<DetectiveCase>& cases, const st
 // The losses of the only run in a folder, by step.
 std::vector<double> losses_in(const fs::path& folder) {
   std::vector<double> losses;
-  std::error_code none;  // the run ended before it could begin
+  std::error_code none;  // the run may have failed before its first step
   for (const auto& run : fs::directory_iterator(folder, none)) {
     for (const LoggedStep& step : read_loss_log(run.path())) losses.push_back(step.loss);
   }
@@ -58,7 +58,7 @@ void print_losses(const Workspace& workspace, const DetectiveCase& each) {
   std::cout << "\nthe losses of both programs\n" << table.text();
 }
 
-// The first pieces, as many as are given. A line of a piece that begins with "$ " is a command, and stays as it is.
+// Prints the first `count` pieces. A line that begins with "$ " is a command and is not wrapped.
 void print_evidence(const DetectiveCase& each, int count) {
   for (int i = 0; i < count && i < static_cast<int>(each.evidence.size()); ++i) {
     std::istringstream lines("more evidence: " + each.evidence[static_cast<std::size_t>(i)]);
@@ -80,7 +80,7 @@ void print_question(const Workspace& workspace, const DetectiveCase& each) {
   std::cout << "\nnext: ./lockstep case " << each.id << " --answer CAUSE --line N\n";
 }
 
-// Kernels are compiled when they are run; other programs are made with the project.
+// Kernels are compiled when they are run; other programs are built with the project.
 void make_source(const Workspace& workspace, const DetectiveCase& each) {
   const fs::path folder = workspace.root / "build" / "cases";
   fs::remove_all(folder / each.id);

@@ -26,7 +26,7 @@ CaseRecord read_case_record(const fs::path& root, const DetectiveCase& detective
     const nlohmann::json json = parse_json(read_file(path));
     return {.wrong_answers = json.at("wrong_answers"), .is_solved = json.at("is_solved")};
   } catch (const nlohmann::json::exception&) {
-    return {};  // of another version, or cut off
+    return {};  // from another version, or truncated
   }
 }
 

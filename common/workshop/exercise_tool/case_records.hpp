@@ -1,19 +1,18 @@
 #pragma once
 /// @file
-/// What is remembered of each case between commands, in .lockstep/cases/ID.json.
+/// A case's state between commands, in .lockstep/cases/ID.json.
 #include <string>
 
 #include "exercise/detective_case.hpp"
 
 namespace lockstep::exercise {
 
-/// What is remembered.
 struct CaseRecord {
-  int wrong_answers = 0;  ///< As many pieces of evidence are shown.
+  int wrong_answers = 0;  ///< Equals the number of pieces of evidence shown.
   bool is_solved = false;
 };
 
-/// @return  An empty record where there is none. @param root  The project's.
+/// @return  An empty record if there is none. @param root  The project's root.
 [[nodiscard]] CaseRecord read_case_record(const std::filesystem::path& root, const DetectiveCase& detective_case);
 /// @throws IoError  It cannot be written.
 void write_case_record(const std::filesystem::path& root, const DetectiveCase& detective_case,

@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t kCompilerLines = 24;
 
 struct Options {
-  Arguments words;  // none, or an exercise
+  Arguments words;  // empty, or an exercise
   bool is_full = false;
   std::uint64_t seed = 1;
 };
@@ -56,8 +56,7 @@ std::string after_passing(const Workspace& workspace, const Exercise& exercise, 
              : concat("./lockstep compare ", exercise.id, ", or ./lockstep start ", next->id, "  (", next->title, ")");
 }
 
-// The line of the compiler's or the linker's first complaint; before it there may be lines that say where it comes
-// from.
+// The line of the first error of compiler or linker; lines that only say where it comes from may precede it.
 std::string first_error(const std::string& errors) {
   std::istringstream in(errors);
   std::string first;
@@ -80,7 +79,7 @@ nlohmann::json build_report(const std::string& errors) {
           {"compiler", errors}};
 }
 
-// The judge's report on the learner's files as they are.
+// The judge's report on the learner's current files.
 nlohmann::json judge(const Workspace& workspace, const Exercise& exercise, const Options& options) {
   build_given(workspace, exercise);
   std::vector<std::string> command = {judge_of(workspace, exercise).string(), exercise.id, "--seed",
@@ -96,7 +95,7 @@ nlohmann::json judge(const Workspace& workspace, const Exercise& exercise, const
   const FinishedProcess finished = run(command, workspace.root, Collect::kOutput);
   try {
     if (finished.exit_code == 0) return parse_json(finished.output);
-  } catch (const nlohmann::json::exception&) {  // said below
+  } catch (const nlohmann::json::exception&) {  // reported below
   }
   throw Error(concat("SETUP: the judge of ", exercise.id, " failed (exit status ", finished.exit_code,
                      "); that says nothing about your code"));
@@ -119,17 +118,17 @@ int check_once(const Workspace& workspace, const Exercise& exercise, const Optio
   return is_passed ? 0 : 1;
 }
 
-// The times of the last changes of the learner's files.
+// Last modification times of the learner's files.
 std::map<std::string, fs::file_time_type> times_of(const Workspace& workspace, const Exercise& exercise) {
   std::map<std::string, fs::file_time_type> times;
   for (const std::string& file : exercise.files) {
-    std::error_code missing;  // editors remove a file and write it anew
+    std::error_code missing;  // editors remove a file and write it again
     times[file] = fs::last_write_time(workspace.work(exercise) / file, missing);
   }
   return times;
 }
 
-// A command line's options, or the exit code where it ends the program (--help).
+// The options of a command line, or the exit code if the program should end (--help).
 struct Parsed {
   Options options;
   std::optional<int> exit_code;

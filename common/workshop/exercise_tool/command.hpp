@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// The commands for exercises: one function each.
+/// The commands for exercises, one function each.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,9 +12,9 @@ using Arguments = std::vector<std::string>;
 /// One word after `lockstep`.
 struct Command {
   std::string_view name;
-  std::string_view usage;                  ///< What may follow the name.
+  std::string_view usage;                  ///< Arguments after the name.
   std::string_view summary;                ///< One line.
-  int (*run)(const Arguments& arguments);  ///< Gets what follows the name; returns the exit code; may throw.
+  int (*run)(const Arguments& arguments);  ///< Receives the arguments after the name; returns the exit code; may throw.
 };
 
 int start(const Arguments& arguments);

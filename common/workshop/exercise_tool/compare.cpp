@@ -1,4 +1,4 @@
-// compare: the learner's file beside ours, once it passes.
+// compare: shows the learner's file next to ours after it has passed.
 #include <iostream>
 
 #include "base/error.hpp"

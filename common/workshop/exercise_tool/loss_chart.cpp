@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kChartRows = 12, kChartColumns = 68;
 
-// The mean of the losses that fall into a column.
+// The mean of the losses in a column.
 double mean_in_column(const std::vector<double>& losses, std::size_t column, std::size_t columns) {
   const std::size_t begin = column * losses.size() / columns;
   const std::size_t end = std::max(begin + 1, (column + 1) * losses.size() / columns);

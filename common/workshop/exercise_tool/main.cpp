@@ -1,4 +1,4 @@
-// The commands for exercises. `./lockstep` builds this program first and hands over to it.
+// The commands for exercises. `./lockstep` first builds this program and then runs it.
 #include <algorithm>
 #include <array>
 #include <iostream>
@@ -31,7 +31,7 @@ constexpr std::array kCommands = {
     Command{"next", "", "where you are, and what is next", where_am_i},
 };
 
-// Those that read --help themselves, and `targets`, which gets the words of others.
+// Commands that parse --help themselves, and `targets`, which receives other commands' arguments.
 constexpr std::array<std::string_view, 5> kReadHelp = {"check", "watch", "case", "predict", "targets"};
 
 int dispatch(const Arguments& words) {

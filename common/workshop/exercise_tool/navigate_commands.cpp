@@ -1,4 +1,4 @@
-// start, hint, progress, reset, use-reference, and where one is.
+// start, hint, progress, reset, use-reference, and the command that shows the current exercise.
 #include <chrono>
 #include <ctime>
 #include <iostream>
@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The word that names an exercise. @throws UsageError
+// The exercise that the argument names. @throws UsageError
 const Exercise& named(const Workspace& workspace, const Arguments& arguments, const std::string& command) {
   if (arguments.empty())
     throw UsageError(concat("which exercise? For example: ./lockstep ", command, " ",
@@ -40,7 +40,7 @@ std::string time_stamp() {
   return text;
 }
 
-// Moves the learner's files out of the way. @return  Where to.
+// Moves the learner's files away. @return  Their new place.
 fs::path back_up(const Workspace& workspace, const Exercise& exercise) {
   const fs::path backup = workspace.root / ".lockstep" / "backup" / concat(exercise.work_name(), "-", time_stamp());
   fs::create_directories(backup.parent_path());
@@ -48,7 +48,7 @@ fs::path back_up(const Workspace& workspace, const Exercise& exercise) {
   return backup;
 }
 
-// The files are the template now, though somebody may have used our code before and removed it by hand.
+// The files are the template again, so an earlier use-reference no longer counts.
 void forget_reference(const Workspace& workspace, const Exercise& exercise) {
   Record record = read_record(workspace, exercise);
   if (!record.has_used_reference()) return;
@@ -97,7 +97,7 @@ int start(const Arguments& arguments) {
   }
   print_task(workspace, exercise);
   std::cout << std::flush;
-  build_given(workspace, exercise);  // now, so that the first check is quick
+  build_given(workspace, exercise);  // so that the first check is quick
   return 0;
 }
 

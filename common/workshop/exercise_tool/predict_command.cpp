@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What was asked, and what the learner expects; nothing where a question was left out.
+// A question and the learner's answer; no value if it was skipped.
 struct Asked {
   const course::Prediction* question = nullptr;
   std::optional<double> answer;
@@ -55,7 +55,7 @@ std::optional<double> ask(const course::Prediction& question, std::istream& in) 
   }
 }
 
-// "twice as much", "0.1 times as much"; empty where the two have different signs or are nearly equal.
+// "twice as much", "0.1 times as much"; empty if the signs differ or the values are nearly equal.
 std::string factor_text(double answer, double value) {
   if (answer * value <= 0) return "";
   const double factor = answer / value;
@@ -66,7 +66,7 @@ std::string factor_text(double answer, double value) {
   return concat(", which is ", rounded.str(), " times that");
 }
 
-// How a prediction turned out, in a sentence.
+// The result of a prediction, as a sentence.
 std::string outcome(const Asked& asked, double value) {
   const std::string unit = asked.question->unit.empty() ? "" : " " + asked.question->unit;
   if (!asked.answer) return concat("it is ", number(value), unit);
@@ -77,7 +77,7 @@ std::string outcome(const Asked& asked, double value) {
                 factor_text(*asked.answer, value));
 }
 
-// Runs what the lesson shows. @return  The output, which is also printed.
+// Runs the lesson's commands. @return  Their output, which is also printed.
 std::vector<std::string> run_block(const LessonOfChapter& lesson, const course::Prediction& question) {
   std::string output;
   for (const course::ShownCommand& shown : course::shown_commands(*question.block, question.directive)) {
@@ -93,7 +93,7 @@ std::vector<std::string> run_block(const LessonOfChapter& lesson, const course::
   return course::split_lines(output);
 }
 
-// Compares, and says how many were right.
+// Compares the answers and prints how many were right.
 void compare_answers(const LessonOfChapter& lesson, const std::vector<Asked>& asked, nlohmann::json& record) {
   const std::vector<std::string> output = run_block(lesson, *asked.front().question);
   std::cout << "\n";

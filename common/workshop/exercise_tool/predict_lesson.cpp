@@ -15,11 +15,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Names of all programs of chapters, and of the tool.
+// Names of all chapter programs and of the tool.
 std::set<std::string> known_programs(const fs::path& root) {
   std::set<std::string> names = {"lockstep"};
   for (const auto& chapter : fs::directory_iterator(root / "chapters")) {
-    std::error_code none;  // a chapter without programs
+    std::error_code none;  // the chapter has no programs
     for (const auto& program : fs::directory_iterator(chapter.path() / "programs", none)) {
       const std::string extension = program.path().extension();
       if (extension == ".cpp" || extension == ".cu") names.insert(program.path().stem());
@@ -65,7 +65,7 @@ std::string right_of_all(const nlohmann::json& record) {
 
 std::string prediction_list(const fs::path& root) {
   std::map<std::string, std::string> lines;
-  std::error_code none;  // nothing has been asked yet
+  std::error_code none;  // no question was asked yet
   for (const auto& file : fs::directory_iterator(root / ".lockstep" / "predictions", none)) {
     const std::string chapter = file.path().stem();
     lines[chapter] = concat("  ", chapter, "  ", right_of_all(parse_json(read_file(file.path()))), "\n");

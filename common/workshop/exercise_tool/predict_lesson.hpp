@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// The lesson whose questions are asked.
+/// A chapter's lesson with its questions.
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -11,7 +11,6 @@
 
 namespace lockstep::exercise {
 
-/// A chapter's lesson.
 struct LessonOfChapter {
   Workspace workspace;
   std::string number;          ///< "02"
@@ -19,16 +18,16 @@ struct LessonOfChapter {
   course::MarkdownFile text;
 };
 
-/// @param chapter  "2", "02" or "02_ring_all_reduce". @throws UsageError  There is none.
+/// @param chapter  "2", "02" or "02_ring_all_reduce". @throws UsageError  No such chapter.
 [[nodiscard]] LessonOfChapter open_lesson(const std::string& chapter);
 
-/// The programs of chapters that the commands of its questions name: what has to be built before they are asked.
+/// The chapter programs that the questions' commands name; build them before asking.
 [[nodiscard]] std::vector<std::string> programs_of_questions(const LessonOfChapter& lesson);
 
-/// "2 of 3 right", of what `predict` remembers of a chapter.
+/// "2 of 3 right", from the record of a chapter that `predict` keeps.
 [[nodiscard]] std::string right_of_all(const nlohmann::json& record);
 
-/// One line per chapter whose questions have been asked: "  02  2 of 3 right". @param root  The project's.
+/// One line per chapter with answered questions: "  02  2 of 3 right". @param root  The project's root.
 [[nodiscard]] std::string prediction_list(const std::filesystem::path& root);
 
 }  // namespace lockstep::exercise

@@ -26,7 +26,7 @@ Record read_record(const Workspace& workspace, const Exercise& exercise) {
     record.reference = json.at("reference");
     record.last = json.at("last");
   } catch (const nlohmann::json::exception&) {
-    return {};  // of another version, or cut off: nothing in it is needed
+    return {};  // from another version, or truncated: it can be rebuilt
   }
   return record;
 }
@@ -59,7 +59,7 @@ Standing standing_of(const Workspace& workspace, const Exercise& exercise, const
     if (!has_passed(record.last)) return Standing::kFails;
     return record.last.value("full", false) ? Standing::kPasses : Standing::kPassesQuick;
   } catch (const nlohmann::json::exception&) {
-    return Standing::kUnknown;  // of another version
+    return Standing::kUnknown;  // from another version
   }
 }
 

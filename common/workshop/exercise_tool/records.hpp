@@ -1,7 +1,7 @@
 #pragma once
 /// @file
-/// What is remembered of each exercise between commands, in .lockstep/exercises/ID.json: the last verdict, the hints
-/// seen, which files have passed. Nothing of it counts when a class is graded.
+/// An exercise's state between commands, in .lockstep/exercises/ID.json: the last verdict, the hints seen, the files
+/// that have passed. Grading ignores it.
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -9,43 +9,42 @@
 
 namespace lockstep::exercise {
 
-/// How far an exercise is.
+/// A learner's progress in an exercise.
 enum class ExerciseState {
   kUntouched,
   kStarted,
-  kPassed,    ///< The files as they are now have passed.
-  kChanged,   ///< Other files have passed.
+  kPassed,    ///< The current files have passed.
+  kChanged,   ///< An earlier version of the files has passed.
   kReference  ///< The files are ours (use-reference).
 };
 
-/// What is remembered.
 struct Record {
-  int hints_seen = 0;     ///< How many.
+  int hints_seen = 0;
   std::string passed;     ///< Fingerprint of the files that passed last; empty: none.
-  std::string reference;  ///< Fingerprint of our files, where use-reference has put them.
-  nlohmann::json last;    ///< The judge's last words; null: not checked yet.
+  std::string reference;  ///< Fingerprint of our files, if use-reference has copied them here.
+  nlohmann::json last;    ///< The judge's last report; null: not checked yet.
 
-  /// Whether our files were the beginning of what is there now. `reset` and a new `start` begin with the template.
+  /// True if the current files began as ours. `reset` and a new `start` begin with the template.
   [[nodiscard]] bool has_used_reference() const { return !reference.empty(); }
 };
 
-/// @return  An empty record where there is none.
+/// @return  An empty record if there is none.
 [[nodiscard]] Record read_record(const Workspace& workspace, const Exercise& exercise);
 /// @throws IoError  It cannot be written.
 void write_record(const Workspace& workspace, const Exercise& exercise, const Record& record);
 
-/// From its record and its files as they are now.
+/// From the record and the current files.
 [[nodiscard]] ExerciseState state_of(const Workspace& workspace, const Exercise& exercise);
 
-/// What the last check of the files as they are now said.
+/// The last check's result for the current files.
 enum class Standing {
-  kUnknown,      ///< They have not been checked.
+  kUnknown,      ///< Not checked.
   kFails,        ///< A check failed.
-  kPassesQuick,  ///< All checks of `check` passed; those of `check --full` were not tried.
+  kPassesQuick,  ///< All checks of `check` passed; those of `check --full` were not run.
   kPasses        ///< All checks passed.
 };
 
-/// From its record and its files as they are now.
+/// From the record and the current files.
 [[nodiscard]] Standing standing_of(const Workspace& workspace, const Exercise& exercise, const Record& record);
 
 }  // namespace lockstep::exercise

@@ -1,4 +1,4 @@
-// run-mine: trains the GPT of chapter 06 twice, with our code and with the learner's files in its place.
+// run-mine: trains the GPT of chapter 06 twice, with our code and with the learner's files.
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,13 +21,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Those whose files do a part of a training run: exercises/mine/parts.cpp.
+// Exercises whose code is used in a training run: exercises/mine/parts.cpp.
 constexpr std::array kUsable = {"02.1", "02.2", "05.1", "06.1", "06.3", "06.4", "06.5"};
 constexpr const char* kProgram = "train_gpt_mine";
 
 struct Request {
   std::string nproc = "2";
-  Arguments options;  // of the trainer
+  Arguments options;  // for the trainer
 };
 
 bool is_given(const Arguments& words, const std::string& option) {
@@ -91,7 +91,7 @@ std::string variable_for(const Workspace& workspace, const std::vector<const Exe
   return text;
 }
 
-// Of a folder of runs, the last one begun.
+// The most recent run in a folder of runs.
 fs::path latest_run(const fs::path& folder) {
   fs::path latest;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder))
@@ -141,7 +141,7 @@ std::string compared(const Curve& ours, const Curve& yours) {
   for (std::size_t i = 0; i < steps; ++i) {
     const double difference = std::abs(ours.losses[i] - yours.losses[i]);
     const bool are_both_lost = !std::isfinite(ours.losses[i]) && !std::isfinite(yours.losses[i]);
-    const bool are_close = difference <= 1e-3 || are_both_lost;  // a difference that is NaN is not
+    const bool are_close = difference <= 1e-3 || are_both_lost;  // NaN is not close
     if (!are_close && first == steps) first = i;
     if (std::isfinite(difference)) largest = std::max(largest, difference);
   }

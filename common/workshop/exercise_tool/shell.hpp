@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Programs that the commands call: the compiler, ninja, the judges.
+/// Runs other programs: the compiler, ninja, the judges.
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace lockstep::exercise {
 
-/// Runs a program to its end in a folder. @throws IoError  It cannot be started.
+/// Runs a program in a folder and waits for its end. @throws IoError  It cannot be started.
 [[nodiscard]] FinishedProcess run(const std::vector<std::string>& command, const std::filesystem::path& folder,
                                   Collect collect);
 

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// The files of a new exercise, which work as they are: an author replaces what they ask for.
+/// The files of a new exercise. They work unchanged; comments tell the author what to replace.
 #include <filesystem>
 #include <map>
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace lockstep::exercise {
 
-/// Paths below the project's root and the files' texts, made from common/workshop/exercise_tool/skeleton. The exercise
-/// is to add up numbers; it passes the gates.
-/// @param root  Of the project. @param exercise  With id, chapter, name, title. @throws IoError
+/// Paths relative to the project's root, with the files' texts, made from common/workshop/exercise_tool/skeleton. The
+/// exercise is to add up numbers; it passes the gates.
+/// @param root  The project's root. @param exercise  With id, chapter, name, title. @throws IoError
 [[nodiscard]] std::map<std::string, std::string> skeleton_of(const std::filesystem::path& root,
                                                              const Exercise& exercise);
 

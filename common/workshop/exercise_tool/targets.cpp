@@ -1,4 +1,5 @@
-// What the build and the script ./lockstep ask: targets that a command needs, and the source of a case's program.
+// Queries from the build and from the script ./lockstep: the targets that a command needs, and the source of a case's
+// program.
 #include <iostream>
 
 #include "base/error.hpp"
@@ -13,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// None where nothing is run: for an answer, or a list.
+// None if the command runs nothing: an answer, or a list.
 std::vector<std::string> targets_of_case(const Arguments& arguments) {
   if (arguments.size() > 2 || arguments[1].size() <= 2) return {};
   const std::vector<DetectiveCase> cases = read_cases(open_workspace().root);
@@ -42,7 +43,7 @@ int case_source(const Arguments& arguments) {
   const std::string source = source_of(workspace.root, find_case(cases, arguments[0]));
   const fs::path path = arguments[1];
   fs::create_directories(path.parent_path());
-  // A file that is right already stays as old as it is, so that nothing is built again.
+  // An up-to-date file keeps its modification time, so that nothing is rebuilt.
   if (!fs::exists(path) || read_file(path) != source) write_file(path, source);
   return 0;
 }

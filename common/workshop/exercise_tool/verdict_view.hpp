@@ -1,25 +1,24 @@
 #pragma once
 /// @file
-/// A judge's words as a person reads them: 80 columns, colours on a terminal only.
+/// A judge's report as text: 80 columns, colours on a terminal only.
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
 namespace lockstep::exercise {
 
-/// How much is shown.
+/// How much to show.
 enum class Detail {
   kBrief,  ///< `check`: the first lines of the evidence.
-  kAll     ///< `why`: everything, and what else the failure could be.
+  kAll     ///< `why`: everything, including other possible mistakes.
 };
 
-/// A report in lines: the checks, the first failure with its evidence, the mistake that it looks like, one next step.
-/// @param report  The judge's JSON, with "header" and "hint_command". @param has_colours  For a terminal.
+/// Formats a report: the checks, the first failure with its evidence, the mistake that it looks like, one next step.
+/// @param report  The judge's JSON, with "header" and "hint_command". @param has_colours  True for a terminal.
 [[nodiscard]] std::string render(const nlohmann::json& report, Detail detail, bool has_colours);
 
-/// Whether all checks passed.
 [[nodiscard]] bool has_passed(const nlohmann::json& report);
 
-/// `text` broken at blanks into lines of at most 80 columns, each behind `indentation` blanks.
+/// `text` broken at blanks into lines of at most 80 columns, each indented by `indentation` blanks.
 [[nodiscard]] std::string wrapped(const std::string& text, int indentation);
 
 }  // namespace lockstep::exercise

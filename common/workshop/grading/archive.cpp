@@ -37,20 +37,20 @@ std::string error_of(::archive* one) {
   return text == nullptr ? "unknown error" : text;
 }
 
-// For messages: what somebody else has named must not control a terminal or fill a page.
+// For messages: a name chosen by someone else must neither control a terminal nor fill a page.
 std::string printable(const std::string& name) { return plain_text(name, 120, LineBreaks::kReplace); }
 
 bool leaves_its_folder(const fs::path& path) {
   return path.is_absolute() || std::ranges::any_of(path, [](const fs::path& part) { return part == ".."; });
 }
 
-// Takes one entry's path and decides; counts what was seen.
+// Decides on each entry by its path, and counts what it has seen.
 class Selection {
  public:
   Selection(const std::function<bool(const std::string&)>& is_wanted, const ArchiveLimits& limits)
       : is_wanted_(is_wanted), limits_(limits) {}
 
-  // Whether there may be another entry.
+  // False once the limit on entries is reached.
   bool count_one() {
     if (++seen_ <= limits_.files) return true;
     refuse("more files than", std::to_string(limits_.files));
@@ -62,7 +62,7 @@ class Selection {
     if (found_.refusals.size() < kMost) found_.refusals.push_back(concat(why, ": ", printable(name)));
   }
 
-  // The name under which an entry is wanted, without a folder around everything; empty: not at all.
+  // The name of a wanted entry, without a folder around everything; empty: not wanted.
   [[nodiscard]] std::string wanted_name(const std::string& name) const {
     const fs::path path = fs::path(name).lexically_normal();
     if (is_wanted_(path.string())) return path.string();
@@ -71,7 +71,7 @@ class Selection {
     return is_wanted_(inner) ? inner : "";
   }
 
-  // Reads an entry of a wanted name.
+  // Reads a wanted entry.
   void take(const std::string& name, std::uint64_t bytes, const std::function<std::string(std::size_t most)>& read) {
     if (found_.files.contains(name)) return refuse("there twice", name);
     if (bytes > limits_.bytes_per_file) return refuse(concat("more than ", limits_.bytes_per_file, " bytes"), name);
@@ -90,7 +90,7 @@ class Selection {
   std::size_t seen_ = 0;
 };
 
-// What an entry that is not wanted unpacks to, up to `most` and a little more: libarchive would unpack all of it.
+// Unpacked size of an unwanted entry, measured up to a little more than `most`: libarchive would unpack all of it.
 std::uint64_t unpack_in_vain(::archive* reader, std::uint64_t most) {
   std::uint64_t bytes = 0;
   const void* piece = nullptr;
@@ -156,7 +156,7 @@ Submission read_archive(const fs::path& path, Selection selection, const Archive
   }
 }
 
-// Without following a link, and only of a regular file, however it has been exchanged meanwhile.
+// Does not follow links and reads only regular files, even if the file is replaced meanwhile.
 std::string read_regular_file(const fs::path& path, std::size_t most) {
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat status {};
@@ -206,7 +206,7 @@ void write_zip(const fs::path& path, const Files& files) {
     ::archive_entry_set_size(entry.get(), static_cast<la_int64_t>(text.size()));
     ::archive_entry_set_filetype(entry.get(), AE_IFREG);
     ::archive_entry_set_perm(entry.get(), 0644);
-    ::archive_entry_set_mtime(entry.get(), 315532800, 0);  // 1980, where zip's calendar begins
+    ::archive_entry_set_mtime(entry.get(), 315532800, 0);  // 1980, the first year of zip's calendar
     demand(::archive_write_header(writer.get(), entry.get()));
     if (::archive_write_data(writer.get(), text.data(), text.size()) != static_cast<la_ssize_t>(text.size()))
       demand(ARCHIVE_FATAL);

@@ -26,7 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::minutes kForAnExercise{35};  // two judgings, each repeated once with its own limit, and a build
+constexpr std::chrono::minutes kForAnExercise{35};  // two judgings, each with one repeat and its own limit, and a build
 
 struct Running {
   Task task;
@@ -41,7 +41,7 @@ class Batch {
         const std::function<void(const StudentGrade&)>& report)
       : settings_(settings), settings_file_(std::move(settings_file)), program_(std::move(program)), report_(report) {}
 
-  // Grades these; returns those whose grade is SETUP.
+  // Grades these; returns those with grade SETUP.
   std::vector<Task> run(const std::vector<Task>& tasks, int jobs) {
     std::deque<Task> waiting(tasks.begin(), tasks.end());
     while (std::ssize(users_) < jobs) users_.emplace_back();
@@ -83,7 +83,7 @@ class Batch {
     running_.emplace(pid, Running{task, slot, Clock::now() + kForAnExercise * std::max(exercises, 1), 0});
   }
 
-  // Waits for a moment. @return  A process that has ended, or was ended because it took too long.
+  // Waits briefly. @return  A process that has ended, or that was killed because it took too long.
   std::optional<Running> wait_for_one() {
     ::poll(nullptr, 0, 20);
     int status = 0;
@@ -94,7 +94,7 @@ class Batch {
       running_.erase(found);
       std::set<pid_t> kept;
       for (const auto& [other, one] : running_) kept.insert(other);
-      end_other_children(kept);  // what a process that died has left
+      end_other_children(kept);  // processes left by one that died
       return ended;
     }
     for (const auto& [late, one] : running_)
@@ -102,8 +102,8 @@ class Batch {
     return std::nullopt;
   }
 
-  // What grade.json says, if the process has written it. Nothing else that a submission did decides whether it counts
-  // as graded.
+  // The grade in grade.json, if the process has written it. Nothing else that a submission did decides whether it
+  // counts as graded.
   [[nodiscard]] StudentGrade take_grade(const Running& ended) const {
     const Task& task = ended.task;
     if (auto grade = read_student_grade(settings_.folder_of(task.key)); grade && ended.exit_code == 0) return *grade;

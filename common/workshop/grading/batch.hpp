@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// All submissions of a class, several at a time, each graded by a process of its own.
+/// Grades all submissions of a class, several in parallel, each in its own process.
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -12,10 +12,10 @@
 
 namespace lockstep::grading {
 
-/// Grades all of them, `jobs` at a time, and those that failed with SETUP once more at the end, one at a time.
-/// @param program   This one. @param settings_file  Where the settings are written.
-/// @param report    Is given each grade as it is made, from this thread.
-/// @return  The last grade of each, in the order of the tasks: also for one whose process died twice.
+/// Grades all of them, `jobs` in parallel; those that failed with SETUP are tried once more at the end, one at a time.
+/// @param program  Path of this program. @param settings_file  Receives the settings.
+/// @param report  Called with each grade as it is made, from this thread.
+/// @return  The last grade of each, in the order of the tasks, even if its process died twice.
 /// @pre adopt_orphans().
 [[nodiscard]] std::vector<StudentGrade> grade_all(const std::vector<Task>& tasks, const Settings& settings,
                                                   const std::filesystem::path& settings_file,

@@ -1,4 +1,4 @@
-// class.html: one page without scripts or anything from elsewhere.
+// class.html: one page without scripts or external resources.
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -46,7 +46,7 @@ std::string tag(const std::string& text, const char* kind = "") {
   return concat("<span class=\"tag ", kind, "\">", escaped(text), "</span>");
 }
 
-// From red over yellow to green, pale, so that text on it is read easily.
+// From red over yellow to green, pale enough for text on top.
 std::string shade(double share) {
   return concat("style=\"background: hsl(", static_cast<int>(8 + 122 * std::clamp(share, 0.0, 1.0)), " 62% 90%)\"");
 }
@@ -103,10 +103,10 @@ std::string students(const ClassReport& report) {
   return text + "</table></div>\n";
 }
 
-// Verdicts that say nothing about what a student's code does.
+// Verdicts that are not failures of a student's code.
 constexpr std::array<std::string_view, 5> kNoFailures = {"passed", "missing", "TODO", "REFERENCE", "SETUP"};
 
-// Whose failures are alike, by what they have in common.
+// Students with similar failures, by the common part.
 using Groups = std::map<std::pair<std::string, std::string>, std::vector<std::string>>;
 
 std::string groups_table(const std::string& title, const std::string& explanation, const char* column,

@@ -13,17 +13,17 @@ namespace lockstep::grading {
 
 /// A graded class.
 struct ClassReport {
-  const std::vector<StudentGrade>& grades;     ///< Of everyone.
-  const Settings& settings;                    ///< That all were graded with.
-  const std::vector<Protection>& protections;  ///< As tried before.
+  const std::vector<StudentGrade>& grades;     ///< One per student.
+  const Settings& settings;                    ///< The same for all.
+  const std::vector<Protection>& protections;  ///< Results of the tests before grading.
   double seconds = 0;                          ///< Wall time of this run.
 };
 
-/// A row per student: key, name, status, points, maximum, and a column per exercise. Points of a submission that could
-/// not be graded are left empty.
+/// A row per student: key, name, status, points, maximum, and a column per exercise. The points of a submission that
+/// could not be graded are left empty.
 [[nodiscard]] std::string grades_csv(const ClassReport& report);
 
-/// One page without scripts or anything from elsewhere.
+/// One page without scripts or external resources.
 [[nodiscard]] std::string class_html(const ClassReport& report);
 
 /// Writes both. @throws IoError

@@ -9,7 +9,7 @@
 namespace lockstep::grading {
 namespace {
 
-// "work/02.1_reduce_scatter/reduce_scatter.cpp:12:5: error: ..." is about reduce_scatter.cpp.
+// "work/02.1_reduce_scatter/reduce_scatter.cpp:12:5: error: ..." is an error in reduce_scatter.cpp.
 bool is_error_in(const std::string& line, const std::string& file) {
   const std::size_t name = line.find(file + ":");
   if (name == std::string::npos || (name > 0 && line[name - 1] != '/')) return false;
@@ -25,7 +25,7 @@ bool is_about_symbols(const std::string& line) {
          line.find("multiple definition of ") != std::string::npos;
 }
 
-// What compilers say when the machine lacks something.
+// Recognizes compiler errors caused by the machine, such as a full disk.
 bool is_about_machine(const std::string& line) {
   constexpr std::array<std::string_view, 14> kWords = {"No space left on device",
                                                        "Disk quota exceeded",
@@ -59,7 +59,7 @@ bool is_about_files(const std::string& said, const std::vector<std::string>& fil
 
 std::string without_random_names(const std::string& said) {
   constexpr std::string_view kBegin = "/tmp/cc";
-  constexpr std::size_t kRandom = 6;  // letters and digits behind it
+  constexpr std::size_t kRandom = 6;  // letters and digits after the prefix
   std::string text;
   std::size_t at = 0;
   for (std::size_t found = 0; (found = said.find(kBegin, at)) != std::string::npos;) {

@@ -1,12 +1,11 @@
-// lockstep_confine: takes rights away from itself, says that the sandbox stands, and becomes the command behind `--`.
+// lockstep_confine: drops its own rights, reports that the sandbox is set up, and executes the command after `--`.
 //
 //   lockstep_confine memory=BYTES file=BYTES processes=N files=N seconds=N user=UID -- command...
 //   lockstep_confine user=UID kill          ends every process of that user
-//   lockstep_confine try=NAME ARGUMENT      tries what a sandbox must prevent (protections.hpp)
+//   lockstep_confine try=NAME ARGUMENT      tries a forbidden action (protections.hpp)
 //
-// Inside of bubblewrap it adds limits, a user of its own and a filter of system calls; alone it is what is left of a
-// sandbox where bubblewrap cannot work. It is started for every rank: no shared libraries of its own,
-// no parsing beyond NAME=NUMBER.
+// Inside bubblewrap it adds limits, a separate user and a filter of system calls; without bubblewrap these are the only
+// protection. It is started for every rank, so it needs no shared libraries of its own and parses only NAME=NUMBER.
 #include <fcntl.h>
 #include <grp.h>
 #include <sched.h>
@@ -42,10 +41,10 @@ void limit(int resource, rlim_t most) {
   if (::setrlimit(static_cast<__rlimit_resource>(resource), &wanted) != 0) give_up("setrlimit");
 }
 
-// Where memory is short, the kernel ends this process before it ends the judge.
+// If memory runs out, the kernel kills this process before the judge.
 void offer_for_ending() {
   const int fd = ::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-  if (fd < 0) return;  // without /proc the judge is as likely to be ended
+  if (fd < 0) return;  // without /proc the judge is just as likely to be killed
   (void)!::write(fd, "1000", 4);
   ::close(fd);
 }
@@ -55,7 +54,7 @@ void become_user(uid_t user) {
     give_up("cannot change to the user for submissions");
 }
 
-// Calls that no exercise needs and that reach other processes, the network or seldom used parts of the kernel.
+// System calls that no exercise needs and that reach other processes, the network or rarely used parts of the kernel.
 constexpr const char* kForbiddenCalls[] = {"ptrace",
                                            "process_vm_readv",
                                            "process_vm_writev",
@@ -87,7 +86,7 @@ constexpr const char* kForbiddenCalls[] = {"ptrace",
                                            "shmget",
                                            "mq_open"};
 
-// Adds a rule for a call by its name; a name that this processor's kernel does not have is no rule.
+// Adds a rule for a system call by name; names unknown to this processor's kernel are skipped.
 template <typename... Conditions>
 bool add_rule(scmp_filter_ctx filter, unsigned action, const char* call, Conditions... conditions) {
   const int number = ::seccomp_syscall_resolve_name(call);
@@ -108,7 +107,7 @@ void filter_calls(bool may_connect) {
       add_rule(filter, SCMP_ACT_ERRNO(EPERM), "clone", SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_NEWUSER, CLONE_NEWUSER));
   if (!may_connect) is_complete &= add_rule(filter, SCMP_ACT_ERRNO(EPERM), "socket", SCMP_A0(SCMP_CMP_NE, AF_UNIX));
   if (!is_complete) give_up("a rule for system calls");
-  // A kernel without seccomp: grade's probe finds that this protection is missing, and says so.
+  // On a kernel without seccomp, grade's probe reports that this protection is missing.
   (void)::seccomp_load(filter);
   ::seccomp_release(filter);
 }

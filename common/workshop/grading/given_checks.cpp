@@ -25,7 +25,7 @@ using exercise::Workspace;
 
 constexpr const char* kTodo = "lockstep::todo(";
 
-// Whether a line begins the definition of a function: at the margin, and not a brace, a comment or a directive.
+// True if a line begins a function definition: at the margin, and not a brace, a comment or a directive.
 bool begins_definition(const std::string& line) {
   return !line.empty() && std::string(" \t}{/#)").find(line.front()) == std::string::npos &&
          !line.starts_with("namespace") && !line.starts_with("using");
@@ -45,7 +45,7 @@ bool has_todo(const Workspace& workspace, const Exercise& exercise) {
   });
 }
 
-// Names of checks that passed, and of all.
+// Names of the checks that passed, and of all checks.
 struct Checks {
   std::set<std::string> passed, all;
 };
@@ -68,7 +68,7 @@ void require_weights_of_checks(const Exercise& exercise, const std::set<std::str
                                "\", and the judge has no check of that name"));
 }
 
-// What the answer depends on.
+// Fingerprint of everything that the answer depends on.
 std::string fingerprint_of(const Workspace& workspace, const Exercise& exercise, const Sandbox& sandbox) {
   std::string text = concat(static_cast<int>(sandbox.kind()), sha256_hex(read_file(judge_of(workspace, exercise))),
                             sha256_hex(read_file(program_of(workspace, exercise, "template"))));
@@ -83,7 +83,7 @@ class GivenChecks {
     try {
       known_ = parse_json(read_file(file_));
     } catch (const std::exception&) {
-      known_ = nlohmann::json::object();  // there is none yet, or it is torn: found anew
+      known_ = nlohmann::json::object();  // missing or damaged: computed again
     }
   }
 
@@ -110,13 +110,13 @@ class GivenChecks {
     try {
       const nlohmann::json& entry = known_.at(exercise.id);
       if (entry.at("fingerprint") == fingerprint) return entry.at("checks").get<std::set<std::string>>();
-    } catch (const nlohmann::json::exception&) {  // not found yet, or written by another version
+    } catch (const nlohmann::json::exception&) {  // missing, or from another version
     }
     return std::nullopt;
   }
 
   std::set<std::string> passed_by_empty_functions(const Exercise& exercise) {
-    // No submission has a key that begins with a dot; and without a sandbox the path is typed into a shell.
+    // No submission's key begins with a dot; without a sandbox the path is part of a shell command.
     const fs::path scratch = settings_.scratch_of(".empty_functions") / exercise.target_name();
     fs::create_directories(scratch);
     sandbox_.let_pass(scratch, settings_.out);
@@ -124,13 +124,13 @@ class GivenChecks {
         workspace_, exercise, files_with_empty_functions(workspace_, exercise), sandbox_, settings_.stage(), scratch);
     if (!built.setup.empty()) throw Error(concat("the template of ", exercise.id, ": ", built.setup));
     std::set<std::string> passed;
-    if (built.errors.empty()) {  // a function whose result has no empty value cannot be empty
+    if (built.errors.empty()) {  // fails if a function's result has no empty value
       Trying with_sandbox = trying(exercise);
       with_sandbox.sandbox = &sandbox_;
       with_sandbox.use(built);
       passed = judged_checks(built.program, with_sandbox).passed;
     }
-    std::error_code ignored;  // the folder around it is removed at the end
+    std::error_code ignored;  // the enclosing folder is removed at the end
     fs::remove_all(scratch, ignored);
     return passed;
   }

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Checks that pass without a line of a student: they give no points.
+/// Finds checks that pass without any code from a student: they give no points.
 #include <map>
 #include <set>
 #include <string>
@@ -12,15 +12,15 @@
 
 namespace lockstep::grading {
 
-/// A template with functions that return at once, with zeros, empty lists and the like, in the place of its calls of
-/// todo(). The same text if there is none.
+/// Replaces a template's calls of todo() by immediate returns of zeros, empty lists and the like. Unchanged if there
+/// are none.
 [[nodiscard]] std::string with_empty_functions(const std::string& template_text);
 
-/// By exercise: the checks that its template passes, or the template with empty functions (if those compile at all).
-/// What was found before for the same judge, template and subject is read from `settings.out`.
+/// By exercise: the checks passed by its template, or by the template with empty functions (if that compiles). Earlier
+/// results for the same judge, template and subject are read from `settings.out`.
 /// @pre adopt_orphans(); make_stage(); judges and templates are built.
-/// @throws Error  A template cannot be judged. @throws FormatError  exercise.json gives weights to checks that the
-/// judge does not have.
+/// @throws Error        A template cannot be judged.
+/// @throws FormatError  exercise.json gives weights to checks that the judge does not have.
 [[nodiscard]] std::map<std::string, std::set<std::string>> find_given_checks(
     const exercise::Workspace& workspace, const std::vector<exercise::Exercise>& exercises, const Settings& settings,
     const Sandbox& sandbox);

@@ -79,7 +79,7 @@ double StudentGrade::max_points() const {
 double points_for(const std::vector<CheckGrade>& checks, double max_points) {
   double passed = 0, all = 0;
   for (const CheckGrade& check : checks) {
-    if (check.is_given && check.has_passed()) continue;  // no points for what the template does already
+    if (check.is_given && check.has_passed()) continue;  // the template passes it already
     all += check.points;
     if (check.has_passed()) passed += check.points;
   }

@@ -1,4 +1,4 @@
-// grade: a folder of submissions in, results per student and for the class out.
+// grade: reads a folder of submissions, writes results per student and for the class.
 #include <unistd.h>
 
 #include <algorithm>
@@ -59,7 +59,7 @@ struct Options {
 
 int usual_jobs() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
 
-// Judges, banks, solutions and templates of all exercises, at once.
+// Builds the judges, banks, solutions and templates of all exercises in one go.
 void build_all(const Workspace& workspace, const std::vector<Exercise>& exercises) {
   std::cout << "building what is given for " << exercises.size() << " exercises\n" << std::flush;
   std::vector<std::string> command = {"ninja", "-C", workspace.build.string()};
@@ -81,7 +81,7 @@ std::map<std::string, std::uint64_t> secret_seeds(const Options& options, const 
   return {};
 }
 
-// Strangers' code is built and run only where everything that must not work was tried, and did not work.
+// Refuses to build or run strangers' code unless every forbidden action was tried and prevented.
 void require_sandbox(const std::vector<Protection>& protections) {
   std::string missing;
   for (const Protection& one : protections)
@@ -102,7 +102,7 @@ std::vector<Protection> print_protections(const Sandbox& sandbox, const Workspac
   return protections;
 }
 
-// What decides a grade besides the submission: settings, judges and headers.
+// Fingerprint of everything that affects grades except the submission: settings, judges and headers.
 std::string settings_fingerprint(const Workspace& workspace, const Settings& settings,
                                  const std::vector<Exercise>& exercises) {
   nlohmann::json json = to_json(settings);
@@ -138,7 +138,7 @@ Prepared prepare(const Options& options) {
   settings.out = out_folder(options);
   prepared.lock = std::make_unique<FolderLock>(settings.out);
   build_all(workspace, prepared.exercises);
-  keep_files_private();  // what was built is read by the user for submissions
+  keep_files_private();  // after the build, which the user for submissions must be able to read
   settings.release = release_of(workspace.root);
   settings.takes_any_release = options.takes_any_release;
   settings.reference_counts = options.reference_counts;
@@ -155,14 +155,14 @@ Prepared prepare(const Options& options) {
   return prepared;
 }
 
-// At the end: what stays does no harm, and the next grading removes it before it begins.
+// At the end. Remaining files do no harm; the next grading removes them first.
 void remove_scratch(const Settings& settings) {
   std::error_code error;
   fs::remove_all(settings.out / ".scratch", error);
   if (error) Logger().warning(concat("cannot remove ", (settings.out / ".scratch").string(), ": ", error.message()));
 }
 
-// Graded before, from the same files and settings.
+// A grade that an earlier run made from the same files and settings.
 std::optional<StudentGrade> finished_before(const Task& task, const Settings& settings) {
   auto grade = read_student_grade(settings.folder_of(task.key));
   if (!grade || grade->basis != task.basis || grade->status == "SETUP") return std::nullopt;
@@ -188,7 +188,7 @@ int run_selftest(Options options) {
   return complaints.empty() ? 0 : 1;
 }
 
-// The grade of each submission, in the order of the tasks: those of before, and those made now.
+// The grade of each submission, in the order of the tasks: reused or new.
 std::vector<StudentGrade> grade_tasks(const std::vector<Task>& tasks, const Options& options,
                                       const Settings& settings) {
   const fs::path settings_file = settings.out / ".scratch" / "settings.json";

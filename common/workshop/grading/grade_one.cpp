@@ -1,4 +1,4 @@
-// grade-one: grades one submission, in a process of its own, so that nothing a submission does can end the batch.
+// grade-one: grades one submission in a separate process, so that no submission can end the batch.
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -41,7 +41,7 @@ struct Options {
   std::int64_t user = 0;
 };
 
-// Removes a folder at the end of a scope, whatever a sandboxed program has made of its rights.
+// Removes a folder at the end of a scope, even if a sandboxed program has changed its permissions.
 class ScratchFolder {
  public:
   explicit ScratchFolder(fs::path path) : path_(std::move(path)) {
@@ -66,8 +66,8 @@ std::vector<Exercise> exercises_of(const Workspace& workspace, const Settings& s
   return exercises;
 }
 
-// What does not fit between manifest and files, or between the manifest and this tree. Fills in the student's name.
-// @return  The exercises that the manifest says were begun with use-reference.
+// Reports mismatches between manifest and files, and between the manifest and this tree. Fills in the student's name.
+// @return  The exercises that, according to the manifest, were begun with use-reference.
 std::set<std::string> compare_with_manifest(const Submission& submission, const Settings& settings,
                                             StudentGrade& grade) {
   const auto text = submission.files.find(kManifestName);
@@ -92,7 +92,7 @@ std::set<std::string> compare_with_manifest(const Submission& submission, const 
   return {manifest.references.begin(), manifest.references.end()};
 }
 
-// The grade where no judge is needed, since the files are our solution. Notes what a person should look at.
+// The grade if the files are our solution, so that no judge is needed. Notes anything that a person should check.
 std::optional<ExerciseGrade> grade_of_reference(const Workspace& workspace, const Exercise& exercise,
                                                 const Files& files, bool is_taken_over, StudentGrade& grade) {
   const Origin origin = origin_of(workspace.root, exercise, files, is_taken_over);
@@ -107,10 +107,10 @@ std::optional<ExerciseGrade> grade_of_reference(const Workspace& workspace, cons
   return std::nullopt;
 }
 
-// A submission's files, and what its manifest says of them.
+// A submission's files and its manifest's notes on them.
 struct HandedIn {
   Files files;
-  std::set<std::string> references;  // Exercises that were begun with use-reference.
+  std::set<std::string> references;  // exercises begun with use-reference
 };
 
 HandedIn read_and_compare(const Options& options, const std::vector<Exercise>& exercises, const Settings& settings,
@@ -177,7 +177,7 @@ int grade_one(const Arguments& arguments) {
   if (const auto exit_code = app.parse(arguments)) return *exit_code;
   close_inherited_on_exec();
   keep_files_private();
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a grade that was ended does not go on writing
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // ends with its parent, and so stops writing
   adopt_orphans();
   const Settings settings = settings_from(parse_json(read_file(options.settings)));
   write_student_files(settings.folder_of(options.key), grade_submission(exercise::open_workspace(), options, settings));

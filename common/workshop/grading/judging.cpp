@@ -20,13 +20,13 @@ namespace fs = std::filesystem;
 using exercise::Exercise;
 using exercise::Workspace;
 
-constexpr std::uint64_t kPublicSeed = 1;  // that of `./lockstep check`
+constexpr std::uint64_t kPublicSeed = 1;  // the seed of `./lockstep check`
 constexpr Limits kRunning{};
-// An emulated GPU reserves 64 GiB of addresses, in files in memory. What is really used is watched (Allowance), and
-// what is written to a disk is limited by the sandbox's own.
+// An emulated GPU reserves 64 GiB of addresses, in files in memory. Actual use is watched (Allowance), and the sandbox
+// limits writes to disk.
 constexpr Limits kEmulating{.memory_bytes = std::uint64_t{1} << 46, .file_bytes = std::uint64_t{1} << 46};
-// A program that uses up its limits in every check gets no new check after a while, so that the judge is done in time:
-// only trouble of this machine makes it take longer.
+// A program that uses up its limits in every check gets no new check after this time, so that the judge finishes in
+// time unless the machine itself has a fault.
 constexpr const char* kLastCheckBegins = "420";  // seconds
 constexpr Allowance kForJudging{.wall_time = std::chrono::seconds(900)};
 
@@ -51,8 +51,8 @@ std::size_t passed_in(const nlohmann::json& report) {
       report.at("checks"), [](const nlohmann::json& check) { return check.at("verdict") == "passed"; }));
 }
 
-// What depends on how busy the machine is: time used up, or a process that the system has ended. A program that passes
-// nothing at all does not fail for want of time.
+// True for failures that depend on the machine's load: time used up, or a process killed by the system. A program that
+// passes no check at all does not fail for lack of time.
 bool may_be_the_machines_fault(const JudgeReport& judged) {
   const auto is_suspicious = [&](const nlohmann::json& check) {
     return check.at("verdict") == "SLOW" || (check.value("killed", false) && !judged.used_too_much_memory);
@@ -60,7 +60,7 @@ bool may_be_the_machines_fault(const JudgeReport& judged) {
   return passed_in(judged.report) > 0 && std::ranges::any_of(judged.report.at("checks"), is_suspicious);
 }
 
-// One judging, repeated with more time where the machine may be at fault. The better result counts.
+// Judges once, and again with more time if the machine may be at fault. The better result counts.
 JudgeReport judge_fairly(const fs::path& program, const Trying& trying, ExerciseGrade& grade) {
   JudgeReport first = judge_program(program, trying);
   if (!first.setup.empty() || !may_be_the_machines_fault(first)) return first;
@@ -72,7 +72,7 @@ JudgeReport judge_fairly(const fs::path& program, const Trying& trying, Exercise
   return passed_in(second.report) > passed_in(first.report) ? second : first;
 }
 
-// The exercise's files, as they are in the submission. Empty where one is missing.
+// The exercise's files from the submission. Empty if one is missing.
 Files files_of(const Exercise& exercise, const Files& submission) {
   Files files;
   for (const std::string& file : exercise.files) {
@@ -89,8 +89,8 @@ bool is_template(const Workspace& workspace, const Exercise& exercise, const Fil
   });
 }
 
-// What a check of a program that was built can end with. That grading itself has failed is not for a judge to say: it
-// ends with an error, and this process says so.
+// True for verdicts that a check of a built program can have. A judge must not claim that grading itself failed: then
+// it exits with an error, and this process reports it.
 bool is_verdict_of_check(const std::string& verdict) {
   constexpr std::array<std::string_view, 10> kVerdicts = {"passed", "TODO", "CRASH", "WRONG", "HANG",
                                                           "LOOP",   "SLOW", "RACE",  "LEAK",  "SKIPPED"};
@@ -111,7 +111,7 @@ CheckGrade check_from_report(const Exercise& exercise, const nlohmann::json& che
   return grade;
 }
 
-// The check of that name in the report with the inputs that everybody may see; null: none.
+// The check of that name in the report for the public inputs; null: none.
 const nlohmann::json* check_in(const nlohmann::json& report, const nlohmann::json& name) {
   if (report.is_null()) return nullptr;
   for (const nlohmann::json& check : report.at("checks"))
@@ -164,7 +164,7 @@ JudgeReport judge_program(const fs::path& program, const Trying& trying) {
   if (ended.is_out_of_time) return {nullptr, "the judge was not done after a quarter of an hour"};
   try {
     if (ended.exit_code == 0) return {parse_json(ended.output), "", ended.is_out_of_memory};
-  } catch (const nlohmann::json::exception&) {  // said below
+  } catch (const nlohmann::json::exception&) {  // reported below
   }
   return {nullptr, concat("the judge failed (exit status ", ended.exit_code, "): ", ended.errors)};
 }

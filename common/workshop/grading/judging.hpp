@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// One exercise of one submission: built, tried by the judge, and graded.
+/// Builds, judges and grades one exercise of one submission.
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -13,41 +13,41 @@
 
 namespace lockstep::grading {
 
-/// What a program is tried with.
+/// How to try a program.
 struct Trying {
   const exercise::Workspace& workspace;  ///< The grader's tree.
-  const exercise::Exercise& exercise;    ///< Whose judge tries it.
+  const exercise::Exercise& exercise;    ///< Its judge is used.
   std::uint64_t seed = 1;                ///< For inputs.
-  double patience = 1;                   ///< Limits on wall time are so many times longer.
-  const Sandbox* sandbox = nullptr;      ///< Null: none, for programs of our own.
-  std::vector<Mount> mounts = {};        ///< What the sandbox shows beside the system: the program, its libraries.
-  std::vector<std::filesystem::path> sources = {};  ///< The student's files, of which verdicts quote lines.
-  std::string mistake = {};                         ///< Of the bank's program.
-  bool is_named = false;                            ///< Whether a failure is compared with the bank of mistakes.
+  double patience = 1;                   ///< Multiplies all wall-clock limits.
+  const Sandbox* sandbox = nullptr;      ///< Null: none, for our own programs.
+  std::vector<Mount> mounts = {};        ///< Visible in the sandbox besides the system: the program, its libraries.
+  std::vector<std::filesystem::path> sources = {};  ///< The student's files; verdicts quote their lines.
+  std::string mistake = {};                         ///< For the bank's program.
+  bool is_named = false;                            ///< Compare a failure with the bank of mistakes.
 
-  /// Shows the sandbox a program and its libraries, and quotes its sources.
+  /// Adds mounts for a program and its libraries, and its sources for quotations.
   void use(const SubmittedProgram& built);
 };
 
-/// What the judge says of a program.
+/// A judge's report on a program.
 struct JudgeReport {
-  nlohmann::json report;              ///< The judge's; null where it failed.
-  std::string setup;                  ///< Why there is none; empty: there is one.
-  bool used_too_much_memory = false;  ///< Processes were ended because all together were too large.
+  nlohmann::json report;              ///< Null if the judge failed.
+  std::string setup;                  ///< The reason for a missing report; otherwise empty.
+  bool used_too_much_memory = false;  ///< Processes were killed because all together were too large.
 };
 
 /// Runs all checks of an exercise's judge. @pre adopt_orphans(); the judge is built.
 [[nodiscard]] JudgeReport judge_program(const std::filesystem::path& program, const Trying& trying);
 
-/// The grade of one exercise. Does not throw for anything that a submission holds.
-/// @param files    Of the submission. @param scratch  An empty folder. @pre adopt_orphans().
+/// The grade of one exercise. No submission can make it throw.
+/// @param files  Of the submission. @param scratch  An empty folder. @pre adopt_orphans().
 [[nodiscard]] ExerciseGrade grade_exercise(const exercise::Workspace& workspace, const exercise::Exercise& exercise,
                                            const Files& files, const Settings& settings, const Sandbox& sandbox,
                                            const std::filesystem::path& scratch);
 
-/// The grade that a judge's reports mean.
-/// @param own     With the inputs that everybody may see; may be null where `secret` passes everything.
-/// @param secret  With secret inputs, which give the points; null: there are none, and `own` gives them.
+/// Computes the grade from a judge's reports.
+/// @param own     With the public inputs; may be null if `secret` passes everything.
+/// @param secret  With secret inputs, which decide the points; null: `own` decides.
 /// @param given   Names of checks that the template passes.
 [[nodiscard]] ExerciseGrade grade_from(const exercise::Exercise& exercise, const nlohmann::json& own,
                                        const nlohmann::json& secret, const std::set<std::string>& given);

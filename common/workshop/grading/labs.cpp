@@ -13,7 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 using exercise::Exercise;
 
-// "02.*" is every exercise of chapter 02.
+// "02.*" matches every exercise of chapter 02.
 bool is_meant(const std::string& pattern, const Exercise& exercise) {
   return pattern.ends_with(".*") ? exercise.id.starts_with(pattern.substr(0, pattern.size() - 1))
                                  : exercise.id == pattern;

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Which exercises are handed in together: exercises/labs.json, and exercises named on a command line.
+/// Labs, which are sets of exercises submitted together (exercises/labs.json), and exercises named on a command line.
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -9,23 +9,23 @@
 
 namespace lockstep::grading {
 
-/// One lab. Its automatic part is what `grade` gives points for; counts and report are the instructor's.
+/// One lab. `grade` awards the automatic part; the instructor awards counts and report.
 struct Lab {
-  int number = 0;                      ///< From 1.
-  std::string title;                   ///< In words.
+  int number = 0;  ///< From 1.
+  std::string title;
   std::vector<std::string> exercises;  ///< "02.1", or "02.*" for a whole chapter.
-  double automatic_percent = 0;        ///< Of the lab's mark: the exercises.
-  double counts_percent = 0;           ///< Bytes, steps and passes against a bound.
-  double report_percent = 0;           ///< The written part.
+  double automatic_percent = 0;        ///< Share of the lab's mark for the exercises.
+  double counts_percent = 0;           ///< Share for bytes, steps and passes compared with a bound.
+  double report_percent = 0;           ///< Share for the written part.
 };
 
-/// @param root  The project's. @throws FormatError  The file is not as it must be, or names an exercise that is none.
+/// @param root  The project's root. @throws FormatError  The file is invalid, or names an unknown exercise.
 [[nodiscard]] std::vector<Lab> read_labs(const std::filesystem::path& root,
                                          const std::vector<exercise::Exercise>& catalogue);
 
-/// The exercises of a lab, or those named, or all; in the catalogue's order.
+/// The exercises of a lab, or the named ones, or all; in catalogue order.
 /// @param lab  0: none. @param words  As a user names exercises.
-/// @throws UsageError  There is no such lab or exercise, or the lab has none yet.
+/// @throws UsageError  No such lab or exercise, or the lab has no exercises yet.
 [[nodiscard]] std::vector<exercise::Exercise> chosen_exercises(const std::filesystem::path& root,
                                                                const std::vector<exercise::Exercise>& catalogue,
                                                                int lab, const std::vector<std::string>& words);

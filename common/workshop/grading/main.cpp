@@ -1,4 +1,4 @@
-// submit and grade. A program of its own: who only learns builds nothing of it, and needs no library for archives.
+// submit and grade. A separate program, so that learners need not build it, nor install a library for archives.
 #include <iostream>
 
 #include "base/command_line.hpp"

@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kMostOfLine = 1000;
 constexpr std::size_t kMostOfBlock = 100'000;
 
-// Signs at which a spreadsheet begins a formula; the wide ones are what some Asian editions take for the same.
+// Characters with which a formula begins in a spreadsheet; some Asian editions accept the wide ones.
 bool begins_formula(std::string_view text) {
   constexpr std::string_view kSigns[] = {"=", "+", "-", "@", "|", "%", "\uff1d", "\uff0b", "\uff0d", "\uff20"};
   text.remove_prefix(std::min(text.find_first_not_of(" '\""), text.size()));

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 const fs::path kControlGroups = "/sys/fs/cgroup";
 
-// Where new groups can be made, the best place first, and the name of the file with the limit.
+// A place for new groups, and the name of the file with the limit.
 struct Place {
   fs::path folder;
   const char* limit;
@@ -32,7 +32,7 @@ bool is_in(const std::string& word, const fs::path& file) {
   return false;
 }
 
-// This process's group as a path below the controllers' folder: lines are "4:memory:/x" (version 1) and "0::/x".
+// Places for new groups, the best one first. /proc/self/cgroup has lines "4:memory:/x" (version 1) and "0::/x".
 std::vector<Place> places() {
   std::vector<Place> all;
   std::ifstream in("/proc/self/cgroup");
@@ -44,7 +44,7 @@ std::vector<Place> places() {
     if (("," + controllers + ",").find(",memory,") != std::string::npos)
       for (const fs::path& folder : {kControlGroups / "memory" / own, kControlGroups / "memory"})
         all.push_back({folder, "memory.limit_in_bytes"});
-    // A group with processes of its own has no limited groups in it, so the new one is made beside this process's.
+    // A group that has processes cannot contain limited groups, so the new one becomes a sibling of this process's.
     if (controllers.empty())
       for (fs::path folder = (kControlGroups / own).parent_path(); folder.string().starts_with(kControlGroups.string());
            folder = folder.parent_path())
@@ -61,7 +61,7 @@ bool write_line(const fs::path& file, const std::string& line) {
   return out.good();
 }
 
-// A number after a word in one of a group's files; 0: there is none.
+// The number after a word in one of a group's files; 0: none.
 std::uint64_t number_in(const fs::path& file, const std::string& name) {
   std::ifstream in(file);
   for (std::string line; std::getline(in, line);) {
@@ -83,7 +83,7 @@ std::optional<MemoryGroup> MemoryGroup::create(std::uint64_t most_bytes) {
     if (!fs::create_directory(folder, refused)) continue;
     MemoryGroup group(folder);
     if (!write_line(folder / place.limit, std::to_string(most_bytes))) continue;
-    (void)write_line(folder / "memory.swap.max", "0");  // where there is no swap, there is no such file
+    (void)write_line(folder / "memory.swap.max", "0");  // without swap there is no such file
     return group;
   }
   return std::nullopt;
@@ -93,7 +93,7 @@ MemoryGroup::MemoryGroup(MemoryGroup&& other) noexcept : folder_(std::exchange(o
 
 MemoryGroup::~MemoryGroup() {
   if (folder_.empty()) return;
-  // A process that has just been killed is in its group until the kernel has taken it apart.
+  // A killed process stays in its group until the kernel has released it.
   for (int i = 0; i < 200; ++i) {
     if (::rmdir(folder_.c_str()) == 0) return;
     ::poll(nullptr, 0, 5);

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Who may read what `grade` writes, and who may write there.
+/// Access rights to files that `grade` writes.
 #include <filesystem>
 #include <string>
 
@@ -8,27 +8,27 @@
 
 namespace lockstep::grading {
 
-/// From now on files and folders that this process, or one that it starts, makes are for their owner alone.
+/// From now on, only the owner can access files and folders that this process or its children make.
 void keep_files_private() noexcept;
 
-/// Makes a folder for its owner alone; one that is there already is closed to others.
+/// Makes a folder that only its owner can access; restricts an existing one.
 /// @throws std::filesystem::filesystem_error
 void make_private_folder(const std::filesystem::path& folder);
 
-/// Lets everybody read a file, or a folder and all in it: what the user for submissions compiles and runs.
+/// Lets everyone read a file, or a folder and its contents: files that the user for submissions compiles and runs.
 /// @throws std::filesystem::filesystem_error
 void let_others_read(const std::filesystem::path& path);
 
-/// What a file with a secret holds, without line breaks at its end.
-/// @param path  Its owner must be this user, and nobody else may read it. "-": standard input instead.
-/// @throws UsageError  It is empty, or others may read it. @throws IoError  It cannot be read.
+/// The contents of a file with a secret, without trailing line breaks.
+/// @param path  Its owner must be this user, and nobody else may be able to read it. "-": standard input instead.
+/// @throws UsageError  It is empty, or others can read it. @throws IoError  It cannot be read.
 [[nodiscard]] std::string read_secret(const std::filesystem::path& path);
 
-/// A folder that one process at a time uses.
+/// Exclusive use of a folder by one process.
 class FolderLock {
  public:
-  /// Makes the folder, for its owner alone, if there is none. @throws UsageError  Another process has it. @throws
-  /// IoError
+  /// Makes the folder if necessary, accessible only to its owner.
+  /// @throws UsageError  Another process has locked it. @throws IoError
   explicit FolderLock(const std::filesystem::path& folder);
 
  private:

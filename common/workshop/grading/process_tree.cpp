@@ -32,7 +32,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kLook{50};
 constexpr std::size_t kMostErrors = 256 << 10;
 
-// What a process holds in memory; pages of files, which several processes may share, apart.
+// A process's resident memory; pages of files, which several processes may share, are counted separately.
 struct Resident {
   std::uint64_t own = 0, of_files = 0;
 };
@@ -45,7 +45,7 @@ Resident resident_bytes(pid_t pid) {
   return {(resident - of_files) * page, of_files * page};
 }
 
-// Files in memory that have no name, and that a process keeps open: they belong to no process. Each counts once.
+// Size of unnamed files in memory that a process keeps open; they belong to no process. Each counts once.
 std::uint64_t bytes_of_open_files(pid_t pid, std::set<std::pair<dev_t, ino_t>>& counted) {
   std::uint64_t sum = 0;
   std::error_code gone;
@@ -58,7 +58,7 @@ std::uint64_t bytes_of_open_files(pid_t pid, std::set<std::pair<dev_t, ino_t>>& 
   return sum;
 }
 
-// Ends the largest process below `pid` if all of them together, `pid` too, are too large.
+// Kills the largest process below `pid` if `pid` and all its descendants together are too large.
 bool end_largest(pid_t pid, std::uint64_t most) {
   std::uint64_t sum = resident_bytes(pid).own, size_of_largest = 0;
   pid_t largest = -1;
@@ -77,14 +77,14 @@ bool end_largest(pid_t pid, std::uint64_t most) {
   return true;
 }
 
-// Its reading end does not wait.
+// Reading from it does not block.
 Pipe make_output_pipe() {
   Pipe pipe = make_pipe();
   ::fcntl(pipe.read_end.get(), F_SETFL, O_NONBLOCK);
   return pipe;
 }
 
-// A file in memory without a name, to be read from its beginning.
+// An unnamed file in memory, positioned at its beginning.
 UniqueFd file_with(const std::string& text) {
   UniqueFd file(::memfd_create("lockstep_input", MFD_CLOEXEC));
   if (!file.is_open()) throw IoError("cannot make a file in memory", errno);
@@ -106,7 +106,7 @@ void adopt_orphans() {
 }
 
 void end_descendants() noexcept {
-  // Processes started in the meantime are found in the next round, when their parents are already dead.
+  // Processes started meanwhile are found in the next round, after their parents have died.
   while (true) {
     for (const pid_t pid : family_of(::getpid()))
       if (pid > 1 && pid != ::getpid()) ::kill(pid, SIGKILL);
@@ -148,7 +148,7 @@ Ended run_watched(const std::vector<std::string>& command, const std::vector<std
   Clock::time_point next_look = Clock::now();
   while (!exit_code) {
     pollfd events[] = {{out.read_end.get(), POLLIN, 0}, {err.read_end.get(), POLLIN, 0}};
-    // Where both streams are closed, poll() waits for its time alone.
+    // If both streams are closed, poll() only sleeps.
     ::poll(events, 2, out.read_end.is_open() || err.read_end.is_open() ? static_cast<int>(kLook.count()) : 5);
     read_available(out.read_end, ended.output, allowance.output_bytes);
     read_available(err.read_end, ended.errors, kMostErrors);
@@ -159,7 +159,7 @@ Ended run_watched(const std::vector<std::string>& command, const std::vector<std
     }
     if (Clock::now() < next_look) continue;
     next_look = Clock::now() + kLook;
-    if (group && group->holds(pid)) continue;  // the kernel watches
+    if (group && group->holds(pid)) continue;  // the kernel watches these
     ended.is_out_of_memory |= end_largest(pid, allowance.memory_bytes);
   }
   end_descendants();

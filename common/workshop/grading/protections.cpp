@@ -22,7 +22,7 @@ bool can_connect() {
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(9);
-  ::inet_pton(AF_INET, "192.0.2.1", &address.sin_addr);  // kept for documentation: no machine has it
+  ::inet_pton(AF_INET, "192.0.2.1", &address.sin_addr);  // reserved for documentation: no machine has it
   const bool is_sent =
       ::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 || errno == EINPROGRESS;
   ::close(fd);

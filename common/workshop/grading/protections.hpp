@@ -1,14 +1,14 @@
 #pragma once
 /// @file
-/// What a sandbox must prevent, tried from inside: lockstep_confine starts itself in the sandbox as `try=NAME
+/// Tries from inside a sandbox the actions that it must prevent: lockstep_confine starts itself there as `try=NAME
 /// [argument]`.
 #include <string_view>
 
 namespace lockstep::grading {
 
-/// Tries it. @param name  network, read, write, signal, processes, memory, file or fill.
-/// @param argument  A path for read and write, a process's number for signal, a limit for the others.
-/// @return  0: it is prevented; 1: it is not; 2: there is no such name.
+/// @param name  network, read, write, signal, processes, memory, file or fill.
+/// @param argument  A path for read and write, a process id for signal, a limit for the others.
+/// @return  0: prevented; 1: not prevented; 2: no such name.
 [[nodiscard]] int try_protection(std::string_view name, const char* argument);
 
 }  // namespace lockstep::grading

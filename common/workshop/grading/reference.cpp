@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 using exercise::Exercise;
 using translate::Token;
 
-// What a learner writes for exercises of two or three lines has 80 to 160 characters, for all others more than 340.
+// In exercises of two or three lines a learner writes 80 to 160 characters, in all others more than 340.
 constexpr std::size_t kLeastToTell = 250;
 
 bool is_same_code(std::string_view one, std::string_view other) {
@@ -23,7 +23,7 @@ bool is_same_code(std::string_view one, std::string_view other) {
                             [](const Token& a, const Token& b) { return a.text == b.text; });
 }
 
-// Characters of code in the solution that the template does not have, comments and white space left out.
+// Characters of code in the solution that are not in the template, without comments and white space.
 std::size_t code_to_write(std::string_view solution, std::string_view given) {
   std::multiset<std::string_view> left;
   for (const Token& token : translate::split_tokens(given)) left.insert(token.text);

@@ -34,7 +34,7 @@ std::string value_of(std::string_view text, const std::string& name) {
   return *value;
 }
 
-// Whether it can be the name of a release's tag: printable, in one word.
+// True for a possible name of a release's tag: printable, one word.
 bool names_release(const std::string& tag) {
   return tag.starts_with(kReleaseTag) && tag.size() > kReleaseTag.size() &&
          std::ranges::all_of(tag, [](char letter) { return letter > ' ' && letter <= '~'; });
@@ -44,7 +44,7 @@ bool is_hash(const std::string& commit) {
   return commit.size() >= 7 && commit.size() <= 64 && commit.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
-// The first line that git prints; `otherwise` where it fails.
+// The first line of git's output; `otherwise` if it fails.
 std::string git(const fs::path& root, std::vector<std::string> words, const std::string& otherwise) {
   words.insert(words.begin(), {"git", "-C", root.string(), "-c", concat("safe.directory=", root.string())});
   try {
@@ -52,7 +52,7 @@ std::string git(const fs::path& root, std::vector<std::string> words, const std:
     const std::string line = finished.output.substr(0, finished.output.find('\n'));
     return finished.exit_code == 0 && !line.empty() ? line : otherwise;
   } catch (const IoError&) {
-    return otherwise;  // there is no git
+    return otherwise;  // git is not installed
   }
 }
 

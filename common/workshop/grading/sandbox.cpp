@@ -18,14 +18,14 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kConfineInside = "/lockstep_confine";
-constexpr const char* kTemporaryBytes = "33554432";  // of /tmp inside, which is memory
+constexpr const char* kTemporaryBytes = "33554432";  // for /tmp inside, which is in memory
 
 bool is_below(const fs::path& path, const fs::path& folder) {
   const fs::path part = path.lexically_relative(folder);
   return !part.empty() && *part.begin() != "..";
 }
 
-// bubblewrap is looked up as it is for every submission.
+// The PATH in which bubblewrap is searched for every submission.
 std::vector<std::string> search_path() {
   return {concat("PATH=", environment::get("PATH").value_or("/usr/local/bin:/usr/bin:/bin"))};
 }
@@ -36,7 +36,7 @@ void append(std::vector<std::string>& words, std::initializer_list<std::string> 
   words.insert(words.end(), more);
 }
 
-// Programs and libraries of the system, and nothing of its users.
+// Mounts the system's programs and libraries, but no users' files.
 void append_system(std::vector<std::string>& words) {
   append(words, {"--ro-bind", "/usr", "/usr"});
   for (const char* name : {"/bin", "/sbin", "/lib", "/lib64", "/lib32"}) {
@@ -52,13 +52,14 @@ void append_system(std::vector<std::string>& words) {
   append(words, {"--size", kTemporaryBytes, "--perms", "1777", "--tmpfs", "/tmp"});
 }
 
-// The folders above what is mounted: bubblewrap would make them for their owner alone, who is somebody else inside.
+// Makes the parent folders of mounts: bubblewrap would make them private to their owner, who is a different user
+// inside.
 void append_parents(std::vector<std::string>& words, const std::vector<Mount>& mounts) {
   std::set<fs::path> parents;
   for (const Mount& mount : mounts)
     for (fs::path path = mount.to.parent_path(); path.has_relative_path(); path = path.parent_path())
       parents.insert(path);
-  for (const fs::path& parent : parents)  // in their order a folder comes before those in it
+  for (const fs::path& parent : parents)  // sorted, so that a folder comes before its subfolders
     if (std::ranges::none_of(mounts, [&](const Mount& mount) { return is_below(parent, mount.to); }))
       append(words, {"--perms", "0755", "--dir", parent.string()});
 }
@@ -80,7 +81,7 @@ std::vector<std::string> Sandbox::bubblewrap(const SandboxPlan& plan) const {
                                     "ALL"};
   if (!plan.has_loopback) append(words, {"--unshare-net"});
   if (kind_ == SandboxKind::kBubblewrapAsRoot)
-    append(words, {"--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"});  // until lockstep_confine has used them
+    append(words, {"--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"});  // lockstep_confine drops these after use
   else
     append(words, {"--unshare-user"});
   append_system(words);
@@ -116,7 +117,7 @@ bool Sandbox::works() const {
     return ended.exit_code == 0 && ended.errors.starts_with(exercise::kSandboxMark);
   } catch (const IoError& error) {
     if (error.error_number() != ENOENT && error.error_number() != EACCES) throw;
-    return false;  // there is no bubblewrap
+    return false;  // bubblewrap is not installed
   }
 }
 

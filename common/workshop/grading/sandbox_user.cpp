@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr int kFirstUser = 61000, kLastUser = 61183;
 
-// Root's own, so that nobody else can hold the locks.
+// Owned by root, so that nobody else can hold the locks.
 fs::path lock_folder() {
   const fs::path parent = fs::is_directory("/run/lock") ? fs::path("/run/lock") : temporary_folder();
   const fs::path folder = parent / "lockstep-users";

@@ -23,8 +23,8 @@ namespace fs = std::filesystem;
 using exercise::Exercise;
 using exercise::Workspace;
 
-constexpr const char* kName = "submission";  // in the place of "solution"
-constexpr const char* kMade = "made";        // the folder for what the commands write
+constexpr const char* kName = "submission";  // instead of "solution"
+constexpr const char* kMade = "made";        // the folder for the commands' output
 constexpr Limits kCompiling{.memory_bytes = std::uint64_t{6} << 30, .seconds = 60};
 constexpr Allowance kForCompiling{.wall_time = std::chrono::seconds(300), .output_bytes = 1 << 20};
 
@@ -35,13 +35,13 @@ std::vector<std::string> words_of(const std::string& command) {
   return words;
 }
 
-// ccache is shared by all: no submission may write to it.
+// All builds share ccache: no submission may write to it.
 std::string without_ccache(const std::string& command) {
   const std::string first = command.substr(0, command.find(' '));
   return first == "ccache" || first.ends_with("/ccache") ? command.substr(first.size() + 1) : command;
 }
 
-// Everything of the build that the commands read: libraries, precompiled headers, translators, generated headers; by
+// All files of the build that the commands read: libraries, precompiled headers, translators, generated headers; by
 // their paths in the build folder.
 std::set<fs::path> parts_of_build(const Workspace& workspace, const std::vector<std::string>& commands,
                                   const std::string& own) {
@@ -50,7 +50,7 @@ std::set<fs::path> parts_of_build(const Workspace& workspace, const std::vector<
     for (std::string word : words_of(command)) {
       const bool is_folder_of_headers = word.starts_with("-I");
       if (is_folder_of_headers) word.erase(0, 2);
-      const fs::path path = workspace.build / word;  // an absolute word stays as it is
+      const fs::path path = workspace.build / word;  // leaves an absolute word unchanged
       const fs::path part = path.lexically_relative(workspace.build);
       std::error_code missing;
       if (word.find(own) != std::string::npos || part.empty() || *part.begin() == "..") continue;
@@ -62,7 +62,7 @@ std::set<fs::path> parts_of_build(const Workspace& workspace, const std::vector<
   return parts;
 }
 
-// Folders into which the commands write or change.
+// Makes the folders that the commands write to or enter.
 void make_folders(const Workspace& workspace, const std::vector<std::string>& commands, const std::string& own,
                   const fs::path& build) {
   fs::create_directories(build / "exercises");
@@ -79,7 +79,7 @@ void make_folders(const Workspace& workspace, const std::vector<std::string>& co
   }
 }
 
-// What is seen at which place below the project's root.
+// The files visible below the project's root, and their places there.
 std::vector<Mount> mounts_for(const Workspace& workspace, const fs::path& stage, const fs::path& scratch,
                               const std::set<fs::path>& parts) {
   const fs::path build = workspace.build.lexically_relative(workspace.root);
@@ -91,11 +91,11 @@ std::vector<Mount> mounts_for(const Workspace& workspace, const fs::path& stage,
   return mounts;
 }
 
-// Without namespaces the same tree is made of links, in the scratch folder.
+// Without namespaces, builds the same tree from links in the scratch folder.
 void make_tree_of_links(const fs::path& root, const std::vector<Mount>& mounts) {
   for (const Mount& mount : mounts) {
     const fs::path place = root / mount.to;
-    if (fs::exists(place)) continue;  // what is in the scratch folder already
+    if (fs::exists(place)) continue;  // already in the scratch folder
     fs::create_directories(place.parent_path());
     fs::create_symlink(mount.from, place);
   }
@@ -122,10 +122,11 @@ std::string first_part(const std::string& text, std::size_t most) {
 // One compilation.
 struct Attempt {
   SubmittedProgram made;
-  bool is_clear = false;  // that it failed because of the files: what was said, or the limits that were used up, tell
+  bool is_clear = false;  // the output or the used-up limits prove that the files are at fault
 };
 
-// Space, memory and libraries of this machine are not the reason: limits are the sandbox's own.
+// Names the used-up limits. They belong to the sandbox, so space, memory and libraries of this machine are not the
+// cause.
 std::string limits_used_up(const Ended& ended) {
   if (ended.is_out_of_memory) return "the compiler was ended because it used too much memory\n";
   constexpr int kProcessorTime = 128 + 24;  // SIGXCPU
@@ -136,7 +137,7 @@ std::string limits_used_up(const Ended& ended) {
 
 Attempt explain(const Workspace& workspace, const fs::path& root, const Exercise& exercise, const Ended& ended) {
   constexpr std::size_t kMostText = 20'000;
-  // A source may include a device that never answers: our template tells whether it is this machine that is slow.
+  // A source may include a device that never answers: our template shows whether the machine is slow.
   if (ended.is_out_of_time) return {{.errors = "compiling took longer than five minutes\n"}};
   if (!ended.errors.starts_with(exercise::kSandboxMark))
     return {{.setup = concat("the sandbox for compiling did not start: ", first_part(ended.errors, kMostText))}};
@@ -165,7 +166,7 @@ void make_stage(const Workspace& workspace, const fs::path& stage) {
 
 namespace {
 
-// Where the sandbox's paths begin, and what it sees there.
+// The root of the sandbox's paths, and the files visible there.
 struct Place {
   fs::path root, build;
   SandboxPlan plan;

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// The files of a submission made into a program, in a sandbox where the course's solutions and tests do not exist.
+/// Builds a submission in a sandbox without the course's solutions and tests.
 #include <filesystem>
 #include <string>
 
@@ -10,24 +10,24 @@
 
 namespace lockstep::grading {
 
-/// Copies what a submission may include, the headers of common/, chapters/ and exercises/, to `stage`. @throws IoError
+/// Copies all headers that a submission may include (from common/, chapters/ and exercises/) to `stage`. @throws
+/// IoError
 void make_stage(const exercise::Workspace& workspace, const std::filesystem::path& stage);
 
-/// A program, or why there is none.
+/// A program, or the reason for its absence.
 struct SubmittedProgram {
-  std::filesystem::path program = {};                 ///< Empty: there is none.
-  std::vector<std::filesystem::path> libraries = {};  ///< Of the build folder, that it loads when it starts.
-  std::vector<std::filesystem::path> sources = {};    ///< The submission's files, as they were compiled.
-  std::string errors = {};                            ///< What the compiler said; empty: it is built.
-  std::string setup = {};  ///< What went wrong that is not the submission's fault; empty: nothing.
+  std::filesystem::path program = {};                 ///< Empty if the build failed.
+  std::vector<std::filesystem::path> libraries = {};  ///< In the build folder; loaded when it starts.
+  std::vector<std::filesystem::path> sources = {};    ///< The submission's files as compiled.
+  std::string errors = {};                            ///< The compiler's output; empty if the build succeeded.
+  std::string setup = {};  ///< A failure that is not the submission's fault; otherwise empty.
 };
 
 /// Compiles and links the files of one exercise with the commands that made the solution. If that fails, and not
-/// clearly because of the files, our template is compiled in the same way: if that fails too, it is this machine's
-/// fault
-/// (`setup`). If not, the submission gets another try.
-/// @param files    By their paths in the submission. @param stage  As of make_stage().
-/// @param scratch  An empty folder of this submission; the program is left in it.
+/// clearly because of the files, our template is compiled in the same way. If the template fails too, the machine is at
+/// fault (`setup`); otherwise the submission is tried once more.
+/// @param files  By their paths in the submission. @param stage  From make_stage().
+/// @param scratch  An empty folder for this submission; receives the program.
 /// @pre adopt_orphans(), exercise::build_given(). @throws IoError  Files cannot be written.
 [[nodiscard]] SubmittedProgram build_submission(const exercise::Workspace& workspace,
                                                 const exercise::Exercise& exercise, const Files& files,

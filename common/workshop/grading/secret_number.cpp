@@ -26,7 +26,7 @@ std::map<std::string, std::uint64_t> seeds_from_file(const std::filesystem::path
   const std::string text = read_secret(path);
   try {
     return parse_json(text).get<std::map<std::string, std::uint64_t>>();
-  } catch (const nlohmann::json::exception&) {  // whose message would show a part of the secret
+  } catch (const nlohmann::json::exception&) {  // its message would show a part of the secret
     throw FormatError(concat(path.string(), " is no JSON object of numbers, such as {\"02.1\": 4711}"));
   }
 }

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Seeds that nobody knows without the class's key.
+/// Seeds that cannot be computed without the class's key.
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -10,15 +10,15 @@
 
 namespace lockstep::grading {
 
-/// A number that nobody can tell without the key: the first bytes of HMAC-SHA256(key, name), below 2^53 so that JSON
-/// keeps it. @throws Error  OpenSSL refuses it.
+/// A number that cannot be computed without the key: the first bytes of HMAC-SHA256(key, name), below 2^53 so that JSON
+/// represents it exactly. @throws Error  OpenSSL fails.
 [[nodiscard]] std::uint64_t secret_number(std::string_view key, std::string_view name);
 
 /// A seed for each of these exercises.
 [[nodiscard]] std::map<std::string, std::uint64_t> seeds_from_key(std::string_view key,
                                                                   const std::vector<std::string>& exercises);
 
-/// Seeds from a JSON object such as {"02.1": 4711}. @param path  As of read_secret(). @throws FormatError
+/// Seeds from a JSON object such as {"02.1": 4711}. @param path  See read_secret(). @throws FormatError
 [[nodiscard]] std::map<std::string, std::uint64_t> seeds_from_file(const std::filesystem::path& path);
 
 }  // namespace lockstep::grading

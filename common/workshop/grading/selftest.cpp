@@ -38,7 +38,7 @@ Files with_empty_functions(Files files) {
   return files;
 }
 
-// The template's text would be found to be untouched; a blank line more makes it somebody's.
+// The template's text would be recognized as untouched; an added blank line makes it count as a submission.
 Files touched(Files files) {
   for (auto& [name, text] : files) text += "\n";
   return files;

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Grading tried on what is known: solutions get everything, templates nothing, each mistake less and its name.
+/// Tests grading on known programs: solutions get all points, templates none, each mistake fewer and its name.
 #include <functional>
 #include <string>
 #include <vector>
@@ -10,9 +10,9 @@
 
 namespace lockstep::grading {
 
-/// Grades the solution, the template and each mistake of the bank, in the sandbox that submissions get, with the bank's
-/// own program for the mistakes.
-/// @param report  Is given a line for each exercise. @return  What is not as it must be; empty: nothing.
+/// Grades the solution, the template and each mistake of the bank in the sandbox for submissions; the mistakes with the
+/// bank's own program.
+/// @param report  Receives a line for each exercise. @return  Deviations from the expected grades; empty: none.
 /// @pre adopt_orphans(); everything is built, and the stage is made.
 [[nodiscard]] std::vector<std::string> selftest(const exercise::Workspace& workspace,
                                                 const std::vector<exercise::Exercise>& exercises,

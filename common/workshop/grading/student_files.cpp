@@ -25,7 +25,7 @@ std::string number(double value) {
   return text;
 }
 
-// What an exercise's grade says where there are no checks.
+// The explanation for an exercise without checks.
 std::string reason_of(const ExerciseGrade& exercise) {
   if (exercise.verdict == "missing") return "not handed in";
   if (exercise.verdict == "TODO" && exercise.checks.empty()) return "the file is the template, unchanged";
@@ -55,7 +55,7 @@ std::string likely_text(const ExerciseGrade& exercise) {
   return text;
 }
 
-// The points of each check, which add up to those of the exercise.
+// The points of each check; their sum is that of the exercise.
 std::vector<std::pair<double, double>> shares(const ExerciseGrade& exercise) {
   std::vector<std::pair<double, double>> all;
   double sum = 0;
@@ -182,7 +182,7 @@ std::optional<StudentGrade> read_student_grade(const fs::path& folder) {
   try {
     return student_grade_from(parse_json(read_file(folder / "grade.json")));
   } catch (const std::exception&) {
-    return std::nullopt;  // there is none, or it is of another version
+    return std::nullopt;  // missing, or from another version
   }
 }
 

@@ -12,9 +12,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What a submission is made of: its archive's bytes, or names and bytes of its files.
+// Digest of a submission: its archive's bytes, or names and bytes of its files.
 std::string content_digest(const fs::path& path) {
-  constexpr std::uint64_t kMost = 64 << 20, kMostOfFile = 1 << 20;  // larger ones are not taken
+  constexpr std::uint64_t kMost = 64 << 20, kMostOfFile = 1 << 20;  // larger ones are refused
   std::string text;
   if (!fs::is_directory(path)) return fs::file_size(path) > kMost ? "too large" : sha256_hex(read_file(path));
   std::vector<fs::path> files;
@@ -28,16 +28,16 @@ std::string content_digest(const fs::path& path) {
   return sha256_hex(text);
 }
 
-// A submission that cannot be read (a folder without rights, a disk with errors) is tried again whenever it is graded.
+// A submission that cannot be read (a folder without rights, a disk with errors) is retried in every grading.
 std::string basis_of(const fs::path& path, const std::string& settings_text) {
   try {
     return sha256_hex(settings_text + content_digest(path));
   } catch (const std::exception&) {
-    return "cannot be read";  // the process that grades it says why
+    return "cannot be read";  // the process that grades it reports the reason
   }
 }
 
-// A name that is good in every path.
+// A name that is valid in every path.
 std::string key_of(const fs::path& submission) {
   std::string key = fs::is_directory(submission) ? submission.filename() : submission.stem();
   if (key.ends_with(".tar")) key.erase(key.size() - 4);

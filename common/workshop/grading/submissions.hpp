@@ -1,23 +1,22 @@
 #pragma once
 /// @file
-/// What a class has handed in.
+/// The submissions of a class.
 #include <filesystem>
 #include <string>
 #include <vector>
 
 namespace lockstep::grading {
 
-/// One submission that is to be graded.
 struct Task {
   std::filesystem::path submission;  ///< A zip or a folder.
-  std::string key;                   ///< Its name without ending, as a name that is good in every path; unique.
-  std::string basis;                 ///< Fingerprint of it and of the settings.
+  std::string key;                   ///< Its file name without extension, made valid in every path; unique.
+  std::string basis;                 ///< Fingerprint of submission and settings.
 };
 
-/// The submissions in a folder, in the order of their names. Files that are no archives, and links, are not among them.
-/// One that cannot be read is: it costs nobody else a grade.
-/// @param settings_text  What else a result depends on.
-/// @param ignored  Gets the names of what was left out.
+/// The submissions in a folder, in the order of their names. Skips links and files that are not archives, but includes
+/// unreadable submissions, which cannot affect others' grades.
+/// @param settings_text  Everything else that a result depends on.
+/// @param ignored  Receives the names of skipped entries.
 [[nodiscard]] std::vector<Task> find_submissions(const std::filesystem::path& folder, const std::string& settings_text,
                                                  std::vector<std::string>& ignored);
 

@@ -1,4 +1,4 @@
-// submit: the learner's files of some exercises, in one zip, with a manifest.
+// submit: packs the learner's files of some exercises into one zip, with a manifest.
 #include <iostream>
 #include <map>
 #include <string>
@@ -37,17 +37,17 @@ std::string name_in_git(const Workspace& workspace) {
     const auto finished = exercise::run({"git", "config", "user.name"}, workspace.root, Collect::kOutput);
     return finished.output.substr(0, finished.output.find('\n'));
   } catch (const IoError&) {
-    return "";  // there is no git
+    return "";  // git is not installed
   }
 }
 
-// What a student should know before the instructor sees it.
+// A note to the student on a point that the instructor will see.
 const char* note_on(Origin origin, bool is_taken_over) {
   if (origin == Origin::kReference) return "  the reference solution: no points";
   return is_taken_over ? "  begun with use-reference; the manifest says so" : "";
 }
 
-// What is known of files without judging them again, which may take minutes.
+// The known state of the files, without judging them again, which may take minutes.
 class Overview {
  public:
   void add(const Workspace& workspace, const Exercise& exercise, const Record& record, const std::string& note) {
@@ -58,7 +58,7 @@ class Overview {
     if (standing != Standing::kPasses) open_.push_back(exercise.id);
   }
 
-  // One line for all, and what is left to do.
+  // Prints one line for all, and the remaining work.
   void print(const std::string& what) const {
     std::cout << what << ": " << count(Standing::kPasses) << " pass all checks, " << count(Standing::kPassesQuick)
               << " pass the quick ones, " << count(Standing::kFails) << " fail, " << count(Standing::kUnknown)

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kBegin = "// SOLUTION(";
 constexpr std::string_view kEnd = "// END SOLUTION";
 
-// Names that say nothing about what code does: C++'s, CUDA's, and members that every container has.
+// Names that reveal nothing about code: those of C++ and CUDA, and common members of containers.
 const std::set<std::string, std::less<>> kCommonNames = {
     "auto",       "begin",        "bool",        "break",    "byte",     "case",      "catch",      "char",
     "class",      "const",        "constexpr",   "continue", "data",     "default",   "double",     "else",
@@ -29,7 +29,7 @@ const std::set<std::string, std::less<>> kCommonNames = {
 
 std::size_t telling_names_in(std::span<const std::string> window) {
   std::set<std::string> names;
-  bool is_of_std = false;  // this token, as a part of std::a::b
+  bool is_of_std = false;  // this token is part of std::a::b
   for (std::size_t i = 0; i < window.size(); ++i) {
     const std::string& text = window[i];
     if (text == "::") continue;
@@ -106,7 +106,7 @@ void Answers::forget_given(const std::string& exercise, std::string_view text) {
 std::vector<Finding> Answers::find_in(std::string_view text) const {
   const std::vector<Token> tokens = tokens_of(text);
   std::vector<Finding> findings;
-  std::map<std::string, std::size_t> open;  // by exercise: which finding the next hit may continue
+  std::map<std::string, std::size_t> open;  // by exercise: the finding that the next hit may extend
   for (const Hit& hit : hits_in(tokens)) {
     const std::size_t first = tokens[hit.begin].line, last = tokens[hit.begin + hit.size - 1].line;
     const auto known = open.find(hit.exercise);

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Knows the answers of exercises by their tokens, and finds them in other texts.
+/// Fingerprints the answers of exercises by their tokens, and finds them in other texts.
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -14,35 +14,35 @@
 
 namespace lockstep::release {
 
-/// So many tokens in a row, two to three lines of code, are rarely the same by chance. In the course of November 2026,
-/// with 36 exercises, 16 tokens and the names below find the copies, and besides them the launches of two kernels.
+/// This many tokens in a row, two to three lines of code, rarely coincide by chance. In the course of November 2026,
+/// with 36 exercises, 16 tokens and the names below find the copies and, falsely, the launches of two kernels.
 inline constexpr std::size_t kWindow = 16;
-/// A shorter answer is looked for as a whole; one shorter than this cannot be told from chance.
+/// A shorter answer is searched for as a whole; one shorter than this cannot be told from chance.
 inline constexpr std::size_t kShortestAnswer = 10;
-/// So many different names other than C++'s and CUDA's a window must have: loops over all elements look alike
+/// A window must contain this many different names other than those of C++ and CUDA: loops over all elements look alike
 /// everywhere.
 inline constexpr std::size_t kTellingNames = 4;
 
-/// A place where a text has a part of an answer.
+/// A part of an answer in a text.
 struct Finding {
   std::string exercise;        ///< "02.1"
-  std::size_t first_line = 1;  ///< In the text, counted from 1.
+  std::size_t first_line = 1;  ///< Counted from 1.
   std::size_t last_line = 1;   ///< Inclusive.
-  std::string words;           ///< The first tokens that are the same.
+  std::string words;           ///< The first matching tokens.
 };
 
-/// Runs of tokens that stand in answers and in nothing that a student is given.
+/// Runs of tokens that occur in answers and in no file given to students.
 class Answers {
  public:
-  /// Learns the regions `// SOLUTION(02.1) ..` to `// END SOLUTION` of a solution's text.
+  /// Adds the regions from `// SOLUTION(02.1) ..` to `// END SOLUTION` of a solution's text.
   void add_solution(const std::string& exercise, std::string_view text);
-  /// Forgets what stands in a text that students get on purpose: headers, templates, hints. After all solutions.
+  /// Removes runs in a text that students get on purpose: headers, templates, hints. Call after all add_solution().
   void forget_given(const std::string& exercise, std::string_view text);
 
-  /// Parts of answers in a text, in its order; what overlaps is one.
+  /// Parts of answers in a text, in text order; overlapping ones are merged.
   [[nodiscard]] std::vector<Finding> find_in(std::string_view text) const;
 
-  /// How many runs are known.
+  /// The number of runs.
   [[nodiscard]] std::size_t size() const { return windows_.size(); }
 
  private:
@@ -54,7 +54,7 @@ class Answers {
 
   [[nodiscard]] std::vector<Hit> hits_in(const std::vector<Token>& tokens) const;
 
-  std::map<Window, std::set<std::string>> windows_;  // and whose they are
+  std::map<Window, std::set<std::string>> windows_;  // with their exercises
   std::set<std::size_t> sizes_;
 };
 

@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kCorpus = "common/train/data/course_text_v2.txt";
 
-// What a file of the course is in the release.
+// A course file's text in the release.
 std::string released(const std::string& path, const std::string& text, const Plan& plan, const Answers& answers) {
   if (path.ends_with(".md")) return rewrite_lesson(path, text, plan);
   if (is_case_list(path)) return rewrite_cases(text, plan);

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// The text that the course trains on holds the course's own sources, those with answers too.
+/// The course's training text contains its own sources, including answers.
 #include <string>
 
 #include "release/answers.hpp"
@@ -8,8 +8,8 @@
 
 namespace lockstep::release {
 
-/// The corpus without the sections (`==== path ====`) of files that the plan leaves out, and without other lines with
-/// parts of answers. Losses of a training run are then a little different from those that lessons quote.
+/// The corpus without the sections (`==== path ====`) of files that the plan omits, and without other lines that
+/// contain parts of answers. The losses of a training run then differ a little from those in the lessons.
 [[nodiscard]] std::string rewrite_corpus(const std::string& text, const Plan& plan, const Answers& answers);
 
 }  // namespace lockstep::release

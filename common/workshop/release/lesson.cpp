@@ -23,7 +23,7 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-// Below the root; nothing for another site's address and for a heading of the same file.
+// A path below the root; nothing for an address of another site or a heading of the same file.
 std::optional<std::string> path_of_target(const std::string& lesson, const std::string& target) {
   const std::string file = target.substr(0, target.find('#'));
   if (file.empty() || target.find("://") != std::string::npos || target.starts_with("mailto:")) return std::nullopt;
@@ -56,7 +56,7 @@ class Rewriter {
   }
 
  private:
-  // Where lines[i] is the link above an excerpt of an answer: writes the sentence, returns the excerpt's last line.
+  // If lines[i] is the link above an excerpt of an answer: writes the sentence, returns the excerpt's last line.
   std::optional<std::size_t> end_of_answer(const std::vector<std::string>& lines, std::size_t i) {
     static const std::regex kExcerpt(R"(\s*\[[^\]]*\]\(([^)\s]+#L\d+(-L\d+)?)\)\s*)");
     std::smatch match;

@@ -1,4 +1,4 @@
-// release: the repository that students get. A program of its own, which only lecturers build.
+// release: makes the repository for students. A separate program, which only lecturers build.
 #include <unistd.h>
 
 #include <chrono>

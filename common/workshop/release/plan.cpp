@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 using exercise::Exercise;
 
-// Folders end in "/". What grades and releases is not for students, nor what tests the whole course.
+// Folders end in "/". Students do not get the tools for grading and releasing, or the tests of the whole course.
 constexpr std::array<std::string_view, 10> kForInstructors = {"solutions/",
                                                               ".ci/",
                                                               ".github/",
@@ -55,7 +55,7 @@ std::set<std::string> listed_files(const fs::path& root, const Exercise& exercis
 
 bool is_header(const std::string& path) { return path.ends_with(".hpp") || path.ends_with(".cuh"); }
 
-// The files that a source includes, as it names them.
+// The files that a source includes, as named there.
 std::vector<std::string> includes_of(const std::string& text) {
   static const std::regex kInclude("#include \"([^\"]+)\"");
   std::vector<std::string> names;
@@ -64,7 +64,7 @@ std::vector<std::string> includes_of(const std::string& text) {
   return names;
 }
 
-// Headers that are left out take along what includes them: it could not be compiled.
+// Files that include omitted headers are omitted, too: they would not compile.
 void leave_out_includers(const fs::path& root, const std::vector<std::string>& tracked, Plan& plan) {
   std::map<std::string, std::vector<std::string>> includes;
   for (const std::string& file : tracked)
@@ -88,7 +88,7 @@ void leave_out_includers(const fs::path& root, const std::vector<std::string>& t
   }
 }
 
-// Of tests/, students need what their programs are made of: subjects, and what these include.
+// From tests/, students need the sources of their programs: subjects, and the files that these include.
 bool is_needed_of_tests(const std::string& path, const std::string& text_of_subjects) {
   if (!path.starts_with("tests/exercises/")) return false;
   if (name_of(path) == "subject.cpp" || is_below(path, "tests/exercises/03_nccl")) return true;
@@ -114,7 +114,7 @@ bool Plan::has(const std::string& path) const {
 Plan plan_release(const fs::path& root, const std::vector<std::string>& tracked,
                   const std::vector<std::string>& chosen) {
   Plan plan;
-  std::set<std::string> others;  // folders of exercises that are not chosen, below exercises/ and tests/exercises/
+  std::set<std::string> others;  // folders of unchosen exercises, in exercises/ and tests/exercises/
   for (const Exercise& exercise : exercise::read_catalogue(root)) {
     if (!is_chosen(exercise, chosen)) {
       others.insert(concat(exercise.chapter, "/", exercise.name));

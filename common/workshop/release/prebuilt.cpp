@@ -21,14 +21,14 @@ void run_or_fail(const std::vector<std::string>& command, const fs::path& folder
                        done.output.substr(done.output.size() - std::min<std::size_t>(done.output.size(), 4000))));
 }
 
-// An object that the build makes of a source.
+// An object file of the build.
 struct Object {
   std::string target;  // "lockstep_net"
-  std::string source;  // below the root
-  std::string path;    // below the build folder
+  std::string source;  // relative to the root
+  std::string path;    // relative to the build folder
 };
 
-// ".../chapters/04_kernels/translated/ladders/softmax/online.cu.cpp" is made of ladders/softmax/online.cu.
+// ".../chapters/04_kernels/translated/ladders/softmax/online.cu.cpp" comes from ladders/softmax/online.cu.
 std::string source_of(const fs::path& root, const fs::path& build, const std::string& compiled) {
   const fs::path in_build = fs::path(compiled).lexically_relative(build);
   if (*in_build.begin() == "..") return fs::path(compiled).lexically_relative(root).string();

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// What a release has compiled: objects of sources that it leaves out, judges, mistakes.
+/// The compiled parts of a release: objects of omitted sources, judges, mistakes.
 #include <filesystem>
 #include <string>
 
@@ -8,16 +8,15 @@
 
 namespace lockstep::release {
 
-/// Where and how it is compiled.
 struct PrebuiltOptions {
-  std::filesystem::path root;  ///< Of the project.
-  std::string preset;          ///< Of CMake; its build folder is build/PRESET.
-  int jobs = 1;                ///< Compilers at once.
+  std::filesystem::path root;
+  std::string preset;  ///< CMake preset; its build folder is build/PRESET.
+  int jobs = 1;        ///< Parallel compilers.
 };
 
-/// Compiles and writes below `folder`: objects/TARGET/SOURCE.o and exercises/PROGRAM, without debug information.
+/// Compiles, and writes to `folder`: objects/TARGET/SOURCE.o and exercises/PROGRAM, without debug information.
 /// common/cmake/LockstepPrebuilt.cmake uses them.
-/// @throws Error  It does not compile. @throws IoError
+/// @throws Error  Compilation fails. @throws IoError
 void write_prebuilt(const PrebuiltOptions& options, const Plan& plan, const std::filesystem::path& folder);
 
 }  // namespace lockstep::release

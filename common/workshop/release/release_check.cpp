@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// In compiled files: debug information, and paths that would show that some of it is left.
+// Signs in compiled files: debug information, and paths that show a remainder of it.
 constexpr std::array<std::string_view, 4> kTraces = {".debug_info", ".debug_line", "SOLUTION(", "/solutions/"};
 
 bool is_text(const std::string& bytes) { return bytes.substr(0, 8192).find('\0') == std::string::npos; }

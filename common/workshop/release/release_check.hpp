@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Whether a student's repository holds an answer.
+/// Checks that a student's repository contains no answers.
 #include <filesystem>
 #include <set>
 #include <string>
@@ -10,9 +10,9 @@
 
 namespace lockstep::release {
 
-/// Looks through all files of a folder, what is compiled included, and through its git history.
-/// @param shown  Paths below the folder whose text may hold parts of answers ("may_show").
-/// @return  What is wrong, one line each; empty: nothing.
+/// Searches all files of a folder, including compiled ones, and its git history.
+/// @param shown  Paths below the folder that may contain parts of answers ("may_show").
+/// @return  The problems, one per line; empty: none.
 [[nodiscard]] std::vector<std::string> check_release(const std::filesystem::path& folder, const Answers& answers,
                                                      const std::set<std::string>& shown);
 

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Asks until the answer is one that is allowed; an empty one is `usual`.
+// Asks until the answer is allowed; an empty answer means `usual`.
 std::string ask(const Setting& setting, const std::string& usual) {
   std::cout << "\n" << setting.question << ": " << setting.explanation << "\n";
   while (true) {

@@ -74,7 +74,7 @@ Setting threads() {
           .variable = "OMP_NUM_THREADS"};
 }
 
-// A JSON value as it would be typed.
+// A JSON value as a user would type it.
 std::string text_of(const fs::path& file, const Setting& setting, const nlohmann::json& value) {
   if (value.is_string()) return value.get<std::string>();
   if (setting.is_number && value.is_number_integer()) return dump_json(value);

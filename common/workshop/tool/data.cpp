@@ -24,7 +24,7 @@ const std::vector<std::string> kTasks = {"tinyshakespeare", "tokenizer", "tokens
 struct DataOptions {
   std::string task;
   std::string text;  // empty: the course text
-  std::string out;   // empty: a place below the project's folder
+  std::string out;   // empty: a folder in the project
   std::string tokenizer = "sentencepiece";
   std::int32_t pieces = ::lockstep::data::kUsualPieces;
 };
@@ -44,7 +44,7 @@ int fetch_text(const DataOptions& options) {
   return 0;
 }
 
-// Learns from the training part only, as a training would: what validates must stay unseen.
+// Learns from the training part only, like training itself: validation data must stay unseen.
 std::string learn(const DataOptions& options, std::int32_t pieces) {
   const std::string text = ::lockstep::data::text_to_learn_from({.data = options.text});
   return ::lockstep::data::train_sentence_piece(text, pieces, name_of(options));

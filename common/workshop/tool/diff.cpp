@@ -20,13 +20,13 @@ int terminal_width() {
   return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 160;
 }
 
-// "train_gpt_ddp" of "train_gpt_ddp.cpp".
+// "train_gpt_ddp" for "train_gpt_ddp.cpp".
 std::string program_of(const course::DerivedPair& pair) {
   return std::filesystem::path(pair.derived.name).stem().string();
 }
 
-// Those to show: the named one; without a name those that derive from another chapter's program, as the lesson goes
-// through them. Variants of the chapter's own programs are shown on request.
+// The pairs to show: the named one or, without a name, those that derive from another chapter's program, in the
+// lesson's order. Variants of the chapter's own programs are shown only by name.
 std::vector<course::DerivedPair> choose(const std::vector<course::DerivedPair>& pairs, const std::string& program) {
   std::vector<course::DerivedPair> chosen;
   std::vector<std::string> names;

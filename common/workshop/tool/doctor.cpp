@@ -35,7 +35,7 @@ void print_report() {
   std::cout << std::flush;
 }
 
-// Of several ranks one reports, whoever has started them.
+// Only one of several ranks reports, whichever launcher started them.
 bool is_first_rank() {
   for (const char* name : {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}) {
     if (const auto rank = environment::get(name)) return *rank == "0";

@@ -10,7 +10,7 @@
 namespace lockstep::tool {
 namespace {
 
-constexpr int kSegmentationFault = 128 + 11;  // as shells count: 128 + signal
+constexpr int kSegmentationFault = 128 + 11;  // 128 + signal, as shells report it
 
 struct Options {
   std::string source;

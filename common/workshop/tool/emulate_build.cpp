@@ -19,19 +19,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// addr2line of binutils 2.40 takes file 1 of DWARF 5 for the file compiled, not for the one that #line names.
+// addr2line of binutils 2.40 takes file 1 of DWARF 5 for the compiled file, not the one named by #line.
 constexpr const char* kDebugFormat = "-gdwarf-4";
 constexpr std::size_t kMostKept = 100;  // programs; some 200 KB each
 
-// A folder of its own while something is built in it, removed unless it was renamed.
+// A private folder during a build; removed unless it was renamed.
 class WorkFolder {
  public:
   explicit WorkFolder(const fs::path& parent) : path_(parent / concat("building-", ::getpid())) {
-    fs::remove_all(path_);  // of a process that was killed and had the same number
+    fs::remove_all(path_);  // left by a killed process with the same id
     fs::create_directories(path_);
   }
   ~WorkFolder() {
-    std::error_code ignored;  // a leftover is removed by the next process of this number
+    std::error_code ignored;  // leftovers are removed by the next process with this id
     fs::remove_all(path_, ignored);
   }
   WorkFolder(const WorkFolder&) = delete;
@@ -94,7 +94,7 @@ void add_time(std::ostream& text, const fs::path& file) {
   if (!error) text << file.string() << " " << time.time_since_epoch().count() << "\n";
 }
 
-// A name made of all that the program depends on: contents of the sources, options, compiler, emulator.
+// A name derived from everything that the program depends on: the sources' contents, options, compiler, emulator.
 std::string content_name(const Project& project, const translate::TranslatedTree& tree,
                          const std::vector<std::string>& options, const fs::path& source) {
   std::ostringstream text;
@@ -130,7 +130,7 @@ void compile(const fs::path& folder, const fs::path& translated, const std::vect
   if (status != 0) throw Error(concat(source.string(), " compiles but does not link; what is missing is named above"));
 }
 
-// Removes the programs that were built longest ago.
+// Removes the oldest programs.
 void prune(const fs::path& kept) {
   std::vector<std::pair<fs::file_time_type, fs::path>> programs;
   std::error_code ignored;
@@ -154,7 +154,7 @@ fs::path build_emulated(const Project& project, const std::string& source, Emula
   const fs::path place = kept / content_name(project, tree, options, source);
   if (fs::exists(place / "program")) return place / "program";
   compile(work.path(), translated, options, source);
-  std::error_code is_there;  // another process may have built the same in the meantime
+  std::error_code is_there;  // another process may have built the same program meanwhile
   fs::rename(work.path(), place, is_there);
   if (!fs::exists(place / "program")) throw Error(concat("cannot keep the program as ", place.string()));
   prune(kept);

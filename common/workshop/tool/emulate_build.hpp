@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// A CUDA source made into a program for the emulator, and kept for the next time.
+/// Builds a CUDA source into a program for the emulator, and caches it.
 #include <filesystem>
 #include <string>
 
@@ -8,17 +8,17 @@
 
 namespace lockstep::tool {
 
-/// How the kernels are compiled.
 enum class EmulatedCode {
-  kPlain,    ///< Fast: wrong accesses go unnoticed or crash.
+  kPlain,    ///< Fast; wrong accesses go unnoticed or crash.
   kChecked,  ///< Every access calls the checker.
 };
 
-/// Translates, compiles and links `source`, unless that was done before with equal files and options: the result is
-/// kept below <build>/emulate under a name made of all that it depends on.
+/// Translates, compiles and links `source`, unless the cache in <build>/emulate has a program made from the same files
+/// and options.
 /// @return  Path of the program.
-/// @throws UsageError  The file is missing, has no kernel or no main(), or uses what the emulator lacks.
-/// @throws Error       The compiler refused it; its messages, which name the source's own lines, are on standard error.
+/// @throws UsageError  The file is missing, has no kernel or no main(), or uses something that the emulator lacks.
+/// @throws Error       Compilation failed; the compiler's messages, with line numbers of the source, are on standard
+///         error.
 [[nodiscard]] std::filesystem::path build_emulated(const Project& project, const std::string& source,
                                                    EmulatedCode code);
 

@@ -1,4 +1,4 @@
-// `lockstep launch` on a host that the --hostfile of another one names.
+// `lockstep launch` on a host that another host's --hostfile names.
 #include <stdlib.h>
 #include <unistd.h>
 

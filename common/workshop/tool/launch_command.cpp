@@ -28,7 +28,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Where the program begins: after "--", else at the first word that is neither an option nor an option's value.
+// The program's index: after "--", or else the first word that is neither an option nor an option's value.
 std::size_t program_begin(const Arguments& arguments) {
   const auto divider = std::find(arguments.begin(), arguments.end(), "--");
   std::size_t i = 0;
@@ -43,19 +43,19 @@ std::size_t program_begin(const Arguments& arguments) {
   return divider_is_first ? static_cast<std::size_t>(divider - arguments.begin()) : i;
 }
 
-// A bare name means a program of the chapters where there is one, else one that PATH finds.
+// A bare name means a chapter program if there is one, otherwise a program on PATH.
 std::string resolve(const std::string& name) {
   const fs::path own = program_folder() / name;
   return name.find('/') == std::string::npos && fs::is_regular_file(own) ? own.string() : name;
 }
 
-// So that a script that is a rank finds the chapters' programs by name, too. What PATH had goes first.
+// Lets a script that is a rank find the chapters' programs by name. Earlier PATH entries keep precedence.
 void append_programs_to_path() {
   const std::string path = environment::get("PATH").value_or("/usr/local/bin:/usr/bin:/bin");
   setenv("PATH", concat(path, ":", program_folder().string()).c_str(), 1);
 }
 
-// Torchrun's option and Accelerate's mean the same.
+// Torchrun's and Accelerate's options mean the same.
 std::optional<std::string> one_rank_count(const std::optional<std::string>& nproc,
                                           const std::optional<std::string>& processes) {
   if (nproc && processes && *nproc != *processes) {
@@ -65,7 +65,7 @@ std::optional<std::string> one_rank_count(const std::optional<std::string>& npro
   return nproc ? nproc : processes;
 }
 
-// The settings of the file that is named, or else of the usual one where there is one; says which.
+// Settings from the named file, or else from the default file if it exists; says which.
 Configuration load_configuration(const fs::path& named) {
   const bool is_usual = named.empty();
   if (is_usual && !environment::get("XDG_CONFIG_HOME") && !environment::get("HOME")) return {};
@@ -82,7 +82,8 @@ int rank_count_in(const Configuration& configuration) {
   return parse_rank_count(value == configuration.end() ? "auto" : value->second);
 }
 
-// A setting that the program would ignore: an error where it was asked for by option and that is certain, else a line.
+// For a setting that the program would ignore: an error if it was given as an option and is certainly ignored,
+// otherwise a warning.
 void warn_of_ignored(const std::string& program, const Setting& setting, const std::string& value, bool is_option) {
   if (value == setting.neutral || setting.variable == "OMP_NUM_THREADS" || mentions(program, setting.variable)) return;
   const std::string name = fs::path(program).filename().string();
@@ -97,8 +98,8 @@ void warn_of_ignored(const std::string& program, const Setting& setting, const s
             << setting.variable << "\n";
 }
 
-// Hands settings on to the ranks, which inherit this process's environment. What an option says goes before what the
-// environment says, and that before the file.
+// Passes settings to the ranks, which inherit this process's environment. Options override the environment, which
+// overrides the file.
 void export_settings(const Configuration& file, const std::optional<std::string>& precision,
                      const std::string& program) {
   for (const Setting& setting : settings()) {
@@ -158,7 +159,7 @@ Arguments program_in(const Arguments& arguments, std::size_t begin) {
   return program;
 }
 
-// By the agents of the hosts, which read this process's environment and `own` options.
+// Runs the job through agents on the hosts, which get this process's environment and `own` options.
 int launch_by_agents(const LaunchOptions& options, const std::optional<std::string>& ranks, bool has_nodes,
                      const Configuration& configuration, const Arguments& own, const Arguments& program) {
   const auto usual = configuration.find("num_processes");
@@ -173,7 +174,7 @@ int launch_by_agents(const LaunchOptions& options, const std::optional<std::stri
                           .program = program});
 }
 
-// On this host, beside those of other launchers where there are several hosts.
+// Runs the job's part on this host; with several hosts, other launchers run the rest.
 int launch_here(const LaunchOptions& options, std::optional<launch::AgentOptions> agent, launch::JobOptions job,
                 const AgentPart* part) {
   job.style = options.has_no_prefix ? launch::OutputStyle::kPlain : launch::OutputStyle::kPrefixed;
@@ -194,7 +195,7 @@ int launch_here(const LaunchOptions& options, std::optional<launch::AgentOptions
   return launch::run_agent(*agent);
 }
 
-// `part`: of the agent that this process is for another launcher; null: it is none.
+// `part` is set if this process is an agent of another launcher.
 int launch_job(const Arguments& arguments, const AgentPart* part) {
   const std::size_t begin = program_begin(arguments);
   LaunchOptions options;
@@ -227,11 +228,11 @@ int launch_job(const Arguments& arguments, const AgentPart* part) {
   const std::optional<std::string> ranks = one_rank_count(options.nproc, options.processes);
   std::optional<int> asked;
   if (ranks) asked = parse_rank_count(*ranks, options.nproc ? "--nproc" : "--num-processes");
-  // An agent's launcher has read its own, and sends what it says.
+  // The agent's launcher has read its own configuration and sends the settings.
   const Configuration configuration = part != nullptr ? Configuration{} : load_configuration(options.config_file);
   export_settings(configuration, options.precision, job.command.front());
   job.world_size = asked ? *asked : rank_count_in(configuration);
-  const int known_ranks = agent || has_hosts ? INT_MAX : job.world_size;  // of several hosts, only this one's are known
+  const int known_ranks = agent || has_hosts ? INT_MAX : job.world_size;  // others' ranks are unknown
   export_faults(options.faults, known_ranks, job.command.front());
   if (has_hosts) return launch_by_agents(options, ranks, app.is_given("--nnodes"), configuration, own, program);
   return launch_here(options, std::move(agent), std::move(job), part);

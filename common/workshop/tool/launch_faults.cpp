@@ -33,7 +33,7 @@ fault::Fault checked(const std::string& text, int world_size) {
 }  // namespace
 
 bool mentions(const std::string& program, const std::string& variable) {
-  if (!fs::is_regular_file(program)) return false;  // PATH finds it
+  if (!fs::is_regular_file(program)) return false;  // found on PATH
   return read_file(program).find(variable) != std::string::npos;
 }
 

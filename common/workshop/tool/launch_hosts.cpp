@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 using launch::HostEntry;
 
-// Options of this process, and those that are made anew for each host. They have a value, but for the last.
+// This process's own options, and those recomputed for each host. All but the last take a value.
 constexpr std::array<std::string_view, 25> kOwnOptions = {
     "--hostfile",        "--ssh-options",    "--ssh_options",   "--env",           "--nproc",
     "--nproc-per-node",  "--nproc_per_node", "--num-processes", "--num_processes", "--mixed-precision",
@@ -30,7 +30,7 @@ constexpr std::array<std::string_view, 25> kOwnOptions = {
     "--nnodes",          "--node-rank",      "--node_rank",     "--rdzv-endpoint", "--rdzv_endpoint",
     "--master-addr",     "--master_addr",    "--master-port",   "--master_port",   "--standalone"};
 
-// What belongs to one process or one host, or is said to the agents in another way.
+// Variables that belong to one process or host, or that reach the agents in another way.
 constexpr std::array<std::string_view, 9> kKeptVariables = {
     "LOCKSTEP_TOKEN",      "LOCKSTEP_TOKEN_FILE", "LOCKSTEP_SSH",          "LOCKSTEP_STORE",   "LOCKSTEP_PORT",
     "LOCKSTEP_GENERATION", "LOCKSTEP_FLIGHT_DIR", "LOCKSTEP_BIND_ADDRESS", "LOCKSTEP_PROGRESS"};
@@ -75,15 +75,14 @@ launch::Variables variables_for_agents(const std::vector<std::string>& named) {
   return variables;
 }
 
-// "localhost", and this host by its name with or without a domain: started without ssh.
+// "localhost", or this host's name with or without a domain: started without ssh.
 bool is_this_host(const HostEntry& entry) {
   std::array<char, 256> name{};
-  if (!entry.user.empty() || ::gethostname(name.data(), name.size() - 1) != 0) return false;  // - 1: the last zero
+  if (!entry.user.empty() || ::gethostname(name.data(), name.size() - 1) != 0) return false;  // - 1: the final zero
   const std::string own = name.data();
   return entry.host == "localhost" || entry.host == own || entry.host == own.substr(0, own.find('.'));
 }
 
-/// The hosts and options of one launch, checked and completed.
 class HostsPlan {
  public:
   explicit HostsPlan(HostsLaunch launch) : launch_(std::move(launch)), entries_(launch::read_hostfile(file())) {
@@ -138,7 +137,7 @@ class HostsPlan {
   [[nodiscard]] int most() const { return agent_ ? agent_->max_nodes : 1; }
   [[nodiscard]] bool may_come_back() const { return agent_ && (agent_->max_restarts > 0 || least() < most()); }
 
-  // Hosts beyond the largest number are of use where one may be lost.
+  // More hosts than the maximum are useful only if one may be lost.
   void leave_out_spares() {
     if (may_come_back() || static_cast<int>(entries_.size()) <= most()) return;
     std::cerr << "lockstep: --nnodes " << launch_.nodes.nodes << ": only the first of the " << entries_.size()
@@ -146,7 +145,7 @@ class HostsPlan {
     entries_.resize(static_cast<std::size_t>(most()));
   }
 
-  // How the others reach the first host.
+  // The name by which the other hosts reach the first one.
   [[nodiscard]] std::string meeting_host() const {
     const HostEntry& first = entries_.front();
     const std::string host = is_this_host(first) ? first.host : launch::ssh_host_name(ssh_, first);
@@ -174,7 +173,7 @@ class HostsPlan {
     return {entry, launch::ssh_command(ssh_, entry, program, concat("launch ", kAgentOption)), false};
   }
 
-  // Of `lockstep launch` on a host, as a person there would give them.
+  // The arguments of `lockstep launch` on a host, as if typed there.
   [[nodiscard]] Arguments arguments(std::size_t host, int port) const {
     Arguments arguments = options_for_agents(launch_.options);
     const auto add = [&arguments](std::initializer_list<std::string> words) {
@@ -195,8 +194,8 @@ class HostsPlan {
   HostsLaunch launch_;
   std::vector<HostEntry> entries_;
   launch::SshOptions ssh_;
-  std::optional<launch::AgentOptions> agent_;  // none: a single host, and nothing starts it again
-  std::vector<std::string> ranks_;             // of each host
+  std::optional<launch::AgentOptions> agent_;  // none: a single host without restarts
+  std::vector<std::string> ranks_;             // per host
 };
 
 }  // namespace

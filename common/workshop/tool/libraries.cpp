@@ -9,8 +9,8 @@
 namespace lockstep::tool {
 namespace {
 
-// What a function `int name(int* version)` of a library says, or nothing where it fails or is not there. The library
-// stays loaded: those of NVIDIA are not made to be unloaded.
+// The version reported by a library's function `int name(int* version)`; nothing if it fails or is missing. The library
+// stays loaded: NVIDIA's libraries do not support unloading.
 std::optional<int> version_of(const char* library, const char* function) {
   void* const handle = dlopen(library, RTLD_LAZY | RTLD_LOCAL);
   if (handle == nullptr) return std::nullopt;

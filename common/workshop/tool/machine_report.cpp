@@ -48,7 +48,7 @@ Fact processor() {
   return {"processor", model, ""};
 }
 
-// Those instructions that the kernels here and oneDNN choose by.
+// The instruction sets by which the kernels here and oneDNN choose their code.
 Fact vector_units() {
   std::string flags = field_of("/proc/cpuinfo", "flags");
   if (flags == "unknown") flags = field_of("/proc/cpuinfo", "Features");  // arm64
@@ -63,7 +63,7 @@ Fact vector_units() {
   return {"vector units", found.empty() ? "none that is used" : joined(found, " "), ""};
 }
 
-// "max" and an unreadable file mean no limit.
+// "max" or an unreadable file means no limit.
 std::string control_group_limit(const std::string& name) {
   std::ifstream file("/proc/self/cgroup");
   std::string line, value;
@@ -149,14 +149,14 @@ FactGroup gpus() {
   return group;
 }
 
-// oneDNN is the faster library, except on arm64, where Debian's build of it has no fast product.
+// oneDNN is the faster library, except on arm64: Debian's build has no fast matrix product there.
 #if defined(__aarch64__)
 constexpr const char* kHowToBeFaster = "";
 #else
 constexpr const char* kHowToBeFaster = " (install libdnnl-dev and configure again for faster ones)";
 #endif
 
-// The compiler that the build used, and what it linked.
+// The build's compiler and linked libraries.
 FactGroup build() {
   const Project project = find_project();
   return {"build",
@@ -197,7 +197,8 @@ FactGroup programs() {
   return group;
 }
 
-// Variables that change how a job runs. Of those that may hold a secret, an address or a path, only that they are set.
+// Variables that change how a job runs. For those that may hold a secret, an address or a path, only whether they are
+// set.
 FactGroup variables() {
   FactGroup group{"settings", {}};
   try {

@@ -1,7 +1,7 @@
 #pragma once
 /// @file
-/// What a machine has that matters to training: the report of `lockstep doctor`. Nothing in it is secret: no tokens, no
-/// addresses, no other variables than those that change how a job runs, and `~` for the user's home folder.
+/// The report of `lockstep doctor`: the properties of a machine that matter for training. It contains no secrets: no
+/// tokens, no addresses, only variables that change how a job runs, and `~` for the user's home folder.
 #include <string>
 #include <vector>
 
@@ -11,19 +11,20 @@ namespace lockstep::tool {
 struct Fact {
   std::string name;     ///< "memory"
   std::string value;    ///< "7.6 GiB available of 15.9"
-  std::string trouble;  ///< What is wrong with that, and what to do; empty: nothing.
+  std::string trouble;  ///< The problem and its remedy; empty if there is none.
 };
 
 /// Lines below one heading.
 struct FactGroup {
-  std::string title;        ///< "machine"
-  std::vector<Fact> facts;  ///< In the order in which they are shown.
+  std::string title;  ///< "machine"
+  std::vector<Fact> facts;
 };
 
-/// Everything, at once unless a name server does not answer. What cannot be read says so; nothing is thrown for it.
+/// The whole report, quick unless a name server does not answer. Unreadable values are reported as such; nothing is
+/// thrown.
 [[nodiscard]] std::vector<FactGroup> describe_machine();
 
-/// The value behind "key:" or "key=" in a file of such lines, without quotes; "unknown" where there is none.
+/// The value after "key:" or "key=" in a file of such lines, without quotes; "unknown" if there is none.
 [[nodiscard]] std::string field_of(const std::string& path, const std::string& key);
 
 }  // namespace lockstep::tool

@@ -1,4 +1,4 @@
-// lockstep: the command line of the course. Runs chapter programs, and never links them.
+// lockstep: the command line of the course. Starts chapter programs as separate processes; does not link them.
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace lockstep::tool {
 namespace {
 
-// The site needs nothing that is compiled: the script builds it.
+// The site needs no compiled code: the script builds it.
 int docs(const Arguments& arguments) {
   std::vector<std::string> command = {(find_project().root / "lockstep").string(), "docs"};
   command.insert(command.end(), arguments.begin(), arguments.end());
@@ -47,14 +47,14 @@ constexpr std::array kCommands = {
             doctor},
 };
 
-// Done by a program of its own, which also explains them.
+// Handled by a separate program, which also explains them.
 constexpr std::array kExerciseWords = {"start", "check", "watch",         "why",  "hint",   "compare", "progress",
                                        "case",  "reset", "use-reference", "next", "author", "predict"};
 
-// As above, by the program for those who hand in and grade.
+// Handled by the program for submitting and grading.
 constexpr std::array kGradingWords = {"submit", "grade"};
 
-constexpr std::string_view kRelease = "release";  // and this by a third
+constexpr std::string_view kRelease = "release";  // handled by a third program
 
 void print_what_next() {
   std::cout << "Lockstep: multi-GPU training from a TCP socket to a GPT. What next?\n\n"

@@ -26,7 +26,7 @@ std::string speed_of(const std::string& interface) {
   return megabits > 0 ? concat(" (", megabits, " Mbit/s)") : "";
 }
 
-// Names and states; addresses are nobody's business.
+// Names and states only; addresses are private.
 Fact interfaces() {
   ifaddrs* all = nullptr;
   if (getifaddrs(&all) != 0) return {"interfaces", "cannot be read", ""};
@@ -77,7 +77,7 @@ std::string limit_text(rlim_t limit, const std::string& unit = "") {
   return limit == RLIM_INFINITY ? "unlimited" : std::to_string(limit) + unit;
 }
 
-// Launcher and ranks raise the soft limit themselves, up to the hard one.
+// Launcher and ranks raise the soft limit to the hard limit themselves.
 Fact open_files() {
   constexpr rlim_t kEnough = 4096;
   rlimit values{};

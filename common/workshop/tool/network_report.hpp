@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// The part of `lockstep doctor` about what ranks meet through, and what the system allows a process.
+/// The network part of `lockstep doctor`, with the limits of this process.
 #include "tool/machine_report.hpp"
 
 namespace lockstep::tool {

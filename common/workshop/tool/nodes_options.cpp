@@ -14,7 +14,7 @@ namespace lockstep::tool {
 namespace {
 
 constexpr int kMostNodes = 65536;
-constexpr int kRendezvousPort = 29400;  // torchrun's for its c10d backend
+constexpr int kRendezvousPort = 29400;  // torchrun's port for its c10d backend
 
 std::optional<int> parse_count(std::string_view text) {
   int value = 0;
@@ -78,7 +78,7 @@ void read_rendezvous_configuration(const std::string& text, launch::AgentOptions
     begin = comma + 1;  // past the comma
     const std::size_t equals = part.find('=');
     const std::string name = part.substr(0, equals);
-    const std::string value = equals == std::string::npos ? "" : part.substr(equals + 1);  // past the '='
+    const std::string value = equals == std::string::npos ? "" : part.substr(equals + 1);  // after the '='
     if (name == "join_timeout") {
       agent.join = to_milliseconds(parse_seconds(name, value));
     } else if (name == "last_call_timeout") {

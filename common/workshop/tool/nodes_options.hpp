@@ -1,5 +1,5 @@
 #pragma once
-// The options of `lockstep launch` for jobs of several hosts, by torchrun's names; for that command only.
+// The options of `lockstep launch` for jobs on several hosts, named as in torchrun. Internal to this module.
 #include <optional>
 #include <string>
 
@@ -21,13 +21,13 @@ struct NodesOptions {
   int max_restarts = 0;
   double backoff_s = 1;
   double monitor_interval_s = 0;
-  bool may_choose_port = false;  // no option: where the hosts meet, port 0 will do, because somebody is told the port
+  bool may_choose_port = false;  // not an option: allows port 0, as the actual port is reported
 };
 
 void add_nodes_options(CommandLine& app, NodesOptions& options);
 
-// What the options mean together. Nothing where the job is one host's, and nothing starts it again.
-// Throws UsageError for what contradicts itself or means nothing here.
+// The combined meaning of the options. Nothing for a job on one host without restarts. Throws UsageError for options
+// that contradict each other or have no effect.
 [[nodiscard]] std::optional<launch::AgentOptions> agent_options(const NodesOptions& options, bool is_standalone);
 
 }  // namespace lockstep::tool

@@ -22,7 +22,7 @@ constexpr const char* kUsage =
     "./lockstep run 06 --mine [--nproc N] [options] trains with our code, then with your files of the exercises that\n"
     "have passed, and draws both loss curves.\n";
 
-// What `lockstep train` runs.
+// The program that `lockstep train` runs.
 constexpr const char* kTrainer = "train_gpt_ddp";
 
 std::vector<std::string> names_in(const fs::path& folder, const std::string& extension) {
@@ -64,7 +64,7 @@ struct Request {
   Arguments arguments;  // for the program
 };
 
-// NN and program come first; --nproc may stand anywhere before "--"; the rest belongs to the program.
+// NN and program come first; --nproc may be anywhere before "--"; the rest belongs to the program.
 Request parse(const Arguments& words) {
   Request request{words.front(), std::nullopt, std::nullopt, {}};
   std::size_t i = 1;

@@ -30,12 +30,12 @@ namespace fs = std::filesystem;
 
 constexpr const char* kSelfTest = "self_test";
 constexpr int kUnavailable = 77;
-constexpr int kTimedOut = 124;  // of the program: it was still at work
-// One job may take this share of the time for all.
+constexpr int kTimedOut = 124;  // exit code of the program: not finished in time
+// The largest share of the total time for one job.
 constexpr double kShareOfOne = 0.36;
-constexpr double kLeastSeconds = 10;  // in which ranks must join, and move
+constexpr double kLeastSeconds = 10;  // for ranks to join and to make progress
 
-// While it lives, what this process and its children write goes to a file in memory.
+// Redirects the output of this process and its children to a file in memory.
 class CapturedOutput {
  public:
   CapturedOutput() : file_(memfd_create("self_test", MFD_CLOEXEC)) {
@@ -59,7 +59,6 @@ class CapturedOutput {
   std::array<UniqueFd, 2> saved_;
 };
 
-// Removed with the folder that it is in.
 class ResultFile {
  public:
   ResultFile() {
@@ -68,7 +67,7 @@ class ResultFile {
     folder_ = name;
   }
   ~ResultFile() {
-    std::error_code ignored;  // a leftover in /tmp is no reason to fail
+    std::error_code ignored;  // a leftover in /tmp does no harm
     fs::remove_all(folder_, ignored);
   }
   ResultFile(const ResultFile&) = delete;
@@ -79,7 +78,7 @@ class ResultFile {
   fs::path folder_;
 };
 
-// The first line in which a rank says what went wrong: "[rank 1] self_test: ...".
+// The first line in which a rank reports an error: "[rank 1] self_test: ...".
 std::string first_complaint(const std::string& output) {
   const std::string mark = concat(kSelfTest, ": ");
   for (std::size_t begin = 0, end = 0; begin < output.size(); begin = end + 1) {
@@ -118,7 +117,7 @@ void add_row(TextTable& table, const SelfTestRun& run, const SelfTestOutcome& ou
              with_digits(outcome.alone_ms, 1)});
 }
 
-// Slow enough to be worth a word: GPT-2's smallest model sends its gradients, half a GB, in more than five seconds.
+// Slow enough for a warning: GPT-2's smallest model takes more than five seconds to send its gradients, half a GB.
 constexpr double kSlowGbPerSecond = 0.1;
 
 void note_slow(const SelfTestRun& run, const SelfTestOutcome& outcome) {

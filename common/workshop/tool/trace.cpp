@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// The folder that `job` names, as a path or as in the list of running jobs; where it names none, that of the only one.
+// The folder that `job` names, as a path or as listed among the running jobs; if it is empty, that of the only job.
 fs::path live_folder(const std::string& job) {
   if (job.find('/') != std::string::npos) return job;
   const std::vector<fs::path> running = launch::running_jobs();

@@ -15,7 +15,8 @@ namespace {
 
 constexpr const char* kTrainProgram = "train_gpt_ddp";
 
-// Takes `--nproc N` or `--nproc=N` out of the arguments; the others are the program's. The last one counts.
+// Removes `--nproc N` or `--nproc=N` from the arguments and returns N; the rest is for the program. The last one
+// counts.
 std::optional<std::string> take_option(Arguments& arguments, const std::string& name) {
   std::optional<std::string> value;
   for (std::size_t i = 0; i < arguments.size();) {
@@ -72,7 +73,7 @@ int train(const Arguments& arguments) {
     become(job.command);
   }
   job.world_size = parse_rank_count(rank_count);
-  // One trial run says what is wrong with the options once, not once per rank.
+  // A trial run reports invalid options once, not once per rank.
   const ProgramVariables trial = {{"LOCKSTEP_CHECK_OPTIONS", "1"},
                                   {"LOCKSTEP_PROGRAM", "lockstep train"},
                                   {"RANK", "0"},

@@ -1,4 +1,4 @@
-// check_lesson_commands ROOT PROGRAMS LESSON: runs the commands that one lesson shows, in a scratch folder that looks
+// check_lesson_commands ROOT PROGRAMS LESSON: runs the commands shown in one lesson, in a scratch folder that looks
 // like the project's root.
 #include <unistd.h>
 
@@ -11,8 +11,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Links to the project's files, so that what a command writes stays out of the source tree. `lockstep` is the compiled
-/// tool: the script in its place would build first.
+/// Links to the project's files, so that commands do not write to the source tree. `lockstep` is the compiled tool: the
+/// script would build first.
 void link_project(const fs::path& folder, const fs::path& root, const fs::path& programs) {
   for (const char* name : {"chapters", "common", "docs", "exercises", "solutions", "CMakePresets.json"}) {
     if (fs::exists(root / name)) fs::create_symlink(root / name, folder / name);

@@ -1,4 +1,4 @@
-// The page for PyTorch users: each line of ours is in the file that its row names.
+// The page for PyTorch users: each line of our code occurs in the file named in its row.
 #include <filesystem>
 #include <regex>
 #include <sstream>
@@ -15,7 +15,7 @@ namespace {
 
 const std::filesystem::path kDocs = std::filesystem::path(LOCKSTEP_SOURCE_DIR) / "docs";
 
-// Without white space, so that a line break in a program does not matter.
+// Removes white space, so that a line break in a program does not matter.
 std::string squeezed(std::string text) {
   std::erase_if(text, [](char c) { return c == ' ' || c == '\n'; });
   return text;

@@ -35,7 +35,7 @@ class Blanker {
     if (rest.starts_with("/*")) return blank_to(end_after(rest, "*/", 2));
     if (rest.starts_with("R\"") && !is_word(before)) return blank_raw_string(rest);
     if (rest.starts_with('"')) return blank_literal(rest, '"');
-    if (rest.starts_with('\'') && !is_word(before)) return blank_literal(rest, '\'');  // else a digit separator
+    if (rest.starts_with('\'') && !is_word(before)) return blank_literal(rest, '\'');  // otherwise a digit separator
     if (rest.starts_with('#') && is_line_start()) return blank_directive();
     ++at_;
   }
@@ -45,7 +45,7 @@ class Blanker {
     return found == std::string_view::npos ? found : found + mark.size();
   }
 
-  /// Blanks `length` characters from here, line breaks excepted.
+  /// Blanks `length` characters from here, except line breaks.
   void blank_to(std::size_t length) {
     const std::size_t end = length == std::string_view::npos ? text_.size() : at_ + length;
     for (; at_ < end; ++at_) {
@@ -53,7 +53,7 @@ class Blanker {
     }
   }
 
-  /// Leaves the quotes, so that a call with a literal still looks like one.
+  /// Keeps the quotes, so that a call with a literal still looks like one.
   void blank_literal(std::string_view rest, char quote) {
     std::size_t end = 1;
     while (end < rest.size() && rest[end] != quote) end += rest[end] == '\\' ? 2 : 1;
@@ -85,7 +85,7 @@ class Blanker {
 
 enum class BraceKind { kScope, kFunction, kInitializer };
 
-/// Whether a constructor's member initialisers have begun in the text before a brace.
+/// True if a constructor's member initialisers have begun in the text before a brace.
 bool has_member_initialisers(const std::string& head) {
   int depth = 0;
   bool has_parameters = false;
@@ -169,7 +169,7 @@ class Scanner {
 
   std::vector<FunctionSpan> functions_;
   BraceKind kind_ = BraceKind::kScope;
-  int inner_depth_ = 0;  // braces open inside a function or an initialiser
+  int inner_depth_ = 0;  // braces open inside a function or initialiser
   int parentheses_ = 0;
   std::string head_;
   std::size_t head_line_ = 1;

@@ -13,7 +13,7 @@ namespace lockstep::checks {
 
 namespace {
 
-/// A host is known if it is one of these or a part of one (docs.pytorch.org of pytorch.org).
+/// Includes their subdomains (docs.pytorch.org for pytorch.org).
 constexpr std::array<std::string_view, 25> kPublicHosts = {"acm.org",
                                                            "arxiv.org",
                                                            "cmake.org",
@@ -64,7 +64,8 @@ std::string_view machine_path(std::string_view line) {
       const char before = at == 0 ? ' ' : line[at - 1];
       const std::size_t end = at + start.size();
       const bool has_more = end < line.size() && is_letter_or_digit(line[end]);
-      if (has_more && !is_letter_or_digit(before) && std::string_view("./_}~-*").find(before) == std::string_view::npos) {
+      if (has_more && !is_letter_or_digit(before) &&
+          std::string_view("./_}~-*").find(before) == std::string_view::npos) {
         return line.substr(at, line.find_first_of(" \"'`)", at) - at);
       }
     }
@@ -72,7 +73,7 @@ std::string_view machine_path(std::string_view line) {
   return {};
 }
 
-/// The first host of a URL on `line` that is not known to be public; empty for none.
+/// The first host of a URL on `line` that is not in kPublicHosts; empty for none.
 std::string_view unknown_host(std::string_view line) {
   for (const std::string_view scheme : {"http://", "https://", "ftp://"}) {
     for (std::size_t at = line.find(scheme); at != std::string_view::npos; at = line.find(scheme, at + 1)) {
@@ -110,7 +111,7 @@ Problems check_hygiene(const std::filesystem::path& root) {
 }
 
 Problems check_program_starts(const std::filesystem::path& root) {
-  // Not "posix_spawn(3)" and "popen()", as comments write it.
+  // Excludes "posix_spawn(3)" and "popen()", as comments write them.
   static const std::regex kStart(R"(\b(posix_spawnp?|popen)\s*\((?!\d?\)))");
   Problems problems;
   for (const std::string folder : {"common", "chapters", "exercises", "solutions", "tests"}) {

@@ -38,21 +38,21 @@ constexpr std::array<OutsideLibrary, 14> kOutside = {{{"Eigen/", "Eigen3::Eigen"
                                                       {"mpi.h", "MPI::MPI_CXX"},
                                                       {"catch2/", "Catch2::Catch2"}}};
 
-/// Modules that must not know one another, not even through others.
+/// Modules that must not depend on each other, not even indirectly.
 constexpr std::array<std::array<std::string_view, 2>, 4> kForbiddenPairs = {{{"lockstep::comm", "lockstep::tensor"},
                                                                              {"lockstep::nn", "lockstep::comm"},
                                                                              {"lockstep::nn", "lockstep::net"},
                                                                              {"lockstep::optim", "lockstep::comm"}}};
 
-/// Where includes begin: the wings too.
+/// Include folders, also those of the wings.
 constexpr const char* kIncludeFolders[] = {"common/",          "common/gpu/",  "common/ranks/", "common/train/",
                                            "common/workshop/", "chapters/",    "exercises/",    "tests/",
                                            "tests/gpu/",       "tests/ranks/", "tests/train/"};
 
-/// They stand for one backend of several, and nobody who lists them may know which.
+/// They hide which of several backends is used: a target that lists one does not see its dependencies.
 const Names kFacades = {"lockstep::cuda_runtime", "lockstep::nccl_library"};
 
-/// The number of a chapter's folder, or nothing for any other folder.
+/// The number in a chapter folder's name; nothing for any other folder.
 std::optional<int> chapter_of(const std::string& folder) {
   if (!folder.starts_with("chapters/") || folder.size() < 11) return std::nullopt;
   return std::stoi(folder.substr(9, 2));
@@ -99,7 +99,7 @@ class Checker {
   }
 
  private:
-  /// Everything whose headers `target` may include: itself, what it lists, and what those list publicly.
+  /// All targets whose headers `target` may include: itself, its dependencies, and their public dependencies.
   const Names& visible(const Target& target) {
     const auto [entry, is_new] = visible_.try_emplace(target.name);
     if (is_new) {
@@ -164,8 +164,8 @@ class Checker {
     }
   }
 
-  /// The targets a file belongs to; a header that none lists belongs to every target of its folder, and to those that
-  /// have sources there.
+  /// The targets that a file belongs to; a header that no target lists belongs to every target with its folder or with
+  /// sources in it.
   Names owners_of(const std::string& path) {
     if (const auto owner = owners_.find(path); owner != owners_.end()) return owner->second;
     Names owners;
@@ -221,7 +221,7 @@ class Checker {
     }
   }
 
-  /// Targets of one folder may share files: each can list the same source.
+  /// Targets in one folder may share files: each can list the same source.
   [[nodiscard]] bool share_folder(const Names& some, const Names& others) const {
     return std::ranges::any_of(some, [&](const std::string& one) {
       return std::ranges::any_of(

@@ -17,7 +17,7 @@ namespace {
 
 const std::string kTable = "| who | wings | share |\n| all | `base`, `ranks` | 100 % |\n";
 
-/// base <- net <- chapter 01 <- chapter 02, one test; all in order.
+/// base <- net <- chapter 01 <- chapter 02, and one test; without faults.
 Files sound() {
   return {
       {"common/base/error.hpp", "#include <string>\n"},
@@ -162,7 +162,7 @@ TEST_CASE("Modules that must not know one another are kept apart", "[course]") {
   CHECK(with({}, graph) == Problems{"common/ranks/comm/CMakeLists.txt: lockstep::comm must not know lockstep::tensor"});
 }
 
-// It opens standard streams that were closed, before a program can open anything else in their place.
+// The library opens closed standard streams before a program can open another file in their place.
 TEST_CASE("Every program of ours is linked with lockstep::base", "[course][repository]") {
   const TargetGraph graph = read_target_graph(LOCKSTEP_TARGET_GRAPH);
   std::size_t programs = 0;

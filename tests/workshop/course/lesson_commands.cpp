@@ -39,7 +39,7 @@ bool matches_number(const Tolerance& tolerance, std::string_view pattern, std::s
   std::match_results<std::string_view::const_iterator> match;
   constexpr auto kHere = std::regex_constants::match_continuous;
   if (!std::regex_search(text.begin(), text.end(), match, kNumber, kHere)) return false;
-  constexpr double kRounding = 1e-9;  // 2.36 is within 2.31±0.05, whatever binary fractions say
+  constexpr double kRounding = 1e-9;  // so that 2.36 is within 2.31±0.05 despite binary fractions
   const double distance = std::abs(std::stod(match.str()) - tolerance.value);
   if (distance > tolerance.allowed + kRounding * std::max(1.0, std::abs(tolerance.value))) return false;
   return matches(pattern.substr(tolerance.pattern_length), text.substr(static_cast<std::size_t>(match.length())));
@@ -57,7 +57,7 @@ bool matches(std::string_view pattern, std::string_view text) {
   return !text.empty() && pattern[0] == text[0] && matches(pattern.substr(1), text.substr(1));
 }
 
-/// How far expected[i..] can be followed in printed[j..]; expected.size() means all, and printed is used up.
+/// How far expected[i..] matches printed[j..]; expected.size() means that all of both matched.
 std::size_t follow(const Lines& expected, std::size_t i, const Lines& printed, std::size_t j) {
   for (; i < expected.size() && course::trim(expected[i]) != kAnyText; ++i, ++j) {
     if (j == printed.size() || !line_matches(expected[i], printed[j])) return i;
@@ -70,7 +70,7 @@ std::size_t follow(const Lines& expected, std::size_t i, const Lines& printed, s
   return farthest;
 }
 
-/// The first expected line that no printed line matches, each printed line used once; `…` lines take the rest.
+/// The first expected line without a matching printed line, each of which is used once; `…` lines match the rest.
 std::optional<std::string> missing_line(const Lines& expected, Lines printed) {
   bool may_have_more = false;
   for (const std::string& line : expected) {
@@ -130,7 +130,7 @@ std::string compare_output(const Lines& expected, const Lines& printed, bool is_
   return text;
 }
 
-// Values that questions ask for and that this block's output must hold, as the lesson shows them.
+// Checks that this block's output contains the values asked for by questions, as shown in the lesson.
 std::string check_predictions_of(const course::FencedBlock& block, const std::vector<course::Prediction>& predictions,
                                  const Lines& output) {
   for (const course::Prediction& each : predictions) {
@@ -143,7 +143,7 @@ std::string check_predictions_of(const course::FencedBlock& block, const std::ve
   return "";
 }
 
-// The last block above line `index` as a script: what the reader has typed before the commands of the rows below.
+// The last block above line `index` as a script: the commands that the reader has typed before those of the rows below.
 std::string script_above(const course::MarkdownFile& file, std::size_t index) {
   std::string script;
   for (const course::FencedBlock& block : file.blocks) {
@@ -154,7 +154,7 @@ std::string script_above(const course::MarkdownFile& file, std::size_t index) {
   return script;
 }
 
-// Runs the command of a row's column "try it". Each code in its column "what you see" must be a part of a line.
+// Runs the command in a row's column "try it". Each code in its column "what you see" must be part of an output line.
 std::string check_row(const std::vector<Cell>& header, const std::vector<Cell>& row, const std::string& script,
                       std::chrono::seconds time_limit, const std::filesystem::path& folder,
                       const std::filesystem::path& programs) {
@@ -181,7 +181,7 @@ std::string check_row(const std::vector<Cell>& header, const std::vector<Cell>& 
 
 Problems check_rows(const course::MarkdownFile& file, const std::filesystem::path& folder,
                     const std::filesystem::path& programs) {
-  constexpr std::size_t kFirstRow = 2;  // below the header and the line of dashes
+  constexpr std::size_t kFirstRow = 2;  // after the header and the line of dashes
   const Lines& lines = file.text.lines;
   Problems problems;
   for (std::size_t index = 0; index < lines.size(); ++index) {

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Runs the commands that a lesson shows and compares what they print with what it says. The conventions are those of
+/// Runs the commands shown in a lesson and compares their output with the lesson's. The conventions are those of
 /// docs/CONTRIBUTING.md.
 #include <chrono>
 #include <filesystem>
@@ -12,30 +12,30 @@
 
 namespace lockstep::checks {
 
-/// Whether `text` is what `expected` describes: `…` stands for any text, `~2.31±0.05` for a number in that range, runs
-/// of blanks are one blank.
+/// True if `text` matches `expected`: `…` matches any text, `~2.31±0.05` a number in that range, and runs of blanks
+/// count as one blank.
 [[nodiscard]] bool line_matches(const std::string& expected, const std::string& text);
 
 /// Compares outputs line by line; a line of just `…` stands for any number of lines.
-/// @return  Empty if they match, else the first line that has no counterpart, and the whole output.
+/// @return  Empty if they match, otherwise the first unmatched line and the whole output.
 [[nodiscard]] std::string compare_output(const std::vector<std::string>& expected,
                                          const std::vector<std::string>& printed, bool is_unordered);
 
-/// How a command ended.
+/// The result of a command.
 struct CommandResult {
-  int exit_status = 0;              ///< 128 + signal where one ended it.
+  int exit_status = 0;              ///< 128 + signal if a signal ended it.
   bool was_stopped = false;         ///< At its time limit.
-  std::vector<std::string> output;  ///< Standard output and error, as they came.
+  std::vector<std::string> output;  ///< Standard output and error, interleaved.
 };
 
-/// Runs `command` by /bin/sh in `folder`, ends it and all it started at the limit.
-/// @param path  Put in front of PATH.
+/// Runs `command` by /bin/sh in `folder`; at the limit kills it and all its processes.
+/// @param path  Prepended to PATH.
 /// @throws IoError  It could not be started.
 [[nodiscard]] CommandResult run_command(const std::string& command, const std::filesystem::path& folder,
                                         const std::filesystem::path& path, std::chrono::milliseconds limit);
 
 /// Runs every marked block of a file.
-/// @param folder    Where commands run.
+/// @param folder  Working directory of the commands.
 /// @param programs  Folder of the programs.
 [[nodiscard]] Problems check_commands(const course::MarkdownFile& file, const std::filesystem::path& folder,
                                       const std::filesystem::path& programs);

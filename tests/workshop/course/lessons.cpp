@@ -39,7 +39,7 @@ Lines without_common_indentation(Lines lines) {
   return lines;
 }
 
-/// Whether excerpt[i..] shows lines[j..], an ellipsis matching as few lines as will do.
+/// True if excerpt[i..] shows lines[j..], with an ellipsis matching as few lines as possible.
 bool matches_from(const Lines& excerpt, std::size_t i, const Lines& lines, std::size_t j) {
   for (; i < excerpt.size() && !is_ellipsis(excerpt[i]); ++i, ++j) {
     if (j == lines.size() || excerpt[i] != lines[j]) return false;
@@ -85,7 +85,7 @@ const std::vector<Forbidden>& forbidden() {
   return kForbidden;
 }
 
-/// The first HTML tag of `line` that one of the two does not render; empty for none.
+/// The first HTML tag of `line` that GitHub or Doxygen does not render; empty for none.
 std::string unknown_tag(const std::string& line) {
   static const std::regex kTag(R"(</?([A-Za-z][A-Za-z0-9_]*)[^<>]*>)");
   constexpr std::array<std::string_view, 11> kKnown = {"a",   "b", "br",  "details", "em", "img",
@@ -101,8 +101,8 @@ bool is_cpp(const course::FencedBlock& block) {
   return block.language == "cpp" || block.language == "c++" || block.language == "cuda";
 }
 
-/// The line above an excerpt, `[a.cpp, lines 3 to 5](a.cpp#L3-L5)`, whose text, where it names lines, names the
-/// range's.
+/// Checks the line above an excerpt, `[a.cpp, lines 3 to 5](a.cpp#L3-L5)`: line numbers in its text must be those of
+/// the range.
 template <typename Range>
 std::string with_label_of(const std::string& line, const Range& range) {
   static const std::regex kLabel(R"(, lines \d+ to \d+\])");
@@ -119,7 +119,7 @@ std::string check_block(const fs::path& root, const course::MarkdownFile& file, 
                : "";
   }
   const std::string path = course::resolve_path(file, range->path);
-  if (!fs::exists(root / path)) return "";  // check_links says so
+  if (!fs::exists(root / path)) return "";  // check_links reports it
   const Lines lines = read_project_file(root, path).lines;
   if (with_label_of(block.line_above, *range) != block.line_above) {
     return concat("is introduced by other line numbers than its link's, ", range->first, " to ", range->last,
@@ -130,7 +130,7 @@ std::string check_block(const fs::path& root, const course::MarkdownFile& file, 
                 " (if the code has only moved: update_lessons)");
 }
 
-/// Where the excerpt stands in `lines`, if exactly once.
+/// The excerpt's range in `lines`, if it occurs exactly once.
 std::optional<course::LineRange> find_excerpt(const Lines& excerpt, const Lines& lines) {
   std::optional<course::LineRange> found;
   for (std::size_t first = 1; first <= lines.size(); ++first) {
@@ -174,7 +174,7 @@ Problems check_subset(const course::MarkdownFile& file) {
     for (const Forbidden& each : forbidden()) {
       if (std::regex_search(line, each.pattern)) problems.push_back(concat(file.text.place(index), " has ", each.what));
     }
-    // Inside the tag GitHub reads no Markdown.
+    // GitHub does not render Markdown inside this tag.
     if (line.find("<summary>") != std::string::npos && file.text.lines[index].find('`') != std::string::npos)
       problems.push_back(concat(file.text.place(index), " has `code` in a <summary>, which GitHub does not render"));
     const std::string tag = unknown_tag(line);
@@ -233,7 +233,7 @@ Problems check_predictions(const course::MarkdownFile& file) try {
       problems.push_back(concat(file.text.place(each.index), ": the block below shows no answer to ", each.id));
   }
   return problems;
-} catch (const std::exception& error) {  // also of a regular expression
+} catch (const std::exception& error) {  // also from a regular expression
   return {error.what()};
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 /// @file
-/// Holds the project's Markdown against its files: links, excerpts, counts, measurements, and the subset that GitHub
-/// and Doxygen 1.9 both render. The conventions are those of docs/CONTRIBUTING.md.
+/// Checks the project's Markdown against its files: links, excerpts, counts, measurements, and the subset rendered by
+/// both GitHub and Doxygen 1.9. The conventions are those of docs/CONTRIBUTING.md.
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -11,34 +11,34 @@
 
 namespace lockstep::checks {
 
-/// Links and images whose file, heading or lines do not exist.
+/// Links and images to missing files, headings or lines.
 [[nodiscard]] Problems check_links(const std::filesystem::path& root, const course::MarkdownFile& file);
 
-/// What one of GitHub and Doxygen would not render: footnotes, alerts, task lists, formulas, diagrams, HTML beyond a
-/// few tags, Doxygen commands in prose.
+/// Markup that GitHub or Doxygen does not render: footnotes, alerts, task lists, formulas, diagrams, most HTML tags,
+/// Doxygen commands in prose.
 [[nodiscard]] Problems check_subset(const course::MarkdownFile& file);
 
-/// Blocks below a link to lines that do not equal them; in lessons also C++ blocks without such a link.
-/// @param is_lesson  Whether C++ blocks must come from files.
+/// Blocks under a link to lines that differ from them; in lessons also C++ blocks without such a link.
+/// @param is_lesson  True if C++ blocks must come from files.
 [[nodiscard]] Problems check_excerpts(const std::filesystem::path& root, const course::MarkdownFile& file,
                                       bool is_lesson);
 
-/// Paragraphs below `<!-- counts: path -->` that do not say the derived file's counts.
+/// Paragraphs under `<!-- counts: path -->` that do not state the derived file's counts.
 [[nodiscard]] Problems check_counts(const std::filesystem::path& root, const course::MarkdownFile& file);
 
-/// Questions (course/predictions.hpp) that are not of their form, or whose answer the block below does not show.
+/// Questions (course/predictions.hpp) that are malformed, or whose answer is not in the block below.
 [[nodiscard]] Problems check_predictions(const course::MarkdownFile& file);
 
 /// All of the above on every Markdown file below `root`.
 [[nodiscard]] Problems check_lessons(const std::filesystem::path& root);
 
-/// Whether `excerpt` shows exactly the lines [first, last] (counted from 1), less common indentation; a line of just
+/// True if `excerpt` shows exactly the lines [first, last] (counted from 1), without common indentation; a line of just
 /// `…` in it stands for any lines.
 [[nodiscard]] bool shows_lines(const std::vector<std::string>& excerpt, const std::vector<std::string>& lines,
                                std::size_t first, std::size_t last);
 
-/// The file's lines with its measured numbers put right (measured.hpp), and the ranges of its excerpts where the
-/// excerpt stands exactly once in the file that its link names.
+/// The file's lines with corrected measured numbers (measured.hpp), and with corrected line ranges of excerpts that
+/// occur exactly once in the file that their link names.
 [[nodiscard]] std::vector<std::string> with_updates(const std::filesystem::path& root,
                                                     const course::MarkdownFile& file);
 

@@ -21,7 +21,7 @@ using Lines = std::vector<std::string>;
 
 constexpr std::string_view kOpening = "<!-- measured:";
 
-// "system=Gloo": the row whose field has that value.
+// "system=Gloo": selects the row by that field's value.
 struct Condition {
   std::string field, value;
 };
@@ -35,7 +35,7 @@ struct Source {
 
 // `<!-- measured: path where ...`, a line for each column or phrase, `-->`.
 struct Directive {
-  std::size_t first = 0, behind = 0;  // indices of its first line, and of the one behind its last
+  std::size_t first = 0, behind = 0;  // indices of its first line, and of the line after its last
   std::string path;
   Conditions conditions;
   Lines columns;  // or phrases
@@ -82,7 +82,7 @@ std::optional<Directive> directive_at(const course::MarkdownFile& file, std::siz
   return directive;
 }
 
-// A field of an object: "microseconds", "link.alpha_us". Null where there is none.
+// A field of an object: "microseconds", "link.alpha_us". Null if it is missing.
 json value_of(const json& object, const std::string& field) {
   const json* found = &object;
   std::size_t begin = 0;
@@ -108,7 +108,7 @@ std::string describe(const Conditions& conditions) {
   return text;
 }
 
-// The only row for which all conditions hold; the file itself where there are none.
+// The only row that meets all conditions; the file itself if there are none.
 const json& select(const json& record, const Conditions& conditions) {
   if (conditions.empty()) return record;
   const json* found = nullptr;
@@ -121,7 +121,7 @@ const json& select(const json& record, const Conditions& conditions) {
   return *found;
 }
 
-// The value in place of `shown`, with as many digits behind the point.
+// The value with as many decimals as `shown`.
 std::string as_shown(const json& record, const Source& source, const std::string& shown) {
   const json value = value_of(select(record, source.conditions), source.field);
   if (value.is_string()) return value.get<std::string>();
@@ -188,7 +188,7 @@ void fill_table(const json& record, const Directive& directive, std::size_t firs
   }
 }
 
-// "alpha {link.alpha_us} us" as a pattern with a group for each number, and the sources of the numbers.
+// "alpha {link.alpha_us} us" as a pattern with a group for each number, and the numbers' sources.
 struct Phrase {
   std::string pattern;
   std::vector<Source> sources;
@@ -213,7 +213,7 @@ Phrase parse_phrase(const std::string& text) {
   return phrase;
 }
 
-// The paragraph's lines, in which phrases may run over line ends.
+// Fills in a paragraph, in which phrases may span lines.
 void fill_paragraph(const json& record, const Directive& directive, std::size_t first, Lines& lines) {
   std::size_t behind = first;
   std::string paragraph;

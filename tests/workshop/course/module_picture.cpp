@@ -17,21 +17,21 @@ namespace {
 namespace fs = std::filesystem;
 
 using Names = std::set<std::string>;
-using Uses = std::map<std::string, Names>;  // module -> those that it uses
+using Uses = std::map<std::string, Names>;  // module -> the modules that it uses
 
 const std::string kReadme = "common/README.md";
 
-/// The modules by wing, "gpu"; those of common/base have none.
+/// Each module's wing, such as "gpu"; modules of common/base have none.
 using Wings = std::map<std::string, std::string>;
 
-/// What one wing's README shows.
+/// The picture in one wing's README.
 struct Picture {
   std::string wing, readme;
   Uses uses;
 };
 
-/// The module that a target of common/ belongs to: its own name, or for what has no alias (programs, kernels compiled
-/// twice) the folder's. Empty outside of common/.
+/// The module of a target in common/: its own name or, without an alias (programs, kernels compiled twice), its
+/// folder's. Empty outside of common/.
 std::string module_of(const Target& target) {
   static const std::string kAlias = "lockstep::";
   if (!target.folder.starts_with("common/")) return "";
@@ -39,7 +39,7 @@ std::string module_of(const Target& target) {
   return fs::path(target.folder).filename().string();
 }
 
-/// The modules that `target` uses directly, or through targets that are none (lockstep::cuda_runtime).
+/// The modules that `target` uses directly, or through targets that are not modules (lockstep::cuda_runtime).
 void collect_uses(const TargetGraph& graph, const Target& target, Names& uses, Names& seen) {
   for (const std::string& name : target.depends()) {
     const auto used = graph.targets.find(name);
@@ -97,8 +97,8 @@ void read_chain(const std::string& chain, Uses& uses) {
   }
 }
 
-/// The arrows of the first fenced block. Chains stand on lines of their own, or two or more spaces apart; a remark in
-/// parentheses is none of them.
+/// The arrows of the first fenced block. Chains are on separate lines, or two or more spaces apart; remarks in
+/// parentheses are ignored.
 Uses read_picture(const course::TextFile& readme) {
   static const std::regex kRemark("\\([^)]*\\)");
   static const std::regex kGap(" {2,}");
@@ -171,7 +171,7 @@ void check_missing(const Uses& drawn, const Uses& real, const Wings& wings, Prob
   }
 }
 
-/// A row of the table: folders in backticks, and the share of all lines.
+/// A row of the table: folders in backticks, and their share of all lines.
 struct Row {
   std::string place;
   Names folders;

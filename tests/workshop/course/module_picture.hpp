@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Holds what common/README.md and the README of each wing say of the modules against the targets of the build.
+/// Checks the descriptions of modules in common/README.md and each wing's README against the targets of the build.
 #include <filesystem>
 
 #include "project_files.hpp"
@@ -8,13 +8,12 @@
 
 namespace lockstep::checks {
 
-/// What is wrong with them:
-///   - the pictures of the wings (the first fenced block of each README, `a, b -> c` for "c uses a and b") together
-///   lack a
-///     dependency between modules, show one that is none, or name what is no module. Arrows that follow from others may
-///     be left out. A wing's picture shows what its own modules use;
-///   - the table of common/README.md lacks a folder of common/, or has one twice;
-///   - a share that the table states ("31 %" of the lines of common/) is wrong by more than three points.
+/// Finds faults in them:
+///  - the wings' pictures (the first fenced block of each README, `a, b -> c` for "c uses a and b") together omit a
+///    dependency between modules, show a false one, or name an unknown module. Arrows implied by others may be omitted.
+///    A wing's picture shows its own modules' dependencies;
+///  - the table of common/README.md omits a folder of common/, or has one twice;
+///  - a share in the table ("31 %" of the lines of common/) is wrong by more than three points.
 /// @param root   The project's root.
 /// @param graph  Its targets.
 [[nodiscard]] Problems check_module_picture(const std::filesystem::path& root, const TargetGraph& graph);

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// The files that belong to the project, for the checkers of this folder.
+/// Lists the project's files for the checkers in this folder.
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -9,13 +9,13 @@
 
 namespace lockstep::checks {
 
-using Problems = std::vector<std::string>;  ///< One line each, naming file and line; empty where all is well.
+using Problems = std::vector<std::string>;  ///< One line each, naming file and line; empty if there are none.
 
-/// Paths below `root` of all files, sorted, with '/' between names; folders that are never committed (build, runs,
-/// work, .git, ...) are left out.
+/// Paths of all files relative to `root`, sorted, with '/' as separator; omits folders that are never committed (build,
+/// runs, work, .git, ...).
 [[nodiscard]] std::vector<std::string> project_files(const std::filesystem::path& root);
 
-/// Those of `paths` that stand below `folder` (empty: all) and have one of the extensions.
+/// The `paths` in `folder` (empty: all) with one of the extensions.
 [[nodiscard]] std::vector<std::string> select_files(const std::vector<std::string>& paths, const std::string& folder,
                                                     const std::vector<std::string>& extensions);
 

@@ -30,7 +30,7 @@ std::string text_of_sources(const std::filesystem::path& root) {
   return text;
 }
 
-// What stands between the `…` of a message, without pieces that are only punctuation.
+// The texts between the `…` of a message, without pieces of mere punctuation.
 std::vector<std::string> fixed_parts(std::string_view message) {
   std::vector<std::string> parts;
   while (!message.empty()) {

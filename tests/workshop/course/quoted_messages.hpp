@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Checks that messages which a page quotes are messages of the programs.
+/// Checks that messages quoted on a page occur in the programs.
 #include <filesystem>
 #include <string>
 
@@ -8,11 +8,11 @@
 
 namespace lockstep::checks {
 
-/// Looks at the tables of a page whose first column is called `message`. In it, each piece of `code` is a message with
-/// `…` for what differs from case to case; the text between two `…` must be somewhere in the sources, in one line.
-/// @param root  Folder of the project.
-/// @param path  The page, below it.
-/// @return      Messages that no source has.
+/// Checks the tables of a page whose first column is called `message`. Each piece of `code` in it is a message, with
+/// `…` for the variable parts; the text between two `…` must occur on one line of the sources.
+/// @param root  The project's folder.
+/// @param path  The page, relative to `root`.
+/// @return  Messages that no source contains.
 [[nodiscard]] Problems check_quoted_messages(const std::filesystem::path& root, const std::string& path);
 
 }  // namespace lockstep::checks

@@ -46,7 +46,7 @@ CommandResult run_command(const std::string& command, const std::filesystem::pat
   CommandResult result;
   std::string text;
   result.was_stopped = !read_all(output.read_end.get(), Deadline::after(limit), text);
-  ::kill(-child, SIGKILL);  // whatever the command has left behind, and itself where it was stopped
+  ::kill(-child, SIGKILL);  // remaining processes of the command, and the command itself if it was stopped
   result.exit_status = wait_for_process(child);
   result.output = course::split_lines(text);
   return result;

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// The project's targets as CMake knows them: common/cmake/LockstepGraph.cmake writes them to <build>/targets.json.
+/// The project's targets in CMake; common/cmake/LockstepGraph.cmake writes them to <build>/targets.json.
 #include <filesystem>
 #include <map>
 #include <string>
@@ -10,31 +10,30 @@ namespace lockstep::checks {
 
 /// A library, program or test.
 struct Target {
-  std::string name;                          ///< "lockstep::net"; a target without an alias has its bare name.
+  std::string name;                          ///< "lockstep::net"; the bare name for a target without an alias.
   std::string folder;                        ///< "common/ranks/net"
-  std::vector<std::string> headers;          ///< Public headers, paths below the root.
-  std::vector<std::string> sources;          ///< Paths below the root, private headers too where they are listed.
-  std::vector<std::string> public_depends;   ///< Seen by whoever depends on this target.
-  std::vector<std::string> private_depends;  ///< Seen by this target alone.
+  std::vector<std::string> headers;          ///< Public headers, relative to the root.
+  std::vector<std::string> sources;          ///< Relative to the root; with private headers that are listed.
+  std::vector<std::string> public_depends;   ///< Inherited by targets that depend on this one.
+  std::vector<std::string> private_depends;  ///< For this target alone.
   std::string kind = {};                     ///< "executable", "static", "interface", ...
 
-  /// Both kinds of dependencies.
+  /// Public and private dependencies.
   [[nodiscard]] std::vector<std::string> depends() const;
 };
 
-/// What a build consists of.
 struct TargetGraph {
   std::map<std::string, Target> targets;  ///< By name.
-  /// Files and folders that belong to no target of this build, each with the reason.
+  /// Files and folders that belong to no target of this build, each with its reason.
   std::map<std::string, std::string> left_out;
 
-  /// Whether `path`, or a folder that it lies in, is left out.
+  /// True if `path`, or a folder that contains it, is left out.
   [[nodiscard]] bool is_left_out(const std::string& path) const;
 };
 
-/// Reads what lockstep_write_graph() wrote.
+/// Reads the file written by lockstep_write_graph().
 /// @throws IoError      The file cannot be read.
-/// @throws FormatError  It is no such file.
+/// @throws FormatError  It is not such a file.
 [[nodiscard]] TargetGraph read_target_graph(const std::filesystem::path& file);
 
 }  // namespace lockstep::checks

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// A small project in a temporary folder, to see a checker fail.
+/// A small project in a temporary folder, for testing the checkers.
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -10,13 +10,13 @@
 
 namespace lockstep::checks {
 
-/// Path below the root to content.
+/// Content by path relative to the root.
 using Files = std::map<std::string, std::string>;
 
-/// How a problem of a small project's lesson begins, up to the number of the line.
+/// The beginning of a problem in a small project's lesson, up to the line number.
 inline const std::string kPlace = "chapters/01_x/README.md:";
 
-/// Made with its files, removed with the object.
+/// The constructor writes the files, the destructor removes them.
 class TemporaryTree {
  public:
   explicit TemporaryTree(const Files& files) {

@@ -1,4 +1,4 @@
-// Finds tables of times and rates that do not say where they come from.
+// Finds tables of times and rates without a source.
 #include <algorithm>
 #include <cctype>
 #include <optional>
@@ -16,7 +16,7 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-// Units of what is measured, at the end of a header (`measured us`) or of a cell (`3.4 GB/s`).
+// Units of measurements, at the end of a header (`measured us`) or of a cell (`3.4 GB/s`).
 const std::regex& unit() {
   static const std::regex kUnit(
       R"((^|[\s(,])(us|ms|ns|s|[MG]i?B/s|tok/s|tokens/s|microseconds|milliseconds|seconds)\)?$)", std::regex::icase);
@@ -37,7 +37,7 @@ bool names_unit(const std::string& text) {
   return false;
 }
 
-// Whether rows [first, behind) below a header hold times or rates. `above` is the text before them.
+// True if rows [first, behind) under a header contain times or rates. `above` is the text before them.
 bool has_measurements(const Lines& lines, std::size_t first, std::size_t behind, const std::string& above) {
   if (first == behind) return false;
   const auto header = cells_of(lines[first]);
@@ -52,7 +52,7 @@ bool has_measurements(const Lines& lines, std::size_t first, std::size_t behind,
   return false;
 }
 
-// The last lines with text above `index`; where a comment ends there that says what the numbers are: nothing.
+// The last lines of text above `index`; nothing if they end in a comment that names the numbers' source.
 std::optional<std::string> paragraph_above(const Lines& lines, std::size_t index) {
   while (index > 0 && course::trim(lines[index - 1]).empty()) --index;
   std::string text;

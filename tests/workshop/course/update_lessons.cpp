@@ -1,4 +1,4 @@
-// Puts the lessons right: line numbers of excerpts after code has moved, numbers after they were measured again.
+// Corrects the lessons: line numbers of excerpts after code has moved, and numbers after new measurements.
 #include <fstream>
 #include <iostream>
 

@@ -13,7 +13,7 @@ using Catch::Matchers::Equals;
 
 const std::vector<double> kExpected = {1, -2, 0.5, 4, 0};
 
-// What is said of `got` in place of kExpected.
+// The explanation of `got` in place of kExpected.
 std::string said_of(const std::vector<float>& got, const ArrayKnowledge& knowledge = {}) {
   return explain_array(got, kExpected, {.relative = 1e-5, .absolute = 1e-7}, knowledge);
 }
@@ -24,7 +24,7 @@ TEST_CASE("a function that adds to what it was to overwrite is told so, and what
   const std::vector<float> before(5, 1000);
   CHECK_THAT(said_of({1001, 998, 1000.5, 1004, 1000}, {.before = before}),
              ContainsSubstring("added to what was in the buffer before the call (1000)"));
-  // Only two of the elements; the others are right.
+  // Only two elements are wrong.
   CHECK_THAT(said_of({1, 998, 0.5, 1004, 0}, {.before = before}), ContainsSubstring("added to what was in the buffer"));
   CHECK_THAT(said_of({1000, 1000, 1000, 1000, 1000}, {.before = before}), ContainsSubstring("has not written here"));
   CHECK_THAT(said_of({1, -2, 0.5, 4, 1000}, {.before = before}), ContainsSubstring("has not written here"));
@@ -53,11 +53,11 @@ TEST_CASE("a factor that all elements have in common is named", "[exercise]") {
              ContainsSubstring("1000 times the right one: is a factor"));
   CHECK_THAT(said_of({-1, 2, -0.5, -4, 0}, knowledge), Equals("every element has the wrong sign"));
   CHECK_THAT(said_of({0, 0, 0, 0, 0}, knowledge), Equals("all elements are 0"));
-  // Zeros must stay zeros, not all elements may differ, and infinities have no factor.
+  // Zeros must stay zeros, some elements may be right, and infinities have no factor.
   CHECK(said_of({3, -6, 1.5, 12, 1}, knowledge).empty());
   CHECK(said_of({3, -6, 1.5, 11, 0}, knowledge).empty());
   CHECK(said_of({std::numeric_limits<float>::infinity(), -6, 1.5, 12, 0}, knowledge).empty());
-  // Two ranks less one is one rank: a factor that does not exist is no factor.
+  // Two ranks less one is one rank: a nonexistent factor must be ignored.
   const ArrayKnowledge nonsense{.factors = {{std::numeric_limits<double>::infinity(), "nonsense"}}};
   CHECK_THAT(said_of({3, -6, 1.5, 12, 0}, nonsense), !ContainsSubstring("nonsense"));
 }
@@ -72,7 +72,7 @@ TEST_CASE("elements in each other's places, and a loop that ends too early, are 
   CHECK_THAT(said_of({9, 1, -2, 0.5, 4}), ContainsSubstring("belongs before it: an index is off by one"));
   CHECK_THAT(said_of({1, -2, 0.5, 4, 7}), ContainsSubstring("only the last element is wrong"));
   CHECK(said_of({1, -2, 0.5, 7, 0}).empty());
-  // Equal neighbours say nothing about places.
+  // Equal neighbours carry no information on places.
   const std::vector<double> equal(6, 2);
   CHECK_THAT(explain_array(std::vector<float>{2, 2, 2, 2, 2, 5}, equal, {}, {}), !ContainsSubstring("off by one"));
 }

@@ -1,4 +1,4 @@
-// `./lockstep author`, in a project that has one chapter and no exercise.
+// `./lockstep author`, in a project with one chapter and no exercises.
 #include <filesystem>
 #include <fstream>
 

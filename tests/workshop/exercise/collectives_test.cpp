@@ -16,14 +16,14 @@ namespace {
 using Catch::Matchers::ContainsSubstring;
 using Kind = CollectiveEvent::Kind;
 
-// The two ends of a connection between ranks `a` and `b`: first that of `a`.
+// The two ends of a connection between ranks `a` and `b`, that of `a` first.
 std::pair<Link, Link> connect(int a, int b) {
   int fds[2] = {-1, -1};
   require(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0, "no sockets");
   return {Link(UniqueFd(fds[0]), b, nullptr), Link(UniqueFd(fds[1]), a, nullptr)};
 }
 
-// Runs `rank_body` on a thread per rank, and returns what each threw.
+// Runs `rank_body` on a thread per rank, and returns each thread's exception text.
 std::vector<std::string> on_ranks(int world_size, const std::function<void(LinkCollectives&)>& rank_body) {
   std::vector<std::map<int, Link>> links(static_cast<std::size_t>(world_size));
   for (int a = 0; a < world_size; ++a) {
@@ -44,7 +44,7 @@ std::vector<std::string> on_ranks(int world_size, const std::function<void(LinkC
       } catch (const Error& error) {
         errors[rank] = error.what();
       }
-      links[rank].clear();  // as the end of its process
+      links[rank].clear();  // like the end of its process
     });
   }
   ranks.clear();
@@ -87,7 +87,7 @@ TEST_CASE("the values of a collective leave when it is issued, and the sum comes
     Work first_work = group.all_reduce(first), second_work = group.all_reduce(second);
     first[0] = 99;
     before[group.rank()] = {first[0], second[0]};
-    // Whichever is waited for first, they run in the order in which they were issued.
+    // They run in the order of issue, whichever is waited for first.
     (group.rank() == 0 ? first_work : second_work).synchronize();
     (group.rank() == 0 ? second_work : first_work).synchronize();
     second_work.synchronize();

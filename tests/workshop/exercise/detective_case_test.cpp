@@ -1,4 +1,4 @@
-// Cases for detectives: patches, the cases that the project has, and the command that shows and judges them.
+// Cases for detectives: patches, the project's cases, and the command that shows and judges them.
 #include "exercise/detective_case.hpp"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ const fs::path kRoot = LOCKSTEP_PROJECT_ROOT;
 const std::string kPatch =
     "Why.\n--- a/x.txt\n+++ b/x.txt\n@@ -2,3 +2,3 @@\n two\n-three\n+3\n four\n@@ -9 +9 @@\n-nine\n+\n";
 
-/// A project of links, so that what a command writes stays out of the source tree.
+/// A project of links, so that commands do not write to the source tree.
 struct ProjectCopy {
   ProjectCopy() {
     for (const char* name : {"chapters", "exercises", "CMakePresets.json"})
@@ -68,7 +68,7 @@ TEST_CASE("every case can be made, has the right program's line numbers, and giv
     CHECK(std::ranges::count(wrong, '\n') == std::ranges::count(right, '\n'));
     CHECK(wrong.find("case_") == std::string::npos);
     CHECK((each.causes.size() >= 8 && each.causes.size() <= 10));
-    CHECK(std::ranges::is_sorted(each.causes, {}, &Cause::name));  // so that their order says nothing
+    CHECK(std::ranges::is_sorted(each.causes, {}, &Cause::name));  // so that their order reveals nothing
     const Spoiler spoiler = read_spoiler(kRoot, each);
     const std::string told = each.title + each.story.front() + each.story.back() + each.evidence.front();
     CHECK(told.find(spoiler.cause) == std::string::npos);

@@ -1,4 +1,4 @@
-// What judges are written with, and how a trial's failure becomes a verdict.
+// The framework for judges, and how a trial's failure becomes a verdict.
 #include "exercise/examination.hpp"
 
 #include "support/catch.hpp"

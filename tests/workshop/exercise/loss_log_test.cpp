@@ -1,4 +1,4 @@
-// What `run 06 --mine` and the cases for detectives make of logs that a crash, a full disk or NaN has left.
+// How `run 06 --mine` and the cases for detectives treat logs damaged by a crash, a full disk or NaN.
 #include "exercise_tool/loss_log.hpp"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// lockstep predict, on a project of one small lesson.
+// lockstep predict, in a project with one small lesson.
 #include <filesystem>
 
 #include "base/file.hpp"

@@ -1,4 +1,4 @@
-// A judged program that does what it is asked to, however bad.
+// A judged program that misbehaves on request.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -30,7 +30,7 @@ namespace {
   *nothing = 1;
 }
 
-// In the place of main(): two million empty maps, a byte each, as the values of an answer.
+// Replaces main(): answers with two million empty maps, a byte each.
 void answer_many_values() {
   std::vector<std::uint8_t> message = {0xa1, 0x66, 'v', 'a', 'l', 'u', 'e', 's', 0x9a, 0, 0x1e, 0x84, 0x80};
   message.resize(message.size() + 2'000'000, 0xa0);

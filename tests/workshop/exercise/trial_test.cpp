@@ -37,7 +37,7 @@ Outcome try_scenario(const std::string& what, int world_size,
                              .budget = budget});
 }
 
-// A check of one rank whose program is told this.
+// A check of one rank with this question.
 CheckResult check_of(const nlohmann::json& question) {
   Examination exam({.program = test::built_program("exercise_scenario")}, Thoroughness::kFull, 1);
   exam.check("a check", [&](Check& check) {
@@ -52,7 +52,7 @@ std::string evidence_of(const Outcome& outcome) {
   return text;
 }
 
-// The only line of the scenarios' source that contains `code`, as evidence names it.
+// The only line of the scenarios' source that contains `code`, as named in evidence.
 std::string place_of(const std::string& code) {
   std::istringstream source(read_file(LOCKSTEP_PROJECT_ROOT "/tests/workshop/exercise/scenario_subject.cpp"));
   int number = 1;
@@ -132,7 +132,7 @@ TEST_CASE("what the emulator's checker has found is a verdict of its own", "[exe
   CHECK(outcome.failure.verdict == VerdictClass::kRace);
   CHECK(outcome.failure.summary == "race in kernel sum");
   CHECK(outcome.failure.next == "a hint");
-  CHECK(evidence_of(outcome) == "its words\n");  // tests/workshop/exercise has no sum.cu to show a line of
+  CHECK(evidence_of(outcome) == "its words\n");  // this folder has no sum.cu, so no source line is shown
   CHECK(outcome.fingerprint == "finding race");
 }
 
@@ -182,7 +182,7 @@ TEST_CASE("an answer of too many values is refused before it is made", "[exercis
   REQUIRE(result.failure);
   CHECK(result.failure->verdict == VerdictClass::kCrash);
   CHECK_THAT(result.failure->summary, ContainsSubstring("too many values"));
-  CHECK(after.ru_maxrss - before.ru_maxrss < 100 << 10);  // KiB; two million values take more than 200 MiB
+  CHECK(after.ru_maxrss - before.ru_maxrss < 100 << 10);  // in KiB; two million values take more than 200 MiB
 }
 
 TEST_CASE("a program cannot say that grading has failed, or that it has passed", "[exercise]") {
@@ -220,13 +220,13 @@ TEST_CASE("checks that would begin too late are not tried", "[exercise]") {
 }
 
 TEST_CASE("a program inherits nothing that the judge has inherited", "[exercise]") {
-  const int left_open = ::open("/dev/null", O_RDONLY);  // not closed on exec, as a shell leaves it
+  const int left_open = ::open("/dev/null", O_RDONLY);  // inherited on exec, as if left open by a shell
   REQUIRE(left_open > 2);
   close_inherited_on_exec();
   const Outcome outcome = try_scenario("list descriptors", 2);
   ::close(left_open);
   REQUIRE(outcome.failure.verdict == VerdictClass::kPassed);
-  // Rank 0 has the streams, its connection to the judge, the board, and its connection to rank 1.
+  // Rank 0 has its standard streams, its connection to the judge, the board, and its connection to rank 1.
   CHECK(outcome.ranks[0].answer.at("descriptors") == "0 1 2 3 4 6");
   CHECK(outcome.ranks[1].answer.at("descriptors") == "0 1 2 3 4 5");
 }

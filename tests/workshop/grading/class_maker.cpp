@@ -14,7 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 using exercise::Exercise;
 
-constexpr const char* kExercise = "02.1";  // what attacks are written for
+constexpr const char* kExercise = "02.1";  // the exercise that attacks target
 
 }  // namespace
 

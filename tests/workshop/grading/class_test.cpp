@@ -21,7 +21,7 @@ using Catch::Matchers::ContainsSubstring;
 
 const fs::path kRoot = LOCKSTEP_PROJECT_ROOT;
 
-// A key that only its owner may read, in a file.
+// A file with a key that only its owner can read.
 fs::path key_in(const fs::path& folder) {
   write_file(folder / "key", "a key for tests\n");
   fs::permissions(folder / "key", fs::perms::owner_read | fs::perms::owner_write);
@@ -56,7 +56,7 @@ TEST_CASE("a class with attacks gets the right points, and nothing escapes", "[g
   CHECK(read_file(folder.path() / "out" / "grades.csv") == table);
 }
 
-// Their programs reserve much memory, and the ranks of 03.1 connect to one another.
+// Their programs reserve much memory, and the ranks of 03.1 connect to each other.
 TEST_CASE("kernels and NCCL are graded on the emulator, in the sandbox", "[grading]") {
   require_complete_sandbox();
   const test::TemporaryFolder folder;

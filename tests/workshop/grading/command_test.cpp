@@ -1,4 +1,4 @@
-// What `lockstep grade` refuses before it grades anybody.
+// `lockstep grade` refuses invalid requests before it grades anything.
 #include <filesystem>
 
 #include "base/error.hpp"
@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 using Catch::Matchers::ContainsSubstring;
 
-// A class of one, which also a user for submissions can reach.
+// A class of one, in a folder that a user for submissions can reach.
 class SmallClass {
  public:
   SmallClass() {
@@ -86,7 +86,7 @@ TEST_CASE("without a sandbox nobody is graded, unless that is asked for", "[grad
   const SmallClass course;
   const fs::path tools = course.in().parent_path() / "tools";
   fs::create_directories(tools);
-  write_file(tools / "bwrap", "#!/bin/sh\nexit 1\n");  // as in containers that forbid namespaces
+  write_file(tools / "bwrap", "#!/bin/sh\nexit 1\n");  // like containers that forbid namespaces
   fs::permissions(tools / "bwrap", fs::perms::owner_all);
   const std::string path = concat(tools.string(), ":", std::getenv("PATH"));
   const test::Finished refused = course.grade({}, path);

@@ -1,7 +1,7 @@
-// Two submissions are graded, and one system call of the grader fails, in the process that grades the class and in
-// those that grade one submission each. Either the class gets its grades, or it is said which call failed: a submission
-// is then not graded, and never gets other points. The calls are those of tests/support/failing_calls.plan: some of
-// them, or with LOCKSTEP_FAILING_CALLS=all grading_test "[failing_calls]" all, one line each.
+// Grades two submissions while one system call of the grader fails, in the process that grades the class or in one that
+// grades a submission. Either the class gets its grades, or the failed call is reported: that submission is then not
+// graded, and never gets other points. The calls are those of tests/support/failing_calls.plan: by default some of
+// them; with LOCKSTEP_FAILING_CALLS=all grading_test "[failing_calls]" all, one line each.
 #include <filesystem>
 #include <iostream>
 #include <map>
@@ -25,7 +25,7 @@ using test::Finished;
 
 const std::map<std::string, double> kPoints = {{"is_right", 10.0}, {"does_nothing", 0.0}};  // by submission
 
-// What `grade` needs, where a user for submissions can reach it.
+// The files that `grade` needs, in a place that a user for submissions can reach.
 void make_class(const fs::path& folder) {
   fs::permissions(folder, fs::perms::others_exec | fs::perms::others_read, fs::perm_options::add);
   for (const auto& [name, points] : kPoints) {
@@ -42,10 +42,10 @@ Finished grade_with(const FailingCall& call, const fs::path& folder) try {
   return {.exit_code = -1, .out = "", .err = error.what()};
 }
 
-// Of one submission; empty: all is well. Adds to `words` what its grade says.
+// The problem of one submission; empty: none. Appends its grade's texts to `words`.
 std::string problem_of_grade(const std::string& key, double points, const fs::path& out, std::string& words) {
   const auto grade = read_student_grade(out / "students" / key);
-  if (!grade) return "";  // whether that was said is looked at by the caller
+  if (!grade) return "";  // the caller checks that this was reported
   for (const std::string& problem : grade->problems) words += problem + "\n";
   for (const ExerciseGrade& exercise : grade->exercises) words += exercise.setup + "\n";
   if (grade->status != "graded" || grade->points() == points) return "";

@@ -25,7 +25,7 @@ bool is_one_of(const std::string& word, const std::string& list) {
   return concat("|", list, "|").find(concat("|", word, "|")) != std::string::npos;
 }
 
-// Owned by a user for submissions.
+// True if a user for submissions owns the process.
 bool is_of_submissions(const fs::path& process) {
   struct stat status {};
   return ::stat(process.c_str(), &status) == 0 && status.st_uid >= 61000 && status.st_uid <= 61183;
@@ -68,7 +68,7 @@ void check_grade(const StudentGrade& grade, const Expected& expected) {
   CHECK(exercise.points >= expected.least);
   CHECK(exercise.points <= expected.most);
   if (!expected.mistake.empty()) CHECK(exercise.likely == std::vector{expected.mistake});
-  // What attacks say when they have got somewhere.
+  // Attacks report "found" if they have succeeded.
   for (const CheckGrade& check : exercise.checks) CHECK(check.summary.find("found") == std::string::npos);
 }
 

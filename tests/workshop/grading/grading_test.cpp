@@ -1,4 +1,4 @@
-// The parts of grading: archives, manifests, labs, points, and the files that students and instructors get.
+// The parts of grading: archives, manifests, labs, points, and the files for students and instructors.
 #include <unistd.h>
 
 #include <algorithm>
@@ -162,7 +162,7 @@ TEST_CASE("an empty function returns nothing, or an empty value", "[grading]") {
       "void A::h() {\n  return;\n}\n"
       "void* k() {\n  return {};\n}\n");
   CHECK(with_empty_functions("int f() {\n  return 1;\n}\n") == "int f() {\n  return 1;\n}\n");
-  // Every template that has something to do has no call of todo() left.
+  // Filling in empty functions must remove every call of todo() from a template.
   for (const exercise::Exercise& one : exercise::read_catalogue(kRoot)) {
     for (const std::string& file : one.files) {
       const std::string text = read_file(one.in(kRoot / "exercises") / file);
@@ -231,7 +231,7 @@ TEST_CASE("two graders at a time give their submissions different users", "[grad
   CHECK(second.id() >= 61000);
   CHECK(second.id() <= 61183);
   first.reset();
-  CHECK(grading::SandboxUser().id() == id);  // free again
+  CHECK(grading::SandboxUser().id() == id);  // released
 }
 
 TEST_CASE("failures that differ in numbers alone have one fingerprint", "[grading]") {

@@ -38,7 +38,7 @@ class HostileClass {
     expected_.push_back({key, "graded", "passed", "", 10, 10});
   }
 
-  // Names of folders that grading itself might use.
+  // Uses folder names that grading itself might use.
   void add_honest_folder(const std::string& name) {
     maker_.folder(name, maker_.only(right()));
     expected_.push_back({name, "graded", "passed", "", 10, 10, "no manifest.json"});
@@ -74,7 +74,7 @@ class HostileClass {
     expected_.push_back({"unpacks_to_much", "refused", "", "", 0, 0, "unpacks to too much"});
   }
 
-  // A folder with a pipe, a socket and a circle of links in the place of files.
+  // A folder with a pipe, a socket and a circle of links instead of files.
   void add_odd_folder() {
     const fs::path folder = maker_.path("odd_folder");
     const fs::path file = folder / maker_.target();
@@ -84,7 +84,7 @@ class HostileClass {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     const fs::path before = fs::current_path();
-    fs::current_path(folder);  // names of sockets are short
+    fs::current_path(folder);  // socket names must be short
     std::strcpy(address.sun_path, "socket");
     const UniqueFd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     const int status = ::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);

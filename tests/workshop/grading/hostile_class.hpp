@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Submissions that attack the grader, in ways of their own each.
+/// Submissions that attack the grader, each in a different way.
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -9,16 +9,16 @@
 
 namespace lockstep::grading {
 
-/// What the submissions of a class attack with.
+/// The means of attack of a class's submissions.
 enum class Attack {
-  kAnswers,  ///< What their ranks say.
-  kDeeds,    ///< What their ranks read, write, start and use up.
-  kFiles     ///< What the compiler is told, archives, manifests and names.
+  kAnswers,  ///< Their ranks' answers.
+  kDeeds,    ///< Files, processes and resources that their ranks use.
+  kFiles     ///< Compiler input, archives, manifests and names.
 };
 
-/// Writes them into a folder, and honest ones among them.
-/// @param root  The project's. @param release  The tag that manifests name.
-/// @param canary  A file outside that attacks try to read.
+/// Writes them into a folder, with honest ones among them.
+/// @param root    The project's root. @param release  The tag named in manifests.
+/// @param canary  An outside file that attacks try to read.
 [[nodiscard]] std::vector<Expected> make_hostile_class(const std::filesystem::path& root,
                                                        const std::filesystem::path& folder, const std::string& release,
                                                        const std::filesystem::path& canary, Attack attack);

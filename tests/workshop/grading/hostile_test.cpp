@@ -1,4 +1,4 @@
-// More than thirty submissions that attack the grader, graded twice by the program that instructors run.
+// More than thirty submissions that attack the grader, graded twice by the instructors' program.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -28,7 +28,7 @@ constexpr const char* kSecret = "CANARY-5d1f7c";
 
 using Contents = std::map<std::string, std::string>;
 
-// Every file below a folder, by its path, with what it holds.
+// Contents of all files below a folder, by path.
 Contents contents_of(const fs::path& folder) {
   Contents contents;
   for (const auto& entry : fs::recursive_directory_iterator(folder))
@@ -36,7 +36,7 @@ Contents contents_of(const fs::path& folder) {
   return contents;
 }
 
-// What must not depend on when and how fast a class was graded.
+// The part of the results that must not depend on when and how fast a class was graded.
 Contents without_times(const Contents& results) {
   Contents lasting;
   for (const auto& [name, text] : results) {
@@ -58,15 +58,14 @@ std::string first_control_character(const std::string& text) {
   return text.find("\xe2\x80\xae") == std::string::npos ? "" : "a reversal of writing";
 }
 
-// Files of an instructor, beside those of the class: some to be read, some to be written, all of them none of a
-// submission's business.
+// An instructor's files next to those of the class: some readable, some writable, all off limits to submissions.
 class Surroundings {
  public:
   explicit Surroundings(const fs::path& folder) : folder_(folder) {
     fs::create_directories(folder);
     for (const char* name : {"canary.txt", "key", "grades"}) write_file(folder / name, concat(kSecret, "\n"));
     fs::permissions(folder / "key", fs::perms::owner_read | fs::perms::owner_write);
-    // As a shell leaves them open: the programs that it starts inherit them.
+    // Left open like a shell's descriptors: child processes inherit them.
     read_end_.reset(::open(canary().c_str(), O_RDONLY));
     write_end_.reset(::open((folder / "grades").c_str(), O_RDWR));
     before_ = contents_of(folder);

@@ -1,4 +1,4 @@
-// make_class FOLDER [RELEASE]: writes the synthetic class that grading is tried with; then
+// make_class FOLDER [RELEASE]: writes the synthetic class for trying out grading; then
 //   ./lockstep grade FOLDER --only 02.1 --out RESULTS
 #include <iostream>
 

@@ -1,4 +1,4 @@
-// What submissions say, as text: in Markdown, HTML, and spreadsheets that split lines at commas or at semicolons.
+// Quotes texts of submissions in Markdown, HTML, and spreadsheets that split lines at commas or at semicolons.
 #include "grading/markup.hpp"
 
 #include <vector>
@@ -24,7 +24,7 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-// The cells that a spreadsheet makes of a line: quotes count only at a cell's beginning.
+// The cells that a spreadsheet reads from a line: quotes count only at a cell's beginning.
 std::vector<std::string> cells_of(const std::string& line, char separator) {
   std::vector<std::string> cells;
   std::size_t at = 0;

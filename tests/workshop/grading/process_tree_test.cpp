@@ -1,4 +1,4 @@
-// Programs that are run on behalf of a submission, and what their memory is.
+// Programs run for a submission, and what counts as their memory.
 #include "grading/process_tree.hpp"
 
 #include "base/error.hpp"
@@ -17,9 +17,9 @@ Ended run_script(const std::string& script, const Allowance& allowance, const st
 
 // Each uses 400 MiB if it may.
 constexpr const char* kLarge[] = {
-    // of its own
+    // private memory
     "head -c 400M /dev/zero | tail >/dev/null; sleep 2",
-    // in a file without a name in memory
+    // in an unnamed file in memory
     "exec 5>/dev/shm/lockstep_try_$$; rm /dev/shm/lockstep_try_$$; head -c 400M /dev/zero >&5; sleep 2",
     // the same in four files
     "for fd in 5 6 7 8; do eval \"exec $fd>/dev/shm/lockstep_try_$$\"; rm /dev/shm/lockstep_try_$$; "
@@ -40,7 +40,7 @@ TEST_CASE("memory and files in memory are limited together, by a control group o
 }
 
 TEST_CASE("a memory group is removed when it is no longer needed", "[grading]") {
-  // In one, a process of its own can be started; without rights there is none, and memory is added up.
+  // If a group can be made, a process can be started in it; without rights there is none, and sizes are added up.
   auto group = MemoryGroup::create(100 * kMebibyte);
   if (!group) return;
   CHECK(!group->has_ended_processes());

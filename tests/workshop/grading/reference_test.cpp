@@ -1,4 +1,4 @@
-// Our own solutions, handed in: what `use-reference` and `submit` note, and what `grade` makes of it.
+// Submissions of our own solutions: the notes of `use-reference` and `submit`, and the grades.
 #include "grading/reference.hpp"
 
 #include <filesystem>
@@ -33,7 +33,7 @@ Files files_from(const Exercise& exercise, const char* place) {
   return files;
 }
 
-// Without comments and indentation: what somebody makes who wants to hide where it is from.
+// Removes comments and indentation, like a student who hides the origin.
 Files disguised(Files files) {
   for (auto& [name, text] : files) text = std::regex_replace(text, std::regex("//[^\n]*|\n +"), "\n\n");
   return files;
@@ -96,7 +96,7 @@ TEST_CASE("every solution is found to be ours, also without its comments", "[gra
     CHECK(origin_of(kCourse, one, disguised(ours), true) == Origin::kReference);
     if (origin_of(kCourse, one, disguised(ours), false) == Origin::kUnclear) unclear.push_back(one.id);
   }
-  CHECK(unclear == std::vector<std::string>{"02.4", "04.1", "04.5"});  // a few lines each
+  CHECK(unclear == std::vector<std::string>{"02.4", "04.1", "04.5"});  // solutions of a few lines
 }
 
 TEST_CASE("what differs in a single token, lacks a file, or has nothing to be compared with is somebody's own",
@@ -164,14 +164,14 @@ TEST_CASE("submit says which exercises pass, of the files as they are", "[gradin
   CHECK_THAT(project.submit(), ContainsSubstring("1 fail"));
 
   remember("passed", true);
-  write_file(project.mine(), "two");  // what passed is not what is handed in
+  write_file(project.mine(), "two");  // the submission differs from the version that passed
   CHECK_THAT(project.submit(), ContainsSubstring("not checked   02.1"));
 }
 
 TEST_CASE("use-reference is remembered while its file is changed, and forgotten where one begins anew", "[grading]") {
   const Project project;
   project.run({"lockstep_exercises", "use-reference", "02.1"});
-  // No C++, so that nothing is built: the verdict does not matter here.
+  // Not C++, so that nothing is built: the verdict does not matter here.
   write_file(project.mine(), "changed");
   CHECK_THAT(project.submit(), ContainsSubstring("begun with use-reference"));
   CHECK(project.references() == std::vector<std::string>{"02.1"});

@@ -1,4 +1,4 @@
-// Which release of the course a tree is: by its file RELEASE, else by git's tags.
+// A tree's release of the course: from its file RELEASE, otherwise from git's tags.
 #include "grading/release.hpp"
 
 #include "base/error.hpp"

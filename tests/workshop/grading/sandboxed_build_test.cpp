@@ -1,4 +1,4 @@
-// Whose fault it is that a submission does not compile: its own, or this machine's.
+// Finds whose fault a failed compilation is: the submission's or the machine's.
 #include "grading/sandboxed_build.hpp"
 
 #include <sched.h>

@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Right ones, in every form in which they may come.
+// Correct ones, in every form in which they may arrive.
 void add_honest(const ClassMaker& maker, std::vector<Expected>& expected) {
   Files right = maker.all_from("solutions");
   right[maker.target()] = maker.submission("is_right");
@@ -30,7 +30,7 @@ void add_honest(const ClassMaker& maker, std::vector<Expected>& expected) {
   expected.push_back({"one_exercise", "graded", "passed", "", 10, 10});
 }
 
-// What somebody else has written.
+// Files copied from our solutions.
 void add_references(const ClassMaker& maker, std::vector<Expected>& expected) {
   const std::string solution = maker.all_from("solutions").at(maker.target());
   maker.zip("reference", maker.only(solution));
@@ -50,7 +50,7 @@ void add_attack(const ClassMaker& maker, std::vector<Expected>& expected, const 
   expected.push_back({name, "graded", verdict, "", 0, most});
 }
 
-// Archives that are not what they should be.
+// Invalid archives.
 void add_archives(const ClassMaker& maker, std::vector<Expected>& expected) {
   const std::string right = maker.submission("is_right");
   const std::string manifest = maker.manifest_of("x", {});
@@ -81,7 +81,7 @@ std::vector<Expected> make_class(const fs::path& root, const fs::path& folder, c
   add_references(maker, expected);
   add_archives(maker, expected);
   add_mistake(maker, expected, "divides_every_step");
-  add_mistake(maker, expected, "sends_first", 5);  // a ring that deadlocks is no ring
+  add_mistake(maker, expected, "sends_first", 5);  // a ring that deadlocks is not a ring
   add_attack(maker, expected, "does_nothing", "WRONG");
   add_attack(maker, expected, "exits_with_0", "CRASH");
   add_attack(maker, expected, "has_its_own_main", "BUILD|CRASH|WRONG|HANG", 1);

@@ -14,7 +14,7 @@ const std::string kSolution = R"(void step(Ring& ring) {
   exchange(ring.next, part(outgoing), ring.previous, arrived);
   // END SOLUTION
 })";
-// The same code with other white space and comments.
+// The same code with different white space and comments.
 const std::string kCopy =
     "int x;\n/* copied */ const Chunk outgoing=chunk_of(total,\n sends(rank,round,ranks),ranks);\n"
     "exchange(ring.next, part(outgoing), ring.previous, arrived);\nint y;\n";

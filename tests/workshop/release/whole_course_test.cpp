@@ -13,7 +13,7 @@ namespace {
 
 const fs::path kRoot = LOCKSTEP_SOURCE_DIR;
 
-// Those that git knows, and perhaps some others. Without git, which a machine that only tests may lack.
+// All files tracked by git, and perhaps some others. Works without git, which a test machine may lack.
 std::vector<std::string> files_of_the_course() {
   std::vector<std::string> files;
   for (auto at = fs::recursive_directory_iterator(kRoot); at != fs::recursive_directory_iterator(); ++at) {
@@ -28,7 +28,7 @@ std::vector<std::string> files_of_the_course() {
 
 }  // namespace
 
-// Without what is compiled: `./lockstep release` takes minutes.
+// Without the compiled parts: `./lockstep release` takes minutes.
 TEST_CASE("The texts of a release of the whole course hold no answer", "[release]") {
   const Plan plan = plan_release(kRoot, files_of_the_course(), {});
   const Answers answers = answers_of(kRoot, plan.exercises);

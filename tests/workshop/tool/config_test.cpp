@@ -1,4 +1,4 @@
-// lockstep config and what lockstep launch makes of its file.
+// lockstep config, and how lockstep launch uses its file.
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -30,7 +30,7 @@ Finished run_tool(std::vector<std::string> arguments, Variables variables = {}) 
   return test::run_program(arguments, variables);
 }
 
-// A terminal of which the test holds the other end.
+// A terminal; the test holds its other end.
 class Terminal {
  public:
   Terminal() : master_(posix_openpt(O_RDWR | O_NOCTTY)) {
@@ -85,7 +85,7 @@ TEST_CASE("config asks, asks again after a wrong answer, and writes what was sai
   CHECK(text ==
         "{\n  \"num_processes\": 3,\n  \"device\": \"cpu\",\n  \"mixed_precision\": \"bf16\",\n"
         "  \"threads_per_process\": 2\n}\n");
-  // Its values are suggested the next time.
+  // The next dialog suggests these values.
   REQUIRE(answer(file, "\n\n\nauto\n").exit_code == 0);
   CHECK_THAT(read_file(file), ContainsSubstring("\"num_processes\": 3") && ContainsSubstring("\"bf16\"") &&
                                   ContainsSubstring("\"threads_per_process\": \"auto\""));
@@ -191,21 +191,21 @@ TEST_CASE("launch refuses what contradicts itself or cannot be read", "[tool][co
 }
 
 TEST_CASE("launch says where a precision would be ignored", "[tool][config][multirank]") {
-  // One of our programs without an Accelerator: that is certain.
+  // One of our programs without an Accelerator: certainly ignores the option.
   const Finished ours = run_tool({"launch", "--nproc", "1", "--mixed-precision", "bf16", "--", "memory_budget"});
   CHECK(ours.exit_code == 2);
   CHECK_THAT(ours.err, ContainsSubstring("memory_budget has no Accelerator, and would ignore --mixed-precision bf16"));
   CHECK(run_tool({"launch", "--nproc", "1", "--mixed-precision", "no", "--", "memory_budget"}).exit_code == 0);
-  // A file is for many programs: a line, and the program runs.
+  // A file serves many programs: prints a line and runs the program.
   const Finished by_file =
       launch_with(R"({"num_processes": 1, "mixed_precision": "bf16", "device": "emulated"})", {}, {"memory_budget"});
   CHECK(by_file.exit_code == 0);
   CHECK_THAT(by_file.err, ContainsSubstring("mixed_precision bf16 has no effect on memory_budget") &&
                               ContainsSubstring("device emulated has no effect on memory_budget"));
-  // What a shell runs is not known.
+  // The program behind a shell is unknown.
   CHECK_THAT(run_tool({"launch", "--nproc", "1", "--mixed-precision", "bf16", "--", "sh", "-c", "true"}).err,
              ContainsSubstring("has no effect unless what sh runs reads LOCKSTEP_MIXED_PRECISION"));
-  // One with an Accelerator.
+  // A program with an Accelerator.
   const Finished reads = run_tool({"launch", "--nproc", "1", "--mixed-precision", "bf16", "--", "self_test", "--help"});
   CHECK(reads.exit_code == 0);
   CHECK_THAT(reads.err, !ContainsSubstring("has no effect"));

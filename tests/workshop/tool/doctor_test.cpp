@@ -1,4 +1,4 @@
-// lockstep doctor: a report without secrets, and a self-test that finds what is broken.
+// lockstep doctor: a report without secrets, and a self-test that finds faults.
 #include <unistd.h>
 
 #include <string>
@@ -61,7 +61,7 @@ TEST_CASE("doctor --test trains over every transport and says in its last line t
 }
 
 TEST_CASE("doctor --test names what fails, and leaves nothing running", "[tool][doctor][multirank][fault]") {
-  // What ranks read at their start is broken, so that every job fails.
+  // A variable that ranks read at their start is invalid, so that every job fails.
   const std::string mark = concat("LOCKSTEP_TEST_MARK=doctor_", getpid());
   const Finished finished =
       doctor({"--test"}, {{"LOCKSTEP_LIVENESS_SECONDS", "never"}, {"LOCKSTEP_TEST_MARK", concat("doctor_", getpid())}});
@@ -73,7 +73,7 @@ TEST_CASE("doctor --test names what fails, and leaves nothing running", "[tool][
 }
 
 TEST_CASE("doctor --test does not call a machine broken that is only slow", "[tool][doctor][multirank]") {
-  // Too short for any process to start and train in: what a machine a thousand times slower would show.
+  // Too short for any process to start and train, as on a machine a thousand times slower.
   const Finished finished = doctor({"--test", "--limit", "0.02"});
   INFO(finished.out << finished.err);
   CHECK(finished.exit_code == 1);
@@ -82,7 +82,7 @@ TEST_CASE("doctor --test does not call a machine broken that is only slow", "[to
   CHECK_THAT(finished.out, !ContainsSubstring("firewall") && !ContainsSubstring("FAILS"));
   CHECK_THAT(last_line(finished.out), ContainsSubstring("too slow, or too busy, to say") &&
                                           ContainsSubstring("./lockstep doctor --test --limit"));
-  // The same if the job did start: its ranks say that they were still at work.
+  // The same after the job has started: its ranks report that they are unfinished.
   const std::string program = built_program("self_test");
   const Finished job =
       test::run_program({built_program("lockstep"), "launch", "--nproc", "2", "--", program, "--limit", "0.001"});

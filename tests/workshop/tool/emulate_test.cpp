@@ -13,14 +13,14 @@ using lockstep::test::Finished;
 
 namespace {
 
-// Runs `lockstep emulate` in `folder`, as a learner does.
+// Runs `lockstep emulate` in `folder`, like a learner.
 Finished emulate(const fs::path& folder, const std::string& arguments) {
   const std::string line =
       "cd '" + folder.string() + "' && exec '" + built_program("lockstep") + "' emulate " + arguments;
   return lockstep::test::run_program({"sh", "-c", line}, {{"LOCKSTEP_ROOT", LOCKSTEP_SOURCE_DIR}});
 }
 
-// A program whose kernel runs without device memory, so that this test needs no more than launches.
+// Its kernel uses no device memory, so that this test needs only launches.
 const std::string kSource = R"(#include <cstdio>
 
 __device__ int places[4];

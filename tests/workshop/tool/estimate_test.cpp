@@ -1,4 +1,4 @@
-// lockstep estimate, as a user runs it; its arithmetic is in tests/08_accelerate/memory_estimate_test.cpp.
+// lockstep estimate on the command line; its arithmetic is in tests/08_accelerate/memory_estimate_test.cpp.
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>

@@ -28,7 +28,7 @@ std::vector<std::string> launch_of(std::vector<std::string> options, const std::
 
 constexpr const char* kPrint = "echo out of $RANK; echo err of $RANK >&2";
 
-// The folder of the only job's only attempt.
+// The folder of the only attempt of the only job.
 fs::path attempt_in(const fs::path& folder) {
   for (const auto& entry : fs::directory_iterator(folder)) {
     if (entry.is_directory()) return entry.path() / "attempt_0";

@@ -1,4 +1,4 @@
-// The shell script ./lockstep, as far as it goes without installing or building anything.
+// The shell script ./lockstep, as far as it runs without installing or building.
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -17,7 +17,7 @@ namespace {
 
 const std::string kScript = std::string(LOCKSTEP_SOURCE_DIR) + "/lockstep";
 
-/// A folder of links to programs, to be a PATH in which others are missing.
+/// A folder of links to programs, used as a PATH that lacks all others.
 class ProgramFolder {
  public:
   explicit ProgramFolder(const std::vector<std::string>& programs) {
@@ -45,7 +45,7 @@ TEST_CASE("the script says what to do first where nothing is built", "[tool]") {
   CHECK_FALSE(fs::exists(fs::path(LOCKSTEP_SOURCE_DIR) / "build" / "not-built"));
 }
 
-// A folder that only its owner may write to, and another user; or the owner, who has taken that right from himself.
+// A folder that only its owner may write to, with another user, or with the owner after giving up that right.
 TEST_CASE("a course that this user cannot write to is said to be its owner's, with how to get one's own", "[tool]") {
   const lockstep::test::TemporaryFolder folder;
   const fs::path course = folder / "course";

@@ -1,4 +1,4 @@
-// Answers before main() has begun, with values of its own, and leaves.
+// Answers before main() with its own values, and exits.
 #include <unistd.h>
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Answers in the place of main() with eight million empty maps, of one byte each.
+// Replaces main(): answers with eight million empty maps of one byte each.
 #include <unistd.h>
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Puts files into its program that are not its own.
+// Includes other people's files in its program through the assembler.
 #include <stdexcept>
 
 #include "02_ring_all_reduce/1_reduce_scatter/reduce_scatter.hpp"

@@ -1,4 +1,4 @@
-// Lets the linker complain, and say what it says where a library is missing.
+// Makes the linker fail with the message for a missing library.
 #include "02_ring_all_reduce/1_reduce_scatter/reduce_scatter.hpp"
 
 namespace lockstep::ring {

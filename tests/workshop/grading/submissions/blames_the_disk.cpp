@@ -1,4 +1,4 @@
-// Lets the compiler say what it says where the disk is full.
+// Makes the compiler fail with the message for a full disk.
 #include "02_ring_all_reduce/1_reduce_scatter/reduce_scatter.hpp"
 
 #error error writing to /tmp/cc.s: No space left on device

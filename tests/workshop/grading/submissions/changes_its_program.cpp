@@ -1,4 +1,4 @@
-// Writes to its own program, to the libraries of the machine, and beside them.
+// Writes to its own program, to the machine's libraries, and to their folders.
 #include <fcntl.h>
 #include <unistd.h>
 

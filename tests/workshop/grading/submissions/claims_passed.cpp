@@ -1,4 +1,4 @@
-// Answers in the place of main() with the finding that the verdict is passed.
+// Replaces main(): answers with a finding whose verdict is passed.
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// Answers in the place of main() with the finding that the verdict is SETUP.
+// Replaces main(): answers with a finding whose verdict is SETUP.
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// Takes memory without end, and touches it.
+// Allocates and touches memory endlessly.
 #include <cstring>
 #include <new>
 

@@ -1,4 +1,4 @@
-// Ends with success before main() begins.
+// Exits with success before main().
 #include <unistd.h>
 
 #include <cstdlib>

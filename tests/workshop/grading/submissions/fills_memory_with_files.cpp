@@ -1,4 +1,4 @@
-// Writes files in memory that belong to no process, until somebody stops it.
+// Writes files in memory that belong to no process, until it is stopped.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>

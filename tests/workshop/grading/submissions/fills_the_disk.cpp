@@ -1,4 +1,4 @@
-// Writes files wherever it may, and says how much room it has found. It gives up in time for a sandbox that leaks.
+// Writes files wherever it may, and reports how much room it has found. It gives up in time for a sandbox that leaks.
 #include <fcntl.h>
 #include <unistd.h>
 

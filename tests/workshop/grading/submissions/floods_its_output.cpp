@@ -1,4 +1,4 @@
-// Prints without end.
+// Prints endlessly.
 #include <cstdio>
 
 #include "02_ring_all_reduce/1_reduce_scatter/reduce_scatter.hpp"

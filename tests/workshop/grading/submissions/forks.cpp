@@ -1,4 +1,4 @@
-// Starts processes without end, each of which does the same.
+// A fork bomb: starts processes endlessly, each of which does the same.
 #include <unistd.h>
 
 #include "02_ring_all_reduce/1_reduce_scatter/reduce_scatter.hpp"

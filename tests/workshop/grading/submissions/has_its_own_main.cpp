@@ -1,4 +1,4 @@
-// Redefines what a test might be written with, and has a main() that succeeds.
+// Redefines common testing macros, and has a main() that succeeds.
 #include "02_ring_all_reduce/1_reduce_scatter/reduce_scatter.hpp"
 
 #undef REQUIRE

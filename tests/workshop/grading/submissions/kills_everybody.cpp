@@ -1,4 +1,4 @@
-// Ends every process that it may, and stays behind as a daemon.
+// Kills every process that it may, and stays behind as a daemon.
 #include <unistd.h>
 
 #include <csignal>

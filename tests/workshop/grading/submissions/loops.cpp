@@ -1,4 +1,4 @@
-// Never returns, and computes all the time.
+// Computes endlessly and never returns.
 #include "02_ring_all_reduce/1_reduce_scatter/reduce_scatter.hpp"
 
 namespace lockstep::ring {

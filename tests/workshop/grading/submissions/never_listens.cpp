@@ -1,4 +1,4 @@
-// Sleeps before main(): a judge that waits until its question is taken would wait for ever.
+// Sleeps before main(): a judge that waits until its question is read would wait forever.
 #include <unistd.h>
 
 #include "02_ring_all_reduce/1_reduce_scatter/reduce_scatter.hpp"

@@ -1,4 +1,4 @@
-// Opens devices, and changes what belongs to the machine.
+// Opens devices, and changes settings of the machine.
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-// Ends with the words and the status of a sandbox that cannot start.
+// Exits with the message and status of a sandbox that cannot start.
 #include <unistd.h>
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-// Prints what a judge prints, what a stack looks like, and a sandbox's mark; then passes nothing.
+// Prints a judge's report, lines like a stack's, and a sandbox's mark; then passes nothing.
 #include <cstdio>
 
 #include "02_ring_all_reduce/1_reduce_scatter/reduce_scatter.hpp"

@@ -1,4 +1,4 @@
-// Answers in the place of main() with findings of a checker, whose lines are in files of the grader.
+// Replaces main(): answers with findings of a checker whose lines are in the grader's files.
 #include <sys/socket.h>
 #include <unistd.h>
 

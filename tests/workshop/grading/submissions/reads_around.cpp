@@ -1,4 +1,4 @@
-// Looks for tests, solutions and other submissions, and says what it has found.
+// Looks for tests, solutions and other submissions, and reports those it has found.
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Files that are none of this program's business.
+// Files that this program must not read.
 std::string find_below(const fs::path& folder) {
   std::error_code error;
   fs::recursive_directory_iterator it(folder, fs::directory_options::skip_permission_denied, error), end;

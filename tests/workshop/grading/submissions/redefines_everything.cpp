@@ -1,4 +1,4 @@
-// Gives other meanings to the words of the headers that it includes.
+// Redefines the keywords used by the headers that it includes.
 #define private public
 #define const
 #define float double

@@ -1,4 +1,4 @@
-// Writes nonsense where the judge reads what each rank is doing, and tries to cut that memory off.
+// Writes nonsense to the progress board, and tries to truncate it.
 #include <sys/mman.h>
 #include <unistd.h>
 

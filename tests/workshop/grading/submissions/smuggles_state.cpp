@@ -1,4 +1,4 @@
-// Leaves notes for its later runs, wherever it may.
+// Leaves notes for its later runs wherever it can.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -15,7 +15,7 @@ void reduce_scatter(std::span<float> values, const Neighbours& place) {
   std::string found;
   for (const char* folder : {"/tmp", "/dev/shm", "/var/tmp", "/run", "/run/lock", "/dev/mqueue", "/"}) {
     const std::string note = std::string(folder) + "/lockstep_note";
-    // Another rank of the same run may have been first, and only in a folder that is shared.
+    // Another rank of the same run may have been first, but only in a shared folder.
     if (::access(note.c_str(), F_OK) == 0) found += " " + note;
     ::close(::open(note.c_str(), O_CREAT | O_WRONLY, 0666));
   }

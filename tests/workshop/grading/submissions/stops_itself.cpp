@@ -1,4 +1,4 @@
-// Ignores what it is told, and stops.
+// Ignores signals, and stops itself.
 #include <csignal>
 
 #include "02_ring_all_reduce/1_reduce_scatter/reduce_scatter.hpp"

@@ -1,4 +1,4 @@
-// Many processes with as much memory each as they get.
+// Many processes, each with as much memory as it can get.
 #include <sys/mman.h>
 #include <unistd.h>
 

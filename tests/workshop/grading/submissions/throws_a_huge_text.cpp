@@ -1,4 +1,4 @@
-// The text of its exception has 50 MB.
+// Throws an exception with a text of 50 MB.
 #include <unistd.h>
 
 #include <stdexcept>

@@ -1,4 +1,4 @@
-// Reads from and writes to every descriptor that it has inherited, except those that it is given.
+// Reads from and writes to every inherited descriptor except those intended for it.
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// Its words are Markdown, HTML, a formula and commands for a terminal.
+// Its texts are Markdown, HTML, a formula and control sequences for a terminal.
 #include <cstdio>
 #include <stdexcept>
 

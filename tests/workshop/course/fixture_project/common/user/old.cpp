@@ -1,1 +1,1 @@
-// Compiled by nobody.
+// Not compiled.
