@@ -52,7 +52,7 @@ class ParameterUsage {
   DdpOptions options_;
   std::vector<bool> is_used_;               // by parameter: this rank has a gradient for it
   std::vector<bool> is_filled_;             // by parameter: its gradient is filled-in zeros
-  std::vector<bool> is_used_first_;         // static_graph: by parameter, in this rank's first step; empty before
+  std::vector<bool> is_used_first_;         // static_graph: by parameter, in this rank's first backward; or empty
   std::vector<bool> is_unused_everywhere_;  // by parameter; empty without a census
 };
 
