@@ -66,7 +66,7 @@ MemoryUse memory_use(const Model& model, const Training& training, Sharding shar
   MemoryUse use;
   use.weights = model.parameters * value / (sharding >= Sharding::kWeights ? shards : 1);
   use.gradients = model.parameters * value / (sharding >= Sharding::kGradients ? shards : 1);
-  // The master copy is only touched by the optimizer: it is split together with its values.
+  // Only the optimizer touches the master copy, so it is split together with the optimizer's values.
   const double optimizer_shards = sharding >= Sharding::kOptimizer ? shards : 1;
   use.master_weights = is_mixed ? model.parameters * kFloat32Bytes / optimizer_shards : 0;
   use.optimizer = model.parameters * kFloat32Bytes * optimizer_values(training.optimizer) / optimizer_shards;

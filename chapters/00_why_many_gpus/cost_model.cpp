@@ -41,7 +41,7 @@ bool is_same_name(std::string_view a, std::string_view b) {
   return std::ranges::equal(a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
 }
 
-// How often P ranks can be halved, rounding up: 0 for 1, 1 for 2, 2 for 3 and 4, 3 for 5 to 8.
+// ceil(log2 P): 0 for 1, 1 for 2, 2 for 3 and 4, 3 for 5 to 8.
 int levels_of_tree(int world_size) { return std::bit_width(static_cast<unsigned>(world_size - 1)); }
 
 double rounded_to_one_digit(double value) {
@@ -83,7 +83,7 @@ AllReduceCost all_reduce_cost(Algorithm algorithm, int world_size, double bytes)
   require(world_size >= 1, "a job has at least 1 rank, not ", world_size);
   const int others = world_size - 1;
   switch (algorithm) {
-    case Algorithm::kStar:  // the centre's port: all other buffers in, then the sum out to all
+    case Algorithm::kStar:  // the centre's port: all other buffers in, then the sum out to all ranks
       return {others > 0 ? 2 : 0, others * bytes, others * bytes};
     case Algorithm::kMesh:  // every port: its own buffer out to all others, while theirs come in
       return {others > 0 ? 1 : 0, others * bytes, others * bytes};

@@ -16,7 +16,7 @@ class Builder {
     schedule_.world_size = world_size;
   }
 
-  // Begins when the rank is free and not before `earliest`. @return  When it ends.
+  // Begins once the rank is free, but not before `earliest`. @return  The task's end.
   int add(int rank, int micro_batch, Pass pass, int units, int earliest = 0) {
     int& free_from = free_from_[static_cast<std::size_t>(rank)];
     const int begin = std::max(earliest, free_from);
@@ -32,7 +32,7 @@ class Builder {
   Schedule schedule_;
 };
 
-// Each rank takes its micro-batches one after another through the whole model, which is P units thick.
+// Each rank takes its micro-batches one after another through the whole model, P units of work each.
 Schedule data_schedule(int world_size, int micro_batches) {
   if (micro_batches % world_size != 0) {
     throw UsageError(concat(micro_batches, " micro-batches cannot be dealt evenly to ", world_size,
@@ -58,8 +58,8 @@ Schedule tensor_schedule(int world_size, int micro_batches) {
   return std::move(builder).finish();
 }
 
-// Layers are cut. In groups of `group` micro-batches: a rank begins a group when the rank before it has finished the
-// whole group. One group of all of them is plain model parallelism, groups of one are the pipeline.
+// The layers are split among the ranks. Micro-batches move in groups of `group`: a rank begins a group once the rank
+// before it has finished the whole group. A single group is plain model parallelism; groups of one are the pipeline.
 Schedule layered_schedule(int world_size, int micro_batches, int group) {
   Builder builder(world_size);
   for (int first = 0; first < micro_batches; first += group) {
@@ -70,7 +70,7 @@ Schedule layered_schedule(int world_size, int micro_batches, int group) {
       arrived = done;
     }
   }
-  // The last rank has the loss: backward passes begin there, and it is free for them when its forward passes are done.
+  // The last rank has the loss: backward passes begin there, as soon as its forward passes are done.
   for (int first = 0; first < micro_batches; first += group) {
     int arrived = 0;
     for (int rank = world_size - 1; rank >= 0; --rank) {
@@ -148,7 +148,7 @@ std::vector<std::string> picture_of(const Schedule& schedule) {
 
 RankLoad load_of(Strategy strategy, const Model& model, const Training& training, int world_size, int micro_batches) {
   RankLoad load;
-  if (strategy == Strategy::kData) {  // micro-batches follow one another: activations of one at a time
+  if (strategy == Strategy::kData) {  // one micro-batch at a time, so activations of one
     load.memory = memory_use(model, training, Sharding::kNothing, world_size);
     load.sent_bytes = ring_bytes(load.memory.gradients, world_size);
     return load;
@@ -159,7 +159,7 @@ RankLoad load_of(Strategy strategy, const Model& model, const Training& training
   part.parameters /= world_size;
   load.memory = memory_use(part, training, Sharding::kNothing, 1);
 
-  // What passes from layer to layer, for one micro-batch: [micro_batch, sequence, hidden].
+  // The activations passed from layer to layer, for one micro-batch: [micro_batch, sequence, hidden].
   const double boundary =
       static_cast<double>(training.micro_batch) * model.sequence * model.hidden * bytes_per_value(training.precision);
   if (strategy == Strategy::kTensor) {
@@ -168,7 +168,7 @@ RankLoad load_of(Strategy strategy, const Model& model, const Training& training
   } else {  // every micro-batch's activations wait for the backward passes, which begin after the last forward pass
     const double layers = static_cast<double>(model.layers) / world_size;
     load.memory.activations = micro_batches * layers * activation_bytes_per_layer(model, training);
-    // Ranks in the middle send activations forward and gradients back; with two ranks each sends one of the two.
+    // Ranks in the middle send activations forward and gradients back; with two ranks, each sends only one of the two.
     load.sent_bytes = std::min(world_size - 1, 2) * micro_batches * boundary;
   }
   return load;

@@ -27,7 +27,7 @@ constexpr std::int64_t kSmallCount = 1000;
 constexpr std::string_view kSumLine = "server: the sum is ";
 constexpr std::string_view kListeningLine = "server: listening on ";
 
-// The servers lie beside the program that attacks them.
+// The servers are in the folder of the program that attacks them.
 std::string built_program(const std::string& name) {
   return (std::filesystem::read_symlink("/proc/self/exe").parent_path() / name).string();
 }
@@ -78,7 +78,7 @@ void AttackHarness::join(int rank) {
   clients_[rank] = is_checked() ? net::connect_authenticated(address_, token_, identity, "the server", deadline)
                                 : net::StreamSocket::connect(address_, deadline);
   ++connections_;
-  // The naive server accepts four; whoever comes later waits in the kernel's queue, and nobody says so.
+  // The naive server accepts four clients; a later one waits in the kernel's queue, unreported.
   if (is_checked()) hear(concat("client ", rank, " "));
   if (!is_checked() && connections_ <= kWorldSize) hear("connected");
 }
@@ -124,7 +124,7 @@ bool AttackHarness::hear(std::string_view text) {
   return wait_until(has_come, Deadline::after(kPatience));
 }
 
-// Until the condition holds; false where the server has ended or the deadline has passed before that.
+// Waits for the condition; false if the server ends or the deadline passes first.
 bool AttackHarness::wait_until(const std::function<bool()>& condition, const Deadline& deadline) {
   while (!condition()) {
     if (exit_code_ || deadline.has_expired()) return false;
@@ -140,7 +140,7 @@ void AttackHarness::wait_for_end(const Deadline& deadline) {
 void AttackHarness::pump(const Deadline& deadline) {
   std::vector<pollfd> watched = {{server_->control_fd(), POLLIN, 0}};
   for (const OutputStream stream : {OutputStream::kOut, OutputStream::kErr}) {
-    watched.push_back({server_->output(0, stream).get(), POLLIN, 0});  // a closed one is -1: poll ignores it
+    watched.push_back({server_->output(0, stream).get(), POLLIN, 0});  // -1 if closed: poll ignores it
   }
   ::poll(watched.data(), watched.size(), deadline.poll_timeout_ms());
   std::optional<int> exit_code;
@@ -149,7 +149,7 @@ void AttackHarness::pump(const Deadline& deadline) {
     exit_code = event->kind == ReaperEvent::Kind::kEnded && WIFEXITED(event->detail) ? WEXITSTATUS(event->detail) : 1;
   }
   for (const OutputStream stream : {OutputStream::kOut, OutputStream::kErr}) take_output(stream);
-  if (exit_code) exit_code_ = exit_code;  // after its last words have been read
+  if (exit_code) exit_code_ = exit_code;  // only after its last output has been read
   if (server_->has_ended() && !exit_code_) exit_code_ = 1;
 }
 
@@ -158,7 +158,7 @@ void AttackHarness::take_output(OutputStream stream) {
   std::array<char, 4096> buffer{};
   while (fd.is_open()) {
     const ssize_t bytes = ::read(fd.get(), buffer.data(), buffer.size());
-    if (bytes < 0) return;  // nothing there now
+    if (bytes < 0) return;  // no data yet
     if (bytes == 0) return fd.reset();
     merger_.add(0, stream, std::string_view(buffer.data(), static_cast<std::size_t>(bytes)));
   }
@@ -177,7 +177,8 @@ Outcome AttackHarness::finish(std::chrono::milliseconds patience) {
     outcome.sum = std::find_if(lines_.begin(), lines_.end(), is_sum)->substr(kSumLine.size());
   }
   const bool will_answer = !outcome.sum.empty() || exit_code_;
-  // Small answers wait in the kernel: the server's last words come first. A large one it may not get rid of unread.
+  // Small answers wait in the kernel, so read the server's last output first. A large one might block the server until
+  // it is read.
   if (will_answer && options_.count <= kSmallCount) wait_for_end(Deadline::after(kPatience));
   for (auto& [rank, socket] : clients_) {
     if (will_answer) receive_answer(rank, outcome);

@@ -1,7 +1,7 @@
 #pragma once
 /// @file
-/// Where attacks on a server are played: the server as a child process, clients and strangers on bare sockets, and one
-/// transcript of what all of them do.
+/// Plays attacks on a server: the server as a child process, clients and strangers on bare sockets, and one transcript
+/// of everything that happens.
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -23,62 +23,61 @@ namespace lockstep::star {
 
 /// Which of the chapter's two servers.
 enum class ServerKind {
-  kNaive,    ///< naive_server: bare values, whoever connects.
+  kNaive,    ///< naive_server: bare values from anyone who connects.
   kChecked,  ///< server: frames, after a proof of the job's token.
 };
 
-/// What a harness is set up with.
+/// The setup of a harness.
 struct StageOptions {
-  ServerKind kind = ServerKind::kNaive;              ///< The server to attack.
-  std::int64_t count = 3;                            ///< Values of each client.
-  std::chrono::milliseconds server_timeout{10'000};  ///< What `server` is told; naive_server knows no such thing.
+  ServerKind kind = ServerKind::kNaive;
+  std::int64_t count = 3;
+  std::chrono::milliseconds server_timeout{10'000};  ///< Passed to `server`; naive_server has no timeout.
 };
 
-/// How a play ended, as the clients and the server's own words tell it.
+/// The end of a play, according to the clients and the server's output.
 struct Outcome {
   std::string expected;                 ///< The right sum: "[10, 20, 30]".
-  std::string sum;                      ///< What the server calls the sum; empty: it has said nothing.
-  bool has_server_ended = false;        ///< In time.
-  std::string servers_error;            ///< Its last words, where it ended with another exit code than 0.
-  std::map<int, std::string> refusals;  ///< By client: what the server told it.
-  std::vector<int> without_answer;      ///< Clients that got neither sum nor word, by number.
+  std::string sum;                      ///< The sum that the server reports; empty if it reports none.
+  bool has_server_ended = false;        ///< Within the time limit.
+  std::string servers_error;            ///< Its last output, if its exit code was not 0.
+  std::map<int, std::string> refusals;  ///< By client: the server's reason.
+  std::vector<int> without_answer;      ///< Clients that got neither a sum nor a reason, by number.
 };
 
-/// Starts a server of kWorldSize clients on a free port and ends it with itself, whatever happens: below the project's
-/// reaper process, as ranks are. Thread safety: one thread; send_bytes() also from others.
+/// Starts a server for kWorldSize clients on a free port; the server never outlives this object, because it runs under
+/// the project's reaper process, as ranks do. Thread safety: one thread; send_bytes() also from others.
 class AttackHarness {
  public:
-  static constexpr int kWorldSize = 4;                           ///< Clients of the server.
-  static constexpr std::chrono::milliseconds kPatience{15'000};  ///< For whatever must happen.
+  static constexpr int kWorldSize = 4;
+  static constexpr std::chrono::milliseconds kPatience{15'000};  ///< Limit for each expected event.
 
-  /// @param transcript  Gets a line per event; must outlive the harness.
+  /// @param transcript  Receives one line per event; must outlive the harness.
   /// @throws IoError, TimeoutError  The server cannot be started.
   AttackHarness(const StageOptions& options, std::ostream& transcript);
 
-  /// Whether the server under attack is the checked one.
   [[nodiscard]] bool is_checked() const noexcept { return options_.kind == ServerKind::kChecked; }
 
-  /// Client `rank` connects as this server wants it (with a proof of the token, or just so), and the server says so.
+  /// Connects client `rank`, with a proof of the token if this server wants one, and waits until the server reports it.
   void join(int rank);
-  /// Client `rank` sends [1, 2, 3, ...] x (rank + 1), and the server says that it has them.
+  /// Client `rank` sends [1, 2, 3, ...] x (rank + 1); waits until the server reports that it has them.
   void contribute(int rank);
   /// The message that contribute() would send, if it had `count` values.
   [[nodiscard]] std::vector<std::byte> message_of(int rank, std::int64_t count) const;
-  /// Sends a part of a message without waiting for anything.
+  /// Sends part of a message without waiting for anything.
   void send_bytes(int rank, std::span<const std::byte> bytes);
   /// Client `rank` closes its connection.
   void leave(int rank);
 
-  /// Somebody who knows the port and nothing else.
+  /// Connects someone who knows the port and nothing else.
   [[nodiscard]] net::StreamSocket stranger();
 
   /// Adds a line to the transcript.
   void say(std::string_view who, std::string_view what);
-  /// Waits for a line of the server, later than those waited for before. @return  False: it ended, or kPatience passed.
+  /// Waits for a server line with `text`, after those matched before. @return  False if it ended or kPatience passed.
   bool hear(std::string_view text);
 
-  /// Waits until the server has a sum or ends, then reads every client's answer.
-  /// @param patience  For the server.
+  /// Waits until the server has a sum or has ended, then reads every client's answer.
+  /// @param patience  Time limit for the server.
   [[nodiscard]] Outcome finish(std::chrono::milliseconds patience = kPatience);
 
  private:
@@ -93,14 +92,14 @@ class AttackHarness {
   StageOptions options_;
   std::ostream& transcript_;
   std::string token_;
-  std::vector<std::string> lines_;  // of the server
-  std::size_t heard_ = 0;           // lines that hear() has been through
+  std::vector<std::string> lines_;  // the server's output
+  std::size_t heard_ = 0;           // lines that hear() has consumed
   std::optional<int> exit_code_;
   launch::OutputMerger merger_;
   std::unique_ptr<launch::ReaperProcess> server_;
   net::SocketAddress address_;
   std::map<int, net::StreamSocket> clients_;
-  int connections_ = 0;  // made so far, strangers' included
+  int connections_ = 0;  // made so far, including strangers'
 };
 
 }  // namespace lockstep::star

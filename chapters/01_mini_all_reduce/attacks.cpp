@@ -27,7 +27,7 @@ void contribute_all(AttackHarness& harness, int end) {
   for (int rank = 0; rank < end; ++rank) harness.contribute(rank);
 }
 
-// What the checked server has made room for: a client with the right values. The naive one has nothing to offer.
+// Takes the free place on the checked server: a client with the right values. The naive one has no free place.
 void send_another(AttackHarness& harness, int rank) {
   if (!harness.is_checked()) return;
   harness.say("another client", concat("takes the place of client ", rank));
@@ -39,10 +39,10 @@ Outcome short_read(AttackHarness& harness) {
   join_all(harness, AttackHarness::kWorldSize);
   contribute_all(harness, 3);
   const std::vector<std::byte> message = harness.message_of(3, 3);
-  const std::size_t first_bytes = harness.is_checked() ? 68 : 4;  // the header of 64 bytes, where there is one
+  const std::size_t first_bytes = harness.is_checked() ? 68 : 4;  // the 64-byte header, if there is one, and one value
   harness.say(client(3), concat("sends ", first_bytes, " of its ", message.size(), " bytes"));
   harness.send_bytes(3, std::span(message).first(first_bytes));
-  if (!harness.is_checked()) harness.hear("sent the sum");  // four bytes are enough for it
+  if (!harness.is_checked()) harness.hear("sent the sum");  // four bytes are enough for the naive one
   harness.say(client(3), "sends the rest");
   try {
     harness.send_bytes(3, std::span(message).subspan(first_bytes));
@@ -52,7 +52,7 @@ Outcome short_read(AttackHarness& harness) {
   return harness.finish();
 }
 
-// All send at once: who waited for the server to take a message before the next one is sent would wait for ever.
+// All send at once: waiting for the server to take one message before sending the next would block forever.
 Outcome megabyte(AttackHarness& harness) {
   join_all(harness, AttackHarness::kWorldSize);
   harness.say("clients", "send 1048576 bytes each");
@@ -62,7 +62,7 @@ Outcome megabyte(AttackHarness& harness) {
       try {
         harness.send_bytes(rank, harness.message_of(rank, 262'144));
       } catch (const Error&) {
-        // The server has closed the connection without reading all of it: the answer will show that.
+        // The server has closed the connection without reading all of it: the answer will show it.
       }
     }));
   }
@@ -78,7 +78,7 @@ Outcome silent(AttackHarness& harness) {
 
 Outcome garbage(AttackHarness& harness) {
   join_all(harness, 3);
-  contribute_all(harness, harness.is_checked() ? 3 : 0);  // the naive one reads nothing before four have connected
+  contribute_all(harness, harness.is_checked() ? 3 : 0);  // the naive one reads nothing until four have connected
   harness.say("stranger", "connects and sends \"GET / HTTP/1.1\", as a web browser would");
   net::StreamSocket browser = harness.stranger();
   browser.send_all(net::as_bytes("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"),
@@ -101,7 +101,7 @@ Outcome open_port(AttackHarness& harness) {
   join_all(harness, 3);
   if (!harness.is_checked()) harness.hear("received [");
   harness.join(3);
-  if (!harness.is_checked()) {  // it has its four; what the fifth sends is not looked at
+  if (!harness.is_checked()) {  // it has its four, and ignores the fifth
     harness.say(client(3), "connects and sends [4, 8, 12]");
     harness.send_bytes(3, harness.message_of(3, 3));
   }

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// What can go wrong between a server and its clients, as eight plays for a AttackHarness.
+/// Eight things that can go wrong between a server and its clients, as plays for an AttackHarness.
 #include <cstdint>
 #include <ostream>
 #include <span>
@@ -13,29 +13,29 @@ namespace lockstep::star {
 
 /// One way to break a server. Its play is the same for both servers.
 struct Attack {
-  std::string_view name;            ///< As on the command line: "short-read".
+  std::string_view name;            ///< On the command line: "short-read".
   std::string_view what_happens;    ///< "a message arrives in two pieces".
-  std::string_view answer;          ///< What withstands it.
+  std::string_view answer;          ///< The defence against it.
   std::string_view layer;           ///< The header of that layer, from the project's root.
-  Outcome (*play)(AttackHarness&);  ///< From clients that connect to the server's end.
-  std::int64_t count = 3;           ///< Values of each client.
-  bool is_about_silence = false;    ///< The server shall wait for one second only.
+  Outcome (*play)(AttackHarness&);  ///< From the first connection to the server's end.
+  std::int64_t count = 3;           ///< Values per client.
+  bool is_about_silence = false;    ///< Gives the server a timeout of one second.
 };
 
 /// All of them, in the order of the lesson.
 [[nodiscard]] std::span<const Attack> attacks();
 
-/// @throws UsageError  No such attack; says which there are.
+/// @throws UsageError  Unknown attack; lists the known ones.
 [[nodiscard]] const Attack& attack_named(std::string_view name);
 
-/// Whether the server held, and one line that says what happened.
+/// Whether the server did its job in spite of the attack, and why.
 struct Verdict {
-  bool holds = false;  ///< The server did what it should in spite of the attack.
-  std::string text;    ///< What happened, in one line.
+  bool holds = false;
+  std::string text;  ///< One line.
 };
 
-/// Plays an attack on a server of its own.
-/// @param transcript  Gets a line per event.
+/// Plays an attack on a new server.
+/// @param transcript  Receives one line per event.
 /// @throws IoError, TimeoutError  The server cannot be started or reached.
 [[nodiscard]] Verdict play(const Attack& attack, ServerKind kind, std::ostream& transcript);
 

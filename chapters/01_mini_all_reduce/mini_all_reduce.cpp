@@ -11,12 +11,12 @@
 namespace lockstep::star {
 namespace {
 
-// On this wire a kCollective frame carries float32 values and a kControl frame the reason of a refusal.
+// Here a kCollective frame carries float32 values, and a kControl frame the reason for a refusal.
 net::FrameHeader header_of(net::FrameType type, int rank) { return {.type = type, .source_rank = rank}; }
 
 std::uint64_t bytes_of_count(std::int64_t count) { return static_cast<std::uint64_t>(count) * sizeof(float); }
 
-// The `count` values in a message. Its length is the sender's word, so it is looked at before a byte is copied.
+// The `count` values in a message. The sender chose its length, so check it before copying anything.
 std::vector<float> to_values(const net::Frame& frame, std::int64_t count, const std::string& sender) {
   if (frame.header.type != net::FrameType::kCollective) throw FormatError(sender + " sent no values");
   if (frame.payload.size() != bytes_of_count(count)) {
@@ -27,7 +27,7 @@ std::vector<float> to_values(const net::Frame& frame, std::int64_t count, const 
   return values;
 }
 
-// One token for whatever port is chosen, so that a server on a free port can be found by its clients.
+// The same token for every port, so that clients can reach a server on a free port.
 std::string token_of(const MiniOptions& options) {
   return net::find_token({options.address.host, MiniOptions{}.address.port});
 }
@@ -63,7 +63,7 @@ std::vector<float> MiniServer::run() {
                                 "; start the missing ones, or allow more time with --timeout"));
     }
     wait(deadline);
-    // First drop those that have left, then admit new ones: a client may take the rank of one that died.
+    // First drop clients that have left, then admit new ones: a new client may take a dead one's rank.
     for (Client& client : clients_) read(client);
     clients_.remove_if([](const Client& client) { return client.is_gone; });
     for (net::AcceptedPeer& peer : listener_.advance()) admit(std::move(peer));
@@ -131,7 +131,7 @@ void MiniServer::drop(Client& client, const std::string& reason) {
   try {
     client.stream.send(header_of(net::FrameType::kControl, -1), net::as_bytes(reason.substr(0, kLongestReason)));
   } catch (const Error&) {
-    // It cannot be told: it is the one that left.
+    // No way to tell this client: it is the one that left.
   }
 }
 

@@ -11,10 +11,10 @@
 namespace lockstep::star {
 namespace {
 
-constexpr int kCentre = 0;  // of collectives that have no root
+constexpr int kCentre = 0;  // for collectives without a root
 
-// Who a rank needs a connection to from the start: the centre all others, everybody else the centre. Other pairs are
-// connected when a send, a recv or another root first needs them.
+// Connections made at the start: the centre to all others, the others to the centre. Other pairs connect when a send, a
+// recv or another root first needs them.
 std::set<int> first_peers(const comm::JobContext& context) {
   if (context.rank != kCentre) return {kCentre};
   std::vector<int> others(static_cast<std::size_t>(context.world_size - 1));  // all ranks but the centre
@@ -65,8 +65,8 @@ void StarProcessGroup::send_from(int centre, const Call& call, std::span<std::by
   }
 }
 
-// The empty message back tells the root that the others agree on who the root is: two ranks that both believe to be
-// the root would otherwise both send, and leave.
+// The empty message back tells the root that the others agree on the root: otherwise two ranks that each believe to be
+// the root would both send and return.
 void StarProcessGroup::run_broadcast(const Call& call) {
   send_from(call.root, call, comm::bytes_of(call.values));
   if (rank() != call.root) return send(call, call.root, {});
@@ -82,7 +82,7 @@ void StarProcessGroup::run_reduce(const Call& call) {
   comm::finish_mean(values.data(), call.values.count, call.values.dtype, call.op, world_size());
 }
 
-// All inputs to the centre, all of them back to everybody.
+// All inputs go to the centre, which sends all of them to every rank.
 void StarProcessGroup::run_all_gather(const Call& call) {
   comm::copy_bytes(comm::part_of(call.values, rank(), world_size()), comm::bytes_of(call.input));
   if (rank() != kCentre) send_segments(call, kCentre, comm::bytes_of(call.input));
@@ -99,7 +99,7 @@ void StarProcessGroup::run_reduce_scatter(const Call& call) {
     return receive_segments(call, kCentre, comm::bytes_of(call.values));
   }
   const std::span<std::byte> input = comm::bytes_of(call.input);
-  std::vector<std::byte> sums(input.begin(), input.end());  // the input stays as it is
+  std::vector<std::byte> sums(input.begin(), input.end());  // the input stays unchanged
   reduce_to(kCentre, call, sums);
   comm::finish_mean(sums.data(), call.input.count, call.input.dtype, call.op, world_size());
   const comm::Buffer all{sums.data(), call.input.count, call.input.dtype, Device{}, nullptr};
@@ -107,10 +107,10 @@ void StarProcessGroup::run_reduce_scatter(const Call& call) {
     if (peer != kCentre) send_segments(call, peer, comm::part_of(all, peer, world_size()));
   }
   comm::copy_bytes(comm::bytes_of(call.values), comm::part_of(all, kCentre, world_size()));
-  flush(call);  // before `sums` goes
+  flush(call);  // before `sums` is destroyed
 }
 
-// Everybody reports to the centre; once all have, it lets them go.
+// Every rank reports to the centre; once all have, the centre releases them.
 void StarProcessGroup::run_barrier(const Call& call) {
   reduce_to(kCentre, call, {});
   send_from(kCentre, call, {});

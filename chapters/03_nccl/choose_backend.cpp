@@ -39,7 +39,7 @@ struct Backend {
 // device and environment count for all ranks.
 std::unique_ptr<comm::ProcessGroup> make_auto(comm::JobContext job, const BackendOptions& options);
 
-// What rank 0 wants: the name of a backend, or this if the hosts decide.
+// Rank 0's choice: the name of a backend, or this if the hosts decide.
 constexpr const char* kByHosts = "by hosts";
 
 std::string own_choice(const BackendOptions& options) {
@@ -63,7 +63,7 @@ std::string choice_of_rank_0(const comm::JobContext& job, const BackendOptions& 
   return comm::get_or_fail(job, key, task, Deadline::after(job.limits.join));
 }
 
-// A ring between hosts: those of its parts that lie on one host use its memory.
+// A ring between hosts; a part of it within one host uses shared memory.
 class RingBetweenHosts final : public ring::RingProcessGroup {
  public:
   RingBetweenHosts(comm::JobContext job, const BackendOptions& options)

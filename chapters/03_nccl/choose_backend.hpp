@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// One line to choose how ranks communicate: by our star, ring or shared memory, by NCCL, Gloo or MPI.
+/// Chooses how ranks communicate: by our star, ring or shared memory, or by NCCL, Gloo or MPI.
 #include <memory>
 #include <string>
 #include <string_view>
@@ -11,18 +11,18 @@
 
 namespace lockstep::backend {
 
-/// What some backends ask for; the defaults are right for a rank that has a device of its own.
+/// What some backends need; the defaults suit a rank with its own device.
 struct BackendOptions {
-  Device device{};         ///< Whose memory nccl moves; the CPU stands for the accelerator of number local_rank.
-  bool share_gpu = false;  ///< nccl: several ranks of this host may have the same GPU. For tests: it is slow.
+  Device device{};         ///< Whose memory nccl moves; the CPU means accelerator number local_rank.
+  bool share_gpu = false;  ///< nccl: ranks of this host may share a GPU. For tests: it is slow.
 };
 
-/// A backend that this version knows.
+/// A backend that this version supports.
 struct BackendInfo {
-  std::string_view name;     ///< As users write it: "star".
-  std::string_view summary;  ///< One line for people.
-  bool is_built;             ///< Whether this build has it.
-  std::string_view how_to;   ///< What to install and do where it is not built.
+  std::string_view name;     ///< On command lines: "star".
+  std::string_view summary;  ///< One line for users.
+  bool is_built;
+  std::string_view how_to;  ///< What to install and do if it is not built.
 };
 
 /// auto, star, ring, shared_memory, nccl, gloo and mpi, in this order, built or not.
@@ -34,14 +34,14 @@ struct BackendInfo {
 ///                     LOCKSTEP_TRANSPORT=shared_memory forbids the ring. Rank 0 decides for all ranks. The parts that
 ///                     split() makes of a ring between hosts choose for themselves.
 /// @param init_method  As comm::rendezvous() takes it: "env://", "tcp://host:port", "file:///path".
-/// @throws UsageError        There is no such backend; lists those there are.
+/// @throws UsageError        Unknown backend; lists the known ones.
 /// @throws UnavailableError  This build or machine lacks it; says what to do.
-/// @throws  Further, as comm::rendezvous() and the backend's own function.
+/// @throws  Otherwise as comm::rendezvous() and the backend's own function.
 [[nodiscard]] std::unique_ptr<comm::ProcessGroup> init_process_group(const std::string& backend = "auto",
                                                                      const std::string& init_method = "env://",
                                                                      const BackendOptions& options = {});
 
-/// The same for a job that has been joined before: a job may have several groups, of several backends.
+/// The same for a job already joined: a job may have several groups, of several backends.
 [[nodiscard]] std::unique_ptr<comm::ProcessGroup> make_process_group(const std::string& backend,
                                                                      comm::JobContext context,
                                                                      const BackendOptions& options = {});

@@ -12,18 +12,17 @@ namespace {
 
 // A target with this value is not predicted (PyTorch's ignore_index).
 constexpr std::int32_t kIgnored = -100;
-// Positions in one forward pass: enough to keep the processor busy, few enough to need little memory.
+// Positions in one forward pass: enough to keep the processor busy, with little memory.
 constexpr std::int64_t kPassPositions = 2048;
 
-// A window reads the tokens [begin, end - 1) and is to predict [first_target, end): the token behind each that it
-// reads.
+// A window reads the tokens [begin, end - 1) and predicts [first_target, end): the token after each that it reads.
 struct EvaluationWindow {
   std::int64_t begin = 0, end = 0, first_target = 0;
 };
 
 std::vector<EvaluationWindow> windows_of(std::int64_t token_count, std::int64_t length, std::int64_t stride) {
   std::vector<EvaluationWindow> windows;
-  std::int64_t first_target = 1;  // nothing stands before token 0
+  std::int64_t first_target = 1;  // nothing precedes token 0
   for (std::int64_t begin = 0; first_target < token_count; begin += stride) {
     const std::int64_t end = std::min(begin + length, token_count);
     windows.push_back({begin, end, first_target});
@@ -69,7 +68,7 @@ TextLoss text_loss(const nn::Gpt& model, std::span<const std::int32_t> tokens, c
   TextLoss total;
   for (std::size_t first = 0; first < windows.size();) {
     const auto tokens_in = [&](std::size_t i) { return windows[i].end - windows[i].begin; };
-    std::size_t end = first + 1;  // the last window of a text is shorter: it has a pass of its own
+    std::size_t end = first + 1;  // the last window of a text is shorter and has its own pass
     while (end < windows.size() && end - first < most && tokens_in(end) == tokens_in(first)) ++end;
     const TextLoss part = loss_of(model, tokens, std::span(windows).subspan(first, end - first));
     total.sum += part.sum;

@@ -19,7 +19,7 @@ std::vector<std::int32_t> likeliest(std::span<const float> logits, int count) {
   std::iota(tokens.begin(), tokens.end(), 0);
   const auto is_likelier = [&](std::int32_t a, std::int32_t b) {
     const float logit_a = logits[static_cast<std::size_t>(a)], logit_b = logits[static_cast<std::size_t>(b)];
-    return logit_a != logit_b ? logit_a > logit_b : a < b;  // ties by number, so that results repeat
+    return logit_a != logit_b ? logit_a > logit_b : a < b;  // ties by token id, so that results repeat
   };
   const std::size_t kept = count == 0 ? tokens.size() : std::min(tokens.size(), static_cast<std::size_t>(count));
   if (kept < tokens.size()) {
@@ -30,7 +30,7 @@ std::vector<std::int32_t> likeliest(std::span<const float> logits, int count) {
   return tokens;
 }
 
-// NaN cannot be sorted, and an infinite logit makes every probability NaN: the last token would be drawn.
+// NaN cannot be sorted, and an infinite logit makes every probability NaN, so that the last token would be drawn.
 void require_usable(std::span<const float> logits) {
   const auto bad = std::ranges::find_if(logits, [](float logit) { return std::isnan(logit) || logit == INFINITY; });
   const bool has_one = std::ranges::any_of(logits, [](float logit) { return std::isfinite(logit); });
@@ -42,7 +42,7 @@ void require_usable(std::span<const float> logits) {
                      " is ", what, "; the model's weights have diverged, or are damaged"));
 }
 
-// One number in [0, 1) per position, whatever else is drawn.
+// One number in [0, 1) per position, independent of other draws.
 float uniform_at(std::uint64_t seed, std::size_t position) {
   constexpr std::uint64_t kStream = 0x67656e65726174;  // keeps these numbers apart from those of dropout
   return uniform_float(philox4x32(seed, kStream, position)[0]);
@@ -53,17 +53,17 @@ std::size_t drawn_ids_of(const nn::Gpt& model, const SampleOptions& options) {
   return static_cast<std::size_t>(options.vocabulary_size == 0 ? known : std::min(known, options.vocabulary_size));
 }
 
-// What the model sees of a text that grows, and what it predicts from that. The window depends on nothing but the
-// text's length, so that the cache changes no text.
+// The model's view of a growing text, and its predictions. The window depends only on the text's length, so that the
+// cache never changes the text.
 class Window {
  public:
   Window(const nn::Gpt& model, CacheUse use) : model_(model), context_(to_size(model.config().context_length)) {
     if (use == CacheUse::kAuto && model.device().is_cpu()) cache_.emplace(model.config());
   }
 
-  /// Scores of the token that follows `tokens`, [V] on the host. Each call has the tokens of the one before, and more.
+  /// Scores of the token that follows `tokens`, [V] on the host. Each call extends the tokens of the previous one.
   [[nodiscard]] Tensor next_scores(std::span<const std::int32_t> tokens) {
-    if (tokens.size() - first_ > context_) {  // the beginning falls out of sight
+    if (tokens.size() - first_ > context_) {  // the oldest tokens leave the window
       first_ = tokens.size() - (context_ - context_ / 4);
       seen_ = first_;
       if (cache_) cache_->clear();
@@ -81,15 +81,15 @@ class Window {
 
   const nn::Gpt& model_;
   std::size_t context_;
-  std::size_t first_ = 0;  // of the text, where the window begins
-  std::size_t seen_ = 0;   // how many tokens of the text the cache has seen
+  std::size_t first_ = 0;  // the window's first position in the text
+  std::size_t seen_ = 0;   // tokens of the text that the cache has seen
   std::optional<nn::KeyValueCache> cache_;
 };
 
-// How many of the likeliest tokens have the share `top_p` of all their probability. @param cumulative  Not empty.
+// How many of the likeliest tokens together reach the share `top_p` of the probability. @param cumulative  Not empty.
 std::size_t nucleus(std::span<const double> cumulative, double top_p) {
   const auto last = std::lower_bound(cumulative.begin(), cumulative.end() - 1, top_p * cumulative.back());
-  return static_cast<std::size_t>(last - cumulative.begin()) + 1;  // + 1: with the one that reaches the share
+  return static_cast<std::size_t>(last - cumulative.begin()) + 1;  // + 1: includes the token that reaches the share
 }
 
 }  // namespace

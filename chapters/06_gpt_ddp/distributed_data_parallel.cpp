@@ -27,14 +27,14 @@ std::vector<nn::NamedParameter> free_parameters(const nn::Module& module) {
   return parameters;
 }
 
-// Those that another wrapper has are its own concern.
+// Skips parameters of another wrapper, which checks them itself.
 std::vector<nn::NamedParameter> frozen_parameters(const nn::Module& module) {
   std::vector<nn::NamedParameter> frozen = module.named_parameters();
   std::erase_if(frozen, [](const auto& named) { return named.parameter.requires_grad() || is_wrapped(named); });
   return frozen;
 }
 
-// All ranks agree on what they hold before the first element moves.
+// All ranks agree on names, shapes and dtypes before the first element moves.
 std::vector<nn::NamedParameter> made_equal(std::vector<nn::NamedParameter> parameters, const nn::Module& module,
                                            comm::ProcessGroup& group) {
   require_equal_layout(module, group);
@@ -47,7 +47,7 @@ void issue_broadcasts(std::span<const nn::NamedBuffer> buffers, comm::ProcessGro
   for (const nn::NamedBuffer& named : buffers) works.push_back(group.broadcast(as_buffer(named.value), 0));
 }
 
-// Of each bucket, the parameters for whose gradients it waits.
+// For each bucket, the parameters whose gradients it waits for.
 std::vector<std::vector<std::size_t>> awaited_parameters(const GradientBuckets& buckets, const ParameterUsage& usage) {
   std::vector<std::vector<std::size_t>> awaited;
   for (const Bucket& bucket : buckets.all()) {
@@ -74,9 +74,9 @@ DistributedDataParallel::DistributedDataParallel(nn::Module& module, comm::Proce
   register_module("module", module_);
   for (const nn::NamedParameter& named : buckets_.parameters())
     index_of_.emplace(named.parameter.node().get(), index_of_.size());
-  // In messages parameters keep the names that the model gave them.
+  // In messages, parameters keep the model's names.
   for (const nn::NamedParameter& named : audit_.watched()) named.parameter.node()->name = named.name;
-  // Last, when nothing can fail any more: a constructor that throws runs no destructor.
+  // Last, because nothing can fail after it: no destructor runs if a constructor throws.
   for (const nn::NamedParameter& named : audit_.watched()) named.parameter.add_observer(this);
 }
 
@@ -100,8 +100,8 @@ void DistributedDataParallel::use_layout() {
   reducer_.emplace(awaited_parameters(buckets_, audit_.usage()), exchange_);
 }
 
-// The first step's gradients only tell the order; they leave at its end, from buckets in that order, so that the first
-// step adds up as all later ones do.
+// The first step's gradients only determine the order. They leave at its end, from buckets in that order, so that the
+// first step adds in the same order as all later ones.
 void DistributedDataParallel::on_gradient_ready(autograd::Variable& parameter) {
   const auto found = index_of_.find(parameter.node().get());
   if (!is_syncing() || found == index_of_.end()) return;
@@ -122,8 +122,7 @@ void DistributedDataParallel::contribute_nothing() {
   finish_step();
 }
 
-// All ranks come here once per step. Buffers are rank 0's after it, so that the next forward, or an evaluation, has the
-// same ones on all ranks.
+// Runs on all ranks once per step. It ends with rank 0's buffers on all ranks, for the next forward or an evaluation.
 void DistributedDataParallel::finish_step() {
   const auto begin = std::chrono::steady_clock::now();
   if (!buckets_.is_settled()) {

@@ -40,7 +40,7 @@ std::vector<std::int64_t> DistributedSampler::indices_from(std::int64_t first_po
   } else {
     std::iota(order.begin(), order.end(), std::int64_t{0});
   }
-  // What is left is dealt evenly, not the whole epoch: it may have begun at another world size.
+  // Deals the rest evenly, not the whole epoch, which may have begun at another world size.
   const std::int64_t end = first_position + positions_for(samples - first_position);
   std::vector<std::int64_t> own;
   for (std::int64_t position = first_position + rank_; position < end; position += world_size_) {

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Which rank sees which sample: the epoch's order, dealt out like cards.
+/// Assigns samples to ranks: the epoch's order, dealt out like cards.
 #include <cstdint>
 #include <vector>
 
@@ -8,29 +8,29 @@
 
 namespace lockstep::ddp {
 
-/// Whether an epoch visits the samples in a new order or in their own.
+/// Whether each epoch shuffles the samples.
 enum class Shuffle { kYes, kNo };
 
-/// What happens to the samples that do not deal out evenly.
+/// The treatment of samples that cannot be dealt evenly.
 enum class Remainder {
-  kPad,   ///< Samples from the start of the order are repeated until every rank has as many.
-  kDrop,  ///< Samples at the end of the order are left out.
-  kKeep,  ///< Neither: low ranks get one sample more, or the only ones. For DistributedDataParallel::join().
+  kPad,   ///< Repeat samples from the start of the order until all ranks have the same number.
+  kDrop,  ///< Leave out samples at the end of the order.
+  kKeep,  ///< Neither: low ranks may get one more. For DistributedDataParallel::join().
 };
 
 /// How a DistributedSampler deals; equal on all ranks.
 struct DistributedSamplerOptions {
-  std::uint64_t seed = 0;                 ///< The same on all ranks, or they deal from different packs.
-  Shuffle shuffle = Shuffle::kYes;        ///< Whether each epoch has an order of its own.
-  Remainder remainder = Remainder::kPad;  ///< What happens where the ranks do not divide the samples.
+  std::uint64_t seed = 0;  ///< Must be the same on all ranks, or they deal from different orders.
+  Shuffle shuffle = Shuffle::kYes;
+  Remainder remainder = Remainder::kPad;  ///< If the ranks do not divide the samples.
 };
 
 /// One rank's share of every epoch: positions rank, rank + P, rank + 2P, ... of the epoch's order, so that the k-th
 /// batches of all ranks together are the k-th global batch of a single process. The shares of an epoch are disjoint
-/// (but for padding) and equally large (but for kKeep).
+/// (except for padding) and of equal size (except with kKeep).
 ///
 /// set_epoch(epoch) chooses the order; without it every epoch repeats the order of epoch 0, as in PyTorch. The order is
-/// data::epoch_permutation(seed, epoch), not PyTorch's; sharing, padding and dropping are.
+/// data::epoch_permutation(seed, epoch), not PyTorch's; dealing, padding and dropping are.
 /// @source torch.utils.data.distributed.DistributedSampler, PyTorch 2.
 class DistributedSampler final : public data::Sampler {
  public:
@@ -50,7 +50,7 @@ class DistributedSampler final : public data::Sampler {
   }
 
  private:
-  // Positions by which that many samples are dealt to all ranks.
+  // Number of positions for dealing that many samples to all ranks.
   [[nodiscard]] std::int64_t positions_for(std::int64_t samples) const noexcept;
 
   int rank_;
@@ -58,9 +58,9 @@ class DistributedSampler final : public data::Sampler {
   DistributedSamplerOptions options_;
 };
 
-/// Every sample exactly once, in the dataset's order, dealt to the ranks: for evaluation, where a sample repeated to
-/// fill a rank's share would count twice. Low ranks may have one sample more, so ranks must not wait for each other in
-/// the loop; what they found is put together after it.
+/// Every sample exactly once, in the dataset's order, dealt to the ranks: for evaluation, in which a repeated sample
+/// would count twice. Low ranks may have one sample more, so ranks must not wait for each other inside the loop;
+/// combine their results after it.
 class EvaluationSampler final : public data::Sampler {
  public:
   /// @throws ContractError  rank out of range.

@@ -30,7 +30,7 @@ std::vector<std::int64_t> hashes_of(std::span<const nn::NamedParameter> paramete
   return hashes;
 }
 
-// The ranks whose entry in `column` is not that of most ranks, or not rank 0's where as many have it.
+// The ranks whose entry in `column` differs from the majority's, or from rank 0's if rank 0's is as common.
 std::vector<int> outliers(std::span<const std::int64_t> table, std::size_t row_length, std::size_t column) {
   std::map<std::int64_t, int> votes;
   for (std::size_t cell = column; cell < table.size(); cell += row_length) ++votes[table[cell]];
@@ -45,7 +45,7 @@ std::vector<int> outliers(std::span<const std::int64_t> table, std::size_t row_l
   return ranks;
 }
 
-// Every rank holds the same table and so comes to the same verdict: all throw, or none.
+// Every rank holds the same table and reaches the same verdict: all throw, or none.
 void require_equal_columns(comm::ProcessGroup& group, std::span<const std::int64_t> table,
                            std::span<const nn::NamedParameter> parameters, std::string_view when) {
   for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -61,7 +61,7 @@ void require_equal_columns(comm::ProcessGroup& group, std::span<const std::int64
   }
 }
 
-// What ranks must agree on before they may exchange a tensor, in order of registration.
+// Everything that must match before ranks exchange tensors, in order of registration.
 std::vector<std::string> describe_layout(const nn::Module& module) {
   std::vector<std::string> entries;
   for (const nn::NamedParameter& named : module.named_parameters()) {
@@ -75,7 +75,7 @@ std::vector<std::string> describe_layout(const nn::Module& module) {
   return entries;
 }
 
-// Names the first entry of the lowest rank whose layout is not rank 0's.
+// Names the first differing entry of the lowest rank whose layout differs from rank 0's.
 std::string describe_different_layouts(const std::vector<nlohmann::json>& layouts) {
   std::size_t rank = 1;
   while (rank + 1 < layouts.size() && layouts[rank] == layouts[0]) ++rank;
@@ -91,7 +91,7 @@ std::string describe_different_layouts(const std::vector<nlohmann::json>& layout
 }  // namespace
 
 std::vector<std::int64_t> gather_rows(comm::ProcessGroup& group, std::span<const std::int64_t> row) {
-  // Each rank contributes its row at its own place and zeros elsewhere: the sum is the table.
+  // Each rank contributes its own row and zeros elsewhere: the sum is the table.
   std::vector<std::int64_t> table(row.size() * static_cast<std::size_t>(group.world_size()));
   std::ranges::copy(row, table.begin() + static_cast<std::ptrdiff_t>(row.size()) * group.rank());
   group.all_reduce(comm::host_buffer(std::span(table))).synchronize();
@@ -122,7 +122,7 @@ void require_equal_layout(const nn::Module& module, comm::ProcessGroup& group) {
   const nlohmann::json layout = describe_layout(module);
   const std::string text = dump_json(layout);
   const std::int64_t own_hash[] = {hash_of(text.data(), text.size())};
-  // Only where the hashes differ is the whole text sent around, so that the error can name both sides.
+  // Exchanges the whole text only if hashes differ, so that the error can name both sides.
   if (outliers(gather_rows(group, own_hash), 1, 0).empty()) return;
   const std::string message = describe_different_layouts(comm::all_gather_object(group, layout));
   group.prepare_common_error(message);

@@ -1,7 +1,6 @@
 #pragma once
 /// @file
-/// Small questions that ranks ask each other about their replicas: do we hold the same parameters, what is the average
-/// of this number.
+/// Small checks across replicas: whether all ranks hold the same parameters, and averages of single numbers.
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -16,16 +15,16 @@ class Run;
 
 namespace lockstep::ddp {
 
-/// Puts one row per rank together: the row of rank r stands at [r * row.size(), (r + 1) * row.size()) on every rank.
+/// Gathers one row per rank: on every rank, row r is at [r * row.size(), (r + 1) * row.size()).
 ///
-/// @param row  Any values, the same number on all ranks.
+/// @param row  Any values; of equal size on all ranks.
 /// @cost       One all-reduce of world_size() * row.size() * 8 bytes: for small tables.
 [[nodiscard]] std::vector<std::int64_t> gather_rows(comm::ProcessGroup& group, std::span<const std::int64_t> row);
 
 /// The average of `value` over all ranks, identical on all of them.
 [[nodiscard]] double average_over_ranks(comm::ProcessGroup& group, double value);
 
-/// One number for every bit of every parameter: equal digests mean equal replicas (up to a 2^-64 chance).
+/// A hash of every bit of every parameter: equal digests mean equal replicas (up to a chance of 2^-64).
 [[nodiscard]] std::uint64_t parameter_digest(const nn::Module& module);
 
 /// Whether the step that has just ended is followed by a comparison of the replicas: every --check-replicas steps, and
@@ -35,14 +34,13 @@ namespace lockstep::ddp {
 /// Compares the parameters of all ranks bit for bit.
 ///
 /// @param when  For the message, for example "after step 100".
-/// @throws MismatchError  On every rank alike: names the first tensor that differs and the ranks whose tensor is not
-///                        that of most ranks (or not rank 0's, where there is no majority).
-/// @cost   One pass over the parameters, one all-reduce of world_size() * 8 bytes a tensor.
+/// @throws MismatchError  On every rank: names the first tensor that differs, and the ranks that differ from the
+///                        majority (or from rank 0, if there is none).
+/// @cost   One pass over the parameters, and one all-reduce of world_size() * 8 bytes per tensor.
 void require_equal_parameters(const nn::Module& module, comm::ProcessGroup& group, std::string_view when);
 
 /// Compares names, shapes and dtypes (not values) of all ranks' parameters and buffers.
-/// @throws MismatchError  On every rank alike: names the first tensor that differs as rank 0 and as another rank has
-///                        it.
+/// @throws MismatchError  On every rank: names the first tensor that differs, as on rank 0 and as on another rank.
 void require_equal_layout(const nn::Module& module, comm::ProcessGroup& group);
 
 }  // namespace lockstep::ddp

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// A sampler for jobs whose number of ranks changes: the global batches stay what they are.
+/// A sampler for jobs whose number of ranks changes: the global batches stay the same.
 #include <cstdint>
 #include <vector>
 
@@ -9,24 +9,23 @@
 
 namespace lockstep::elastic {
 
-/// What an ElasticSampler deals; equal on all ranks.
+/// Options of an ElasticSampler; equal on all ranks.
 struct ElasticSamplerOptions {
   std::int64_t global_batch_size = 1;  ///< B: samples per step over all ranks, whatever their number.
-  std::uint64_t seed = 0;              ///< Of the epochs' orders.
-  /// What happens to the samples of an epoch that do not fill a global batch: kDrop leaves them out, kKeep makes a
-  /// shorter last batch of them.
+  std::uint64_t seed = 0;              ///< For the epochs' orders.
+  /// For the samples of an epoch that do not fill a global batch: kDrop leaves them out, kKeep makes a shorter last
+  /// batch.
   ddp::Remainder remainder = ddp::Remainder::kDrop;
 };
 
-/// Deals every global batch by itself: of batch k, which has the positions kB to kB + B - 1 of the epoch's order, rank
-/// r gets kB + r, kB + r + W, and so on. The batches are therefore the same at every world size W, also where W does
-/// not divide B; low ranks then have one sample more of each batch. Where W divides B, rank r gets what
-/// ddp::DistributedSampler gives it.
+/// Deals every global batch separately: of batch k, the positions kB to kB + B - 1 of the epoch's order, rank r gets
+/// kB + r, kB + r + W, and so on. The batches are therefore the same at every world size W. If W does not divide B,
+/// low ranks have one sample more of each batch; if it does, the result equals ddp::DistributedSampler's.
 ///
-/// Ranks with shares of different sizes must not count alike in the average of the gradients: loop with
+/// Ranks with shares of different sizes must not have the same weight in the average of the gradients: loop with
 /// ddp::DistributedDataParallel::join(). A state() can be loaded at another world size. Thread safety: one thread.
-/// @source  The duties are those of horovod.torch.elastic.ElasticSampler; it deals single samples, so that its global
-///          batch grows and shrinks with the number of ranks.
+/// @source  horovod.torch.elastic.ElasticSampler has the same purpose, but deals single samples, so its global batch
+///          grows and shrinks with the number of ranks.
 class ElasticSampler final : public data::Sampler {
  public:
   /// @param dataset_size  Samples in the dataset, at least 1; the same on all ranks.
@@ -35,7 +34,7 @@ class ElasticSampler final : public data::Sampler {
   /// @throws ContractError  rank out of range, a batch with fewer samples than ranks, or kPad.
   ElasticSampler(std::int64_t dataset_size, int rank, int world_size, const ElasticSamplerOptions& options);
 
-  /// How many samples of a full global batch this rank gets: B / W, rounded up on low ranks and down on the others. The
+  /// This rank's samples of a full global batch: B / W, rounded up on low ranks and down on the others. Use it as the
   /// batch size of this rank's loader.
   [[nodiscard]] std::int64_t share() const noexcept { return share_of(options_.global_batch_size); }
 

@@ -56,7 +56,7 @@ void Accelerator::initialize() {
   register_own_state();
 }
 
-// Where gradients are averaged all ranks find the same; a rank that trains parameters of its own may find more.
+// Averaged gradients give the same verdict on all ranks; gradients of parameters trained on one rank only may not.
 void Accelerator::make_scaler() {
   optim::GradScalerOptions options = *options_.grad_scaler;
   options.any_rank = [this](bool is_found) {
@@ -128,7 +128,7 @@ void Accelerator::warn_without_autocast() {
                       "keep its result while forward runs: const auto precision = accelerator.autocast();"));
 }
 
-// Not at the end of an optimizer's step: another optimizer's gradients may still have the same scale.
+// Not at the end of an optimizer's step: another optimizer's gradients may still carry this scale.
 void Accelerator::update_scale() {
   if (scaler_ && std::exchange(gradient_state_->is_scale_due, false)) scaler_->update();
 }
@@ -145,7 +145,7 @@ std::optional<run::KeptState> Accelerator::scaler_state() {
                         .load = [this](const nlohmann::json& state) { scaler_->load_state_dict(state); }};
 }
 
-// Of the optimizers that train some of `parameters`; clipping one model must not end the step of another.
+// Only for optimizers that train some of `parameters`: clipping one model must not end another's step.
 void Accelerator::unscale_gradients(const std::vector<autograd::Variable>& parameters) {
   std::set<const void*> meant;
   for (const autograd::Variable& parameter : parameters) meant.insert(parameter.node().get());
@@ -204,7 +204,7 @@ void Accelerator::log(const Scalars& values, std::int64_t step) {
     try {
       tracker->log(values, step);
     } catch (const IoError& error) {
-      if (!tracking_errors_.insert(error.what()).second) continue;  // said once, not at each step
+      if (!tracking_errors_.insert(error.what()).second) continue;  // warn once, not at each step
       Logger("accelerator").warning(concat("values of step ", step, " are not logged: ", error.what()));
     }
   }
@@ -232,7 +232,7 @@ Tensor Accelerator::gather_for_metrics(const Tensor& tensor) const {
   require(tensor.is_defined() && tensor.shape().rank() >= 1 && tensor.shape()[0] == expected,
           "gather_for_metrics: ", "the batch has ", expected,
           " samples on this rank, so a tensor of as many rows is expected");
-  const std::int64_t most = shard->samples_of(0);  // rank 0 has most
+  const std::int64_t most = shard->samples_of(0);  // rank 0 has the most
   return in_order_of_positions(gather(padded(tensor, most)), num_processes(), shard->real_samples());
 }
 

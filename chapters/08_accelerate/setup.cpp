@@ -16,7 +16,7 @@ AcceleratorOptions accelerator_options(const run::TrainOptions& options) {
           .gradient_accumulation_steps = options.accumulation_steps,
           .split_batches = true,
           .even_batches = false,
-          .device_placement = false,  // the GPT takes tokens from the host, where its targets are counted
+          .device_placement = false,  // the GPT reads tokens in host memory, where its targets are counted
           .seed = options.seed,
           .ddp = ddp::ddp_options(options)};
 }

@@ -1,5 +1,5 @@
-// link_budget: what adding up the gradients of all GPUs costs: by the back of the envelope, by the bytes that a ring
-// really sends, and by star, mesh, ring and tree.
+// link_budget: the cost of adding up the gradients of all GPUs: on the back of an envelope, by the bytes that a ring
+// really sends, and for star, mesh, ring and tree.
 #include <iostream>
 #include <string>
 
@@ -21,7 +21,7 @@ struct Options {
   std::string link = "PCIe 3 x16";
 };
 
-// Three digits that matter: "0.33", "6.25", "106".
+// About three significant digits: "0.33", "6.25", "106".
 std::string short_number(double value) {
   return with_digits(value, value >= 100 ? 0 : value >= 10 ? 1 : value >= 0.1 ? 2 : 4);
 }

@@ -29,7 +29,8 @@ using namespace lockstep::plan;
 
 using Bytes = std::vector<std::byte>;
 
-// Bytes per second of memcpy on one thread, counted once (each is read and written). Larger than any cache.
+// Bytes per second of memcpy on one thread, on more than any cache holds. Each byte counts once although it is read and
+// written.
 double measure_copy() {
   constexpr std::size_t kBytes = std::size_t{64} << 20;
   Bytes from(kBytes, std::byte{1}), to(kBytes);
@@ -38,7 +39,7 @@ double measure_copy() {
     const Stopwatch stopwatch;
     std::memcpy(to.data(), from.data(), kBytes);
     times.push_back(stopwatch.seconds());
-    from[static_cast<std::size_t>(i)] = to[kBytes - 1];  // the copy is used: no compiler may leave it out
+    from[static_cast<std::size_t>(i)] = to[kBytes - 1];  // uses the copy, so that no compiler drops it
   }
   return kBytes / median(std::move(times));
 }
@@ -65,7 +66,7 @@ void take(const UniqueFd& reader, const Deadline& deadline) {
   if (::read(reader.get(), &byte, 1) != 1) throw IoError("reading a byte from a pipe", errno);
 }
 
-// A byte to the other thread and back: half of that is one hand-over, waking a sleeping thread included.
+// Half of a byte's round trip to another thread: one hand-over, including the wake-up of a sleeping thread.
 double measure_pipe(const Deadline& deadline) {
   constexpr int kRounds = 500;
   const Pipe there = make_pipe(), back = make_pipe();
@@ -88,7 +89,7 @@ double measure_pipe(const Deadline& deadline) {
 
 int rounds_for(double bytes) { return bytes < 1e5 ? 200 : bytes < 4e6 ? 40 : 8; }
 
-// Median time of one way: half of a message to the other thread and the same message back.
+// Median one-way time: half of a message's round trip to another thread.
 std::vector<LinkSample> measure_tcp(const std::vector<double>& sizes, const Deadline& deadline) {
   net::TcpListener listener;
   auto echo = std::async(std::launch::async, [&] {
@@ -129,7 +130,7 @@ void print_fit(const std::vector<LinkSample>& samples, const Link& link) {
   std::cout << table.text();
 }
 
-// Twice: by the fitted line, and by the largest message alone. Where the two differ, the line is too simple: a large
+// Twice: by the fitted line, and by the largest message alone. If the two differ, the line is too simple: a large
 // message leaves the processor's cache before the other side reads it. Cutting it into segments keeps it there.
 void print_ring(int world_size, double megabytes, const Link& link, const LinkSample& largest) {
   const AllReduceCost ring = all_reduce_cost(Algorithm::kRing, world_size, megabytes * 1e6);

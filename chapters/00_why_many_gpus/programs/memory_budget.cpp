@@ -1,5 +1,4 @@
-// memory_budget: what training a model keeps in a GPU's memory, what more GPUs change about that, and which GPUs it
-// fits.
+// memory_budget: the memory that training a model needs on a GPU, how more GPUs change it, and which GPUs it fits.
 #include <iostream>
 #include <string>
 #include <vector>
@@ -28,7 +27,7 @@ constexpr Way kWays[] = {{"data parallel", Sharding::kNothing},
 
 std::string gb(double bytes) { return with_digits(bytes / kGb, 1); }
 
-// One column per precision, one row per thing that is kept.
+// One column per precision, one row per kind of memory.
 void print_parts(const Model& model, Training training) {
   TextTable table;
   table.add({"GB on one GPU", "fp32", "mixed"});

@@ -1,5 +1,5 @@
-// strategies: the four ways to split training among ranks, as pictures of who computes when, and what each rank holds
-// and sends. Lower-case letters are forward passes of micro-batches, capitals their backward passes.
+// strategies: the four ways to split training among ranks, as pictures of which rank computes when, with what each rank
+// holds and sends. Lower-case letters are forward passes of micro-batches, capitals are their backward passes.
 #include "00_why_many_gpus/strategies.hpp"
 
 #include <unistd.h>
@@ -39,7 +39,7 @@ const char* explanation_of(Strategy strategy) {
   return "";
 }
 
-// Blue for forward, orange for backward passes (told apart by all kinds of colour vision), dim for idle time.
+// Blue for forward, orange for backward passes (distinct for all kinds of colour vision), dim for idle time.
 std::string coloured(const std::string& line) {
   std::string text;
   const char* last = "";
@@ -54,7 +54,7 @@ std::string coloured(const std::string& line) {
   return text + "\033[0m";
 }
 
-// Long pictures keep their first `kColumns` units.
+// Long pictures are cut after `kColumns` units.
 void print_picture(const Schedule& schedule, bool use_colour) {
   constexpr std::size_t kColumns = 100;
   int rank = 0;

@@ -1,5 +1,5 @@
-// time_budget: how long a training takes on more and more GPUs, and what they cost in GPU-hours. With --hours it
-// starts from a job whose time on one GPU is known; without, from parameters and tokens.
+// time_budget: how long a training run takes on more and more GPUs, and its cost in GPU-hours. With --hours it starts
+// from the known time on one GPU; without, from parameters and tokens.
 #include <iostream>
 #include <string>
 #include <vector>
@@ -13,7 +13,7 @@ namespace {
 using namespace lockstep;
 using namespace lockstep::plan;
 
-// "3.3 hours", "9.5 days", "1.5 years": in the unit that keeps the number small.
+// "3.3 hours", "9.5 days", "1.5 years": in the unit that gives a small number.
 std::string readable(double hours) {
   if (hours < 48) return with_digits(hours, 1) + " hours";
   if (hours < 2 * 365 * 24) return with_digits(hours / 24, 1) + " days";

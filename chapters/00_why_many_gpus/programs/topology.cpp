@@ -1,5 +1,6 @@
-// topology: reads the matrix of `nvidia-smi topo -m` (from a file, standard input, or by running it), says what lies
-// between which GPUs, which GPUs and network cards are near one another, and in which order a ring should pass them.
+// topology: reads the matrix of `nvidia-smi topo -m` (from a file, standard input, or by running it), says what
+// connects each pair of GPUs, which GPUs and network cards are close to each other, and in which order a ring should
+// visit them.
 #include <unistd.h>
 
 #include <iostream>
@@ -67,7 +68,7 @@ void print_groups(const char* title, const Groups& groups) {
       std::cout << concat("    ", group.path.nvlinks, " x 25 GB/s (NVLink 2 to 4) = ", 25 * group.path.nvlinks,
                           " GB/s each way\n");
     }
-    const bool is_last = strength == groups.rbegin()->first;  // its pairs are those not named above
+    const bool is_last = strength == groups.rbegin()->first;  // the pairs not named above
     const bool is_long = is_last && group.count > 8;
     std::cout << "    "
               << (is_long ? concat(groups.size() == 1 ? "all " : "the other ", group.count, " pairs") : group.pairs)
@@ -115,7 +116,7 @@ void print_neighbourhoods(const Topology& topology) {
     for (const int gpu : gpus) {
       const std::string cards = nearest_cards(topology, gpu);
       const std::string& own = topology.devices[static_cast<std::size_t>(gpu)].gpu_numa_id;
-      const bool has_node = !own.empty() && own != "N/A";  // processors whose system sees the GPU's memory (Grace)
+      const bool has_node = !own.empty() && own != "N/A";  // on systems whose processors see the GPU's memory (Grace)
       std::cout << "    " << name_of(topology, gpu) << (has_node ? ", its memory is NUMA node " + own : "")
                 << (cards.empty() ? "" : ": nearest network card " + cards) << '\n';
     }

@@ -40,7 +40,7 @@ struct Line {
   std::size_t end_column = 1;  // one past the last character
 };
 
-// Takes out what underlines the header on a terminal: ESC [ digits letter.
+// Removes the escape codes that underline the header on a terminal: ESC [ digits letter.
 std::string without_terminal_codes(std::string_view text) {
   std::string plain;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -117,7 +117,7 @@ class Parser {
     fail(lines_.size() + 1, 1, "no line begins with GPU0: this is not what `nvidia-smi topo -m` prints");
   }
 
-  // "GPU0 GPU1 NIC0 CPU Affinity NUMA Affinity GPU NUMA ID": names up to the first word that is no device's.
+  // "GPU0 GPU1 NIC0 CPU Affinity NUMA Affinity GPU NUMA ID": device names up to the first other word.
   void read_header(const Line& line) {
     std::size_t i = 0;
     for (; i < line.tokens.size() && line.tokens[i].text != "CPU"; ++i) {
@@ -131,7 +131,7 @@ class Parser {
       if (is_twice) fail(line.number, token.column, token.text, " stands twice in the header");
       topology_.devices.emplace_back().name = token.text;
     }
-    for (; i < line.tokens.size(); ++i) {  // each of the three affinity columns has one word of its own
+    for (; i < line.tokens.size(); ++i) {  // each of the three affinity columns has one unique word
       const std::string& word = line.tokens[i].text;
       if (word == "CPU") columns_.push_back(&TopologyDevice::cpu_affinity);
       if (word == "NUMA" && line.tokens[i - 1].text != "GPU") columns_.push_back(&TopologyDevice::numa_affinity);
@@ -199,7 +199,7 @@ class Parser {
   const std::string& source_;
   std::vector<Line> lines_;
   Topology topology_;
-  std::vector<std::string TopologyDevice::*> columns_;       // of affinity, as the header orders them
+  std::vector<std::string TopologyDevice::*> columns_;       // affinity columns, in the header's order
   std::vector<std::pair<std::size_t, std::size_t>> places_;  // line and column of each path, row by row
 };
 

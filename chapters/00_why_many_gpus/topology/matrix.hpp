@@ -1,14 +1,13 @@
 #pragma once
 /// @file
-/// Which GPU reaches which how: reads the matrix of `nvidia-smi topo -m`. `topology` explains it.
+/// How each GPU reaches the others: reads the matrix of `nvidia-smi topo -m`. `topology` explains it.
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace lockstep::plan {
 
-/// What a message passes between two devices, from the slowest to the fastest; words and meanings as in the legend of
-/// `nvidia-smi topo -m`.
+/// The slowest part of the path between two devices, from slow to fast; terms as in the legend of `nvidia-smi topo -m`.
 enum class PathKind {
   kSystem,      ///< SYS: PCIe and the link between processors (NUMA nodes).
   kNode,        ///< NODE: PCIe and the link between the host bridges of one NUMA node.
@@ -21,8 +20,8 @@ enum class PathKind {
 
 /// One cell of the matrix.
 struct Path {
-  PathKind kind = PathKind::kSelf;  ///< Slowest part.
-  int nvlinks = 0;                  ///< How many; 0 unless kNvLinks.
+  PathKind kind = PathKind::kSelf;
+  int nvlinks = 0;  ///< 0 unless kNvLinks.
 
   bool operator==(const Path&) const = default;
 
@@ -40,11 +39,10 @@ struct Path {
 struct TopologyDevice {
   std::string name;           ///< "GPU0", "NIC0" (older drivers: "mlx5_0").
   std::string model;          ///< Of a NIC, from the NIC legend: "mlx5_0"; else empty.
-  std::string cpu_affinity;   ///< Cores near it, "0-31,64-95"; empty where the column or the cell is missing.
+  std::string cpu_affinity;   ///< Nearby cores, "0-31,64-95"; empty if the column or the cell is missing.
   std::string numa_affinity;  ///< Its NUMA node, "0"; may be empty or "N/A".
-  std::string gpu_numa_id;    ///< NUMA node that the GPU's own memory forms, mostly "N/A".
+  std::string gpu_numa_id;    ///< NUMA node formed by the GPU's own memory; mostly "N/A".
 
-  /// Whether it is a GPU.
   [[nodiscard]] bool is_gpu() const { return name.starts_with("GPU"); }
 };
 
@@ -55,15 +53,14 @@ struct Topology {
 
   /// How many of the devices are GPUs; they are devices[0 .. gpu_count()).
   [[nodiscard]] int gpu_count() const noexcept;
-  /// @return  The path between two devices.
   [[nodiscard]] const Path& path(int from, int to) const {
     return paths[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
   }
 };
 
-/// Reads what `nvidia-smi topo -m` prints: lines before the header are skipped, terminal codes ignored; columns may be
-/// separated by tabs or blanks.
-/// @param source  How errors name the text: a file's name.
+/// Reads the output of `nvidia-smi topo -m`. Skips lines before the header and ignores terminal codes; columns may be
+/// separated by tabs or spaces.
+/// @param source  Name of the text in errors: a file name.
 /// @throws FormatError  "source:line:column: what is wrong": no header, an unknown word, a missing or surplus cell or
 ///                      row, a matrix that is not symmetric.
 /// @source nvidia-smi manual, section "topo"; the legend that it prints.

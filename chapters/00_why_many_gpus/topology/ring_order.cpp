@@ -12,7 +12,7 @@ bool is_better(const RingOrder& a, const RingOrder& b) {
   return a.weakest != b.weakest ? a.weakest > b.weakest : a.sum > b.sum;
 }
 
-// From `first` always on to the GPU with the strongest path among those left; of equals the lowest number.
+// Starts at `first` and always goes on to the remaining GPU with the strongest path; the lowest number breaks ties.
 std::vector<int> nearest_first(const Topology& topology, int first) {
   std::vector<int> order = {first}, left(static_cast<std::size_t>(topology.gpu_count()));
   std::iota(left.begin(), left.end(), 0);
@@ -41,12 +41,12 @@ RingOrder ring_along(const Topology& topology, std::vector<int> gpus) {
 }
 
 RingOrder propose_ring(const Topology& topology) {
-  constexpr int kExact = 9;  // 8! orders that begin with GPU0; a tenth GPU would make it 9 times as many
+  constexpr int kExact = 9;  // 8! orders that begin with GPU0; a tenth GPU would mean 9 times as many
   std::vector<int> order(static_cast<std::size_t>(topology.gpu_count()));
   std::iota(order.begin(), order.end(), 0);
   RingOrder best = ring_along(topology, order);
   if (topology.gpu_count() <= kExact) {
-    while (std::next_permutation(order.begin() + 1, order.end())) {  // a ring may begin anywhere: at GPU0
+    while (std::next_permutation(order.begin() + 1, order.end())) {  // a ring may begin anywhere, so it begins at GPU0
       RingOrder ring = ring_along(topology, order);
       if (is_better(ring, best)) best = std::move(ring);
     }

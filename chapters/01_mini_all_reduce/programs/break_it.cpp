@@ -1,5 +1,5 @@
-// break_it <attack>: plays one attack on a server of this chapter and says whether it held, and which layer of the
-// project answers it. Starts the server, plays all its clients, and leaves nothing running.
+// break_it <attack>: plays one attack on a server of this chapter and reports whether it held and which layer of the
+// project defends against it. Starts the server, plays all its clients, and leaves nothing running.
 #include <iostream>
 #include <string>
 
@@ -25,7 +25,7 @@ int run(const std::string& name, const std::string& server) {
   const Verdict verdict = play(attack, is_naive ? ServerKind::kNaive : ServerKind::kChecked, std::cout);
   std::cout << (verdict.holds ? "HOLDS: " : "BREAKS: ") << verdict.text << '\n'
             << "answer: " << attack.answer << " (" << attack.layer << ")\n";
-  // The naive server is there to break, the checked one to hold: anything else is a failure of this program.
+  // The naive server should break and the checked one hold; anything else is a failure of this program.
   return verdict.holds == !is_naive ? 0 : 1;
 }
 

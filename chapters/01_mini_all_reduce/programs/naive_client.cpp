@@ -1,6 +1,6 @@
 // naive_client <rank> [port]: sends [1, 2, 3] x (rank + 1) to naive_server and receives the sum over all clients.
-// With nothing but POSIX calls, and with naive_server's faults: a server that never answers blocks it forever, a
-// short read gives it half a sum, and whatever listens on the port is believed.
+// It uses only POSIX calls and has naive_server's faults: a silent server blocks it forever, a short read gives it half
+// a sum, and it believes anything that listens on the port.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -42,7 +42,7 @@ int main(int argc, char** argv) {
   if (::send(server, values, sizeof values, MSG_NOSIGNAL) < 0) return fail("naive_client: send");
   std::printf("client %d: sent [%g, %g, %g]\n", rank, values[0], values[1], values[2]);
 
-  if (::recv(server, values, sizeof values, 0) < 0) return fail("naive_client: recv");  // may be a part of them!
+  if (::recv(server, values, sizeof values, 0) < 0) return fail("naive_client: recv");  // may be only part of them!
   std::printf("client %d: received the sum [%g, %g, %g]\n", rank, values[0], values[1], values[2]);
   ::close(server);
 }

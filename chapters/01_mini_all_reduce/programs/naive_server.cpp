@@ -1,8 +1,8 @@
-// naive_server [port] [count]: sums what four clients send, with nothing but POSIX calls. Start it, then naive_client
-// 0 .. 3. It shows the idea and it is wrong; break_it shows each of these, and which layer of common/ranks/net mends it:
-//   short reads       recv() may return a part of the bytes; the sum is wrong and nobody is told
+// naive_server [port] [count]: sums the values of four clients, using only POSIX calls. Start it, then naive_client 0
+// .. 3. It shows the idea and has faults; break_it shows each of them, and which layer of common/ranks/net fixes it:
+//   short reads       recv() may return part of the bytes; the sum is wrong, without an error
 //   a silent client   a client that connects and sends nothing blocks everyone forever
-//   garbage           any 12 bytes are three floats: nothing says who sent them, or that they are floats
+//   garbage           any 12 bytes are three floats, whatever they are and whoever sent them
 //   an open port      whoever connects first counts as a rank
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -40,7 +40,7 @@ int listen_on(std::uint16_t port) {
   return listener;
 }
 
-// "server: received [1, 2, 3]"; of more than three values the first three and the last.
+// "server: received [1, 2, 3]"; with more than three values, the first three and the last.
 void show(const char* what, const std::vector<float>& values) {
   std::printf("server: %s [%g, %g, %g", what, values[0], values[1], values[2]);
   if (values.size() > 3) std::printf(", ..., %g", values.back());
@@ -66,7 +66,7 @@ int main(int argc, char** argv) {
   std::vector<float> sum(count);
   for (const int client : clients) {
     std::vector<float> values(count);
-    if (::recv(client, values.data(), bytes, 0) < 0) return fail("naive_server: recv");  // may be a part of them!
+    if (::recv(client, values.data(), bytes, 0) < 0) return fail("naive_server: recv");  // may be only part of them!
     show("received", values);
     for (std::size_t i = 0; i < count; ++i) sum[i] += values[i];
   }

@@ -1,4 +1,4 @@
-// server: sums what four clients send, like naive_server, and holds where that one breaks.
+// server: sums the values of four clients, like naive_server, without that one's faults.
 #include <iostream>
 
 #include "01_mini_all_reduce/mini_all_reduce.hpp"

@@ -1,6 +1,6 @@
-// race: star, mesh and ring all-reduce beside each other, over TCP, as ranks grow. For each: the time, the bytes that
-// the busiest rank sends (counted), and what t = alpha + bytes / beta predicts, with alpha and beta measured between
-// two of the ranks in the same run.
+// race: star, mesh and ring all-reduce side by side, over TCP, on more and more ranks. For each: the time, the bytes
+// that the busiest rank sends (counted), and the prediction t = alpha + bytes / beta, with alpha and beta measured
+// between two ranks of the same run.
 #include <algorithm>
 #include <functional>
 #include <iostream>
@@ -23,15 +23,15 @@ namespace {
 
 using namespace lockstep;
 
-// Every rank sends its whole buffer to every other, and adds up what comes in the order of the ranks, so that all end
-// with the same bits. `arrived` has room for the buffers of all ranks.
+// Every rank sends its whole buffer to every other, and adds up the buffers in rank order, so that all get the same
+// bits. `arrived` has room for the buffers of all ranks.
 void mesh_all_reduce(comm::ProcessGroup& group, std::span<float> values, std::vector<float>& arrived) {
   arrived.resize(values.size() * static_cast<std::size_t>(group.world_size()));
   const auto of = [&](int rank) {
     return std::span(arrived).subspan(static_cast<std::size_t>(rank) * values.size(), values.size());
   };
   std::ranges::copy(values, of(group.rank()).begin());
-  group.group_start();  // all of these move at the same time
+  group.group_start();  // all of these transfers overlap
   for (int peer = 0; peer < group.world_size(); ++peer) {
     if (peer == group.rank()) continue;
     group.send(comm::host_buffer(values), peer);
@@ -45,7 +45,7 @@ void mesh_all_reduce(comm::ProcessGroup& group, std::span<float> values, std::ve
   }
 }
 
-// Where each rank has a link of its own: chapter 00's model.
+// If each rank has its own link: chapter 00's model.
 double seconds(plan::Algorithm algorithm, int world_size, const plan::Link& link, double bytes) {
   return plan::all_reduce_cost(algorithm, world_size, bytes).seconds(link);
 }
@@ -55,11 +55,11 @@ int messages_of(plan::Algorithm algorithm, int world_size) {
   const int others = world_size - 1;
   if (algorithm == plan::Algorithm::kMesh) return world_size * others;
   if (algorithm == plan::Algorithm::kRing) return world_size * 2 * others;
-  return 2 * others;  // each of the others sends its buffer, and receives the sum
+  return 2 * others;  // each of the others sends its buffer and receives the sum
 }
 
-// As above where all ranks share one machine. A message on its way keeps two cores busy, one that sends and one that
-// receives; as many messages can be on their way as there are pairs of cores.
+// As above if all ranks share one machine. A message in flight keeps two cores busy, the sender's and the receiver's,
+// so at most one message per pair of cores can be in flight.
 double seconds_on_one_host(plan::Algorithm algorithm, int world_size, const plan::Link& link, double bytes) {
   const double pairs = std::max(1.0, std::thread::hardware_concurrency() / 2.0);
   const double message_bytes = algorithm == plan::Algorithm::kRing ? bytes / world_size : bytes;
@@ -67,7 +67,7 @@ double seconds_on_one_host(plan::Algorithm algorithm, int world_size, const plan
   return std::max(seconds(algorithm, world_size, link, bytes), work / pairs);
 }
 
-// The buffer for which star and ring take equally long: below it the star's fewer steps count, above it the ring's
+// The buffer size at which star and ring take equally long: below it the star's fewer steps win, above it the ring's
 // fewer bytes. With 2 ranks the ring has no more steps than the star, and is never slower.
 double crossover_bytes(int world_size, const plan::Link& link) {
   const auto star = plan::all_reduce_cost(plan::Algorithm::kStar, world_size, 1);
@@ -88,16 +88,16 @@ struct Options {
   std::vector<int> world_sizes = {2, 4, 8};
   std::vector<std::int64_t> bytes = {1 << 20};
   int repeat = 9;
-  double alpha_us = 0, beta_gb_s = 0;  // both 0: measured
+  double alpha_us = 0, beta_gb_s = 0;  // both 0: measure them
   bool shall_only_predict = false;
 };
 
-// One of those who race: its groups of all sizes are made from `everyone`.
+// One contestant: its groups of all sizes are split from `everyone`.
 struct Runner {
   std::string name;
   plan::Algorithm algorithm;
   std::unique_ptr<comm::ProcessGroup> everyone;
-  std::int64_t most_bytes;  // it does not race with more
+  std::int64_t most_bytes;  // its largest buffer
 };
 
 std::vector<Runner> runners(const comm::JobContext& job) {
@@ -107,12 +107,12 @@ std::vector<Runner> runners(const comm::JobContext& job) {
   all.push_back({"star", plan::Algorithm::kStar, star::make_star_process_group(job), kAny});
   all.push_back({"mesh", plan::Algorithm::kMesh, star::make_star_process_group(job), kAny});
   all.push_back({"ring", plan::Algorithm::kRing, ring::make_ring_process_group(job, {.small_bytes = 0}), kAny});
-  // What a RingProcessGroup does with a small buffer by default: everything to rank 0 and back, as the star.
+  // RingProcessGroup's default for a small buffer: everything to rank 0 and back, like the star.
   all.push_back({"ring, via rank 0", plan::Algorithm::kStar, ring::make_ring_process_group(job), small_bytes});
   return all;
 }
 
-// One message to rank 1 and back, half of that: as chapter 00's link_probe, but between two ranks of this job.
+// Half of a message's round trip to rank 1: like chapter 00's link_probe, but between two ranks of this job.
 plan::Link measure_link(comm::ProcessGroup& everyone, int repeat) {
   std::vector<plan::LinkSample> samples;
   for (const std::int64_t bytes : {4, 1024, 16 << 10, 256 << 10, 1 << 20, 4 << 20}) {
@@ -133,8 +133,8 @@ plan::Link measure_link(comm::ProcessGroup& everyone, int repeat) {
 }
 
 struct Result {
-  double seconds = 0;  // median over the repetitions of the slowest rank's time
-  std::int64_t bytes = 0;  // that the busiest rank sent for one all-reduce
+  double seconds = 0;  // the slowest rank's time, median over the repetitions
+  std::int64_t bytes = 0;  // sent by the busiest rank in one all-reduce
 };
 
 // Rank r contributes 8^r everywhere: the sum of P ranks is 11...1 in base 8, and no other sum of ranks is.
@@ -152,7 +152,7 @@ Result measure(const Runner& runner, comm::ProcessGroup& group, std::int64_t byt
     } else {
       group.all_reduce(comm::host_buffer(std::span(values))).synchronize();
     }
-    if (i > 0) times.push_back(stopwatch.seconds());  // the first connects and warms up
+    if (i > 0) times.push_back(stopwatch.seconds());  // the first one connects and warms up
     sent = static_cast<std::int64_t>(group.traffic_sent().payload_bytes - sent_before);
     const auto expected = static_cast<float>(((std::int64_t{1} << (3 * group.world_size())) - 1) / 7);
     if (std::ranges::count(values, expected) != std::ssize(values)) throw Error(runner.name + " gives a wrong sum");

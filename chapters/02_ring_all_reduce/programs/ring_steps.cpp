@@ -1,6 +1,6 @@
 // ring_steps: the ring all-reduce without sockets. Prints, after every step, whose contributions each rank holds in
-// each chunk. Rank r contributes 8^r, so that a sum written in base 8 says how often each rank has been counted: the
-// table is read off real sums, not off what the algorithm is supposed to do.
+// each chunk. Rank r contributes 8^r, so the digits of a sum in base 8 say how often each rank has been counted: the
+// table shows real sums, not the algorithm's intention.
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 
 using namespace lockstep::ring;
 
-using Table = std::vector<std::vector<std::int64_t>>;  // [rank][chunk]: the sum that rank holds of that chunk
+using Table = std::vector<std::vector<std::int64_t>>;  // [rank][chunk]: the rank's sum for that chunk
 
 std::int64_t contribution_of(int rank) { return std::int64_t{1} << (3 * rank); }  // 8^rank
 
@@ -37,7 +37,7 @@ std::string decoded(std::int64_t sum, int world_size) {
   return text;
 }
 
-// Every rank sends one chunk to the next rank at the same moment: what they send is read before anything is written.
+// All ranks send one chunk to the next rank at the same moment, so all chunks are read before any is written.
 Table after_step(const Table& before, int step, bool is_reduce_scatter) {
   const int world_size = static_cast<int>(before.size());
   Table after = before;
@@ -54,15 +54,15 @@ Table after_step(const Table& before, int step, bool is_reduce_scatter) {
   return after;
 }
 
-// What 256-colour terminals show well on a dark and on a light ground, one colour per rank.
+// One colour per rank, readable on dark and light 256-colour terminals.
 constexpr std::array<int, 8> kColourOfRank = {203, 172, 71, 37, 75, 141, 205, 136};
 
 class Printer {
  public:
   Printer(int world_size, bool use_colour) : world_size_(world_size), use_colour_(use_colour) {}
 
-  // Marks the cells that differ from `before` with '>'. In colour every digit has its rank's, and a chunk in which no
-  // rank is missing is bold.
+  // Marks the cells that differ from `before` with '>'. In colour, every digit has its rank's colour, and a complete
+  // chunk is bold.
   void print(const std::string& title, const Table& table, const Table& before) const {
     std::cout << '\n'
               << title << "\n      ";
@@ -81,10 +81,10 @@ class Printer {
   }
 
  private:
-  // Eight ranks have to fit into 80 columns.
+  // So that eight ranks fit into 80 columns.
   std::string gap() const { return world_size_ < 8 ? " " : ""; }
 
-  // Fills a column, which is as wide as "chunk 0" or a cell; nothing behind the last one.
+  // Pads a column to the width of "chunk 0" or a cell; the last column gets no padding.
   std::string padding(std::size_t used, int chunk) const {
     const auto width = static_cast<std::size_t>(std::max(7, world_size_));
     return std::string(chunk == world_size_ - 1 ? 0 : width - used, ' ');
@@ -110,7 +110,7 @@ class Printer {
   bool use_colour_;
 };
 
-// The reader has seen enough of this step. The end of the input counts as well.
+// Waits until the reader is done with this step; end of input also counts.
 void wait_for_enter() {
   std::cout << "(Enter: next step) " << std::flush;
   std::cin.ignore(std::numeric_limits<std::streamsize>::max(), '\n');

@@ -1,5 +1,5 @@
-// ring_trace: one real all-reduce by the ring over TCP, in which every rank records when it sent and received which
-// message. The site's panel "ring" replays the file that it writes.
+// ring_trace: one real ring all-reduce over TCP, in which every rank records the time of each message it sends or
+// receives. The site's panel "ring" replays the resulting file.
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
@@ -36,7 +36,7 @@ void reduce_and_check(comm::ProcessGroup& group, std::vector<float>& values) {
   if (std::ranges::count(values, expected) != std::ssize(values)) throw Error("the ring gives a wrong sum");
 }
 
-// Each rank leaves a file; rank 0 joins them. @return  The joined file.
+// Each rank writes a file; rank 0 merges them. @return  The merged file.
 fs::path write_traces(comm::ProcessGroup& group, const trace::Recorder& recorder, const fs::path& folder) {
   fs::create_directories(folder);
   const std::vector<trace::RankTrace> own = {recorder.snapshot()};

@@ -1,6 +1,6 @@
-// send_first: a ring in which every rank sends its chunk first and receives after, on blocking sockets. With a chunk
-// that fits into the kernel's buffers that works; with a larger one all ranks wait for each other, forever, if there
-// were no deadline. Each rank is a thread; the ring of this chapter does not do this.
+// send_first: a ring in which every rank first sends its chunk and then receives, on blocking sockets. That works with
+// a chunk that fits into the kernel's buffers; with a larger one all ranks wait for each other, and only the deadline
+// ends it. Each rank is a thread. The ring of this chapter does not do this.
 #include <iostream>
 #include <string>
 #include <thread>
@@ -19,10 +19,10 @@ using namespace lockstep;
 
 struct Rank {
   net::StreamSocket to_right, from_left;
-  std::string outcome;  // empty: it has sent and received
+  std::string outcome;  // empty: sent and received
 };
 
-// Every rank listens, its left neighbour connects.
+// Every rank listens and its left neighbour connects.
 std::vector<Rank> make_ring(int world_size) {
   const Deadline deadline = Deadline::after(std::chrono::seconds(5));
   std::vector<Rank> ranks(static_cast<std::size_t>(world_size));

@@ -68,7 +68,7 @@ int train(const run::RunOptions& options) {
   // NEW: 1. Find the other ranks; there is only this one unless a launcher says otherwise.
   comm::JobContext job;  // NEW
   if (launch::is_rank()) job = comm::rendezvous("env://");  // NEW
-  // CHANGED: where there are GPUs, each rank of a host takes one of its own.
+  // CHANGED: with GPUs, each rank of a host takes its own.
   const Device device = options.device_of(job.local_rank);  // CHANGED
   const auto group = ring::make_ring_process_group(job);  // NEW
   options.require_divisible_batch(group->world_size());  // NEW

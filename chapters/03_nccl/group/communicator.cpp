@@ -19,14 +19,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// How long the end of a communicator waits for NCCL to abort it.
+// How long the destructor waits for NCCL to abort.
 constexpr auto kAbortLimit = 10s;
 
-// NCCL puts a call into its stream within some 10 us, and the shortest sleep takes 60 (Linux rounds up by 50).
+// NCCL enqueues a call within some 10 us; the shortest sleep takes 60 (Linux rounds up by 50).
 constexpr auto kSpinLimit = 50us;
 
-// Between two looks. Only looks at first, then sleeps a little longer each time: what is done soon is seen at once,
-// what takes long costs no processor.
+// The pause between two polls. Spins at first, then sleeps a little longer each time: quick calls are noticed at once,
+// and long ones cost no processor time.
 class Pause {
  public:
   void take() {
@@ -40,8 +40,8 @@ class Pause {
   std::chrono::microseconds length_{10};
 };
 
-// The exception for a code of NCCL's. A peer that is gone looks like a broken connection: the control plane knows who
-// it is (ProcessGroup::finish).
+// The exception for a code of NCCL's. A lost peer shows as a broken connection; the control plane knows which peer it
+// is (ProcessGroup::finish).
 [[noreturn]] void throw_error(ncclResult_t result, const std::string& doing, ncclComm_t communicator) {
   const char* const details = ncclGetLastError(communicator);
   const std::string message = concat("NCCL, ", doing, ": ", ncclGetErrorString(result),
@@ -78,11 +78,11 @@ ncclUniqueId exchange_unique_id(const comm::JobContext& context, const std::stri
 }
 
 struct Communicator::Handle {
-  std::mutex mutex;  // guards what follows
+  std::mutex mutex;  // guards the members below
   std::condition_variable changed;
   ncclComm_t communicator = nullptr;  // null once it is gone
   bool has_been_aborted = false;
-  std::atomic<bool> is_to_be_aborted = false;  // without the lock: abort() must not wait for a call of NCCL's
+  std::atomic<bool> is_to_be_aborted = false;  // outside the lock: abort() must not wait for an NCCL call
 };
 
 Communicator::Communicator(const comm::JobContext& context, const ncclUniqueId& id, Device device, bool is_shared,
@@ -109,7 +109,7 @@ Communicator::~Communicator() { abort_and_wait(); }
 
 void Communicator::check_locked(ncclResult_t result, std::string_view doing) const {
   if (result == ncclSuccess || result == ncclInProgress) return;
-  std::string ranks;  // of a part of the job: NCCL counts them from 0
+  std::string ranks;  // for a part of the job: NCCL counts ranks from 0
   for (const int rank : context_.global_ranks) ranks += concat(ranks.empty() ? " among ranks " : ", ", rank);
   throw_error(result, concat(doing, ranks), handle_->communicator);
 }
@@ -165,7 +165,7 @@ void Communicator::abort() noexcept {
       const std::scoped_lock lock(handle->mutex);
       communicator = std::exchange(handle->communicator, nullptr);
     }
-    if (communicator != nullptr) (void)ncclCommAbort(communicator);  // an error is no news here
+    if (communicator != nullptr) (void)ncclCommAbort(communicator);  // it has failed already
     const std::scoped_lock lock(handle->mutex);
     handle->has_been_aborted = true;
     handle->changed.notify_all();
@@ -173,14 +173,14 @@ void Communicator::abort() noexcept {
   if (handle_->is_to_be_aborted.exchange(true)) return;
   try {
     std::thread(abort_now).detach();
-  } catch (const std::exception&) {  // no thread is to be had
+  } catch (const std::exception&) {  // no thread available
     abort_now();
   }
 }
 
 void Communicator::abort_and_wait() noexcept {
   std::unique_lock lock(handle_->mutex);
-  if (handle_->communicator == nullptr && !handle_->is_to_be_aborted) return;  // it has been finished
+  if (handle_->communicator == nullptr && !handle_->is_to_be_aborted) return;  // finished
   lock.unlock();
   abort();
   lock.lock();

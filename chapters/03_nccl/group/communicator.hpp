@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// The life of an NCCL communicator: the id that ranks meet by, joining without blocking, errors, abort, the end.
+/// The life of an NCCL communicator: its unique id, joining without blocking, errors, abort, the end.
 #include <nccl.h>
 
 #include <functional>
@@ -15,30 +15,30 @@
 
 namespace lockstep::nccl {
 
-/// "2.28.9": of the library that the program runs with.
+/// Version of the NCCL library loaded at run time: "2.28.9".
 [[nodiscard]] std::string library_version();
 
-/// Rank 0 makes an id and puts it into the store, where the others read it. An id serves one communicator.
-/// @param context   Of the group. World size 1 needs no store.
-/// @param prefix    Of the keys, unique in the job.
-/// @param deadline  For rank 0 to come.
-/// @throws TimeoutError, PeerFailedError  Rank 0 does not come, or the job fails meanwhile.
-/// @throws Error  NCCL can make none; says what it says.
+/// Rank 0 creates an id and puts it into the store, from which the others read it. An id serves one communicator.
+/// @param context   The group's. World size 1 needs no store.
+/// @param prefix    Prefix of the keys; unique in the job.
+/// @param deadline  For rank 0's id.
+/// @throws TimeoutError, PeerFailedError  Rank 0 does not join, or the job fails meanwhile.
+/// @throws Error  NCCL cannot create an id; gives its reason.
 [[nodiscard]] ncclUniqueId exchange_unique_id(const comm::JobContext& context, const std::string& prefix,
                                               const Deadline& deadline);
 
-/// One rank's end of a communicator. No call blocks longer than its deadline, whatever the other ranks do: the
-/// communicator is a non-blocking one, and this class polls it.
+/// One rank's end of a communicator. No call blocks past its deadline, whatever the other ranks do: NCCL's communicator
+/// is non-blocking, and this class polls it.
 ///
-/// Lifetime: made by all ranks together; finish() at the end, else the destructor aborts. Thread safety: run() and
-/// finish() from one thread at a time; throw_if_failed() and abort() from any.
+/// Lifetime: all ranks construct it together; call finish() at the end, or the destructor aborts. Thread safety: run()
+/// and finish() from one thread at a time; throw_if_failed() and abort() from any.
 class Communicator {
  public:
-  /// Joins, and returns once all ranks have.
-  /// @param context   Of the group: rank, size and control plane.
+  /// Joins; returns once all ranks have joined.
+  /// @param context   The group's rank, size and control plane.
   /// @param id        From exchange_unique_id().
   /// @param device    This rank's GPU.
-  /// @param is_shared Whether other ranks use that GPU too: then it asks for few of the GPU's multiprocessors.
+  /// @param is_shared Whether other ranks use this GPU too; NCCL then gets only a few of its multiprocessors.
   /// @param deadline  For all ranks to join.
   /// @throws TimeoutError, PeerFailedError, IoError, ContractError
   Communicator(const comm::JobContext& context, const ncclUniqueId& id, Device device, bool is_shared,
@@ -47,20 +47,20 @@ class Communicator {
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
 
-  /// Calls body(communicator) between ncclGroupStart() and ncclGroupEnd() and returns once all of it stands in its
-  /// streams: only then may an event be recorded behind it.
-  /// @throws TimeoutError, IoError, ContractError  As NCCL's codes say; PeerFailedError where the job has failed.
+  /// Calls body(communicator) between ncclGroupStart() and ncclGroupEnd(); returns once all of it is enqueued on its
+  /// streams. Only then may an event be recorded after it.
+  /// @throws TimeoutError, IoError, ContractError  According to NCCL's code; PeerFailedError if the job has failed.
   void run(const std::function<void(ncclComm_t)>& body, const Deadline& deadline);
 
-  /// @throws IoError, Error  What NCCL has noticed since: a peer that is gone, say. The streams then hang until
-  /// abort().
+  /// @throws IoError, Error  An asynchronous NCCL error, such as a lost peer. The streams then hang until abort().
   void throw_if_failed();
 
-  /// Ends what hangs in the streams; afterwards every call throws. From any thread, any number of times. Returns at
-  /// once: NCCL may take long to abort, so a thread of its own does it, for which the destructor waits a while.
+  /// Ends the work that hangs on the streams; afterwards every call throws. From any thread, any number of times.
+  /// Returns at once: NCCL may take long to abort, so a separate thread does it, and the destructor waits for it for a
+  /// while.
   void abort() noexcept;
 
-  /// Waits for what has been enqueued and lets go of the communicator; aborts it where that fails.
+  /// Waits for the enqueued work and releases the communicator; aborts it if that fails.
   void finish(const Deadline& deadline) noexcept;
 
  private:
@@ -69,7 +69,7 @@ class Communicator {
   void check_locked(ncclResult_t result, std::string_view doing) const;
   void abort_and_wait() noexcept;
 
-  struct Handle;  // of NCCL's; outlives this object where NCCL does not return from aborting
+  struct Handle;  // NCCL's; outlives this object if NCCL's abort does not return
   const comm::JobContext context_;
   const Device device_;
   std::shared_ptr<Handle> handle_;

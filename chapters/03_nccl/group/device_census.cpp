@@ -25,7 +25,7 @@ using namespace std::chrono_literals;
 
 constexpr auto kFarewellLimit = 2s;
 
-// Equal for two ranks that have the same GPU, and only for them. Emulated devices belong to their process.
+// Equal for two ranks exactly if they have the same GPU. An emulated device belongs to its process.
 std::string identity_of(Device device, const cudaDeviceProp& properties) {
   if (device.type == DeviceType::kEmulated) return concat("emulated ", getpid(), ":", device.index);
   constexpr std::string_view kDigits = "0123456789abcdef";
@@ -40,7 +40,7 @@ std::string identity_of(Device device, const cudaDeviceProp& properties) {
 
 std::string version_text(int version) { return concat(version / 1000, '.', version % 1000 / 10); }
 
-// What this rank tells: versions, with the GPU's, and which GPU it is.
+// A rank's entry: versions of the software and the driver, and the identity of its GPU.
 struct Entry {
   comm::Versions versions;
   std::string device;
@@ -67,7 +67,7 @@ std::vector<Entry> exchange(const comm::JobContext& context, const std::string& 
                             const Deadline& deadline) {
   if (context.world_size == 1) return {own};
   comm::publish_versions(*context.store, prefix, context.rank, own.versions);
-  context.store->set(device_key(prefix, context.rank), own.device);  // last: whoever sees it finds the versions too
+  context.store->set(device_key(prefix, context.rank), own.device);  // last: a rank that sees it finds the versions too
   std::vector<Entry> all;
   for (int rank = 0; rank < context.world_size; ++rank) {
     const std::string task =
@@ -78,7 +78,7 @@ std::vector<Entry> exchange(const comm::JobContext& context, const std::string& 
   return all;
 }
 
-// A rank that leaves with an error ends the job: it stays until the others know enough to say the same.
+// A rank that exits with an error ends the job, so it stays until the others have read enough to report the same error.
 void wait_until_all_know(const comm::JobContext& context, const std::string& prefix) noexcept {
   const auto deadline = Deadline::after(kFarewellLimit);
   try {
@@ -86,11 +86,11 @@ void wait_until_all_know(const comm::JobContext& context, const std::string& pre
     for (int rank = 0; rank < context.world_size; ++rank) {
       (void)context.store->get(concat(prefix, "knows/", rank), deadline);
     }
-  } catch (const std::exception&) {  // they do not come: they have errors of their own
+  } catch (const std::exception&) {  // they fail to join, with their own errors
   }
 }
 
-// Ranks by GPU, where several have the same one.
+// The ranks of each GPU that several ranks have.
 std::vector<std::vector<int>> sharing_ranks(const std::vector<Entry>& entries) {
   std::map<std::string, std::vector<int>> by_device;
   for (std::size_t rank = 0; rank < entries.size(); ++rank) {
@@ -109,9 +109,9 @@ std::string names_of(const comm::JobContext& context, const std::vector<int>& ra
   return names;
 }
 
-// NCCL takes two ranks on one GPU for a mistake, by comparing host and GPU. Up to 2.29 another host id makes them
-// different to it, from 2.30 on a variable allows it. They then talk over sockets, and kernels of one rank must not
-// fill the GPU while they wait for another's: few blocks, the plainest algorithm and protocol.
+// NCCL compares host and GPU, and treats two ranks on one GPU as a mistake. Up to 2.29 a different host id hides it;
+// from 2.30 on a variable allows it. The ranks then communicate over sockets, and one rank's kernels must not fill the
+// GPU while they wait for another's: few blocks, the simplest algorithm and protocol.
 void prepare_sharing(int rank) {
   const std::string host_id = concat("lockstep-", getpid(), "-", rank);
   const std::array<std::pair<const char*, const char*>, 8> settings{{{"NCCL_HOSTID", host_id.c_str()},

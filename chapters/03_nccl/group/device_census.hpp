@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Which rank has which GPU: found out before NCCL is asked, so that a mistake has names.
+/// Which rank has which GPU: checked before NCCL starts, so that an error can name the ranks.
 #include <string>
 
 #include "base/deadline.hpp"
@@ -9,17 +9,17 @@
 
 namespace lockstep::nccl {
 
-/// Tells the other ranks which device this one has, and learns theirs. Rank 0 warns where drivers, CUDA or NCCL differ.
-/// Where ranks share a GPU and may, sets what NCCL needs for that in the environment of this process (unless it is set
-/// there already) and rank 0 warns that times mean nothing.
-/// @param context    Of the group.
-/// @param prefix     Of the keys in the store, unique in the job.
+/// Exchanges the ranks' devices. Rank 0 warns if drivers, CUDA or NCCL differ. If ranks share a GPU and may do so, sets
+/// the environment variables that NCCL needs for it in this process (unless they are already set), and rank 0 warns
+/// that times mean nothing.
+/// @param context    The group's.
+/// @param prefix     Prefix of the keys in the store; unique in the job.
 /// @param device     This rank's; must be available.
 /// @param may_share  Whether several ranks may have the same GPU.
-/// @param deadline   For all ranks to come.
+/// @param deadline   For all ranks to join.
 /// @return  Whether another rank has the same GPU.
-/// @throws UsageError  Ranks have the same GPU and may not; the same message on all ranks, with their names.
-/// @throws TimeoutError, PeerFailedError  A rank does not come, or the job fails meanwhile.
+/// @throws UsageError  Ranks have the same GPU and may not; the same message, naming them, on all ranks.
+/// @throws TimeoutError, PeerFailedError  A rank does not join, or the job fails meanwhile.
 [[nodiscard]] bool take_census(const comm::JobContext& context, const std::string& prefix, Device device,
                                bool may_share, const Deadline& deadline);
 

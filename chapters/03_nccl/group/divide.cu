@@ -14,7 +14,7 @@ inline namespace LOCKSTEP_KERNEL_NAMESPACE {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr std::int64_t kMostBlocks = 1024;  // enough to fill a GPU; each thread takes several elements
+constexpr std::int64_t kMostBlocks = 1024;  // enough to fill a GPU; beyond it, each thread takes several elements
 
 template <typename T>
 __device__ T divided(T value, int divisor) {
@@ -43,7 +43,7 @@ void launch_for(void* values, std::int64_t count, int divisor, cudaStream_t stre
 
 }  // namespace
 
-// Without a stream of ours, so that it can be called through a table.
+// Takes a raw stream, so that it fits into a table of functions.
 void divide_on(void* values, std::int64_t count, DType dtype, int divisor, cudaStream_t stream) {
   if (count == 0) return;
   switch (dtype) {

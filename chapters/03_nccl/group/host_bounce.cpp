@@ -22,7 +22,7 @@ void HostBounce::bring(comm::Buffer& buffer, bool is_result, const Stream& strea
   const std::size_t index = region_of(host, bytes);
   if (index == regions_.size()) {
     const Device device = stream.device();
-    const StreamGuard guard(stream);  // what is freed here is reused on this stream only
+    const StreamGuard guard(stream);  // memory freed here is reused on this stream only
     regions_.push_back({host, bytes, Storage::allocate(bytes, device), Storage::allocate_pinned(bytes, device),
                         std::move(buffer.keep_alive)});
     std::memcpy(regions_[index].pinned->data(), host, bytes);

@@ -1,5 +1,5 @@
 #pragma once
-// How host memory takes part in a collective of NCCL's, which moves device memory only. Private to the chapter.
+// Lets host memory take part in NCCL's collectives, which move device memory only. Internal to this chapter.
 #include <memory>
 #include <vector>
 
@@ -9,16 +9,15 @@
 
 namespace lockstep::nccl {
 
-// Device memory in place of the host buffers of one task: copied there in the order of a stream, and back.
+// Device memory that replaces the host buffers of one task: copied there and back in stream order.
 class HostBounce {
  public:
-  // Puts device memory in the place of `buffer`'s host memory and copies the elements there. A buffer that is a part of
-  // one that was brought before becomes a part of that one's device memory.
-  // is_result: the elements come back.
+  // Replaces `buffer`'s host memory by device memory and copies the elements there. A part of an earlier buffer becomes
+  // a part of that buffer's device memory. is_result: the elements are copied back.
   void bring(comm::Buffer& buffer, bool is_result, const Stream& stream);
   // Enqueues the copies of results to pinned memory.
   void send_back(const Stream& stream) const;
-  // Once those are done: writes the results to where they belong.
+  // After these copies: writes the results to host memory.
   void deliver() const;
   [[nodiscard]] bool has_results() const noexcept { return !results_.empty(); }
   // Whether deliver() writes to any of this host memory.
@@ -30,14 +29,14 @@ class HostBounce {
     std::size_t bytes;
     std::shared_ptr<Storage> device;
     std::shared_ptr<Storage> pinned;
-    std::shared_ptr<void> keep_alive;  // of the host memory
+    std::shared_ptr<void> keep_alive;  // owns the host memory
   };
   struct Result {
     std::size_t region;
     std::size_t offset;
     std::size_t bytes;
   };
-  // The region that holds these bytes; regions_.size(): none.
+  // The region that holds these bytes; regions_.size() if there is none.
   [[nodiscard]] std::size_t region_of(const std::byte* host, std::size_t bytes) const noexcept;
 
   std::vector<Region> regions_;

@@ -10,15 +10,15 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Between two looks at the stream: short at first, for small collectives; longer for what takes long anyway.
+// Pause between two polls of the stream: short at first, for small collectives; then longer.
 constexpr std::chrono::microseconds kShortestPause = 10us, kLongestPause = 1ms;
-// How long what has been aborted may take to leave the stream.
+// Limit for aborted work to leave the stream.
 constexpr auto kIdleLimit = 10s;
 
 }  // namespace
 
 void NcclProcessGroup::Task::wait(Stream& stream) {
-  if (bounce.has_results()) return synchronize();  // the host itself waits for host memory
+  if (bounce.has_results()) return synchronize();  // host memory: the host itself has to wait
   const std::scoped_lock lock(watchdog->mutex_);
   if (error) std::rethrow_exception(error);
   if (!has_ended) stream.wait(done);
@@ -131,7 +131,7 @@ bool NcclProcessGroup::Watchdog::look_at(const Task& task, std::exception_ptr& e
   }
 }
 
-// After an abort the stream runs on. Only when it is idle does nothing write to buffers any more.
+// After an abort the stream still runs. Buffers are safe only once it is idle.
 void NcclProcessGroup::Watchdog::wait_until_idle() const noexcept {
   try {
     for (const auto deadline = Deadline::after(kIdleLimit); !group_->stream_.is_idle() && !deadline.has_expired();) {
@@ -152,7 +152,7 @@ void NcclProcessGroup::Watchdog::end(Task& task, std::exception_ptr error) noexc
   if (error) wait_until_idle();
   {
     const std::scoped_lock lock(mutex_);
-    for (Call& call : task.calls) {  // lets go of the buffers; who waits still needs the fingerprints
+    for (Call& call : task.calls) {  // releases the buffers; waiting callers still need the fingerprints
       call.values.keep_alive.reset();
       call.input.keep_alive.reset();
       call.parts.clear();

@@ -1,5 +1,5 @@
 #pragma once
-// What is in flight on a group's stream, and the thread that looks after it. Private to the chapter.
+// The tasks in flight on a group's stream, and the thread that watches them. Internal to this chapter.
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -24,37 +24,37 @@ struct NcclProcessGroup::Task final : comm::WorkState {
   std::shared_ptr<Watchdog> watchdog;
   std::vector<Call> calls;
   HostBounce bounce;
-  Event done;  // behind all of it, on the group's stream
+  Event done;  // recorded after all of it, on the group's stream
   std::chrono::steady_clock::time_point begin_time;
-  bool has_ended = false;  // this and error: under the watchdog's mutex
+  bool has_ended = false;  // guarded by the watchdog's mutex, like `error`
   std::exception_ptr error;
 };
 
-// Tasks end in the order of their issue, as the stream runs them. The watchdog says so to the control plane, hands
-// host memory back, lets go of buffers, and turns what goes wrong into the error that names the culprit.
+// Tasks end in the order of issue, as the stream runs them. The watchdog reports each end to the control plane, copies
+// results to host memory, releases buffers, and turns failures into errors that name the rank at fault.
 class NcclProcessGroup::Watchdog {
  public:
   explicit Watchdog(NcclProcessGroup& group) : group_(&group) {}
 
-  // A task whose operations stand in the stream.
+  // Takes a task whose operations are enqueued.
   void add(std::shared_ptr<Task> task);
-  // A task that could not be enqueued. Returns the error as the caller shall see it.
+  // Takes a task that could not be enqueued. Returns the error for the caller.
   std::exception_ptr refuse(Task& task, const std::exception_ptr& error);
-  // Blocks until the task has ended; then until ranks are known to agree on it. Throws its error.
+  // Blocks until the task has ended and the ranks are known to agree on it. Throws its error.
   void wait_for(Task& task);
   [[nodiscard]] bool has_ended(const Task& task) const;
   [[nodiscard]] bool has_work() const;
-  // Blocks until no task in flight will write to this host memory any more: it would be copied too early.
+  // Blocks until no task in flight will write to this host memory; otherwise it would be copied too early.
   void wait_for_results_in(const comm::Buffer& host);
-  // Something has failed: look at once.
+  // Polls at once, after a failure.
   void wake() noexcept;
-  // Waits for everything in flight and ends the thread. Work handles that outlive the group no longer reach it.
+  // Waits for everything in flight and ends the thread. Work handles that outlive the group no longer use it.
   void stop() noexcept;
 
  private:
   friend struct Task;
   void watch() noexcept;
-  // Whether it has ended; sets `error`.
+  // Whether the task has ended; sets `error`.
   bool look_at(const Task& task, std::exception_ptr& error) const noexcept;
   void end(Task& task, std::exception_ptr error) noexcept;
   void wait_until_idle() const noexcept;

@@ -17,7 +17,7 @@
 namespace lockstep::bandwidth {
 namespace {
 
-// A file of a name that nobody else has, gone with this object.
+// A uniquely named file, removed with this object.
 class TemporaryFile {
  public:
   TemporaryFile() : path_((temporary_folder() / "bus_bandwidth.XXXXXX").string()) {
@@ -51,7 +51,7 @@ std::vector<std::string> rank_command(const Options& options, const std::string&
   return command;
 }
 
-// Of all ranks of this host the last has the least chance of a device.
+// Asks for the last rank of this host, the likeliest to lack a device.
 std::string why_not_all(const std::string& name, const Options& options) {
   try {
     return why_not(name, name == "nccl" ? options.for_backends(options.world_size - 1) : backend::BackendOptions{});
@@ -60,8 +60,8 @@ std::string why_not_all(const std::string& name, const Options& options) {
   }
 }
 
-// MPI's ranks must be children of mpirun, which runs as the only "rank" of a job of ours: whatever becomes of it,
-// nothing is left behind. What the launcher tells its rank about itself is not for mpirun's.
+// MPI's ranks must be children of mpirun. It runs as the only "rank" of one of our jobs, so nothing survives it. Its
+// ranks must not see the variables that our launcher sets for that "rank".
 launch::JobOptions mpi_job(const Options& options) {
   std::vector<std::string> command{"env"};
   for (const char* name : {"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT",
@@ -72,7 +72,7 @@ launch::JobOptions mpi_job(const Options& options) {
   std::ranges::copy(rank_command(options, "mpi"), std::back_inserter(command));
   launch::JobOptions job;
   job.command = std::move(command);
-  job.style = launch::OutputStyle::kFirstPlain;  // mpirun is no rank
+  job.style = launch::OutputStyle::kFirstPlain;  // mpirun is not a rank
   job.name = "bus_bandwidth";
   return job;
 }
@@ -84,7 +84,7 @@ backend::BackendOptions Options::for_backends(int local_rank) const {
   return {.device = Device::for_rank(device, place), .share_gpu = share_gpu};
 }
 
-// One job for each way of starting ranks; each leaves a report.
+// One job for each way to start ranks; each writes a report.
 int run_jobs(Options options, Report& report) {
   std::string spawned, by_mpirun;
   for (const std::string& name : options.backends) {
@@ -96,7 +96,7 @@ int run_jobs(Options options, Report& report) {
   const TemporaryFile results;
   options.results = results.path();
   if (!spawned.empty()) {
-    spawned.pop_back();  // the last comma
+    spawned.pop_back();  // drops the last comma
     jobs.emplace_back();
     jobs.back().command = rank_command(options, spawned);
     jobs.back().world_size = options.world_size;

@@ -34,7 +34,7 @@ bool reduces(Collective collective) {
          collective == Collective::kReduceScatter;
 }
 
-// Of those that have measured something, in the order of contender_names().
+// The contenders with measurements, in the order of contender_names().
 std::vector<std::string> contenders_of(const Report& report) {
   std::vector<std::string> present;
   for (const std::string& name : contender_names()) {
@@ -72,7 +72,7 @@ void add_rows(TextTable& table, const Report& report, Collective collective, con
   }
 }
 
-// Three digits that count.
+// About three significant digits.
 std::string short_rate(double gb_s) { return with_digits(gb_s, gb_s < 0.1 ? 4 : gb_s < 10 ? 2 : 1); }
 
 std::string table_of(const Report& report, Collective collective) {

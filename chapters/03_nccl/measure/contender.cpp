@@ -11,7 +11,7 @@
 namespace lockstep::bandwidth {
 namespace {
 
-// The first executable file of that name in PATH; empty: there is none.
+// The first executable file of that name in PATH; empty if there is none.
 std::string find_in_path(const std::string& program) {
   std::string folders = environment::get("PATH").value_or("");
   while (!folders.empty()) {
@@ -53,7 +53,7 @@ std::string why_not(const std::string& name, const backend::BackendOptions& opti
 }
 
 std::vector<std::string> mpirun_command(int world_size) {
-  // Open MPI's own name first: mpirun may be another MPI's, which has other options.
+  // Open MPI's own name first: mpirun may belong to another MPI, with other options.
   std::string program = find_in_path("mpirun.openmpi");
   if (program.empty()) program = find_in_path("mpirun");
   if (program.empty()) return {};

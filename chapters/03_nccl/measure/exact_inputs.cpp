@@ -62,7 +62,7 @@ double load(const std::byte* place, DType dtype) {
   throw ContractError(concat("collectives do not reduce ", dtype));
 }
 
-// The distance of 1 to the next number of the type: what two roundings by at most half of it make.
+// The distance from 1 to the type's next number: the error of two roundings, each at most half of it.
 double two_roundings(DType dtype) {
   if (dtype == DType::kFloat32) return 0x1p-23;
   if (dtype == DType::kFloat64) return 0x1p-52;
@@ -113,7 +113,7 @@ ExactInputs::ExactInputs(const Exercise& exercise, int world_size) : exercise_(e
 
 std::int64_t ExactInputs::value(int rank, std::int64_t index) const {
   const std::uint64_t word = mixed(rank, index);
-  // Twos and ones: a power of two, which floating-point types hold exactly. More than 24 twos would not fit int32.
+  // Twos and ones: their product is a power of two, exact in every floating-point type. At most 24 twos, to fit int32.
   if (exercise_.op == ReduceOp::kProduct) return rank < 24 ? 1 + static_cast<std::int64_t>(word % 2) : 1;
   // bfloat16 holds all integers up to 2^8, float32 all up to 2^24.
   const std::int64_t most = exercise_.dtype == DType::kBFloat16 ? 256 / world_size_ : 1000;
@@ -150,7 +150,7 @@ std::optional<WrongElement> ExactInputs::difference(std::span<const std::byte> v
   std::size_t from = static_cast<std::size_t>(first % kPeriod) * width;
   for (std::size_t done = 0; done < values.size(); from = 0) {
     const std::size_t piece = std::min(values.size() - done, table.size() - from);
-    // Equal bytes need no closer look, and that is nearly all of them.
+    // Nearly all bytes are equal, and need no closer look.
     const bool is_equal = std::memcmp(&values[done], &table[from], piece) == 0;
     for (std::size_t i = 0; i < piece && !is_equal; i += width) {
       const double is = load(&values[done + i], exercise_.dtype), expected = load(&table[from + i], exercise_.dtype);

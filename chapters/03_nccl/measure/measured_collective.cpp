@@ -98,14 +98,14 @@ std::optional<WrongElement> MeasuredCollective::first_wrong(std::span<const std:
       return inputs_.difference_to_reduction(values);
     case Collective::kBroadcast:
       return inputs_.difference_to_rank(values, 0);
-    case Collective::kReduce:  // elsewhere the input stays as it is
+    case Collective::kReduce:  // on other ranks the input stays unchanged
       return rank == 0 ? inputs_.difference_to_reduction(values) : inputs_.difference_to_rank(values, rank);
     case Collective::kReduceScatter:
       return inputs_.difference_to_reduction(values, rank * part);
     default:
       break;
   }
-  // all_gather: part r is all that rank r has; all_to_all: of what rank r has, the part for this rank.
+  // all_gather: part r is rank r's whole input; all_to_all: the part of rank r's input for this rank.
   const std::int64_t first = exercise_.collective == Collective::kAllToAll ? rank * part : 0;
   for (int from = 0; from < world_size; ++from) {
     const auto begin = static_cast<std::size_t>(from * part * width_);
@@ -132,7 +132,7 @@ void MeasuredCollective::spoil() {
   std::vector<std::byte> element(static_cast<std::size_t>(width_));
   const Place place{output_->data() + offset, device_}, own{element.data(), Device{}};
   copy_memory(own, place, element.size());
-  element.back() ^= std::byte{0x40};  // of a floating-point number the upper half of the exponent
+  element.back() ^= std::byte{0x40};  // in a floating-point number, the upper half of the exponent
   copy_memory(place, own, element.size());
 }
 

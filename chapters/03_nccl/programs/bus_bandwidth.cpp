@@ -1,5 +1,5 @@
-// bus_bandwidth: collectives of all backends side by side, by nccl-tests' definitions: algbw is bytes over time, busbw
-// what the links would have to carry. Every element of every result is checked.
+// bus_bandwidth: the collectives of all backends side by side, in nccl-tests' terms: algbw is bytes over time, busbw
+// the bandwidth that the links would need. Every element of every result is checked.
 #include <algorithm>
 #include <functional>
 #include <iostream>
@@ -52,14 +52,14 @@ Report empty_report(const Options& options, int world_size) {
   return {.world_size = world_size, .dtype = kDtypes.at(options.dtype), .op = kOps.at(options.op)};
 }
 
-// A group for each contender, with what its ranks need.
+// A contender and its group.
 struct Contender {
   std::string name;
-  Device device;  // whose memory it moves
+  Device device;  // of its buffers
   std::unique_ptr<comm::ProcessGroup> group;
 };
 
-// Does `action` on every rank. Where one rank lacks something for it, the contender takes part on none.
+// Runs `action` on every rank. If it is unavailable on one rank, the contender is left out on all.
 bool can_all(const std::function<void()>& action, const std::string& name, comm::ProcessGroup& referee, Report& report) {
   std::string problem;
   try {
@@ -78,7 +78,7 @@ std::vector<Contender> make_contenders(const Options& options, comm::ProcessGrou
   for (const std::string& name : options.backends) {
     Contender contender{name, Device{}, nullptr};
     backend::BackendOptions chosen;
-    // Before the group: a rank without a device would let the others wait for it.
+    // Before the group: the others would wait for a rank without a device.
     const auto choose = [&] {
       if (name == "nccl") chosen = options.for_backends(referee.context().local_rank);
       contender.device = chosen.device;
@@ -91,7 +91,7 @@ std::vector<Contender> make_contenders(const Options& options, comm::ProcessGrou
   return all;
 }
 
-// The referee's barriers and maxima lie between the repetitions, so that no contender judges itself.
+// Between repetitions the referee runs barriers and takes maxima, so that no contender judges itself.
 bandwidth::Measurement measure(const Contender& contender, Collective collective, std::int64_t bytes,
                                const Options& options, comm::ProcessGroup& referee) {
   const bandwidth::Exercise exercise{collective, kDtypes.at(options.dtype), kOps.at(options.op)};

@@ -1,6 +1,6 @@
 // nccl_all_reduce: all ranks of an all-reduce on GPUs from one command. Rank r contributes 1, 2, 3, ... times r + 1, in
-// the memory of its device, and prints what it received. The host waits for nothing before the last copy: kernels,
-// copies and the collective are ordered by streams.
+// the memory of its device, and prints what it received. The host waits only at the last copy: streams order kernels,
+// copies and the collective.
 #include <iostream>
 
 #include "03_nccl/choose_backend.hpp"
@@ -45,9 +45,9 @@ int run_rank(const Options& options) {
   // The group's own stream waits for `compute` (the copy above), and then `compute` for the group's stream.
   comm::Work work = group->all_reduce(comm::buffer_of(sums), comm::ReduceOp::kSum, {.stream = &compute});
   work.wait(compute);
-  const Tensor received = sums.to(Device{});  // after the all-reduce, because it is issued to `compute` after it
+  const Tensor received = sums.to(Device{});  // after the all-reduce, because it is enqueued on `compute` after it
 
-  work.synchronize();  // done by now; throws what went wrong
+  work.synchronize();  // done by now; throws if something went wrong
   std::cout << concat(device.name(), ": ", beginning_of(values), " -> ", beginning_of(received.span<float>()), "\n");
   return 0;
 }
@@ -62,7 +62,7 @@ int main(int argc, char** argv) {
   app.add_option("--device", options.device, "cuda or emulated, whichever the build has");
   app.add_flag("--share-gpu", options.share_gpu, "Ranks may share a GPU: right results, but slow");
   return lockstep::run_main(app, argc, argv, [&] {
-    if (!launch::is_rank()) Device::parse(options.device).require_available();  // one line, not one from each rank
+    if (!launch::is_rank()) Device::parse(options.device).require_available();  // one line, not one per rank
     return launch::spawn([&] { return run_rank(options); }, options.world_size);
   });
 }

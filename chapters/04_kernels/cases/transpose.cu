@@ -1,4 +1,4 @@
-// Transposes a matrix, [rows, columns] to [columns, rows]: each block turns a tile round in shared memory.
+// Transposes a matrix, [rows, columns] to [columns, rows]: each block transposes a tile in shared memory.
 #include <cuda_runtime.h>
 
 #include <cstdio>

@@ -1,11 +1,11 @@
 #pragma once
-// The sum over a block of threads: each warp by shuffles, then the first warp over what the warps found.
+// The sum over a block of threads: each warp by shuffles, then the first warp over the warps' sums.
 #include "warp_sum.cuh"
 
 namespace lockstep::ladders::inline LOCKSTEP_KERNEL_NAMESPACE {
 
-// Thread 0 gets the sum of `value` over all threads; the others get something else.
-// Contract: all kThreads threads of the block call it, and no two calls follow each other without a barrier between.
+// Thread 0 gets the sum of `value` over all threads; the others' results are meaningless.
+// Contract: all kThreads threads of the block call it, with a barrier between any two calls.
 template <int kThreads>
 __device__ float block_sum(float value) {
   static_assert(kThreads % kWarp == 0 && kThreads <= kWarp * kWarp);

@@ -1,15 +1,14 @@
 #pragma once
 /// @file
-/// What the functions of each ladder are given. All pointers are device memory, from cudaMalloc; all matrices are
-/// stored row by row.
+/// The arguments of each ladder's functions. All pointers are device memory, from cudaMalloc; all matrices are
+/// row-major.
 #include <cuda_runtime.h>
 
-struct __nv_bfloat16;  // cuda_bf16.h, which only kernels on tensor cores need
+struct __nv_bfloat16;  // from cuda_bf16.h, which only tensor core kernels need
 
 namespace lockstep::ladders {
 
-/// The most blocks that the last rungs of the reduction start: 132 multiprocessors (H100) times 8 blocks of 256
-/// threads.
+/// Largest grid of the reduction's last rungs: 132 multiprocessors (H100) times 8 blocks of 256 threads.
 constexpr int kReductionBlocks = 1056;
 
 /// Scratch of the reduction's last rung.
@@ -26,13 +25,13 @@ using Reduction = void (*)(float* sum, const float* values, int count, Reduction
 struct ProductSizes {
   int m;  ///< Rows of A and C.
   int n;  ///< Columns of C.
-  int k;  ///< What is summed over.
+  int k;  ///< The summed dimension.
 };
 
 /// c [m, n] = a [m, k] times b [k, n].
 using MatrixProduct = void (*)(float* c, const float* a, const float* b, ProductSizes sizes, cudaStream_t stream);
 
-/// c [m, n] = a [m, k] times the transpose of b [n, k], as a linear layer stores its weight.
+/// c [m, n] = a [m, k] times the transpose of b [n, k], the layout of a linear layer's weight.
 using TensorCoreProduct = void (*)(float* c, const __nv_bfloat16* a, const __nv_bfloat16* b, ProductSizes sizes,
                                    cudaStream_t stream);
 
@@ -42,25 +41,25 @@ using Softmax = void (*)(float* out, const float* in, int rows, int columns, cud
 /// out [columns, rows] = the transpose of in [rows, columns]. Both sizes 1 or more.
 using Transpose = void (*)(float* out, const float* in, int rows, int columns, cudaStream_t stream);
 
-/// What AdamW updates in place: [count] each.
+/// Updated in place by AdamW: [count] each.
 struct AdamWState {
-  float* parameters;      ///< What is trained.
+  float* parameters;
   float* first_moments;   ///< Running mean of the gradients.
   float* second_moments;  ///< Running mean of their squares.
 };
 
 /// The numbers of one step of AdamW.
 struct AdamWStep {
-  float learning_rate;      ///< Of this step.
-  float beta1;              ///< Share of the first moment that stays.
-  float beta2;              ///< Share of the second moment that stays.
-  float epsilon;            ///< Keeps the division finite.
-  float weight_decay;       ///< Times the learning rate: the share of each parameter that goes.
-  float first_correction;   ///< 1 - beta1^step: the moments begin at zero, and are too small by this factor.
+  float learning_rate;
+  float beta1;              ///< Decay of the first moment.
+  float beta2;              ///< Decay of the second moment.
+  float epsilon;            ///< Added to the denominator.
+  float weight_decay;       ///< Times the learning rate: the fraction removed from each parameter.
+  float first_correction;   ///< 1 - beta1^step: the moments start at zero, and are too small by this factor.
   float second_correction;  ///< 1 - beta2^step.
 };
 
-/// One step. `count` is 1 or more.
+/// One optimizer step. `count` is 1 or more.
 using AdamW = void (*)(AdamWState state, const float* gradients, int count, AdamWStep step, cudaStream_t stream);
 
 /// Rows to normalize. Both sizes 1 or more.
@@ -68,17 +67,17 @@ struct NormInput {
   const float* values;  ///< [rows, columns]
   const float* weight;  ///< [columns]
   const float* bias;    ///< [columns]
-  int rows;             ///< How many.
-  int columns;          ///< How long.
+  int rows;
+  int columns;
 };
 
-/// What is added to the variance, as in GPT-2.
+/// Added to the variance, as in GPT-2.
 constexpr float kNormEpsilon = 1e-5F;
 
 /// out [rows, columns].
 using LayerNorm = void (*)(float* out, NormInput in, cudaStream_t stream);
 
-/// Numbers per position and head, fixed so that loops over them can be unrolled.
+/// Head dimension, fixed so that loops over it can be unrolled.
 constexpr int kHeadWidth = 64;
 
 /// 1 / sqrt(kHeadWidth).

@@ -1,4 +1,4 @@
-// The compiled copy's list. A program that links two copies, plain and checked, asks the one or the other for its own.
+// The compiled copy's list. A program that links two copies, plain and checked, asks either copy for its list.
 #include "registry.hpp"
 
 namespace lockstep::ladders::inline LOCKSTEP_KERNEL_NAMESPACE {

@@ -1,21 +1,21 @@
 #pragma once
 /// @file
-/// All rungs of all ladders: the one list that the program `ladder`, the tests and the lesson's table read.
+/// All rungs of all ladders: the single list for the program `ladder`, the tests and the lesson's table.
 #include "inputs.hpp"
 #include "rung.hpp"
 
 namespace lockstep::ladders {
 
-/// The ladders of one compiled copy of the kernels.
+/// The ladders of one compiled copy of the kernels; each member is named after its folder.
 struct Registry {
-  Ladder<Reduction> reduction;             ///< ladders/reduction
-  Ladder<MatrixProduct> matrix_product;    ///< ladders/matrix_product
-  Ladder<Softmax> softmax;                 ///< ladders/softmax
-  Ladder<AdamW> adamw;                     ///< ladders/adamw
-  Ladder<Transpose> transpose;             ///< ladders/transpose
-  Ladder<LayerNorm> layer_norm;            ///< ladders/layer_norm
-  Ladder<Attention> flash_attention;       ///< ladders/flash_attention
-  Ladder<TensorCoreProduct> tensor_cores;  ///< ladders/tensor_cores
+  Ladder<Reduction> reduction;
+  Ladder<MatrixProduct> matrix_product;
+  Ladder<Softmax> softmax;
+  Ladder<AdamW> adamw;
+  Ladder<Transpose> transpose;
+  Ladder<LayerNorm> layer_norm;
+  Ladder<Attention> flash_attention;
+  Ladder<TensorCoreProduct> tensor_cores;
 };
 
 inline namespace LOCKSTEP_KERNEL_NAMESPACE {

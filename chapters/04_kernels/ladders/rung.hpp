@@ -1,39 +1,39 @@
 #pragma once
 /// @file
-/// What every ladder is made of: rungs with a name, a function, and what the function asks of its sizes.
+/// The parts of every ladder: rungs with a name, a function, and the function's requirement on sizes.
 #include <cuda_runtime.h>
 
-// Kernels may be compiled twice for one program, plain and checked (see common/cmake/LockstepEmulator.cmake): the
-// copies live in namespaces of their own.
+// Kernels may be compiled twice for one program, plain and checked (see common/cmake/LockstepEmulator.cmake): each copy
+// has its own namespace.
 #ifndef LOCKSTEP_KERNEL_NAMESPACE
 #define LOCKSTEP_KERNEL_NAMESPACE plain
 #endif
 
 namespace lockstep::ladders {
 
-/// What a rung asks of the sizes it is given. Every rung takes any sizes but for these.
+/// A rung's requirement on its sizes. There are no others.
 enum class Requirement {
   kNone,          ///< Any sizes.
-  kMultiplesOf4,  ///< Rows of a matrix begin at 16-byte boundaries: their lengths are multiples of 4.
+  kMultiplesOf4,  ///< Row lengths are multiples of 4, so that rows begin at 16-byte boundaries.
   kMultiplesOf8,  ///< As above for bfloat16: multiples of 8.
-  kShortRows      ///< A multiple of 4 and at most 1024: rows that stay in the registers of a warp.
+  kShortRows      ///< A multiple of 4 and at most 1024: a row fits into the registers of a warp.
 };
 
 /// One version of a kernel.
-/// @tparam Function  Pointer to the function that launches it; the same for all rungs of a ladder.
+/// @tparam Function  Type of the launching function; the same for all rungs of a ladder.
 template <typename Function>
 struct Rung {
-  const char* name;         ///< Of its file and its function.
-  Function function;        ///< Enqueues all its work on the stream that it is given.
-  Requirement requirement;  ///< Of the sizes.
-  const char* removes;      ///< The cost that the rung before it pays.
+  const char* name;   ///< Also the name of its file and its function.
+  Function function;  ///< Enqueues all its work on the given stream.
+  Requirement requirement;
+  const char* removes;  ///< The cost of the previous rung that this one avoids.
 };
 
-/// The rungs of one ladder, from the slowest on. A view of a constexpr array.
+/// The rungs of one ladder, from slow to fast. A view of a constexpr array.
 template <typename Function>
 struct Ladder {
   const Rung<Function>* first;  ///< The naive one.
-  int count;                    ///< How many there are.
+  int count;
 
   [[nodiscard]] constexpr const Rung<Function>* begin() const { return first; }        ///< For loops.
   [[nodiscard]] constexpr const Rung<Function>* end() const { return first + count; }  ///< For loops.

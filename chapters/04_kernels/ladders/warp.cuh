@@ -1,5 +1,5 @@
 #pragma once
-// The size of a warp, and how many pieces cover something.
+// The size of a warp, and a rounded-up division.
 #include "rung.hpp"
 
 namespace lockstep::ladders::inline LOCKSTEP_KERNEL_NAMESPACE {

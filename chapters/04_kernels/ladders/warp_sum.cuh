@@ -1,6 +1,6 @@
 #pragma once
-// Sums and maxima over the 32 lanes of a warp, by butterfly: in step k each lane adds what the lane holds whose number
-// differs in bit k. After 5 steps all lanes hold the result, without shared memory and without a barrier.
+// Sums and maxima over the 32 lanes of a warp, by butterfly: in step k each lane adds the value of the lane whose
+// number differs in bit k. After 5 steps all lanes hold the result, without shared memory and without a barrier.
 #include "warp.cuh"
 
 namespace lockstep::ladders::inline LOCKSTEP_KERNEL_NAMESPACE {

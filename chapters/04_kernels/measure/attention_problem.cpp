@@ -50,8 +50,8 @@ class AttentionProblem : public LadderProblem<Attention> {
     return sum * double{kScoreScale};
   }
 
-  /// A score sums 64 products of at most 1 and errs by at most 65 * 64 / 8 units, as does the largest one that it is
-  /// compared with; that is the relative error of a weight. Sums over the keys lose 3 units for each.
+  /// A score sums 64 products of at most 1, with an error of at most 65 * 64 / 8 units, and so does the maximum that it
+  /// is compared with; that is the relative error of a weight. Sums over the keys lose 3 units per key.
   void add_expected(int head, int query) const {
     std::vector<double> weights;
     for (int key = 0; key <= query; ++key) weights.push_back(score(head, query, key));

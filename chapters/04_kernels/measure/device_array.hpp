@@ -16,7 +16,8 @@ namespace lockstep::ladders {
 template <typename T>
 class DeviceArray {
  public:
-  /// Uninitialised memory, but never none: a null pointer would hide a kernel that touches an empty array.
+  /// Uninitialised memory. Never null, even for count 0: a null pointer would hide a kernel that touches an empty
+  /// array.
   explicit DeviceArray(std::size_t count) : count_(count) {
     cuda_check(cudaMalloc(reinterpret_cast<void**>(&data_), std::max(bytes(), sizeof(T))), "allocating device memory");
   }
@@ -35,7 +36,7 @@ class DeviceArray {
   }
   ~DeviceArray() { cudaFree(data_); }
 
-  /// Replaces all values; `values` has as many.
+  /// Replaces all values; `values` has the same count.
   void set(std::span<const T> values) {
     cuda_check(cudaMemcpy(data_, values.data(), bytes(), cudaMemcpyHostToDevice), "copying to the device");
   }
@@ -48,12 +49,12 @@ class DeviceArray {
     return values;
   }
 
-  /// For kernels.
+  /// Device pointer, for kernels.
   [[nodiscard]] T* data() noexcept { return data_; }
-  /// For kernels.
+  /// Device pointer, for kernels.
   [[nodiscard]] const T* data() const noexcept { return data_; }
 
-  /// Fills all bytes with ones: floats become NaN, so that a value that no kernel writes is noticed.
+  /// Sets all bits, which makes floats NaN: values that no kernel writes are noticed.
   void poison() { cuda_check(cudaMemset(data_, 0xff, bytes()), "filling device memory"); }
 
  private:

@@ -9,8 +9,8 @@ namespace lockstep::ladders {
 
 namespace {
 
-/// Zeros and positive whole numbers whose sum is below 2^24, so that every order of additions is exact, and a value
-/// that is lost or counted twice shows.
+/// Zeros and positive whole numbers whose sum is below 2^24, so that every order of additions is exact, and a lost or
+/// repeated value shows.
 std::vector<float> summands(std::size_t count) {
   constexpr std::uint32_t kSumLimit = 1U << 23;  // half of what would be exact: the mean below is only an expectation
   PhiloxSequence random(4);
@@ -88,8 +88,7 @@ class AdamWProblem : public LadderProblem<AdamW> {
   [[nodiscard]] Verdict verdict() const override {
     std::vector<Expected> parameters, first, second;
     for (std::size_t i = 0; i < count_; ++i) {
-      // Terms of one sign or the larger of two bound the roundings: 4 of a moment; a step has 8 more, on a quotient
-      // whose two parts carry those of the moments.
+      // The larger terms bound the roundings: 4 for a moment; 8 more for a step, on a quotient of two rounded moments.
       const double g = g_[i], rate = kStep.learning_rate;
       const double m = kStep.beta1 * double{m_[i]} + (1 - double{kStep.beta1}) * g;
       const double v = kStep.beta2 * double{v_[i]} + (1 - double{kStep.beta2}) * g * g;

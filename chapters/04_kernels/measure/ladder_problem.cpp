@@ -17,7 +17,7 @@ Verdict compare(std::span<const float> got, std::span<const Expected> expected) 
   Verdict verdict;
   for (std::size_t i = 0; i < got.size(); ++i) {
     const double error = std::abs(static_cast<double>(got[i]) - expected[i].value);
-    double units = error == 0 ? 0 : error / expected[i].allowed;  // infinite where equality is asked for
+    double units = error == 0 ? 0 : error / expected[i].allowed;  // infinite if equality is required
     if (std::isnan(units)) units = INFINITY;
     if (units <= verdict.worst) continue;
     verdict.worst = units;

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// What the problems of all ladders share: the rungs, and the comparison with the CPU's result.
+/// Common to the problems of all ladders: the rungs, and the comparison with the CPU's result.
 #include <cmath>
 
 #include "04_kernels/measure/device_array.hpp"
@@ -18,7 +18,7 @@ struct Expected {
   double allowed = 0;
 };
 
-/// The worst of all elements.
+/// The verdict on the worst element.
 [[nodiscard]] Verdict compare(std::span<const float> got, std::span<const Expected> expected);
 
 /// Whether rows of `columns` values meet the requirement.

@@ -1,4 +1,4 @@
-// The list of all ladders with the sizes that they are checked, counted and timed with.
+// The list of all ladders, with their sizes for checks, counts and times.
 #include "04_kernels/measure/problems.hpp"
 #include "base/error.hpp"
 #include "base/nearest_match.hpp"
@@ -7,7 +7,7 @@ namespace lockstep::ladders {
 
 namespace {
 
-/// The entries of the ladder that is this member of a registry.
+/// The texts of the ladder in this member of a registry.
 template <auto kMember>
 std::vector<RungText> texts(const Registry& registry) {
   std::vector<RungText> texts;

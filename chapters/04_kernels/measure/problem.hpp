@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// A ladder with inputs of one size on the device: what the program `ladder` and the tests run rungs with.
+/// A ladder with inputs of one size on the device, for running its rungs: used by the program `ladder` and the tests.
 #include <cuda_runtime.h>
 
 #include <memory>
@@ -13,28 +13,28 @@
 
 namespace lockstep::ladders {
 
-/// What one call must do at least, whatever the rung.
+/// The least work of one call, whatever the rung.
 struct Cost {
   double bytes = 0;                ///< Inputs read once and outputs written once.
   double operations = 0;           ///< Floating-point additions and multiplications.
-  double elements = 0;             ///< What counts per element are divided by.
-  bool uses_tensor_cores = false;  ///< Then another roof is above it.
+  double elements = 0;             ///< Divisor for counts per element.
+  bool uses_tensor_cores = false;  ///< The roof of the tensor cores applies.
 };
 
-/// How far a result is from the CPU's.
+/// The difference between a result and the CPU's.
 struct Verdict {
-  double worst = 0;    ///< The largest error in units of what rounding allows; at most 1 for a right result.
-  std::string detail;  ///< Where it is: element, what was expected, what came.
+  double worst = 0;    ///< The largest error, relative to the allowed rounding; at most 1 for a right result.
+  std::string detail;  ///< Its element, the expected and the actual value.
 
   /// Whether rounding explains the difference.
   [[nodiscard]] bool is_right() const noexcept { return worst <= 1; }
 };
 
-/// What a rung's entry in the registry says, whatever its function's type.
+/// A rung's entry in the registry, independent of its function's type.
 struct RungText {
-  std::string name;                              ///< Of its file and its function.
-  Requirement requirement = Requirement::kNone;  ///< Of the sizes.
-  std::string removes;                           ///< The cost that the rung before it pays.
+  std::string name;  ///< Also the name of its file and its function.
+  Requirement requirement = Requirement::kNone;
+  std::string removes;  ///< The cost of the previous rung that this one avoids.
 };
 
 /// One ladder, its inputs on the current device, and the expected result in float64.
@@ -42,19 +42,18 @@ class Problem {
  public:
   virtual ~Problem() = default;
 
-  /// Whether the sizes of this problem meet what the rung asks.
+  /// Whether the sizes of this problem meet the rung's requirement.
   [[nodiscard]] virtual bool is_allowed(int rung) const = 0;
 
-  /// Puts back what an earlier run has changed, and poisons the output.
+  /// Restores the inputs and poisons the output.
   virtual void reset() = 0;
 
   /// Enqueues the rung's work.
   virtual void enqueue(int rung, cudaStream_t stream) = 0;
 
-  /// Compares what the rung that ran last has left with the CPU's result.
+  /// Compares the output of the last run with the CPU's result.
   [[nodiscard]] virtual Verdict verdict() const = 0;
 
-  /// What a call costs at least.
   [[nodiscard]] virtual Cost cost() const = 0;
 
   /// reset(), enqueue() and verdict(). The rung comes from this problem's registry.
@@ -62,17 +61,17 @@ class Problem {
   [[nodiscard]] Verdict check(int rung);
 };
 
-/// A ladder that exists.
+/// An entry in the list of ladders.
 struct LadderEntry {
-  std::string_view name;     ///< Of its folder.
-  std::string_view what;     ///< One line.
-  std::string_view sizes;    ///< What the sizes are, such as "rows x columns".
-  std::vector<int> checked;  ///< Sizes for a check that is quick on the emulator; they do not divide by any tile.
-  std::vector<int> counted;  ///< Sizes whose accesses are counted.
-  std::vector<int> timed;    ///< Sizes that fill a GPU.
-  /// What a registry holds of it.
+  std::string_view name;     ///< Also the name of its folder.
+  std::string_view what;     ///< One-line description.
+  std::string_view sizes;    ///< Meaning of the sizes, such as "rows x columns".
+  std::vector<int> checked;  ///< Sizes for a quick check on the emulator; no tile divides them.
+  std::vector<int> counted;  ///< Sizes for counting accesses.
+  std::vector<int> timed;    ///< Sizes for timing, which fill a GPU.
+  /// Its rungs in a registry.
   std::vector<RungText> (*rungs)(const Registry& registry);
-  /// Inputs of these sizes on the current device, for the rungs of this registry.
+  /// Makes inputs of these sizes on the current device, for the rungs of this registry.
   std::unique_ptr<Problem> (*make)(std::span<const int> sizes, const Registry& registry);
 };
 
@@ -80,7 +79,7 @@ struct LadderEntry {
 [[nodiscard]] std::span<const LadderEntry> all_ladders();
 
 /// The ladder of that name.
-/// @throws UsageError  There is none; names the nearest.
+/// @throws UsageError  Unknown ladder; names the nearest.
 [[nodiscard]] const LadderEntry& find_ladder(std::string_view name);
 
 }  // namespace lockstep::ladders

@@ -1,4 +1,4 @@
-// Matrix products, in float32 and on tensor cores. Factors are small whole numbers: products and sums are exact.
+// Matrix products, in float32 and on tensor cores. Factors are small integers, so products and sums are exact.
 #include "04_kernels/measure/ladder_problem.hpp"
 #include "04_kernels/measure/problems.hpp"
 #include "base/bfloat16.hpp"

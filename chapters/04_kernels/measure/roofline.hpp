@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// What known devices can do at most, and the time that a call cannot be faster than.
+/// The limits of known devices, and the lower bound on a call's time.
 #include <algorithm>
 #include <optional>
 #include <string_view>
@@ -11,15 +11,15 @@ namespace lockstep::ladders {
 
 /// A device's limits as its maker states them.
 struct Roofline {
-  std::string_view device;      ///< What the name that CUDA gives contains.
-  double gb_s = 0;              ///< Memory bandwidth.
+  std::string_view device;      ///< Part of CUDA's name for the device.
+  double gb_s = 0;              ///< Of memory.
   double float32_tflop_s = 0;   ///< Without tensor cores.
   double bfloat16_tflop_s = 0;  ///< Tensor cores, float32 sums, without sparsity.
 
-  /// Multiplications and additions that the device can do in the time in which it moves a byte.
+  /// Multiplications and additions that the device can do in the time to move one byte.
   [[nodiscard]] constexpr double ridge() const { return float32_tflop_s * 1e3 / gb_s; }
 
-  /// The larger of the times for the bytes and for the operations: neither can be avoided, both can overlap.
+  /// The larger of the times for the bytes and for the operations: both are needed, and can overlap.
   [[nodiscard]] constexpr double seconds(const Cost& cost) const {
     const double peak = cost.uses_tensor_cores ? bfloat16_tflop_s : float32_tflop_s;
     return std::max(cost.bytes / (gb_s * 1e9), cost.operations / (peak * 1e12));
@@ -34,7 +34,7 @@ inline constexpr Roofline kRooflines[] = {
     {"RTX 4090", 1008, 82.6, 165.2},
 };
 
-/// The limits of a device, or nothing where it is not listed.
+/// The limits of a device, or nothing if it is not listed.
 [[nodiscard]] inline std::optional<Roofline> roofline_of(std::string_view device_name) {
   for (const Roofline& known : kRooflines) {
     if (device_name.find(known.device) != std::string_view::npos) return known;

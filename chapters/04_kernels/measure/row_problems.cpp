@@ -19,7 +19,7 @@ struct Matrix {
   }
 };
 
-/// A problem with one matrix in and one of the same count out.
+/// A problem with one input and one output matrix of equal count.
 template <typename Function>
 class MatrixProblem : public LadderProblem<Function> {
  public:
@@ -103,8 +103,8 @@ class LayerNormProblem : public MatrixProblem<LayerNorm> {
   [[nodiscard]] Cost cost() const override { return cost_of(8); }
 
  protected:
-  /// Mean and variance of n values of at most 2 lose at most n units of 2 and of 4; both reach the result through a
-  /// scale, and the rest is a handful of roundings.
+  /// The mean and variance of n values of at most 2 lose at most n units of 2 and of 4; both reach the result through a
+  /// scale, plus a handful of roundings.
   [[nodiscard]] std::vector<Expected> expected() const override {
     std::vector<Expected> expected;
     const double columns = matrix_.columns;
@@ -152,7 +152,7 @@ class TransposeProblem : public MatrixProblem<Transpose> {
   }
 
  private:
-  /// Every element says where it came from, up to 2^24 elements exactly.
+  /// Every element holds its own index, exact for up to 2^24 elements.
   static std::vector<float> numbered(std::size_t count) {
     std::vector<float> values(count);
     std::iota(values.begin(), values.end(), 1.0F);

@@ -1,5 +1,5 @@
-// ladder [KERNEL]: climbs the rungs of a kernel. Each is checked against the CPU first; then it is timed, on a GPU, or
-// its accesses to memory are counted, on the emulator.
+// ladder [KERNEL]: climbs the rungs of a kernel. Checks each against the CPU first; then times it on a GPU, or counts
+// its memory accesses on the emulator.
 #include <cuda_runtime.h>
 
 #include <iostream>
@@ -64,7 +64,7 @@ void list_ladders() {
   std::cout << "After each rung comes the cost that it removes. ./lockstep run 04 ladder NAME climbs one ladder.\n";
 }
 
-// Runs every rung once on sizes that no tile divides; those that give what the CPU gives are left.
+// Runs every rung once on sizes that no tile divides, and returns the rungs that match the CPU.
 std::vector<ListedRung> right_rungs(const LadderEntry& entry) {
   const auto problem = entry.make(entry.checked, plain_registry());
   const std::vector<RungText> rungs = entry.rungs(plain_registry());

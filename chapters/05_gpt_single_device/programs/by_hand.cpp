@@ -1,4 +1,4 @@
-// What the lesson works out by hand, each beside the course's own operation: the attention of four tokens, and the
+// The lesson's calculations by hand, each next to the course's own operation: the attention of four tokens, and the
 // gradients of one prediction with a tape for single numbers.
 #include <algorithm>
 #include <array>
@@ -40,9 +40,9 @@ std::vector<double> attention_weights(std::size_t query) {
   return weights;
 }
 
-// What autograd::attention computes from the same vectors, with one head.
+// autograd::attention on the same vectors, with one head.
 Tensor attention_of_the_course() {
-  std::vector<float> packed;  // of each token: query, key, value
+  std::vector<float> packed;  // for each token: query, key, value
   for (std::size_t t = 0; t < kTokens; ++t) {
     for (const Vectors* each : {&kQueries, &kKeys, &kValues})
       packed.insert(packed.end(), (*each)[t].begin(), (*each)[t].end());
@@ -77,11 +77,11 @@ void show_attention() {
   std::printf("autograd::attention computes the same sums.\n\n");
 }
 
-// One number of a computation: its value, later its gradient, and the numbers that it was computed from.
+// One number of a computation: its value, later its gradient, and its inputs.
 struct Number {
   double value = 0;
   double gradient = 0;
-  std::vector<std::pair<std::size_t, double>> inputs = {};  // their places on the tape; the slope with respect to each
+  std::vector<std::pair<std::size_t, double>> inputs = {};  // their places on the tape, and the slope for each
 };
 
 // Numbers in the order in which they were computed.

@@ -1,4 +1,4 @@
-// Says how well a trained model predicts a text: `evaluate runs/2026-11-20-tiny-1 --text book.txt`.
+// Measures how well a trained model predicts a text: `evaluate runs/2026-11-20-tiny-1 --text book.txt`.
 #include <cmath>
 #include <iomanip>
 #include <iostream>
@@ -21,7 +21,7 @@ struct Options {
   gpt::WindowOptions windows;
 };
 
-// What a run on the course text validates with, and has not learned from.
+// The validation part of the course text, which no run trains on.
 std::string read_text(const std::filesystem::path& file) {
   const std::string text = data::read_text(file);
   return file.empty() ? std::string(data::split_text(text, "course text").validation) : text;

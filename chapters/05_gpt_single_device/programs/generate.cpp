@@ -1,4 +1,4 @@
-// Lets a trained model write: `generate runs/2026-11-20-tiny-1 --prompt "The "`.
+// Generates text with a trained model: `generate runs/2026-11-20-tiny-1 --prompt "The "`.
 #include <unistd.h>
 
 #include <iostream>
@@ -27,7 +27,7 @@ int generate(Options options) {
   if (options.no_cache) options.sample.cache = gpt::CacheUse::kNever;
   const std::string prompt = options.prompt.value_or(loaded.prompt);
   const std::string text = gpt::generate_text(*loaded.model, *loaded.tokenizer, prompt, options.sample);
-  // A file gets the bytes as drawn. A terminal would obey some of them.
+  // A file gets the bytes as drawn; a terminal would interpret some of them.
   std::cout << (::isatty(STDOUT_FILENO) == 1 ? printable(text) : text) << '\n';
   return 0;
 }

@@ -12,7 +12,7 @@ namespace lockstep::ddp {
 /// Whether a backward pass averages, or is one of several whose gradients only add up on this rank.
 class SyncGate {
  public:
-  /// While one lives, the gate is closed.
+  /// The gate is closed while an object of this class exists.
   class Closed {
    public:
     /// @param gate  Must outlive this object.
@@ -27,7 +27,7 @@ class SyncGate {
 
   /// Whether the next backward averages.
   [[nodiscard]] bool is_open() const noexcept { return closed_ == 0 && !is_last_part_to_come_; }
-  /// The next backward is that of a micro-batch which is not the last one of its step.
+  /// Says that the next backward is not the last of its step.
   void set_last_part_to_come(bool is_to_come) noexcept { is_last_part_to_come_ = is_to_come; }
 
  private:
@@ -49,14 +49,14 @@ class Accumulation {
   /// Single-pass.
   class Iterator {
    public:
-    /// The micro-batch.
+    /// The current micro-batch.
     [[nodiscard]] const Part& operator*() const noexcept { return loop_->parts_[index_]; }
-    /// Goes to the next one; the last one's backward() averages.
+    /// Goes to the next micro-batch; the last one's backward() averages.
     Iterator& operator++() {
       loop_->enter(++index_);
       return *this;
     }
-    /// True behind the last one.
+    /// True past the end.
     bool operator==(std::default_sentinel_t /*end*/) const noexcept { return index_ == loop_->parts_.size(); }
 
    private:
@@ -66,13 +66,13 @@ class Accumulation {
     std::size_t index_ = 0;
   };
 
-  /// Begins the step. @throws  Where this rank has no data: as backward().
+  /// Begins the step. @throws  As backward(), if this rank has no data.
   [[nodiscard]] Iterator begin() {
     begin_step_();
     enter(0);
     return Iterator(*this);
   }
-  /// What the iterator is compared with.
+  /// Sentinel for the iterator.
   [[nodiscard]] std::default_sentinel_t end() const noexcept { return {}; }
 
  private:

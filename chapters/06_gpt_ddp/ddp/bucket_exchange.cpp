@@ -4,7 +4,7 @@
 
 namespace lockstep::ddp {
 
-// The mean over ranks becomes one over targets if ranks have unequal numbers of them.
+// Weighting turns the mean over ranks into a mean over targets if ranks have unequal numbers of them.
 void BucketExchange::launch(std::size_t bucket_index) {
   const Bucket& bucket = buckets_.all()[bucket_index];
   audit_.prepare(bucket);

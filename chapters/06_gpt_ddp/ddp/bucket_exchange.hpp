@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// What happens to a bucket between the last of its gradients and their mean.
+/// The exchange of a bucket, from its last local gradient to the mean.
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -15,21 +15,21 @@
 namespace lockstep::ddp {
 
 /// Averages buckets through a comm hook: a bucket is checked, weighted by this rank's share of the targets, and handed
-/// to the hook. All that it is made of outlives it. Thread safety: one thread.
+/// to the hook. Its constructor's arguments must outlive it. Thread safety: one thread.
 class BucketExchange final : public BucketAverager {
  public:
   BucketExchange(const GradientBuckets& buckets, GradientAudit& audit, TargetCounter& targets,
                  comm::ProcessGroup& group, CommHook hook)
       : buckets_(buckets), audit_(audit), targets_(targets), group_(group), hook_(std::move(hook)) {}
 
-  /// From now on buckets leave through `hook`.
+  /// Sends buckets through `hook` from now on.
   void set_hook(CommHook hook) { hook_ = std::move(hook); }
 
   void launch(std::size_t bucket) override;
-  /// On a device nobody waits here: its streams do, at the end of the step.
+  /// Does not block on a device, whose streams wait at the end of the step.
   void wait(std::size_t bucket) override;
 
-  /// What is still under way; forgets it.
+  /// Hands over the works still in flight.
   [[nodiscard]] std::vector<comm::Work> take_works() noexcept { return std::exchange(works_, {}); }
 
  private:
@@ -38,7 +38,7 @@ class BucketExchange final : public BucketAverager {
   TargetCounter& targets_;
   comm::ProcessGroup& group_;
   CommHook hook_;
-  std::vector<comm::Work> works_;  // of the buckets that have left in the running step
+  std::vector<comm::Work> works_;  // for the buckets that have left in the current step
 };
 
 }  // namespace lockstep::ddp

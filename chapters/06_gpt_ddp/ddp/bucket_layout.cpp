@@ -18,7 +18,7 @@ std::int64_t view_bytes(const nn::NamedParameter& named) {
   return round_up(named.parameter.value().bytes(), kViewAlignment);
 }
 
-// Gives a bucket the bytes of `memory` from `begin` on. @return  Where the next one begins.
+// Gives a bucket the bytes of `memory` from `begin` on. @return  The next bucket's begin.
 std::size_t place(Bucket& bucket, std::span<const nn::NamedParameter> parameters,
                   const std::shared_ptr<Storage>& memory, std::size_t begin) {
   const DType dtype = parameters[bucket.parameters.front()].parameter.value().dtype();
@@ -26,7 +26,7 @@ std::size_t place(Bucket& bucket, std::span<const nn::NamedParameter> parameters
   std::int64_t bytes = 0;
   for (const std::size_t i : bucket.parameters) bytes += view_bytes(parameters[i]);
   bucket.gradients = Tensor::view_of(memory, begin, {bytes / element_bytes}, dtype);
-  bucket.gradients.fill_zero();  // the gaps between views are sent too: they must hold numbers
+  bucket.gradients.fill_zero();  // the gaps between views are sent too, so they must hold numbers
   std::int64_t offset = 0;
   bucket.ends.clear();
   for (const std::size_t i : bucket.parameters) {
@@ -39,8 +39,8 @@ std::size_t place(Bucket& bucket, std::span<const nn::NamedParameter> parameters
   return begin + static_cast<std::size_t>(bytes);
 }
 
-// Where gradients wait while their memory is laid out anew. Several share a block, so that what is freed afterwards is
-// in pieces that serve for other tensors too.
+// Holds gradients while their memory is laid out again. Several share a block, so that the freed pieces also fit other
+// tensors.
 class PlacesAside {
  public:
   [[nodiscard]] Tensor take(const nn::NamedParameter& named) {

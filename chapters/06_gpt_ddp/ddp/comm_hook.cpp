@@ -12,7 +12,7 @@
 namespace lockstep::ddp {
 namespace {
 
-// Sums of all ranks in bfloat16 on their way back to averages in float32.
+// Turns the bfloat16 sums over all ranks into float32 averages.
 class CompressedWork final : public comm::WorkState {
  public:
   CompressedWork(comm::Work sum, Tensor compressed, Tensor gradients, int world_size)
@@ -52,7 +52,7 @@ class CompressedWork final : public comm::WorkState {
   bool is_expanded_ = false;
 };
 
-// Memory that the group sends without copies, kept from step to step. All ranks ask for it alike.
+// Memory that the group sends without copies, reused in every step. All ranks allocate it in the same order.
 Tensor compressed_memory(std::map<std::size_t, Tensor>& kept, comm::ProcessGroup& group, const Bucket& bucket) {
   Tensor& compressed = kept[bucket.index];
   const std::int64_t count = bucket.gradients.count();

@@ -50,7 +50,7 @@ void DeviceVerdict::take_own(std::span<GradientFault> faults) {
 void DeviceVerdict::end_step(comm::ProcessGroup& group, std::span<comm::Work> works, std::vector<GradientFault> faults,
                              std::int64_t step) {
   const auto known = std::ranges::count_if(faults, [](GradientFault fault) { return fault != GradientFault::kNone; });
-  if (known > 0) {  // there is no hurry any more
+  if (known > 0) {  // no longer urgent
     const Tensor total = total_.to(Device{});
     total.span<std::int64_t>()[0] += known;
     total_.copy_from(total);
@@ -84,7 +84,7 @@ std::optional<DeviceVerdict::Refusal> DeviceVerdict::settle() {
   return Refusal{std::move(last.faults), last.step};
 }
 
-// Other ranks may have gone: the message cannot name theirs.
+// Other ranks may have exited, so the message cannot name their faults.
 void DeviceVerdict::warn_of_unread(const Logger& log) noexcept {
   if (std::uncaught_exceptions() > 0) return;
   try {

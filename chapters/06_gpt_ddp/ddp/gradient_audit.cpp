@@ -45,8 +45,8 @@ void GradientAudit::prepare(const Bucket& bucket) {
   }
 }
 
-// Parameters that were frozen when the module was wrapped are in no bucket. Trained all the same, in this micro-batch
-// or an earlier one of the step, they would drift apart without a word.
+// Parameters that were frozen when the module was wrapped are in no bucket. If this or an earlier micro-batch of the
+// step trained them anyway, they would silently drift apart.
 void GradientAudit::end_backward() {
   usage_.find_faults(std::span(faults_).first(averaged_count_));
   for (std::size_t i = averaged_count_; i < watched_.size(); ++i) {
@@ -78,11 +78,11 @@ comm::Work GradientAudit::reduce_counts() {
       std::ranges::count_if(faults_, [](GradientFault fault) { return fault != GradientFault::kNone; })};
   if (usage_.needs_census()) row.insert(row.end(), usage_.own().begin(), usage_.own().end());
   counts_ = Tensor::from(std::span<const std::int64_t>(row), {static_cast<std::int64_t>(row.size())});
-  return group_.all_reduce(as_buffer(counts_));  // the tensor's storage outlives a collective that fails
+  return group_.all_reduce(as_buffer(counts_));  // the tensor's storage outlives a failed collective
 }
 
-// The host waits for the other hosts, so that no parameter is updated from ranks that disagree on what they do, but not
-// for the device. Of the step before it the device has been done for a while.
+// The host waits for the other hosts, so that no parameter is updated if ranks disagree on the collectives, but not for
+// the device, which finished the previous step a while ago.
 void GradientAudit::end_step_on_device(std::span<comm::Work> works) {
   std::vector<GradientFault> faults = take_faults();
   usage_.end_step();

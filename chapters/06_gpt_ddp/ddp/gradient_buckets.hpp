@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// The buckets of a module's gradients, and the order in which they take them.
+/// The buckets of a module's gradients, and the parameters' order in them.
 #include <memory>
 #include <span>
 #include <string>
@@ -12,30 +12,30 @@
 
 namespace lockstep::ddp {
 
-/// Buckets in memory that the group allocates. A layout is a first guess until it is settled: by the first step, or by
-/// an earlier training. Thread safety: one thread.
+/// Buckets in memory that the group allocates. A layout is a guess until the first step, or the order of an earlier
+/// run, settles it. Thread safety: one thread.
 class GradientBuckets {
  public:
-  /// Lays the buckets out in the reverse order of `parameters`, in which backward roughly produces their gradients, and
-  /// makes these views into them. Collective.
+  /// Lays the buckets out in the reverse order of `parameters`, roughly the order of their gradients in backward, and
+  /// makes these gradients views into the buckets. Collective.
   /// @param parameters  At least one, on one device.
   GradientBuckets(std::vector<nn::NamedParameter> parameters, comm::ProcessGroup& group, const BucketLimits& limits);
 
   /// In the order in which they leave.
   [[nodiscard]] const std::vector<Bucket>& all() const noexcept { return buckets_; }
-  /// By the numbers that buckets name.
+  /// Indexed by Bucket::parameters.
   [[nodiscard]] std::span<const nn::NamedParameter> parameters() const noexcept { return parameters_; }
 
-  /// Whether the order is the one of all steps to come.
+  /// Whether the order is final.
   [[nodiscard]] bool is_settled() const noexcept { return is_settled_; }
-  /// Takes over the order in which rank 0's gradients became ready; on other ranks it may have been another one. Those
-  /// that never did come last. Gradients move to their new places. Collective.
-  /// @param ready_order  Of this rank.
+  /// Adopts the order in which rank 0's gradients became ready; other ranks' orders may differ. Parameters without a
+  /// gradient come last. Gradients move to their new places. Collective.
+  /// @param ready_order  This rank's.
   void settle(std::span<const std::size_t> ready_order, comm::ProcessGroup& group);
 
   /// The parameters' names in the order of the buckets; empty before it is settled.
   [[nodiscard]] std::vector<std::string> order() const;
-  /// Takes over an order of an earlier training. Empty: changes nothing.
+  /// Adopts the order of an earlier run. Empty: changes nothing.
   /// @throws FormatError  Not the names of all parameters, each once.
   void set_order(std::span<const std::string> names);
 
@@ -45,7 +45,7 @@ class GradientBuckets {
   std::vector<nn::NamedParameter> parameters_;
   BucketLimits limits_;
   std::vector<Bucket> buckets_;
-  std::shared_ptr<Storage> memory_;  // of all buckets, the same for every layout
+  std::shared_ptr<Storage> memory_;  // for all buckets, the same in every layout
   bool is_settled_ = false;
 };
 

@@ -26,7 +26,7 @@ struct FaultTable {
   }
 };
 
-// "rank 1", "ranks 0, 2", "all ranks"; empty: no rank.
+// "rank 1", "ranks 0, 2", "all ranks"; empty if no rank has this fault.
 std::string ranks_with(const FaultTable& table, GradientFault fault, std::size_t parameter) {
   std::string ranks;
   std::size_t found = 0;
@@ -52,7 +52,7 @@ int only_rank_with(const FaultTable& table, GradientFault fault, std::size_t par
   return only;
 }
 
-// "a on rank 1, b on all ranks"; empty: nobody has this fault.
+// "a on rank 1, b on all ranks"; empty if no rank has this fault.
 std::string list(const FaultTable& table, GradientFault fault, std::span<const nn::NamedParameter> parameters) {
   constexpr int kMostNamed = 8;
   std::string text;

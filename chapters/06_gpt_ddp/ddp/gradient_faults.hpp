@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// What can be wrong with a rank's gradients, and the message that names it on every rank.
+/// Faults in a rank's gradients, and the message that names them on every rank.
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -12,20 +12,20 @@
 
 namespace lockstep::ddp {
 
-/// What one rank found wrong with one parameter's gradient.
+/// The fault of one parameter's gradient on one rank.
 enum class GradientFault : std::uint8_t {
-  kNone,        ///< Nothing.
+  kNone,
   kMissing,     ///< The loss of this rank does not depend on the parameter.
-  kUnexpected,  ///< static_graph: the parameter takes part now and did not in the first step, or the other way round.
+  kUnexpected,  ///< static_graph: the parameter is used now but was not in the first step, or vice versa.
   kNotFinite,   ///< An element is NaN or infinite.
   kUnaveraged,  ///< The parameter was frozen when the module was wrapped, and has a gradient now.
 };
 
-/// Ranks tell each other what each has found, and throw. To be called on all ranks where one has found something.
+/// Exchanges the ranks' faults, and throws. Call on all ranks if any rank has found a fault.
 ///
-/// @param faults  Of this rank, one per parameter.
-/// @param step    Counts from 1; for the message. Where ranks pass different ones, the largest counts.
-/// @param advice  Rank 0's text ends the message of kNotFinite: how to go on. Empty on all ranks or on none.
+/// @param faults  This rank's, one per parameter.
+/// @param step    Counts from 1; for the message. If ranks pass different ones, the largest counts.
+/// @param advice  How to go on: rank 0's text ends the message of kNotFinite. Empty on all ranks or on none.
 /// @throws ContractError, Error  The same message on all ranks: names every faulty parameter (the first eight), the
 ///                               ranks, and the step. ContractError unless the fault is kNotFinite.
 /// @cost  One all-reduce of world_size() * (faults.size() + 1) * 8 bytes; with advice, a broadcast of the text.

@@ -22,7 +22,7 @@ void JoinedBatches::advance() {
   begin_step();
 }
 
-// A rank with data knows that the sum is not 0 and computes on; only a rank without any has to wait for it.
+// A rank with data knows that the sum is not 0 and goes on computing; only a rank without data has to wait for it.
 void JoinedBatches::begin_step() {
   if (is_enabled_) targets_.begin_step(current());
   is_over_ = !has_data() && (!is_enabled_ || targets_.samples_of_all_ranks() == 0);

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// A loop over batches that ends on all ranks in the same step, whichever of them runs out of data first.
+/// A loop over batches that ends on all ranks in the same step, whichever rank runs out of data first.
 #include <cstddef>
 #include <iterator>
 #include <optional>
@@ -11,12 +11,12 @@
 namespace lockstep::ddp {
 
 /// The range of DistributedDataParallel::join(): this rank's batches, then empty ones while others still have some.
-/// Loops may be nested, with a range for each: once the inner one has ended or been left, the step of the outer one
+/// Loops may be nested, each with its own range: once the inner loop has ended or been left, the outer loop's step
 /// counts as before. Thread safety: none; one iteration at a time.
 class JoinedBatches {
  public:
-  /// @param targets, loader  Must outlive this object; counts what the loader gives.
-  /// @param is_enabled       False: the loader's batches and nothing else.
+  /// @param targets, loader  Must outlive this object. `targets` counts the loader's batches.
+  /// @param is_enabled       False: only the loader's batches, without joining.
   JoinedBatches(TargetCounter& targets, data::DataLoader& loader, bool is_enabled) noexcept
       : targets_(targets), loader_(loader), is_enabled_(is_enabled) {}
   ~JoinedBatches();
@@ -31,7 +31,7 @@ class JoinedBatches {
     /// For std::iterator_traits.
     using value_type = data::Batch;
 
-    /// The current batch; size() 0 where this rank has none left.
+    /// The current batch; size() is 0 if this rank has none left.
     [[nodiscard]] const data::Batch& operator*() const noexcept { return joined_->current(); }
     /// Begins the next step.
     Iterator& operator++() {
@@ -49,7 +49,7 @@ class JoinedBatches {
 
   /// Starts the loader and the first step. @throws  Whatever the loader throws.
   [[nodiscard]] Iterator begin();
-  /// What the iterator is compared with.
+  /// Sentinel for the iterator.
   [[nodiscard]] std::default_sentinel_t end() const noexcept { return {}; }
 
  private:
@@ -65,7 +65,7 @@ class JoinedBatches {
   std::optional<data::DataLoader::Iterator> iterator_;
   data::Batch empty_;
   bool is_over_ = false;
-  std::optional<TargetCounter> outer_;  // of the loop around this one; empty: this one does not run
+  std::optional<TargetCounter> outer_;  // of the enclosing loop; empty: this loop is not running
 };
 
 }  // namespace lockstep::ddp

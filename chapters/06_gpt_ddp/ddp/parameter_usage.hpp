@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Which parameters a step uses, on this rank and on all.
+/// Which parameters a step uses, on this rank and on all ranks.
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -11,29 +11,29 @@
 
 namespace lockstep::ddp {
 
-/// A parameter is used if it has a gradient at the end of a step, be it from an earlier micro-batch. One that is not is
-/// a fault, unless the options allow it: then it counts as zeros, and if no rank has used it, it ends without a
-/// gradient, as it would in a single process. Order of calls: see GradientAudit. Thread safety: one thread.
+/// A parameter is used if it has a gradient at the end of a step, even from an earlier micro-batch. An unused one is a
+/// fault, unless the options allow it: then it counts as zeros, and if no rank has used it, it ends without a gradient,
+/// as in a single process. Order of calls: see GradientAudit. Thread safety: one thread.
 class ParameterUsage {
  public:
-  /// @param parameters  Those that buckets have. @param options  find_unused_parameters and static_graph count.
+  /// @param parameters  Those in buckets. @param options  Only find_unused_parameters and static_graph matter.
   ParameterUsage(std::span<const nn::NamedParameter> parameters, const DdpOptions& options);
 
-  /// Backward has produced a gradient.
+  /// Call when backward has produced a gradient.
   void on_gradient_ready(std::size_t parameter) { is_filled_[parameter] = false; }
   /// Gives a parameter zeros if it has no gradient.
   void fill_if_missing(std::size_t parameter);
-  /// This rank has no data in this step: zeros everywhere, and nothing is used.
+  /// For a step without data on this rank: fills all with zeros; nothing is used.
   void fill_all();
-  /// At the end of backward. @param faults  By parameter; those that should have been used, or not, are entered.
+  /// Call at the end of backward. @param faults  By parameter; receives missing and unexpected ones.
   void find_faults(std::span<GradientFault> faults);
 
-  /// False: a static graph has promised that this rank gets no gradient for it.
+  /// False if a static graph rules out a gradient on this rank.
   [[nodiscard]] bool is_awaited(std::size_t parameter) const {
     return !options_.static_graph || is_used_first_.empty() || is_used_first_[parameter];
   }
 
-  /// Whether the ranks must tell each other what they use in this step.
+  /// Whether the ranks must exchange their used parameters in this step.
   [[nodiscard]] bool needs_census() const noexcept {
     return options_.static_graph ? is_unused_everywhere_.empty() : options_.find_unused_parameters;
   }
@@ -42,7 +42,7 @@ class ParameterUsage {
   /// @param users  By parameter, how many ranks use it.
   void take_census(std::span<const std::int64_t> users);
 
-  /// Takes the zeros away again that no rank has used, and ends the step.
+  /// Removes the zeros of parameters that no rank has used, and ends the step.
   void end_step();
 
  private:
@@ -51,9 +51,9 @@ class ParameterUsage {
   std::vector<nn::NamedParameter> parameters_;
   DdpOptions options_;
   std::vector<bool> is_used_;               // by parameter: this rank has a gradient for it
-  std::vector<bool> is_filled_;             // by parameter: its gradient is zeros that its bucket took along
-  std::vector<bool> is_used_first_;         // static_graph: by parameter, in this rank's first backward; empty before
-  std::vector<bool> is_unused_everywhere_;  // by parameter; empty: not asked for
+  std::vector<bool> is_filled_;             // by parameter: its gradient is filled-in zeros
+  std::vector<bool> is_used_first_;         // static_graph: by parameter, in this rank's first backward; or empty
+  std::vector<bool> is_unused_everywhere_;  // by parameter; empty without a census
 };
 
 }  // namespace lockstep::ddp

@@ -15,7 +15,7 @@ void TargetCounter::begin_step(const data::Batch& batch) {
   reduction_ = group_->all_reduce(counts);
 }
 
-// Not the targets, which a step may have none of although there is data.
+// Samples, not targets: a step with data may have no targets.
 std::int64_t TargetCounter::samples_of_all_ranks() {
   reduction_.synchronize();
   return of_all_ranks_->at(1);

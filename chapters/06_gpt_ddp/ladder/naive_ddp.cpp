@@ -13,7 +13,7 @@ void broadcast_parameters(const nn::Module& module, comm::ProcessGroup& group) {
   for (comm::Work& work : works) work.synchronize();
 }
 
-// Every rank has the same parameters in the same order, so the first all-reduce of each rank is about the same one.
+// Every rank has the same parameters in the same order, so the k-th all-reduce is for the same parameter on all ranks.
 void average_gradients(const nn::Module& module, comm::ProcessGroup& group) {
   for (const nn::NamedParameter& named : nn::trained_parameters(module)) {
     if (!named.parameter.has_gradient()) named.parameter.begin_gradient_write().first.fill_zero();

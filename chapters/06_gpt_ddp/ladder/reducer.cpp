@@ -4,8 +4,8 @@
 
 namespace lockstep::ddp {
 
-// Buckets leave in the order of their numbers on every rank, even where a later one is complete first: another rank may
-// not have that one yet, and would issue its collectives in another order.
+// Buckets leave in the order of their numbers on every rank, even if a later one is complete first: another rank may
+// not have it yet, and would issue its collectives in a different order.
 void Reducer::on_gradient_ready(std::size_t parameter) {
   ++ready_count_[bucket_of_[parameter]];
   while (next_to_launch_ < buckets_.size()) {

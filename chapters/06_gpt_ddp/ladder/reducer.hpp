@@ -1,22 +1,22 @@
 #pragma once
 /// @file
-/// The second rung of data parallelism: gradients are averaged in buckets, while backward still computes.
+/// The second rung of data parallelism: averages gradients in buckets, while backward still computes.
 #include <cstddef>
 #include <utility>
 #include <vector>
 
 namespace lockstep::ddp {
 
-/// What averages buckets over all ranks.
+/// Averages buckets over all ranks.
 class BucketAverager {
  public:
   virtual ~BucketAverager() = default;
 
   /// Issues the averaging of a bucket, and returns at once. Collectives are matched by their order: all ranks launch
-  /// the same buckets in the same order. The elements leave with this call: what is written to them later is lost.
+  /// the same buckets in the same order. The elements leave with this call: later writes to them are lost.
   virtual void launch(std::size_t bucket) = 0;
 
-  /// Waits until the means stand in a bucket that has been launched.
+  /// Waits until a launched bucket holds the means.
   virtual void wait(std::size_t bucket) = 0;
 };
 
@@ -24,14 +24,14 @@ class BucketAverager {
 /// *bucket* is a block of memory in which the gradients of several parameters lie; backward writes them there directly.
 ///
 /// In every step, on every rank: backward calls on_gradient_ready() once for each parameter that has a gradient, as
-/// soon as this is in its bucket, and on_backward_end() at the end. The order of the parameters may differ from rank to
-/// rank and from step to step. Thread safety: one thread.
+/// soon as the gradient is in its bucket, and on_backward_end() at the end. The order of the parameters may differ from
+/// rank to rank and from step to step. Thread safety: one thread.
 /// @source  Li et al., "PyTorch Distributed: Experiences on Accelerating Data Parallel Training", VLDB 13(12), 2020,
 ///          section 3.2.3.
 class Reducer {
  public:
-  /// @param buckets   Of each, the numbers of the parameters for which it waits, in the order in which the buckets
-  ///                  leave: that order is the same on all ranks. A parameter is in one bucket at most.
+  /// @param buckets   For each bucket, the parameters that it waits for. Buckets leave in this order, the same on all
+  ///                  ranks. A parameter is in at most one bucket.
   /// @param averager  Outlives this object.
   Reducer(std::vector<std::vector<std::size_t>> buckets, BucketAverager& averager)
       : buckets_(std::move(buckets)), averager_(&averager), ready_count_(buckets_.size()) {
@@ -43,12 +43,12 @@ class Reducer {
     }
   }
 
-  /// The gradient of a parameter is in its bucket and will not change any more. Launches every bucket that can leave
-  /// now: one whose gradients are all ready, and before which all other buckets have left. Waits for none of them.
+  /// Call when a parameter's gradient is in its bucket and final. Launches every bucket that can leave now: its
+  /// gradients are all ready, and all earlier buckets have left. Waits for none of them.
   void on_gradient_ready(std::size_t parameter);
 
-  /// Backward has ended. Launches the buckets that have not left yet, because a parameter has no gradient in this step.
-  /// Then waits for all buckets.
+  /// Call at the end of backward. Launches the buckets that have not left yet because a parameter has no gradient in
+  /// this step, then waits for all buckets.
   /// @post  All buckets hold means over all ranks, and the next step may begin.
   void on_backward_end();
 
@@ -57,7 +57,7 @@ class Reducer {
   BucketAverager* averager_;
   std::vector<std::size_t> bucket_of_;  // by parameter
 
-  // Of the running step.
+  // In the current step.
   std::vector<std::size_t> ready_count_;  // by bucket: how many of its gradients are ready
   std::size_t next_to_launch_ = 0;        // all buckets before this one have left
 };

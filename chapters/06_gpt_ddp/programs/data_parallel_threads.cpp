@@ -1,5 +1,5 @@
-// data_parallel_threads: data parallelism as torch.nn.DataParallel does it (one process, a thread per replica, device 0
-// in the middle) beside DistributedDataParallel (a process per replica, nobody in the middle), on the same batches. For
+// data_parallel_threads: data parallelism in the manner of torch.nn.DataParallel (one process, a thread per replica,
+// device 0 at the centre) next to DistributedDataParallel (a process per replica, no centre), on the same batches. For
 // each: the bytes that the busiest replica sends per step (counted), the time of a step, and the loss at the end.
 #include <algorithm>
 #include <atomic>
@@ -45,13 +45,13 @@ struct Options {
 
 struct Result {
   std::string name;
-  std::int64_t bytes = 0;  // that the busiest replica sends in a step; it receives as many
+  std::int64_t bytes = 0;  // sent by the busiest replica in a step; it receives as many
   double seconds = 0;  // median of a step; the first does not count
   double loss = 0;  // of the last step
 };
 
-// The replicas of torch.nn.DataParallel: replicate, scatter, compute in parallel, gather. What leaves replica 0 is
-// counted as if each replica were a device. A thread per replica lives as long as the training.
+// The replicas of torch.nn.DataParallel: replicate, scatter, compute in parallel, gather. Counts replica 0's traffic as
+// if each replica were a device. Each replica's thread lives for the whole run.
 class ThreadedReplicas {
  public:
   ThreadedReplicas(const Options& options, const nn::GptConfig& config, const data::Dataset& dataset)
@@ -82,7 +82,7 @@ class ThreadedReplicas {
       for (int step = 0; step <= options_.steps; ++step) train_step(replica, step);
     } catch (...) {
       errors_[replica] = std::current_exception();
-      meeting_.arrive_and_drop();  // nobody waits for this replica any more
+      meeting_.arrive_and_drop();  // no thread waits for this replica any more
     }
   }
 
@@ -98,7 +98,7 @@ class ThreadedReplicas {
     losses_[replica] = loss.value().item();
     loss.backward(1.0 / options_.world_size);  // so that the sum over replicas is the mean
     meeting_.arrive_and_wait();
-    if (replica != 0) return;  // what follows happens on device 0 alone
+    if (replica != 0) return;  // the rest happens on device 0 only
     for (std::size_t other = 1; other < replicas_.size(); ++other) add_gradients_of(other);
     optimizer_->step(options_.learning_rate);
     if (step > 0) times_.push_back(std::chrono::duration<double>(Clock::now() - start).count());

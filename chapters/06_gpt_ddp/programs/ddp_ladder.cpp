@@ -1,7 +1,7 @@
 // ddp_ladder: trains a GPT on the same batches with each rung of this chapter: an all-reduce for each parameter after
 // backward, buckets that leave during backward, and DistributedDataParallel. For each: the all-reduces of a step
-// (counted), how long the rank waited with nothing left to compute, the time of a step, and the weights at the end, which
-// are equal.
+// (counted), the time that the rank waited with nothing left to compute, the time of a step, and the final weights,
+// which are equal.
 #include <algorithm>
 #include <chrono>
 #include <iomanip>
@@ -42,11 +42,11 @@ struct Options {
   std::int64_t bucket_kib = 1024;
 };
 
-// What averages the gradients of a model, which is equal on all ranks once this has been made.
+// One way to average a model's gradients. The constructor makes the model equal on all ranks.
 class Rung {
  public:
   virtual ~Rung() = default;
-  // After backward. What is not averaged yet is now. Returns how long the rank has waited for other ranks.
+  // Call after backward. Averages the remaining gradients. Returns how long the rank waited for other ranks.
   virtual std::chrono::nanoseconds finish() = 0;
 };
 
@@ -67,7 +67,7 @@ class Naive final : public Rung {
   comm::ProcessGroup& group_;
 };
 
-// Second rung: what a Reducer needs around it. Backward tells it of each gradient, and it has buckets launched.
+// Second rung: a Reducer and its surroundings. Backward reports each gradient to it, and the Reducer launches buckets.
 class Buckets final : public Rung, private autograd::GradientObserver, private ddp::BucketAverager {
  public:
   Buckets(nn::Module& model, comm::ProcessGroup& group, const ddp::BucketLimits& limits)
@@ -111,7 +111,7 @@ class Buckets final : public Rung, private autograd::GradientObserver, private d
   std::chrono::nanoseconds exposed_{0};
 };
 
-// Third rung: all of it, checked.
+// Third rung: the complete wrapper, with its checks.
 class Wrapper final : public Rung {
  public:
   Wrapper(nn::Module& model, comm::ProcessGroup& group, const ddp::BucketLimits& limits)
@@ -197,7 +197,7 @@ int run_rank(const Options& options) {
                                           .vocabulary_size = static_cast<std::int32_t>(config.vocabulary_size)});
   const std::int64_t bytes = options.bucket_kib * 1024;
   const ddp::BucketLimits limits{.first_bytes = bytes, .bytes = bytes};
-  // Each rank draws weights of its own: only what averages makes them equal.
+  // Each rank draws different weights; only the rung makes them equal.
   const auto seed = static_cast<std::uint64_t>(1 + group->rank());
   std::vector<Result> results;
   const auto climb = [&](const std::string& name, const auto& make) {

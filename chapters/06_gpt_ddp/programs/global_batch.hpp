@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// The batches that this chapter's comparisons train on: the same for every way of training.
+/// The batches for this chapter's comparisons: the same for every way of training.
 #include <cstdint>
 #include <numeric>
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace lockstep::ddp {
 
-/// Rank `rank`'s part of a step's global batch, in the order of the dataset, from whose end it goes on at its start.
+/// Rank `rank`'s part of a step's global batch, in the order of the dataset, wrapping around at its end.
 /// @param batch_size  Samples of all ranks together, a multiple of `world_size`.
 [[nodiscard]] inline data::Batch share_of(const data::Dataset& dataset, std::int64_t batch_size, int world_size,
                                           int step, int rank) {
@@ -21,7 +21,7 @@ namespace lockstep::ddp {
   return dataset.batch(indices);
 }
 
-/// @param parts  What the ranks are called: "replicas". @throws UsageError  The batch cannot be divided among them.
+/// @param parts  The word for ranks: "replicas". @throws UsageError  The batch cannot be divided among them.
 inline void require_equal_shares(std::int64_t batch_size, int world_size, const char* parts) {
   if (batch_size >= 1 && batch_size % world_size == 0) return;
   throw UsageError(concat("--batch-size ", batch_size, " cannot be divided evenly among ", world_size, " ", parts));

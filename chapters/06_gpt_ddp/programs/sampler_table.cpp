@@ -1,5 +1,5 @@
-// sampler_table: who sees which sample in which epoch, with set_epoch and without. Asks a real DistributedSampler of
-// each rank, so the table is what a training would be dealt; no rank is started.
+// sampler_table: which rank sees which sample in which epoch, with set_epoch and without. Uses a real
+// DistributedSampler for each rank, so the table is exact; starts no ranks.
 #include <cstdint>
 #include <iostream>
 #include <set>
@@ -32,7 +32,7 @@ struct Options {
 
 using Deal = std::vector<std::vector<std::int64_t>>;  // [rank][k]: the rank's k-th sample of one epoch
 
-// All epochs. Every rank keeps one sampler for the whole training, as a training loop does.
+// All epochs. Every rank keeps one sampler for all epochs, as in a training loop.
 std::vector<Deal> deal(const Options& options, bool calls_set_epoch) {
   std::vector<Deal> epochs(static_cast<std::size_t>(options.epochs));
   for (int rank = 0; rank < options.world_size; ++rank) {
@@ -45,7 +45,7 @@ std::vector<Deal> deal(const Options& options, bool calls_set_epoch) {
   return epochs;
 }
 
-// A rank's samples in a row; '*' behind one that somebody was dealt earlier in the same epoch.
+// One row per rank; '*' marks a sample dealt earlier in the same epoch.
 std::vector<std::string> rows_of(const Deal& epoch, std::size_t width) {
   std::vector<std::string> rows(epoch.size());
   std::set<std::int64_t> dealt;
@@ -59,7 +59,7 @@ std::vector<std::string> rows_of(const Deal& epoch, std::size_t width) {
   return rows;
 }
 
-// Different samples that a rank meets in all epochs together.
+// Number of different samples that a rank sees over all epochs.
 std::size_t different_samples(const std::vector<Deal>& epochs, std::size_t rank) {
   std::set<std::int64_t> met;
   for (const Deal& epoch : epochs) met.insert(epoch[rank].begin(), epoch[rank].end());

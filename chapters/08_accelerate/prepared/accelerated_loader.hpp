@@ -16,16 +16,16 @@
 namespace lockstep::accelerate {
 
 /// This rank's batches of a loader that was written for one process: `for (const data::Batch& batch : batches)`.
-/// A handle: copies share one loader. Epochs are still chosen with the original sampler's set_epoch(). Inputs and
-/// targets are on the device that it was made for; sample ids stay in host memory, where dropout reads them. Lifetime:
-/// ends before the dataset and the sampler do. Thread safety: one thread.
+/// A handle: copies share one loader. The original sampler's set_epoch() still chooses the epoch. Inputs and targets
+/// are on this loader's device; sample ids stay in host memory, where dropout reads them. Lifetime: must end before the
+/// dataset's and the sampler's. Thread safety: one thread.
 class AcceleratedLoader {
  public:
   /// @param original  Its dataset, sampler and options are used; it is not iterated itself. Dataset and sampler outlive
   ///                  this object.
-  /// @param shard     How it is dealt; batch_size and drop_last as this rank's loader is to have them.
-  /// @param shared    Of the accelerator.
-  /// @param device    Where batches are placed; the CPU's leaves them where the dataset has made them.
+  /// @param shard     How to deal it; batch_size and drop_last for this rank's loader.
+  /// @param shared    The accelerator's.
+  /// @param device    Where to place batches; the CPU leaves them where the dataset made them.
   /// @throws FormatError  An epoch has no batch, as data::DataLoader.
   AcceleratedLoader(const data::DataLoader& original, const ShardOptions& shard, std::shared_ptr<GradientState> shared,
                     Device device = {});
@@ -34,7 +34,7 @@ class AcceleratedLoader {
   struct Parts {
     Parts(const data::DataLoader& original, const ShardOptions& options, std::shared_ptr<GradientState> shared,
           Device device);
-    // A span of the running profile, where there is one: the next step may begin with it.
+    // A span of the running profile, if there is one: the next step may begin with it.
     [[nodiscard]] trace::ScopedSpan waiting() const;
     // Copies the batch at `at`, if there is one, to the device.
     void place(const data::DataLoader::Iterator& at);
@@ -44,7 +44,7 @@ class AcceleratedLoader {
     Device device;
     data::Batch placed;  // undefined on the CPU
   };
-  // An iteration, from begin() until its end, or until its last iterator goes: by break, return or an exception.
+  // An iteration, from begin() until its end or until its last iterator is destroyed, by break, return or an exception.
   class Running {
    public:
     explicit Running(std::shared_ptr<Parts> parts) : parts_(std::move(parts)), first_(parts_->loader.begin()) {}
@@ -62,8 +62,8 @@ class AcceleratedLoader {
   };
 
  public:
-  /// Single-pass: a batch is valid until the next increment. While a copy of it lives and the epoch is not over, the
-  /// loader counts as being iterated.
+  /// Single-pass: a batch is valid until the next increment. The loader counts as being iterated while a copy of it
+  /// exists and the epoch is not over.
   class Iterator {
    public:
     /// For std::iterator_traits.
@@ -83,7 +83,7 @@ class AcceleratedLoader {
     }
     /// The current batch, until ++.
     [[nodiscard]] const data::Batch* operator->() const noexcept { return &**this; }
-    /// Waits for the next batch, and starts its copies to the device.
+    /// Waits for the next batch, and starts copying it to the device.
     Iterator& operator++() {
       const auto span = running_->parts().waiting();
       ++original_;
@@ -112,25 +112,25 @@ class AcceleratedLoader {
     const auto span = parts_->waiting();
     return Iterator(parts_);
   }
-  /// What the iterator is compared with.
+  /// Sentinel for the iterator.
   [[nodiscard]] std::default_sentinel_t end() const noexcept { return {}; }
 
-  /// Batches of a whole epoch: of the ranks that have most, where they differ.
+  /// Batches of a whole epoch: the most of any rank.
   [[nodiscard]] std::int64_t batches_per_epoch() const { return parts_->shard.batches_per_epoch(); }
-  /// Samples of all ranks in one batch of theirs.
+  /// Samples per batch over all ranks.
   [[nodiscard]] std::int64_t total_batch_size() const noexcept { return parts_->shard.global_batch_size(); }
-  /// As data::DataLoader's.
+  /// See data::DataLoader::time_waited().
   [[nodiscard]] std::chrono::nanoseconds time_waited() const noexcept { return parts_->loader.time_waited(); }
 
-  /// The next iteration begins behind the epoch's first `batches` batches, without loading them.
-  /// @throws ContractError  Negative, or not fewer than the epoch has.
+  /// Makes the next iteration skip the epoch's first `batches` batches, without loading them.
+  /// @throws ContractError  Negative, or not less than the epoch's number of batches.
   void skip_first(std::int64_t batches);
 
-  /// How the order is dealt.
+  /// The dealing of the order.
   [[nodiscard]] OrderShard& shard() const noexcept { return parts_->shard; }
-  /// The loader of this rank's share; its own batches are in host memory.
+  /// The loader of this rank's share, with batches in host memory.
   [[nodiscard]] data::DataLoader& loader() const noexcept { return parts_->loader; }
-  /// The sampler of the whole job, which a checkpoint keeps.
+  /// The sampler of the whole job, for checkpoints.
   [[nodiscard]] data::Sampler& sampler() const noexcept { return parts_->shard.whole(); }
 
  private:

@@ -10,13 +10,13 @@
 
 namespace lockstep::accelerate {
 
-/// What prepare() makes of a module: the module itself, by `->`, and what averages its gradients. The module stays as
-/// it is and may be used under its own name too. A handle: copies share one wrapper, and the last of them removes it.
-/// Lifetime: ends before the accelerator does. Thread safety: one thread.
+/// prepare()'s handle for a module: gives access to the module by `->`, and averages its gradients. The module is
+/// unchanged and may still be used under its own name. Copies share one wrapper, and the last of them removes it.
+/// Lifetime: must end before the accelerator's. Thread safety: one thread.
 template <std::derived_from<nn::Module> Model>
 class AcceleratedModel {
  public:
-  /// @param model    Outlives this object. @param wrapper  Of `model`.
+  /// @param model    Outlives this object. @param wrapper  The wrapper of `model`.
   AcceleratedModel(Model& model, std::shared_ptr<ddp::DistributedDataParallel> wrapper) noexcept
       : model_(&model), wrapper_(std::move(wrapper)) {}
 
@@ -24,7 +24,7 @@ class AcceleratedModel {
   [[nodiscard]] Model* operator->() const noexcept { return model_; }
   /// The module.
   [[nodiscard]] Model& operator*() const noexcept { return *model_; }
-  /// What averages the gradients (chapter 06).
+  /// The wrapper that averages the gradients (chapter 06).
   [[nodiscard]] ddp::DistributedDataParallel& ddp() const noexcept { return *wrapper_; }
 
  private:

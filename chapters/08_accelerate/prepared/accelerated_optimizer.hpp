@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// An optimizer and a schedule that do something only at the end of a step's micro-batches.
+/// An optimizer and a schedule that act only at the end of a step's micro-batches.
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -13,12 +13,12 @@
 
 namespace lockstep::accelerate {
 
-/// What prepare() makes of an optimizer. A loop calls step() and zero_grad() for every micro-batch. step() acts at the
-/// last one of a step only, zero_grad() only before a step's first backward and after its last. A handle: copies share
-/// one optimizer. Lifetime: ends before the optimizer does.
+/// prepare()'s handle for an optimizer. A loop calls step() and zero_grad() for every micro-batch. step() acts only at
+/// the last one of a step, zero_grad() only before a step's first backward and after its last. Copies share one
+/// optimizer. Lifetime: must end before the optimizer's.
 class AcceleratedOptimizer {
  public:
-  /// @param optimizer  Outlives this object. @param shared  Of the accelerator.
+  /// @param optimizer  Outlives this object. @param shared  The accelerator's.
   AcceleratedOptimizer(optim::Optimizer& optimizer, std::shared_ptr<GradientState> shared) noexcept
       : optimizer_(&optimizer), shared_(std::move(shared)) {}
 
@@ -33,17 +33,17 @@ class AcceleratedOptimizer {
     }
     if (shared_->profile != nullptr) shared_->profile->leave_step();
   }
-  /// Whether the last step() was skipped for a gradient that was infinite or NaN.
+  /// Whether the last step() was skipped because a gradient was infinite or NaN.
   [[nodiscard]] bool step_was_skipped() const { return shared_->skipped.contains(optimizer_); }
-  /// Marks every gradient unwritten, except between the micro-batches of a step. It may stand at the beginning of a
-  /// loop's body or at its end.
+  /// Marks every gradient unwritten, except between the micro-batches of a step. Works at the beginning of a loop's
+  /// body and at its end.
   void zero_grad() {
     if (shared_->may_clear()) optimizer_->zero_grad();
   }
 
-  /// The optimizer itself: what a checkpoint keeps.
+  /// The original optimizer, for checkpoints.
   [[nodiscard]] optim::Optimizer& optimizer() const noexcept { return *optimizer_; }
-  /// So that functions that take an optimizer take this one.
+  /// Lets functions that take an optimizer accept this one.
   operator optim::Optimizer&() const noexcept { return *optimizer_; }  // NOLINT(google-explicit-constructor)
 
  private:
@@ -62,12 +62,11 @@ class AcceleratedOptimizer {
   std::shared_ptr<GradientState> shared_;
 };
 
-/// What prepare() makes of a schedule: the schedule and how far it has come, in updates. (Accelerate advances by the
-/// number of processes per step, for schedules that were written for one of them; here schedules count updates.)
-/// A handle: copies share one position.
+/// prepare()'s handle for a schedule: the schedule and its position, in updates. (Accelerate advances by the number of
+/// processes per step, for schedules written for one process; here schedules count updates.) Copies share one position.
 class AcceleratedScheduler {
  public:
-  /// @param schedule  Copied. @param shared  Of the accelerator.
+  /// @param schedule  Copied. @param shared  The accelerator's.
   AcceleratedScheduler(optim::Schedule schedule, std::shared_ptr<const GradientState> shared)
       : schedule_(std::move(schedule)), shared_(std::move(shared)) {}
 
@@ -77,7 +76,7 @@ class AcceleratedScheduler {
   void step() {
     if (shared_->sync_gradients && shared_->skipped.empty()) ++*updates_;
   }
-  /// How many steps have been taken; shared with all copies, for saving and loading.
+  /// Number of steps taken; shared with all copies, for saving and loading.
   [[nodiscard]] const std::shared_ptr<std::int64_t>& updates() const noexcept { return updates_; }
 
  private:

@@ -12,7 +12,7 @@ AccumulationScope::AccumulationScope(GradientState& shared, std::int64_t steps,
   require(!shared.is_joined || steps == 1,
           "accumulate: within join_uneven_inputs() ranks may have different numbers of micro-batches; pass those of a "
           "step together: accumulate(model, parts)");
-  if (shared.sync_gradients) {  // of the micro-batch before: this one begins a step
+  if (shared.sync_gradients) {  // still the previous micro-batch's value: this one begins a step
     shared.micro_batches = 0;
     shared.has_accumulated = false;
     for (ddp::DistributedDataParallel* const model : models) model->broadcast_buffers();
@@ -30,7 +30,7 @@ UnevenInputs::UnevenInputs(GradientState& shared, ddp::DistributedDataParallel& 
 
 UnevenInputs::~UnevenInputs() { leave(); }
 
-// Within a joined loop another one may run, over the samples of an evaluation: then the outer one goes on joined.
+// A joined loop may contain another one, such as an evaluation; afterwards the outer loop continues, still joined.
 UnevenInputs::Iterator UnevenInputs::begin() {
   leave();
   was_joined_ = std::exchange(shared_.is_joined, true);
@@ -46,7 +46,7 @@ UnevenInputs::Iterator UnevenInputs::begin() {
   }
 }
 
-// Low ranks have at most one batch more than others, and that one counts on all of them.
+// Low ranks have at most one batch more than others; it counts on all ranks.
 void UnevenInputs::arrive(const ddp::JoinedBatches::Iterator& joined) {
   if (joined == std::default_sentinel) return leave();
   if ((*joined).size() == 0) loader_.shard().advance(0);

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// What surrounds one micro-batch, and loops in which ranks run out of data at different times.
+/// The scope of one micro-batch, and loops in which ranks run out of data at different times.
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -19,7 +19,7 @@ namespace lockstep::accelerate {
 /// whether this micro-batch is the last of its step; if it is not, backward() sends nothing while the scope lives.
 class AccumulationScope {
  public:
-  /// @param shared  Of the accelerator. @param steps  Micro-batches of a step. @param models  Outlive this object.
+  /// @param shared  The accelerator's. @param steps  Micro-batches of a step. @param models  Outlive this object.
   /// @throws ContractError  steps > 1 within join_uneven_inputs().
   AccumulationScope(GradientState& shared, std::int64_t steps,
                     std::initializer_list<ddp::DistributedDataParallel*> models);
@@ -27,10 +27,10 @@ class AccumulationScope {
   AccumulationScope& operator=(const AccumulationScope&) = delete;
 
  private:
-  std::deque<ddp::DistributedDataParallel::NoSync> no_sync_;  // one per model, or none
+  std::deque<ddp::DistributedDataParallel::NoSync> no_sync_;  // one per model, or empty
 };
 
-/// The range of Accelerator::join_uneven_inputs(). Joined loops may be nested, with a loader for each. Thread safety:
+/// The range of Accelerator::join_uneven_inputs(). Joined loops may be nested, each with its own loader. Thread safety:
 /// none; one iteration at a time.
 class UnevenInputs {
  public:
@@ -48,7 +48,7 @@ class UnevenInputs {
     /// For std::iterator_traits.
     using value_type = data::Batch;
 
-    /// The current batch; size() 0 if this rank has none left.
+    /// The current batch; size() is 0 if this rank has none left.
     [[nodiscard]] const data::Batch& operator*() const noexcept { return *joined_; }
     /// Begins the next step.
     Iterator& operator++() {
@@ -68,7 +68,7 @@ class UnevenInputs {
 
   /// Starts the loader and the first step. @throws  Whatever the loader throws.
   [[nodiscard]] Iterator begin();
-  /// What the iterator is compared with.
+  /// Sentinel for the iterator.
   [[nodiscard]] std::default_sentinel_t end() const noexcept { return {}; }
 
  private:
@@ -78,8 +78,8 @@ class UnevenInputs {
   GradientState& shared_;
   AcceleratedLoader loader_;
   ddp::JoinedBatches batches_;
-  std::int64_t iteration_ = 0;      // of the loader; 0: none runs
-  std::optional<bool> was_joined_;  // around this loop; empty: it does not run
+  std::int64_t iteration_ = 0;      // the loader's; 0: not running
+  std::optional<bool> was_joined_;  // outside this loop; empty: not running
 };
 
 }  // namespace lockstep::accelerate

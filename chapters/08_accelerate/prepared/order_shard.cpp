@@ -10,7 +10,7 @@ namespace {
 
 std::int64_t rounded_up_quotient(std::int64_t count, std::int64_t divisor) { return (count + divisor - 1) / divisor; }
 
-// Of positions rank, rank + P, rank + 2P, ...: how many are below `end`.
+// The number of positions rank, rank + P, rank + 2P, ... below `end`.
 std::int64_t dealt_to(int rank, int world_size, std::int64_t end) {
   return end <= rank ? 0 : rounded_up_quotient(end - rank, world_size);
 }
@@ -40,7 +40,7 @@ std::int64_t OrderShard::positions_for(std::int64_t samples) const noexcept {
 
 std::vector<std::int64_t> OrderShard::begin_iteration() {
   ++iteration_;
-  shared_->leave(*this);  // an iteration that was left early, and whose iterator still lives
+  shared_->leave(*this);  // an iteration left early whose iterator still exists
   const std::vector<std::int64_t> order = whole_.begin_iteration();
   samples_ = std::ssize(order);
   dealt_ = positions_for(samples_);
@@ -54,7 +54,7 @@ std::vector<std::int64_t> OrderShard::begin_iteration() {
   return own;
 }
 
-// Where the iteration continues an epoch, its start is no longer in what is left: it is asked for again.
+// If the iteration continues an epoch, the rest no longer contains the epoch's start: asks for it again.
 std::vector<std::int64_t> OrderShard::head_of_epoch() {
   const data::SamplerState here = whole_.state();
   data::SamplerState start = here;
@@ -67,7 +67,7 @@ std::vector<std::int64_t> OrderShard::head_of_epoch() {
   return head;
 }
 
-// Not this rank's samples count but those of all, of which low ranks may have one more.
+// Counts the samples of all ranks, not this rank's: low ranks may have one more.
 void OrderShard::advance(std::int64_t) {
   const std::int64_t begin = handed_out_++ * global_batch_size();
   whole_.advance(std::clamp<std::int64_t>(dealt_ - begin, 0, global_batch_size()));

@@ -5,7 +5,7 @@
 namespace lockstep::accelerate {
 namespace {
 
-// `lockstep launch` looks for these names in a program's file, to say so where a program would ignore a setting: `used`
+// `lockstep launch` searches a program's file for these names, to warn if the program would ignore a setting; `used`
 // keeps them there in one piece.
 [[gnu::used]] constexpr char kDeviceVariable[] = "LOCKSTEP_DEVICE";
 [[gnu::used]] constexpr char kMixedPrecisionVariable[] = "LOCKSTEP_MIXED_PRECISION";

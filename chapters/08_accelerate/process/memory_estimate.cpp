@@ -60,7 +60,7 @@ void require_valid(const EstimateRequest& request, std::int64_t context) {
           " positions; the model sees 1 to ", request.config.context_length);
 }
 
-// Elements of the matrices that products round to 2 bytes: all weights but the norms' and the positions'.
+// Elements of the matrices that are rounded to 2 bytes for products: all weights but the norms' and the positions'.
 double matrix_elements(const nn::GptConfig& config) {
   double count = 0;
   for (const nn::ParameterShape& parameter : nn::gpt_parameters(config)) {
@@ -70,7 +70,7 @@ double matrix_elements(const nn::GptConfig& config) {
   return count;
 }
 
-// Of as many rows as the head computes at a time.
+// For the rows that the head computes at a time.
 double logits_bytes(const nn::GptConfig& config, std::int64_t rows, bool is_half) {
   const DType dtype = is_half ? DType::kBFloat16 : DType::kFloat32;
   const std::int64_t held = kernels::rows_of_logits(rows, config.channels, config.vocabulary_size, dtype);
@@ -82,15 +82,15 @@ double activation_bytes(const EstimateRequest& request, std::int64_t context) {
   const double e = request.is_half ? kHalfBytes : kFloatBytes;
   const auto rows = static_cast<double>(request.batch_size * context);
   const auto channels = static_cast<double>(config.channels), layers = static_cast<double>(config.layer_count);
-  // Of one row. The norms' statistics are two numbers each, attention's is one per head.
+  // Per row. Each norm's statistics are two numbers, attention's are one per head.
   const double block = 12 * channels * e + kFloatBytes * static_cast<double>(4 + config.head_count);
-  const double input = 2 * channels * e;  // of a block: the stream, and its norm or what waits to be added to it
+  const double input = 2 * channels * e;  // of a block: the stream, and its norm or the pending addition
   const bool is_recomputed = config.activation_checkpointing;
   const double kept = layers * (is_recomputed ? input : block);
   const double last = input + kFloatBytes * 2;
   const double logits = logits_bytes(config, request.batch_size * context, request.is_half);
-  const double behind_forward = rows * (kept + last + channels * e) + logits;  // with the gradient of the last norm
-  // In the MLP of the last block: the gradient of its 4 C, and the stream's. The activated 4 C replace what is kept.
+  const double behind_forward = rows * (kept + last + channels * e) + logits;  // with the last norm's gradient
+  // In the MLP of the last block: the gradient of its 4 C, and the stream's. The activated 4 C replace the kept ones.
   const double in_backward = rows * (kept + (is_recomputed ? block : 0) + 5 * channels * e);
   return std::max(behind_forward, in_backward);
 }
@@ -133,8 +133,8 @@ RankMemory estimate_memory(const EstimateRequest& request, plan::Sharding shardi
                     .moments = use.optimizer,
                     .activations = activation_bytes(request, context)};
   if (!request.is_half) return memory;
-  // Products read the copy, so the float32 values are the optimizer's alone, and are split with its moments. Split
-  // weights are rounded when they are gathered, and the copy does not stay.
+  // Products read the copy, so only the optimizer uses the float32 values, which are split with its moments. Split
+  // weights are rounded when they are gathered, without a lasting copy.
   if (sharding >= plan::Sharding::kOptimizer) memory.values = model.parameters * kFloatBytes / request.world_size;
   if (sharding != plan::Sharding::kWeights) memory.half_values = matrix_elements(request.config) * kHalfBytes;
   return memory;

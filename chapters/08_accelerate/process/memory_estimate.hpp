@@ -1,7 +1,6 @@
 #pragma once
 /// @file
-/// How much memory training a GPT needs on each rank, before anything is started: find_executable_batch_size() tries,
-/// this computes.
+/// The memory that training a GPT needs on each rank, computed in advance; find_executable_batch_size() tries instead.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -15,23 +14,23 @@ namespace lockstep::accelerate {
 struct PublishedModel {
   std::string name;       ///< "350m"
   std::string full_name;  ///< Hugging Face's: "gpt2-medium".
-  nn::GptConfig config;   ///< Sizes; batch_size is 1.
+  nn::GptConfig config;   ///< With batch_size 1.
 };
 
 /// GPT-2's four sizes, smallest first. @source  Radford et al., 2019, table 2, and the config.json of the files that
 /// Hugging Face publishes. (The paper counts 117, 345, 762 and 1542 million parameters; the files have more.)
 [[nodiscard]] const std::vector<PublishedModel>& published_models();
 
-/// The sizes of the model that `model` names: one of nn::GptConfig::names() or published_models(); or a folder: with a
-/// config.json of Hugging Face's GPT-2, or a run or checkpoint of train_gpt_*.
+/// The sizes of the model that `model` names: one of nn::GptConfig::names() or published_models(); or a folder, either
+/// with a config.json of Hugging Face's GPT-2, or a run or checkpoint of train_gpt_*.
 /// @throws UsageError           Neither; lists the names.
-/// @throws IoError, FormatError  A folder whose files cannot be read, or describe another model.
+/// @throws IoError, FormatError  The folder's files cannot be read, or describe another model.
 [[nodiscard]] nn::GptConfig find_model_sizes(const std::string& model);
 
-/// What is to be trained, and how.
+/// The model to train, and how.
 struct EstimateRequest {
-  nn::GptConfig config;         ///< With activation_checkpointing as it shall be.
-  std::int64_t batch_size = 1;  ///< Samples that go through the model at once on a rank: its micro-batch, B.
+  nn::GptConfig config;         ///< With activation_checkpointing as intended.
+  std::int64_t batch_size = 1;  ///< Samples that pass through the model at once on a rank: its micro-batch, B.
   std::int64_t context = 0;     ///< Positions per sample, T; 0: config.context_length.
   bool is_half = false;         ///< Activations and products in 2 bytes (bf16 or fp16) instead of 4.
   int world_size = 1;           ///< Ranks, N.
@@ -43,13 +42,13 @@ struct RankMemory {
   double half_values = 0;  ///< The weight matrices once more in 2 bytes, for mixed precision.
   double gradients = 0;    ///< In float32, one per parameter.
   double moments = 0;      ///< AdamW's mean and variance, in float32.
-  double activations = 0;  ///< Their peak: what forward keeps for backward, and what the largest operation adds.
+  double activations = 0;  ///< Their peak: kept by forward for backward, plus the largest operation's.
 
   /// All of them.
   [[nodiscard]] double total() const noexcept { return values + half_values + gradients + moments + activations; }
 };
 
-/// Memory of each of request.world_size ranks that train with AdamW.
+/// Memory on each of request.world_size ranks that train with AdamW.
 ///
 /// Parameters, by bytes per parameter (N ranks; with mixed precision the 2 are for weight matrices only):
 ///
@@ -60,16 +59,15 @@ struct RankMemory {
 /// | kGradients (ZeRO 2)      | 4 + 12/N | 2 + 16/N        |
 /// | kWeights (ZeRO 3, FSDP)  | 16/N     | 16/N            |
 ///
-/// Activations, by counting what nn::Gpt's operations keep, e bytes each: per position and block 12 C e (two sums of
-/// the residual stream, two norms, queries, keys, values, heads, the MLP's 4 C) and 4 (4 + H) (statistics of norms and
-/// attention); then the last sum and norm. At the peak stand beside them either the logits (R V e up to 128 MiB, else a
-/// slice) or what backward of one block needs (9 C e). With activation checkpointing blocks keep their inputs, 2 C e,
-/// and one block at a time all of this.
+/// Activations, by counting the values that nn::Gpt's operations keep, e bytes each: per position and block 12 C e (two
+/// sums of the residual stream, two norms, queries, keys, values, heads, the MLP's 4 C) and 4 (4 + H) (statistics of
+/// norms and attention); then the last sum and norm. The peak adds either the logits (R V e up to 128 MiB, else a
+/// slice) or the needs of one block's backward (9 C e). With activation checkpointing, blocks keep only their inputs,
+/// 2 C e, and one block at a time keeps everything.
 ///
-/// Not counted: scratch of products (where the processor has no instructions for bfloat16, 5 C floats per position
-/// while one runs), the program and its libraries, buffers of collectives, data, a checkpoint that is being written,
-/// gaps between blocks of memory, and with kWeights the weights of the layers at work, which are gathered on every
-/// rank.
+/// Not counted: scratch of products (if the processor has no instructions for bfloat16, 5 C floats per position while
+/// one runs), the program and its libraries, buffers of collectives, data, a checkpoint that is being written, gaps
+/// between blocks of memory, and, with kWeights, the gathered weights of the running layers.
 /// @throws ContractError  As require_valid(); a batch, context or world_size below 1; a context above the model's.
 /// @source  Parameters: Rajbhandari et al., "ZeRO", 2020, section 5, with gradients in 4 bytes instead of 2, as here.
 [[nodiscard]] RankMemory estimate_memory(const EstimateRequest& request, plan::Sharding sharding);

@@ -25,7 +25,7 @@ std::string device_of(const ProcessOptions& options) {
   return options.device.empty() ? launched_device().value_or("cpu") : options.device;
 }
 
-// What stands under one another when ranks' tensors are put together: a scalar counts as one row.
+// The shape of the ranks' tensors stacked along dimension 0; a scalar counts as one row.
 Shape stacked_shape(const Shape& shape, int world_size) {
   if (shape.rank() == 0) return {world_size};
   std::vector<std::int64_t> dimensions(shape.dimensions().begin(), shape.dimensions().end());
@@ -48,7 +48,7 @@ MainProcessFirst::~MainProcessFirst() {
       group_.barrier().synchronize();
     }
   } catch (const std::exception& error) {
-    group_.context().log.warning(concat("main_process_first: ", error.what()));  // the group's next call throws it too
+    group_.context().log.warning(concat("main_process_first: ", error.what()));  // the group's next call throws it, too
   }
 }
 

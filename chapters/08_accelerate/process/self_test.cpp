@@ -35,7 +35,7 @@ struct Samples {
   Tensor inputs, targets;  // [B, T] int32
 };
 
-// Random tokens, each followed by one that it determines, so that there is something to learn.
+// Random tokens, each followed by one that depends on it, so that there is something to learn.
 Samples make_samples(std::int64_t count) {
   const nn::GptConfig config = tiny_model();
   const Shape shape{count, config.context_length};
@@ -79,9 +79,9 @@ Course train(Accelerator& accelerator, const Samples& all) {
   return course;
 }
 
-// Rank r contributes 8^r: written in base 8 a wrong sum says who was left out, or counted twice.
+// Rank r contributes 8^r: in base 8, a wrong sum says which rank is missing or counted twice.
 void check_sum(const Accelerator& accelerator) {
-  constexpr int kPlaces = 19;  // then the next rank begins anew, and 64 bits hold the sum of 2000 ranks
+  constexpr int kPlaces = 19;  // then places repeat, so that 64 bits hold the sum of 2000 ranks
   constexpr std::int64_t kCount = 1000;
   const auto share = [](int rank) { return std::int64_t{1} << (3 * (rank % kPlaces)); };
   std::vector<std::int64_t> values(kCount, share(accelerator.process_index()));
@@ -95,7 +95,7 @@ void check_sum(const Accelerator& accelerator) {
   }
 }
 
-// Median seconds of an all-reduce, after one that nobody measures.
+// Median seconds of an all-reduce, after one as a warm-up.
 double all_reduce_seconds(const Accelerator& accelerator, std::int64_t bytes, int repetitions) {
   const Tensor values = Tensor::zeros({bytes / 4}, DType::kFloat32, accelerator.device());
   std::vector<double> seconds;
@@ -149,7 +149,7 @@ SelfTestResult run_self_test(const ProcessOptions& options, const comm::JobConte
   result.first_loss = together.losses.front();
   result.last_loss = together.losses.back();
   result.difference = largest_difference(together.losses, alone.losses);
-  if (!(result.difference <= kSelfTestTolerance)) {  // NaN, too
+  if (!(result.difference <= kSelfTestTolerance)) {  // also fails on NaN
     throw Error(concat("self-test: the losses of ", ranks, " ranks differ from those of one by ", result.difference,
                        " of their value; ", kSelfTestTolerance, " is allowed"));
   }

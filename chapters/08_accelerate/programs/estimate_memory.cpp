@@ -1,4 +1,4 @@
-// estimate_memory: how much memory training a GPT needs on each rank, by strategy. `lockstep estimate` runs it.
+// estimate_memory: the memory that training a GPT needs on each rank, by strategy. `lockstep estimate` runs it.
 #include <array>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -59,7 +59,7 @@ accelerate::RankMemory memory_of(accelerate::EstimateRequest request, const Stra
   return accelerate::estimate_memory(request, strategy.sharding);
 }
 
-// 1024^2 bytes, as tools of the system show them.
+// 1024^2 bytes, as system tools show them.
 std::string mib(double bytes) { return with_digits(bytes / (1 << 20), 1); }
 
 void print_parts(const accelerate::EstimateRequest& request) {

@@ -1,4 +1,5 @@
-// self_test: whether the ranks of a job can train together. `lockstep doctor --test` runs it, here or on each node.
+// self_test: tests whether the ranks of a job can train together. `lockstep doctor --test` runs it, here or on each
+// node.
 #include "08_accelerate/process/self_test.hpp"
 
 #include <unistd.h>
@@ -25,7 +26,7 @@ using namespace lockstep;
 
 namespace {
 
-constexpr int kTimedOut = 124;  // as timeout(1); `lockstep doctor --test` tells slow from broken by it
+constexpr int kTimedOut = 124;  // as timeout(1); tells `lockstep doctor --test` that the job was slow, not broken
 
 struct Options {
   std::string device;
@@ -35,7 +36,7 @@ struct Options {
   bool says_verdict = false;
 };
 
-// Ends the process when time is up: a rank that waits in a system call, or for a device, has no other way out.
+// Ends the process when time is up: a rank that waits in a system call or for a device has no other way out.
 class TimeLimit {
  public:
   TimeLimit(double seconds, std::string what)
@@ -51,7 +52,7 @@ class TimeLimit {
  private:
   std::mutex mutex_;
   std::condition_variable_any ended_;
-  std::jthread thread_;  // last: it uses the others
+  std::jthread thread_;  // last: it uses the other members
 };
 
 nlohmann::json to_json(const accelerate::SelfTestResult& result) {

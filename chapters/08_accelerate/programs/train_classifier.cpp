@@ -1,5 +1,5 @@
-// Trains a classifier of its own, no GPT, with every part of an accelerator: micro-batches, metrics over all ranks,
-// checkpoints that any number of ranks continues, trackers. Runs alone, or under `lockstep launch`.
+// Trains its own classifier, not a GPT, with every part of an accelerator: micro-batches, metrics over all ranks,
+// checkpoints for any number of ranks, trackers. Runs alone, or under `lockstep launch`.
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
@@ -28,12 +28,12 @@ struct Options {
   std::int64_t epochs = 3;
   std::int64_t batch_size = 24;
   std::int64_t accumulation_steps = 1;
-  std::string device;  // empty: what the launcher has chosen, else cpu
+  std::string device;  // empty: the launcher's choice, else cpu
   std::filesystem::path out = "runs/classifier";
   bool shall_resume = false;
 };
 
-// A model of one's own: any nn::Module will do.
+// A custom model: any nn::Module will do.
 class Classifier : public nn::Module {
  public:
   explicit Classifier(const nn::InitScope& scope)
@@ -72,7 +72,7 @@ data::TensorDataset make_dataset(std::int64_t count, std::uint64_t stream) {
   return {features, targets};
 }
 
-// Of each row [kClasses], the class with the largest value.
+// For each row [kClasses], the class with the largest value.
 Tensor most_likely(const Tensor& logits) {
   const Tensor host = logits.to(Device{});
   const Tensor classes = Tensor::empty({host.shape()[0]}, DType::kInt32);

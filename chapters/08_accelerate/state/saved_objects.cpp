@@ -20,7 +20,7 @@ namespace {
 
 using nlohmann::json;
 
-// The first of a kind keeps its plain names, so that a file of one model is what everybody expects.
+// The first of a kind keeps its plain names, so that a file with one model has the usual names.
 std::string prefix_of(std::string_view kind, std::size_t index) {
   return index == 0 ? std::string() : concat(kind, "_", index, ".");
 }
@@ -41,7 +41,7 @@ checkpoint::Contents contents_of(const SavedObjects& objects) {
   return contents;
 }
 
-// Files are written from host memory.
+// Copies to host memory, from which files are written.
 checkpoint::Contents on_host(checkpoint::Contents contents) {
   for (auto* const tensors : {&contents.model, &contents.optimizer})
     for (checkpoint::NamedTensor& named : *tensors) named.tensor = named.tensor.to(Device{});
@@ -69,7 +69,7 @@ json describe(const SavedObjects& objects, std::int64_t number, int world_size) 
   return state;
 }
 
-// The states in a checkpoint, as far as they can be checked before anything is changed.
+// The states in a checkpoint, checked as far as possible before anything is changed.
 class StateReader {
  public:
   StateReader(const std::filesystem::path& checkpoint, const SavedObjects& objects)
@@ -136,7 +136,7 @@ void load_all(const std::vector<run::KeptState>& objects, const json& states) {
   for (const run::KeptState& object : objects) object.load(states.at(object.name));
 }
 
-// Behind the checkpoints of a training that was not continued, which are not this one's to remove.
+// After the checkpoints of an earlier run that was not continued, which this run must not remove.
 std::int64_t next_number(const std::filesystem::path& folder) {
   const auto present = checkpoint::CheckpointFolder(folder).list();
   if (present.empty()) return 0;
@@ -144,7 +144,7 @@ std::int64_t next_number(const std::filesystem::path& folder) {
   return std::stoll(name.substr(std::string_view("step_").size())) + 1;
 }
 
-// What rank 0 has done, or why it could not.
+// Rank 0's result, or its error.
 json write(const SavedObjects& objects, const json& state, const std::filesystem::path& folder, int total_limit) {
   try {
     const checkpoint::WriterLock lock(folder);

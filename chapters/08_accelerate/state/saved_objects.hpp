@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Everything that a checkpoint of save_state() holds, and how it is written and read by several ranks.
+/// The contents of save_state()'s checkpoints, and their writing and reading by several ranks.
 #include <concepts>
 #include <cstdint>
 #include <filesystem>
@@ -21,14 +21,14 @@ namespace lockstep::accelerate {
 
 class PartialState;
 
-/// What register_for_checkpointing() takes: an object that gives its state as JSON and takes it back.
+/// The types that register_for_checkpointing() accepts: objects that save and load their state as JSON.
 template <typename Object>
 concept Checkpointable = requires(Object& object, const nlohmann::json& state) {
   { object.state_dict() } -> std::convertible_to<nlohmann::json>;
   object.load_state_dict(state);
 };
 
-/// The record by which an object's state is saved and loaded. @param object  Outlives the record.
+/// The record for saving and loading an object's state. @param object  Outlives the record.
 template <Checkpointable Object>
 [[nodiscard]] run::KeptState kept_state_of(std::string name, Object& object) {
   return {.name = std::move(name),
@@ -36,51 +36,51 @@ template <Checkpointable Object>
           .load = [&object](const nlohmann::json& state) { object.load_state_dict(state); }};
 }
 
-/// What prepare() and register_for_checkpointing() have seen, in their order; the n-th of a kind is saved and loaded as
-/// the n-th. Nothing is owned: whoever saves or loads has them still.
+/// The objects given to prepare() and register_for_checkpointing(), in order; the n-th of a kind is saved and loaded as
+/// the n-th. Owns nothing: the objects must still exist when saving or loading.
 struct SavedObjects {
   /// A model, and the wrapper that adds up its gradients.
   struct Model {
-    nn::Module* module = nullptr;                         ///< Its parameters and buffers.
+    nn::Module* module = nullptr;
     std::weak_ptr<ddp::DistributedDataParallel> wrapper;  ///< Its bucket order decides the order of additions.
   };
-  std::vector<Model> models;                             ///< Prepared models.
-  std::vector<optim::Optimizer*> optimizers;             ///< Prepared optimizers.
+  std::vector<Model> models;
+  std::vector<optim::Optimizer*> optimizers;
   std::vector<std::shared_ptr<std::int64_t>> schedules;  ///< Positions of prepared schedules.
   std::vector<data::Sampler*> samplers;                  ///< Of prepared loaders: the whole job's.
-  std::vector<run::KeptState> of_job;                    ///< Registered; rank 0's state counts.
-  std::vector<run::KeptState> of_rank;                   ///< Registered; every rank has its own.
+  std::vector<run::KeptState> of_job;                    ///< Registered objects of which rank 0's state counts.
+  std::vector<run::KeptState> of_rank;                   ///< Registered objects with a state per rank.
 };
 
-/// A checkpoint that has been written.
+/// A written checkpoint.
 struct SavedCheckpoint {
   std::filesystem::path checkpoint;  ///< Its folder.
   std::int64_t number = 0;           ///< In its name.
 };
 
-/// Writes a checkpoint on rank 0 (checkpoint::CheckpointFolder: complete and verified, or not there), then removes all
-/// but the newest `total_limit`. Collective.
-/// @param folder       Of the checkpoints.
-/// @param number       Of this one, in its name; unset: the one after the last that is there. Those of higher numbers
-///                     are removed: the training went back behind them.
-/// @param total_limit  0: all stay.
+/// Writes a checkpoint on rank 0 (checkpoint::CheckpointFolder: complete and verified, or absent), then removes all but
+/// the newest `total_limit`. Collective.
+/// @param folder       Folder of all checkpoints.
+/// @param number       Of this one, in its name; unset: the next after the existing ones. Checkpoints with higher
+///                     numbers are removed: the run has gone back before them.
+/// @param total_limit  0: keep all.
 /// @return             The checkpoint and its number, on all ranks.
-/// @throws IoError     On all ranks alike: rank 0 could not write it; earlier checkpoints are untouched.
+/// @throws IoError     On all ranks: rank 0 could not write it; earlier checkpoints are untouched.
 SavedCheckpoint save_objects(const SavedObjects& objects, const PartialState& ranks,
                              const std::filesystem::path& folder, std::optional<std::int64_t> number, int total_limit);
 
-/// What load_objects() has found.
+/// The result of load_objects().
 struct LoadedCheckpoint {
-  std::filesystem::path checkpoint;  ///< That was read.
+  std::filesystem::path checkpoint;  ///< The one read.
   std::int64_t number = 0;           ///< As it was saved.
-  bool has_rank_states = true;       ///< False: saved by another number of ranks; of_rank is as it was before.
+  bool has_rank_states = true;       ///< False: saved by another number of ranks; of_rank is unchanged.
 };
 
-/// Fills everything from the newest checkpoint that verifies, or from the one named: of several ranks, from rank 0's
-/// choice. Collective.
+/// Loads all objects from the newest checkpoint that verifies, or from the named one; all ranks follow rank 0's choice.
+/// Collective.
 /// @param path  A folder of checkpoints, or one of them.
-/// @throws IoError, FormatError  There is none, or it does not fit what has been prepared; nothing is changed then.
-/// @throws MismatchError         On all ranks alike: a rank lacks rank 0's checkpoint, or its copy is damaged.
+/// @throws IoError, FormatError  There is none, or it does not fit the prepared objects; nothing is changed.
+/// @throws MismatchError         On all ranks: a rank lacks rank 0's checkpoint, or its copy is damaged.
 LoadedCheckpoint load_objects(const SavedObjects& objects, const PartialState& ranks,
                               const std::filesystem::path& path);
 

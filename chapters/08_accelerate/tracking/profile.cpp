@@ -49,7 +49,7 @@ void Profile::enter_step() {
   begin_ = trace::Clock::now();
 }
 
-// A step that has made no update is not complete, and not shown.
+// A step without an update is incomplete, and not shown.
 void Profile::record_step() {
   if (!end_) return;
   recorder_->record(step_lane_, concat("step ", step_), trace::Category::kOther, begin_, *std::exchange(end_, {}));

@@ -16,7 +16,7 @@
 namespace lockstep::accelerate {
 namespace {
 
-// A pipe or a device is at 0 for good.
+// Always 0 for a pipe or a device.
 off_t end_of(int fd) { return std::max<off_t>(::lseek(fd, 0, SEEK_END), 0); }
 
 std::string read_at(int fd, off_t begin, off_t end, const std::filesystem::path& path) {
@@ -25,7 +25,7 @@ std::string read_at(int fd, off_t begin, off_t end, const std::filesystem::path&
     const ssize_t count = ::pread(fd, bytes.data() + done, bytes.size() - done, begin + static_cast<off_t>(done));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) throw IoError(concat("reading the end of ", path.string()), errno);
-    if (count == 0) bytes.resize(done);  // somebody has shortened it
+    if (count == 0) bytes.resize(done);  // the file has been shortened meanwhile
     done += static_cast<std::size_t>(count);
   }
   return bytes;
@@ -37,7 +37,7 @@ off_t end_of_lines(int fd, off_t end, const std::filesystem::path& path) {
   while (end > 0) {
     const off_t begin = std::max<off_t>(end - kBlock, 0);
     const std::size_t feed = read_at(fd, begin, end, path).rfind('\n');
-    if (feed != std::string::npos) return begin + static_cast<off_t>(feed) + 1;  // behind it
+    if (feed != std::string::npos) return begin + static_cast<off_t>(feed) + 1;  // after it
     end = begin;
   }
   return 0;
@@ -64,7 +64,7 @@ void RecordFile::append(std::string_view record) {
   try {
     write_all(file_.get(), record, path_);
   } catch (const IoError&) {
-    // The error is told whether or not half of the record can be removed.
+    // The error is reported whether or not the partial record can be removed.
     [[maybe_unused]] const int is_cut = ::ftruncate(file_.get(), before);
     throw;
   }

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// A file to which records are only ever added.
+/// An append-only file of records.
 #include <filesystem>
 #include <string_view>
 
@@ -8,21 +8,21 @@
 
 namespace lockstep::accelerate {
 
-/// What the records of a file are.
+/// The format of a file's records.
 enum class Records {
-  kLines,  ///< Each ends in a line feed. What follows the last one was being written when its process was killed.
-  kBytes,  ///< Anything; the file belongs to this process alone.
+  kLines,  ///< Each ends in a line feed. Text after the last one was left by a killed process.
+  kBytes,  ///< Any bytes; the file belongs to this process alone.
 };
 
-/// Adds whole records: what append() has taken is with the system when it returns, in one write.
+/// Adds whole records: append() passes each to the system in one write before it returns.
 class RecordFile {
  public:
-  /// Opens the file behind what it has, or makes it. Half a line at its end, to which the next record would be joined,
-  /// is removed, with a warning. @throws IoError  Names it.
+  /// Opens the file for appending, or creates it. Removes a partial line at its end, to which the next record would be
+  /// joined, with a warning. @throws IoError  Names it.
   RecordFile(std::filesystem::path path, Records records);
-  /// @throws IoError  The disk is full, for example; names the file, which is as it was before.
+  /// @throws IoError  For example, the disk is full; names the file, which is unchanged.
   void append(std::string_view record);
-  /// Whether it had no record when it was opened.
+  /// Whether the file had no record when it was opened.
   [[nodiscard]] bool is_new() const noexcept { return is_new_; }
 
  private:

@@ -26,7 +26,7 @@ std::string as_utf8(std::string_view text) {
 std::vector<std::pair<std::string, double>> named_scalars(const Scalars& values, std::string_view reserved) {
   std::set<std::string, std::less<>> taken;
   if (!reserved.empty()) taken.emplace(reserved);
-  // A scalar keeps its name if it can: one that was renamed must not take it.
+  // A scalar keeps its name if it can: a renamed one must not take it.
   for (const auto& [name, value] : values) {
     if (as_utf8(name) == name && name != reserved) taken.insert(name);
   }

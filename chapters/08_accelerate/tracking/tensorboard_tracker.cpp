@@ -1,9 +1,8 @@
 // TensorBoard's event files: protocol buffers in TensorFlow's record format, both written by hand.
 //
 // A record is: length (8 bytes), checksum of these 8 bytes (4), data, checksum of the data (4); all little-endian. The
-// data are a protocol buffer `Event`, of which four fields are used. In a protocol buffer, each field begins with a
-// key: its number times 8, plus how its value is written: 0 a varint, 1 eight bytes, 2 a length and as many bytes, 5
-// four.
+// data are a protocol buffer `Event`; four of its fields are used. In a protocol buffer, each field begins with a key:
+// its number times 8, plus how its value is written: 0 a varint, 1 eight bytes, 2 a length and as many bytes, 5 four.
 //
 //   Event:   1 wall_time (double)  2 step (int64)  3 file_version (string)  5 summary (Summary)
 //   Summary: 1 value (Value, repeated)             Value: 1 tag (string)  2 simple_value (float)
@@ -36,7 +35,7 @@ constexpr std::array<std::uint32_t, 256> kCrcTable = [] {
   return table;
 }();
 
-// Rotated and shifted, because the checksum of data that contain checksums would be weak.
+// Rotated and shifted, because checksums of data that contain checksums would be weak.
 std::uint32_t masked_crc(std::string_view bytes) {
   std::uint32_t crc = ~0U;
   for (const char c : bytes) crc = (crc >> 8) ^ kCrcTable[(crc ^ static_cast<unsigned char>(c)) & 0xFF];

@@ -31,14 +31,14 @@ class JsonLinesTracker final : public Tracker {
 
 // The shortest text that reads as the same number.
 std::string text_of(double value) {
-  if (std::isnan(value)) return "nan";  // whose sign means nothing
+  if (std::isnan(value)) return "nan";  // its sign has no meaning
   std::string text(32, '\0');
   const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), value);
   text.resize(static_cast<std::size_t>(end - text.data()));
   return text;
 }
 
-// Quoted as RFC 4180 has it.
+// Quoted as in RFC 4180.
 std::string field(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted = "\"";

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Where a training's numbers go: one small interface, and three places that need no service.
+/// Trackers for a run's numbers: one small interface, and three file formats that need no service.
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -10,11 +10,11 @@
 
 namespace lockstep::accelerate {
 
-/// What is known after a step, by name: {{"loss", 2.31}, {"learning_rate", 1e-3}}.
+/// The values of a step, by name: {{"loss", 2.31}, {"learning_rate", 1e-3}}.
 using Scalars = std::map<std::string, double>;
 
-/// Writes the numbers of one training, on one process. Lines are in the file when log() returns, so that a training
-/// that is killed keeps them. Thread safety: none.
+/// Writes the numbers of one run, on one process. Lines are in the file when log() returns, so that a killed run keeps
+/// them. Thread safety: none.
 /// @source accelerate.tracking.GeneralTracker, Hugging Face Accelerate 1.
 class Tracker {
  public:
@@ -23,7 +23,7 @@ class Tracker {
   Tracker& operator=(const Tracker&) = delete;
   virtual ~Tracker() = default;
 
-  /// @param step  That the values belong to; need not rise. @throws IoError  They cannot be written.
+  /// @param step  The values' step; need not increase. @throws IoError  They cannot be written.
   virtual void log(const Scalars& values, std::int64_t step) = 0;
 };
 

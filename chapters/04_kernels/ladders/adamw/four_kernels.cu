@@ -1,8 +1,8 @@
-// AdamW, rung 1 of 3: one kernel per line of the formula, as a tensor library without fusion runs it.
+// AdamW, rung 1 of 3: one kernel per line of the formula, as in a tensor library without fusion.
 //
 // parameters, first and second moments, gradients [count], updated in place. 256 threads per block, any count.
 // Traffic per parameter: 12 bytes for each moment (two reads, one write), 8 for the decay, 16 for the step: 48 bytes.
-// Between the kernels everything goes to memory and comes back.
+// Between the kernels everything goes through memory.
 #include "../registry.hpp"
 #include "../warp.cuh"
 

@@ -1,8 +1,8 @@
-// AdamW, rung 2 of 3: one kernel, all of a parameter's step in registers.
+// AdamW, rung 2 of 3: one kernel, which keeps a parameter's whole step in registers.
 //
 // parameters, first and second moments, gradients [count], updated in place. 256 threads per block, any count.
-// Removes: 20 of 48 bytes per parameter, which only went to memory to be read again by the next kernel, and three
-// launches. What is left is what must move: four values read and three written, 28 bytes.
+// Removes: 20 of 48 bytes per parameter, written only for the next kernel to read, and three launches. The remaining 28
+// bytes must move: four values read and three written.
 // Pays: 4 bytes per load instruction.
 #include "update.cuh"
 

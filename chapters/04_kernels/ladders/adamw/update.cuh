@@ -1,13 +1,13 @@
 #pragma once
-// One parameter's step, as both fused rungs compute it.
+// One parameter's step, shared by both fused rungs.
 // Source: Loshchilov and Hutter, "Decoupled Weight Decay Regularization", ICLR 2019, algorithm 2.
 #include "../registry.hpp"
 #include "../warp.cuh"
 
 namespace lockstep::ladders::inline LOCKSTEP_KERNEL_NAMESPACE::adamw {
 
-// What AdamW keeps of one parameter. By value: through references the compiler could not know that the three differ,
-// and would read them again after each write.
+// AdamW's state for one parameter. By value: with references, the compiler would assume that the three may alias, and
+// reload them after each write.
 struct Kept {
   float parameter, first_moment, second_moment;
 };

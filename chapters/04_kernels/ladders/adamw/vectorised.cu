@@ -1,9 +1,10 @@
 // AdamW, rung 3 of 3: four parameters per thread.
 //
 // parameters, first and second moments, gradients [count], updated in place; all begin at 16-byte boundaries. 256
-// threads per block, any count. Removes: three quarters of the load and store instructions. Traffic: 28 bytes per
-// parameter for some 15 operations: the bound is the memory's bandwidth by far. What could still be saved is bytes
-// (moments in fewer bits) and launches (many tensors in one, as PyTorch's fused optimizers do).
+// threads per block, any count.
+// Removes: three quarters of the load and store instructions.
+// Traffic: 28 bytes per parameter for some 15 operations: by far bound by memory bandwidth. Further savings: bytes
+// (moments in fewer bits) and launches (many tensors in one launch, as PyTorch's fused optimizers do).
 #include "update.cuh"
 
 namespace lockstep::ladders::inline LOCKSTEP_KERNEL_NAMESPACE::adamw {

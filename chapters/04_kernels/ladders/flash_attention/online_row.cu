@@ -1,10 +1,10 @@
-// Attention, rung 2 of 3: a warp per query, which meets the keys one after another and keeps no scores.
+// Attention, rung 2 of 3: a warp per query, which visits the keys one after another and keeps no scores.
 //
 // q, k, v [H, T, 64] -> out [H, T, 64], causal. 4 warps per block; a lane holds 2 of the 64 numbers of its query and of
 // the result. Any H and T; scores is not used.
-// Removes: all traffic of scores, and their memory. Online softmax does it: when a larger score comes, what has been
-// summed so far is scaled down, the weighted values like the sum of the weights.
-// Pays: each query reads all keys and values before it again, 512 bytes for each pair; 5 shuffles for each score.
+// Removes: the scores' traffic and memory, by online softmax: at each new largest score, the sums so far (of the
+// weights and of the weighted values) are scaled down.
+// Pays: each query reads all earlier keys and values again, 512 bytes per pair; 5 shuffles per score.
 #include "../registry.hpp"
 #include "../warp_sum.cuh"
 

@@ -1,9 +1,9 @@
 // Attention, rung 1 of 3: three kernels, with the scores of all pairs of positions in memory between them.
 //
-// q, k, v [H, T, 64] -> out [H, T, 64]: softmax(q k^T / 8) v in each head, a query looking only at keys up to its own
+// q, k, v [H, T, 64] -> out [H, T, 64]: softmax(q k^T / 8) v in each head, where a query sees only keys up to its own
 // position (causal). scores [H, T, T] is scratch. Any H and T.
-// Traffic: 4 T T bytes per head written once and read three times, T / 16 times what q, k, v and out are together: with
-// T = 4096 the scores of one head are 64 MiB.
+// Traffic: 4 T T bytes per head written once and read three times, T / 16 times as much as q, k, v and out together: at
+// T = 4096 the scores of one head take 64 MiB.
 #include "../registry.hpp"
 #include "../warp_sum.cuh"
 
@@ -25,7 +25,7 @@ __global__ void scores_kernel(float* scores, AttentionInput in) {
   scores[(head + query) * in.positions + key] = sum * kScoreScale;
 }
 
-// A warp per row of scores; what lies behind the query's position is never read.
+// A warp per row of scores; later positions than the query's are never read.
 __global__ void softmax_kernel(float* scores, int rows, int positions) {
   const int lane = threadIdx.x, row = blockIdx.x * kWarps + threadIdx.y;
   if (row >= rows) return;

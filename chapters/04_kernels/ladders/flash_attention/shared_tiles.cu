@@ -1,12 +1,12 @@
 // Attention, rung 3 of 3: 64 queries share each tile of keys and values (flash attention, with scalar arithmetic).
 //
-// q, k, v [H, T, 64] -> out [H, T, 64], causal. 64 threads per block, a thread per query, which keeps q and the result
-// in registers; tiles of 32 keys and 32 values in shared memory. Any H and T; scores is not used.
+// q, k, v [H, T, 64] -> out [H, T, 64], causal. 64 threads per block, one per query, with q and the result in
+// registers; tiles of 32 keys and 32 values in shared memory. Any H and T; scores is not used.
 // Removes: 63 of 64 reads of each key and value, and all shuffles. All lanes of a warp read the same word of a tile at
-// a time, which shared memory hands to all of them in one pass. Pays: the arithmetic: 4 operations per pair and number,
-// on the float32 units. Our model's kernel runs the same schedule with the two products on tensor cores
-// (common/train/kernels/cuda). Source: Dao et al., "FlashAttention: Fast and Memory-Efficient Exact Attention with
-// IO-Awareness", NeurIPS 2022.
+// a time, which shared memory broadcasts in one pass.
+// Pays: the arithmetic: 4 operations per pair and number, on the float32 units. Our model's kernel runs the same
+// schedule with the two products on tensor cores (common/train/kernels/cuda).
+// Source: Dao et al., "FlashAttention: Fast and Memory-Efficient Exact Attention with IO-Awareness", NeurIPS 2022.
 #include "../registry.hpp"
 #include "../warp.cuh"
 
@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kQueries = 64, kKeys = 32;
 
-// Rows [begin, begin + 32) of a head's keys or values; rows that do not exist are left as they are, and not read.
+// Rows [begin, begin + 32) of a head's keys or values; rows past `end` are neither read nor filled.
 __device__ void load_tile(float (&tile)[kKeys][kHeadWidth], const float* rows, int begin, int end) {
   for (int i = threadIdx.x; i < kKeys * kHeadWidth; i += kQueries) {
     const int row = begin + i / kHeadWidth;
@@ -24,7 +24,7 @@ __device__ void load_tile(float (&tile)[kKeys][kHeadWidth], const float* rows, i
   }
 }
 
-// What a query keeps on its way through the keys.
+// A query's state on its way through the keys.
 struct Query {
   float q[kHeadWidth], result[kHeadWidth] = {};
   float largest = -INFINITY, sum = 0;
@@ -53,7 +53,7 @@ __global__ void __launch_bounds__(kQueries) shared_tiles_kernel(float* out, Atte
 #pragma unroll
     for (int d = 0; d < kHeadWidth; ++d) query.q[d] = in.q[offset + position * kHeadWidth + d];
   }
-  const int end = min(first_query + kQueries, in.positions);  // keys behind the block's last query are nobody's
+  const int end = min(first_query + kQueries, in.positions);  // no query of the block sees later keys
   for (int begin = 0; begin < end; begin += kKeys) {
     load_tile(keys, in.k + offset, begin, end);
     load_tile(values, in.v + offset, begin, end);

@@ -1,9 +1,9 @@
 // Layer norm, rung 3 of 3: a row is read once, four values at a time, and stays in registers.
 //
-// in [rows, columns] -> out [rows, columns]. 4 warps per block, each with a row of its own. columns is a multiple of 4
-// and at most 1024: 8 groups of four values per lane. Removes: two of three reads. The variance is still taken around
-// the mean that is already known, in a second pass, but over registers. Traffic: 4 bytes read and 4 written per value:
-// the bound is the memory's bandwidth.
+// in [rows, columns] -> out [rows, columns]. 4 warps per block, one row each. columns is a multiple of 4 and at most
+// 1024: 8 groups of four values per lane.
+// Removes: two of three reads. The variance is still taken around the known mean, in a second pass, but over registers.
+// Traffic: 4 bytes read and 4 written per value: bound by memory bandwidth.
 #include "../registry.hpp"
 #include "../warp_sum.cuh"
 

@@ -1,8 +1,8 @@
 // Layer norm, rung 1 of 3: a thread per row, three passes over it.
 //
 // in [rows, columns] -> out [rows, columns]: (x - mean) / sqrt(variance + 1e-5) * weight + bias, mean and variance of
-// the row; weight and bias [columns]. 128 threads per block, any sizes. Traffic: 3 reads and 1 write of 4 bytes per
-// value, uncoalesced: neighbouring lanes are in neighbouring rows.
+// the row; weight and bias [columns]. 128 threads per block, any sizes.
+// Traffic: 3 reads and 1 write of 4 bytes per value, uncoalesced: neighbouring lanes are in neighbouring rows.
 #include "../registry.hpp"
 #include "../warp.cuh"
 
@@ -22,7 +22,7 @@ __global__ void thread_per_row_kernel(float* out, NormInput in) {
   float sum = 0;
   for (int i = 0; i < in.columns; ++i) sum += x[i];
   const float mean = sum / columns;
-  float squares = 0;  // of the distances from the mean; the mean of x * x, less mean * mean, would lose digits
+  float squares = 0;  // of the distances from the mean; the mean of x * x minus mean * mean would lose digits
   for (int i = 0; i < in.columns; ++i) squares += (x[i] - mean) * (x[i] - mean);
   const float scale = rsqrtf(squares / columns + kNormEpsilon);
   for (int i = 0; i < in.columns; ++i) y[i] = (x[i] - mean) * scale * in.weight[i] + in.bias[i];

@@ -1,7 +1,7 @@
 // Layer norm, rung 2 of 3: a warp per row, its lanes side by side in the row.
 //
-// in [rows, columns] -> out [rows, columns]. 4 warps per block, each with a row of its own; any sizes.
-// Removes: 28 of 32 sectors per request. Weight and bias are read by every warp, and come from the cache.
+// in [rows, columns] -> out [rows, columns]. 4 warps per block, one row each; any sizes.
+// Removes: 28 of 32 sectors per request. Every warp reads weight and bias, from the cache.
 // Pays: three reads of each value.
 #include "../registry.hpp"
 #include "../warp_sum.cuh"

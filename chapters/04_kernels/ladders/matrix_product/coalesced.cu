@@ -1,8 +1,8 @@
-// Matrix product, rung 2 of 6: the same thread per element, and the lanes of a warp in a row of C.
+// Matrix product, rung 2 of 6: still a thread per element, but the lanes of a warp lie in a row of C.
 //
-// A [M, K] times B [K, N] = C [M, N], all row by row. Blocks of 32 x 8 threads, any sizes.
-// Removes: sectors that are fetched for one float. 32 lanes read 32 neighbouring floats of B, 4 full sectors, and all
-// the same float of A, one sector; they store 4 full sectors of C. Two indices have changed places.
+// A [M, K] times B [K, N] = C [M, N], all row-major. Blocks of 32 x 8 threads, any sizes.
+// Removes: sectors fetched for one float. 32 lanes read 32 neighbouring floats of B, 4 full sectors, and the same float
+// of A, one sector; they store 4 full sectors of C. Only two indices are swapped.
 // Pays: every float of A is still fetched by all N threads of its row, and B's by M: 8 bytes per multiplication.
 #include "../registry.hpp"
 #include "../warp.cuh"

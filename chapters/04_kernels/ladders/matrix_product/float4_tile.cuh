@@ -1,9 +1,9 @@
 #pragma once
-// What the last two rungs share: tiles that are read and written four floats at a time.
+// Shared by the last two rungs: tiles that are read and written four floats at a time.
 //
-// A block of 256 threads makes 128 x 128 elements of C. A's tile is stored transposed, so that a thread's rows lie side
-// by side as its columns do. A thread owns two groups of four rows and two of four columns, 64 apart: the 8 lanes that
-// read 16 bytes each at a time then find them in 32 different banks.
+// A block of 256 threads makes 128 x 128 elements of C. A's tile is stored transposed, so that a thread's rows are
+// contiguous, like its columns. A thread owns two groups of four rows and two of four columns, 64 apart: the 8 lanes
+// that read 16 bytes each at a time then find them in 32 different banks.
 #include "../registry.hpp"
 #include "../warp.cuh"
 
@@ -21,7 +21,7 @@ struct Tiles {
   alignas(16) float b[kDepth][kTile];    // [k, column of C]
 };
 
-// What one thread fetches of both tiles: 128 x 8 floats are 256 groups of four.
+// One thread's part of both tiles: 128 x 8 floats are 256 groups of four.
 struct Fetched {
   float4 a, b;
 };
@@ -46,7 +46,7 @@ __device__ inline void put(Tiles& tiles, const Fetched& fetched) {
   *reinterpret_cast<float4*>(&tiles.b[thread / 32][thread % 32 * kGroup]) = fetched.b;
 }
 
-// The 64 sums of one thread, and where they stand in the block's part of C.
+// The 64 sums of one thread, and their places in the block's part of C.
 struct OwnSums {
   float sums[8][8] = {};
   int row = static_cast<int>(threadIdx.x) / 16 * kGroup, column = static_cast<int>(threadIdx.x) % 16 * kGroup;

@@ -1,9 +1,9 @@
 // Matrix product, rung 4 of 6: a thread computes 8 x 8 elements of C in its registers.
 //
-// A [M, K] times B [K, N] = C [M, N], all row by row. A block of 256 threads makes 128 x 128 elements of C, stepping
+// A [M, K] times B [K, N] = C [M, N], all row-major. A block of 256 threads makes 128 x 128 elements of C, stepping
 // through K by 8; any sizes.
-// Removes: seven of eight reads of shared memory. With 8 floats of A and 8 of B a thread has 64 multiplications to do:
-// 1 load for 4 of them, where rung 3 has 2 loads for 1.
+// Removes: seven of eight reads of shared memory. With 8 floats of A and 8 of B a thread does 64 multiplications: 1
+// load for 4 of them, against 2 loads for 1 in rung 3.
 // Pays: loads of 4 bytes; the 16 lanes that share rows read columns 8 floats apart, four of them from each bank they
 // hit.
 #include "../registry.hpp"
@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kThreads = 256, kTile = 128, kDepth = 8, kOwn = 8;
 
-// A tile of kRows x kColumns whose first element is at [first_row, first_column]; zeros where the matrix has ended.
+// A tile of kRows x kColumns whose first element is at [first_row, first_column]; zeros past the end of the matrix.
 template <int kRows, int kColumns>
 __device__ void load_tile(float (&tile)[kRows][kColumns], const float* matrix, int first_row, int first_column,
                           int rows, int columns) {

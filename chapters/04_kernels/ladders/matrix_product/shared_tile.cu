@@ -1,8 +1,8 @@
 // Matrix product, rung 3 of 6: a block brings a tile of A and one of B into shared memory and uses each float 32 times.
 //
-// A [M, K] times B [K, N] = C [M, N], all row by row. Blocks of 32 x 32 threads, any sizes.
-// Removes: 31 of 32 reads of device memory. A tile of 32 x 32 is read once by the block; then each thread works through
-// a row of the one and a column of the other where they are near.
+// A [M, K] times B [K, N] = C [M, N], all row-major. Blocks of 32 x 32 threads, any sizes.
+// Removes: 31 of 32 reads of device memory. The block reads each 32 x 32 tile once; then each thread works through a
+// row of one tile and a column of the other in fast memory.
 // Pays: two loads from shared memory for each multiplication; the multiplier waits for them.
 #include "../registry.hpp"
 #include "../warp.cuh"
@@ -24,7 +24,7 @@ __global__ void shared_tile_kernel(float* c, const float* a, const float* b, Pro
     tile_b[y][x] = has_b ? b[(begin + y) * sizes.n + column] : 0.0F;
     __syncthreads();  // the tiles are complete
     for (int k = 0; k < kTile; ++k) sum += tile_a[y][k] * tile_b[k][x];
-    __syncthreads();  // everybody has used them
+    __syncthreads();  // all threads are done with them
   }
   if (row < sizes.m && column < sizes.n) c[row * sizes.n + column] = sum;
 }

@@ -1,8 +1,8 @@
-// Matrix product, rung 1 of 6: a thread per element of C, and the lanes of a warp in a column of it.
+// Matrix product, rung 1 of 6: a thread per element of C; the lanes of a warp lie in a column of C.
 //
-// A [M, K] times B [K, N] = C [M, N], all row by row. Blocks of 32 x 8 threads, any sizes.
-// Traffic per multiplication: 8 bytes, in theory. A warp's 32 lanes read 32 rows of A at a distance of K floats: 32
-// sectors of 32 bytes for 32 useful floats, and storing C costs as much. Seven eighths of what moves is not used.
+// A [M, K] times B [K, N] = C [M, N], all row-major. Blocks of 32 x 8 threads, any sizes.
+// Traffic per multiplication: 8 bytes, in theory. A warp's 32 lanes read 32 rows of A, K floats apart: 32 sectors of 32
+// bytes for 32 useful floats, and storing C costs as much. Seven eighths of the traffic is wasted.
 #include "../registry.hpp"
 #include "../warp.cuh"
 

@@ -1,6 +1,6 @@
 // Matrix product, rung 5 of 6: every load and store moves four floats.
 //
-// A [M, K] times B [K, N] = C [M, N], all row by row. A block of 256 threads makes 128 x 128 elements of C. N and K are
+// A [M, K] times B [K, N] = C [M, N], all row-major. A block of 256 threads makes 128 x 128 elements of C. N and K are
 // multiples of 4, so that each row begins at a 16-byte boundary; M is any.
 // Removes: three quarters of the load instructions, and the bank conflicts of rung 4 (see float4_tile.cuh).
 // Pays: the multipliers wait while the next tile comes from device memory, and twice per step at a barrier.

@@ -1,9 +1,9 @@
-// Reduction, rung 2 of 6: a block adds up its values in shared memory, and one thread of it touches the sum.
+// Reduction, rung 2 of 6: a block adds up its values in shared memory, and one of its threads updates the sum.
 //
 // values [count] -> sum [1]. One thread per value, 256 threads per block, any count.
 // Removes: 255 of 256 atomics.
-// Pays: in step k a thread adds only if 2^k divides its number. These threads are spread over all 8 warps, and a warp
-// takes its time even if only one of its lanes adds: up to the 6th step all 8 warps work, though they add less.
+// Pays: in step k a thread adds only if 2^k divides its index. These threads are spread over all 8 warps, and a warp
+// takes as long for one active lane as for 32: up to the 6th step all 8 warps are busy, with fewer and fewer additions.
 #include "../registry.hpp"
 #include "../warp.cuh"
 

@@ -2,9 +2,9 @@
 //
 // values [count] -> sum [1]. At most 1056 blocks of 256 threads, any count.
 // Removes: a tree per 256 values. A thread first adds up its own values in a register, and the tree runs once per
-// block, however many values there are. A float4 loads 16 bytes with one instruction, so that more bytes are on their
-// way. Pays: up to 1056 atomics, in an order that differs from run to run, and with it the last bits of the sum; a
-// launch before it that sets the sum to zero.
+// block, however many values there are. A float4 loads 16 bytes with one instruction, so that more bytes are in flight.
+// Pays: up to 1056 atomics, whose order, and so the sum's last bits, differ from run to run; an extra launch that
+// zeroes the sum.
 #include "../block_sum.cuh"
 #include "strided_sum.cuh"
 

@@ -1,8 +1,8 @@
 // Reduction, rung 1 of 6: every thread adds its value to the sum in memory.
 //
 // values [count] -> sum [1]. One thread per value, 256 threads per block, any count.
-// Traffic: 4 bytes read per value, and an atomic addition per value. An atomic is carried out where the memory is (in
-// the L2 cache), and additions to one address wait for each other: this is the cost.
+// Traffic: 4 bytes read per value, and an atomic addition per value. Atomics execute in the L2 cache, and additions to
+// one address wait for each other: this is the cost.
 #include "../registry.hpp"
 #include "../warp.cuh"
 

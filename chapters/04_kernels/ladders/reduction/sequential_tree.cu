@@ -1,8 +1,8 @@
-// Reduction, rung 3 of 6: the same tree, with the threads that still add side by side.
+// Reduction, rung 3 of 6: the same tree, with the active threads side by side.
 //
 // values [count] -> sum [1]. One thread per value, 256 threads per block, any count.
-// Removes: half-empty warps. Of 256 threads the first 128 add, then the first 64, and so on: whole warps are done after
-// each step, and a warp's lanes add neighbouring words, one in each bank of shared memory.
+// Removes: half-empty warps. Of 256 threads the first 128 add, then the first 64, and so on: whole warps become idle
+// after each step, and a warp's lanes add neighbouring words, one in each bank of shared memory.
 // Pays: 9 barriers for 256 values, and from 32 threads on only one warp works at each of them.
 #include "../registry.hpp"
 #include "../warp.cuh"

@@ -1,10 +1,10 @@
-// Reduction, rung 6 of 6: the block that finishes last adds up what all blocks have found.
+// Reduction, rung 6 of 6: the block that finishes last adds up all blocks' sums.
 //
 // values [count] -> sum [1]. At most 1056 blocks of 256 threads, any count.
 // Removes: atomic additions of floats, and with them sums that differ from run to run; the launch that zeroes the sum.
-// Each block writes its part to a place of its own and then counts itself as finished. The block that counts last knows
-// that all parts are there, and adds them in their order, whichever block it is.
-// Traffic: 4 bytes read per value, and 8 bytes per block: the bound is the memory's bandwidth.
+// Each block writes its sum to its own place and then counts itself as finished. The block that counts last knows that
+// all sums are there, and adds them in a fixed order.
+// Traffic: 4 bytes read per value, and 8 bytes per block: bound by memory bandwidth.
 #include "../block_sum.cuh"
 #include "strided_sum.cuh"
 
@@ -14,8 +14,8 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// True in all threads of the block that comes last. Every block's part is written before its count (the fence orders
-// the two for whoever sees the count), so the last one may read all parts.
+// True in all threads of the last block. Every block writes its sum before its count (the fence orders the two for all
+// observers), so the last block may read all sums.
 __device__ bool is_last_block(unsigned* finished_blocks) {
   __shared__ bool is_last;
   if (threadIdx.x == 0) {
@@ -37,14 +37,14 @@ __global__ void single_pass_kernel(float* sum, const float* values, int count, R
   const float total = block_sum<kThreads>(part);
   if (threadIdx.x == 0) {
     *sum = total;
-    *workspace.finished_blocks = 0;  // as the next call expects it
+    *workspace.finished_blocks = 0;  // ready for the next call
   }
 }
 
 }  // namespace
 
 void single_pass(float* sum, const float* values, int count, ReductionWorkspace workspace, cudaStream_t stream) {
-  const int blocks = count == 0 ? 1 : blocks_for(count, kThreads);  // a block that finds nothing still writes a zero
+  const int blocks = count == 0 ? 1 : blocks_for(count, kThreads);  // with no values, one block still writes a zero
   single_pass_kernel<<<blocks, kThreads, 0, stream>>>(sum, values, count, workspace);
 }
 

@@ -1,8 +1,8 @@
-// Reduction, rung 4 of 6: within a warp, values travel from register to register.
+// Reduction, rung 4 of 6: within a warp, values move from register to register.
 //
 // values [count] -> sum [1]. One thread per value, 256 threads per block, any count.
-// Removes: 8 of 9 barriers and nearly all traffic of shared memory. The lanes of a warp exchange registers
-// (__shfl_xor_sync), which is also their meeting point; shared memory carries 8 values, one of each warp.
+// Removes: 8 of 9 barriers and nearly all shared memory traffic. The lanes of a warp exchange registers
+// (__shfl_xor_sync), which also synchronizes them; shared memory carries 8 values, one per warp.
 // Pays: a block, with its start and its barrier, for every 256 values; 4 bytes per load instruction.
 #include "../block_sum.cuh"
 #include "../registry.hpp"

@@ -1,7 +1,7 @@
 // Softmax, rung 3 of 5: maximum and sum in the same pass.
 //
-// in [rows, columns] -> out [rows, columns]. 4 warps per block, each with a row of its own; any sizes.
-// Removes: one of three reads of each value. See running.cuh for how a sum can be kept whose reference still changes.
+// in [rows, columns] -> out [rows, columns]. 4 warps per block, one row each; any sizes.
+// Removes: one of three reads of each value. running.cuh explains how to keep a sum while its maximum still changes.
 // Pays: 4 bytes per load instruction; two reads.
 #include "../registry.hpp"
 #include "running.cuh"

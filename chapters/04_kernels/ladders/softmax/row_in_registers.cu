@@ -1,10 +1,10 @@
 // Softmax, rung 5 of 5: a row is read once and stays in registers.
 //
-// in [rows, columns] -> out [rows, columns]. 4 warps per block, each with a row of its own. columns is a multiple of 4
-// and at most 1024: 8 groups of four values per lane, 32 registers. Removes: the second read, and the rescaling of
-// online softmax: with the row at hand its maximum comes first. Traffic: 4 bytes read and 4 written per value, which is
-// the least possible; the bound is the memory's bandwidth. Longer rows need a block per row with the row in shared
-// memory, or rung 4.
+// in [rows, columns] -> out [rows, columns]. 4 warps per block, one row each. columns is a multiple of 4 and at most
+// 1024: 8 groups of four values per lane, 32 registers.
+// Removes: the second read, and the rescaling of online softmax: with the row at hand, its maximum comes first.
+// Traffic: 4 bytes read and 4 written per value, which is the minimum; bound by memory bandwidth. Longer rows need a
+// block per row with the row in shared memory, or rung 4.
 #include "../registry.hpp"
 #include "../warp_sum.cuh"
 
@@ -27,8 +27,8 @@ __global__ void row_in_registers_kernel(float* out, const float* in, int rows, i
   float4* y = reinterpret_cast<float4*>(out + row * columns);
   const int groups = columns / 4;
 
-  // The loops have a fixed length and are unrolled, so that `own` is a set of registers: an index that is only known
-  // when the program runs would force it into memory.
+  // The loops have a fixed length and are unrolled, so that `own` is a set of registers: an index known only at run
+  // time would force it into memory.
   float4 own[kGroups];
   float largest = -INFINITY;
 #pragma unroll

@@ -1,9 +1,9 @@
 #pragma once
-// Maximum and sum of exponentials in one pass: what online softmax keeps while it reads.
+// Maximum and sum of exponentials in one pass: the running state of online softmax.
 //
-// The sum is always relative to the largest value so far. When a larger one comes, all that has been added is too large
-// by the same factor, exp(old maximum - new maximum), and one multiplication puts it right. Two such pairs, over two
-// parts of a row, combine in the same way; flash attention does it with tiles of a row.
+// The sum is always relative to the largest value so far. When a larger one comes, the sum is rescaled by one
+// multiplication with exp(old maximum - new maximum). Two such pairs, over two parts of a row, combine in the same way;
+// flash attention does it with tiles of a row.
 // Source: Milakov and Gimelshein, "Online normalizer calculation for softmax" (2018), algorithm 3.
 #include "../warp_sum.cuh"
 
@@ -17,14 +17,14 @@ struct Running {
     if (x > largest) {
       sum = sum * expf(largest - x) + 1.0F;  // exp(-infinity) is 0 for the first value
       largest = x;
-    } else if (x != -INFINITY) {  // a masked value adds nothing, also before any other has come
+    } else if (x != -INFINITY) {  // a masked value adds nothing, even if it comes first
       sum += expf(x - largest);
     }
   }
 
   __device__ void combine(Running other) {
     const float both = fmaxf(largest, other.largest);
-    if (both == -INFINITY) return;  // neither has seen a value: infinity minus infinity would be no number
+    if (both == -INFINITY) return;  // neither has seen a value: infinity minus infinity would be NaN
     sum = sum * expf(largest - both) + other.sum * expf(other.largest - both);
     largest = both;
   }

@@ -1,8 +1,8 @@
 // Softmax, rung 1 of 5: a thread per row, three passes over it.
 //
 // in [rows, columns] -> out [rows, columns], exp(x - max) / sum of exp(x - max) in each row. 128 threads per block.
-// Traffic: 3 reads and 1 write of 4 bytes per value, and each of them uncoalesced: neighbouring lanes are in
-// neighbouring rows, so a request of a warp touches 32 sectors for 32 floats.
+// Traffic: 3 reads and 1 write of 4 bytes per value, all of them uncoalesced: neighbouring lanes are in neighbouring
+// rows, so a request of a warp touches 32 sectors for 32 floats.
 #include "../registry.hpp"
 #include "../warp.cuh"
 
@@ -21,7 +21,7 @@ __global__ void three_passes_kernel(float* out, const float* in, int rows, int c
   float largest = -INFINITY;
   for (int i = 0; i < columns; ++i) largest = fmaxf(largest, x[i]);
   float sum = 0;
-  for (int i = 0; i < columns; ++i) sum += expf(x[i] - largest);  // at most 1 each, so nothing overflows
+  for (int i = 0; i < columns; ++i) sum += expf(x[i] - largest);  // terms are at most 1, so nothing overflows
   for (int i = 0; i < columns; ++i) y[i] = expf(x[i] - largest) / sum;
 }
 

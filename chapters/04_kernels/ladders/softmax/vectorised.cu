@@ -1,8 +1,8 @@
 // Softmax, rung 4 of 5: four values per load and store.
 //
-// in [rows, columns] -> out [rows, columns]. 4 warps per block, each with a row of its own; columns is a multiple of 4,
-// so that each row begins at a 16-byte boundary.
-// Removes: three quarters of the load and store instructions. With 16 bytes on their way per lane instead of 4, fewer
+// in [rows, columns] -> out [rows, columns]. 4 warps per block, one row each; columns is a multiple of 4, so that each
+// row begins at a 16-byte boundary.
+// Removes: three quarters of the load and store instructions. With 16 bytes in flight per lane instead of 4, fewer
 // warps keep the memory busy.
 // Pays: two reads of each value.
 #include "../registry.hpp"

@@ -1,8 +1,8 @@
 // Softmax, rung 2 of 5: a warp per row, its lanes side by side in the row.
 //
-// in [rows, columns] -> out [rows, columns]. 4 warps per block, each with a row of its own; any sizes.
-// Removes: 28 of 32 sectors per request. A warp reads 32 neighbouring floats, and finds maximum and sum by shuffles:
-// no shared memory, no barrier. And 32 times as many threads work on the same rows.
+// in [rows, columns] -> out [rows, columns]. 4 warps per block, one row each; any sizes.
+// Removes: 28 of 32 sectors per request. A warp reads 32 neighbouring floats, and finds maximum and sum by shuffles: no
+// shared memory, no barrier. And 32 times as many threads work on the same rows.
 // Pays: still three reads of each value.
 #include "../registry.hpp"
 #include "../warp_sum.cuh"
@@ -15,7 +15,7 @@ constexpr int kWarps = 4;
 
 __global__ void warp_per_row_kernel(float* out, const float* in, int rows, int columns) {
   const int lane = threadIdx.x, row = blockIdx.x * kWarps + threadIdx.y;
-  if (row >= rows) return;  // for all lanes of the warp or for none: the shuffles below meet all 32
+  if (row >= rows) return;  // for all lanes of the warp or for none: the shuffles below need all 32
   const float* x = in + row * columns;
   float* y = out + row * columns;
 

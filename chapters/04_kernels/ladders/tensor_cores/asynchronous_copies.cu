@@ -1,11 +1,11 @@
-// Tensor cores, rung 3 of 3: tiles travel to shared memory by themselves while others are multiplied.
+// Tensor cores, rung 3 of 3: tiles are copied to shared memory asynchronously while others are multiplied.
 //
 // A [M, K] times the transpose of B [N, K] = C [M, N]; A and B bfloat16, C and all sums float32. A block of 4 warps
-// makes 64 x 64 elements of C, stepping through K by 32. K is a multiple of 8; M and N are any. Removes: waiting for
-// device memory. cp.async copies 16 bytes without a register in between. The copies of one step are committed as a
-// group; before a tile is used its thread waits until at most one later group is on its way, and the barrier makes all
-// threads' copies known to all. Bound: 2 M N K operations against the tensor cores. Hopper's own instructions (wgmma,
-// copies of whole tiles by the TMA unit) are what still separates this from cuBLAS there.
+// makes 64 x 64 elements of C, stepping through K by 32. K is a multiple of 8; M and N are any.
+// Removes: waiting for device memory. cp.async copies 16 bytes without a register in between. The copies of one step
+// are committed as a group; before using a tile, a thread waits until at most one later group is in flight, and the
+// barrier makes all threads' copies visible to all. Bound: 2 M N K operations against the tensor cores. Hopper's own
+// instructions (wgmma, copies of whole tiles by the TMA unit) still separate this from cuBLAS there.
 #include "warp_tile.cuh"
 
 namespace lockstep::ladders::inline LOCKSTEP_KERNEL_NAMESPACE::tensor_cores {
@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(kThreads)
     device::cp_async_wait<1>();
     __syncthreads();
     own.multiply(tiles_a[current], tiles_b[current]);
-    __syncthreads();  // the next step's copies overwrite what has just been read
+    __syncthreads();  // the next step's copies overwrite the tiles just read
     current = 1 - current;
   }
   own.store(c, sizes);

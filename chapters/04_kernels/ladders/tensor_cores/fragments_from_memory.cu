@@ -4,8 +4,9 @@
 // each with 16 x 8 elements of C. K is a multiple of 8; M and N are any. One instruction, 4096 operations: 32 lanes
 // hold parts of the three matrices in their registers, by a fixed layout. With g = lane / 4 and p = 2 (lane % 4) a lane
 // holds A's rows g and g + 8 at p, p + 1, p + 8, p + 9, B's row g at the same places, and C's rows g and g + 8 at
-// columns p, p + 1. Source: NVIDIA, PTX ISA, "Matrix fragments for mma.m16n8k16 with floating point type". Pays: pairs
-// of 4 bytes, fetched from device memory for every 16 x 8 elements anew: the tensor core waits.
+// columns p, p + 1.
+// Source: NVIDIA, PTX ISA, "Matrix fragments for mma.m16n8k16 with floating point type".
+// Pays: pairs of 4 bytes, fetched again from device memory for every 16 x 8 elements: the tensor core waits.
 #include <cuda_bf16.h>
 
 #include "../registry.hpp"
@@ -18,7 +19,7 @@ namespace {
 
 constexpr int kWarps = 4, kRows = 16, kColumns = 8, kDepth = 16;
 
-// Two neighbours in a row as one register; zeros where the matrix has ended.
+// Two neighbours in a row as one register; zeros past the end of the matrix.
 __device__ unsigned pair_at(const __nv_bfloat16* matrix, int row, int column, int rows, int columns) {
   if (row >= rows || column >= columns) return 0;
   return *reinterpret_cast<const unsigned*>(matrix + row * columns + column);

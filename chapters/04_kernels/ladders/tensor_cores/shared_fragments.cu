@@ -1,10 +1,11 @@
-// Tensor cores, rung 2 of 3: tiles in shared memory, and an instruction that deals them out to the lanes.
+// Tensor cores, rung 2 of 3: tiles in shared memory, and an instruction that distributes them to the lanes.
 //
 // A [M, K] times the transpose of B [N, K] = C [M, N]; A and B bfloat16, C and all sums float32. A block of 4 warps
 // makes 64 x 64 elements of C, stepping through K by 32. K is a multiple of 8, so that groups of 16 bytes begin at
-// 16-byte boundaries; M and N are any. Removes: seven of eight reads of device memory, and the gathering of pairs:
-// ldmatrix hands four 8 x 8 matrices to 32 lanes at once. Pays: every tile travels through registers, and the tensor
-// cores wait for it.
+// 16-byte boundaries; M and N are any.
+// Removes: seven of eight reads of device memory, and the gathering of pairs: ldmatrix hands four 8 x 8 matrices to 32
+// lanes at once.
+// Pays: every tile travels through registers, and the tensor cores wait for it.
 #include "warp_tile.cuh"
 
 namespace lockstep::ladders::inline LOCKSTEP_KERNEL_NAMESPACE::tensor_cores {

@@ -1,5 +1,5 @@
 #pragma once
-// What the last two rungs share: 4 warps make 64 x 64 elements of C, each 32 x 32, from tiles in shared memory.
+// Shared by the last two rungs: 4 warps make 64 x 64 elements of C, each 32 x 32, from tiles in shared memory.
 #include <cuda_bf16.h>
 
 #include "../registry.hpp"
@@ -18,13 +18,13 @@ struct Tile {
   alignas(16) __nv_bfloat16 rows[kTile][kPadded];
 };
 
-// Where one of a tile's 256 groups of 8 comes from.
+// The source of a tile's 256 groups of 8.
 struct Source {
   const __nv_bfloat16* matrix;
   int rows, columns;       // of the matrix
   int first_row, first_k;  // of the tile
 
-  // Calls copy(to, from) for this thread's groups of the tile, with null where the matrix has ended.
+  // Calls copy(to, from) for this thread's groups of the tile, with null past the end of the matrix.
   template <typename Copy>
   __device__ void for_own_groups(Tile& tile, const Copy& copy) const {
     for (int i = threadIdx.x; i < kTile * kDepth / kGroup; i += kThreads) {
@@ -45,7 +45,7 @@ struct WarpSums {
     for (int k = 0; k < kDepth; k += 16) {
       unsigned of_a[2][4], of_b[2][4];
       // Each of the 32 lanes names one row of 8; the instruction spreads 4 matrices of 8 x 8 over the lanes' registers
-      // in just the layout that the matrix instruction asks for.
+      // in the layout of the matrix instruction.
       for (int i = 0; i < 2; ++i) {
         device::ldmatrix_x4(of_a[i], &a.rows[row + 16 * i + lane % 16][k + lane / 16 * 8]);
         device::ldmatrix_x4(of_b[i], &b.rows[column + 16 * i + lane / 16 * 8 + lane % 8][k + lane / 8 % 2 * 8]);

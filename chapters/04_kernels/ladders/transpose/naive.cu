@@ -1,8 +1,8 @@
 // Transpose, rung 1 of 4: out[column, row] = in[row, column], a thread per element.
 //
 // in [rows, columns] -> out [columns, rows]. Blocks of 32 x 8 threads, each thread 4 elements; any sizes.
-// Traffic: 4 bytes read and 4 written per element. A warp reads a row (4 sectors) and writes a column: 32 sectors, of
-// each of which it uses one eighth. Reading columns instead would only move the problem.
+// Traffic: 4 bytes read and 4 written per element. A warp reads a row (4 sectors) and writes a column: 32 sectors,
+// using one eighth of each. Reading columns instead would only move the problem.
 #include "../registry.hpp"
 #include "../warp.cuh"
 

@@ -2,8 +2,8 @@
 //
 // in [rows, columns] -> out [columns, rows]. Blocks of 32 x 8 threads, each thread 4 elements; any sizes.
 // Removes: the bank conflicts. With 33 words per row the words of a column are 33 apart, and their banks are 0, 1, 2
-// ... 31: one pass. The last word of each row is never used. Pays: 128 bytes of shared memory per tile, and rows that
-// no longer begin at 16-byte boundaries.
+// ... 31: one pass. The last word of each row is never used.
+// Pays: 128 bytes of shared memory per tile, and rows that no longer begin at 16-byte boundaries.
 #include "../registry.hpp"
 #include "../warp.cuh"
 
@@ -22,7 +22,7 @@ __global__ void padded_kernel(float* out, const float* in, int rows, int columns
   }
   __syncthreads();
   for (int y = threadIdx.y; y < kTile; y += kThreadRows) {
-    const int row = first_row + x, column = first_column + y;  // x and y have changed places, so out is written by rows
+    const int row = first_row + x, column = first_column + y;  // x and y are swapped, so out is written by rows
     if (row < rows && column < columns) out[column * rows + row] = tile[x][y];
   }
 }

@@ -1,10 +1,10 @@
-// Transpose, rung 4 of 4: the words of a row change places instead.
+// Transpose, rung 4 of 4: the words of a row are permuted instead.
 //
 // in [rows, columns] -> out [columns, rows]. Blocks of 32 x 8 threads, each thread 4 elements; any sizes.
 // Removes: the padding. Word x of row y is kept at x xor y. For a fixed row this is a permutation of the 32 banks, and
-// for a fixed column too: rows and columns both take one pass. Tensor cores get their tiles in this way, because there
-// a row cannot have an odd length. Traffic: 4 bytes read and 4 written per element, all in full sectors: the bound is
-// the memory's bandwidth.
+// for a fixed column too: rows and columns both take one pass. Tiles for tensor cores use this, because their rows
+// cannot have an odd length.
+// Traffic: 4 bytes read and 4 written per element, all in full sectors: bound by memory bandwidth.
 #include "../registry.hpp"
 #include "../warp.cuh"
 
@@ -23,7 +23,7 @@ __global__ void swizzled_kernel(float* out, const float* in, int rows, int colum
   }
   __syncthreads();
   for (int y = threadIdx.y; y < kTile; y += kThreadRows) {
-    const int row = first_row + x, column = first_column + y;  // x and y have changed places, so out is written by rows
+    const int row = first_row + x, column = first_column + y;  // x and y are swapped, so out is written by rows
     if (row < rows && column < columns) out[column * rows + row] = tile[x][y ^ x];
   }
 }

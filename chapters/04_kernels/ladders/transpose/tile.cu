@@ -1,9 +1,10 @@
-// Transpose, rung 2 of 4: a block turns a tile of 32 x 32 round in shared memory.
+// Transpose, rung 2 of 4: a block transposes a 32 x 32 tile in shared memory.
 //
 // in [rows, columns] -> out [columns, rows]. Blocks of 32 x 8 threads, each thread 4 elements; any sizes.
-// Removes: uncoalesced stores. The tile is read by rows and written by rows; the turn happens in shared memory, where
-// no sector is wasted. Pays: a warp reads a column of the tile, 32 words that are 32 words apart. They all lie in the
-// same bank of shared memory, which hands out one at a time: 32 passes for one request.
+// Removes: uncoalesced stores. The tile is read by rows and written by rows; the transposition happens in shared
+// memory, which has no sectors to waste.
+// Pays: a warp reads a column of the tile, 32 words that are 32 words apart. They all lie in the same bank of shared
+// memory, which hands out one at a time: 32 passes for one request.
 #include "../registry.hpp"
 #include "../warp.cuh"
 
@@ -22,7 +23,7 @@ __global__ void tile_kernel(float* out, const float* in, int rows, int columns) 
   }
   __syncthreads();
   for (int y = threadIdx.y; y < kTile; y += kThreadRows) {
-    const int row = first_row + x, column = first_column + y;  // x and y have changed places, so out is written by rows
+    const int row = first_row + x, column = first_column + y;  // x and y are swapped, so out is written by rows
     if (row < rows && column < columns) out[column * rows + row] = tile[x][y];
   }
 }
