@@ -8,8 +8,7 @@
 
 namespace lockstep {
 
-/// Parses JSON. @throws nlohmann::json::parse_error  It is no JSON; says where.
-///
+/// Parses JSON.
 /// @throws nlohmann::json::parse_error  It is no JSON; says where.
 [[nodiscard]] nlohmann::json parse_json(std::string_view text);
 

@@ -8,7 +8,7 @@
 
 namespace lockstep {
 
-/// The type that operations compute in if it is safe; parameters, their gradients and losses stay float32.
+/// The type of operations that are safe in it; parameters, their gradients and losses stay float32.
 enum class MixedPrecision : std::uint8_t {
   kNo,    ///< The parameters' own type.
   kBf16,  ///< bfloat16: float32's range, 8 significant bits.

@@ -62,7 +62,7 @@ class CheckpointFolder {
                              const OnTensorWritten& on_written = {});
 
   /// Removes leftovers of a killed writer, and checkpoints that its last save would have removed. For a run with
-  /// nothing more to save. A warning lists everything that could not be removed or read.
+  /// nothing more to save. Files that cannot be removed or read stay, with a warning.
   /// @cost  Reads the newest checkpoint if there are more than keep_last.
   void tidy() noexcept;
 

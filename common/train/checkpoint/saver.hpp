@@ -59,7 +59,7 @@ class Saver {
   /// through Tensor::data() and its callers, which wait if they must (see above).
   /// @pre  Addresses that data() returned earlier are not used to change them.
   /// @throws IoError, FormatError  This save failed (kBlocking), or the previous one did (kBackground: names its step;
-  /// this save has not begun).
+  ///                               this save has not begun).
   /// @throws TimeoutError          The previous save is not on disk after `longest_wait`; names its step.
   /// @cost  kBackground: waits for the previous save, then copies tensors that are on a device.
   void save(std::int64_t step, const Contents& contents, nlohmann::json state);

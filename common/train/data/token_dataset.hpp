@@ -40,8 +40,8 @@ class TokenDataset final : public Dataset {
 };
 
 /// Token sequences from a rule that a model can learn, for benchmarks and tests without a text: with probability 7/8 a
-/// token is followed by its fixed successor, else by any token. Sample i is a pure function of (seed, first_sample +
-/// i).
+/// token is followed by its fixed successor, else by any token. Sample i is a pure function of (seed,
+/// first_sample + i).
 class RandomTokenDataset final : public Dataset {
  public:
   /// Parameters of the random samples.

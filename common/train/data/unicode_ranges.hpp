@@ -1,7 +1,7 @@
 #pragma once
 /// @file
-/// Which code points are letters and which are numbers, by Unicode 15.0's general categories. We have our own table (5
-/// KB), because no library in a learner's build provides categories; make_unicode_ranges.py makes it from Debian's
+/// Which code points are letters and which are numbers, by Unicode 15.0's general categories. We have our own table
+/// (5 KB), because no library in a learner's build provides categories; make_unicode_ranges.py makes it from Debian's
 /// package unicode-data.
 #include <span>
 

@@ -31,8 +31,9 @@ struct DeviceArray {
 };
 
 /// A DropoutMask (kernels/types.hpp) with sample ids in device memory. Element e of sample s is dropped if word w of
-/// philox4x32(key, s, 16 g + n) is below probability * 2^32, with e = 64 g + 16 w + n; a kept one is multiplied by 1 /
-/// (1 - probability). If the tensor is only a part of what the mask is drawn for, the indices are those of the whole.
+/// philox4x32(key, s, 16 g + n) is below probability * 2^32, with e = 64 g + 16 w + n; a kept one is multiplied by
+/// 1 / (1 - probability). If the tensor is only a part of the one that the mask is drawn for, the indices are those of
+/// the whole.
 struct DeviceDropout {
   float probability = 0.0F;                  ///< In [0, 1); 0: no dropout.
   std::uint64_t key = 0;                     ///< From dropout_key().

@@ -7,7 +7,7 @@ namespace lockstep::kernels {
 
 namespace {
 
-// Whether tokens are in range is checked by the kernels: DeviceFaults.
+// The kernels check that tokens are in range: DeviceFaults.
 void require_tokens(std::string_view operation, const Tensor& tokens, const Tensor& embedded, const Tensor& table) {
   require_count(operation, "tokens", tokens, rows_of(embedded), DType::kInt32);
   require(table.is_defined() && table.dtype() == DType::kFloat32 && columns_of(table) == columns_of(embedded),

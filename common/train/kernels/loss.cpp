@@ -10,7 +10,7 @@ namespace lockstep::kernels {
 
 namespace {
 
-// Whether targets are in range is checked by the kernels: DeviceFaults.
+// The kernels check that targets are in range: DeviceFaults.
 void require_rows(std::string_view operation, const Tensor& losses, const Tensor& logits, const Tensor& targets) {
   require_count(operation, "losses", losses, rows_of(logits), DType::kFloat32);
   require_count(operation, "targets", targets, rows_of(logits), DType::kInt32);

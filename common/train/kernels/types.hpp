@@ -31,8 +31,8 @@ struct DropoutMask {
   std::uint64_t key = 0;                     ///< From dropout_key().
   std::span<const std::int64_t> sample_ids;  ///< [B] global ids; the first dimension of the tensor is B.
 
-  // For a tensor that is only a part of what the mask is drawn for, so that the parts of several ranks draw the
-  // whole's.
+  // For a tensor that is only a part of the one that the mask is drawn for: the parts of several ranks draw the same
+  // mask as the whole.
   /// Index within the sample of its first element in the tensor, which has a run of each sample's elements. For
   /// attention whose heads begin with head h: h T T.
   std::int64_t first_element = 0;
@@ -45,9 +45,9 @@ struct DropoutMask {
   [[nodiscard]] bool is_active() const noexcept { return probability > 0.0F; }
 };
 
-/// An index space of four dimensions and its elements' offsets in memory: (i0, i1, i2, i3) is element offset + i0
-/// strides[0] + ... + i3 strides[3]. Dimensions that a tensor lacks come first and have size 1; a stride of 0 repeats
-/// an element. Made by the functions of kernels/views.hpp. Plain arrays, for device code.
+/// An index space of four dimensions and its elements' offsets in memory: (i0, i1, i2, i3) is element
+/// offset + i0 strides[0] + ... + i3 strides[3]. Dimensions that a tensor lacks come first and have size 1; a stride of
+/// 0 repeats an element. Made by the functions of kernels/views.hpp. Plain arrays, for device code.
 struct StridedView {
   std::int64_t offset = 0;                 ///< Of the first element, in elements.
   std::int64_t sizes[4] = {1, 1, 1, 1};    ///< Outermost first.

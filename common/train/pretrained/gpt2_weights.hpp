@@ -6,7 +6,7 @@
 /// - "transformer." before each name: in files of GPT2LMHeadModel, but not in the first published ones (of GPT2Model).
 /// - "module." and "_orig_mod." before that: DistributedDataParallel and torch.compile() add them.
 /// - "h.N.attn.bias" and "h.N.attn.masked_bias": the causal mask and its value, which older versions saved with the
-///  weights (as float32, uint8, bool or any other type). They are not read.
+///   weights (as float32, uint8, bool or any other type). They are not read.
 /// - "lm_head.weight": the head, a copy of the token table. It may be missing; one that differs is refused.
 /// - float16, bfloat16 or float32 elements, in one file or in shards.
 #include "checkpoint/tensor_files.hpp"

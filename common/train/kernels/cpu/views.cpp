@@ -98,7 +98,7 @@ void sum_columns(S* to, Write write, const S* from, std::int64_t count, std::int
   }
 }
 
-/// The sum of neighbouring elements, in one vector of partial sums.
+/// The sum of neighbouring elements; a partial sum covers kRowsPerPartial vectors.
 template <typename S>
 Compute<S> sum_row(const S* from, std::int64_t count) {
   using T = Compute<S>;

@@ -2,9 +2,9 @@
 /// @file
 /// Tiles of attention in float32, shared by its forward and backward kernels.
 ///
-/// A block has 16 x 16 threads. In a tile of kTile x kTile scores, thread (x, y) owns rows y + 16 a and columns x + 16
-/// b. The 16 threads of a row are half a warp, so they exchange data without a block barrier, and columns 16 apart
-/// share Philox blocks (kernels/cuda/random.cuh).
+/// A block has 16 x 16 threads. In a tile of kTile x kTile scores, thread (x, y) owns rows y + 16 a and columns
+/// x + 16 b. The 16 threads of a row are half a warp, so they exchange data without a block barrier, and columns 16
+/// apart share Philox blocks (kernels/cuda/random.cuh).
 ///
 /// Letters: T positions, C channels, D channels of a head, padded with zeros to kD.
 #include "kernels/cuda/launching.cuh"

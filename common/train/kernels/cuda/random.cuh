@@ -1,8 +1,8 @@
 #pragma once
 /// @file
-/// The random factors behind every dropout, the same as on the CPU (kernels/cpu/dropout_factors.hpp). Element 64 g + 16
-/// w + n of a sample is decided by word w of Philox block 16 g + n, so one block of four words decides four elements
-/// that are 16 apart.
+/// The random factors behind every dropout, the same as on the CPU (kernels/cpu/dropout_factors.hpp). Element
+/// 64 g + 16 w + n of a sample is decided by word w of Philox block 16 g + n, so one block of four words decides four
+/// elements that are 16 apart.
 #include <cuda_runtime.h>
 
 #include <cstdint>
