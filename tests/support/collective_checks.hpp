@@ -31,12 +31,11 @@ void check_barrier(const GroupFactory& make_group);
 /// Several collectives in flight, waited for in reverse order.
 void check_issue_order(const GroupFactory& make_group);
 
-/// Ranks that disagree on count, dtype, operation, root or collective all get a MismatchError that says which rank did
-/// what.
+/// Ranks that disagree on count, dtype, operation, root or collective all get a MismatchError that names what each did.
 void check_mismatches(const GroupFactory& make_group);
 
-/// Calls with tags: equal ones match; if tags differ in any collective, or one rank has none, ranks get a MismatchError
-/// that shows both.
+/// Calls with tags: equal ones match; different or missing ones, in any collective, give a MismatchError that shows
+/// both.
 void check_tags(const GroupFactory& make_group);
 
 /// uint8 and float16, which cannot be reduced, are refused by the call itself, and the group stays usable.

@@ -288,8 +288,7 @@ void check_mismatches_of_every_collective(const GroupFactory& make_group) {
     for (const RankOutcome& outcome : outcomes) {
       CAPTURE(usual.text, odd.text, outcome.message());
       CHECK(outcome.is<MismatchError>());
-      // In a gather or reduce, a rank other than the root may be done before the others object: then it is in the
-      // barrier.
+      // In a gather or reduce, a rank other than the root may already be in the barrier when the others object.
       const bool is_one_way = odd.text.starts_with("gather") || odd.text.starts_with("reduce #0");
       const bool names_odd = outcome.message().find(odd.text) != std::string::npos ||
                              (is_one_way && outcome.message().find("rank 1 barrier #1") != std::string::npos);

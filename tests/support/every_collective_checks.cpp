@@ -163,8 +163,7 @@ void check_every_collective(const GroupFactory& make_group) {
 }
 
 void check_every_collective_at_scale(const GroupFactory& make_group) {
-  // Without 4 and 8 ranks, which take two thirds of the time: small counts cover them, and long buffers are cut in the
-  // same way.
+  // Without 4 and 8 ranks, two thirds of the time: small counts cover them, and long buffers are cut in the same way.
   for (const int world_size : {1, 2, 3, 5}) check_on_all_ranks(make_group, world_size, run_large_cases);
 }
 

@@ -12,8 +12,7 @@ void check_every_collective(const GroupFactory& make_group);
 /// The same, and all_reduce and broadcast, with 1,000,003 elements per rank: dtypes and operations in pairs.
 void check_every_collective_at_scale(const GroupFactory& make_group);
 
-/// Every collective with more bytes per rank than the system's buffers hold (32 MiB): no two neighbours wait for each
-/// other.
+/// Every collective with more bytes per rank than the system's buffers hold (32 MiB): neighbours must not deadlock.
 void check_larger_than_buffers(const GroupFactory& make_group);
 
 /// all_gather and gather from, reduce_scatter and scatter into this rank's part of the longer buffer.
@@ -25,12 +24,10 @@ void check_grouped_calls(const GroupFactory& make_group);
 /// Several buffers of different counts, some empty, reduced as one.
 void check_coalesced(const GroupFactory& make_group);
 
-/// Groups of even and odd ranks, in reversed order, and a rank that joins none; groups of a group; both kinds
-/// alternately.
+/// Groups of even and odd ranks, in reversed order, and a rank that joins none; groups of a group; both alternately.
 void check_split(const GroupFactory& make_group);
 
-/// Groups of groups, made by ranks independently of each other, and then a group of all: each reduces over its own
-/// ranks only.
+/// Groups of groups, made by ranks independently, and then a group of all: each reduces over its own ranks only.
 void check_nested_splits(const GroupFactory& make_group);
 
 /// JSON objects of different lengths, from every root and from all ranks; one that is too long.

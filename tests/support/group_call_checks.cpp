@@ -45,8 +45,7 @@ void check_in_place(const GroupFactory& make_group) {
 
 void check_grouped_calls(const GroupFactory& make_group) {
   check_on_all_ranks(make_group, 4, [](ProcessGroup& group) -> std::string {
-    constexpr std::int64_t kCount = 600000;  // more than the system's buffers: sends that wait for each other would
-                                             // hang
+    constexpr std::int64_t kCount = 600000;  // more than the system's buffers: mutually waiting sends would hang
     const int rank = group.rank();
     std::vector<float> own = filled<float>(kCount, [&](std::int64_t i) { return moved_value(rank, i); });
     std::vector<std::vector<float>> received(4, std::vector<float>(kCount));

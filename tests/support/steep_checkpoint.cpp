@@ -29,8 +29,7 @@ void scale(const nn::Module& model, std::string_view name, float factor) {
 
 // The first block's MLP reads h = 1e30 x through weights multiplied by 1e-30, so its results do not change. The scores,
 // and with them the loss, are 1e15 times as steep. The gradient of those weights is h times the incoming gradient:
-// about 1e30 * 1e15 times the usual one, while float32 ends at 3e38. No value of forward, and no other gradient, comes
-// near that.
+// about 1e30 * 1e15 times the usual one, while float32 ends at 3e38. No other value or gradient comes near that.
 void make_steep(const nn::Module& model) {
   scale(model, "h.0.ln_2.weight", 1e30F);
   scale(model, "h.0.mlp.c_fc.weight", 1e-30F);

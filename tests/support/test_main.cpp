@@ -4,8 +4,7 @@
 #include "support/catch.hpp"
 #include "support/skip.hpp"
 
-// Catch2 2.13 has no SKIP(), and version 3's ends a program with a different status. So this file counts the cases
-// itself.
+// Catch2 2.13 has no SKIP(), and version 3's ends a program with another status. So this file counts the cases.
 namespace lockstep::test {
 namespace {
 
@@ -42,8 +41,7 @@ CATCH_REGISTER_LISTENER(CountCases)
 void skip(const std::string& reason) {
   tally().is_skipping = true;
   std::cerr << "skipped: " << reason << std::endl;
-  throw Catch::TestFailureException();  // ends a case without counting as a failure: a failed assertion would have been
-                                        // reported
+  throw Catch::TestFailureException();  // ends a case; only assertions count as failures
 }
 
 }  // namespace lockstep::test

@@ -41,8 +41,7 @@ class TestProcesses {
   /// A file visible to all processes.
   [[nodiscard]] std::filesystem::path path(const std::string& name) const { return folder_ / name; }
 
-  /// Returns the text passed by each of the first `world_size` processes. @throws TimeoutError  One is missing after a
-  /// minute.
+  /// Returns the text of each of the first `world_size` processes. @throws TimeoutError  One is missing after a minute.
   [[nodiscard]] std::vector<std::string> exchange(const std::string& name, int world_size,
                                                   const std::string& own) const {
     const auto file_of = [&](int process) { return path(name + "_" + std::to_string(process)); };

@@ -43,8 +43,7 @@ class MpiLibrary {
   void run(const std::function<int(MPI_Request*)>& start, const Deadline& deadline,
            const std::function<bool()>& is_interrupted);
 
-  // Prevents all later calls of MPI, even MPI_Finalize: memory of an unfinished collective may be gone, and MPI would
-  // write to it.
+  // Prevents all later calls of MPI, even MPI_Finalize: MPI would write to memory of an unfinished collective.
   void give_up() noexcept;
 
   // How long this process waits for the others at its end.

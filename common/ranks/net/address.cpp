@@ -56,8 +56,7 @@ bool is_loopback(std::string_view host) noexcept {
   char text[INET6_ADDRSTRLEN] = {};  // longer than any loopback host
   if (host.size() >= sizeof text || host.find('\0') != std::string_view::npos) return false;
   host.copy(text, host.size());
-  if (strcasecmp(text, "localhost") == 0 || strcasecmp(text, "localhost.") == 0)
-    return true;  // trailing dot: the DNS root
+  if (strcasecmp(text, "localhost") == 0 || strcasecmp(text, "localhost.") == 0) return true;  // the dot: the root
   in_addr v4{};
   if (::inet_pton(AF_INET, text, &v4) == 1) return ntohl(v4.s_addr) >> 24 == 127;
   in6_addr v6{};

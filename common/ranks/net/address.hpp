@@ -27,14 +27,12 @@ struct SocketAddress {
 /// True if `host` is an IPv4 or IPv6 address rather than a name.
 [[nodiscard]] bool is_number(std::string_view host) noexcept;
 
-/// True if `host` stands for all addresses of a host: "0.0.0.0", "::". Such an address works for listening, not for
-/// connecting.
+/// True if `host` stands for all addresses of a host: "0.0.0.0", "::". It works for listening, not for connecting.
 [[nodiscard]] bool is_wildcard(std::string_view host) noexcept;
 
 /// `address` as this host must write it. A link-local IPv6 address is valid only with the interface to its network
 /// ("fe80::1%eth0"), and interface names differ between hosts.
-/// @param own_host  This host's address on the same network; supplies the interface. Other addresses are returned
-///         unchanged.
+/// @param own_host  This host's address on the same network; supplies the interface. Others are returned unchanged.
 [[nodiscard]] SocketAddress as_seen_from(std::string_view own_host, SocketAddress address);
 
 /// True if `host` can be reached from this machine only: "localhost" in any case, an address in 127.0.0.0/8, "::1". A

@@ -50,8 +50,7 @@ struct Frame {
 /// XXH3-64.
 [[nodiscard]] std::uint64_t checksum(std::span<const std::byte> bytes) noexcept;
 
-/// Fills in the payload's length and encodes the header: with checksums of payload and header, or with a tag that
-/// replaces both.
+/// Fills in the payload's length and encodes the header: with checksums of payload and header, or a tag for both.
 /// @param mac  The connection's; null: checksums. Frames must be sent in the order in which they were sealed.
 /// @cost  One pass over the payload.
 [[nodiscard]] EncodedHeader seal(const FrameHeader& header, std::span<const std::byte> payload,

@@ -2,8 +2,7 @@
 /// @file
 /// A message authentication code (MAC) for the frames of a connection between hosts: an attacker who can change packets
 /// on the network cannot change, repeat, drop or reorder frames unnoticed.
-/// @source NIST SP 800-38D (GMAC): the tag of AES-256-GCM over unencrypted data, for which processors have
-///         instructions.
+/// @source NIST SP 800-38D (GMAC): the tag of AES-256-GCM over unencrypted data. Processors have instructions for it.
 #include <array>
 #include <cstddef>
 #include <cstdint>

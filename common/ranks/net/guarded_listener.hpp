@@ -62,8 +62,7 @@ class GuardedListener {
   void append_poll_entries(std::vector<pollfd>& entries) const;
   /// When to call advance() even if nothing arrives.
   [[nodiscard]] Deadline next_deadline() const noexcept;
-  /// Accepts connections and processes received data, a bounded amount of each. @return  Peers that have proved the
-  /// token.
+  /// Accepts connections and processes received data, a bounded amount of each. @return  Authenticated peers.
   [[nodiscard]] std::vector<AcceptedPeer> advance();
 
   /// Strangers refused so far.

@@ -3,8 +3,7 @@
 /// Both ends prove that they have the job's token before anything else is read: HMAC-SHA256 over both ends' random
 /// numbers and the client's claimed identity. The client proves first. The listener's answers to a stranger do not
 /// depend on the token, so merely connecting yields nothing to test guesses against. docs/wire_format.md has the bytes.
-/// @source RFC 2104 (HMAC), RFC 5869 (HKDF). The two directions use different labels, so neither end's proof can be
-///         sent back to it.
+/// @source RFC 2104 (HMAC), RFC 5869 (HKDF). The directions' labels differ, so neither proof can be sent back.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -93,8 +92,7 @@ class HandshakeServer {
   [[nodiscard]] int fd() const noexcept { return socket_.fd(); }
   /// The client must have proved the token by then.
   [[nodiscard]] const Deadline& deadline() const noexcept { return deadline_; }
-  /// True if the client has sent its hello and received a challenge. A rank's hello usually arrives in its first
-  /// packet.
+  /// True if the client has sent its hello and received a challenge. A rank's first packet usually has its hello.
   [[nodiscard]] bool has_begun() const noexcept { return is_challenged_; }
   /// The client's address, for messages.
   [[nodiscard]] const std::string& peer() const noexcept { return socket_.peer(); }

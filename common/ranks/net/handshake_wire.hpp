@@ -13,8 +13,7 @@ namespace lockstep::net {
 
 constexpr std::uint32_t kHandshakeMagic = 0x48534B4C;  // "LKSH" in the order of the wire
 constexpr std::uint16_t kHandshakeVersion = 2;
-constexpr std::size_t kVersionBytes = 6;  // magic and version; these, and the length of a hello, are the same in all
-                                          // versions
+constexpr std::size_t kVersionBytes = 6;  // magic and version; all versions have these, and equally long hellos
 
 [[nodiscard]] Nonce make_nonce();
 [[nodiscard]] Proof prove_client(const std::string& token, const HandshakeTerms& terms);

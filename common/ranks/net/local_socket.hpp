@@ -1,7 +1,6 @@
 #pragma once
 /// @file
-/// Sockets between processes of one host, which can send open file descriptors, as TCP cannot. They leave nothing in
-/// the file system.
+/// Sockets between processes of one host, which can send open file descriptors, unlike TCP. They leave no files behind.
 #include <string>
 
 #include "base/deadline.hpp"

@@ -35,8 +35,7 @@ bool wait_for(int fd, short events, const Deadline& deadline) {
   }
 }
 
-// True if no network lies between the ends. Tests for equal addresses: different hosts or network namespaces have
-// different ones.
+// True if no network lies between the ends: different hosts or network namespaces have different addresses.
 bool are_within_host(int fd) {
   const auto ends = ends_of(fd);
   return ends &&

@@ -55,8 +55,7 @@ std::string read_token_file(const std::string& path, int flags, const std::strin
   if (::fstat(fd.get(), &status) != 0) throw IoError(path, errno);
   if (!S_ISREG(status.st_mode)) throw Error(concat(path, " is no regular file; ", advice));
   check_owner(path, status, advice);
-  std::array<char, kMaxTokenDigits + 2> content{};  // room for an end of line, and for detecting a token that is too
-                                                    // long
+  std::array<char, kMaxTokenDigits + 2> content{};  // room for an end of line, and to detect a longer one
   const ssize_t bytes = ::read(fd.get(), content.data(), content.size());
   if (bytes < 0) throw IoError(concat("reading ", path), errno);
   return parse_token({content.data(), static_cast<std::size_t>(bytes)}, path);

@@ -1,6 +1,5 @@
 #pragma once
-// The content of a FileStore's file: one record per change. Internal to this module. docs/wire_format.md describes the
-// format.
+// The content of a FileStore's file, one record per change (docs/wire_format.md). Internal to this module.
 #include <cstdint>
 #include <map>
 #include <optional>

@@ -118,8 +118,7 @@ void FileStore::check_owner() const {
   if (!is_private) throw Error(concat(path_.string(), " is not a file of this user alone (mode 0600); remove it"));
 }
 
-// The last user removes the file, under the lock: a process that has opened it meanwhile finds it gone, and makes
-// another.
+// The last user removes the file, under the lock: a process that opened it meanwhile sees that, and makes another.
 FileStore::~FileStore() {
   try {
     const Lock lock(fd_.get(), path_, Deadline::after(kLockLimit));

@@ -29,8 +29,7 @@ struct Reply {
   std::string value;
 };
 
-// Limit on unacknowledged data, set on both ends: beyond it the other host, or the path to it, is gone. Longer than any
-// reply may take.
+// Limit on unacknowledged data, on both ends: beyond it the other host is unreachable. Longer than any reply may take.
 constexpr std::chrono::seconds kLinkLimit{30};
 
 // Key, value and expected value, with their lengths and some margin.

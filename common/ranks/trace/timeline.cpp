@@ -117,8 +117,7 @@ class TimelineWriter {
     for (const auto& [step, begin] : step_begins) steps.push_back({step, begin});
     const json data = {{"lanes", lanes_}, {"spans", spans}, {"categories", categories}, {"steps", steps}};
     std::string text = dump_json(data, kOneLine, BadUtf8::kReplace);
-    // A name with "</script>" must not end the element. In JSON, '<' occurs only in strings, in which it can be
-    // escaped.
+    // A name with "</script>" must not end the element. In JSON, '<' occurs only in strings, which allow escapes.
     for (std::size_t at = 0; (at = text.find('<', at)) != std::string::npos;) text.replace(at, 1, "\\u003c");
     return text;
   }

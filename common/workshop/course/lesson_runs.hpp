@@ -34,8 +34,8 @@ struct ShownCommand {
 /// names a command, only that one.
 [[nodiscard]] std::vector<ShownCommand> shown_commands(const FencedBlock& block, const RunDirective& directive);
 
-/// The command as a checker runs it in the project's root: the built tool replaces the script `lockstep`, which would
-/// build first.
+/// The command as a checker runs it in the project's root: with the built tool, since the script `lockstep` would
+/// build.
 /// @param command  As a learner types it.
 [[nodiscard]] std::string with_built_tool(const std::string& command);
 

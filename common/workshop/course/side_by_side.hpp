@@ -17,8 +17,7 @@ struct ListingOptions {
 };
 
 /// Draws both files line by line: the base on the left, the derived file on the right, a sign between them (`+` new,
-/// `~` changed, `-` gone). Longer lines are cut with `…`. Ends with the counts, the budget and any rules that the pair
-/// breaks.
+/// `~` changed, `-` gone). Longer lines are cut with `…`. Ends with the counts, the budget and any broken rules.
 /// @param pair     From load_derived_pair().
 /// @param options  Width and colours; the caller checks the terminal.
 /// @return  Lines, each ending in a newline.

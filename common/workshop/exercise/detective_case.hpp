@@ -27,8 +27,7 @@ struct DetectiveCase {
   std::string file;                   ///< The right program's source, relative to the project's root.
   std::vector<std::string> programs;  ///< Other programs used by the commands.
   std::vector<std::string> commands;  ///< For a shell in the project's root; they show the symptoms.
-  std::vector<std::string> losses;    ///< Two folders of runs below the root whose losses are plotted: the case's,
-                                      ///< ours.
+  std::vector<std::string> losses;    ///< Two folders of runs below the root for the plot of losses: the case's, ours.
   std::vector<std::string> evidence;  ///< One more piece is shown after each wrong answer.
   std::vector<Cause> causes;          ///< The chapter's causes, from which a learner chooses.
 

@@ -330,8 +330,7 @@ bool counts_somebody_twice(double sum) {
 
 std::string explain_sum(double value, int world_size) {
   const bool is_decodable = value >= 0 && value == std::floor(value) && value < std::pow(8.0, world_size);
-  // In a sum of two or three ranks, one rank's share alone is the sum divided by a small number, but nobody divides by
-  // that.
+  // In a sum of two or three ranks, one rank's share is the sum divided by a small number, an unlikely mistake.
   if (!is_decodable || counts_somebody_twice(value))
     if (std::string factor = explain_factor(value, world_size); !factor.empty()) return factor;
   if (!is_decodable) return "";

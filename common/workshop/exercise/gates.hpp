@@ -1,8 +1,7 @@
 #pragma once
 /// @file
 /// Conditions that every exercise must meet so that its verdicts are meaningful. `ctest -L exercises` checks all
-/// exercises, `./lockstep author check` one. Each function returns the faults it found, one per line; empty if there
-/// are none.
+/// exercises, `./lockstep author check` one. Each function returns the faults it found, one per line; empty: none.
 #include <filesystem>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>

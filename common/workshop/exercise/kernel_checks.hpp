@@ -18,8 +18,7 @@ namespace lockstep::exercise {
 void expect_at_most(Check& check, const Outcome& outcome, const std::string& what, std::uint64_t count,
                     std::uint64_t bound, const std::string& unit, const std::string& next);
 
-/// True if no thread has written this element of a poisoned DeviceArray: all its bits are one, which no computation
-/// produces.
+/// True if no thread has written this element of a poisoned DeviceArray: all bits are one, which no computation gives.
 [[nodiscard]] bool is_unwritten(float value);
 
 }  // namespace lockstep::exercise

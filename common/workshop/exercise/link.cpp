@@ -32,8 +32,7 @@ void require_connection(const UniqueFd& fd, int peer, const char* doing) {
   throw IoError(concat(doing, " rank ", peer, ": this rank has closed the connection before"), 0);
 }
 
-// An exchange with one direction left is entered on the board as that direction, so that a hang shows which one, and
-// its progress.
+// Enters an exchange with one direction left as that direction, so that a hang shows which one, and its progress.
 void enter_rest(RankProgress* progress, const char* direction, int peer, std::size_t bytes, std::size_t left) {
   if (progress == nullptr) return;
   std::snprintf(progress->operation, sizeof progress->operation, "%s", direction);

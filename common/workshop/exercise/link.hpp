@@ -57,7 +57,7 @@ class Link {
     receive(std::as_writable_bytes(values), where);
   }
 
-  /// Removes its calls from the board from now on, for interfaces that enter calls of their own.
+  /// Stops entering its calls on the board, for interfaces that enter their own.
   void leave_board() noexcept { progress_ = nullptr; }
 
   void close() noexcept { fd_.reset(); }

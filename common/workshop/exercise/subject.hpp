@@ -22,8 +22,8 @@ namespace lockstep::exercise {
 /// The judge's question to one rank.
 class Question {
  public:
-  /// For the subject's main(). @param message  From the judge. @param board  All ranks' board; must outlive the
-  /// question.
+  /// For the subject's main(). @param message  From the judge. @param board  All ranks' board; must outlive this
+  /// object.
   Question(const nlohmann::json& message, const ProgressBoard& board);
   ~Question();
   Question(const Question&) = delete;

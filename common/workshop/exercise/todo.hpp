@@ -11,8 +11,7 @@ class TodoError : public std::logic_error {
   using std::logic_error::logic_error;
 };
 
-/// Marks a part of an exercise as unwritten, which the judge distinguishes from other failures. Replace the call by
-/// your code.
+/// Marks a part of an exercise as unwritten, which is no failure to the judge. Replace the call by your code.
 /// @param what  The exercise and the part of it. @throws TodoError  Always.
 [[noreturn]] inline void todo(const std::string& what) { throw TodoError(what); }
 

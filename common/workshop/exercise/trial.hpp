@@ -18,8 +18,7 @@ struct Subject {
   std::string program;
   std::string source_folder = {};         ///< Its author's folder; stack frames in these files come first.
   SourceFiles sources = {};               ///< Its author's files; only these are quoted.
-  std::string mistake = {};               ///< The chosen entry of a program with a bank or alternatives; otherwise
-                                          ///< empty.
+  std::string mistake = {};               ///< The chosen entry of a bank or of alternatives; otherwise empty.
   std::vector<std::string> sandbox = {};  ///< Prefix that runs a command in a sandbox, with the program at the same
                                           ///< path; empty: none. It must print kSandboxMark first.
   double patience = 1;                    ///< Multiplies all wall-clock limits, for a busy machine.
@@ -61,8 +60,7 @@ struct Outcome {
   std::size_t answer_bytes = 0;                          ///< Total length of all answers.
 };
 
-/// Starts the ranks, asks them, and waits until all have answered, have died, or cannot go on. Leaves no process
-/// behind.
+/// Starts the ranks, asks them, and waits until all have answered, have died, or cannot go on. Leaves no processes.
 /// @throws IoError  A process or a connection could not be made: a fault of the judge, not the program.
 [[nodiscard]] Outcome run_trial(const Subject& subject, const TrialOptions& options);
 

@@ -21,8 +21,7 @@ inline constexpr const char* kStackMark = "@lockstep-stack ";
 /// and the failure is not its own.
 inline constexpr const char* kSandboxMark = "@lockstep-sandbox\n";
 
-/// Part of the message of an IoError: the rank at the other end has returned or died, which is the consequence of
-/// another fault.
+/// Part of an IoError's message: the rank at the other end has returned or died, a consequence of another fault.
 inline constexpr const char* kClosedConnection = ": it has closed the connection";
 /// Follows kClosedConnection if the peer had not read everything sent to it.
 inline constexpr const char* kUnreadBytes = " without reading all that it was sent";

@@ -34,8 +34,7 @@ struct TrialRank {
 /// Starts the ranks of a trial, asks them and collects their answers; reports whether they move. Judges nothing.
 class TrialRanks {
  public:
-  /// Starts them. Both arguments must outlive this object. @throws IoError  A process or a connection could not be
-  /// made.
+  /// Starts them. Both arguments must outlive this object. @throws IoError  Cannot make a process or a connection.
   TrialRanks(const Subject& subject, const TrialOptions& options);
 
   /// Sends each rank its question; the delayed rank's last, after the others wait.

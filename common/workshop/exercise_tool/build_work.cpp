@@ -23,8 +23,7 @@ std::string without_dependencies(std::string command) {
   return command;
 }
 
-// The commands that make a target (translations, compilations and the final link), restricted to those with
-// `is_needed`.
+// The commands that make a target: those translations, compilations and final links that are `is_needed`.
 std::vector<std::string> commands_of(const Workspace& workspace, const std::string& target,
                                      const std::function<bool(const std::string&)>& is_needed) {
   const FinishedProcess listed =

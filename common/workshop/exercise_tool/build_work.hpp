@@ -12,8 +12,7 @@ namespace lockstep::exercise {
 /// A program, or the compiler's errors.
 struct BuiltProgram {
   std::filesystem::path program;  ///< Empty if the build failed.
-  std::string errors;  ///< Output of the compiler or linker, with paths as the learner types them; empty if the build
-                       ///< succeeded.
+  std::string errors;  ///< Output of the compiler or linker, with paths as the learner types them; empty: it is built.
 };
 
 /// Builds our part of an exercise: judge, bank of mistakes, and the template whose commands are used.

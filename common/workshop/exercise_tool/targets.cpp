@@ -1,5 +1,4 @@
-// Queries from the build and from the script ./lockstep: the targets that a command needs, and the source of a case's
-// program.
+// Queries from the build and from the script ./lockstep: the targets of a command, and the source of a case's program.
 #include <iostream>
 
 #include "base/error.hpp"

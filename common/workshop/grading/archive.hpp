@@ -13,8 +13,8 @@ namespace lockstep::grading {
 /// Files by path in an archive, with slashes: "work/02.1_reduce_scatter/reduce_scatter.cpp".
 using Files = std::map<std::string, std::string>;
 
-/// Limits on reading a submission. Reading stops there, so that an archive that unpacks to a terabyte costs no more
-/// than any other.
+/// Limits on reading a submission. Reading stops there: an archive that unpacks to a terabyte costs no more than
+/// another.
 struct ArchiveLimits {
   std::size_t files = 2000;                               ///< Entries examined.
   std::uint64_t bytes_per_file = std::uint64_t{1} << 20;  ///< Of a wanted file.
@@ -26,8 +26,7 @@ struct ArchiveLimits {
 /// The contents of a submission.
 struct Submission {
   Files files;                        ///< The wanted ones.
-  std::vector<std::string> refusals;  ///< Entries that were not taken but should be reported: "a symbolic link:
-                                      ///< work/x".
+  std::vector<std::string> refusals;  ///< Entries refused, to be reported: "a symbolic link: work/x".
 };
 
 /// Writes a zip of these files; equal files give equal bytes. @throws IoError  It cannot be written.

@@ -1,7 +1,6 @@
 #pragma once
 /// @file
-/// The commands of lockstep_grade: one function each. They receive the arguments after the command and return the exit
-/// code.
+/// The commands of lockstep_grade, one function each. They receive the arguments and return the exit code.
 #include <string>
 #include <vector>
 

@@ -13,8 +13,7 @@ namespace lockstep::grading {
 /// @param files  Names of a submission's files, without folders.
 [[nodiscard]] bool is_about_files(const std::string& said, const std::vector<std::string>& files);
 
-/// Replaces a compiler's random names for temporary files by one fixed name, so that equal submissions get equal
-/// feedback.
+/// Gives a compiler's randomly named temporary files one fixed name: equal submissions get equal feedback.
 [[nodiscard]] std::string without_random_names(const std::string& said);
 
 }  // namespace lockstep::grading

@@ -12,8 +12,7 @@
 
 namespace lockstep::grading {
 
-/// Replaces a template's calls of todo() by immediate returns of zeros, empty lists and the like. Unchanged if there
-/// are none.
+/// Replaces a template's calls of todo() by immediate returns of zeros, empty lists and the like, if there are any.
 [[nodiscard]] std::string with_empty_functions(const std::string& template_text);
 
 /// By exercise: the checks passed by its template, or by the template with empty functions (if that compiles). Earlier

@@ -12,8 +12,7 @@
 namespace lockstep::grading {
 
 /// A control group with a limit on the memory of its processes together, including files in memory that they have
-/// written, which belong to no process. Beyond the limit the kernel kills one of them. The destructor removes the
-/// group.
+/// written, which belong to no process. Beyond the limit the kernel kills one of them. Removed by the destructor.
 /// @source Linux, Documentation/admin-guide/cgroup-v2.rst, section "Memory"; cgroup-v1/memory.rst.
 class MemoryGroup {
  public:

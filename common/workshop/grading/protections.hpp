@@ -1,7 +1,6 @@
 #pragma once
 /// @file
-/// Tries from inside a sandbox the actions that it must prevent: lockstep_confine starts itself there as `try=NAME
-/// [argument]`.
+/// Tries the actions that a sandbox must prevent from inside, where lockstep_confine runs as `try=NAME [argument]`.
 #include <string_view>
 
 namespace lockstep::grading {

@@ -52,8 +52,7 @@ void append_system(std::vector<std::string>& words) {
   append(words, {"--size", kTemporaryBytes, "--perms", "1777", "--tmpfs", "/tmp"});
 }
 
-// Makes the parent folders of mounts: bubblewrap would make them private to their owner, who is a different user
-// inside.
+// Makes the parent folders of mounts: bubblewrap would make them private to a user who is not the one inside.
 void append_parents(std::vector<std::string>& words, const std::vector<Mount>& mounts) {
   std::set<fs::path> parents;
   for (const Mount& mount : mounts)

@@ -29,8 +29,7 @@ struct Limits {
 
 /// A sandbox's view of the machine.
 struct SandboxPlan {
-  std::vector<Mount> mounts = {};         ///< Besides the system's programs and libraries; later ones cover earlier
-                                          ///< ones.
+  std::vector<Mount> mounts = {};         ///< Besides the system's programs and libraries; later ones on top.
   std::filesystem::path folder = "/tmp";  ///< Working directory at the start.
   Limits limits = {};
   bool has_loopback = false;  ///< Its processes may connect to sandboxes started in the same Sandbox::own_network(),

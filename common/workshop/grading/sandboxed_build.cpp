@@ -125,8 +125,7 @@ struct Attempt {
   bool is_clear = false;  // the output or the used-up limits prove that the files are at fault
 };
 
-// Names the used-up limits. They belong to the sandbox, so space, memory and libraries of this machine are not the
-// cause.
+// Names the used-up limits of the sandbox. Space, memory and libraries of this machine are not the cause.
 std::string limits_used_up(const Ended& ended) {
   if (ended.is_out_of_memory) return "the compiler was ended because it used too much memory\n";
   constexpr int kProcessorTime = 128 + 24;  // SIGXCPU

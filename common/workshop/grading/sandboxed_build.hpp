@@ -10,8 +10,7 @@
 
 namespace lockstep::grading {
 
-/// Copies all headers that a submission may include (from common/, chapters/ and exercises/) to `stage`. @throws
-/// IoError
+/// Copies the headers of common/, chapters/ and exercises/, which a submission may include, to `stage`. @throws IoError
 void make_stage(const exercise::Workspace& workspace, const std::filesystem::path& stage);
 
 /// A program, or the reason for its absence.

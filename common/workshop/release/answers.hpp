@@ -19,8 +19,7 @@ namespace lockstep::release {
 inline constexpr std::size_t kWindow = 16;
 /// A shorter answer is searched for as a whole; one shorter than this cannot be told from chance.
 inline constexpr std::size_t kShortestAnswer = 10;
-/// A window must contain this many different names other than those of C++ and CUDA: loops over all elements look alike
-/// everywhere.
+/// A window must contain this many names other than those of C++ and CUDA: loops over all elements look alike.
 inline constexpr std::size_t kTellingNames = 4;
 
 /// A part of an answer in a text.

@@ -22,8 +22,7 @@ struct Plan {
   [[nodiscard]] bool has(const std::string& path) const;
 };
 
-/// @param tracked  All files tracked by git. @param chosen  Numbers of exercises ("02.1") or chapters ("02"); empty:
-///         all.
+/// @param tracked  All files tracked by git. @param chosen  Exercises ("02.1") or chapters ("02"); empty: all.
 /// @throws UsageError  No exercise matches. @throws FormatError  A file that an exercise names does not exist.
 [[nodiscard]] Plan plan_release(const std::filesystem::path& root, const std::vector<std::string>& tracked,
                                 const std::vector<std::string>& chosen);

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 // Name -> command: tests/bench/NAME.py, else the program NAME_bench of the build.
 std::map<std::string, std::vector<std::string>> find_benchmarks(const Project& project) {
-  // What several of them share is called *_common.py.
+  // Code shared by several is in *_common.py.
   constexpr std::string_view kProgramEnd = "_bench";
   std::map<std::string, std::vector<std::string>> found;
   std::error_code ignored;

@@ -14,9 +14,9 @@ using Arguments = std::vector<std::string>;
 struct Command {
   std::string_view name;
   std::string_view group;                  ///< Heading in the list of commands.
-  std::string_view usage;                  ///< What may follow the name.
+  std::string_view usage;                  ///< Arguments after the name.
   std::string_view summary;                ///< One line.
-  int (*run)(const Arguments& arguments);  ///< Gets what follows the name; returns the exit code; may throw.
+  int (*run)(const Arguments& arguments);  ///< Receives the arguments after the name; returns the exit code; may throw.
 };
 
 /// All commands, in the order of the list.

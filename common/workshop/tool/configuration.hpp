@@ -33,8 +33,7 @@ using Configuration = std::map<std::string, std::string>;
 [[nodiscard]] std::filesystem::path default_configuration_file();
 
 /// @throws IoError      The file cannot be read.
-/// @throws FormatError  Not a JSON object, an unknown key, or a value of the wrong type or that is not allowed; names
-///         file and key.
+/// @throws FormatError  Not a JSON object, an unknown key, or a value that is not allowed; names file and key.
 [[nodiscard]] Configuration read_configuration(const std::filesystem::path& file);
 
 /// Writes the file, and creates its folder. @throws IoError  Names the file or folder.

@@ -123,7 +123,7 @@ void compile(const fs::path& folder, const fs::path& translated, const std::vect
   }
   const fs::path library = LOCKSTEP_EMULATOR_LIBRARY;
   if (!fs::exists(library)) throw Error(concat("the emulator is not built: ", library.string(), " is missing"));
-  // Not linked with -fsanitize: the emulator defines what instrumented code calls.
+  // Not linked with -fsanitize: the emulator defines the functions called by instrumented code.
   const int status =
       run_and_wait({LOCKSTEP_HOST_COMPILER, object, "-o", (folder / "program").string(), library.string(),
                     concat("-Wl,-rpath,", library.parent_path().string()), "-rdynamic", "-pthread"});

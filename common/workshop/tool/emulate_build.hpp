@@ -13,11 +13,10 @@ enum class EmulatedCode {
   kChecked,  ///< Every access calls the checker.
 };
 
-/// Translates, compiles and links `source`, unless the cache in <build>/emulate has a program made from the same files
-/// and options.
+/// Translates, compiles and links `source`, unless the cache in <build>/emulate has it from equal files and options.
 /// @return  Path of the program.
 /// @throws UsageError  The file is missing, has no kernel or no main(), or uses something that the emulator lacks.
-/// @throws Error       Compilation failed; the compiler's messages, with line numbers of the source, are on standard
+/// @throws Error       Compilation failed; the compiler's messages, with the source's line numbers, are on standard
 ///         error.
 [[nodiscard]] std::filesystem::path build_emulated(const Project& project, const std::string& source,
                                                    EmulatedCode code);

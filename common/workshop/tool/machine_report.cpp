@@ -197,8 +197,7 @@ FactGroup programs() {
   return group;
 }
 
-// Variables that change how a job runs. For those that may hold a secret, an address or a path, only whether they are
-// set.
+// Variables that change how a job runs. Values that may hold a secret, an address or a path are not shown.
 FactGroup variables() {
   FactGroup group{"settings", {}};
   try {

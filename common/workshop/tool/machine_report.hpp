@@ -20,8 +20,7 @@ struct FactGroup {
   std::vector<Fact> facts;
 };
 
-/// The whole report, quick unless a name server does not answer. Unreadable values are reported as such; nothing is
-/// thrown.
+/// The whole report, quick unless a name server does not answer. Reports values that cannot be read; never throws.
 [[nodiscard]] std::vector<FactGroup> describe_machine();
 
 /// The value after "key:" or "key=" in a file of such lines, without quotes; "unknown" if there is none.

@@ -15,8 +15,7 @@ namespace {
 
 constexpr const char* kTrainProgram = "train_gpt_ddp";
 
-// Removes `--nproc N` or `--nproc=N` from the arguments and returns N; the rest is for the program. The last one
-// counts.
+// Removes `--nproc N` or `--nproc=N` from the arguments and returns N, the last one; the rest is for the program.
 std::optional<std::string> take_option(Arguments& arguments, const std::string& name) {
   std::optional<std::string> value;
   for (std::size_t i = 0; i < arguments.size();) {

@@ -164,8 +164,8 @@ class Checker {
     }
   }
 
-  /// The targets that a file belongs to; a header that no target lists belongs to every target with its folder or with
-  /// sources in it.
+  /// The targets of a file; a header that no target lists belongs to every target with its folder or with sources in
+  /// it.
   Names owners_of(const std::string& path) {
     if (const auto owner = owners_.find(path); owner != owners_.end()) return owner->second;
     Names owners;

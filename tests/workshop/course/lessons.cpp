@@ -101,8 +101,8 @@ bool is_cpp(const course::FencedBlock& block) {
   return block.language == "cpp" || block.language == "c++" || block.language == "cuda";
 }
 
-/// Checks the line above an excerpt, `[a.cpp, lines 3 to 5](a.cpp#L3-L5)`: line numbers in its text must be those of
-/// the range.
+/// Checks the line above an excerpt, `[a.cpp, lines 3 to 5](a.cpp#L3-L5)`: line numbers in its text must be the
+/// range's.
 template <typename Range>
 std::string with_label_of(const std::string& line, const Range& range) {
   static const std::regex kLabel(R"(, lines \d+ to \d+\])");

@@ -104,8 +104,7 @@ TEST_CASE("What a measured comment names must exist, once", "[course]") {
   CHECK_THAT(problem_of("<!-- measured: ../../m.json\n"), ContainsSubstring("the comment does not end"));
   CHECK_THAT(problem_of("<!-- measured: ../../m.json\nx: us\n-->\n"), ContainsSubstring("nothing stands below"));
   CHECK_THAT(problem_of(kDirective + kHeader + "| 2 | 1 KiB | 3.46 |\n"), ContainsSubstring("it has 3 columns"));
-  CHECK(
-      measurement_problems("```text\n<!-- measured: ../../n.json -->\n```\n").empty());  // an example, not a directive
+  CHECK(measurement_problems("```text\n<!-- measured: ../../n.json -->\n```\n").empty());  // only shown
 }
 
 TEST_CASE("Times and rates in a lesson say where they come from", "[course]") {

@@ -21,8 +21,7 @@ namespace lockstep::grading {
                                           const std::vector<std::string>& words,
                                           const std::vector<std::pair<std::string, std::string>>& variables = {});
 
-/// Ends this program as skipped unless the sandbox prevents everything here: attacks are only tried if they can do no
-/// harm.
+/// Ends this program as skipped unless the sandbox prevents everything here: attacks must not do harm.
 void require_complete_sandbox();
 
 /// Checks a grade against what was expected.

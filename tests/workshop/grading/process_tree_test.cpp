@@ -1,4 +1,4 @@
-// Programs run for a submission, and what counts as their memory.
+// Programs run for a submission, and the parts of their memory that count.
 #include "grading/process_tree.hpp"
 
 #include "base/error.hpp"

@@ -1,4 +1,4 @@
-// Looks for secrets in its environment and in what /proc shows of other processes.
+// Looks for secrets in its environment and in other processes' entries in /proc.
 #include <unistd.h>
 
 #include <filesystem>
