@@ -105,7 +105,6 @@ class Accelerator : public PartialState {
 
   /// Whether the current micro-batch is the last of its step, so that optimizers step.
   [[nodiscard]] bool sync_gradients() const noexcept { return gradient_state_->sync_gradients; }
-  /// From the options.
   [[nodiscard]] std::int64_t gradient_accumulation_steps() const noexcept {
     return options_.gradient_accumulation_steps;
   }
