@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// What training needs: bytes on each GPU, and hours. Arithmetic only; `memory_budget` and `time_budget` print it.
+/// The needs of training: bytes on each GPU, and hours. Arithmetic only; `memory_budget` and `time_budget` print it.
 ///
 /// Amounts are `double` and in base units (bytes, FLOP, seconds), because products overflow 64-bit integers, and
 /// because a budget is an estimate. GB is 10^9 bytes, as on a data sheet.
@@ -57,7 +57,6 @@ struct MemoryUse {
   double optimizer = 0;       ///< Momentum and variance.
   double activations = 0;     ///< Kept by the forward pass for the backward pass.
 
-  /// All of them.
   [[nodiscard]] double total() const noexcept { return weights + gradients + master_weights + optimizer + activations; }
 };
 

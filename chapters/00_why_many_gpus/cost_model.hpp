@@ -53,7 +53,7 @@ struct KnownLink {
 /// One direction of a known link.
 [[nodiscard]] Link one_way(const KnownLink& known) noexcept;
 
-/// Ways to give every one of P ranks the sum of everybody's buffer of n bytes.
+/// Ways to give each of P ranks the sum of all ranks' buffers of n bytes.
 ///   kStar  all send to one rank, which adds and sends the sum to each.
 ///   kMesh  each sends its whole buffer to every other, and each adds for itself.
 ///   kRing  the buffer is cut into P chunks that travel round the ring twice (chapter 02).

@@ -98,7 +98,7 @@ class DistributedDataParallel final : public nn::Module, private autograd::Gradi
             }};
   }
   template <typename Part>
-  void accumulate(std::vector<Part>&& parts) = delete;  // a temporary would be gone before the first part
+  void accumulate(std::vector<Part>&& parts) = delete;  // a temporary would be destroyed before the first part
 
   /// Loops over a loader's batches if ranks may have different numbers of them: all ranks take part in every step until
   /// none has data, and every target (not every rank) has the same weight in gradients and average(). Targets that the

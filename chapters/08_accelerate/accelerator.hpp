@@ -54,9 +54,9 @@ concept Preparable = std::derived_from<T, nn::Module> || std::derived_from<T, op
 ///   rate.step();
 /// }
 /// ```
-/// Lifetime: construct it before the handles that it returns, and destroy it after them; prepared objects must live as
-/// long as it saves or loads. Order of calls: prepare() each object once, in the same order on all ranks. Thread
-/// safety: one thread.
+/// Lifetime: construct it before, and destroy it after, everything that it prepares; prepared objects must still exist
+/// when it saves or loads. Order of calls: prepare() each object once, in the same order on all ranks. Thread safety:
+/// one thread.
 /// @source accelerate.Accelerator, Hugging Face Accelerate 1.
 class Accelerator : public PartialState {
  public:
@@ -105,7 +105,6 @@ class Accelerator : public PartialState {
 
   /// Whether the current micro-batch is the last of its step, so that optimizers step.
   [[nodiscard]] bool sync_gradients() const noexcept { return gradient_state_->sync_gradients; }
-  /// From the options.
   [[nodiscard]] std::int64_t gradient_accumulation_steps() const noexcept {
     return options_.gradient_accumulation_steps;
   }

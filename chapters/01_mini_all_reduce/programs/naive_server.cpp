@@ -2,8 +2,8 @@
 // .. 3. It shows the idea and has faults; break_it shows each of them, and which layer of common/ranks/net fixes it:
 //   short reads       recv() may return part of the bytes; the sum is wrong, without an error
 //   a silent client   a client that connects and sends nothing blocks everyone forever
-//   garbage           any 12 bytes are three floats, whatever they are and whoever sent them
-//   an open port      whoever connects first counts as a rank
+//   garbage           any 12 bytes are three floats, whatever they mean and wherever they come from
+//   an open port      the first to connect counts as a rank
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>

@@ -40,8 +40,8 @@ class Pause {
   std::chrono::microseconds length_{10};
 };
 
-// The exception for a code of NCCL's. A lost peer shows as a broken connection; the control plane knows which peer it
-// is (ProcessGroup::finish).
+// The exception for an NCCL code. A lost peer shows as a broken connection; the control plane knows which peer it is
+// (ProcessGroup::finish).
 [[noreturn]] void throw_error(ncclResult_t result, const std::string& doing, ncclComm_t communicator) {
   const char* const details = ncclGetLastError(communicator);
   const std::string message = concat("NCCL, ", doing, ": ", ncclGetErrorString(result),
@@ -80,7 +80,7 @@ ncclUniqueId exchange_unique_id(const comm::JobContext& context, const std::stri
 struct Communicator::Handle {
   std::mutex mutex;  // guards the members below
   std::condition_variable changed;
-  ncclComm_t communicator = nullptr;  // null once it is gone
+  ncclComm_t communicator = nullptr;  // null once released
   bool has_been_aborted = false;
   std::atomic<bool> is_to_be_aborted = false;  // outside the lock: abort() must not wait for an NCCL call
 };

@@ -35,11 +35,10 @@ struct Ladder {
   const Rung<Function>* first;  ///< The naive one.
   int count;
 
-  [[nodiscard]] constexpr const Rung<Function>* begin() const { return first; }        ///< For loops.
-  [[nodiscard]] constexpr const Rung<Function>* end() const { return first + count; }  ///< For loops.
+  [[nodiscard]] constexpr const Rung<Function>* begin() const { return first; }
+  [[nodiscard]] constexpr const Rung<Function>* end() const { return first + count; }
 };
 
-/// Views an array of rungs.
 template <typename Function, int kCount>
 constexpr Ladder<Function> ladder_of(const Rung<Function> (&rungs)[kCount]) {
   return {rungs, kCount};

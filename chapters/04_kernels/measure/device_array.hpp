@@ -25,10 +25,8 @@ class DeviceArray {
   /// A copy of host values.
   explicit DeviceArray(std::span<const T> values) : DeviceArray(values.size()) { set(values); }
 
-  /// Takes the other's memory.
   DeviceArray(DeviceArray&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)), count_(std::exchange(other.count_, 0)) {}
-  /// Swaps.
   DeviceArray& operator=(DeviceArray&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(count_, other.count_);
@@ -51,7 +49,6 @@ class DeviceArray {
 
   /// Device pointer, for kernels.
   [[nodiscard]] T* data() noexcept { return data_; }
-  /// Device pointer, for kernels.
   [[nodiscard]] const T* data() const noexcept { return data_; }
 
   /// Sets all bits, which makes floats NaN: values that no kernel writes are noticed.

@@ -48,7 +48,6 @@ class Problem {
   /// Restores the inputs and poisons the output.
   virtual void reset() = 0;
 
-  /// Enqueues the rung's work.
   virtual void enqueue(int rung, cudaStream_t stream) = 0;
 
   /// Compares the output of the last run with the CPU's result.

@@ -49,7 +49,6 @@ class Accumulation {
   /// Single-pass.
   class Iterator {
    public:
-    /// The current micro-batch.
     [[nodiscard]] const Part& operator*() const noexcept { return loop_->parts_[index_]; }
     /// Goes to the next micro-batch; the last one's backward() averages.
     Iterator& operator++() {
@@ -72,7 +71,6 @@ class Accumulation {
     enter(0);
     return Iterator(*this);
   }
-  /// Sentinel for the iterator.
   [[nodiscard]] std::default_sentinel_t end() const noexcept { return {}; }
 
  private:

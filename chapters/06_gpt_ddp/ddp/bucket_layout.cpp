@@ -18,7 +18,7 @@ std::int64_t view_bytes(const nn::NamedParameter& named) {
   return round_up(named.parameter.value().bytes(), kViewAlignment);
 }
 
-// Gives a bucket the bytes of `memory` from `begin` on. @return  The next bucket's begin.
+// Gives a bucket the bytes of `memory` from `begin` on. @return  The offset of the next bucket.
 std::size_t place(Bucket& bucket, std::span<const nn::NamedParameter> parameters,
                   const std::shared_ptr<Storage>& memory, std::size_t begin) {
   const DType dtype = parameters[bucket.parameters.front()].parameter.value().dtype();

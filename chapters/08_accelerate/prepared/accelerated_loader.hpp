@@ -66,15 +66,10 @@ class AcceleratedLoader {
   /// exists and the epoch is not over.
   class Iterator {
    public:
-    /// For std::iterator_traits.
     using iterator_category = std::input_iterator_tag;
-    /// For std::iterator_traits.
     using value_type = data::Batch;
-    /// For std::iterator_traits.
     using difference_type = std::ptrdiff_t;
-    /// For std::iterator_traits.
     using pointer = const data::Batch*;
-    /// For std::iterator_traits.
     using reference = const data::Batch&;
 
     /// The current batch, until ++.
@@ -112,7 +107,6 @@ class AcceleratedLoader {
     const auto span = parts_->waiting();
     return Iterator(parts_);
   }
-  /// Sentinel for the iterator.
   [[nodiscard]] std::default_sentinel_t end() const noexcept { return {}; }
 
   /// Batches of a whole epoch: the most of any rank.
@@ -126,7 +120,6 @@ class AcceleratedLoader {
   /// @throws ContractError  Negative, or not less than the epoch's number of batches.
   void skip_first(std::int64_t batches);
 
-  /// The dealing of the order.
   [[nodiscard]] OrderShard& shard() const noexcept { return parts_->shard; }
   /// The loader of this rank's share, with batches in host memory.
   [[nodiscard]] data::DataLoader& loader() const noexcept { return parts_->loader; }

@@ -22,7 +22,6 @@ class AcceleratedModel {
 
   /// The module: `net->forward(inputs)`.
   [[nodiscard]] Model* operator->() const noexcept { return model_; }
-  /// The module.
   [[nodiscard]] Model& operator*() const noexcept { return *model_; }
   /// The wrapper that averages the gradients (chapter 06).
   [[nodiscard]] ddp::DistributedDataParallel& ddp() const noexcept { return *wrapper_; }

@@ -43,9 +43,7 @@ class UnevenInputs {
   /// Single-pass: a batch is valid until the next increment.
   class Iterator {
    public:
-    /// For std::iterator_traits.
     using difference_type = std::ptrdiff_t;
-    /// For std::iterator_traits.
     using value_type = data::Batch;
 
     /// The current batch; size() is 0 if this rank has none left.
@@ -68,7 +66,6 @@ class UnevenInputs {
 
   /// Starts the loader and the first step. @throws  Whatever the loader throws.
   [[nodiscard]] Iterator begin();
-  /// Sentinel for the iterator.
   [[nodiscard]] std::default_sentinel_t end() const noexcept { return {}; }
 
  private:

@@ -48,7 +48,6 @@ class OrderShard final : public data::Sampler {
   [[nodiscard]] std::int64_t batches_per_epoch() const;
   /// The sampler whose order is dealt.
   [[nodiscard]] data::Sampler& whole() const noexcept { return whole_; }
-  /// From the constructor.
   [[nodiscard]] const ShardOptions& options() const noexcept { return options_; }
   /// Samples per batch over all ranks.
   [[nodiscard]] std::int64_t global_batch_size() const noexcept { return options_.batch_size * options_.world_size; }

@@ -44,7 +44,6 @@ struct RankMemory {
   double moments = 0;      ///< AdamW's mean and variance, in float32.
   double activations = 0;  ///< Their peak: kept by forward for backward, plus the largest operation's.
 
-  /// All of them.
   [[nodiscard]] double total() const noexcept { return values + half_values + gradients + moments + activations; }
 };
 

@@ -62,8 +62,8 @@ class PartialState {
   /// The first rank of each host: for example, unpacks files on that host's disk.
   [[nodiscard]] bool is_local_main_process() const noexcept { return local_process_index() == 0; }
   [[nodiscard]] bool is_last_process() const noexcept { return process_index() + 1 == num_processes(); }  ///< Rank P-1.
-  [[nodiscard]] Device device() const noexcept { return device_; }                      ///< This rank's.
-  [[nodiscard]] comm::ProcessGroup& process_group() const noexcept { return *group_; }  ///< All ranks.
+  [[nodiscard]] Device device() const noexcept { return device_; }
+  [[nodiscard]] comm::ProcessGroup& process_group() const noexcept { return *group_; }
 
   /// Writes the parts and a line feed to standard output, on the main process only.
   template <typename... Parts>

@@ -14,7 +14,7 @@ namespace lockstep::accelerate {
 ///         its state is the number of words drawn.
 class RandomState {
  public:
-  using result_type = std::uint32_t;  ///< One word.
+  using result_type = std::uint32_t;
 
   /// @param seed  The job's. @param rank  Streams of different ranks never overlap.
   RandomState(std::uint64_t seed, int rank) noexcept : seed_(seed), rank_(static_cast<std::uint64_t>(rank)) {}

@@ -71,7 +71,7 @@ class Profile {
     return {profile == nullptr ? nullptr : profile->recorder_.get(), profile == nullptr ? 0 : profile->compute_lane_,
             name, category};
   }
-  /// Call before the calls of a step; does nothing after the first.
+  /// Call before each call of a step; only the first has an effect.
   void enter_step();
   /// Call after an optimizer's update. With several optimizers, the last one ends the step.
   void leave_step() noexcept { end_ = trace::Clock::now(); }
