@@ -43,15 +43,15 @@ void StarProcessGroup::run_all_reduce(const Call& call) {
 }
 
 void StarProcessGroup::reduce_to(int centre, const Call& call, std::span<std::byte> values) {
-  if (rank() != centre) return send_segments(call, centre, values);
+  if (rank() != centre) return messages().send_segments(call, centre, values);
   const std::size_t element_bytes = bytes_of(call.values.dtype);
-  for (std::size_t i = 0; i < segments_in(values); ++i) {
-    const std::span<std::byte> own = segment_of(values, i);
+  for (std::size_t i = 0; i < messages().segments_in(values); ++i) {
+    const std::span<std::byte> own = messages().segment_of(values, i);
     // The lowest rank first, even if it is late: the order is fixed, so runs repeat bit for bit.
     for (int peer = 0; peer < world_size(); ++peer) {
       if (peer == centre) continue;
-      const std::span<std::byte> theirs = arrived(own.size());
-      receive(call, peer, theirs);
+      const std::span<std::byte> theirs = messages().arrived(own.size());
+      messages().receive(call, peer, theirs);
       comm::reduce_into(own.data(), theirs.data(), static_cast<std::int64_t>(own.size() / element_bytes),
                         call.values.dtype, call.op);
     }
@@ -59,9 +59,9 @@ void StarProcessGroup::reduce_to(int centre, const Call& call, std::span<std::by
 }
 
 void StarProcessGroup::send_from(int centre, const Call& call, std::span<std::byte> values) {
-  if (rank() != centre) return receive_segments(call, centre, values);
+  if (rank() != centre) return messages().receive_segments(call, centre, values);
   for (int peer = 0; peer < world_size(); ++peer) {
-    if (peer != centre) send_segments(call, peer, values);
+    if (peer != centre) messages().send_segments(call, peer, values);
   }
 }
 
@@ -69,9 +69,9 @@ void StarProcessGroup::send_from(int centre, const Call& call, std::span<std::by
 // the root would both send and return.
 void StarProcessGroup::run_broadcast(const Call& call) {
   send_from(call.root, call, comm::bytes_of(call.values));
-  if (rank() != call.root) return send(call, call.root, {});
+  if (rank() != call.root) return messages().send(call, call.root, {});
   for (int peer = 0; peer < world_size(); ++peer) {
-    if (peer != call.root) receive(call, peer, {});
+    if (peer != call.root) messages().receive(call, peer, {});
   }
 }
 
@@ -85,9 +85,9 @@ void StarProcessGroup::run_reduce(const Call& call) {
 // All inputs go to the centre, which sends all of them to every rank.
 void StarProcessGroup::run_all_gather(const Call& call) {
   comm::copy_bytes(comm::part_of(call.values, rank(), world_size()), comm::bytes_of(call.input));
-  if (rank() != kCentre) send_segments(call, kCentre, comm::bytes_of(call.input));
+  if (rank() != kCentre) messages().send_segments(call, kCentre, comm::bytes_of(call.input));
   for (int peer = 0; peer < world_size() && rank() == kCentre; ++peer) {
-    if (peer != kCentre) receive_segments(call, peer, comm::part_of(call.values, peer, world_size()));
+    if (peer != kCentre) messages().receive_segments(call, peer, comm::part_of(call.values, peer, world_size()));
   }
   send_from(kCentre, call, comm::bytes_of(call.values));
 }
@@ -96,7 +96,7 @@ void StarProcessGroup::run_all_gather(const Call& call) {
 void StarProcessGroup::run_reduce_scatter(const Call& call) {
   if (rank() != kCentre) {
     reduce_to(kCentre, call, comm::bytes_of(call.input));
-    return receive_segments(call, kCentre, comm::bytes_of(call.values));
+    return messages().receive_segments(call, kCentre, comm::bytes_of(call.values));
   }
   const std::span<std::byte> input = comm::bytes_of(call.input);
   std::vector<std::byte> sums(input.begin(), input.end());  // the input stays unchanged
@@ -104,10 +104,10 @@ void StarProcessGroup::run_reduce_scatter(const Call& call) {
   comm::finish_mean(sums.data(), call.input.count, call.input.dtype, call.op, world_size());
   const comm::Buffer all{sums.data(), call.input.count, call.input.dtype, Device{}, nullptr};
   for (int peer = 0; peer < world_size(); ++peer) {
-    if (peer != kCentre) send_segments(call, peer, comm::part_of(all, peer, world_size()));
+    if (peer != kCentre) messages().send_segments(call, peer, comm::part_of(all, peer, world_size()));
   }
   comm::copy_bytes(comm::bytes_of(call.values), comm::part_of(all, kCentre, world_size()));
-  flush(call);  // before `sums` is destroyed
+  messages().flush(call);  // before `sums` is destroyed
 }
 
 // Every rank reports to the centre; once all have, the centre releases them.

@@ -4,8 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
+#include "02_ring_all_reduce/ring_collectives.hpp"
 #include "02_ring_all_reduce/ring_schedule.hpp"
 #include "comm/host/host_process_group.hpp"
 
@@ -44,10 +46,10 @@ class RingProcessGroup : public comm::HostProcessGroup {
   void run_all_reduce(const Call& call) override;
 
  private:
-  void run_broadcast(const Call& call) override;
-  void run_reduce(const Call& call) override;
-  void run_all_gather(const Call& call) override;
-  void run_reduce_scatter(const Call& call) override;
+  void run_broadcast(const Call& call) override { others_->broadcast(call); }
+  void run_reduce(const Call& call) override { others_->reduce(call); }
+  void run_all_gather(const Call& call) override { others_->all_gather(call); }
+  void run_reduce_scatter(const Call& call) override { others_->reduce_scatter(call); }
   void run_barrier(const Call& call) override;
   std::unique_ptr<comm::ProcessGroup> do_split(comm::JobContext context) override;
 
@@ -57,13 +59,11 @@ class RingProcessGroup : public comm::HostProcessGroup {
 
   /// The bytes of chunk `index` of the call's values.
   [[nodiscard]] std::span<std::byte> chunk(const Call& call, int index) const;
-  /// own[i] = own[i] op what has arrived[i].
-  void add(const Call& call, std::span<std::byte> own, std::span<const std::byte> theirs) const;
-  void divide_if_mean(const Call& call, std::span<std::byte> values) const;
   [[nodiscard]] int right() const noexcept { return next_of(rank(), world_size()); }
   [[nodiscard]] int left() const noexcept { return previous_of(rank(), world_size()); }
 
   RingOptions options_;
+  std::optional<RingCollectives> others_;  // beside all-reduce
 };
 
 /// @throws  As the constructor.

@@ -1,7 +1,6 @@
 #include "02_ring_all_reduce/shared_memory_all_reduce.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 #include "comm/copy_bytes.hpp"
@@ -11,12 +10,6 @@
 // fits the cache. Chunks begin at whole lines of 64 bytes, so that no two ranks ever write to one line.
 namespace lockstep::ring {
 namespace {
-
-SmallBufferLimits limits_for(int world_size) {
-  const auto row =
-      std::ranges::find_if(kSmallBufferRows, [&](const auto& each) { return world_size <= each.world_size; });
-  return row == kSmallBufferRows.end() ? kSmallBufferRows.back().limits : row->limits;
-}
 
 std::int64_t width_of(const comm::Buffer& values) { return static_cast<std::int64_t>(bytes_of(values.dtype)); }
 
@@ -34,23 +27,17 @@ Chunk chunk_in(std::int64_t count, std::int64_t width, int rank, int world_size)
 
 }  // namespace
 
-SharedMemoryAllReduce::SharedMemoryAllReduce(std::shared_ptr<comm::SharedMemory> memory,
-                                             const comm::RegisteredMemory& registered, const Deadline& deadline,
-                                             const SharedMemoryAllReduceOptions& options)
-    : memory_(std::move(memory)),
+SharedMemoryAllReduce::SharedMemoryAllReduce(SharedMemoryMeeting& meeting, const comm::RegisteredMemory& registered,
+                                             const SmallBufferLimits& small)
+    : meeting_(meeting),
       registered_(registered),
-      rank_(memory_->rank()),
-      world_size_(memory_->world_size()),
-      small_(options.small.value_or(limits_for(world_size_))),
-      meeting_(memory_, small_.private_bytes, deadline),
-      // A staged segment per rank, and one of results; two of each, used in turn.
-      segments_(memory_->grow(2 * static_cast<std::size_t>(world_size_ + 1) * kSegmentBytes, deadline)),
-      shared_buffers_(static_cast<std::size_t>(world_size_)),
+      rank_(meeting.rank()),
+      world_size_(meeting.world_size()),
+      small_(small),
       sources_(static_cast<std::size_t>(world_size_)) {}
 
 void SharedMemoryAllReduce::run(const comm::Buffer& values, const comm::Fingerprint& fingerprint,
                                 const Deadline& deadline) {
-  memory_->check_not_interrupted();
   const Call call{values, fingerprint, deadline};
   const auto bytes = static_cast<std::size_t>(values.bytes());
   const auto offset = registered_.find(values.data, bytes);
@@ -61,24 +48,14 @@ void SharedMemoryAllReduce::run(const comm::Buffer& values, const comm::Fingerpr
   const std::span<std::byte> slot = meeting_.next_slot();
   if (is_small && bytes > 0) comm::copy_bytes(slot.data(), values.data, bytes);
   if (!is_small && !offset) copy_in(call, 0);
-  meet(call, offset ? static_cast<std::int64_t>(*offset) : SharedMemoryMeeting::kPrivate);
+  meeting_.arrive(fingerprint, offset, bytes, deadline);
 
   // All ranks have heard the same, so all take the same way.
-  const auto private_ranks = std::ranges::count(shared_buffers_, nullptr);
+  const auto private_ranks = std::ranges::count(meeting_.buffers(), nullptr);
   const bool is_in_slots = bytes <= small_.private_bytes && private_ranks == world_size_;
   if (bytes <= small_.registered_bytes || is_in_slots) return reduce_slots(call);
   if (private_ranks == 0) return reduce_in_place(call);
   reduce_segments(call, bytes <= small_.private_bytes ? FirstSegment::kMissing : FirstSegment::kCopied);
-}
-
-void SharedMemoryAllReduce::meet(const Call& call, std::int64_t offset) {
-  meeting_.arrive(call.fingerprint, offset, call.deadline);
-  for (std::size_t rank = 0; rank < shared_buffers_.size(); ++rank) {
-    const std::int64_t theirs = meeting_.offsets()[rank];
-    const bool is_private = theirs == SharedMemoryMeeting::kPrivate;
-    const auto bytes = static_cast<std::size_t>(call.values.bytes());
-    shared_buffers_[rank] = is_private ? nullptr : memory_->at(static_cast<std::uint64_t>(theirs), bytes);
-  }
 }
 
 // Every rank reduces all slots: P times the additions, but nobody waits for a result.
@@ -96,8 +73,8 @@ void SharedMemoryAllReduce::reduce_in_place(const Call& call) {
   const std::int64_t first_byte = mine.begin * width_of(call.values);
   destinations_.clear();
   for (int rank = 0; rank < world_size_; ++rank) {
-    sources_[rank] = shared_buffers_[rank] + first_byte;
-    if (call.is_for(rank)) destinations_.push_back(shared_buffers_[rank] + first_byte);
+    sources_[rank] = meeting_.buffers()[rank] + first_byte;
+    if (call.is_for(rank)) destinations_.push_back(meeting_.buffers()[rank] + first_byte);
   }
   comm::reduce_many(sources_, destinations_, mine.count, call.values.dtype, call.fingerprint.op);
   meeting_.signal(SharedMemoryMeeting::MeetingStep::kReduced);
@@ -109,12 +86,13 @@ void SharedMemoryAllReduce::reduce_in_place(const Call& call) {
 // rank copies i's results out before it copies i + 2 in.
 void SharedMemoryAllReduce::reduce_segments(const Call& call, FirstSegment first) {
   using MeetingStep = SharedMemoryMeeting::MeetingStep;
-  const std::int64_t segments = (call.values.bytes() + kSegmentBytes - 1) / kSegmentBytes;
+  const std::int64_t segments =
+      (call.values.bytes() + SharedMemoryMeeting::kSegmentBytes - 1) / SharedMemoryMeeting::kSegmentBytes;
   for (std::int64_t i = 0; i <= segments; ++i) {
     const bool is_past_end = i == segments;
     const bool is_missing = !is_past_end && (i > 0 || first == FirstSegment::kMissing);
     if (is_missing) {
-      if (shared_buffers_[rank_] == nullptr) copy_in(call, i);
+      if (meeting_.buffers()[rank_] == nullptr) copy_in(call, i);
       meeting_.signal(MeetingStep::kCopied);
     }
     if (i > 0) {
@@ -129,13 +107,9 @@ void SharedMemoryAllReduce::reduce_segments(const Call& call, FirstSegment first
 }
 
 Chunk SharedMemoryAllReduce::segment_of(const Call& call, std::int64_t index) const {
-  const std::int64_t length = kSegmentBytes / width_of(call.values);
+  const std::int64_t length = SharedMemoryMeeting::kSegmentBytes / width_of(call.values);
   const std::int64_t begin = std::min(index * length, call.values.count);
   return {begin, std::min(length, call.values.count - begin)};
-}
-
-std::byte* SharedMemoryAllReduce::staged(int rank, std::int64_t index) const noexcept {
-  return segments_.data + static_cast<std::size_t>(rank * 2 + index % 2) * kSegmentBytes;
 }
 
 // All of this rank's segment but the chunk that it reduces itself: nobody else reads that.
@@ -145,7 +119,7 @@ void SharedMemoryAllReduce::copy_in(const Call& call, std::int64_t index) {
   const Chunk mine = chunk_in(segment.count, width, rank_, world_size_);
   const std::int64_t end = mine.begin + mine.count;
   const std::byte* const from = bytes_at(call.values, segment.begin);
-  std::byte* const to = staged(rank_, index);
+  std::byte* const to = meeting_.segment(rank_, index);
   comm::copy_bytes(to, from, static_cast<std::size_t>(mine.begin * width));
   comm::copy_bytes(to + end * width, from + end * width, static_cast<std::size_t>((segment.count - end) * width));
 }
@@ -157,8 +131,9 @@ void SharedMemoryAllReduce::reduce_segment(const Call& call, std::int64_t index)
   const std::int64_t first_byte = mine.begin * width;
   std::byte* const own = bytes_at(call.values, segment.begin + mine.begin);
   for (int rank = 0; rank < world_size_; ++rank) {
-    std::byte* const whole = shared_buffers_[rank];  // registered memory is read where it is
-    sources_[rank] = whole != nullptr ? whole + segment.begin * width + first_byte : staged(rank, index) + first_byte;
+    std::byte* const whole = meeting_.buffers()[rank];  // registered memory is read where it is
+    sources_[rank] =
+        whole != nullptr ? whole + segment.begin * width + first_byte : meeting_.segment(rank, index) + first_byte;
   }
   sources_[rank_] = own;
   destinations_.assign(1, result(index) + first_byte);

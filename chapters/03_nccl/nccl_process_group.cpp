@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "03_nccl/group/device_census.hpp"
+#include "03_nccl/group/nccl_collectives.hpp"
 #include "03_nccl/group/nccl_watchdog.hpp"
 #include "base/error.hpp"
-#include "device/copy.hpp"
 #include "trace/recorder.hpp"
 
 namespace lockstep::nccl {
@@ -38,9 +38,7 @@ NcclProcessGroup::NcclProcessGroup(comm::JobContext context, const NcclOptions& 
   const bool is_shared = take_census(this->context(), prefix, device(), options_.share_gpu, deadline);
   const ncclUniqueId id = exchange_unique_id(this->context(), prefix, deadline);
   communicator_ = std::make_unique<Communicator>(this->context(), id, device(), is_shared, deadline);
-  const StreamGuard guard(stream_);
-  barrier_cell_ = Storage::allocate(sizeof(std::int32_t), device());
-  zero_memory({barrier_cell_->data(), device()}, barrier_cell_->bytes());
+  collectives_ = std::make_unique<NcclCollectives>(rank(), world_size(), stream_);
   watchdog_ = std::make_shared<Watchdog>(*this);
 }
 
@@ -67,12 +65,12 @@ comm::Work NcclProcessGroup::do_issue(std::span<Call> calls, comm::RunOn) {
       const auto batch = rest.first(independent_calls(rest));
       communicator_->run(
           [&](ncclComm_t communicator) {
-            for (const Call& call : batch) enqueue(call, communicator);
+            for (const Call& call : batch) collectives_->enqueue(call, communicator);
           },
           deadline);
       rest = rest.subspan(batch.size());
     }
-    for (const Call& call : task->calls) finish_mean(call);
+    for (const Call& call : task->calls) collectives_->finish_mean(call);
     task->bounce.send_back(stream_);
     task->done.record(stream_);
   } catch (const std::exception&) {

@@ -12,6 +12,8 @@
 
 namespace lockstep::nccl {
 
+class NcclCollectives;
+
 /// What a rank tells NCCL; the defaults are right where each rank has a GPU of its own.
 struct NcclOptions {
   Device device{};         ///< This rank's GPU; the CPU stands for the accelerator of number local_rank.
@@ -63,17 +65,11 @@ class NcclProcessGroup final : public comm::ProcessGroupBackend {
   [[nodiscard]] static std::size_t independent_calls(std::span<const Call> calls);
   void order_after_producers(const Task& task) const;
   void bring_host_memory(Task& task) const;
-  void enqueue(const Call& call, ncclComm_t communicator) const;
-  void enqueue_gather(const Call& call, ncclComm_t communicator) const;
-  void enqueue_scatter(const Call& call, ncclComm_t communicator) const;
-  void enqueue_all_to_all(const Call& call, ncclComm_t communicator) const;
-  void copy_own(void* to, const void* from, std::int64_t bytes) const;
-  void finish_mean(const Call& call) const;
   void record_span(const Task& task) const;
 
   NcclOptions options_;
   Stream stream_;
-  std::shared_ptr<Storage> barrier_cell_;  // one int32 on the device
+  std::unique_ptr<NcclCollectives> collectives_;
   std::unique_ptr<Communicator> communicator_;
   std::shared_ptr<Watchdog> watchdog_;
 };

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "02_ring_all_reduce/shared_memory/pull_collectives.hpp"
 #include "02_ring_all_reduce/shared_memory_all_reduce.hpp"
 #include "base/deadline.hpp"
 
@@ -20,10 +21,10 @@ inline const std::vector<Place> kPlaces{Place::kSlots, Place::kPrivate, Place::k
 
 inline bool is_mixed(Place place) { return place == Place::kMixed || place == Place::kMixedSmall; }
 
-inline ring::SharedMemoryAllReduceOptions options_for(Place place) {
+inline ring::SmallBufferLimits limits_for(Place place) {
   const bool has_slots = place == Place::kSlots || place == Place::kMixedSmall;
   const std::size_t limit = has_slots ? 10000 : 0;
-  return {.small = ring::SmallBufferLimits{limit, place == Place::kSlots ? limit : 0}};
+  return {limit, place == Place::kSlots ? limit : 0};
 }
 
 // One rank's end of the collectives, and memory to reduce in.
@@ -33,7 +34,9 @@ class Member {
       : context_(context),
         memory_(comm::make_shared_memory(context, "test", soon()).memory),
         registered_(memory_),
-        all_reduce_(memory_, registered_, soon(), options_for(place)),
+        meeting_(memory_, limits_for(place).private_bytes, soon()),
+        all_reduce_(meeting_, registered_, limits_for(place)),
+        pull_(meeting_, registered_, limits_for(place)),
         is_registered_(place == Place::kRegistered || (is_mixed(place) && context.rank % 2 == 1)) {}
 
   template <typename T>
@@ -43,14 +46,14 @@ class Member {
 
   template <typename T>
   void reduce_scatter(std::span<T> output, std::span<T> input, comm::ReduceOp op) {
-    all_reduce_.reduce_scatter(comm::host_buffer(output), comm::host_buffer(input),
-                               next<T>(comm::Collective::kReduceScatter, output.size(), op), soon());
+    pull_.reduce_scatter(comm::host_buffer(output), comm::host_buffer(input),
+                         next<T>(comm::Collective::kReduceScatter, output.size(), op), soon());
   }
 
   template <typename T>
   void all_gather(std::span<T> output, std::span<T> input) {
-    all_reduce_.all_gather(comm::host_buffer(output), comm::host_buffer(input),
-                           next<T>(comm::Collective::kAllGather, input.size(), comm::ReduceOp::kSum), soon());
+    pull_.all_gather(comm::host_buffer(output), comm::host_buffer(input),
+                     next<T>(comm::Collective::kAllGather, input.size(), comm::ReduceOp::kSum), soon());
   }
 
   // `count` elements where this rank has its buffers. All ranks call it: an allocation is collective.
@@ -80,7 +83,9 @@ class Member {
   const comm::JobContext& context_;
   std::shared_ptr<comm::SharedMemory> memory_;
   comm::RegisteredMemory registered_;
+  ring::SharedMemoryMeeting meeting_;
   ring::SharedMemoryAllReduce all_reduce_;
+  ring::PullCollectives pull_;
   bool is_registered_;
   std::shared_ptr<Storage> storage_;
 };

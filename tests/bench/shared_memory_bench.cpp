@@ -27,11 +27,12 @@ constexpr double kRoundSeconds = 0.15;
 
 class Bench {
  public:
-  Bench(const comm::JobContext& context, const ring::SharedMemoryAllReduceOptions& options)
+  Bench(const comm::JobContext& context, const ring::SmallBufferLimits& small)
       : context_(context),
         memory_(open(context)),
         registered_(memory_),
-        all_reduce_(memory_, registered_, Deadline::after(context.limits.join), options) {}
+        meeting_(memory_, small.private_bytes, Deadline::after(context.limits.join)),
+        all_reduce_(meeting_, registered_, small) {}
 
   void run(const std::string& kind, std::size_t bytes) {
     const std::shared_ptr<Storage> storage = kind == "private"
@@ -120,6 +121,7 @@ class Bench {
   const comm::JobContext& context_;
   std::shared_ptr<comm::SharedMemory> memory_;
   comm::RegisteredMemory registered_;
+  ring::SharedMemoryMeeting meeting_;
   ring::SharedMemoryAllReduce all_reduce_;
   std::uint64_t sequence_ = 0;
   bool is_rewritten_ = false;
@@ -130,10 +132,10 @@ class Bench {
 int main(int argc, char** argv) {
   try {
     const std::string kind = argc > 1 ? argv[1] : "all";
-    ring::SharedMemoryAllReduceOptions options;
-    if (argc > 2) options.small = ring::SmallBufferLimits{std::stoul(argv[2]), std::stoul(argv[2])};
     const comm::JobContext context = comm::rendezvous("env://");
-    Bench bench(context, options);
+    ring::SmallBufferLimits small = ring::small_buffer_limits(context.world_size);
+    if (argc > 2) small = {std::stoul(argv[2]), std::stoul(argv[2])};
+    Bench bench(context, small);
     std::vector<std::size_t> sizes{1UL << 10, 16UL << 10, 256UL << 10, 4UL << 20, 64UL << 20};
     if (argc > 3) sizes = {2UL << 10, 4UL << 10, 8UL << 10, 16UL << 10, 32UL << 10, 64UL << 10, 128UL << 10};
     for (const std::string each : {"private", "registered", "rewritten"}) {

@@ -8,6 +8,11 @@
 #include "comm/transport.hpp"
 
 namespace lockstep::ring {
+namespace {
+
+constexpr std::int64_t kPrivate = -1;  // in place of the offset of a buffer that is not registered
+
+}  // namespace
 
 // What a rank says when it enters a collective. `meeting` is written last and read first.
 struct alignas(kLineBytes) SharedMemoryMeeting::Slot {
@@ -33,8 +38,9 @@ SharedMemoryMeeting::SharedMemoryMeeting(std::shared_ptr<comm::SharedMemory> mem
       rank_(memory_->rank()),
       world_size_(memory_->world_size()),
       slot_bytes_(round_up(slot_bytes, static_cast<std::size_t>(kLineBytes))),
-      offsets_(static_cast<std::size_t>(world_size_)) {
-  region_ = memory_->grow(offsets_.size() * (sizeof(Member) + 2 * slot_bytes_), deadline);
+      buffers_(static_cast<std::size_t>(world_size_)) {
+  region_ = memory_->grow(buffers_.size() * (sizeof(Member) + 2 * slot_bytes_), deadline);
+  segments_ = memory_->grow(2 * (buffers_.size() + 1) * kSegmentBytes, deadline);  // + 1: of results
   waiter_.emplace(memory_->make_waiter(member(rank_).doorbell));
 }
 
@@ -51,27 +57,37 @@ std::byte* SharedMemoryMeeting::elements_of(int rank) const noexcept {
   return region_.data + static_cast<std::size_t>(world_size_) * sizeof(Member) + place * slot_bytes_;
 }
 
-std::span<std::byte> SharedMemoryMeeting::next_slot() noexcept {
+std::span<std::byte> SharedMemoryMeeting::next_slot() {
+  memory_->check_not_interrupted();
   ++meeting_;
   return {elements_of(rank_), slot_bytes_};
 }
 
 const std::byte* SharedMemoryMeeting::slot(int rank) const noexcept { return elements_of(rank); }
 
-void SharedMemoryMeeting::arrive(const comm::Fingerprint& own, std::int64_t offset, const Deadline& deadline) {
+std::byte* SharedMemoryMeeting::segment(int rank, std::int64_t index) const noexcept {
+  return segments_.data + static_cast<std::size_t>(rank * 2 + index % 2) * kSegmentBytes;
+}
+
+void SharedMemoryMeeting::arrive(const comm::Fingerprint& own, std::optional<std::uint64_t> offset, std::size_t bytes,
+                                 const Deadline& deadline) {
   Slot& slot = slot_of(rank_);
   slot.sequence = own.sequence;
   slot.tag = to_tag(own);
-  slot.offset = offset;
+  slot.offset = offset ? static_cast<std::int64_t>(*offset) : kPrivate;
   slot.meeting.store(meeting_, std::memory_order_seq_cst);
   ring_all();
   for (int peer = 0; peer < world_size_; ++peer) {
     const Slot& theirs = slot_of(peer);
     const auto is_here = [&] { return theirs.meeting.load(std::memory_order_seq_cst) == meeting_; };
     if (!memory_->wait_for(peer, *waiter_, is_here, deadline)) give_up(peer, deadline);
-    offsets_[static_cast<std::size_t>(peer)] = theirs.offset;
   }
   for (int peer = 0; peer < world_size_; ++peer) check_same(own, peer);
+  for (int peer = 0; peer < world_size_; ++peer) {
+    const std::int64_t theirs = slot_of(peer).offset;
+    std::byte*& buffer = buffers_[static_cast<std::size_t>(peer)];
+    buffer = theirs == kPrivate ? nullptr : memory_->at(static_cast<std::uint64_t>(theirs), bytes);
+  }
 }
 
 void SharedMemoryMeeting::check_same(const comm::Fingerprint& own, int peer) const {

@@ -34,7 +34,10 @@ SharedMemoryProcessGroup::~SharedMemoryProcessGroup() { shutdown(); }
 void SharedMemoryProcessGroup::use(std::shared_ptr<comm::SharedMemory> memory) {
   const auto deadline = Deadline::after(context().limits.join);
   registered_ = std::make_unique<comm::RegisteredMemory>(memory);
-  collectives_ = std::make_unique<SharedMemoryAllReduce>(memory, *registered_, deadline);
+  const SmallBufferLimits small = small_buffer_limits(world_size());
+  meeting_ = std::make_unique<SharedMemoryMeeting>(memory, small.private_bytes, deadline);
+  all_reduce_ = std::make_unique<SharedMemoryAllReduce>(*meeting_, *registered_, small);
+  pull_ = std::make_unique<PullCollectives>(*meeting_, *registered_, small);
   HostProcessGroup::use(std::make_unique<comm::SharedMemoryTransport>(std::move(memory), deadline), kSegmentBytes);
 }
 
@@ -47,7 +50,7 @@ std::shared_ptr<Storage> SharedMemoryProcessGroup::allocate(std::size_t bytes, D
 }
 
 void SharedMemoryProcessGroup::run_all_reduce(const Call& call) {
-  if (world_size() > 1) collectives_->run(call.values, call.fingerprint(), call.deadline);
+  all_reduce_->run(call.values, call.fingerprint(), call.deadline);
 }
 
 void SharedMemoryProcessGroup::run_reduce(const Call& call) { run_all_reduce(call); }
@@ -55,17 +58,15 @@ void SharedMemoryProcessGroup::run_reduce(const Call& call) { run_all_reduce(cal
 void SharedMemoryProcessGroup::run_barrier(const Call& call) { run_all_reduce(call); }
 
 void SharedMemoryProcessGroup::run_broadcast(const Call& call) {
-  if (world_size() > 1) collectives_->broadcast(call.values, call.root, call.fingerprint(), call.deadline);
+  pull_->broadcast(call.values, call.root, call.fingerprint(), call.deadline);
 }
 
 void SharedMemoryProcessGroup::run_all_gather(const Call& call) {
-  if (world_size() == 1) return comm::copy_bytes(comm::bytes_of(call.values), comm::bytes_of(call.input));
-  collectives_->all_gather(call.values, call.input, call.fingerprint(), call.deadline);
+  pull_->all_gather(call.values, call.input, call.fingerprint(), call.deadline);
 }
 
 void SharedMemoryProcessGroup::run_reduce_scatter(const Call& call) {
-  if (world_size() == 1) return comm::copy_bytes(comm::bytes_of(call.values), comm::bytes_of(call.input));
-  collectives_->reduce_scatter(call.values, call.input, call.fingerprint(), call.deadline);
+  pull_->reduce_scatter(call.values, call.input, call.fingerprint(), call.deadline);
 }
 
 std::unique_ptr<comm::ProcessGroup> SharedMemoryProcessGroup::do_split(comm::JobContext context) {

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <memory>
 
+#include "02_ring_all_reduce/shared_memory/meeting.hpp"
+#include "02_ring_all_reduce/shared_memory/pull_collectives.hpp"
 #include "02_ring_all_reduce/shared_memory_all_reduce.hpp"
 #include "comm/host/host_process_group.hpp"
 #include "comm/registered_memory.hpp"
@@ -14,7 +16,7 @@ namespace lockstep::ring {
 /// recv, gather, scatter, all_to_all) goes through queues in the same memory.
 ///
 /// Lifetime, thread safety and order of calls: as comm::ProcessGroup. Host memory only.
-/// @cost  See SharedMemoryAllReduce; traffic_sent() counts only what goes through the queues.
+/// @cost  See SharedMemoryAllReduce and PullCollectives; traffic_sent() counts only what goes through the queues.
 class SharedMemoryProcessGroup final : public comm::HostProcessGroup {
  public:
   /// Finds the common memory of all ranks.
@@ -41,8 +43,11 @@ class SharedMemoryProcessGroup final : public comm::HostProcessGroup {
 
   void use(std::shared_ptr<comm::SharedMemory> memory);
 
-  std::unique_ptr<comm::RegisteredMemory> registered_;  // null for a rank that is alone
-  std::unique_ptr<SharedMemoryAllReduce> collectives_;  // the same
+  // All null for a rank that is alone.
+  std::unique_ptr<comm::RegisteredMemory> registered_;
+  std::unique_ptr<SharedMemoryMeeting> meeting_;
+  std::unique_ptr<SharedMemoryAllReduce> all_reduce_;  // and reduce and barrier, which are cases of it
+  std::unique_ptr<PullCollectives> pull_;
 };
 
 /// @throws  As the constructor.

@@ -60,6 +60,9 @@ struct CollectiveOptions {
 /// line, for the flight recorder. P is the world size.
 class ProcessGroup {
  public:
+  /// One issued collective, as the backend sees it: in comm/process_group_backend.hpp.
+  struct Call;
+
   ProcessGroup(const ProcessGroup&) = delete;
   ProcessGroup& operator=(const ProcessGroup&) = delete;
   virtual ~ProcessGroup() = default;
@@ -194,9 +197,6 @@ class ProcessGroup {
   [[nodiscard]] virtual Traffic traffic_sent() const = 0;
 
  protected:
-  /// One issued collective, as the backend sees it: in comm/process_group_backend.hpp.
-  struct Call;
-
   /// @param context  Rank, size, control plane and limits; world size 1 has neither store nor control plane.
   explicit ProcessGroup(JobContext context) : context_(std::move(context)) {}
 

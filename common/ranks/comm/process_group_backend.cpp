@@ -99,17 +99,17 @@ Fingerprint ProcessGroup::Call::fingerprint() const noexcept {
           .tag = tag};
 }
 
-net::FrameHeader ProcessGroupBackend::frame_header(const Call& call) const noexcept {
-  Fingerprint fingerprint = call.fingerprint();
-  if (call.collective == Collective::kRecv) {  // the message is the peer's send() to this rank
-    fingerprint.collective = Collective::kSend;
-    fingerprint.root = rank();
+net::FrameHeader ProcessGroup::Call::header(int rank, int generation) const noexcept {
+  Fingerprint sent = fingerprint();
+  if (collective == Collective::kRecv) {  // the message is the peer's send() to this rank
+    sent.collective = Collective::kSend;
+    sent.root = rank;
   }
   return {.type = net::FrameType::kCollective,
-          .generation = static_cast<std::uint32_t>(context().generation),
-          .source_rank = rank(),
-          .sequence = call.sequence,
-          .tag = to_tag(fingerprint)};
+          .generation = static_cast<std::uint32_t>(generation),
+          .source_rank = rank,
+          .sequence = sequence,
+          .tag = to_tag(sent)};
 }
 
 void ProcessGroupBackend::check(const Call& call) const {

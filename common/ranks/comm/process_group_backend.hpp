@@ -40,6 +40,9 @@ struct ProcessGroup::Call {
 
   /// What ranks compare.
   [[nodiscard]] Fingerprint fingerprint() const noexcept;
+  /// The header of messages that belong to it, with its fingerprint: what the other ranks must send too.
+  /// @param rank  Of this process, in the group.
+  [[nodiscard]] net::FrameHeader header(int rank, int generation) const noexcept;
 };
 
 /// A ProcessGroup up to the moving of data, which a backend adds in its private virtual functions.
@@ -88,9 +91,6 @@ class ProcessGroupBackend : public ProcessGroup {
   void wait_until_agreed(const Call& call) const;
   /// The same for the caller's thread, once the call has ended: an error fails the group, as finish() would.
   void require_agreement_on(const Call& call);
-
-  /// The header of this rank's messages for `call`, with its fingerprint: what others must send too.
-  [[nodiscard]] net::FrameHeader frame_header(const Call& call) const noexcept;
 
  private:
   /// Runs `calls` in order; sends and recvs among them that follow each other, at the same time.

@@ -112,7 +112,7 @@ void GlooProcessGroup::interrupt() noexcept {
 // Part of every message's slot, so that messages of other collectives, or of the same one with another count, are not
 // accepted. Two of them have equal 32-bit tags once in four thousand million.
 std::uint32_t GlooProcessGroup::tag_of(const Call& call) const {
-  const net::FrameHeader header = frame_header(call);
+  const net::FrameHeader header = call.header(rank(), context().generation);
   std::array<std::byte, sizeof header.sequence + sizeof header.tag> bytes{};
   std::memcpy(bytes.data(), &header.sequence, sizeof header.sequence);
   std::memcpy(bytes.data() + sizeof header.sequence, header.tag.data(), sizeof header.tag);

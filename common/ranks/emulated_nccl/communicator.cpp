@@ -1,21 +1,11 @@
 #include "emulated_nccl/communicator.hpp"
 
-#include <chrono>
 #include <utility>
 
 #include "base/error.hpp"
 #include "emulated_nccl/failure.hpp"
 
 namespace lockstep::emulated_nccl {
-namespace {
-
-using namespace std::chrono_literals;
-
-// Between a call that returns ncclInProgress and its first effect. Without it a program that takes the call's return
-// for the operation's place in the stream would be right nearly always here, and wrong on a GPU.
-constexpr auto kHandOver = 300us;
-
-}  // namespace
 
 std::string Communicator::message() const {
   const std::scoped_lock lock(mutex_);
@@ -55,36 +45,21 @@ ncclResult_t Communicator::perform(const char* call, std::function<void()> job) 
     job();
     return ncclSuccess;
   }
-  const std::scoped_lock lock(mutex_);
-  ++in_progress_;
-  jobs_.push_back({call, std::move(job)});
-  if (!worker_.joinable()) worker_ = std::thread([this] { work(); });
-  changed_.notify_all();
-  return ncclInProgress;
-}
-
-void Communicator::work() noexcept {
-  std::unique_lock lock(mutex_);
-  for (;;) {
-    changed_.wait(lock, [this] { return is_closing_ || !jobs_.empty(); });
-    if (jobs_.empty() || is_aborted_) return;
-    const Job job = std::move(jobs_.front());
-    jobs_.pop_front();
-    lock.unlock();
-    std::this_thread::sleep_for(kHandOver);
-    run_job(job);
-    lock.lock();
+  {
+    const std::scoped_lock lock(mutex_);
+    ++in_progress_;
+  }
+  jobs_.post([this, call, job = std::move(job)] {
+    try {
+      job();
+    } catch (const std::exception& error) {
+      fail(remember_exception(call), error.what());
+    }
+    const std::scoped_lock lock(mutex_);
     --in_progress_;
     changed_.notify_all();
-  }
-}
-
-void Communicator::run_job(const Job& job) noexcept {
-  try {
-    job.body();
-  } catch (const std::exception& error) {
-    fail(remember_exception(job.call), error.what());
-  }
+  });
+  return ncclInProgress;
 }
 
 void Communicator::fail(ncclResult_t code, const std::string& text) noexcept {
@@ -156,6 +131,7 @@ void Communicator::wait_until_idle() {
 void Communicator::abort() noexcept {
   std::unique_lock lock(mutex_);
   is_aborted_ = true;
+  jobs_.cancel();
   if (mesh_) mesh_->interrupt();
   changed_.notify_all();
   changed_.wait(lock, [this] { return running_ == 0; });
@@ -163,17 +139,6 @@ void Communicator::abort() noexcept {
   close();
   lock.lock();
   mesh_.reset();  // closes the connections: so the other ranks learn of it
-}
-
-void Communicator::close() noexcept {
-  std::thread ending;
-  {
-    const std::scoped_lock lock(mutex_);
-    is_closing_ = true;
-    ending.swap(worker_);
-    changed_.notify_all();
-  }
-  if (ending.joinable()) ending.join();
 }
 
 }  // namespace lockstep::emulated_nccl

@@ -3,15 +3,14 @@
 /// One rank's end of a communicator: who it is, how it fares, and whose turn it is.
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
 #include <string>
-#include <thread>
 
 #include "emulated_nccl/exchange.hpp"
+#include "emulated_nccl/job_thread.hpp"
 #include "emulated_nccl/meeting.hpp"
 
 namespace lockstep::emulated_nccl {
@@ -58,19 +57,13 @@ class Communicator {
   void run(std::uint64_t number, std::span<const HostOperation> operations) noexcept;
   /// @}
 
-  void refuse_more() noexcept;            ///< Finalized: no operation is accepted any more.
-  void wait_until_idle();                 ///< All that was enqueued is done, or aborted.
-  void abort() noexcept;                  ///< Ends what runs, hangs or waits.
-  void close() noexcept;                  ///< Ends the communicator's thread.
-  [[nodiscard]] bool is_aborted() const;  ///< Whether abort() was called.
+  void refuse_more() noexcept;              ///< Finalized: no operation is accepted any more.
+  void wait_until_idle();                   ///< All that was enqueued is done, or aborted.
+  void abort() noexcept;                    ///< Ends what runs, hangs or waits.
+  void close() noexcept { jobs_.close(); }  ///< Ends the communicator's thread.
+  [[nodiscard]] bool is_aborted() const;    ///< Whether abort() was called.
 
  private:
-  struct Job {
-    const char* call;
-    std::function<void()> body;
-  };
-  void work() noexcept;
-  void run_job(const Job& job) noexcept;
   [[nodiscard]] ncclResult_t status_locked() const noexcept;
   void exchange_or_hang(std::span<const HostOperation> operations) noexcept;
 
@@ -89,9 +82,8 @@ class Communicator {
   std::string message_;
   bool is_finalized_ = false;
   bool is_aborted_ = false;
-  bool is_closing_ = false;
-  std::deque<Job> jobs_;
-  std::thread worker_;
+
+  JobThread jobs_;  // of calls that do not block; ends before what they use
 };
 
 }  // namespace lockstep::emulated_nccl

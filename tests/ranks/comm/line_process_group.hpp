@@ -38,23 +38,23 @@ class LineProcessGroup final : public comm::HostProcessGroup {
     const auto values = call.values.span<std::int64_t>();
     std::vector<std::int64_t> part(values.size());
     for (int peer = 1; peer < world_size() && rank() == 0; ++peer) {
-      receive(call, peer, std::as_writable_bytes(std::span(part)));
+      messages().receive(call, peer, std::as_writable_bytes(std::span(part)));
       for (std::size_t i = 0; i < values.size(); ++i) values[i] += part[i];
     }
-    if (rank() != 0) send(call, 0, comm::bytes_of(call.values));
+    if (rank() != 0) messages().send(call, 0, comm::bytes_of(call.values));
     run_broadcast(call);
   }
   void run_broadcast(const Call& call) override {
-    if (rank() != 0) return receive(call, 0, comm::bytes_of(call.values));
-    for (int peer = 1; peer < world_size(); ++peer) send(call, peer, comm::bytes_of(call.values));
+    if (rank() != 0) return messages().receive(call, 0, comm::bytes_of(call.values));
+    for (int peer = 1; peer < world_size(); ++peer) messages().send(call, peer, comm::bytes_of(call.values));
   }
   void run_barrier(const Call& call) override { run_all_reduce(call); }
   void run_all_gather(const Call& call) override {
     for (int part = 0; part < world_size(); ++part) {
       const auto bytes = comm::part_of(call.values, part, world_size());
       if (rank() == part) comm::copy_bytes(bytes, comm::bytes_of(call.input));
-      if (part != 0 && rank() == 0) receive(call, part, bytes);
-      if (part != 0 && rank() == part) send(call, 0, bytes);
+      if (part != 0 && rank() == 0) messages().receive(call, part, bytes);
+      if (part != 0 && rank() == part) messages().send(call, 0, bytes);
     }
     run_broadcast(call);
   }

@@ -1,140 +1,50 @@
 #include "comm/host/host_process_group.hpp"
 
 #include <algorithm>
-#include <condition_variable>
-#include <deque>
 #include <exception>
-#include <mutex>
-#include <thread>
 #include <utility>
 
+#include "comm/host/call_queue.hpp"
 #include "comm/host/device_staging.hpp"
+#include "comm/host/direct_collectives.hpp"
 #include "trace/recorder.hpp"
 
 namespace lockstep::comm {
-namespace {
-
-enum class TaskState { kQueued, kRunning, kDone };
-
-}  // namespace
-
-// A queue of issued calls, one running at a time: on the worker thread, or on the thread of a caller that synchronizes
-// with the head of the queue. Shared with Work handles, which may outlive the group; `group` is used only while
-// something is queued or running, and shutdown() leaves neither.
-struct HostProcessGroup::Worker {
-  explicit Worker(HostProcessGroup& owner) : group(owner) {}
-
-  void add(std::shared_ptr<Task> task, RunOn run_on);
-  // Runs the head of the queue. The lock is free while the collective runs.
-  void run_head(std::unique_lock<std::mutex>& lock);
-  void work();
-  void finish() noexcept;
-  [[nodiscard]] bool has_work() const { return !is_running && !queue.empty(); }
-
-  HostProcessGroup& group;
-  std::mutex mutex;
-  std::condition_variable work_available;  // only the worker thread waits for it
-  std::condition_variable task_done;
-  std::deque<std::shared_ptr<Task>> queue;
-  bool is_running = false;
-  bool is_stopping = false;
-  std::thread thread;  // started by the first call that needs it
-};
-
-struct HostProcessGroup::Task final : WorkState {
-  explicit Task(std::shared_ptr<Worker> owner) : worker(std::move(owner)) {}
-
-  void wait(Stream&) override { synchronize(); }
-
-  void synchronize() override {
-    std::unique_lock lock(worker->mutex);
-    if (worker->has_work() && worker->queue.front().get() == this) worker->run_head(lock);
-    worker->task_done.wait(lock, [this] { return state == TaskState::kDone; });
-    if (error) std::rethrow_exception(error);
-  }
-
-  [[nodiscard]] bool is_completed() const override {
-    const std::scoped_lock lock(worker->mutex);
-    return state == TaskState::kDone;
-  }
-
-  std::shared_ptr<Worker> worker;
-  std::vector<Call> calls;
-  TaskState state = TaskState::kQueued;  // this and error: under worker->mutex
-  std::exception_ptr error;
-};
-
-void HostProcessGroup::Worker::add(std::shared_ptr<Task> task, RunOn run_on) {
-  const std::scoped_lock lock(mutex);
-  queue.push_back(std::move(task));
-  // A deferred call waits for its caller, or for the next call: then nobody may come for it.
-  if (run_on == RunOn::kCaller && queue.size() == 1) return;
-  if (!thread.joinable()) thread = std::thread([this] { work(); });
-  work_available.notify_one();
-}
-
-void HostProcessGroup::Worker::run_head(std::unique_lock<std::mutex>& lock) {
-  const std::shared_ptr<Task> task = queue.front();
-  is_running = true;
-  task->state = TaskState::kRunning;
-  lock.unlock();
-  const std::exception_ptr error = group.run(task->calls);
-  task->calls.clear();  // lets go of the buffers
-  lock.lock();
-  task->error = error;
-  task->state = TaskState::kDone;
-  queue.pop_front();
-  is_running = false;
-  task_done.notify_all();
-  if (!queue.empty()) work_available.notify_one();
-}
-
-void HostProcessGroup::Worker::work() {
-  std::unique_lock lock(mutex);
-  for (;;) {
-    work_available.wait(lock, [this] { return has_work() || (is_stopping && queue.empty()); });
-    if (queue.empty()) return;
-    run_head(lock);
-  }
-}
-
-void HostProcessGroup::Worker::finish() noexcept {
-  {
-    std::unique_lock lock(mutex);
-    is_stopping = true;
-    while (!thread.joinable() && has_work()) run_head(lock);  // deferred, and nobody came for it
-  }
-  work_available.notify_one();
-  if (thread.joinable()) thread.join();
-}
 
 HostProcessGroup::HostProcessGroup(JobContext context)
-    : ProcessGroupBackend(std::move(context)), worker_(std::make_shared<Worker>(*this)) {}
+    : ProcessGroupBackend(std::move(context)),
+      queue_(std::make_unique<CallQueue>([this](std::span<const Call> calls) { return run(calls); })) {}
 
 HostProcessGroup::~HostProcessGroup() { shutdown(); }
 
 void HostProcessGroup::shutdown() noexcept {
-  if (!worker_) return;
+  if (!queue_) return;
   // While an exception unwinds this rank, its peers may never enter what is queued here: do not wait for them.
   if (std::uncaught_exceptions() > 0 && !failure()) {
     try {
-      bool has_work = false;
-      {
-        const std::scoped_lock lock(worker_->mutex);
-        has_work = !worker_->queue.empty();
-      }
-      if (has_work) abort("it left with collectives in flight while handling an exception");
+      if (queue_->has_work()) abort("it left with collectives in flight while handling an exception");
     } catch (const std::exception& error) {
       context().log.error(error.what());
     }
   }
-  worker_->finish();
+  queue_->finish();
   detach();
-  worker_.reset();
+  queue_.reset();
+}
+
+void HostProcessGroup::use(std::unique_ptr<Transport> transport, std::int64_t segment_bytes) {
+  messages_ = std::make_unique<CallMessages>(context(), std::move(transport), segment_bytes);
+}
+
+Traffic HostProcessGroup::traffic_sent() const { return messages_ ? messages_->sent() : Traffic{}; }
+
+void HostProcessGroup::interrupt() noexcept {
+  if (messages_) messages_->interrupt();
 }
 
 std::exception_ptr HostProcessGroup::run(std::span<const Call> calls) noexcept {
   std::exception_ptr first_error;
+  if (messages_) messages_->record_to(recorder());
   while (!calls.empty()) {
     const auto other = std::ranges::find_if_not(calls, [](const Call& c) { return is_point_to_point(c.collective); });
     const auto messages = calls.first(static_cast<std::size_t>(other - calls.begin()));
@@ -155,7 +65,7 @@ std::exception_ptr HostProcessGroup::run_one(const Call& call) noexcept {
     wait_until_agreed(call);  // before a byte moves: what does not fit could harm the other end
     if (call.staging) call.staging->arrive(call.deadline, check);
     call.parts.empty() ? dispatch(call) : run_coalesced(call);
-    if (world_size() > 1) transport_->flush(call.deadline);
+    if (world_size() > 1) messages_->flush(call);
     if (call.staging) call.staging->send_back(call.deadline, check);
   } catch (...) {
     error = std::current_exception();
@@ -164,7 +74,48 @@ std::exception_ptr HostProcessGroup::run_one(const Call& call) noexcept {
   return finish(call, error);
 }
 
+// All sends are queued before the first message is received, and move on while this rank waits.
+std::exception_ptr HostProcessGroup::run_messages(std::span<const Call> calls) noexcept {
+  if (const auto error = failure()) return error;
+  const auto begin_time = trace::Clock::now();
+  for (const Call& call : calls) begin(call);
+  const Call* current = &calls.front();
+  const auto check = [this] { throw_if_failed(); };
+  std::exception_ptr error;
+  try {
+    for (const Call& call : calls) {
+      current = &call;
+      if (call.staging) call.staging->arrive(call.deadline, check);
+      if (call.collective == Collective::kSend) messages_->send_segments(call, call.root, bytes_of(call.values));
+    }
+    for (const Call& call : calls) {
+      current = &call;
+      if (call.collective == Collective::kRecv) messages_->receive_segments(call, call.root, bytes_of(call.values));
+    }
+    messages_->flush(*current);
+    for (const Call& call : calls) {
+      if (call.staging) call.staging->send_back(call.deadline, check);
+    }
+  } catch (...) {
+    error = std::current_exception();
+  }
+  std::exception_ptr seen;
+  for (const Call& call : calls) {
+    record(call, begin_time);
+    const std::exception_ptr of_call = finish(call, error && &call == current ? error : nullptr);
+    if (of_call) seen = of_call;
+  }
+  return seen;
+}
+
+void HostProcessGroup::run_gather(const Call& call) { gather_directly(messages(), call); }
+
+void HostProcessGroup::run_scatter(const Call& call) { scatter_directly(messages(), call); }
+
+void HostProcessGroup::run_all_to_all(const Call& call) { all_to_all_directly(messages(), call); }
+
 void HostProcessGroup::dispatch(const Call& call) {
+  if (world_size() == 1) return copy_bytes(bytes_of(call.values), bytes_of(call.input));
   switch (call.collective) {
     case Collective::kAllReduce:
       return run_all_reduce(call);
@@ -197,7 +148,7 @@ void HostProcessGroup::run_coalesced(const Call& call) {
     staged = staged.subspan(bytes_of(part).size());
   }
   dispatch(call);
-  flush(call);
+  if (messages_) messages_->flush(call);
   staged = bytes_of(call.values);
   for (const Buffer& part : call.parts) {
     copy_bytes(bytes_of(part), staged.first(bytes_of(part).size()));
@@ -210,20 +161,6 @@ void HostProcessGroup::record(const Call& call, std::chrono::steady_clock::time_
   if (recorder == nullptr) return;
   recorder->record(recorder->lane("communication"), describe(call.fingerprint()), trace::Category::kCommunication,
                    begin_time, trace::Clock::now());
-}
-
-std::shared_ptr<HostProcessGroup::Task> HostProcessGroup::unused_task() {
-  const auto is_unused = [](const std::shared_ptr<Task>& task) { return task.use_count() == 1; };
-  if (const auto unused = std::ranges::find_if(tasks_, is_unused); unused != tasks_.end()) {
-    const std::scoped_lock lock(worker_->mutex);  // after whoever used it last
-    (*unused)->state = TaskState::kQueued;
-    (*unused)->error = nullptr;
-    return *unused;
-  }
-  auto task = std::make_shared<Task>(worker_);
-  constexpr std::size_t kKeptTasks = 8;
-  if (tasks_.size() < kKeptTasks) tasks_.push_back(task);
-  return task;
 }
 
 // The copies to the host are issued at once, so that they overlap with what the caller issues next.
@@ -247,10 +184,7 @@ void HostProcessGroup::stage(Call& call) {
 
 Work HostProcessGroup::do_issue(std::span<Call> calls, RunOn run_on) {
   for (Call& call : calls) stage(call);
-  std::shared_ptr<Task> task = unused_task();
-  std::ranges::move(calls, std::back_inserter(task->calls));
-  worker_->add(task, run_on);
-  return Work(std::move(task));
+  return queue_->add(calls, run_on);
 }
 
 // A running collective fails by interrupt(); run_one() fails the queued ones.

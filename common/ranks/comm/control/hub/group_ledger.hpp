@@ -30,7 +30,7 @@ struct RunningCollective {
 using RunningBySequence = std::map<std::uint64_t, RunningCollective>;
 
 // Keeps the reports of all ranks, and puts them side by side: who has entered a collective and who has not, who waits
-// for whom. It is told numbers and ranks of this job only.
+// for whom. All ranks that it is told of are ranks of the job.
 class GroupLedger {
  public:
   explicit GroupLedger(int world_size);

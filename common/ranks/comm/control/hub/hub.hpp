@@ -17,7 +17,7 @@
 namespace lockstep::comm {
 
 // Takes in what all ranks say, keeps it in the roster and the two ledgers, and does what the judge decides. Those four
-// know neither sockets nor the thread.
+// use neither sockets nor threads.
 //
 // One thread serves thousands of ranks. So a message costs the same however many ranks there are, a tick costs a look
 // at each rank and not at each pair of them, and what is said about many ranks is short.

@@ -1,21 +1,28 @@
-// Reduce-scatter, all-gather and broadcast through shared memory. In all of them each rank reads a piece of the others'
-// inputs and writes only to its own output.
-//
-// An input is made of parts of equal size: of reduce-scatter one for each rank, else one. A piece is a run of elements
-// of a part. All ranks work on the same piece at the same time.
+#include "02_ring_all_reduce/shared_memory/pull_collectives.hpp"
+
 #include <algorithm>
 
-#include "02_ring_all_reduce/shared_memory_all_reduce.hpp"
 #include "comm/copy_bytes.hpp"
 #include "comm/host/reduce_many.hpp"
 
+// An input is made of parts of equal size: of reduce-scatter one for each rank, else one. A piece is a run of elements
+// of a part. All ranks work on the same piece at the same time.
 namespace lockstep::ring {
 
 using MeetingStep = SharedMemoryMeeting::MeetingStep;
 
+PullCollectives::PullCollectives(SharedMemoryMeeting& meeting, const comm::RegisteredMemory& registered,
+                                 const SmallBufferLimits& small)
+    : meeting_(meeting),
+      registered_(registered),
+      rank_(meeting.rank()),
+      world_size_(meeting.world_size()),
+      small_bytes_(small.private_bytes),
+      sources_(static_cast<std::size_t>(world_size_)) {}
+
 // Every rank reduces the part that is its own.
-void SharedMemoryAllReduce::reduce_scatter(const comm::Buffer& output, const comm::Buffer& input,
-                                           const comm::Fingerprint& fingerprint, const Deadline& deadline) {
+void PullCollectives::reduce_scatter(const comm::Buffer& output, const comm::Buffer& input,
+                                     const comm::Fingerprint& fingerprint, const Deadline& deadline) {
   const Parts parts{.count = world_size_, .read = rank_, .elements = output.count};
   read_inputs({input, fingerprint, deadline}, parts, [&](Chunk piece) {
     destinations_.assign(
@@ -25,8 +32,8 @@ void SharedMemoryAllReduce::reduce_scatter(const comm::Buffer& output, const com
 }
 
 // Every rank copies all parts, beginning with that of the next rank, so that not all read from one.
-void SharedMemoryAllReduce::all_gather(const comm::Buffer& output, const comm::Buffer& input,
-                                       const comm::Fingerprint& fingerprint, const Deadline& deadline) {
+void PullCollectives::all_gather(const comm::Buffer& output, const comm::Buffer& input,
+                                 const comm::Fingerprint& fingerprint, const Deadline& deadline) {
   const Parts parts{.count = 1, .read = 0, .elements = input.count};
   const auto width = static_cast<std::int64_t>(bytes_of(input.dtype));
   read_inputs({input, fingerprint, deadline}, parts, [&](Chunk piece) {
@@ -38,8 +45,8 @@ void SharedMemoryAllReduce::all_gather(const comm::Buffer& output, const comm::B
   });
 }
 
-void SharedMemoryAllReduce::broadcast(const comm::Buffer& values, int root, const comm::Fingerprint& fingerprint,
-                                      const Deadline& deadline) {
+void PullCollectives::broadcast(const comm::Buffer& values, int root, const comm::Fingerprint& fingerprint,
+                                const Deadline& deadline) {
   const Parts parts{.elements = values.count, .from = root};
   const auto width = static_cast<std::int64_t>(bytes_of(values.dtype));
   read_inputs({values, fingerprint, deadline}, parts, [&](Chunk piece) {
@@ -51,17 +58,16 @@ void SharedMemoryAllReduce::broadcast(const comm::Buffer& values, int root, cons
 
 // Small inputs in the slots need no second wait; registered inputs are read where they are; what is private goes
 // through the staged segments.
-void SharedMemoryAllReduce::read_inputs(const Call& call, const Parts& parts, const std::function<void(Chunk)>& read) {
-  memory_->check_not_interrupted();
-  const auto bytes = static_cast<std::size_t>(call.values.bytes());
-  const bool is_small = bytes <= small_.private_bytes;
-  const auto offset = is_small ? std::nullopt : registered_.find(call.values.data, bytes);
+void PullCollectives::read_inputs(const Call& call, const Parts& parts, const std::function<void(Chunk)>& read) {
+  const auto bytes = static_cast<std::size_t>(call.input.bytes());
+  const bool is_small = bytes <= small_bytes_;
+  const auto offset = is_small ? std::nullopt : registered_.find(call.input.data, bytes);
   const std::span<std::byte> slot = meeting_.next_slot();
-  if (is_small && bytes > 0 && is_read(parts, rank_)) comm::copy_bytes(slot.data(), call.values.data, bytes);
-  meet(call, offset ? static_cast<std::int64_t>(*offset) : SharedMemoryMeeting::kPrivate);
+  if (is_small && bytes > 0 && is_read(parts, rank_)) comm::copy_bytes(slot.data(), call.input.data, bytes);
+  meeting_.arrive(call.fingerprint, offset, bytes, call.deadline);
 
   const Chunk all{0, parts.elements};
-  const std::int64_t first_byte = parts.read * parts.elements * static_cast<std::int64_t>(bytes_of(call.values.dtype));
+  const std::int64_t first_byte = parts.read * parts.elements * static_cast<std::int64_t>(bytes_of(call.input.dtype));
   if (is_small) {
     for (int rank = 0; rank < world_size_; ++rank) sources_[rank] = meeting_.slot(rank) + first_byte;
     if (bytes > 0) read(all);
@@ -70,8 +76,8 @@ void SharedMemoryAllReduce::read_inputs(const Call& call, const Parts& parts, co
   bool is_registered = true;
   for (int rank = 0; rank < world_size_; ++rank) {
     if (!is_read(parts, rank)) continue;
-    is_registered = is_registered && shared_buffers_[rank] != nullptr;
-    if (is_registered) sources_[rank] = shared_buffers_[rank] + first_byte;
+    is_registered = is_registered && meeting_.buffers()[rank] != nullptr;
+    if (is_registered) sources_[rank] = meeting_.buffers()[rank] + first_byte;
   }
   if (is_registered) {
     read(all);
@@ -85,26 +91,26 @@ void SharedMemoryAllReduce::read_inputs(const Call& call, const Parts& parts, co
 
 // One wait per piece. Staged segments take turns: a rank that stages piece i knows that all have staged piece i - 1,
 // and so have read piece i - 2, which was where piece i comes.
-void SharedMemoryAllReduce::read_staged(const Call& call, const Parts& parts, const std::function<void(Chunk)>& read) {
-  const auto width = static_cast<std::int64_t>(bytes_of(call.values.dtype));
-  const auto* const own = static_cast<const std::byte*>(call.values.data);
+void PullCollectives::read_staged(const Call& call, const Parts& parts, const std::function<void(Chunk)>& read) {
+  const auto width = static_cast<std::int64_t>(bytes_of(call.input.dtype));
+  const auto* const own = static_cast<const std::byte*>(call.input.data);
   const std::int64_t length =
-      std::max<std::int64_t>(kSegmentBytes / (parts.count * kLineBytes), 1) * kLineBytes / width;
+      std::max<std::int64_t>(SharedMemoryMeeting::kSegmentBytes / (parts.count * kLineBytes), 1) * kLineBytes / width;
   for (std::int64_t index = 0; index * length < parts.elements; ++index) {
     const Chunk piece{index * length, std::min(length, parts.elements - index * length)};
     const auto in_input = [&](int part) { return (part * parts.elements + piece.begin) * width; };
-    const bool is_private = shared_buffers_[rank_] == nullptr && is_read(parts, rank_);
+    const bool is_private = meeting_.buffers()[rank_] == nullptr && is_read(parts, rank_);
     for (int part = 0; is_private && part < parts.count; ++part) {
       if (parts.count > 1 && part == parts.read) continue;  // nobody else reads it
-      comm::copy_bytes(staged(rank_, index) + part * length * width, own + in_input(part),
+      comm::copy_bytes(meeting_.segment(rank_, index) + part * length * width, own + in_input(part),
                        static_cast<std::size_t>(piece.count * width));
     }
     meeting_.signal(MeetingStep::kCopied);
     meeting_.wait_for_all(MeetingStep::kCopied, call.deadline);
     for (int rank = 0; rank < world_size_; ++rank) {
-      const std::byte* const whole = shared_buffers_[rank];  // registered memory is read where it is
+      const std::byte* const whole = meeting_.buffers()[rank];  // registered memory is read where it is
       sources_[rank] =
-          whole != nullptr ? whole + in_input(parts.read) : staged(rank, index) + parts.read * length * width;
+          whole != nullptr ? whole + in_input(parts.read) : meeting_.segment(rank, index) + parts.read * length * width;
     }
     sources_[rank_] = own + in_input(parts.read);
     read(piece);

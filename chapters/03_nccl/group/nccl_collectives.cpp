@@ -1,8 +1,7 @@
-// What each collective is in NCCL's words. All calls stand in a group: the errors of doing what they ask for come from
-// Communicator::run().
+#include "03_nccl/group/nccl_collectives.hpp"
+
 #include "03_nccl/group/divide.hpp"
 #include "03_nccl/nccl_check.hpp"
-#include "03_nccl/nccl_process_group.hpp"
 #include "base/error.hpp"
 #include "device/copy.hpp"
 
@@ -56,7 +55,14 @@ void* part_of(const Buffer& whole, int index, std::int64_t count) {
 
 }  // namespace
 
-void NcclProcessGroup::enqueue(const Call& call, ncclComm_t communicator) const {
+NcclCollectives::NcclCollectives(int rank, int world_size, const Stream& stream)
+    : rank_(rank), world_size_(world_size), stream_(stream) {
+  const StreamGuard guard(stream_);
+  barrier_cell_ = Storage::allocate(sizeof(std::int32_t), stream.device());
+  zero_memory({barrier_cell_->data(), stream.device()}, barrier_cell_->bytes());
+}
+
+void NcclCollectives::enqueue(const Call& call, ncclComm_t communicator) const {
   const Buffer& values = call.values;
   cudaStream_t const stream = stream_.handle();
   const ncclDataType_t type = nccl_type(values.dtype);
@@ -103,45 +109,45 @@ void NcclProcessGroup::enqueue(const Call& call, ncclComm_t communicator) const 
 }
 
 // A message to oneself is a copy. It stands in the stream before what the group enqueues at its end.
-void NcclProcessGroup::copy_own(void* to, const void* from, std::int64_t bytes) const {
+void NcclCollectives::copy_own(void* to, const void* from, std::int64_t bytes) const {
   if (to != from) copy_memory_async(to, from, static_cast<std::size_t>(bytes), stream_);
 }
 
-void NcclProcessGroup::enqueue_gather(const Call& call, ncclComm_t communicator) const {
+void NcclCollectives::enqueue_gather(const Call& call, ncclComm_t communicator) const {
   const ncclDataType_t type = nccl_type(call.input.dtype);
   const auto count = static_cast<std::size_t>(call.count);
-  if (rank() != call.root) {
+  if (rank_ != call.root) {
     return nccl_check(ncclSend(call.input.data, count, type, call.root, communicator, stream_.handle()), "ncclSend");
   }
-  copy_own(part_of(call.values, rank(), call.count), call.input.data, call.input.bytes());
-  for (int peer = 0; peer < world_size(); ++peer) {
-    if (peer == rank()) continue;
+  copy_own(part_of(call.values, rank_, call.count), call.input.data, call.input.bytes());
+  for (int peer = 0; peer < world_size_; ++peer) {
+    if (peer == rank_) continue;
     nccl_check(ncclRecv(part_of(call.values, peer, call.count), count, type, peer, communicator, stream_.handle()),
                "ncclRecv");
   }
 }
 
-void NcclProcessGroup::enqueue_scatter(const Call& call, ncclComm_t communicator) const {
+void NcclCollectives::enqueue_scatter(const Call& call, ncclComm_t communicator) const {
   const ncclDataType_t type = nccl_type(call.values.dtype);
   const auto count = static_cast<std::size_t>(call.count);
-  if (rank() != call.root) {
+  if (rank_ != call.root) {
     return nccl_check(ncclRecv(call.values.data, count, type, call.root, communicator, stream_.handle()), "ncclRecv");
   }
-  copy_own(call.values.data, part_of(call.input, rank(), call.count), call.values.bytes());
-  for (int peer = 0; peer < world_size(); ++peer) {
-    if (peer == rank()) continue;
+  copy_own(call.values.data, part_of(call.input, rank_, call.count), call.values.bytes());
+  for (int peer = 0; peer < world_size_; ++peer) {
+    if (peer == rank_) continue;
     nccl_check(ncclSend(part_of(call.input, peer, call.count), count, type, peer, communicator, stream_.handle()),
                "ncclSend");
   }
 }
 
-void NcclProcessGroup::enqueue_all_to_all(const Call& call, ncclComm_t communicator) const {
+void NcclCollectives::enqueue_all_to_all(const Call& call, ncclComm_t communicator) const {
   const ncclDataType_t type = nccl_type(call.values.dtype);
   const auto count = static_cast<std::size_t>(call.count);
-  copy_own(part_of(call.values, rank(), call.count), part_of(call.input, rank(), call.count),
+  copy_own(part_of(call.values, rank_, call.count), part_of(call.input, rank_, call.count),
            call.count * static_cast<std::int64_t>(bytes_of(call.values.dtype)));
-  for (int peer = 0; peer < world_size(); ++peer) {
-    if (peer == rank()) continue;
+  for (int peer = 0; peer < world_size_; ++peer) {
+    if (peer == rank_) continue;
     nccl_check(ncclSend(part_of(call.input, peer, call.count), count, type, peer, communicator, stream_.handle()),
                "ncclSend");
     nccl_check(ncclRecv(part_of(call.values, peer, call.count), count, type, peer, communicator, stream_.handle()),
@@ -149,11 +155,11 @@ void NcclProcessGroup::enqueue_all_to_all(const Call& call, ncclComm_t communica
   }
 }
 
-void NcclProcessGroup::finish_mean(const Call& call) const {
-  if (call.op != ReduceOp::kMean || world_size() == 1) return;
-  if (call.collective == comm::Collective::kReduce && rank() != call.root) return;  // only the root has the sum
-  for (const Buffer& each : call.parts) divide(each.data, each.count, each.dtype, world_size(), stream_);
-  if (call.parts.empty()) divide(call.values.data, call.values.count, call.values.dtype, world_size(), stream_);
+void NcclCollectives::finish_mean(const Call& call) const {
+  if (call.op != ReduceOp::kMean || world_size_ == 1) return;
+  if (call.collective == comm::Collective::kReduce && rank_ != call.root) return;  // only the root has the sum
+  for (const Buffer& each : call.parts) divide(each.data, each.count, each.dtype, world_size_, stream_);
+  if (call.parts.empty()) divide(call.values.data, call.values.count, call.values.dtype, world_size_, stream_);
 }
 
 }  // namespace lockstep::nccl
