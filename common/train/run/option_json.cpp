@@ -18,10 +18,21 @@ using Paths = std::vector<std::filesystem::path>;
 // JSON holds UTF-8 only, and a path may be any bytes: others are written as {"hex": "66fc6c"}.
 constexpr const char* kHex = "hex";
 
-nlohmann::json text_to_value(const std::string& text) {
+nlohmann::json to_value(const std::string& text) {
   if (is_utf8(text)) return text;
   return {{kHex, hex_digits({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()})}};
 }
+
+nlohmann::json to_value(const std::filesystem::path& path) { return to_value(path.string()); }
+
+nlohmann::json to_value(const Paths& paths) {
+  nlohmann::json values = nlohmann::json::array();
+  for (const std::filesystem::path& path : paths) values.push_back(to_value(path));
+  return values;
+}
+
+template <typename Number>
+requires std::is_arithmetic_v<Number> nlohmann::json to_value(Number number) { return number; }
 
 std::string text_from_hex(const std::string& digits) {
   std::string text;
@@ -36,35 +47,24 @@ std::string text_from_hex(const std::string& digits) {
   return text;
 }
 
-std::string text_from_value(const nlohmann::json& value) {
-  return value.is_object() ? text_from_hex(value.at(kHex).get<std::string>()) : value.get<std::string>();
-}
-
-template <typename T>
-nlohmann::json to_value(const T& field) {
-  if constexpr (std::same_as<T, std::filesystem::path>) {
-    return text_to_value(field.string());
-  } else if constexpr (std::same_as<T, std::string>) {
-    return text_to_value(field);
-  } else if constexpr (std::same_as<T, Paths>) {
-    nlohmann::json values = nlohmann::json::array();
-    for (const std::filesystem::path& path : field) values.push_back(text_to_value(path.string()));
-    return values;
-  } else {
-    return field;
-  }
-}
-
 template <typename T>
 void from_value(const nlohmann::json& value, T& field) {
-  if constexpr (std::same_as<T, std::filesystem::path> || std::same_as<T, std::string>) {
-    field = text_from_value(value);
-  } else if constexpr (std::same_as<T, Paths>) {
-    field.clear();
-    for (const nlohmann::json& path : value) field.emplace_back(text_from_value(path));
-  } else {
-    value.get_to(field);
-  }
+  value.get_to(field);
+}
+
+void from_value(const nlohmann::json& value, std::string& text) {
+  text = value.is_object() ? text_from_hex(value.at(kHex).get<std::string>()) : value.get<std::string>();
+}
+
+void from_value(const nlohmann::json& value, std::filesystem::path& path) {
+  std::string text;
+  from_value(value, text);
+  path = text;
+}
+
+void from_value(const nlohmann::json& value, Paths& paths) {
+  paths.clear();
+  for (const nlohmann::json& path : value) from_value(path, paths.emplace_back());
 }
 
 }  // namespace

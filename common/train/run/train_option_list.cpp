@@ -1,5 +1,6 @@
 #include "data/corpus.hpp"
 #include "run/option_checks.hpp"
+#include "run/option_rows.hpp"
 #include "run/train_options.hpp"
 
 namespace lockstep::run {
@@ -7,51 +8,30 @@ namespace {
 
 OptionList model_options(ModelOptions& model) {
   return {
-      {.field = &model.name,
-       .name = "--model",
-       .help = "Size of the model: tiny, small, tutorial or 124m",
-       .check = one_of(nn::GptConfig::names()),
-       .value_name = "NAME",
-       .kind = OptionKind::kFixed},
-      {.field = &model.dropout,
-       .name = "--dropout",
-       .help = "Share of activations dropped in training",
-       .check = real_number(0, 0.99)},
-      {.field = &model.bf16,
-       .name = "--bf16",
-       .help = "Compute activations and matrix products in bfloat16; weights, gradients and updates stay float32"},
-      {.field = &model.activation_checkpointing,
-       .name = "--activation-checkpointing",
-       .help = "Compute each block's activations again in backward: less memory, a third more time"},
+      fixed({&model.name, "--model", "Size of the model: tiny, small, tutorial or 124m", one_of(nn::GptConfig::names()),
+             "NAME"}),
+      {&model.dropout, "--dropout", "Share of activations dropped in training", real_number(0, 0.99)},
+      {&model.bf16, "--bf16",
+       "Compute activations and matrix products in bfloat16; weights, gradients and updates stay float32"},
+      {&model.activation_checkpointing, "--activation-checkpointing",
+       "Compute each block's activations again in backward: less memory, a third more time"},
   };
 }
 
 OptionList data_options(DataOptions& data) {
   return {
-      {.field = &data.path,
-       .name = "--data",
-       .help = "Text to train on, or a file of tokens (.bin), or random (the course text if left out)",
-       .check = readable_file_or(data::kRandomData),
-       .value_name = "FILE"},  // a resumed run compares the content, and the file may have been moved
-
-      {.field = &data.validation_path,
-       .name = "--validation-data",
-       .help = "Text or file of tokens to validate with (the last tenth of --data if left out)",
-       .check = readable_file(),
-       .value_name = "FILE"},
-      {.field = &data.tokenizer,
-       .name = "--tokenizer",
-       .help = "bytes, sentencepiece or sentencepiece:PIECES (learned from the text), FILE.model, or numbers "
-               "(bytes of a text, numbers of other data if left out)",
-       .check = tokenizer_spec(),
-       .value_name = "NAME",
-       .kind = OptionKind::kFixed},
-      {.field = &data.vocabulary_size,
-       .name = "--vocabulary-size",
-       .help = "Tokens in the model's vocabulary (as many as model and tokenizer need if left out)",
-       .check = whole_number(1, INT32_MAX),
-       .shows_default = false,
-       .kind = OptionKind::kFixed},
+      // A resumed run compares the content, and the file may have been moved.
+      {&data.path, "--data", "Text to train on, or a file of tokens (.bin), or random (the course text if left out)",
+       readable_file_or(data::kRandomData), "FILE"},
+      {&data.validation_path, "--validation-data",
+       "Text or file of tokens to validate with (the last tenth of --data if left out)", readable_file(), "FILE"},
+      fixed({&data.tokenizer, "--tokenizer",
+             "bytes, sentencepiece or sentencepiece:PIECES (learned from the text), FILE.model, or numbers (bytes of a "
+             "text, numbers of other data if left out)",
+             tokenizer_spec(), "NAME"}),
+      fixed(without_default({&data.vocabulary_size, "--vocabulary-size",
+                             "Tokens in the model's vocabulary (as many as model and tokenizer need if left out)",
+                             whole_number(1, INT32_MAX)})),
       {.field = &data.windows,
        .name = "--windows",
        .help = "Which stretches of the text are samples: fixed, one behind the other, or random, drawn anew for each "
@@ -60,10 +40,7 @@ OptionList data_options(DataOptions& data) {
        .value_name = "NAME",
        .kind = OptionKind::kFixed,
        .is_new = true},
-      {.field = &data.num_workers,
-       .name = "--num-workers",
-       .help = "Threads that prepare batches",
-       .check = whole_number(1, 64)},
+      {&data.num_workers, "--num-workers", "Threads that prepare batches", whole_number(1, 64)},
       {.field = &data.tokenizer_checksum, .name = "tokenizer_checksum", .kind = OptionKind::kRecorded},
       {.field = &data.fingerprint, .name = "data_fingerprint", .kind = OptionKind::kRecorded},
   };
@@ -71,11 +48,8 @@ OptionList data_options(DataOptions& data) {
 
 OptionList text_options(TextOptions& text) {
   return {
-      {.field = &text.prompt, .name = "--prompt", .help = "Beginning of the text generated at the end"},
-      {.field = &text.sample_tokens,
-       .name = "--sample-tokens",
-       .help = "Length of the text generated at the end; 0 for none",
-       .check = whole_number(0)},
+      {&text.prompt, "--prompt", "Beginning of the text generated at the end"},
+      {&text.sample_tokens, "--sample-tokens", "Length of the text generated at the end; 0 for none", whole_number(0)},
   };
 }
 
