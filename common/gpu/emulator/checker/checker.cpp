@@ -1,9 +1,36 @@
 #include "emulator/checker/checker.hpp"
 
+#include <optional>
 #include <string_view>
+#include <utility>
+
+#include "emulator/checker/finding_log.hpp"
 
 namespace lockstep::emulator::checker {
 namespace {
+
+FindingKind kind_of(EngineFindingKind kind) {
+  switch (kind) {
+    case EngineFindingKind::kDeadlock:
+      return FindingKind::kDeadlock;
+    case EngineFindingKind::kBarrierAfterExit:
+    case EngineFindingKind::kDivergentBarrier:
+      return FindingKind::kDivergentBarrier;
+    case EngineFindingKind::kWrongMask:
+      return FindingKind::kWrongMask;
+    case EngineFindingKind::kUndefinedLane:
+      return FindingKind::kUndefinedLane;
+    case EngineFindingKind::kStackOverflow:
+      return FindingKind::kStackOverflow;
+    case EngineFindingKind::kIllegalAddress:
+      return FindingKind::kOutOfBounds;
+    case EngineFindingKind::kException:
+      return FindingKind::kException;
+    case EngineFindingKind::kMisalignedAddress:
+      return FindingKind::kMisaligned;
+  }
+  return FindingKind::kException;
+}
 
 bool is_power_of_two(std::size_t bytes) { return (bytes & (bytes - 1)) == 0; }
 
@@ -22,6 +49,22 @@ bool is_same(const FindingPlace& one, const FindingPlace& other) {
   return one.line == other.line && name_of_file(one.file) == name_of_file(other.file);
 }
 
+/// What is wrong with the address of an access, if anything is.
+std::optional<FindingKind> address_problem(MemoryMap& memory, const Target& target, const void* address,
+                                           std::size_t bytes, const Access& access) {
+  if (target.space == Space::kHost) [[unlikely]] {
+    const bool is_null = reinterpret_cast<std::uintptr_t>(address) < Sites::kFirstAddress;
+    return is_null ? FindingKind::kNullPointer : FindingKind::kHostPointer;
+  }
+  if (!memory.is_allocated(target, address, bytes)) [[unlikely]] {
+    const bool is_freed = target.space == Space::kGlobal && memory.is_freed(address);
+    return is_freed ? FindingKind::kUseAfterFree : FindingKind::kOutOfBounds;
+  }
+  if ((access.is(kAtomic) || !access.is(kAnyAlignment)) && is_misaligned(address, bytes)) [[unlikely]]
+    return FindingKind::kMisaligned;
+  return std::nullopt;
+}
+
 }  // namespace
 
 [[gnu::tls_model("initial-exec")]] thread_local Checker* Checker::running = nullptr;
@@ -33,10 +76,9 @@ Checker& Checker::instance() {
 
 void Checker::launch_begin(const KernelCall& call, int) {
   mutex_.lock();
-  jobs_ = asked_jobs_;
-  call_ = &call;
-  kernel_name_.clear();
-  has_divergent_barrier_ = false;
+  jobs_ = jobs();
+  names_.set_kernel(&call);
+  reports_.launch_begin();
   order_.launch_begin();
   memory_.refresh_images();
   running = this;
@@ -44,9 +86,8 @@ void Checker::launch_begin(const KernelCall& call, int) {
 
 void Checker::launch_end() {
   running = nullptr;
-  report_suspects(true);
-  explained_.clear();
-  call_ = nullptr;
+  reports_.launch_end();
+  names_.set_kernel(nullptr);
   mutex_.unlock();
 }
 
@@ -54,45 +95,42 @@ void Checker::block_begin(const BlockState& block) {
   skipped_ = nullptr;
   order_.block_begin(block.linear, static_cast<std::uint32_t>(block.threads.size()));
   memory_.set_dynamic_shared(block.dynamic_shared);
-  if (jobs_.metrics) counter_.block_begin(kernel_name(), static_cast<std::uint32_t>(block.threads.size()));
+  if (jobs_.metrics) counter_.block_begin(names_.kernel(), static_cast<std::uint32_t>(block.threads.size()));
 }
 
 void Checker::block_end() {
-  if (!held_races_.empty()) report_held_races();
-  if (!suspects_.empty()) report_suspects(false);
+  reports_.block_end();
   if (jobs_.metrics) counter_.block_end();
 }
-
-void Checker::thread_begin(const ThreadState&) {}
-void Checker::thread_end(const ThreadState&) {}
 
 void Checker::barrier_passed() {
   order_.barrier();
   if (!jobs_.metrics) return;
   const ThreadState* const thread = current_thread();
-  counter_.count_barrier(sites_.of(thread != nullptr ? thread->waiting_at : current_block()->threads[0].waiting_at));
+  counter_.count_barrier(
+      names_.site_of(thread != nullptr ? thread->waiting_at : current_block()->threads[0].waiting_at));
 }
 
 void Checker::warp_met(std::uint32_t warp, std::uint32_t mask) { order_.warp_met(warp, mask); }
 void Checker::fence(bool is_whole_device) { order_.fence(current_thread()->linear, is_whole_device); }
 
 void Checker::atomic(const void* address, std::size_t bytes, SourcePlace place) {
-  check_atomic(address, bytes, false, kAtomic | kWrite, sites_.of(place));
+  check_atomic(address, bytes, false, kAtomic | kWrite, names_.site_of(place));
 }
 
 void Checker::access(const void* address, std::size_t bytes, bool is_write, SourcePlace place) {
-  check(address, bytes, is_write ? kWrite : kPlainRead, sites_.of(place));
+  check(address, bytes, is_write ? kWrite : kPlainRead, names_.site_of(place));
 }
 
 // Nobody may look at `to` until the copy lands, not even the thread that asked for it.
 void Checker::copy_async_issued(void* to, const void*, std::size_t bytes, SourcePlace place) {
-  check(to, bytes, kWrite | kPending | kUncounted, sites_.of(place));
+  check(to, bytes, kWrite | kPending | kUncounted, names_.site_of(place));
 }
 
 void Checker::copy_async_landed(void* to, const void* from, std::size_t bytes, std::size_t read_bytes,
                                 SourcePlace place) {
-  if (read_bytes > 0) check(from, read_bytes, kPlainRead, sites_.of(place));
-  check(to, bytes, kWrite, sites_.of(place));
+  if (read_bytes > 0) check(from, read_bytes, kPlainRead, names_.site_of(place));
+  check(to, bytes, kWrite, names_.site_of(place));
 }
 
 void Checker::check_atomic(const void* address, std::size_t bytes, bool releases, std::uint64_t flags, Site site) {
@@ -107,7 +145,7 @@ void Checker::check_atomic(const void* address, std::size_t bytes, bool releases
 void Checker::check(const void* address, std::size_t bytes, std::uint64_t flags, Site site) {
   const ThreadState* const thread = current_thread();
   if (thread == nullptr || bytes == 0) return;
-  if (skipped_ == thread && is_same(place_of(site), skipped_at_)) [[unlikely]]
+  if (skipped_ == thread && is_same(names_.place_of(site), skipped_at_)) [[unlikely]]
     return;
   const Target target = memory_.find(address, *thread, *current_block(), (flags & kWrite) != 0);
   if (target.space == Space::kUnwatched) return;
@@ -116,7 +154,9 @@ void Checker::check(const void* address, std::size_t bytes, std::uint64_t flags,
     counter_.count(*thread, access, address, bytes,
                    target.space == Space::kGlobal || target.space == Space::kDeviceVariable);
   }
-  if (!jobs_.rules || is_wrong_address(target, address, bytes, access)) return;
+  if (!jobs_.rules) return;
+  if (const auto problem = address_problem(memory_, target, address, bytes, access)) [[unlikely]]
+    return reports_.wrong_address(*problem, target, address, bytes, access);
   const CellRules rules(order_, access, is_of_block(target.space));
   Verdict first;
   target.shadow->for_each_cell(target.offset, bytes, [&](Cell& cell) {
@@ -125,27 +165,35 @@ void Checker::check(const void* address, std::size_t bytes, std::uint64_t flags,
       first = verdict;
   });
   if (first.problem != Problem::kNone) [[unlikely]]
-    report_access(target, address, access, first);
+    reports_.broken_rule(target, address, access, first);
 }
 
-bool Checker::is_wrong_address(const Target& target, const void* address, std::size_t bytes, const Access& access) {
-  if (target.space == Space::kHost) [[unlikely]] {
-    const bool is_null = reinterpret_cast<std::uintptr_t>(address) < Sites::kFirstAddress;
-    report_target(is_null ? FindingKind::kNullPointer : FindingKind::kHostPointer, address, access, "");
-    return true;
+void Checker::compiler_found(FindingKind kind, const char* action, FindingPlace place, const std::string& detail) {
+  const ThreadState* const thread = current_thread();
+  if (thread == nullptr || !jobs_.rules) return;
+  skipped_ = thread;  // the access itself would be reported as a consequence
+  skipped_at_ = place;
+  Finding finding{kind, names_.kernel(), {}, detail, 1};
+  finding.sides.push_back({action, std::move(place), true, thread->thread_idx, current_block()->block_idx});
+  FindingLog::instance().add(finding);
+}
+
+void Checker::finding(const EngineFinding& noticed) {
+  if (!jobs_.rules) return;
+  Finding finding{kind_of(noticed.kind), names_.kernel(), {}, noticed.message, 1};
+  if (finding.kind == FindingKind::kDivergentBarrier) reports_.note_divergent_barrier();
+  const BlockState* const block = current_block();
+  const uint3 block_idx = block != nullptr ? block->block_idx : uint3{};
+  for (const ThreadPlace& thread : noticed.threads) {
+    finding.sides.push_back({thread.doing, to_finding_place(thread.place), true, thread.thread_idx, block_idx});
   }
-  if (!memory_.is_allocated(target, address, bytes)) [[unlikely]] {
-    const bool is_freed = target.space == Space::kGlobal && memory_.is_freed(address);
-    report_target(is_freed ? FindingKind::kUseAfterFree : FindingKind::kOutOfBounds, address, access,
-                  memory_.describe_miss(target.space, address, bytes));
-    return true;
+  if (finding.sides.empty()) {
+    const ThreadState* const thread = current_thread();
+    FindingSide side{"", to_finding_place(noticed.place), thread != nullptr, {}, block_idx};
+    if (thread != nullptr) side.thread = thread->thread_idx;
+    finding.sides.push_back(side);
   }
-  if ((access.is(kAtomic) || !access.is(kAnyAlignment)) && is_misaligned(address, bytes)) [[unlikely]] {
-    report_target(FindingKind::kMisaligned, address, access,
-                  memory_.describe(target.space, address) + "; " + std::to_string(bytes) + " bytes are accessed");
-    return true;
-  }
-  return false;
+  FindingLog::instance().add(finding);
 }
 
 }  // namespace lockstep::emulator::checker

@@ -2,24 +2,29 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 
 #include "base/environment.hpp"
 #include "emulator/checker/checker.hpp"
+#include "emulator/checker/finding_log.hpp"
 #include "emulator/checker/metrics.hpp"
 
 namespace lockstep::emulator {
 namespace {
 
 using checker::Checker;
+using checker::Jobs;
+
+constinit std::atomic<Jobs> asked_jobs{Jobs{}};
 
 constexpr int kExitWithFindings = 86;
 
-void set_jobs(Checker::Jobs jobs) {
+void set_jobs(Jobs jobs) {
+  asked_jobs = jobs;
   Checker& checker = Checker::instance();
-  checker.set_jobs(jobs);
   const bool is_ours = observer() == nullptr || observer() == &checker;
   if (is_ours) set_observer(jobs.rules || jobs.metrics ? &checker : nullptr);
 }
@@ -46,7 +51,7 @@ void at_exit(int status, void*) {
 }
 
 const bool kStarted = [] {
-  const Checker::Jobs jobs{asks_for("LOCKSTEP_EMULATOR_CHECK"), asks_for("LOCKSTEP_EMULATOR_METRICS")};
+  const Jobs jobs{asks_for("LOCKSTEP_EMULATOR_CHECK"), asks_for("LOCKSTEP_EMULATOR_METRICS")};
   if (jobs.rules || jobs.metrics) {
     set_jobs(jobs);
     ::on_exit(&at_exit, nullptr);
@@ -58,7 +63,9 @@ const bool kStarted = [] {
 
 void enable_checks(bool is_on) { set_jobs({is_on, metrics_enabled()}); }
 void enable_metrics(bool is_on) { set_jobs({checks_enabled(), is_on}); }
-bool checks_enabled() { return Checker::instance().jobs().rules; }
-bool metrics_enabled() { return Checker::instance().jobs().metrics; }
+bool checks_enabled() { return asked_jobs.load().rules; }
+bool metrics_enabled() { return asked_jobs.load().metrics; }
+
+checker::Jobs checker::jobs() noexcept { return asked_jobs; }
 
 }  // namespace lockstep::emulator

@@ -8,8 +8,13 @@
 #include "emulator/checker/checker.hpp"
 
 namespace lockstep::emulator {
-namespace checker {
 namespace {
+
+using checker::Checker;
+using checker::InstructionTotals;
+using checker::MetricsCounter;
+using checker::Operation;
+using checker::SourceNames;
 
 const char* name_of(Operation operation) {
   switch (operation) {
@@ -33,15 +38,12 @@ void add(MetricsRow& row, const InstructionTotals& totals) {
   row.ideal += totals.ideal;
 }
 
-}  // namespace
-
 // Several instructions of one line (a copy of a structure, an unrolled loop) are one row.
-std::vector<MetricsRow> Checker::metrics() {
-  const std::scoped_lock lock(mutex_);
+std::vector<MetricsRow> rows_of(const MetricsCounter& counter, SourceNames& names) {
   std::map<std::tuple<std::string, std::string, unsigned, Operation, bool>, MetricsRow> rows;
-  for (const auto& [key, totals] : counter_.totals()) {
+  for (const auto& [key, totals] : counter.totals()) {
     const auto& [kernel, site, operation, is_global] = key;
-    const FindingPlace place = place_of(site);
+    const FindingPlace place = names.place_of(site);
     MetricsRow& row = rows[{kernel, place.file, place.line, operation, is_global}];
     row.kernel = kernel;
     row.place = place;
@@ -54,15 +56,13 @@ std::vector<MetricsRow> Checker::metrics() {
   return sorted;
 }
 
-void Checker::clear_metrics() {
-  const std::scoped_lock lock(mutex_);
-  counter_.clear();
+}  // namespace
+
+std::vector<MetricsRow> metrics() { return Checker::instance().with_metrics(rows_of); }
+
+void clear_metrics() {
+  Checker::instance().with_metrics([](MetricsCounter& counter, SourceNames&) { counter.clear(); });
 }
-
-}  // namespace checker
-
-std::vector<MetricsRow> metrics() { return checker::Checker::instance().metrics(); }
-void clear_metrics() { checker::Checker::instance().clear_metrics(); }
 
 std::string metrics_table(const std::vector<MetricsRow>& rows) {
   std::ostringstream text;

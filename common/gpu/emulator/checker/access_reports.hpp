@@ -1,0 +1,87 @@
+#pragma once
+/// @file
+/// From what is wrong with an access to what a student reads.
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "emulator/checker/cell.hpp"
+#include "emulator/checker/findings.hpp"
+#include "emulator/checker/memory_map.hpp"
+#include "emulator/checker/source_names.hpp"
+
+namespace lockstep::emulator::checker {
+
+/// Adds the mistakes of a kernel's accesses to the FindingLog, causes before consequences: an uninitialised read waits
+/// for the race that may explain it, a race within a block for the barrier at which threads may have missed each other.
+///
+/// Thread safety: none; the checker's lock.
+class AccessReports {
+ public:
+  /// All must live as long as this.
+  AccessReports(const HappensBefore& order, const MemoryMap& memory, SourceNames& names)
+      : order_(order), memory_(memory), names_(names) {}
+
+  /// A kernel begins.
+  void launch_begin() noexcept { has_divergent_barrier_ = false; }
+  /// Threads of this launch have missed each other at a barrier.
+  void note_divergent_barrier() noexcept { has_divergent_barrier_ = true; }
+  /// The block ended: what waits for no later one is reported.
+  void block_end();
+  /// The kernel ended: the rest is.
+  void launch_end();
+
+  /// The access goes where it must not: kNullPointer, kHostPointer, kOutOfBounds, kUseAfterFree or kMisaligned.
+  void wrong_address(FindingKind kind, const Target& target, const void* address, std::size_t bytes,
+                     const Access& access);
+  /// The access breaks a rule of its memory.
+  void broken_rule(const Target& target, const void* address, const Access& access, const Verdict& verdict);
+
+ private:
+  struct Suspect {
+    Finding finding;
+    bool is_shared = false;
+  };
+  struct Key {
+    FindingKind kind;
+    Site site;
+    Site with;
+    bool operator==(const Key&) const noexcept = default;
+  };
+  struct KeyHash {
+    std::size_t operator()(const Key& key) const noexcept {
+      return (key.site * 31 + key.with) * 31 + static_cast<std::size_t>(key.kind);
+    }
+  };
+
+  [[nodiscard]] std::string wrong_address_text(FindingKind kind, const Target& target, const void* address,
+                                               std::size_t bytes) const;
+  void suspect_uninitialised(const Target& target, const void* address, const Access& access);
+  void explain_by_race(const Access& one, const Access& other);
+  void report_suspects(bool with_global);
+  void hold_race(const Access& access, const Access& with, const std::string& detail);
+  bool is_known(const Key& key);
+  [[nodiscard]] Finding finding_of(FindingKind kind, const Access& access, const Access* with,
+                                   const std::string& detail);
+  [[nodiscard]] FindingSide side_of(const Access& access);
+
+  const HappensBefore& order_;
+  const MemoryMap& memory_;
+  SourceNames& names_;
+  // Reads of unwritten memory, by site. A thread that overtakes the writer it should have waited for sees them too: the
+  // write then tells that it is a race. So they wait for the end of the block (shared memory) or of the launch.
+  std::unordered_map<Site, Suspect> suspects_;
+  std::unordered_set<Site> explained_;  // sites whose uninitialised reads are races
+  // Races within the running block, in the order they were seen. If its threads turn out to have missed each other at a
+  // barrier, that is the cause and is reported first.
+  std::vector<std::pair<Key, Finding>> held_races_;
+  bool has_divergent_barrier_ = false;                   // in this launch
+  std::unordered_map<Key, std::size_t, KeyHash> known_;  // -> index in the log
+  std::uint64_t known_generation_ = 0;                   // of the log
+};
+
+}  // namespace lockstep::emulator::checker
