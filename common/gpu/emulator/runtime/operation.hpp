@@ -66,4 +66,13 @@ struct StreamQueue {
   Clock clock;                         ///< Of the last one issued.
 };
 
+/// The end of the last operation that the stream was given. The scheduler's lock guards both.
+[[nodiscard]] inline Point tail_of(const std::shared_ptr<StreamQueue>& queue) {
+  return {queue, queue->issued, queue->clock};
+}
+/// Whether the point's operation has completed.
+[[nodiscard]] inline bool is_past(const Point& point) {
+  return !point.queue || point.queue->completed >= point.sequence;
+}
+
 }  // namespace lockstep::emulator

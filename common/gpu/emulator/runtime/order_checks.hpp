@@ -13,11 +13,9 @@ namespace lockstep::emulator {
 /// they are issued. Thread safety: the scheduler's lock guards it. Does nothing outside checked mode.
 class OrderChecks {
  public:
-  /// What the host has waited for.
-  [[nodiscard]] const Clock& host() const noexcept { return host_; }
-  /// Takes note of an operation's accesses; reports those that conflict with earlier ones of other streams.
-  /// @param clock  What comes before the operation.
-  void issued(StreamId stream, std::uint64_t sequence, const Clock& clock, const Operation& operation);
+  /// Takes note of an operation that is the last issued to its stream, whose clock it sets; reports accesses that
+  /// conflict with earlier ones of other streams.
+  void issued(StreamQueue& queue, const Operation& operation);
   /// The host has waited for all that `clock` covers.
   void host_waited(const Clock& clock);
 
@@ -29,9 +27,9 @@ class OrderChecks {
     const char* name = "";
     SourcePlace place;
   };
-  void check(StreamId stream, const Clock& clock, const Operation& operation, const Access& access) const;
+  void check(const StreamQueue& queue, const Operation& operation, const Access& access) const;
 
-  Clock host_;
+  Clock host_;                     // what the host has waited for
   std::vector<Record> unordered_;  // with the host: it has not waited for them
 };
 

@@ -11,14 +11,15 @@
 #include <vector>
 
 #include "emulator/engine/settings.hpp"
+#include "emulator/runtime/device_streams.hpp"
 #include "emulator/runtime/host_threads.hpp"
 #include "emulator/runtime/operation.hpp"
 #include "emulator/runtime/order_checks.hpp"
 
 namespace lockstep::emulator {
 
-/// Orders operations as CUDA does (issue order within a stream, waits, the legacy default stream) and runs them.
-/// Every operation completes without further calls.
+/// Runs the operations of all streams, in the order that DeviceStreams gives them. Every operation completes without
+/// further calls.
 ///
 /// Thread safety: every call from any thread. No operation runs while the lock is held.
 class Scheduler {
@@ -59,31 +60,18 @@ class Scheduler {
  private:
   struct Executor {
     std::thread thread;
-    std::shared_ptr<StreamQueue> legacy;
-    std::vector<std::shared_ptr<StreamQueue>> queues;  // open or not drained
-    cudaError_t failure = cudaSuccess;
+    DeviceStreams streams;
     bool is_stopping = false;
     bool is_running = false;  // an operation, at this moment
     HostThreads host_threads;
   };
   using Lock = std::unique_lock<std::mutex>;
-  using TimePoint = std::chrono::steady_clock::time_point;
 
   Scheduler();
-  std::shared_ptr<StreamQueue> open_locked(int device, StreamKind kind, int priority);
   Executor& executor(int device) { return executors_[static_cast<std::size_t>(device)]; }
-  void add_implicit_waits(const StreamQueue& queue, Operation& operation);
-  void order(StreamQueue& queue, const Operation& operation);
-  Point tail_locked(const std::shared_ptr<StreamQueue>& queue) const;
-  [[nodiscard]] static bool is_past(const Point& point) {
-    return !point.queue || point.queue->completed >= point.sequence;
-  }
-  void learn(const Point& point);
   void run_device(int device);
-  std::shared_ptr<StreamQueue> choose(Executor& executor, TimePoint& wake_at);
   void run_first(Lock& lock, Executor& executor, const std::shared_ptr<StreamQueue>& queue);
-  void complete(StreamQueue& queue, cudaError_t result);
-  std::chrono::microseconds delay_of(const StreamQueue& queue) const;
+  void complete(Executor& executor, StreamQueue& queue, cudaError_t result);
 
   std::mutex mutex_;
   std::condition_variable changed_;
