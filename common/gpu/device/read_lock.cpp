@@ -71,6 +71,4 @@ void ReadLock::wait(const Storage& storage) noexcept {
   }
 }
 
-void Storage::wait_for_readers() const noexcept { ReadLock::wait(*this); }
-
 }  // namespace lockstep

@@ -4,6 +4,7 @@
 #include "base/fault_point.hpp"
 #include "device/caching_allocator.hpp"
 #include "device/device_allocator.hpp"
+#include "device/read_lock.hpp"
 
 namespace lockstep {
 
@@ -49,6 +50,8 @@ std::shared_ptr<Storage> Storage::wrap(std::byte* data, std::size_t bytes, Devic
 void Storage::record_use(const Stream& stream) const {
   if (allocator_ != nullptr && !stream.device().is_cpu()) allocator_->record_use(data_, stream);
 }
+
+void Storage::wait_for_readers() const noexcept { ReadLock::wait(*this); }
 
 AllocatorStatistics allocator_statistics(Device device) {
   return device.is_cpu() ? host_allocator()->statistics() : DeviceAllocator::of(device).statistics();
