@@ -9,6 +9,7 @@
 
 #include "base/environment.hpp"
 #include "emulator/checker/checker.hpp"
+#include "emulator/checker/finding_log.hpp"
 #include "emulator/checker/metrics.hpp"
 
 namespace lockstep::emulator {
