@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/text.hpp"
+#include "cpp_classes.hpp"
 #include "cpp_functions.hpp"
 
 namespace lockstep::checks {
@@ -16,6 +17,11 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kFunctionLimit = 80, kFunctionMedian = 12, kFunctionPercentile95 = 40;
 constexpr std::size_t kFolderEntries = 12, kMainOfGptSingle = 60;
+constexpr std::size_t kClassMethods = 20, kClassMembers = 15;
+
+// Interfaces that mirror PyTorch's and Accelerate's, whose methods are what users look for.
+constexpr std::string_view kMirrored[] = {"Accelerator",         "Module", "ProcessGroup",
+                                          "ProcessGroupBackend", "Tensor", "Variable"};
 
 struct FileLimit {
   std::string_view pattern;  ///< Of the path; the first that matches counts.
@@ -46,6 +52,7 @@ class Measurement {
       for (const std::string& path : select_files(paths_, folder, {".hpp", ".cpp", ".cu", ".cuh"})) measure_file(path);
     }
     check_folders();
+    check_sources_of_classes();
     return {std::move(problems_), budget_text()};
   }
 
@@ -53,6 +60,7 @@ class Measurement {
   void measure_file(const std::string& path) {
     const course::TextFile file = read_project_file(root_, path);
     check_file_length(path, file.lines.size());
+    if (!path.starts_with("tests/")) measure_classes(path, file);
     for (const FunctionSpan& function : find_functions(file)) {
       if (!path.starts_with("tests/")) lengths_.push_back(function.line_count());
       check_function(path, function);
@@ -78,6 +86,27 @@ class Measurement {
     } else if (function.line_count() > kFunctionPercentile95) {
       over_budget_ += concat("\n  ", place, ": ", function.line_count(), " lines (", kFunctionPercentile95, ")");
     }
+  }
+
+  // A struct's members are what it is; a class with many has more than one job.
+  void measure_classes(const std::string& path, const course::TextFile& file) {
+    const ClassesOfFile found = find_classes(file);
+    for (const ClassShape& shape : found.classes) {
+      const std::string name = shape.name.substr(shape.name.rfind(':') + 1);
+      const std::string place = concat(path, ":", shape.line, " ", name);
+      if (shape.methods.size() > kClassMethods && std::ranges::find(kMirrored, name) == std::end(kMirrored))
+        report(place, " has ", shape.methods.size(), " methods; a class has at most ", kClassMethods);
+      if (shape.member_count > kClassMembers && !shape.is_struct)
+        report(place, " has ", shape.member_count, " members; a class has at most ", kClassMembers);
+    }
+    for (const std::string& name : found.defined_elsewhere) sources_of_classes_[name].push_back(path);
+  }
+
+  void check_sources_of_classes() {
+    for (const auto& [name, sources] : sources_of_classes_)
+      if (sources.size() > 1)
+        report("the methods of ", name, " are in ", sources.size(), " sources, ", sources[0], " and ", sources[1],
+               "; a class has one");
   }
 
   void check_folders() {
@@ -112,6 +141,7 @@ class Measurement {
   const fs::path& root_;
   std::vector<std::string> paths_;
   std::vector<std::size_t> lengths_;
+  std::map<std::string, std::vector<std::string>> sources_of_classes_;
   std::string over_budget_;
   Problems problems_;
 };

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "cpp_classes.hpp"
 #include "cpp_functions.hpp"
 #include "support/catch.hpp"
 #include "temporary_tree.hpp"
@@ -60,6 +61,77 @@ TEST_CASE("brace {") {
   CHECK(functions[2].first_line == 13);
   CHECK(functions[2].line_count() == 7);
   CHECK(functions[3].name == "TEST_CASE");
+}
+
+TEST_CASE("Classes are found with their methods and members", "[course]") {
+  const ClassesOfFile found = find_classes({"x.cpp", split_lines(R"x(namespace a::b {
+template <typename T, typename U = std::vector<T>>
+class [[nodiscard]] Outer final : public Base<T> {
+ public:
+  explicit Outer(int x) : x_{x}, y_(x) { work(); }
+  ~Outer() override = default;
+  Outer& operator=(const Outer&) = delete;
+  void go(int one);  // a comment: void no();
+  void go(std::string two) { if (two.empty()) { return; } }
+  [[nodiscard]] const std::map<int, std::string>& names() const noexcept { return names_; }
+  bool operator==(const Outer&) const = default;
+  bool operator<(const Outer& other) const { return x_ < other.x_; }
+  void operator()();
+  template <typename Part> auto loop(Part&& part) -> decltype(part.begin());
+  struct Inner { int only = 3; };
+  enum class Kind { kA, kB };
+  using Names = std::map<int, int>;
+  friend class Other;
+
+ private:
+  static constexpr std::array<int, 2> kPair = {1, 2};
+  int x_ = 0, y_{1};
+  std::map<int, std::string> names_;
+  std::function<void(int, int)> call_ = [](int a, int b) { use(a, b); };
+  std::atomic<bool> is_done_{false};
+};
+void Outer::go(int one) { Local::call(one); }
+Thing Outer::Inner::make() { return {}; }
+void inner::free_function() {}
+}
+)x")});
+  REQUIRE(found.classes.size() == 2);
+  CHECK(found.classes[0].name == "a::b::Outer::Inner");
+  CHECK(found.classes[0].is_struct);
+  CHECK(found.classes[0].member_count == 1);
+  const ClassShape& outer = found.classes[1];
+  CHECK(outer.name == "a::b::Outer");
+  CHECK(outer.line == 3);
+  CHECK(outer.methods == std::set<std::string>{"go", "names", "operator<", "operator()", "loop"});
+  CHECK(outer.member_count == 5);
+  CHECK(found.defined_elsewhere == std::set<std::string>{"a::b::Outer", "a::b::Outer::Inner"});
+}
+
+TEST_CASE("A class with more than 20 methods or 15 members is rejected", "[course]") {
+  const auto with = [](const std::string& head, int methods, int members) {
+    std::string text = head + " {\n public:\n";
+    for (int i = 0; i < methods; ++i) text += "  void do_" + std::to_string(i) + "();\n  void do_0(int more);\n";
+    for (int i = 0; i < members; ++i) text += "  int member_" + std::to_string(i) + "_ = 0;\n";
+    return size_problems("common/a/a.hpp", text + "};\n");
+  };
+  CHECK(with("class A", 20, 15).empty());
+  CHECK(with("class A", 21, 15) == Problems{"common/a/a.hpp:1 A has 21 methods; a class has at most 20"});
+  CHECK(with("class A", 20, 16) == Problems{"common/a/a.hpp:1 A has 16 members; a class has at most 15"});
+  CHECK(with("struct Record", 20, 30).empty());
+  CHECK(with("class Variable", 30, 1).empty());
+}
+
+TEST_CASE("A class whose methods are in two sources is rejected", "[course]") {
+  const std::string begin = "namespace a { void A::", end = "() {} }\n";
+  CHECK(measure_sizes(TemporaryTree(Files{{"common/a/a.cpp", begin + "one" + end},
+                                          {"common/a/b.cpp", "namespace b { void A::one() {} }\n"}})
+                          .root())
+            .problems.empty());
+  CHECK(
+      measure_sizes(
+          TemporaryTree(Files{{"common/a/a.cpp", begin + "one" + end}, {"common/a/b.cpp", begin + "two" + end}}).root())
+          .problems ==
+      Problems{"the methods of a::A are in 2 sources, common/a/a.cpp and common/a/b.cpp; a class has one"});
 }
 
 TEST_CASE("A function over 80 lines is rejected", "[course]") {
