@@ -20,8 +20,8 @@ struct StepResult {
   std::optional<double> gradient_norm = {};  ///< Before clipping; empty or not finite: not shown.
   /// How long this rank has waited for others, with nothing else to do; empty: not measured.
   std::optional<std::chrono::nanoseconds> exposed_communication = {};
-  double learning_rate = 0;                  ///< That the step used.
-  std::int64_t epoch = 0;                    ///< From 0 on.
+  double learning_rate = 0;  ///< That the step used.
+  std::int64_t epoch = 0;    ///< From 0 on.
 };
 
 /// What an evaluation came to.
