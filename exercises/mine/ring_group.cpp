@@ -4,6 +4,7 @@
 #include <poll.h>
 
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <thread>
 
