@@ -1,10 +1,12 @@
 #pragma once
 /// @file
 /// How far the agent of a host has come, from what it prints. Internal to this module.
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/deadline.hpp"
 #include "launch/hosts/host_order.hpp"

@@ -1,6 +1,8 @@
 #pragma once
 /// @file
 /// How a job ends on one host. Internal to this module.
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "launch/launcher.hpp"
@@ -16,7 +18,7 @@ class JobOutcome {
 
   /// A rank has ended, in whatever way.
   void note_end() noexcept { ++ended_; }
-  /// So it has, with kRequeueExitCode: it has saved, and asks to be started again. @return  It is the first that does.
+  /// A rank that has ended has saved, and asks to be started again (kRequeueExitCode). @return  It is the first one.
   bool note_preempted() noexcept { return preempted_++ == 0; }
   /// A rank has failed, before all others as far as is known. @param exit_code  Its own.
   void note_failure(RankFailure failure, int exit_code);
@@ -24,7 +26,7 @@ class JobOutcome {
   void note_signal(int signal);
   /// The job ends with a code whatever else has happened.
   void end_with(int exit_code) noexcept { result_.exit_code = exit_code; }
-  /// The same, unless the job has a code that is not 0 already.
+  /// The job ends with a code if it has none but 0.
   void fall_back_to(int exit_code) noexcept;
   /// The job ends by a signal, unless a rank has failed before.
   void end_by(int signal) noexcept;
