@@ -209,8 +209,8 @@ class Reader {
     const std::string_view own_name = std::string_view(shape.name).substr(shape.name.rfind(':') + 1);
     const std::string& name = statement[parameters - 1].text;
     if (name == own_name) return;  // a constructor, or the destructor
-    for (std::size_t i = parameters; i + 1 < statement.size(); ++i)
-      if (statement[i].text == "=" && is_any_of(statement[i + 1].text, {"delete", "default"})) return;
+    for (std::size_t i = parameters; i < statement.size(); ++i)
+      if (is_any_of(statement[i].text, {"override", "final", "delete", "default"})) return;
     std::string symbol;
     for (const Token& token : statement.first(parameters))
       symbol = token.text == "operator" ? "operator" : symbol.empty() ? "" : symbol + token.text;

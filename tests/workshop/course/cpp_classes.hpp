@@ -15,8 +15,9 @@ struct ClassShape {
   std::string name;               ///< With the names of namespaces and classes around it.
   std::size_t line = 1;           ///< Where it begins, counted from 1.
   bool is_struct = false;         ///< Declared with `struct`.
-  std::set<std::string> methods;  ///< Names, so that overloads count once; without constructors and the destructor.
-  std::size_t member_count = 0;   ///< Variables that each object has; static ones are none.
+  std::set<std::string> methods;  ///< Names, so that overloads count once; without constructors, the destructor, what
+                                  ///< is deleted or defaulted, and overrides, which belong to an interface.
+  std::size_t member_count = 0;  ///< Variables that each object has; static ones are none.
 };
 
 /// What one file says of classes.

@@ -77,6 +77,7 @@ class [[nodiscard]] Outer final : public Base<T> {
   bool operator==(const Outer&) const = default;
   bool operator<(const Outer& other) const { return x_ < other.x_; }
   void operator()();
+  [[nodiscard]] int given() const noexcept override { return 1; }
   template <typename Part> auto loop(Part&& part) -> decltype(part.begin());
   struct Inner { int only = 3; };
   enum class Kind { kA, kB };
