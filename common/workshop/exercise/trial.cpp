@@ -25,7 +25,9 @@ using std::chrono::milliseconds;
 constexpr milliseconds kQuiet{1000};         // a hang if nothing moves and every rank sleeps for this long
 constexpr milliseconds kQuietAtStart{5000};  // the same before the learner's code has begun
 constexpr std::int64_t kIdleShare = 20;      // a rank that computes for less than 1/20 of the time counts as sleeping
-constexpr milliseconds kLoop{3000};          // of processor time
+// Threads are looked at one after the other: while one that sleeps wakes another, each may be seen asleep.
+constexpr int kIdleLooks = 10;
+constexpr milliseconds kLoop{3000};  // of processor time
 // For the other ranks after one has failed; the second value if they only lack a processor.
 constexpr milliseconds kLastWords{300}, kLastWordsOfBusy{1500};
 constexpr std::size_t kMostRemark = 10'000;  // characters
@@ -78,8 +80,9 @@ class Trial {
       if (quiet > (ranks_.have_begun() ? kQuiet : quiet_at_start)) {
         const std::int64_t computed = ranks_.processor_time() - processor_time_;
         const std::int64_t passed = std::chrono::duration_cast<milliseconds>(quiet).count();
-        if (!ranks_.is_one_runnable() && computed * kIdleShare < passed)
-          return explainer_.explain_hang(ranks_.have_begun() ? kQuiet : kQuietAtStart);
+        const bool is_idle = !ranks_.is_one_runnable() && computed * kIdleShare < passed;
+        idle_looks_ = is_idle ? idle_looks_ + 1 : 0;
+        if (idle_looks_ == kIdleLooks) return explainer_.explain_hang(ranks_.have_begun() ? kQuiet : kQuietAtStart);
         if (static_cast<double>(computed) > static_cast<double>(kLoop.count()) * machine_factor().processor)
           return explainer_.explain_loop(kLoop);
       }
@@ -99,6 +102,7 @@ class Trial {
   void mark_quiet() {
     moves_ = ranks_.moves();
     quiet_since_ = Clock::now();
+    idle_looks_ = 0;
     processor_time_ = ranks_.processor_time();
   }
 
@@ -119,6 +123,7 @@ class Trial {
   std::uint64_t moves_ = 0;
   std::int64_t processor_time_ = 0;
   Clock::time_point quiet_since_;
+  int idle_looks_ = 0;  // one after the other
 };
 
 }  // namespace
