@@ -15,11 +15,9 @@ namespace lockstep::run {
 
 /// Reads --data, --validation-data and --tokenizer: trains the tokenizer, or reads that of the run to resume.
 /// @throws IoError, FormatError  As data::load_corpus() and data::train_sentence_piece(); or the tokenizer cannot
-///                  express
-/// the prompt.
+///                               express the prompt.
 /// @throws UsageError            The data of the run to resume have changed; or, before anything is read, the ranks
-///                               cannot
-/// divide the batch.
+///                               cannot divide the batch.
 [[nodiscard]] data::Corpus load_corpus(const TrainOptions& options);
 
 /// The same on every rank of `group`. Only rank 0 trains or reads the tokenizer; it sends the bytes to the others, so

@@ -67,7 +67,7 @@ struct ParsedOptions {
 /// @param argc, argv   Of main().
 /// @param description  What the program does, in a sentence.
 /// @param defaults     Used if the command line does not set an option. The overloads of list_options() and complete()
-/// for its type list and check the options.
+///                     for its type list and check the options.
 /// @throws UsageError        No run to resume, or an option that a resumed run may not change.
 /// @throws UnavailableError  A device that this build does not have.
 /// @throws IoError, FormatError  The options of the run to resume cannot be read.

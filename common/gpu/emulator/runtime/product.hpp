@@ -53,7 +53,7 @@ struct Product {
   Matrix auxiliary;  ///< The input of GELU.
 };
 
-/// Whether shapes, types and epilogue are compatible.
+/// Checks that shapes, types and epilogue are compatible.
 cublasStatus_t check(const Product& product);
 
 /// Appends a product that check() accepts to a stream.
