@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Large blocks of host memory, cut from mapped pages and joined again. Private to the module.
+/// Large blocks of host memory, cut from mapped pages and merged again when freed. Private to the module.
 #include <cstddef>
 #include <map>
 #include <set>
@@ -10,37 +10,35 @@
 
 namespace lockstep {
 
-/// Hands out blocks by best fit: the smallest free range that holds the request, cut to size; what comes back is joined
-/// with its free neighbours. So the buffers of one phase of a step take the place of those of another, whatever their
-/// sizes are. Not thread-safe.
+/// Hands out blocks by best fit: the smallest free range that holds the request, split to size. A returned block is
+/// merged with its free neighbours, so the buffers of one phase of a step can reuse the memory of another phase's,
+/// whatever their sizes. Not thread-safe.
 class BlockPool {
  public:
-  /// Blocks are multiples of it, in bytes.
+  /// Block sizes are multiples of this, in bytes.
   static constexpr std::size_t kGranularity = std::size_t{64} << 10;
-  /// Pages are mapped at least so many at a time, in bytes; those that no block has touched take no memory.
+  /// Minimum size of a mapping, in bytes. Pages that no block has touched take no memory.
   static constexpr std::size_t kSegmentBytes = std::size_t{32} << 20;
 
-  /// The size of the block that serves `bytes`.
   [[nodiscard]] static std::size_t block_bytes(std::size_t bytes) noexcept;
 
-  /// A block, and how much was asked from the system to have it (then the block is the beginning of that).
+  /// A block. If it took a new mapping, the block is at the beginning of that mapping.
   struct Taken {
     std::byte* block;          ///< 64 KiB or more, aligned to kGranularity.
-    std::size_t bytes_mapped;  ///< 0: none.
+    std::size_t bytes_mapped;  ///< 0: no new mapping.
   };
   /// A block of block_bytes(bytes). @throws IoError  Out of memory.
   [[nodiscard]] Taken take(std::size_t bytes);
-  /// Takes back what take() returned.
   void give_back(std::byte* block);
-  /// Unmaps the segments that no block lies in, and gives the memory of the other free ranges back.
+  /// Unmaps the segments that are entirely free, and returns the memory of other free ranges to the system.
   /// @return  How many bytes were unmapped.
   std::size_t release_unused();
 
  private:
-  // A range of a segment, free or handed out. The ranges of a segment follow each other without gaps.
+  // A range of a segment, free or in use. The ranges of a segment are contiguous.
   struct Range {
     std::size_t bytes;
-    const std::byte* segment;  // where its segment begins: neighbours in memory may belong to different ones
+    const std::byte* segment;  // start of its segment: adjacent ranges may belong to different segments
     bool is_free;
   };
   using Ranges = std::map<std::byte*, Range>;

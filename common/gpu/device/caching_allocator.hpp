@@ -12,15 +12,15 @@
 
 namespace lockstep {
 
-/// Keeps freed memory and hands it out again. Blocks below kLargeBytes are kept by size class, most recently freed
-/// first (it is likeliest to be in cache), carved from chunks, and stay forever; size classes are eight to a power of
-/// two, so at most an eighth of a block is unused. Larger ones come from a BlockPool, which cuts and joins. Thread
-/// safety: any thread may call anything.
+/// Keeps freed memory and hands it out again. Blocks below kLargeBytes are carved from chunks, kept by size class,
+/// reused most recently freed first (likeliest to be in cache), and never returned to the system. There are eight size
+/// classes per power of two, so at most an eighth of a block is unused. Larger blocks come from a BlockPool, which
+/// splits and merges. Thread safety: any thread may call anything.
 class CachingAllocator {
  public:
-  /// Of every block, in bytes: a cache line, and the widest vector.
+  /// Alignment of every block, in bytes: a cache line, and the widest vector.
   static constexpr std::size_t kAlignment = 64;
-  /// What small blocks are carved from. Pages of a chunk that no block has touched take no memory.
+  /// Small blocks are carved from chunks of this size. Pages of a chunk that no block has touched take no memory.
   static constexpr std::size_t kChunkBytes = std::size_t{32} << 20;
   /// Blocks of this size and above come from the pool.
   static constexpr std::size_t kLargeBytes = std::size_t{1} << 20;
@@ -30,14 +30,13 @@ class CachingAllocator {
 
   /// A block of block_bytes(bytes). @throws IoError  Out of memory.
   [[nodiscard]] std::byte* allocate(std::size_t bytes);
-  /// Takes back what allocate(bytes) returned.
+  /// @pre `block` came from allocate(bytes).
   void release(std::byte* block, std::size_t bytes) noexcept;
 
-  /// What it holds now.
   [[nodiscard]] AllocatorStatistics statistics() const;
-  /// Makes bytes_in_use the peak.
+  /// Sets the peak to bytes_in_use.
   void reset_peak();
-  /// Gives the memory of large free blocks back to the system.
+  /// Returns the memory of large free blocks to the system.
   void release_cached();
 
  private:

@@ -13,7 +13,7 @@ namespace lockstep {
 
 namespace {
 
-// Pinned memory in flight at a time: two chunks, so that the host copies one while the device copies the other.
+// Size of a staging chunk. Two are in flight: the host copies one while the device copies the other.
 constexpr std::size_t kChunkBytes = std::size_t{4} << 20;
 
 std::byte* at(const Place& place, std::size_t offset) { return static_cast<std::byte*>(place.data) + offset; }
@@ -53,11 +53,11 @@ void copy_to_host(void* to, const Place& from, std::size_t bytes) {
   while (!chunks.empty()) take_first();
 }
 
-// Both devices' current streams take part: the copy waits for what made the source, and what reads the copy waits for
-// it.
+// Both devices' current streams take part: the copy waits for the work that produced the source, and readers of the
+// copy wait for the copy.
 void copy_between_devices(const Place& to, const Place& from, std::size_t bytes) {
   const Stream &source = current_stream(from.device), &destination = current_stream(to.device);
-  source.wait(destination);  // what still reads the destination's old contents
+  source.wait(destination);  // readers of the destination's old contents
   make_current(from.device);
   cuda_check(cudaMemcpyPeerAsync(to.data, to.device.index, from.data, from.device.index, bytes, source.handle()),
              "copying between devices");

@@ -10,29 +10,29 @@ namespace lockstep {
 
 /// An address and the device that it belongs to.
 struct Place {
-  void* data = nullptr;  ///< Null only where nothing is copied.
-  Device device = {};    ///< Where `data` lives.
+  void* data = nullptr;  ///< Null only if nothing is copied.
+  Device device = {};
 };
 
-/// Copies `bytes` in the order of the streams that are current on this thread. Host memory may be any: it travels
-/// through pinned staging. To a device, the call returns as soon as `from` may be changed; to the host, when the bytes
-/// are there.
-/// @param to     Where to; on one device or on the host it may overlap `from` only if it equals it.
-/// @param from   Where from; not written.
+/// Copies `bytes`, ordered with the current streams of this thread. Host memory need not be pinned: the copy goes
+/// through pinned staging. To a device, the call returns once `from` may be changed; to the host, once the bytes have
+/// arrived.
+/// @param to     Destination; on one device or on the host it may overlap `from` only if it equals it.
+/// @param from   Source; not written.
 /// @param bytes  May be 0.
-/// @throws CudaError  The copy failed, or a kernel before it.
+/// @throws CudaError  The copy, or a kernel before it, failed.
 void copy_memory(const Place& to, const Place& from, std::size_t bytes);
 
 /// Copies between a device and pinned host memory (Storage::allocate_pinned), or within a device, without blocking the
-/// host: both sides must stay as they are until `stream` has come past it.
-/// @param to      Where to.
-/// @param from    Where from; not written.
+/// host: both sides must stay unchanged until `stream` has run the copy.
+/// @param to      Destination.
+/// @param from    Source; not written.
 /// @param bytes   May be 0.
-/// @param stream  Of the device.
+/// @param stream  A stream of the device.
 void copy_memory_async(void* to, const void* from, std::size_t bytes, const Stream& stream);
 
-/// Sets `bytes` to 0; on a device in the order of its current stream.
-/// @param to  Where.
+/// Sets `bytes` to 0; on a device, in the order of its current stream.
+/// @param to  Start of the memory.
 void zero_memory(const Place& to, std::size_t bytes);
 
 }  // namespace lockstep

@@ -8,7 +8,7 @@ namespace {
 
 std::string_view file_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-// Errors that poison the process: every later call returns them, whatever it does.
+// Errors that poison the process: every later call returns them.
 bool is_sticky(cudaError_t status) {
   return status == cudaErrorIllegalAddress || status == cudaErrorLaunchFailure || status == cudaErrorAssert;
 }
@@ -17,7 +17,7 @@ bool is_sticky(cudaError_t status) {
 
 void cuda_check(cudaError_t status, std::string_view doing, const char* file, int line) {
   if (status == cudaSuccess) return;
-  cudaGetLastError();  // an error that is no sticky one is not reported twice
+  cudaGetLastError();  // clear the error, unless sticky, so that it is not reported twice
   const std::string_view advice =
       is_sticky(status)
           ? "; a kernel before this call did it: LOCKSTEP_EMULATOR_CHECK=1 (preset cpu) or compute-sanitizer finds it"
@@ -31,7 +31,7 @@ void cuda_log(cudaError_t status, std::string_view doing) noexcept {
   if (status == cudaSuccess || status == cudaErrorCudartUnloading) return;
   try {
     Logger().warning(concat(doing, " failed: ", cudaGetErrorString(status)));
-  } catch (...) {  // out of memory for the message: nothing is left to say
+  } catch (...) {  // out of memory for the message: nothing can be logged
   }
 }
 

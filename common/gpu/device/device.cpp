@@ -23,8 +23,8 @@ std::string_view name_of(DeviceType type) {
   return "unknown";
 }
 
-// Without a driver cudaGetDeviceCount() leaves its argument alone, and its error tells a missing driver from a broken
-// one only in some versions: the driver's own version, 0 where there is none, is the clean question.
+// Without a driver, cudaGetDeviceCount() leaves its argument alone, and only in some versions does its error tell a
+// missing driver from a broken one. The driver version, 0 if there is no driver, is the reliable test.
 int count_accelerators() noexcept {
   int driver = 0, count = 0;
   if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0) return 0;
@@ -65,7 +65,7 @@ Device Device::for_rank(std::string_view text, const RankPlace& place) {
   const int there = count(chosen.type);
   const bool may_share = place.share_gpu || chosen.type == DeviceType::kEmulated || there == 0;
   if (place.local_rank >= there && !may_share) {
-    // Some schedulers show each rank its own GPU only, which has the number 0 for all of them.
+    // Some schedulers show each rank only its own GPU, as number 0.
     const std::string named =
         there == 1 ? concat(", --device ", name_of(chosen.type), ":0 if each rank sees only its own") : "";
     throw UnavailableError(concat("local rank ", place.local_rank, " has no GPU of its own (there are ", there,

@@ -15,7 +15,7 @@ namespace {
 
 bool is_set(const char* name) { return environment::get(name).value_or("0") != "0"; }
 
-// Those of this process. Never destroyed: storage and streams may outlive static objects.
+// The allocators of this process. Never destroyed: storage and streams may outlive static objects.
 struct Registry {
   std::mutex mutex;
   std::map<std::pair<int, DeviceAllocator::Kind>, DeviceAllocator> allocators;
@@ -41,7 +41,7 @@ void DeviceAllocator::stream_ends(const Stream& stream) noexcept {
     const std::lock_guard lock(registry.mutex);
     const auto found = registry.allocators.find({stream.device().index, Kind::kDevice});
     if (found != registry.allocators.end()) found->second.inherit_from(stream);
-  } catch (const CudaError& error) {  // its blocks stay with a number that no stream will have: nobody gets them
+  } catch (const CudaError& error) {  // its blocks keep an id that no stream will have again, so they are never reused
     cuda_log(error.status(), "handing over the memory of a stream that ends");
   }
 }
@@ -54,7 +54,7 @@ DeviceAllocator::DeviceAllocator(Device device, Kind kind)
 std::size_t DeviceAllocator::block_bytes(std::size_t bytes) const noexcept {
   if (!is_caching_) return std::max<std::size_t>(bytes, 1);
   if (bytes <= kAlignment) return kAlignment;
-  return round_up(bytes, std::max(std::bit_floor(bytes) / 8, kAlignment));  // eight classes to a power of two
+  return round_up(bytes, std::max(std::bit_floor(bytes) / 8, kAlignment));  // eight size classes per power of two
 }
 
 std::byte* DeviceAllocator::allocate(std::size_t bytes, const Stream& stream) {
@@ -95,7 +95,7 @@ std::byte* DeviceAllocator::ask_cuda(std::size_t bytes) {
   };
   void* data = nullptr;
   cudaError_t status = ask(&data);
-  if (status == cudaErrorMemoryAllocation) {  // what is cached in other sizes may make room
+  if (status == cudaErrorMemoryAllocation) {  // freeing cached blocks of other sizes may make room
     cudaGetLastError();
     synchronize(device_);
     recycle_finished();
@@ -118,13 +118,13 @@ void DeviceAllocator::record_use(std::byte* block, const Stream& stream) {
   const auto found = in_use_.find(block);
   require(found != in_use_.end(), "record_use() of memory that this allocator has not handed out");
   Block& used = found->second;
-  if (used.stream == stream.id()) return;  // its order protects the block
+  if (used.stream == stream.id()) return;  // the stream's order protects the block
   const auto event = std::make_shared<Event>(stream.device());
   event->record(stream);
   used.uses.push_back(event);
 }
 
-// Blocks in use stay with those who have them; what this stream did with them counts as another stream's use.
+// Blocks in use keep their owners; this stream's work on them counts as another stream's use.
 void DeviceAllocator::inherit_from(const Stream& stream) {
   const std::lock_guard lock(mutex_);
   const auto first = free_.lower_bound({stream.id(), 0}), last = free_.lower_bound({stream.id() + 1, 0});
@@ -166,7 +166,7 @@ void DeviceAllocator::recycle_finished() {
   const auto is_free = [](const Block& block) {
     return std::ranges::all_of(block.uses, [](const auto& event) { return event->is_complete(); });
   };
-  // Not the version of std::ranges: clang 14 does not compile g++ 12's.
+  // Not std::ranges::stable_partition: clang 14 does not compile the one of g++ 12.
   const auto first_free = std::stable_partition(waiting_.begin(), waiting_.end(), std::not_fn(is_free));
   std::for_each(first_free, waiting_.end(), [this](Block& block) { keep(std::move(block)); });
   waiting_.erase(first_free, waiting_.end());

@@ -14,61 +14,60 @@
 
 namespace lockstep {
 
-/// Keeps freed blocks by size class and stream. A block that is freed while its stream still works on it may be handed
-/// out again at once to the same stream, whose order protects it; another stream gets it only after the end of the
-/// first, once all that the first was given is done. What other streams did with it (record_use) delays reuse until
-/// their events are over. Streams are told apart by Stream::id(): a handle would be taken for that of an ended stream.
+/// Keeps freed blocks by size class and stream. A block freed while its stream still works on it may be handed out
+/// again to the same stream at once, because the stream's order protects it. Other streams get it only after its stream
+/// has been destroyed and all that stream's work is done. Use by other streams (record_use) delays reuse until their
+/// events are complete. Streams are identified by Stream::id(), because CUDA reuses the handles of destroyed streams.
 ///
-/// Memory stays with the process: when it ends, CUDA may be gone before the last static object. With
-/// LOCKSTEP_EMULATOR_CHECK=1 or LOCKSTEP_NO_MEMORY_CACHE=1 nothing is kept: every block comes from CUDA as long as
-/// asked and goes back when freed, so that a checker sees reads of old contents and accesses past the end. Thread
+/// Allocators are never destroyed: at exit, CUDA may be gone before the last static object. With
+/// LOCKSTEP_EMULATOR_CHECK=1 or LOCKSTEP_NO_MEMORY_CACHE=1 nothing is cached: every block is an exact-size CUDA
+/// allocation and is freed at once, so that a checker sees reads of stale contents and accesses past the end. Thread
 /// safety: any thread may call anything.
 class DeviceAllocator {
  public:
   /// Memory of the device, or host memory that the device's copy engines reach.
   enum class Kind { kDevice, kPinned };
-  /// Of every block, in bytes: as cudaMalloc's.
+  /// Alignment of every block, in bytes: that of cudaMalloc.
   static constexpr std::size_t kAlignment = 256;
-  /// Smaller blocks are carved from chunks of kChunkBytes; from here on a block is an allocation of its own.
+  /// Smaller blocks are carved from chunks of kChunkBytes; larger ones are separate allocations.
   static constexpr std::size_t kLargeBytes = std::size_t{1} << 20;
-  /// What is asked from CUDA for small blocks.
+  /// Size of the CUDA allocations for small blocks.
   static constexpr std::size_t kChunkBytes = std::size_t{2} << 20;
 
-  /// The one of a device and kind; made at the first call, never destroyed.
+  /// The allocator of a device and kind; made at the first call, never destroyed.
   /// @throws UnavailableError  There is no such device.
   [[nodiscard]] static DeviceAllocator& of(Device device, Kind kind = Kind::kDevice);
-  /// Lets other streams have what `stream` leaves, behind what it has been given. To be called before it is destroyed.
+  /// Releases the blocks of `stream` to other streams once its work is done. Call before destroying the stream.
   static void stream_ends(const Stream& stream) noexcept;
 
-  /// @param device  Whose memory; for pinned memory whichever makes it.
+  /// @param device  Whose memory; for pinned memory, any device.
   DeviceAllocator(Device device, Kind kind);
   DeviceAllocator(const DeviceAllocator&) = delete;
   DeviceAllocator& operator=(const DeviceAllocator&) = delete;
 
-  /// A block for work on `stream`; for pinned memory for the host.
-  /// @throws Error  Out of memory, with what is in use and cached.
+  /// A block for work on `stream`; pinned memory is for the host.
+  /// @throws Error  Out of memory; names the amounts in use and cached.
   [[nodiscard]] std::byte* allocate(std::size_t bytes, const Stream& stream);
-  /// What `stream` has been given so far uses the block: it is not reused before that is done.
+  /// Keeps the block from being reused until the work issued to `stream` so far is done.
   void record_use(std::byte* block, const Stream& stream);
-  /// Takes back what allocate() returned.
+  /// @pre `block` came from allocate().
   void release(std::byte* block) noexcept;
 
-  /// What it holds now.
   [[nodiscard]] AllocatorStatistics statistics() const;
-  /// Makes bytes_in_use the peak.
+  /// Sets the peak to bytes_in_use.
   void reset_peak();
-  /// Gives cached large blocks that nobody uses any more back to CUDA.
+  /// Returns cached large blocks that are no longer in use to CUDA.
   void release_cached();
 
  private:
   using StreamId = std::uint64_t;
-  // Of blocks that any stream may take: of ended streams, and pinned ones.
+  // For blocks that any stream may take: those of destroyed streams, and pinned ones.
   static constexpr StreamId kAnyStream = ~StreamId{0};
   struct Block {
     std::byte* data = nullptr;
     std::size_t bytes = 0;
     StreamId stream = kAnyStream;
-    std::vector<std::shared_ptr<const Event>> uses = {};  // by other streams; must be over before it is free
+    std::vector<std::shared_ptr<const Event>> uses = {};  // by other streams; must be complete before the block is free
   };
   using Key = std::pair<StreamId, std::size_t>;
 
@@ -87,9 +86,9 @@ class DeviceAllocator {
   bool is_caching_;
   mutable std::mutex mutex_;
   std::map<std::byte*, Block> in_use_;
-  std::vector<Block> waiting_;                   // freed, but an event is not over
+  std::vector<Block> waiting_;                   // freed, but an event is not complete
   std::map<Key, std::vector<std::byte*>> free_;  // by stream and block size
-  std::byte* chunk_ = nullptr;                   // from which small blocks are carved
+  std::byte* chunk_ = nullptr;                   // small blocks are carved from it
   std::size_t chunk_used_ = kChunkBytes;
   AllocatorStatistics statistics_;
 };

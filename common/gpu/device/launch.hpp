@@ -1,7 +1,6 @@
 #pragma once
 /// @file
-/// What kernels and their launches write in place of `<<<>>>` and `extern __shared__`, the same under nvcc and on the
-/// emulator.
+/// Portable spellings of `<<<>>>` and `extern __shared__`, for nvcc and for the emulator.
 #include <cuda_runtime.h>
 
 #include <concepts>
@@ -13,7 +12,7 @@ namespace lockstep::device {
 #if defined(__CUDACC__)
 
 /// Launches `kernel`; the arguments are converted to its parameters' types.
-/// @return  What cudaGetLastError() says right after: an error of this launch, or a waiting one of an earlier call.
+/// @return  cudaGetLastError() right after the launch: an error of this launch, or a pending one of an earlier call.
 template <typename... Parameters, typename... Arguments>
 [[nodiscard]] cudaError_t launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes,
                                  cudaStream_t stream, Arguments&&... arguments) {
@@ -30,10 +29,10 @@ __device__ __forceinline__ T* dynamic_shared() {
 
 #else
 
-/// Blocks of a launch, and where the launch stands: a default argument behind a parameter pack could not tell.
+/// The grid of a launch and its source line: no default argument can follow a parameter pack.
 struct PlacedGrid {
-  dim3 grid;                              ///< Blocks.
-  lockstep::emulator::SourcePlace place;  ///< Of the launch.
+  dim3 grid;
+  lockstep::emulator::SourcePlace place;
   /// As dim3.
   PlacedGrid(dim3 extents, lockstep::emulator::SourcePlace at = lockstep::emulator::SourcePlace::here()) noexcept
       : grid(extents), place(at) {}
@@ -41,7 +40,7 @@ struct PlacedGrid {
   PlacedGrid(unsigned x, unsigned y, unsigned z = 1,
              lockstep::emulator::SourcePlace at = lockstep::emulator::SourcePlace::here()) noexcept
       : grid(x, y, z), place(at) {}
-  /// So many blocks in a row.
+  /// A one-dimensional grid.
   template <std::integral Count>
   PlacedGrid(Count blocks, lockstep::emulator::SourcePlace at = lockstep::emulator::SourcePlace::here()) noexcept
       : grid(static_cast<unsigned>(blocks)), place(at) {}

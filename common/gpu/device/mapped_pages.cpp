@@ -14,10 +14,9 @@
 
 namespace lockstep {
 
-// Not a multiple of a huge page: the system makes none beyond the end, so that no block takes up more than it asked
-// for.
+// Not rounded up to a huge page: the system creates none past the end, so no block takes more memory than requested.
 MappedPages::MappedPages(std::size_t bytes) : bytes_((bytes + kPageBytes - 1) / kPageBytes * kPageBytes) {
-  // One huge page more than needed, so that an aligned range lies inside; the ends go back at once.
+  // One huge page more than needed, so that an aligned range lies inside; both ends are unmapped at once.
   const std::size_t mapped_bytes = bytes_ + kHugePageBytes;
   void* const mapped = ::mmap(nullptr, mapped_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapped == MAP_FAILED) throw IoError(concat("mapping ", mapped_bytes, " bytes of memory"), errno);
@@ -27,7 +26,7 @@ MappedPages::MappedPages(std::size_t bytes) : bytes_((bytes + kPageBytes - 1) / 
   data_ = begin + head;
   if (head > 0) ::munmap(begin, head);
   ::munmap(data_ + bytes_, mapped_bytes - head - bytes_);  // never empty: head is less than the extra huge page
-  ::madvise(data_, bytes_, MADV_HUGEPAGE);                 // a wish; failing costs speed only
+  ::madvise(data_, bytes_, MADV_HUGEPAGE);                 // a hint; failing only costs speed
 }
 
 MappedPages::MappedPages(MappedPages&& other) noexcept
@@ -40,13 +39,13 @@ MappedPages& MappedPages::operator=(MappedPages&& other) noexcept {
 }
 
 void MappedPages::discard(std::byte* begin, std::size_t bytes) noexcept {
-  ::madvise(begin, bytes, MADV_DONTNEED);  // failing costs memory only
+  ::madvise(begin, bytes, MADV_DONTNEED);  // failing only costs memory
 }
 
 MappedPages::~MappedPages() {
   if (data_ == nullptr) return;
 #if defined(__SANITIZE_ADDRESS__)
-  __asan_unpoison_memory_region(data_, bytes_);  // whoever gets these addresses next
+  __asan_unpoison_memory_region(data_, bytes_);  // for the next owner of these addresses
 #endif
   ::munmap(data_, bytes_);
 }

@@ -8,12 +8,12 @@
 
 namespace lockstep {
 
-// Of all storages that are locked, which are few and seldom: a storage has only a count of its own.
+// Covers all locked storages. There are few of them, so a storage itself only has a count.
 struct ReadLock::Locks {
   struct OfStorage {
     int count = 0;
-    std::chrono::steady_clock::time_point until{};  // the last one's
-    bool was_overrun = false;                       // a writer has waited until then
+    std::chrono::steady_clock::time_point until{};  // the latest of its locks
+    bool was_overrun = false;                       // a writer's wait reached `until`
   };
   std::mutex mutex;
   std::condition_variable released;
@@ -62,7 +62,7 @@ void ReadLock::wait(const Storage& storage) noexcept {
   for (;;) {
     const auto found = locks.by_storage.find(&storage);
     if (found == locks.by_storage.end()) return;
-    const auto until = found->second.until;  // the entry may go while this thread waits
+    const auto until = found->second.until;  // the entry may be erased while this thread waits
     if (std::chrono::steady_clock::now() >= until) {
       found->second.was_overrun = true;
       return;

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Lets one thread read memory while others go on: writers wait until it has finished.
+/// Lets one thread read memory while others run: writers wait until it has finished.
 #include <chrono>
 #include <memory>
 
@@ -8,30 +8,29 @@
 
 namespace lockstep {
 
-/// Keeps the bytes of a storage as they are while it lives, for a thread that reads them through const_data(): until
-/// then Storage::data(), and so everything that writes to a tensor, waits. Several locks may lie on one storage.
-/// Reading never waits.
+/// While it lives, keeps the bytes of a storage unchanged for a thread that reads them through const_data():
+/// Storage::data(), and so every write to a tensor, waits. A storage may have several locks. Reading never waits.
 ///
-/// The wait ends at a set time at the latest, so that a reader that hangs does not stop the program: the bytes may then
-/// change, and release() says so.
+/// Writers wait until a set time at most, so that a reader that hangs does not stop the program. The bytes may then
+/// change, and release() reports it.
 ///
 /// Thread safety: a lock belongs to one thread at a time. It must be made by the thread that writes to the storage, or
-/// while none does: an address that data() has returned before is not guarded.
+/// while no thread does: addresses returned by earlier calls of data() are not guarded.
 class ReadLock {
  public:
-  /// Whether the reader has seen the bytes as they were when the lock was made.
+  /// Whether the bytes may have changed since the lock was made.
   enum class Outcome { kUnchanged, kMayHaveChanged };
 
   /// @param storage  Kept alive by the lock.
   /// @param until    When writers stop waiting.
   ReadLock(std::shared_ptr<const Storage> storage, std::chrono::steady_clock::time_point until);
   ReadLock(ReadLock&&) noexcept = default;
-  /// Takes over what `other` keeps; what this one has kept is released with `other`.
+  /// Swaps with `other`, whose destructor then releases this lock.
   ReadLock& operator=(ReadLock&& other) noexcept;
   ~ReadLock();
 
-  /// Lets writers go on, who otherwise wait for the destructor. Nothing happens the second time.
-  /// @return  kMayHaveChanged: a writer came, and `until` passed before this call.
+  /// Lets writers continue; otherwise the destructor does. A second call does nothing.
+  /// @return  kMayHaveChanged if a writer stopped waiting because `until` had passed.
   Outcome release() noexcept;
 
  private:
@@ -40,7 +39,7 @@ class ReadLock {
   [[nodiscard]] static const std::shared_ptr<Locks>& all();
   static void wait(const Storage& storage) noexcept;
 
-  std::shared_ptr<Locks> locks_;            // the process's: a thread that nobody waits for may outlive static objects
+  std::shared_ptr<Locks> locks_;            // the process's: a detached thread may outlive static objects
   std::shared_ptr<const Storage> storage_;  // null: released
 };
 

@@ -10,7 +10,7 @@ namespace lockstep {
 
 namespace {
 
-// Shared: a storage that outlives static destruction still finds the allocator it came from.
+// Shared: a storage that outlives static destruction can still return its block.
 const std::shared_ptr<CachingAllocator>& host_allocator() {
   static const auto allocator = std::make_shared<CachingAllocator>();
   return allocator;

@@ -11,19 +11,19 @@ namespace lockstep {
 
 namespace {
 
-// A stream or event of a device belongs to that device, whichever is current when it is used.
+// A stream or event belongs to its device, whichever device is current when it is used.
 void require_same(Device ours, Device theirs, std::string_view what) {
   require(ours == theirs, what, ": one is on ", ours.name(), ", the other on ", theirs.name());
 }
 
-// A query's answer; "not ready" is one.
+// The answer of a query; "not ready" is a valid one.
 bool is_done(cudaError_t status, std::string_view doing) {
   if (status == cudaErrorNotReady) return false;
   cuda_check(status, doing);
   return true;
 }
 
-// Which stream of each device a guard has made current; null: the device's own.
+// The stream of each device that a guard has made current; null: the device's default.
 const Stream*& chosen_stream(int device) {
   thread_local std::map<int, const Stream*> chosen;
   return chosen[device];
@@ -72,7 +72,7 @@ void Stream::wait(const Stream& other) const {
   if (other.device().is_cpu() || (device_ == other.device() && handle_ == other.handle())) return;
   Event event(other.device());
   event.record(other);
-  wait(event);  // CUDA keeps a destroyed event until nobody waits for it
+  wait(event);  // CUDA keeps a destroyed event until no stream waits for it
 }
 
 Event::Event(Device device, Timing timing) : device_(device) {
@@ -94,8 +94,8 @@ void Event::record(const Stream& stream) {
   cuda_check(cudaEventRecord(handle_, stream.handle()), "recording an event");
 }
 
-// CUDA takes the event of any device, but answers with the current device's error, and makes a context of some hundred
-// MiB there where it has none: a thread that looks after a stream need not be the one that chose its device.
+// CUDA accepts an event of any device, but reports the current device's error and, if that device has no context,
+// creates one (some hundred MiB). The thread that polls an event may not be the one that chose its device.
 bool Event::is_complete() const {
   if (device_.is_cpu()) return true;
   make_current(device_);

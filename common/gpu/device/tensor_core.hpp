@@ -1,9 +1,8 @@
 #pragma once
 /// @file
-/// Tensor-core instructions under names, the same under nvcc (PTX) and on the emulator. Kernels contain no PTX.
-/// A fragment is what one lane of a warp holds of a matrix; which elements, the functions say with g = lane / 4 and
-/// t = lane % 4. Registers of 32 bits hold two bfloat16 or float16, the element of the lower column or row in the lower
-/// half.
+/// Tensor-core instructions as functions, the same under nvcc (PTX) and on the emulator. Kernels contain no PTX. A
+/// fragment is one lane's part of a matrix; the functions describe it with g = lane / 4 and t = lane % 4. A 32-bit
+/// register holds two bfloat16 or float16 values, the one of the lower column or row in the lower half.
 /// @source NVIDIA, Parallel Thread Execution ISA 8.x, "Warp-level Matrix Instructions", "Data Movement: cp.async".
 #include <cuda_runtime.h>
 

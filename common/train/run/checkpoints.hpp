@@ -19,22 +19,22 @@
 
 namespace lockstep::run {
 
-/// Continues a training from the run's checkpoints on all ranks, saves new ones on the main rank, and finds the one to
-/// go back to if the training diverges. Order of calls: add_state..., resume, save..., finish. Thread safety: none.
+/// Continues a training run from its checkpoints on all ranks, saves new ones on the main rank, and finds the one to
+/// return to if training diverges. Order of calls: add_state..., resume, save..., finish. Thread safety: none.
 class Checkpoints {
  public:
-  /// @param options     --resume, and which checkpoints are written, and how. Outlives this.
-  /// @param run_folder  Has the checkpoints.
-  /// @param saved       What goes into each checkpoint: as TrainingSaver.
-  /// @param log         Counts the steps, and tells whether their losses are finite. Outlives this.
+  /// @param options     --resume, and which checkpoints are written, and how. Must outlive this.
+  /// @param run_folder  Contains the checkpoints.
+  /// @param saved       Stored in each checkpoint: as TrainingSaver.
+  /// @param log         Counts the steps, and says if their losses are finite. Must outlive this.
   Checkpoints(const RunOptions& options, std::filesystem::path run_folder, nlohmann::json saved, StepLog& log,
               const Ranks& ranks);
 
-  /// Saves something more with every checkpoint, and gives it back in resume(). @pre  Before resume(); on all ranks.
+  /// Adds state that each checkpoint saves and resume() restores. @pre  Before resume(); on all ranks.
   void add_state(KeptState state) { kept_.push_back(std::move(state)); }
 
-  /// With --resume, fills all three and what add_state() has named; else only does --export-initial.
-  /// @return  The step at which the training goes on.
+  /// With --resume, restores all three arguments and the state of add_state(); else only does --export-initial.
+  /// @return  The step at which training continues.
   /// @throws IoError, FormatError, MismatchError  As load_training().
   [[nodiscard]] std::int64_t resume(nn::Module& model, optim::Optimizer& optimizer, data::Sampler& sampler);
 
@@ -44,11 +44,11 @@ class Checkpoints {
   /// Waits until the last checkpoint is on disk. @throws IoError  It could not be saved.
   void finish();
 
-  /// What the training has waited for one checkpoint at most; 0: none was saved.
+  /// The longest time that training waited for one checkpoint; 0: none was saved.
   [[nodiscard]] std::chrono::duration<double> longest_save() const noexcept { return longest_save_; }
 
-  /// How to go on if a loss or a gradient of the running step is not finite, as the end of a message: the last
-  /// checkpoint with finite losses and the command that continues from it.
+  /// The end of a message about a loss or gradient of this step that is not finite: names the last checkpoint with
+  /// finite losses and the command that continues from it.
   [[nodiscard]] std::string way_back() const;
 
  private:

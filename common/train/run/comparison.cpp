@@ -43,7 +43,7 @@ struct Curve {
   std::optional<Unit> unit;  // of x; a run without steps has none
 };
 
-// Means over as many steps as make a fiftieth of the run; each stands at what its last step had seen.
+// Means over windows of a fiftieth of the run; each is plotted at the end of its window.
 Curve curve_of(const fs::path& run) {
   const std::vector<StepMetrics> steps = read_metrics(run / "metrics.jsonl");
   const std::size_t window = std::max<std::size_t>(steps.size() / kWindows, 1);
@@ -76,7 +76,7 @@ std::string comparison_chart(const std::vector<fs::path>& runs, const std::strin
             concat("it counts ", name_of(*curve.unit), " and ", runs.front().filename().string(), " ", name_of(*unit)));
       }
       chart.series.push_back(std::move(curve.series));
-    } catch (const std::exception& error) {  // one of the compared runs is no reason to lose the report of this one
+    } catch (const std::exception& error) {  // a failed comparison must not lose this run's report
       const std::string message = concat("not compared with ", run.string(), ": ", error.what());
       Logger().warning(message);
       left_out += "<p>" + escape_html(printable(message)) + "</p>\n";

@@ -72,7 +72,7 @@ void FaultInjector::finish() {
     const std::string why =
         fault.step > step_ ? concat("the training ended with step ", step_) : why_nothing_came(fault);
     log_.warning(concat("the fault \"", fault::to_text(fault), "\" did not happen: ", why));
-    (void)fault::take(fault.kind);  // of this run; the process may begin another
+    (void)fault::take(fault.kind);  // disarm this run's fault: the process may begin another run
   }
 }
 

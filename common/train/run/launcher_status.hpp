@@ -10,18 +10,18 @@
 
 namespace lockstep::run {
 
-/// Keeps the status file up to date that a launcher watches, in the folder LOCKSTEP_FLIGHT_DIR; if there is no
-/// launcher, does nothing. Thread safety: none.
+/// Keeps a status file for the launcher up to date, in the folder LOCKSTEP_FLIGHT_DIR. Does nothing without a launcher.
+/// Thread safety: none.
 class LauncherStatus {
  public:
-  /// @throws IoError  The file cannot be made.
+  /// @throws IoError  The file cannot be created.
   LauncherStatus(const Ranks& ranks, std::int64_t last_step);
 
-  /// Adds a step that has ended. What cannot be written is left out.
+  /// Adds a finished step. Ignores write errors.
   void write(const StepMetrics& step);
 
  private:
-  int rank_;  // in the run's group; status_ has that in the job
+  int rank_;  // in the run's group; status_ has the rank in the job
   comm::TrainingStatus status_;
   std::optional<comm::TrainingStatusFile> file_;
 };

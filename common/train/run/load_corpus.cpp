@@ -29,7 +29,7 @@ data::CorpusOptions corpus_options(const TrainOptions& options) {
           .placement = data::parse_placement(options.data.windows)};
 }
 
-// The bytes of the tokenizer's model; of several ranks only rank 0 makes them.
+// The bytes of the tokenizer's model; only rank 0 calls this.
 std::string make_model(const TrainOptions& options, const data::TokenizerSpec& spec) {
   if (options.resume) return read_file(*options.resume / kTokenizerFile);
   if (spec.kind == Kind::kFile) return read_file(spec.file);
@@ -48,7 +48,7 @@ std::shared_ptr<const data::Tokenizer> make_tokenizer(const TrainOptions& option
                                         options.data.tokenizer_checksum);
 }
 
-// Of a run to resume, whose data may have been moved.
+// For a run to resume, whose data may have been moved.
 void require_present(const TrainOptions& options) {
   if (!options.resume) return;
   for (const auto& [path, option] :
@@ -60,7 +60,7 @@ void require_present(const TrainOptions& options) {
   }
 }
 
-// Data are known by their content; where they are may change.
+// Data are identified by their content; their location may change.
 void require_same_data(const TrainOptions& options, comm::ProcessGroup* group, const data::CorpusOptions& read,
                        const data::Corpus& corpus) {
   const std::string& fingerprint = corpus.fingerprint;
@@ -79,7 +79,7 @@ void require_same_data(const TrainOptions& options, comm::ProcessGroup* group, c
   }
 }
 
-// Better now than at the end of the training.
+// Fails now rather than at the end of training.
 void require_usable_prompt(const TrainOptions& options, const data::Corpus& corpus) {
   if (options.text.sample_tokens == 0) return;
   for (const std::int32_t token : corpus.tokenizer->encode(options.text.prompt)) {
@@ -113,7 +113,7 @@ std::shared_ptr<const data::Tokenizer> load_tokenizer(const fs::path& path, cons
   if (spec.kind == Kind::kBytes) return data::byte_tokenizer();
   if (spec.kind == Kind::kNumbers) return data::number_tokenizer();
   fs::path folder = fs::absolute(path).lexically_normal();
-  // RUN, RUN/checkpoints or RUN/checkpoints/step_N: the file stands in RUN.
+  // RUN, RUN/checkpoints or RUN/checkpoints/step_N: the file is in RUN.
   for (int level = 0; level < 2 && !fs::exists(folder / kTokenizerFile); ++level) folder = folder.parent_path();
   if (!fs::exists(folder / kTokenizerFile)) {
     throw IoError(concat("no ", kTokenizerFile, " in ", path.string(), " or the two folders above: the model was ",

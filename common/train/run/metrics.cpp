@@ -19,7 +19,7 @@ namespace {
 
 using Milliseconds = StepMetrics::Milliseconds;
 
-// JSON has no NaN and no infinity: they were written as null.
+// JSON has no NaN and no infinity: they are written as null.
 double number_from(const nlohmann::json& value) {
   return value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>();
 }
@@ -119,7 +119,7 @@ MetricsFile::MetricsFile(std::filesystem::path path, std::int64_t last_step) : p
   }
 }
 
-// Lines are kept as they are, with whatever other programs have added to them.
+// Lines are kept verbatim, including fields that other programs added.
 void MetricsFile::keep_lines(std::int64_t last_step) {
   std::vector<std::pair<std::int64_t, std::string>> kept;
   for_each_json_line(path_, [&](const nlohmann::json& json, std::string_view line) {
@@ -135,7 +135,7 @@ void MetricsFile::keep_lines(std::int64_t last_step) {
 }
 
 void MetricsFile::write(const StepMetrics& metrics) {
-  // After a write that failed, the rest of a line may stand there.
+  // A failed write may have left part of a line.
   const std::string line = (is_torn_ ? "\n" : "") + to_line(metrics) + "\n";
   try {
     if (!file_.is_open()) file_.reset(::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// What the options say about optimization, made real.
+/// Builds optimizers and schedules from the options.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -17,20 +17,20 @@ namespace lockstep::run {
 
 /// For programs that take optimizer_options().
 /// @param line  After parsing.
-/// @throws UsageError  Options that have no meaning together.
+/// @throws UsageError  The options contradict each other.
 void require_sound_optimizer(const CommandLine& line, const OptimizerOptions& optimizer);
 
-/// How AdamW and Adam average gradients here: with GPT-3's betas.
+/// Betas for AdamW and Adam: GPT-3's.
 /// @source  Brown et al., "Language Models are Few-Shot Learners", 2020, appendix B.
 inline constexpr optim::AdamOptions kGptBetas{.beta1 = 0.9, .beta2 = 0.95};
 
-/// The optimizer that --optimizer names, over all parameters of `model`; matrices and embeddings decay, the rest does
-/// not. AdamW and Adam take kGptBetas.
+/// The optimizer that --optimizer names, over all parameters of `model`; only matrices and embeddings decay. AdamW and
+/// Adam use kGptBetas.
 [[nodiscard]] std::unique_ptr<optim::Optimizer> make_optimizer(const RunOptions& options, const nn::Module& model);
 
-/// Learning rate and how it was scaled, schedule: "learning rate 0.1 x 4 (batch 64 / 16) = 0.4 falling to 0.04, warm-up
+/// Learning rate with its scaling, and schedule: "learning rate 0.1 x 4 (batch 64 / 16) = 0.4 falling to 0.04, warm-up
 /// 50 steps".
-/// @param total_steps  Of the run: a warm-up takes at most as many.
+/// @param total_steps  Of the run: limits the length of the warm-up.
 [[nodiscard]] std::string describe_learning_rate(const RunOptions& options, std::int64_t total_steps);
 
 /// Optimizer, describe_learning_rate(), regularization: "SGD with momentum 0.9, learning rate ..., clip 1".

@@ -39,7 +39,7 @@ OptionCheck tokenizer_spec() {
 
 namespace {
 
-// Of whatever task: which one it must be is not known here.
+// A run of any task: the required one is not known here.
 bool has_run(const std::filesystem::path& folder) {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(folder, error))

@@ -1,19 +1,19 @@
 #pragma once
 /// @file
-/// Checks of what only programs that train have for options: base/option_checks.hpp's, continued.
+/// Option checks for training programs only; base/option_checks.hpp has the others.
 #include <string>
 
 #include "base/option_checks.hpp"
 
 namespace lockstep::run {
 
-/// A name that Device::parse() reads.
+/// A name that Device::parse() accepts.
 [[nodiscard]] OptionCheck device_name();
 
-/// A file that can be read, or the word itself.
+/// A readable file, or `word` itself.
 [[nodiscard]] OptionCheck readable_file_or(std::string word);
 
-/// What data::parse_tokenizer_spec() reads; a file must be readable.
+/// A spec that data::parse_tokenizer_spec() accepts; a file must be readable.
 [[nodiscard]] OptionCheck tokenizer_spec();
 
 /// A run folder (it has metrics.jsonl), or a folder of runs.

@@ -15,7 +15,7 @@ namespace {
 
 using Paths = std::vector<std::filesystem::path>;
 
-// JSON holds UTF-8 only, and a path may be any bytes: others are written as {"hex": "66fc6c"}.
+// JSON strings must be UTF-8, but a path may be any bytes: others are written as {"hex": "66fc6c"}.
 constexpr const char* kHex = "hex";
 
 nlohmann::json to_value(const std::string& text) {

@@ -127,13 +127,13 @@ OptionList join(std::initializer_list<OptionList> topics) {
 }
 
 OptionList list_options(RunOptions& options) {
-  // A program that does not do these things itself would take them and do nothing.
+  // A program that does not implement these would accept them and do nothing.
   constexpr std::array<std::string_view, 3> kOfPrograms{"--accumulation-steps", "--uneven", "--bind-cores"};
   OptionList all =
       join({loop_options(options), learning_rate_options(options.learning_rate), device_options(options.device),
             checkpoint_options(options.checkpoints), output_options(options.output)});
   std::erase_if(all, [&](const OptionDeclaration& option) { return std::ranges::count(kOfPrograms, option.name) > 0; });
-  OptionDeclaration& batch_size = all.front();  // which has a default here, whatever the model
+  OptionDeclaration& batch_size = all.front();  // which has a default here, unlike in a GPT
   batch_size.help = "Samples per step, over all ranks together";
   batch_size.shows_default = true;
   all.push_back({.field = &options.task, .name = "task", .kind = OptionKind::kRecorded});

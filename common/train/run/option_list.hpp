@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// The one list of a training program's options: what the command line, --help, options.json and --resume know of them.
+/// The single list of a training program's options, used by the command line, --help, options.json and --resume.
 #include <concepts>
 #include <cstdint>
 #include <filesystem>
@@ -15,35 +15,35 @@
 
 namespace lockstep::run {
 
-/// A member of the options. What it holds when the command line is read is its default. A bool is a flag.
+/// A member of the options. Its value before the command line is read is the default. A bool is a flag.
 using OptionField = std::variant<bool*, int*, std::int64_t*, std::uint64_t*, double*, std::string*,
                                  std::filesystem::path*, std::vector<std::filesystem::path>*>;
 
-/// Where an option comes from, and what becomes of it when the run is resumed.
+/// Where an option comes from, and how it behaves when the run is resumed.
 enum class OptionKind {
-  kChangeable,  ///< In options.json: a resumed run continues with it unless the command line says otherwise.
-  kFixed,       ///< In options.json: has shaped the weights, so a resumed run may not change it.
-  kRecorded,    ///< In options.json, but not on the command line: found by the run itself.
-  kThisTime,    ///< Not in options.json: holds for this start of the program only.
+  kChangeable,  ///< In options.json: a resumed run uses it unless the command line overrides it.
+  kFixed,       ///< In options.json: it has shaped the weights, so a resumed run may not change it.
+  kRecorded,    ///< In options.json but not on the command line: determined by the run itself.
+  kThisTime,    ///< Not in options.json: applies to this start of the program only.
 };
 
-/// Everything there is to say of an option beside its field's type and default.
+/// An option's properties; its type and default are those of the field.
 struct OptionDeclaration {
-  OptionField field;                          ///< Where the value goes and comes from.
-  std::string name;                           ///< "--keep-last"; of a flag "--async-save,!--no-async-save" too.
+  OptionField field;
+  std::string name;                           ///< "--keep-last"; for a flag also "--async-save,!--no-async-save".
   std::string help = "";                      ///< For --help, without a period.
-  OptionCheck check = nullptr;                ///< Of each value; null: whatever the field can hold.
-  const char* value_name = nullptr;           ///< In --help; null: by the field's type.
-  bool shows_default = true;                  ///< --help shows what the field holds.
-  int at_most = 0;                            ///< Values that a vector takes; 0: any number.
-  OptionKind kind = OptionKind::kChangeable;  ///< Where it comes from, and what a resumed run may do.
-  bool is_new = false;                        ///< Runs from before there was this option have its default.
+  OptionCheck check = nullptr;                ///< Of each value; null: anything that the field can hold.
+  const char* value_name = nullptr;           ///< In --help; null: chosen by the field's type.
+  bool shows_default = true;                  ///< --help shows the field's value.
+  int at_most = 0;                            ///< Maximum number of a vector's values; 0: no limit.
+  OptionKind kind = OptionKind::kChangeable;  ///< Where it comes from; whether a resumed run may change it.
+  bool is_new = false;                        ///< Takes its default in runs made before the option existed.
 
-  /// The entry in options.json: "keep_last".
+  /// The key in options.json: "keep_last".
   [[nodiscard]] std::string json_name() const;
-  /// Whether options.json has it.
+  /// True if options.json has it.
   [[nodiscard]] bool is_saved() const noexcept { return kind != OptionKind::kThisTime; }
-  /// Whether the command line has it.
+  /// True if the command line has it.
   [[nodiscard]] bool is_on_command_line() const noexcept { return kind != OptionKind::kRecorded; }
 };
 
@@ -51,26 +51,26 @@ struct OptionDeclaration {
 using OptionList = std::vector<OptionDeclaration>;
 
 /// --batch-size, --accumulation-steps, --steps, --epochs, --uneven, --seed, --stop-after.
-/// @param options  Outlives what is returned, here and below.
+/// @param options  Must outlive the result, here and below.
 [[nodiscard]] OptionList loop_options(RunOptions& options);
-/// --optimizer and what it takes: of programs that call make_optimizer() and clip with max_gradient_norm().
+/// --optimizer and its settings: for programs that call make_optimizer() and clip with max_gradient_norm().
 [[nodiscard]] OptionList optimizer_options(OptimizerOptions& optimizer);
-/// --learning-rate and its schedule: of programs that step with RunOptions::schedule().
+/// --learning-rate and its schedule: for programs that use RunOptions::schedule().
 [[nodiscard]] OptionList learning_rate_options(LearningRateOptions& learning_rate);
 /// --device, --share-gpu, --bind-cores.
 [[nodiscard]] OptionList device_options(DeviceOptions& device);
-/// --backend, --compress-gradients, --check-replicas, --no-sync: of programs that are data-parallel.
+/// --backend, --compress-gradients, --check-replicas, --no-sync: for data-parallel programs.
 [[nodiscard]] OptionList parallel_options(ParallelOptions& parallel);
 /// --save-every, --keep-last, --async-save.
 [[nodiscard]] OptionList checkpoint_options(CheckpointOptions& checkpoints);
 /// --out, --validate-every, --compare, --export-initial, --log-batches.
 [[nodiscard]] OptionList output_options(OutputOptions& output);
 
-/// One list after the other.
+/// Concatenates the lists.
 [[nodiscard]] OptionList join(std::initializer_list<OptionList> topics);
 
-/// The options of a program that has no others: those that a run fulfils by itself, but --resume. A program whose
-/// options are a struct of its own, derived from RunOptions, overloads this function beside it:
+/// The options of a program that has no others: all that a run handles itself, except --resume. A program that derives
+/// an options struct from RunOptions overloads this function next to it:
 /// ```cpp
 /// struct Options : run::RunOptions {
 ///   std::int64_t hidden = 64;
@@ -80,19 +80,19 @@ using OptionList = std::vector<OptionDeclaration>;
 ///                     {{.field = &options.hidden, .name = "--hidden", .help = "Width", .kind = OptionKind::kFixed}}});
 /// }
 /// ```
-/// @param options  Outlives what is returned.
+/// @param options  Must outlive the result.
 [[nodiscard]] OptionList list_options(RunOptions& options);
 
-/// What options.json has of the list.
+/// The values of the saved options, for options.json.
 [[nodiscard]] nlohmann::json values_of(const OptionList& list);
 /// Fills the fields of the list from an options.json.
 /// @throws FormatError  An entry is missing, unless the option is new, or has another type.
 void read_json(const nlohmann::json& json, const OptionList& list);
 
-/// For options.json: everything that is not for one start of the program only. @return  A nlohmann::json.
+/// For options.json: all options except those of kind kThisTime. @return  A nlohmann::json.
 template <std::derived_from<RunOptions> Options>
 [[nodiscard]] auto to_json(const Options& options) {
-  Options copy = options;  // the list is of fields that may be written
+  Options copy = options;  // the list's fields must be writable
   return values_of(list_options(copy));
 }
 

@@ -88,7 +88,7 @@ void read_run_options(const fs::path& run, const std::string& task, const Option
   read_json(options, list);
 }
 
-// What has shaped the weights so far cannot change from now on.
+// Options that have shaped the weights may not change on resume.
 void require_same_run(const OptionList& now, const OptionList& then, const fs::path& run) {
   const nlohmann::json new_values = values_of(now), old_values = values_of(then);
   for (const OptionDeclaration& option : then) {

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// The command line of a training program, whatever its options.
+/// The command line of a training program, for any list of options.
 #include <concepts>
 #include <filesystem>
 #include <functional>
@@ -15,29 +15,28 @@
 
 namespace lockstep::run {
 
-/// Reads one command line: twice where it resumes a run, whose options are the defaults of the second reading.
-/// Thread safety: none.
+/// Reads one command line: twice if it resumes a run, whose options are the defaults of the second reading. Thread
+/// safety: none.
 class OptionParser {
  public:
-  /// @param argc, argv   Of main(); outlive the parser.
+  /// @param argc, argv   Of main(); must outlive the parser.
   /// @param description  What the program does, for --help.
   OptionParser(int argc, const char* const* argv, std::string description);
   ~OptionParser();
   OptionParser(const OptionParser&) = delete;
   OptionParser& operator=(const OptionParser&) = delete;
 
-  /// Writes what the command line says into the fields of `list`.
-  /// @return  The exit code where the program is to end: help was shown, or the command line is wrong, which is
-  /// answered
-  ///          on standard error.
-  /// @throws UsageError  --steps and --epochs.
+  /// Reads the command line into the fields of `list`.
+  /// @return  The exit code if the program should end: after --help, or after an error, which is reported on standard
+  ///          error.
+  /// @throws UsageError  Both --steps and --epochs are given.
   [[nodiscard]] std::optional<int> read(const OptionList& list);
 
-  /// The command line as read last. @pre  read() has returned nothing.
+  /// The command line as last read. @pre  read() has returned nothing.
   [[nodiscard]] const CommandLine& line() const noexcept { return *line_; }
 
-  /// What --resume means, if it was given or `options` resumes the latest run: the run or checkpoint it names, or the
-  /// latest run of this task in --out.
+  /// The run or checkpoint that --resume names, or the latest run of this task in --out. Empty unless --resume was
+  /// given or `options` resumes the latest run.
   /// @throws UsageError  There is none.
   [[nodiscard]] std::optional<RunAndCheckpoint> run_to_resume(const RunOptions& options) const;
 
@@ -50,25 +49,25 @@ class OptionParser {
 };
 
 /// Fills the fields of `list` from the run's options.json.
-/// @throws UsageError  The run is of another task. @throws IoError, FormatError  The file cannot be read.
+/// @throws UsageError  The run has a different task. @throws IoError, FormatError  The file cannot be read.
 void read_run_options(const std::filesystem::path& run, const std::string& task, const OptionList& list);
 
-/// @throws UsageError  An option that a resumed run may not change differs from what the run was started with.
+/// @throws UsageError  An option that a resumed run may not change differs from that of the original run.
 void require_same_run(const OptionList& now, const OptionList& then, const std::filesystem::path& run);
 
-/// What a command line means: options, or nothing to do but end.
+/// The result of parsing: options, or an exit code.
 template <std::derived_from<RunOptions> Options>
 struct ParsedOptions {
-  Options options;               ///< As given, or their defaults.
-  std::optional<int> exit_code;  ///< Set where the program is to end: help was shown, or the command line is wrong.
+  Options options;               ///< From the command line, or their defaults.
+  std::optional<int> exit_code;  ///< Set if the program should end: after --help, or an error.
 };
 
-/// Reads the command line, and answers a wrong one on standard error. With --resume the options of that run are the
+/// Parses the command line, and reports errors on standard error. With --resume, the options of that run are the
 /// defaults.
 /// @param argc, argv   Of main().
 /// @param description  What the program does, in a sentence.
-/// @param defaults     The options where the command line says nothing. Its type's list_options() says what there is,
-///                     its complete() what goes together.
+/// @param defaults     Used if the command line does not set an option. The overloads of list_options() and complete()
+///                     for its type list and check the options.
 /// @throws UsageError        No run to resume, or an option that a resumed run may not change.
 /// @throws UnavailableError  A device that this build does not have.
 /// @throws IoError, FormatError  The options of the run to resume cannot be read.
@@ -82,7 +81,7 @@ template <std::derived_from<RunOptions> Options>
   if (resumed) {
     read_run_options(resumed->run, defaults.task, list_options(then));
     options = then;
-    // What the command line says goes over what the run was started with.
+    // The command line overrides the options of the original run.
     if (const auto exit_code = parser.read(list_options(options))) return {options, exit_code};
     if (parser.line().is_given("--steps")) options.epochs = 0;
     options.resume = resumed->run;
@@ -93,16 +92,16 @@ template <std::derived_from<RunOptions> Options>
   return {options, std::nullopt};
 }
 
-/// Runs `body`; an error becomes one line, which begins with the program's name or LOCKSTEP_PROGRAM.
+/// Runs `body`; reports an exception in one line that begins with the program's name or LOCKSTEP_PROGRAM.
 /// @return  The exit status for main().
 [[nodiscard]] int run_guarded_training(const char* const* argv, const std::function<int()>& body) noexcept;
 
-/// Whether the program ends here: LOCKSTEP_CHECK_OPTIONS is set, and the options are right (for WORLD_SIZE too). A
-/// launcher asks for that once before it starts many ranks.
-/// @throws UsageError  They are not.
+/// True if the program should end here: LOCKSTEP_CHECK_OPTIONS is set and the options are valid (for WORLD_SIZE too). A
+/// launcher uses this once before it starts many ranks.
+/// @throws UsageError  They are invalid.
 [[nodiscard]] bool only_checks_options(const RunOptions& options);
 
-/// The main() of a training program: parse_options(), then `train`, with run_guarded_training() around them.
+/// The main() of a training program: parse_options(), then `train`, inside run_guarded_training().
 /// @return  The exit status for main().
 template <std::derived_from<RunOptions> Options, std::invocable<const Options&> Train>
 [[nodiscard]] int run_training(int argc, const char* const* argv, const std::string& description,

@@ -1,7 +1,6 @@
 #pragma once
 /// @file
-/// How a topic's options are written down as rows: field, name, help, check, name of the value. Internal to this
-/// module.
+/// Helpers that declare options as table rows: field, name, help, check, name of the value. Internal to this module.
 #include <utility>
 
 #include "run/option_list.hpp"
@@ -20,7 +19,7 @@ namespace lockstep::run {
   return option;
 }
 
-/// An option whose default stands for something that the help says.
+/// An option whose default value has a special meaning, which the help explains.
 [[nodiscard]] inline OptionDeclaration without_default(OptionDeclaration option) {
   option.shows_default = false;
   return option;

@@ -16,13 +16,13 @@ namespace {
 
 struct Part {
   std::string text;
-  int importance;  // the least important part is left out first
+  int importance;  // the least important part is dropped first
 };
 
 std::vector<Part> parts_of(const ProgressReport& progress) {
   const std::string last_step = std::to_string(progress.last_step);
   std::string step = std::to_string(progress.step);
-  step.insert(0, last_step.size() - std::min(last_step.size(), step.size()), ' ');  // so that columns stay in place
+  step.insert(0, last_step.size() - std::min(last_step.size(), step.size()), ' ');  // keeps columns aligned
   std::vector<Part> parts{{"step " + step + "/" + last_step, 9}, {"loss " + fixed(progress.loss, 4), 8}};
   if (progress.validation_loss) parts.push_back({"validation " + fixed(*progress.validation_loss, 4), 7});
   parts.push_back({concat(short_count(progress.count_per_s), " ", name_of(progress.unit), "/s"), 5});
@@ -93,7 +93,7 @@ void ProgressPrinter::redraw(const ProgressReport& progress, Keep keep) {
   last_drawn_ = now;
   // One column stays free: a terminal may wrap as soon as its last column is written.
   out_ << "\r" + progress_line(progress, terminal_width() - 1) + "\x1b[K"
-       << std::flush;  // ESC [K clears what is behind
+       << std::flush;  // ESC [K clears the rest of the line
   is_line_open_ = true;
   if (keep == Keep::kPermanent) end_line();
 }

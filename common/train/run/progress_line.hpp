@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// The line that says how far a run has come: redrawn in place on a terminal, now and then a line elsewhere.
+/// The progress line of a run: redrawn in place on a terminal, otherwise printed now and then.
 #include <chrono>
 #include <cstdint>
 #include <iosfwd>
@@ -11,48 +11,47 @@
 
 namespace lockstep::run {
 
-/// What the line shows.
+/// The contents of the line.
 struct ProgressReport {
   std::int64_t step = 0;                  ///< Steps done.
   std::int64_t last_step = 0;             ///< Steps planned.
   double loss = 0;                        ///< Of the last step.
   std::optional<double> validation_loss;  ///< The last one measured; empty: none yet.
   Unit unit = Unit::kTokens;              ///< Of `count_per_s`.
-  double count_per_s = 0;                 ///< Of all ranks together.
+  double count_per_s = 0;                 ///< Over all ranks.
   std::optional<std::chrono::duration<double, std::milli>>
       exposed_communication;                              ///< Per step; empty: a single process.
   double exposed_share = 0;                               ///< Of the step, in [0, 1].
   std::optional<int> slowest_rank{};                      ///< Of the last steps; empty: a single process.
   std::chrono::duration<double, std::milli> data_wait{};  ///< Per step, of this rank.
-  double peak_memory_mib = 0;                             ///< Of the rank with most; 0: unknown.
+  double peak_memory_mib = 0;                             ///< Of the rank that uses most; 0: unknown.
   std::chrono::duration<double> time_left{};              ///< Estimated.
 };
 
-/// The line in at most `width` columns: parts are left out, the least important first, until it fits. ASCII.
+/// The line in at most `width` columns: drops the least important parts until it fits. ASCII.
 [[nodiscard]] std::string progress_line(const ProgressReport& progress, int width);
 
-/// Whether the output is redrawn in place.
+/// Whether the line is redrawn in place.
 enum class ProgressStyle { kTerminal, kPlain };
 
-/// kTerminal if standard output is a terminal; LOCKSTEP_PROGRESS=terminal or plain decides otherwise.
+/// kTerminal if standard output is a terminal, unless LOCKSTEP_PROGRESS (terminal or plain) overrides it.
 /// @throws FormatError  LOCKSTEP_PROGRESS has another value.
 [[nodiscard]] ProgressStyle detect_progress_style();
 
-/// Columns of the terminal on standard output; COLUMNS or 80 where it cannot be asked.
+/// Columns of the terminal on standard output; if unknown, COLUMNS or 80.
 [[nodiscard]] int terminal_width();
 
-/// Shows progress. Thread safety: none.
+/// Prints progress lines. Thread safety: none.
 class ProgressPrinter {
  public:
-  /// @param out          Outlives the printer.
+  /// @param out          Must outlive the printer.
   /// @param plain_every  Steps between plain lines; the first and the last step are always shown.
   ProgressPrinter(std::ostream& out, ProgressStyle style, std::int64_t plain_every);
 
-  /// Whether the next line replaces this one on a terminal.
+  /// On a terminal, whether the next line replaces this one.
   enum class Keep { kTransient, kPermanent };
-  /// Shows `progress`. On a terminal at most ten times a second, except what is kPermanent: that line stays and the
-  /// next one goes below. Elsewhere every plain_every steps, what is
-  /// kPermanent, and something at least every 15 s.
+  /// Shows `progress`. On a terminal at most ten times a second, except kPermanent lines, which always appear and stay.
+  /// Elsewhere every plain_every steps, at least every 15 s, and all kPermanent lines.
   void show(const ProgressReport& progress, Keep keep = Keep::kTransient);
 
   /// Ends a line that is being redrawn, before other output.

@@ -70,7 +70,7 @@ std::vector<RankSummary> read_summaries(const std::filesystem::path& run_folder,
                            .exposed_communication = Milliseconds(json.at("exposed_communication_ms").get<double>()),
                            .peak_memory_mib = json.at("peak_memory_mib"),
                            .cpus = json.at("cpus").get<std::vector<int>>()});
-    } catch (const std::exception& error) {  // a file that another program has written over, or a disk that fails
+    } catch (const std::exception& error) {  // a file that another program has overwritten, or a failing disk
       Logger().warning(concat("the report leaves out rank ", rank, ": ", path.string(), ": ", error.what()));
     }
   }

@@ -15,7 +15,7 @@ std::string three_digits(double value) { return fixed(value, value < 9.995 ? 2 :
 }  // namespace
 
 std::string fixed(double value, int digits) {
-  if (std::isnan(value)) return "nan";  // whose sign means nothing
+  if (std::isnan(value)) return "nan";  // its sign means nothing
   std::ostringstream out;
   out << std::fixed << std::setprecision(digits) << value;
   return std::move(out).str();

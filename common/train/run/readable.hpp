@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Numbers as people read them.
+/// Human-readable numbers.
 #include <chrono>
 #include <cstdint>
 #include <span>
@@ -17,10 +17,10 @@ namespace lockstep::run {
 /// "17 bytes", "412 KB", "1.1 MB" (powers of 1000, as file managers show them).
 [[nodiscard]] std::string short_bytes(std::int64_t bytes);
 
-/// "0:07", "12:03", "1:02:45": rounded to seconds; negative durations are zero.
+/// "0:07", "12:03", "1:02:45": rounded to seconds; negative durations become zero.
 [[nodiscard]] std::string clock_time(std::chrono::duration<double> duration);
 
-/// A fixed number of digits behind the point: fixed(2.0, 3) is "2.000".
+/// A fixed number of decimals: fixed(2.0, 3) is "2.000".
 [[nodiscard]] std::string fixed(double value, int digits);
 
 /// As short as "%g" prints: "0.001", "1e-05".

@@ -25,7 +25,7 @@ std::string section(const std::string& title, const std::string& body) {
   return "<section><h2>" + escape_html(title) + "</h2>\n" + body + "</section>\n";
 }
 
-// Beside each other where the page is wide enough.
+// Side by side if the page is wide enough.
 std::string charts(const std::string& figures) { return "<div class=\"charts\">\n" + figures + "</div>\n"; }
 
 template <typename Value>
@@ -49,7 +49,7 @@ std::string loss_chart(const Steps& steps, const std::string& unit) {
                   series("validation", steps, [](const StepMetrics& step) { return step.validation_loss; })}});
 }
 
-// One curve per name; empty: nothing was scored.
+// One curve per score; empty if there are none.
 std::string score_chart(const Steps& steps) {
   std::set<std::string> names;
   for (const StepMetrics& step : steps)
@@ -67,7 +67,7 @@ std::string score_chart(const Steps& steps) {
 
 Unit unit_of(const Steps& steps) { return steps.empty() ? Unit::kTokens : steps.back().unit; }
 
-// The median over a window of steps: single slow steps would hide the course of things.
+// The median over a window of steps, so that single slow steps do not hide the trend.
 std::vector<double> smoothed(const std::vector<double>& values) {
   const std::size_t half_window = std::max<std::size_t>(values.size() / 100, 1);
   std::vector<double> result(values.size());

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// The page that a run leaves: curves, costs, timeline and text, in one file that needs nothing else.
+/// The report page of a run: curves, costs, timeline and text, in one self-contained file.
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -9,9 +9,9 @@
 
 namespace lockstep::run {
 
-/// HTML made from the run folder's metrics.jsonl, rank_<k>.json and trace_rank<k>.json; what is missing or cannot be
-/// read is left out.
-/// @param compared  Run folders whose losses are drawn beside this one's; may be empty.
+/// HTML made from the run folder's metrics.jsonl, rank_<k>.json and trace_rank<k>.json; leaves out files that are
+/// missing or cannot be read.
+/// @param compared  Run folders whose losses are drawn too; may be empty.
 [[nodiscard]] std::string report_page(const std::filesystem::path& run_folder, const Facts& description,
                                       const Outcome& outcome, const std::vector<std::filesystem::path>& compared = {});
 

@@ -16,11 +16,11 @@ FaultInjector make_injector(const comm::ProcessGroup* group) {
   const std::vector<fault::Fault> faults = FaultInjector::of_environment();
   if (group == nullptr) return {faults, 0, 1, 0};
   const comm::JobContext& job = group->context();
-  const bool is_whole_job = job.global_ranks.empty();  // else the number of the job's ranks is not known
+  const bool is_whole_job = job.global_ranks.empty();  // else the number of the job's ranks is unknown
   return {faults, job.global_rank(job.rank), is_whole_job ? job.world_size : INT_MAX, job.generation};
 }
 
-// A run folder is only made for options that can be trained with.
+// Validates the options before a run folder is made.
 const RunOptions& checked(const RunOptions& options, const Ranks& ranks) {
   options.require_divisible_batch(ranks.world_size());
   return options;
@@ -120,7 +120,7 @@ int Run::finish() {
   log_.end_line();
   checkpoints_.finish();
   faults_.finish();
-  // Without a step, the files are those of an earlier process, which has done the steps.
+  // Without a step, the files are those of an earlier process, which did the steps.
   if (!log_.history().empty()) files_.write_costs(*log_.recorder(), log_.history());
   double arrived = 1;
   ranks_.sum({&arrived, 1});  // from here on every rank's files are complete

@@ -33,7 +33,7 @@ fs::path agree_on_folder(const RunOptions& options, const RunSummary& facts, con
   return of_rank_0;
 }
 
-// Writes a file of which the training does not depend.
+// Writes a file that training does not depend on.
 template <typename Write>
 void leave_file(const char* what, const Write& write) {
   try {
@@ -60,7 +60,7 @@ void RunFiles::write_options(const RunSummary& facts) const {
     for (const auto& [name, content] : facts.files) replace_file(folder_ / name, content);
     replace_file(folder_ / "options.json", dump_json(saved_options_, 2) + "\n");
   } catch (...) {
-    std::error_code ignored;  // what could not be written says more
+    std::error_code ignored;  // the original error matters more
     if (is_new_) fs::remove_all(folder_, ignored);
     throw;
   }

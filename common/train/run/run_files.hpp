@@ -13,27 +13,27 @@
 
 namespace lockstep::run {
 
-/// Has the ranks agree on the run's folder, and writes there: on the main rank what the run is and, at its end, the
-/// report; on every rank what its part has cost. Thread safety: none.
+/// Makes the ranks agree on the run's folder, and writes files there: on the main rank the run's description and the
+/// final report; on every rank its costs. Thread safety: none.
 class RunFiles {
  public:
-  /// Goes on in the folder of --resume, or has the main rank make a new one. Collective.
+  /// Uses the folder of --resume, or has the main rank make a new one. Collective.
   /// @param saved_options  to_json() of the program's options.
   /// @throws IoError        The folder cannot be made.
   /// @throws MismatchError  Ranks would resume different runs.
   RunFiles(const RunOptions& options, nlohmann::json saved_options, const RunSummary& facts, const Ranks& ranks);
 
   [[nodiscard]] const std::filesystem::path& folder() const noexcept { return folder_; }  ///< The same on all ranks.
-  /// The program's options, with what the run has found.
+  /// The program's options, with values determined by the run.
   [[nodiscard]] const nlohmann::json& saved_options() const noexcept { return saved_options_; }
 
   /// Writes options.json and RunSummary::files, on the main rank. If that fails, a new folder is removed.
   /// @throws IoError
   void write_options(const RunSummary& facts) const;
-  /// Writes this rank's trace and summary. What cannot be written is logged. @param history  This process's steps.
+  /// Writes this rank's trace and summary. Write errors are logged. @param history  This process's steps.
   void write_costs(const trace::Recorder& recorder, std::span<const StepMetrics> history) const;
-  /// Writes the report, on the main rank; if it cannot be written, that is logged.
-  /// @pre  All ranks have written what their parts have cost.
+  /// Writes the report, on the main rank; logs a write error.
+  /// @pre  All ranks have returned from write_costs().
   void write_report(const Facts& description, const Outcome& outcome,
                     const std::vector<std::filesystem::path>& compared) const;
 

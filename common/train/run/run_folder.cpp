@@ -30,7 +30,7 @@ std::string date_of(std::chrono::system_clock::time_point now) {
   return {text, std::strftime(text, sizeof text, "%Y-%m-%d", &local)};
 }
 
-// Of several runs in a folder one that cannot be read is no reason to find none of them.
+// One unreadable run must not hide the others in a folder.
 bool has_checkpoints(const fs::path& checkpoints) {
   try {
     return !checkpoint::CheckpointFolder(checkpoints).list().empty();
@@ -40,7 +40,7 @@ bool has_checkpoints(const fs::path& checkpoints) {
   }
 }
 
-// "ring" was what runs had that were asked for nothing else, and shared memory on one host.
+// Old runs recorded "ring" for the default, which used shared memory on one host.
 nlohmann::json with_todays_backend(nlohmann::json options) {
   const bool is_of_before = options.is_object() && !options.contains(kBackendUsed);
   if (is_of_before && options.contains("backend") && options["backend"] == "ring") options["backend"] = "auto";
@@ -68,9 +68,10 @@ RunAndCheckpoint find_run(const fs::path& named) {
   if (!path.has_filename()) path = path.parent_path();  // "run/"
   std::error_code ignored;
   const bool is_checkpoint =
-      checkpoint::step_of(path) || fs::exists(path / checkpoint::kManifestFile, ignored);  // the latter: set aside
+      checkpoint::step_of(path) ||
+      fs::exists(path / checkpoint::kManifestFile, ignored);  // the latter: a checkpoint that was set aside
   if (!is_checkpoint && path.filename() != kCheckpoints) return {.run = named, .checkpoint = {}};
-  // "step_00000004" as seen from inside RUN/checkpoints, and "checkpoints" from inside RUN.
+  // "step_00000004" relative to RUN/checkpoints, and "checkpoints" relative to RUN.
   const int levels = is_checkpoint ? 2 : 1;
   if (std::distance(path.begin(), path.end()) <= levels) path = fs::absolute(path).lexically_normal();
   const fs::path run = is_checkpoint ? path.parent_path().parent_path() : path.parent_path();
@@ -96,7 +97,7 @@ std::string task_of(const fs::path& run) {
   try {
     return read_options(run).value("task", "");
   } catch (const std::exception&) {
-    return "";  // who reads the options finds out what is wrong with them
+    return "";  // the error is reported when the options are read
   }
 }
 
@@ -109,7 +110,7 @@ std::optional<fs::path> latest_run(const fs::path& out, const std::string& task)
   if (error && !is_missing) throw IoError(concat("looking for runs in ", out.string()), error.value());
   for (const fs::directory_entry& entry : entries) {
     const fs::path checkpoints = checkpoints_of(entry.path());
-    if (!has_checkpoints(checkpoints)) continue;  // a first save may have been cut off
+    if (!has_checkpoints(checkpoints)) continue;  // the first save may have been interrupted
     if (task_of(entry.path()) != task) continue;
     const fs::file_time_type time = fs::last_write_time(checkpoints, error);
     if (error || (latest && time <= latest_time)) continue;
@@ -124,7 +125,7 @@ void replace_file(const fs::path& path, const std::string& text) {
   try {
     write_file(temporary, text);
     fs::rename(temporary, path);
-  } catch (...) {  // a full disk would stay full
+  } catch (...) {  // do not fill a full disk with temporary files
     std::error_code ignored;
     fs::remove(temporary, ignored);
     throw;

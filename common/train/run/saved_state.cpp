@@ -7,7 +7,7 @@
 namespace lockstep::run {
 namespace {
 
-// Reads the entries of an object of a file; a wrong one is named.
+// Reads entries of a JSON object in a file; names an entry that is wrong.
 class Reader {
  public:
   Reader(const nlohmann::json& object, const std::filesystem::path& path) : object_(object), path_(path) {
@@ -19,10 +19,10 @@ class Reader {
     return object_[name];
   }
 
-  // Whole numbers of at least 0 are all there are.
+  // All numbers are integers of at least 0.
   [[nodiscard]] std::uint64_t number(const char* name) const {
     const nlohmann::json& value = at(name);
-    // Without a minus sign, text reads as unsigned; a number from a program may be a signed one.
+    // Parsed text without a minus sign is unsigned; a number set by a program may be signed.
     if (!value.is_number_integer() || (!value.is_number_unsigned() && value.get<std::int64_t>() < 0))
       fail(concat(name, " is not a whole number of at least 0"));
     return value.get<std::uint64_t>();
@@ -41,7 +41,7 @@ class Reader {
   const std::filesystem::path& path_;
 };
 
-// Written only where there is something to say; files of earlier versions never have them.
+// Written only if not empty; files of earlier versions never have it.
 constexpr const char* kKept = "kept";
 constexpr const char* kFewerSteps = "fewer_optimizer_steps";
 

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Takes the time of the parts of a training step, for metrics and timeline.
+/// Measures the time of the parts of a training step, for metrics and timeline.
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -14,24 +14,24 @@ namespace lockstep::run {
 /// The parts of a step, in order.
 enum class Phase { kForward, kBackward, kUpdate };
 
-/// Order of calls, per step: begin (which starts kForward), enter(kBackward) and, with several micro-batches,
-/// enter(kForward) in turn, enter(kUpdate), end. Thread safety: none.
+/// Order of calls per step: begin (which starts kForward), enter(kBackward), with several micro-batches alternating
+/// with enter(kForward), enter(kUpdate), end. Thread safety: none.
 class StepClock {
  public:
-  /// @param recorder  Gets a span per phase, on the lane "compute". Outlives the clock.
+  /// @param recorder  Gets a span per phase, on the lane "compute". Must outlive the clock.
   explicit StepClock(trace::Recorder& recorder);
 
-  /// @param step             Of the spans.
-  /// @param loader_waiting   What DataLoader::time_waited() says; the growth since the last call is this step's wait.
+  /// @param step             Number for the spans.
+  /// @param loader_waiting   DataLoader::time_waited(); its growth since the last call is this step's wait.
   void begin(std::int64_t step, std::chrono::nanoseconds loader_waiting);
-  /// Ends the phase before and begins `phase`, if that is not the running one.
+  /// Ends the current phase and begins `phase`, unless they are the same.
   void enter(Phase phase);
   /// Fills the durations of `metrics`.
   void end(StepMetrics& metrics);
 
-  /// Begins something that belongs to no step's duration, or begins it anew.
+  /// Begins, or restarts, an activity outside every step's duration.
   void begin_aside() noexcept { aside_begin_ = trace::Clock::now(); }
-  /// Records a span from the last begin_aside() on. @return  How long it took.
+  /// Records a span from the last begin_aside() until now. @return  Its duration.
   trace::Clock::duration end_aside(std::string_view name, trace::Category category);
 
  private:

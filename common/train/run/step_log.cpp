@@ -11,16 +11,16 @@
 namespace lockstep::run {
 namespace {
 
-constexpr std::int64_t kPlainLines = 20;  // about as many per run where lines are not redrawn
+constexpr std::int64_t kPlainLines = 20;  // approximate number of lines per run if they are not redrawn
 constexpr std::size_t kAveragedSteps = 20;
 constexpr std::size_t kRecordedSpans = 20'000;
 
-// The samples of the global batch in the order that one process would have read: sample i of rank r is the
-// (i * world_size + r)-th.
+// The samples of the global batch in the order of a single process: sample i of rank r is number
+// i * world_size + r.
 std::vector<std::int64_t> all_sample_ids(std::span<const std::int64_t> own, std::int64_t batch_size,
                                          comm::ProcessGroup& group) {
   const auto rank = static_cast<std::size_t>(group.rank()), world_size = static_cast<std::size_t>(group.world_size());
-  std::vector<std::int64_t> places(static_cast<std::size_t>(batch_size));  // id + 1; 0: a place without a sample
+  std::vector<std::int64_t> places(static_cast<std::size_t>(batch_size));  // id + 1; 0: no sample
   for (std::size_t i = 0; i < own.size(); ++i) places[i * world_size + rank] = own[i] + 1;
   group.all_reduce(comm::host_buffer(std::span(places))).synchronize();
   std::erase(places, 0);
@@ -28,7 +28,7 @@ std::vector<std::int64_t> all_sample_ids(std::span<const std::int64_t> own, std:
   return places;
 }
 
-// What all ranks need to know of each other at the end of a step, in one message. Returns the sum of their votes.
+// Exchanges all ranks' data at the end of a step in one message. Returns the sum of their votes.
 double exchange(StepMetrics& step, double vote, double own_peak_mib, const Ranks& all) {
   const auto own = static_cast<std::size_t>(all.rank()), ranks = static_cast<std::size_t>(all.world_size());
   std::vector<double> sums(2 + 2 * ranks);
@@ -44,7 +44,7 @@ double exchange(StepMetrics& step, double vote, double own_peak_mib, const Ranks
   return sums[0];
 }
 
-// The rank that was the slowest one most often.
+// The rank that was slowest most often.
 int slowest_of(std::span<const StepMetrics> steps) {
   std::map<int, int> times;
   for (const StepMetrics& step : steps) ++times[step.slowest_rank];
@@ -67,7 +67,7 @@ void StepLog::resume(const std::filesystem::path& metrics, std::int64_t step, De
   if (!ranks_.is_main()) return;
   const std::optional<StepMetrics>& last = file_.emplace(metrics, step_).last_kept();
   if (!last || last->step != step_) return;
-  // A run that has nothing left to do ends with the numbers of the step that was its last.
+  // A run with no steps left ends with the numbers of its last step.
   metrics_ = *last;
   if (last->validation_loss) evaluation_ = Evaluation{.loss = *last->validation_loss, .scores = last->scores};
 }
@@ -91,7 +91,7 @@ double StepLog::end(const StepResult& result, double vote) {
   metrics_.epoch = result.epoch;
   metrics_.loss = result.loss;
   metrics_.gradient_norm = result.gradient_norm;
-  // Where a gradient scaler has skipped the update, there is no norm to show.
+  // If a gradient scaler has skipped the update, there is no norm to show.
   if (!std::isfinite(result.gradient_norm.value_or(0))) metrics_.gradient_norm.reset();
   metrics_.learning_rate = result.learning_rate;
   metrics_.exposed_communication = result.exposed_communication;
@@ -110,7 +110,7 @@ void StepLog::set_evaluation(const Evaluation& evaluation) {
 }
 
 ProgressReport StepLog::progress() const {
-  // Rates are means over the last steps: single steps would make the line flicker.
+  // Rates are means over the last steps, so that the line does not flicker.
   const std::span<const StepMetrics> recent = history().last(std::min(history_.size(), kAveragedSteps));
   StepMetrics::Milliseconds duration{}, exposed{}, data_wait{};
   std::int64_t count = 0;

@@ -8,7 +8,7 @@
 namespace lockstep::run {
 namespace {
 
-// The one place a signal handler can reach; StopSignal is its only reader.
+// The only state that a signal handler can reach; only StopSignal reads it.
 std::atomic<bool> was_interrupted = false, was_preempted = false;
 static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may only touch lock-free atomics");
 
@@ -26,11 +26,11 @@ StopSignal::StopSignal() {
   for (const int signal : signals) {
     struct sigaction& previous = previous_[signal];
     sigaction(signal, nullptr, &previous);
-    if (previous.sa_handler == SIG_IGN) continue;  // nohup, or a job in the background of a script
+    if (previous.sa_handler == SIG_IGN) continue;  // nohup, or a background job of a script
     struct sigaction action {};
     action.sa_handler = receive_stop;
-    // The second Ctrl-C takes the default action: it ends us. The others come twice without anybody's impatience, from
-    // the launcher and from whoever signals all processes of a service.
+    // The second Ctrl-C takes the default action, which ends the process. The other signals may arrive twice without
+    // anyone pressing a key: from the launcher, and from a service manager that signals all its processes.
     action.sa_flags = SA_RESTART | (signal == SIGINT ? static_cast<int>(SA_RESETHAND) : 0);
     sigaction(signal, &action, nullptr);
   }

@@ -49,7 +49,7 @@ Facts describe_memory_and_precision(const ModelOptions& model, Device device) {
   return facts;
 }
 
-// What resuming and generating need to know of the data goes with the options.
+// Facts about the data that resuming and generating need; saved with the options.
 nlohmann::json record(const data::Corpus& corpus) {
   const std::string_view model = corpus.tokenizer->model();
   return {{"vocabulary_size", corpus.vocabulary_size},

@@ -20,7 +20,7 @@ OptionList model_options(ModelOptions& model) {
 
 OptionList data_options(DataOptions& data) {
   return {
-      // A resumed run compares the content, and the file may have been moved.
+      // Resuming compares the content, so the file may have been moved.
       {&data.path, "--data", "Text to train on, or a file of tokens (.bin), or random (the course text if left out)",
        readable_file_or(data::kRandomData), "FILE"},
       {&data.validation_path, "--validation-data",

@@ -15,8 +15,8 @@ namespace {
 constexpr const char* kDescription =
     "Trains a GPT on a text and leaves a run folder: checkpoints, metrics.jsonl, report.html.";
 
-// The device that a launcher has chosen for programs that are not told otherwise. `lockstep launch` looks for the name
-// in a program's file: `used` keeps it there in one piece.
+// Set by a launcher: the device for programs without --device. `lockstep launch` searches a program's file for the
+// name: `used` keeps it there as one string.
 [[gnu::used]] constexpr char kDeviceVariable[] = "LOCKSTEP_DEVICE";
 
 void make_absolute(fs::path& path) {
@@ -31,7 +31,7 @@ void complete_data(TrainOptions& options) {
     options.data.tokenizer = fs::absolute(file).lexically_normal().string();
   }
   const bool is_usual_prompt = options.text.prompt == TextOptions().prompt;
-  if (options.data.tokenizer == "numbers" && is_usual_prompt) options.text.prompt = "0";  // no letters there
+  if (options.data.tokenizer == "numbers" && is_usual_prompt) options.text.prompt = "0";  // it has no letters
 }
 
 }  // namespace

@@ -39,9 +39,9 @@ checkpoint::SaveMode save_mode(const CheckpointOptions& options, std::int64_t la
   return is_background ? checkpoint::SaveMode::kBackground : checkpoint::SaveMode::kBlocking;
 }
 
-// The checkpoint that `path` is, or the newest one below it.
+// `path` itself if it is a checkpoint, or the newest one below it.
 std::filesystem::path newest_checkpoint(const std::filesystem::path& path) {
-  std::error_code ignored;  // what cannot be read is found out below
+  std::error_code ignored;  // errors are reported below
   const bool is_checkpoint = checkpoint::step_of(path)
                                  ? std::filesystem::is_directory(path, ignored)
                                  : std::filesystem::exists(path / checkpoint::kStateFile, ignored);
@@ -52,7 +52,7 @@ std::filesystem::path newest_checkpoint(const std::filesystem::path& path) {
   return *latest;
 }
 
-// What is wrong with this rank's copy of rank 0's choice; empty: nothing.
+// Describes a problem with this rank's copy of rank 0's choice; empty: none.
 std::string problem_with(const std::filesystem::path& checkpoint, const std::string& fingerprint) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(checkpoint, ignored)) return "has none of that name";
@@ -61,15 +61,15 @@ std::string problem_with(const std::filesystem::path& checkpoint, const std::str
     checkpoint::verify(checkpoint);
     return "";
   } catch (const Error& error) {
-    return concat("cannot use its copy: ", printable(error.what()));  // it travels as JSON
+    return concat("cannot use its copy: ", printable(error.what()));  // it is sent as JSON
   }
 }
 
-// Rank 0's choice as {"checkpoint", "fingerprint"}, or {"error"}: all ranks end alike.
+// Rank 0's choice as {"checkpoint", "fingerprint"}, or {"error"}, so that all ranks fail alike.
 nlohmann::json choose_checkpoint(const std::filesystem::path& checkpoints) {
   try {
     const std::filesystem::path newest = newest_checkpoint(checkpoints);
-    return {{"checkpoint", printable(newest.string())},  // it travels as JSON, and is only shown
+    return {{"checkpoint", printable(newest.string())},  // sent as JSON, and only displayed
             {"below", newest == checkpoints ? "." : newest.lexically_relative(checkpoints).string()},
             {"fingerprint", checkpoint::fingerprint(newest)}};
   } catch (const Error& error) {
@@ -77,8 +77,8 @@ nlohmann::json choose_checkpoint(const std::filesystem::path& checkpoints) {
   }
 }
 
-// Ranks that each took the newest they find would go on at different steps: disks of their own, a network file system
-// that shows files late, or one that has been damaged.
+// If each rank took the newest checkpoint that it finds, ranks could continue at different steps: because of separate
+// disks, a network file system that shows files late, or a damaged file.
 std::filesystem::path agree_on_checkpoint(const std::filesystem::path& checkpoints, comm::ProcessGroup& group) {
   nlohmann::json choice;
   if (group.rank() == 0) choice = choose_checkpoint(checkpoints);
@@ -136,7 +136,7 @@ void TrainingSaver::save(std::int64_t step, const nn::Module& model, const optim
 void TrainingSaver::finish() {
   try {
     if (!lock_ && std::filesystem::exists(checkpoints_)) lock_ = std::make_unique<checkpoint::WriterLock>(checkpoints_);
-  } catch (const std::exception& error) {  // nothing was saved, and so there is nothing to wait for
+  } catch (const std::exception& error) {  // nothing was saved, so there is nothing to wait for
     Logger().warning(concat("old checkpoints stay in ", checkpoints_.string(), ": ", error.what()));
     return;
   }
@@ -150,7 +150,7 @@ std::filesystem::path find_checkpoint(const std::filesystem::path& path, comm::P
 LoadedTraining load_training(const std::filesystem::path& checkpoints, nn::Module& model, optim::Optimizer& optimizer,
                              data::Sampler& sampler, comm::ProcessGroup* group, std::span<const KeptState> kept) {
   const std::filesystem::path newest = find_checkpoint(checkpoints, group);
-  // The state is read first: nothing is changed where it is not what it should be.
+  // The state is read first, so that nothing is changed if it is invalid.
   const SavedState state = saved_state_from(checkpoint::load_state(newest), newest / checkpoint::kStateFile);
   (void)checkpoint::load(newest, {.model = tensors_of(model), .optimizer = tensors_of(optimizer)});
   for (const KeptState& own : kept) {

@@ -24,80 +24,78 @@ class ProcessGroup;
 
 namespace lockstep::run {
 
-/// Something beside model, optimizer and sampler that a training needs to be continued as if it had never stopped.
+/// Additional state, besides model, optimizer and sampler, that is needed to continue a run exactly.
 struct KeptState {
-  std::string name;                                 ///< Unlike those of others; in state.json.
+  std::string name;                                 ///< Unique; key in state.json.
   std::function<nlohmann::json()> save;             ///< Called by each save, on the rank that saves.
-  std::function<void(const nlohmann::json&)> load;  ///< Called on all ranks where a checkpoint has it.
+  std::function<void(const nlohmann::json&)> load;  ///< Called on all ranks if a checkpoint has it.
 };
 
-/// Saves the checkpoints of a training; see checkpoint::Saver for what that means in the background.
-/// Order of calls: save..., finish. Thread safety: one thread at a time.
+/// Saves the checkpoints of a training run; for background saves see checkpoint::Saver. Order of calls: save...,
+/// finish. Thread safety: one thread at a time.
 class TrainingSaver {
  public:
-  /// @param checkpoints  The folder of checkpoints, made on the first save.
+  /// @param checkpoints  The folder of checkpoints, created by the first save.
   /// @param options      Which checkpoints are written, and how.
-  /// @param saved        What goes into each checkpoint, to build the model again: to_json() of the run's options.
-  /// @param last_step    Where training ends. Nothing goes on beside a save at the end: where no other comes before it,
-  ///                     all saves block.
-  /// @param resumed_from  The checkpoint that the training continues: the first save sets those behind it aside. Empty:
-  ///                      it has begun anew.
+  /// @param saved        Stored in each checkpoint, to rebuild the model: to_json() of the run's options.
+  /// @param last_step    Last step of training. A save there has nothing to overlap with: if no other save comes before
+  ///                     it, all saves block.
+  /// @param resumed_from  The checkpoint that training continues from: the first save sets later ones aside. Empty: a
+  ///                      new run.
   TrainingSaver(const std::filesystem::path& checkpoints, const CheckpointOptions& options, nlohmann::json saved,
                 std::int64_t last_step, const std::filesystem::path& resumed_from = {});
   TrainingSaver(TrainingSaver&&) noexcept;  ///< The moved-from object can only be destroyed.
-  /// Waits for a save that runs.
+  /// Waits for a save in progress.
   ~TrainingSaver();
 
-  /// Makes room for what saving in the background copies from a device; the caller does not wait.
+  /// Allocates the memory for copying from a device in background saves; does not block.
   void prepare(const nn::Module& model, const optim::Optimizer& optimizer);
 
-  /// Saves a checkpoint of step `step`, atomically. Everything may change as soon as it has returned; in the
-  /// background, what changes a tensor that is not written yet waits for that.
-  /// @throws IoError  The disk failed (in the background: in the save before), or another process saves there; earlier
-  ///                  checkpoints are untouched.
+  /// Saves a checkpoint of step `step`, atomically. Everything may change once it has returned; during a background
+  /// save, a write to a tensor that is not yet saved waits.
+  /// @throws IoError  The disk failed (in the background: in the previous save), or another process saves there;
+  ///                  earlier checkpoints are untouched.
   void save(std::int64_t step, const nn::Module& model, const optim::Optimizer& optimizer, const data::Sampler& sampler,
             std::span<const KeptState> kept = {});
 
-  /// Waits until the last checkpoint is on disk, and removes what a killed writer of this run has left.
-  /// A clean-up that fails, or that another process's lock prevents, is logged.
+  /// Waits until the last checkpoint is on disk, and removes the leftovers of a killed writer of this run. Logs a
+  /// clean-up that fails, or that another process's lock prevents.
   /// @throws IoError  The save failed.
   void finish();
 
  private:
   std::filesystem::path checkpoints_;
-  std::unique_ptr<checkpoint::WriterLock> lock_;  // from the first save on; outlives one in the background
+  std::unique_ptr<checkpoint::WriterLock> lock_;  // from the first save on; outlives a background save
   std::unique_ptr<checkpoint::Saver> saver_;
   nlohmann::json options_;
 };
 
-/// The checkpoint that `path` is, or the newest one below it that verifies: of several ranks, on rank 0, whose choice
-/// all others follow.
-/// @param path   A checkpoint, a folder of checkpoints, or a run folder; each rank may have it on a disk of its own.
+/// The checkpoint `path` itself, or the newest one below it that verifies. With several ranks, rank 0 chooses and the
+/// others follow.
+/// @param path   A checkpoint, a folder of checkpoints, or a run folder; may be on a separate disk for each rank.
 /// @param group  Null: this process alone. Called on all ranks.
 /// @throws IoError        There is none, or it cannot be read (CheckpointFolder::latest()).
-/// @throws MismatchError  On all ranks alike: names those that lack rank 0's checkpoint, or whose copy differs or is
-///                        damaged.
+/// @throws MismatchError  On all ranks: names those that lack rank 0's checkpoint, or whose copy differs or is damaged.
 [[nodiscard]] std::filesystem::path find_checkpoint(const std::filesystem::path& path, comm::ProcessGroup* group);
 
-/// Where a training continues.
+/// The point where training continues.
 struct LoadedTraining {
-  std::int64_t step = 0;             ///< Of the checkpoint, the same on all ranks.
+  std::int64_t step = 0;             ///< The same on all ranks.
   std::filesystem::path checkpoint;  ///< This rank's copy of it.
 };
 
-/// Fills model, optimizer, sampler and what is kept beside from the newest checkpoint that verifies: of several ranks,
-/// on rank 0, whose choice all others follow.
-/// @param checkpoints  The folder of checkpoints, which each rank may have on a disk of its own; or one of them.
+/// Restores model, optimizer, sampler and additional state from the newest checkpoint that verifies. With several
+/// ranks, rank 0 chooses and the others follow.
+/// @param checkpoints  The folder of checkpoints, which may be on a separate disk for each rank; or one of them.
 /// @param group        Null: this process alone. Called on all ranks.
 /// @throws IoError, FormatError  There is none, or it does not fit the model or the text.
-/// @throws MismatchError         On all ranks alike: names those that lack rank 0's checkpoint, or whose copy differs
-/// or
-///                               is damaged.
+/// @throws MismatchError         On all ranks: names those that lack rank 0's checkpoint, or whose copy differs or is
+///                               damaged.
 [[nodiscard]] LoadedTraining load_training(const std::filesystem::path& checkpoints, nn::Module& model,
                                            optim::Optimizer& optimizer, data::Sampler& sampler,
                                            comm::ProcessGroup* group = nullptr, std::span<const KeptState> kept = {});
 
-/// Fills the model alone.
+/// Restores only the model.
 /// @param path  A checkpoint, or a run folder (then its newest checkpoint).
 /// @throws IoError, FormatError  As load_training().
 void load_model(const std::filesystem::path& path, nn::Module& model);
@@ -105,7 +103,7 @@ void load_model(const std::filesystem::path& path, nn::Module& model);
 /// The options saved with a checkpoint. @param path  As load_model().
 [[nodiscard]] nlohmann::json load_options(const std::filesystem::path& path);
 
-/// Writes the weights alone as a safetensors file. @throws IoError
+/// Writes only the weights, as a safetensors file. @throws IoError
 void export_weights(const std::filesystem::path& path, const nn::Module& model);
 
 }  // namespace lockstep::run

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// As a shell reads it.
+// Quoted for a shell.
 std::string quoted(const std::string& word) {
   constexpr const char* kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
   if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
@@ -24,7 +24,7 @@ std::string quoted(const std::string& word) {
   return text + "'";
 }
 
-// The checkpoints in the folder may also be those of a part of the run that was given up, until the first save.
+// Until the first save, the checkpoints in the folder may belong to a part of the run that was abandoned.
 bool has_saved(const Divergence& divergence, const CheckpointOptions& options) {
   return options.save_every > 0 && divergence.step / options.save_every > divergence.first_step / options.save_every;
 }
@@ -46,11 +46,11 @@ std::optional<fs::path> last_sound_checkpoint(const Divergence& divergence, cons
     for (const fs::path& path : checkpoint::CheckpointFolder(checkpoints_of(divergence.run_folder)).list()) {
       const std::int64_t step = *checkpoint::step_of(path);
       const bool is_sound = step < divergence.step || (step == divergence.step && divergence.is_step_validated);
-      if (is_sound && step <= newest) found = path;  // they come in rising order
+      if (is_sound && step <= newest) found = path;  // they come in ascending order
     }
     return found;
   } catch (...) {
-    return std::nullopt;  // this is said beside an error that matters more
+    return std::nullopt;  // must not hide the original error
   }
 }
 

@@ -6,7 +6,7 @@
 namespace lockstep::emulator::checker {
 namespace {
 
-// hint_of() looks for these words.
+// hint_of() searches for these words.
 constexpr const char* kAfterDivergence = "; threads of the block missed each other at a barrier";
 
 uint3 thread_index(std::uint32_t linear, const dim3& block) {
@@ -110,8 +110,8 @@ void AccessReports::report_suspects(bool with_global) {
   }
 }
 
-// The first thread that runs past a barrier which others still wait for races with them, long before the barrier is
-// known to be divergent.
+// The first thread that runs past a barrier at which others still wait races with them long before the barrier is known
+// to be divergent.
 void AccessReports::hold_race(const Access& access, const Access& with, const std::string& detail) {
   const Key key{FindingKind::kRace, access.site(), with.site()};
   for (auto& [held, finding] : held_races_) {
@@ -122,7 +122,7 @@ void AccessReports::hold_race(const Access& access, const Access& with, const st
   held_races_.emplace_back(key, finding_of(FindingKind::kRace, access, &with, detail));
 }
 
-// Most findings come again and again: once reported, a pair of program counters only counts.
+// Most findings repeat: once a pair of program counters has been reported, it is only counted.
 bool AccessReports::is_known(const Key& key) {
   FindingLog& log = FindingLog::instance();
   if (known_generation_ != log.generation()) {

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// From what is wrong with an access to what a student reads.
+/// Turns faulty accesses into reports for students.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -16,29 +16,29 @@
 
 namespace lockstep::emulator::checker {
 
-/// Adds the mistakes of a kernel's accesses to the FindingLog, causes before consequences: an uninitialised read waits
-/// for the race that may explain it, a race within a block for the barrier at which threads may have missed each other.
+/// Adds faulty accesses of a kernel to the FindingLog, causes before consequences: an uninitialised read is held back
+/// until the race that may explain it, a race within a block until the barrier at which threads may have missed each
+/// other.
 ///
-/// Thread safety: none; the checker's lock.
+/// Thread safety: none; guarded by the checker's lock.
 class AccessReports {
  public:
-  /// All must live as long as this.
+  /// All arguments must outlive this.
   AccessReports(const HappensBefore& order, const MemoryMap& memory, SourceNames& names)
       : order_(order), memory_(memory), names_(names) {}
 
-  /// A kernel begins.
   void launch_begin() noexcept { has_divergent_barrier_ = false; }
   /// Threads of this launch have missed each other at a barrier.
   void note_divergent_barrier() noexcept { has_divergent_barrier_ = true; }
-  /// The block ended: what waits for no later one is reported.
+  /// Reports findings that were held until the end of the block.
   void block_end();
-  /// The kernel ended: the rest is.
+  /// Reports the remaining findings.
   void launch_end();
 
-  /// The access goes where it must not: kNullPointer, kHostPointer, kOutOfBounds, kUseAfterFree or kMisaligned.
+  /// An access to an invalid address: kNullPointer, kHostPointer, kOutOfBounds, kUseAfterFree or kMisaligned.
   void wrong_address(FindingKind kind, const Target& target, const void* address, std::size_t bytes,
                      const Access& access);
-  /// The access breaks a rule of its memory.
+  /// An access that violates a rule for its memory.
   void broken_rule(const Target& target, const void* address, const Access& access, const Verdict& verdict);
 
  private:
@@ -72,12 +72,13 @@ class AccessReports {
   const HappensBefore& order_;
   const MemoryMap& memory_;
   SourceNames& names_;
-  // Reads of unwritten memory, by site. A thread that overtakes the writer it should have waited for sees them too: the
-  // write then tells that it is a race. So they wait for the end of the block (shared memory) or of the launch.
+  // Reads of unwritten memory, by site. They may be races: a thread overtakes the writer that it should have waited
+  // for, and only the later write shows it. So they are held until the end of the block (shared memory) or of the
+  // launch.
   std::unordered_map<Site, Suspect> suspects_;
   std::unordered_set<Site> explained_;  // sites whose uninitialised reads are races
-  // Races within the running block, in the order they were seen. If its threads turn out to have missed each other at a
-  // barrier, that is the cause and is reported first.
+  // Races within the running block, in the order seen. If its threads turn out to have missed each other at a barrier,
+  // that is the cause and is reported first.
   std::vector<std::pair<Key, Finding>> held_races_;
   bool has_divergent_barrier_ = false;                   // in this launch
   std::unordered_map<Key, std::size_t, KeyHash> known_;  // -> index in the log

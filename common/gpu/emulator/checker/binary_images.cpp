@@ -18,7 +18,7 @@ using Header = ElfW(Ehdr);
 using Section = ElfW(Shdr);
 using Symbol = ElfW(Sym);
 
-// An ELF file's sections; everything is empty where the file cannot be read.
+// An ELF file's sections; all are empty if the file cannot be read.
 class ElfFile {
  public:
   explicit ElfFile(const std::string& path) : file_(path, std::ios::binary) {
@@ -66,7 +66,7 @@ struct Collected {
   std::uint64_t generation = 0;
 };
 
-// The loader makes [relro] read-only after it has relocated it.
+// The loader makes [relro] read-only after relocating it.
 void add_writable(BinaryImage& image, AddressRange segment, const AddressRange& relro) {
   if (segment.contains(relro.begin)) {
     const std::uintptr_t page = 4096;
@@ -111,7 +111,7 @@ std::string variable_name(const char* mangled) {
   return name.substr(0, name.find_first_of(" .["));
 }
 
-// Calls `use(mangled name, range)` for the variables of an image; stops when it returns true.
+// Calls `use(mangled name, range)` for the variables of an image until it returns true.
 template <typename Use>
 void for_each_variable(const BinaryImage& image, const Use& use) {
   ElfFile file(image.path);

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// The programs and shared libraries of this process: where each lies, and what of it is writable.
+/// The programs and shared libraries of this process: their addresses and writable segments.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -11,34 +11,32 @@ namespace lockstep::emulator::checker {
 struct AddressRange {
   std::uintptr_t begin = 0;  ///< First.
   std::uintptr_t end = 0;    ///< One past the last.
-  /// Whether the address lies in it.
   [[nodiscard]] bool contains(std::uintptr_t address) const noexcept { return address - begin < end - begin; }
-  /// Nothing lies in it.
   [[nodiscard]] bool is_empty() const noexcept { return begin >= end; }
 };
 
 /// A loaded ELF file.
 struct BinaryImage {
-  std::string path;                    ///< Of the file.
+  std::string path;
   std::uintptr_t bias = 0;             ///< Address in memory minus address in the file.
   AddressRange all;                    ///< From the lowest to the highest segment.
-  std::vector<AddressRange> writable;  ///< Data segments without what the loader made read-only.
+  std::vector<AddressRange> writable;  ///< Data segments except parts that the loader made read-only.
 };
 
-/// All of the process. @param[out] generation  Grows when libraries are loaded.
+/// All images of the process. @param[out] generation  Increases when libraries are loaded.
 std::vector<BinaryImage> binary_images(std::uint64_t& generation);
-/// Grows when libraries are loaded.
+/// Increases when libraries are loaded.
 std::uint64_t image_generation();
 
 /// A variable of a loaded file.
 struct DataSymbol {
-  std::string name;    ///< As the source spells it, without scopes.
+  std::string name;    ///< As written in the source, without scopes.
   AddressRange range;  ///< In memory.
 };
-/// The variable that covers an address, by the file's symbol table; an empty name if there is none.
+/// The variable that covers an address, from the file's symbol table; the name is empty if there is none.
 DataSymbol data_symbol(const BinaryImage& image, std::uintptr_t address);
 /// The static variables of functions, sorted by address: those whose mangled names begin with _ZZ. @param within  Only
-/// those that lie here. Empty if the file's symbols were stripped.
+/// those in this range. Empty if the file's symbols were stripped.
 std::vector<DataSymbol> function_variables(const BinaryImage& image, const AddressRange& within);
 
 }  // namespace lockstep::emulator::checker

@@ -1,36 +1,37 @@
 #pragma once
 /// @file
-/// What the checker remembers of four bytes (or of one), and the rules that a new access is held against.
+/// The checker's record of four bytes (or of one), and the rules that apply to a new access.
 #include <cstdint>
 
 #include "emulator/checker/happens_before.hpp"
 
 namespace lockstep::emulator::checker {
 
-/// The last write, and two reads since that no one ordered: the latest, and one by a thread as far from it as possible
-/// (another block, another warp), so that whoever writes next finds the one that it is not ordered after.
+/// The last write, and two reads since then that are not ordered: the latest, and one by a thread as distant from it as
+/// possible (another block, another warp), so that the next writer is compared with the one that it is not ordered
+/// after.
 struct Cell {
-  Access write;  ///< Interval 0: nothing was ever written. kHostInterval: by the host.
+  Access write;  ///< Interval 0: never written. kHostInterval: by the host.
   Access read;   ///< Latest since `write`.
-  Access other;  ///< Another read since `write`, or an atomic beside the atomic in `write`.
+  Access other;  ///< Another read since `write`, or an atomic concurrent with the atomic in `write`.
 };
 
-/// What is wrong with an access.
+/// The rule that an access violates.
 enum class Problem { kNone, kRace, kUninitialised, kNotLanded };
 
-/// The answer of visit().
+/// The result of visit().
 struct Verdict {
-  Problem problem = Problem::kNone;  ///< The first rule that is broken.
-  Access with{};                     ///< The access that it is broken with.
+  Problem problem = Problem::kNone;  ///< The first rule that is violated.
+  Access with{};                     ///< The other access involved.
 };
 
-/// Holds one access against a cell, then records it there.
+/// Checks one access against a cell, then records it there.
 ///
-/// Memory of a block dies with it: for shared memory, accesses of earlier blocks count as none, and what they wrote is
-/// uninitialised.
+/// Shared memory is only valid in its block: accesses of earlier blocks are ignored, and the values that they wrote
+/// count as uninitialised.
 class CellRules {
  public:
-  /// @param is_shared  Whether the memory is the block's.
+  /// @param is_shared  True for shared memory.
   CellRules(const HappensBefore& order, const Access& access, bool is_shared) noexcept
       : order_(order),
         access_(access),
@@ -38,10 +39,9 @@ class CellRules {
         alive_from_(is_shared ? order.block_first() : order.launch_first()),
         written_from_(is_shared ? order.block_first() : kHostInterval) {}
 
-  /// Checks and records.
   Verdict visit(Cell& cell) const noexcept {
-    // A thread that reads again in the same interval, from the same place, with no write in between (which would have
-    // cleared `read`), gets no other answer than before.
+    // If a thread reads again in the same interval, from the same place, with no write in between (which would have
+    // cleared `read`), the verdict is the same as before.
     if (cell.read.packed == access_.packed && cell.read.interval == access_.interval &&
         cell.read.clock == access_.clock) {
       return {};
@@ -56,8 +56,8 @@ class CellRules {
   [[nodiscard]] bool conflicts(const Access& before) const noexcept {
     return !is_ordered(before) && !(before.is(kAtomic) && access_.is(kAtomic));
   }
-  /// Whether this is an atomic that reads what an atomic after a fence has written, and so comes after it: "the block
-  /// that counts last" may set the counter back with a plain write.
+  /// True if this is an atomic that reads a value written by an atomic after a fence, and so is ordered after it: in
+  /// the "last block" pattern, the last block may reset the counter with a plain write.
   [[nodiscard]] bool is_handed_on(const Access& before) const noexcept {
     return before.is(kAtomic) && before.is(kReleased) && access_.is(kAtomic) && !access_.is(kStoreOnly);
   }

@@ -34,7 +34,7 @@ FindingKind kind_of(EngineFindingKind kind) {
 
 bool is_power_of_two(std::size_t bytes) { return (bytes & (bytes - 1)) == 0; }
 
-// The hooks for 16 bytes also serve structures of two doubles, which need 8.
+// The 16-byte hooks also serve structures of two doubles, which need an alignment of 8.
 bool is_misaligned(const void* address, std::size_t bytes) {
   const std::size_t needed = bytes < 8 ? bytes : 8;
   return is_power_of_two(bytes) && bytes <= 16 && reinterpret_cast<std::uintptr_t>(address) % needed != 0;
@@ -44,12 +44,12 @@ std::string_view name_of_file(const std::string& path) {
   return std::string_view(path).substr(path.rfind('/') + 1);  // npos + 1 is 0
 }
 
-// A compiler's check and debug information may spell the same path in two ways.
+// A compiler's check and its debug information may spell the same path differently.
 bool is_same(const FindingPlace& one, const FindingPlace& other) {
   return one.line == other.line && name_of_file(one.file) == name_of_file(other.file);
 }
 
-/// What is wrong with the address of an access, if anything is.
+/// The problem with the address of an access, if any.
 std::optional<FindingKind> address_problem(MemoryMap& memory, const Target& target, const void* address,
                                            std::size_t bytes, const Access& access) {
   if (target.space == Space::kHost) [[unlikely]] {
@@ -122,7 +122,7 @@ void Checker::access(const void* address, std::size_t bytes, bool is_write, Sour
   check(address, bytes, is_write ? kWrite : kPlainRead, names_.site_of(place));
 }
 
-// Nobody may look at `to` until the copy lands, not even the thread that asked for it.
+// No one may access `to` until the copy lands, not even the issuing thread.
 void Checker::copy_async_issued(void* to, const void*, std::size_t bytes, SourcePlace place) {
   check(to, bytes, kWrite | kPending | kUncounted, names_.site_of(place));
 }

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Checked mode: follows every access and every meeting of a kernel's threads.
+/// Checked mode: follows all accesses and synchronization of a kernel's threads.
 #include <mutex>
 #include <string>
 
@@ -14,15 +14,15 @@
 
 namespace lockstep::emulator::checker {
 
-/// The observer of checked mode. One kernel at a time: launch_begin() takes a lock that launch_end() gives back, and
-/// that the host's calls (with_memory(), with_metrics()) wait for.
+/// The observer of checked mode. One kernel at a time: launch_begin() takes a lock that launch_end() releases; the
+/// host's calls (with_memory(), with_metrics()) wait for it.
 class Checker final : public Observer {
  public:
-  /// The one of this process, made at the first call and never destroyed.
+  /// The instance of this process; made at the first call and never destroyed.
   static Checker& instance();
 
-  /// The checker while a launch runs on this host thread, else null: what the compilers' hooks look at first. Other
-  /// host threads run instrumented code too while a kernel runs.
+  /// The checker while a launch runs on this host thread, else null: the first thing that compiler hooks test. Other
+  /// host threads may run instrumented code while a kernel runs.
   [[gnu::tls_model("initial-exec")]] static thread_local Checker* running;
 
   void launch_begin(const KernelCall& call, int device) override;
@@ -39,14 +39,15 @@ class Checker final : public Observer {
                          SourcePlace place) override;
   void finding(const EngineFinding& finding) override;
 
-  /// An access of the current thread. @param flags  AccessFlags. @param site  Where.
+  /// An access of the current thread. @param flags  AccessFlags. @param site  Place of the access.
   void check(const void* address, std::size_t bytes, std::uint64_t flags, Site site);
-  /// An atomic of the current thread by a compiler's hook. @param releases  Its order publishes what came before.
+  /// An atomic of the current thread, from a compiler hook. @param releases  Its memory order publishes earlier
+  /// accesses.
   void check_atomic(const void* address, std::size_t bytes, bool releases, std::uint64_t flags, Site site);
-  /// What a compiler's own check (-fsanitize=bounds,alignment) noticed about the access that comes next.
+  /// A compiler's own check (-fsanitize=bounds,alignment) failed for the access that follows.
   void compiler_found(FindingKind kind, const char* action, FindingPlace place, const std::string& detail);
 
-  /// The name of the kernel that runs on this host thread.
+  /// Of the kernel that runs on this host thread.
   [[nodiscard]] const std::string& kernel_name() { return names_.kernel(); }
 
   /// Calls `use(memory)` under the lock, for the host's own calls. @param use  Takes a MemoryMap&.
@@ -55,7 +56,8 @@ class Checker final : public Observer {
     const std::scoped_lock lock(mutex_);
     use(memory_);
   }
-  /// Calls `use(counter, names)` under the lock. @param use  Takes a MetricsCounter& and a SourceNames&. @return  Its.
+  /// Calls `use(counter, names)` under the lock. @param use  Takes a MetricsCounter& and a SourceNames&. @return  Its
+  /// result.
   template <typename Use>
   auto with_metrics(const Use& use) {
     const std::scoped_lock lock(mutex_);
@@ -72,7 +74,7 @@ class Checker final : public Observer {
   SourceNames names_;
   AccessReports reports_{order_, memory_, names_};
   MetricsCounter counter_;
-  const ThreadState* skipped_ = nullptr;  // what it accesses at skipped_at_ has been reported already
+  const ThreadState* skipped_ = nullptr;  // its access at skipped_at_ has already been reported
   FindingPlace skipped_at_;
 };
 

@@ -39,7 +39,7 @@ int exit_with_findings() {
   return value ? std::atoi(value->c_str()) : kExitWithFindings;
 }
 
-// Runs after the program's own handlers and destructors, because the library is loaded before them.
+// Runs after the program's own handlers and destructors, because this library is loaded before them.
 void at_exit(int status, void*) {
   if (metrics_enabled() && asks_for("LOCKSTEP_EMULATOR_METRICS")) std::fputs(metrics_table(metrics()).c_str(), stderr);
   if (!checks_enabled()) return;

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Keeps each finding once.
+/// Stores each finding once.
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -16,27 +16,24 @@ namespace lockstep::emulator::checker {
 /// The findings of a process. Thread safety: all calls from any thread.
 class FindingLog {
  public:
-  /// Findings beyond this number are kept and listed at the end, but not printed when they are seen.
+  /// Further findings are kept and listed at the end, but not printed when found.
   static constexpr std::size_t kMostPrinted = 20;
 
-  /// The one of this process; never destroyed.
+  /// The instance of this process; never destroyed.
   static FindingLog& instance();
 
   /// Counts a finding, and prints it if its kind and places are new. @return  Its index.
   std::size_t add(const Finding& finding);
-  /// Counts the finding of that index once more.
+  /// Counts another occurrence of the finding.
   void add_again(std::size_t index);
-  /// Forgets all.
   void clear();
-  /// In the order they came.
+  /// In the order found.
   [[nodiscard]] std::vector<Finding> all() const;
-  /// How often anything was found.
+  /// Total number of occurrences.
   [[nodiscard]] std::uint64_t total() const noexcept { return total_; }
-  /// Grows with every clear(): indices of before mean nothing.
+  /// Increased by every clear(), which invalidates indices.
   [[nodiscard]] std::uint64_t generation() const noexcept { return generation_; }
-  /// Whether new findings are printed.
   void set_printing(bool is_on) noexcept { is_printing_ = is_on; }
-  /// As set.
   [[nodiscard]] bool is_printing() const noexcept { return is_printing_; }
 
  private:

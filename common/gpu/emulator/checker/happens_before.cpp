@@ -30,7 +30,7 @@ void HappensBefore::barrier() {
   is_something_new_ = false;
 }
 
-// All lanes at once is the common case: one number per warp then says what 32 vector clocks would.
+// Usually all lanes meet: one number per warp then replaces 32 vector clocks.
 void HappensBefore::warp_met(std::uint32_t warp, std::uint32_t mask) {
   const std::uint32_t first = warp * 32;
   const std::uint32_t count = std::min(32U, thread_count_ - first);
@@ -61,8 +61,8 @@ void HappensBefore::meet_some(std::uint32_t warp, std::uint32_t mask) {
   }
 }
 
-// A fence that one thread made counts for an atomic of another that it met in between: "every thread fences, barrier,
-// thread 0 counts the block as done" is right on hardware.
+// A fence by one thread counts for a later atomic of another thread if they met in between: "every thread fences,
+// barrier, thread 0 counts the block as done" is correct on hardware.
 void HappensBefore::share_all(std::uint32_t first, std::uint32_t count, std::uint32_t mask) {
   for (std::vector<Known>* const held : {&knowledge_, &device_fence_, &block_fence_}) {
     Known all;
@@ -79,7 +79,7 @@ void HappensBefore::fence(std::uint32_t thread, bool is_whole_device) {
   Knowledge::Warp warp{thread / 32, lanes_[thread]};
   const std::uint32_t common = warp_clock_[thread / 32];
   for (std::uint32_t& clock : warp.lanes) clock = common == 0 ? clock : std::max(clock, common - 1);
-  warp.lanes[thread % 32] = own_clock_[thread]++;  // what comes after the fence is not covered
+  warp.lanes[thread % 32] = own_clock_[thread]++;  // accesses after the fence are not covered
   const auto covered = std::make_shared<Knowledge>();
   if (knowledge_[thread] != nullptr) *covered = *knowledge_[thread];
   covered->add(block_first_, interval_, warp);
@@ -101,7 +101,7 @@ void HappensBefore::publish(std::uint32_t thread, Published& published) {
   merge_into(published.block, block_fence_[thread]);
 }
 
-// Publishes before it learns, so that what is published is held by the address alone and grows in place.
+// Publishes before it acquires, so that only the address owns the published knowledge, which then grows in place.
 void HappensBefore::atomic(std::uint32_t thread, const void* address) {
   if (any_fence_ && block_fence_[thread] != nullptr) publish(thread, published_[address]);
   if (published_.empty()) return;

@@ -1,7 +1,7 @@
 #pragma once
 /// @file
-/// Which accesses of a kernel's threads are ordered, by what: block barriers, warp collectives, launch order, and
-/// atomics after a fence.
+/// Order between the accesses of a kernel's threads, from block barriers, warp collectives, launch order, and atomics
+/// after a fence.
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -13,13 +13,13 @@
 
 namespace lockstep::emulator::checker {
 
-/// Clocks of the running block. Barriers order by interval; inside an interval each thread counts the lanes of its warp
-/// (a vector clock of 32), because only collectives of its warp and atomics can order anything there.
+/// Clocks of the running block. Barriers order by interval; inside an interval each thread keeps a vector clock of the
+/// 32 lanes of its warp, because only collectives of its warp and atomics can order anything there.
 ///
-/// Thread safety: none; the thread that runs the kernel calls.
+/// Thread safety: none; only the thread that runs the kernel calls.
 class HappensBefore {
  public:
-  /// Everything that comes is after everything that was.
+  /// Orders everything that follows after everything before.
   void launch_begin();
   /// @param block  Rank in the grid. @param thread_count  At most 1024.
   void block_begin(std::uint64_t block, std::uint32_t thread_count);
@@ -27,19 +27,21 @@ class HappensBefore {
   void barrier();
   /// The lanes of `mask` met.
   void warp_met(std::uint32_t warp, std::uint32_t mask);
-  /// What the thread has done and knows can be published by its next atomics.
+  /// Lets the thread's next atomics publish its accesses so far and its knowledge.
   void fence(std::uint32_t thread, bool is_whole_device);
-  /// Whether the thread, or one that it has met since, has made a fence for the whole device.
+  /// True if the thread, or one that it has met since, has made a device-wide fence.
   [[nodiscard]] bool has_device_fence(std::uint32_t thread) const noexcept { return device_fence_[thread] != nullptr; }
-  /// The thread's atomic on `address`: takes over what was published there, publishes what its last fence covers.
+  /// An atomic on `address`: acquires the knowledge published there, publishes everything that the thread's last fence
+  /// covers.
   void atomic(std::uint32_t thread, const void* address);
 
-  /// The access that the thread makes now.
+  /// Describes an access that the thread makes now.
   [[nodiscard]] Access now(std::uint32_t thread, Site site, std::uint64_t flags) const noexcept {
     return Access::make(interval_, own_clock_[thread], site, flags, thread);
   }
-  /// Whether `before` is ordered before what the thread does now.
-  /// @param alive_from  Accesses of earlier intervals are past: block_first() for shared memory, launch_first() else.
+  /// True if `before` is ordered before the thread's current access.
+  /// @param alive_from  Accesses of earlier intervals are over: block_first() for shared memory, launch_first()
+  ///                    otherwise.
   [[nodiscard]] bool is_ordered(const Access& before, std::uint32_t thread, Interval alive_from) const noexcept {
     if (before.interval < alive_from) return true;
     if (before.interval >= block_first_) {
@@ -56,7 +58,7 @@ class HappensBefore {
   [[nodiscard]] Interval launch_first() const noexcept { return launch_first_; }
   /// The first interval of this block.
   [[nodiscard]] Interval block_first() const noexcept { return block_first_; }
-  /// The rank in the grid of the block of this launch in which that interval was.
+  /// The rank in the grid of this launch's block that contained the interval.
   [[nodiscard]] std::uint64_t block_of(Interval interval) const;
 
  private:
@@ -64,10 +66,10 @@ class HappensBefore {
     Interval first;
     std::uint64_t rank;
   };
-  using Known = std::shared_ptr<Knowledge>;  // changed only by who holds it alone
+  using Known = std::shared_ptr<Knowledge>;  // modified only if held by a single owner
   struct Published {
-    Known device;  // with __threadfence
-    Known block;   // with __threadfence_block: only for threads of the block that published
+    Known device;  // after __threadfence
+    Known block;   // after __threadfence_block: only for threads of the publishing block
     Interval block_first = 0;
   };
   void learn(std::uint32_t thread, const Known& known);
@@ -84,11 +86,11 @@ class HappensBefore {
   std::array<std::uint32_t, 32>
       warp_clock_{};  // accesses of the warp with smaller clocks are ordered for all its lanes
   std::vector<Known> knowledge_ = std::vector<Known>(1024);     // by thread
-  std::vector<Known> device_fence_ = std::vector<Known>(1024);  // what a thread's last fence covers
+  std::vector<Known> device_fence_ = std::vector<Known>(1024);  // covered by a thread's last fence
   std::vector<Known> block_fence_ = std::vector<Known>(1024);
   bool any_fence_ = false;                                // in this block
   bool any_knowledge_ = false;                            // in this block
-  bool is_something_new_ = false;                         // a thread knows what the threads that it meets may not know
+  bool is_something_new_ = false;                         // a thread has knowledge that the threads it meets may lack
   std::unordered_map<const void*, Published> published_;  // of this launch
   std::vector<Block> blocks_;                             // of this launch, in the order they ran
 };

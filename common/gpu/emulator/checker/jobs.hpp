@@ -1,16 +1,16 @@
 #pragma once
 /// @file
-/// What checked mode has been asked for.
+/// The jobs that checked mode is asked to do.
 
 namespace lockstep::emulator::checker {
 
 /// The checker's two jobs.
-struct alignas(2) Jobs {  // both bytes at once; aligned to one, clang would call libatomic
+struct alignas(2) Jobs {  // read together; with an alignment of 1, clang would call libatomic
   bool rules = false;     ///< Find bugs.
   bool metrics = false;   ///< Count requests.
 };
 
-/// For launches to come. Thread safety: any thread.
+/// For future launches. Thread safety: any thread.
 [[nodiscard]] Jobs jobs() noexcept;
 
 }  // namespace lockstep::emulator::checker

@@ -9,7 +9,8 @@ void Knowledge::add(Interval block_first, Interval interval, const Warp& warp) {
   Block& block = blocks_[block_first];
   if (interval < block.interval) return;
   if (interval > block.interval) {
-    block.interval = interval;  // all of the earlier interval lies behind a barrier, so its clocks say nothing more
+    block.interval =
+        interval;  // the earlier interval ended with a barrier, so all of it is known and its clocks are obsolete
     block.warps.clear();
   }
   for (Warp& known : block.warps) {

@@ -8,12 +8,12 @@
 namespace lockstep::emulator::checker {
 namespace {
 
-// What an overrun of dynamic shared memory may hit before it is taken for something else. The upper one holds the
-// largest request of any launch.
+// Addresses around dynamic shared memory that count as overruns of it. The upper margin holds the largest request of
+// any launch.
 constexpr std::size_t kMarginBelow = 4096;
 constexpr std::size_t kMarginAbove = std::size_t{232} * 1024;
 
-char own_data = 0;  // lies in the library that this is linked into
+char own_data = 0;  // identifies the library that this is linked into
 
 std::uintptr_t number(const void* address) { return reinterpret_cast<std::uintptr_t>(address); }
 
@@ -39,7 +39,7 @@ std::string describe(const Allocation& allocation) {
 
 MemoryMap::MemoryMap() : memory_(DeviceMemory::instance()), global_(memory_.arena_begin(), memory_.arena_bytes()) {}
 
-// Data of the emulator itself is not shared memory, even where inline functions of its headers read it.
+// The emulator's own data is not shared memory, even if inline functions of its headers read it.
 void MemoryMap::refresh_images() {
   if (image_generation_ != 0 && image_generation() == image_generation_) return;
   images_ = binary_images(image_generation_);
@@ -78,7 +78,7 @@ bool MemoryMap::is_allocated_elsewhere(const Target& target, const void* address
 }
 
 // A block's shared memory is a static variable of its kernel, because one block runs at a time. Static variables
-// outside of functions are __device__ and __constant__ ones, which hold zeros from the start.
+// outside functions are __device__ and __constant__ ones, which are zero-initialised.
 Target MemoryMap::at_static(StaticRange& range, const void* address) {
   if (range.shadow == nullptr) {
     const std::uintptr_t begin = range.range.begin / 16 * 16;
@@ -184,7 +184,8 @@ std::string MemoryMap::describe_miss(Space space, const void* address, std::size
   }
   const auto* const byte = static_cast<const std::byte*>(address);
   const Allocation* const below = memory_.find(address);
-  const Allocation* const above = memory_.find(byte + kDeviceAlignment);  // the gap between two blocks is not longer
+  const Allocation* const above =
+      memory_.find(byte + kDeviceAlignment);  // the gap between two blocks is at most this long
   const bool is_near_above = above != nullptr && above != below && above->begin > byte;
   if (below != nullptr && below->covers(address)) {
     text << "at byte " << byte - below->begin << " of " << checker::describe(*below);

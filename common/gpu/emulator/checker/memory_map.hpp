@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Which kind of memory an address of a kernel's access belongs to.
+/// Classifies the addresses of a kernel's accesses.
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -15,39 +15,39 @@
 
 namespace lockstep::emulator::checker {
 
-/// What lies at an address, as a kernel sees it.
+/// The kind of memory at an address, from a kernel's point of view.
 enum class Space {
-  kGlobal,          ///< cudaMalloc's memory, allocated or not.
-  kDynamicShared,   ///< The block's, sized by the launch.
+  kGlobal,          ///< From cudaMalloc, allocated or not.
+  kDynamicShared,   ///< The block's; its size is set by the launch.
   kStaticShared,    ///< `__shared__` variables: static data of the program.
   kDeviceVariable,  ///< `__device__` and `__constant__` variables.
-  kUnwatched,       ///< The thread's stack, kernel parameters, threadIdx and the like, constants of the program.
+  kUnwatched,       ///< The thread's stack, kernel parameters, threadIdx and so on, constants of the program.
   kHost,            ///< Anything else.
 };
 
-/// Shared memory, static or dynamic: it dies with its block.
+/// True for shared memory, static or dynamic: it ends with its block.
 constexpr bool is_of_block(Space space) noexcept {
   return space == Space::kDynamicShared || space == Space::kStaticShared;
 }
 
-/// An address's kind, and where its shadow is.
+/// An address's kind and its shadow.
 struct Target {
-  Space space = Space::kUnwatched;  ///< Kind.
-  ShadowRange* shadow = nullptr;    ///< Of kinds that have one.
-  std::size_t offset = 0;           ///< In `shadow`.
+  Space space = Space::kUnwatched;
+  ShadowRange* shadow = nullptr;  ///< Null for kinds without one.
+  std::size_t offset = 0;         ///< In `shadow`.
 };
 
-/// Knows all ranges. Thread safety: none; the checker's lock.
+/// All known address ranges. Thread safety: none; guarded by the checker's lock.
 class MemoryMap {
  public:
   MemoryMap();
 
-  /// Looks for libraries that were loaded since.
+  /// Finds libraries loaded since the last call.
   void refresh_images();
-  /// The dynamic shared memory of the block that begins.
+  /// Sets the dynamic shared memory of the block that begins.
   void set_dynamic_shared(std::span<std::byte> memory);
 
-  /// Kind of an address that this thread uses.
+  /// Classifies an address that this thread uses.
   Target find(const void* address, const ThreadState& thread, const BlockState& block, bool is_write) {
     if (global_.contains(address)) return at(Space::kGlobal, global_, address);
     const auto* const byte = static_cast<const std::byte*>(address);
@@ -58,32 +58,32 @@ class MemoryMap {
     }
     return find_rare(address, block, is_write);
   }
-  /// Whether all of an access lies in one allocation, or in the shared memory or variable that it begins in.
+  /// True if the whole access lies in one allocation, or in the shared memory or variable in which it begins.
   bool is_allocated(const Target& target, const void* address, std::size_t bytes) {
     if (target.space == Space::kGlobal && fits(last_allocation_, address, bytes)) return true;
     return is_allocated_elsewhere(target, address, bytes);
   }
 
-  /// Where the host's own calls go: global memory and device variables; null shadow for anything else.
+  /// The target of the host's own calls: global memory and device variables; the shadow is null for anything else.
   Target find_for_host(const void* address);
-  /// Host memory that kernels may use.
+  /// Registers host memory that kernels may use.
   void allow_host(const void* begin, std::size_t bytes) { host_ranges_[begin] = bytes; }
   /// Undoes allow_host().
   void disallow_host(const void* begin) { host_ranges_.erase(begin); }
 
-  /// In words: "dynamic shared memory, byte 12", "global memory, byte 4 of allocation #2 (64 bytes)".
+  /// For example "dynamic shared memory, byte 12", "global memory, byte 4 of allocation #2 (64 bytes)".
   std::string describe(Space space, const void* address) const;
-  /// What is wrong with an access that is_allocated() rejects.
+  /// Explains why is_allocated() rejects an access.
   std::string describe_miss(Space space, const void* address, std::size_t bytes) const;
-  /// The block that the address belonged to when it was freed.
+  /// True if the block that contained the address has been freed.
   [[nodiscard]] bool is_freed(const void* address) const;
 
  private:
   struct StaticRange {
     AddressRange range;
     std::size_t image = 0;
-    std::unique_ptr<ShadowRange> shadow;  // null: no kernel has come here yet
-    std::vector<DataSymbol> shared;       // variables that are local to functions, by address
+    std::unique_ptr<ShadowRange> shadow;  // null: not yet accessed by a kernel
+    std::vector<DataSymbol> shared;       // function-local variables, by address
     [[nodiscard]] bool contains(const void* address) const noexcept {
       return range.contains(reinterpret_cast<std::uintptr_t>(address));
     }
@@ -106,13 +106,13 @@ class MemoryMap {
 
   DeviceMemory& memory_;
   ShadowRange global_;
-  std::unique_ptr<ShadowRange> dynamic_;  // with a margin on both sides, where overruns land
+  std::unique_ptr<ShadowRange> dynamic_;  // with a margin on both sides for overruns
   std::span<std::byte> dynamic_bytes_;
   std::vector<BinaryImage> images_;
   std::uint64_t image_generation_ = 0;
   std::vector<StaticRange> statics_;
-  StaticRange* last_static_ = nullptr;  // where the last access went
-  AddressRange last_shared_;            // the variable that it went to
+  StaticRange* last_static_ = nullptr;  // target of the last access
+  AddressRange last_shared_;            // variable of the last access
   const Allocation* last_allocation_ = nullptr;
   std::map<const void*, std::size_t> host_ranges_;
 };

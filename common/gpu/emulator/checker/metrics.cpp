@@ -38,7 +38,7 @@ void add(MetricsRow& row, const InstructionTotals& totals) {
   row.ideal += totals.ideal;
 }
 
-// Several instructions of one line (a copy of a structure, an unrolled loop) are one row.
+// Several instructions of one line (a copy of a structure, an unrolled loop) form one row.
 std::vector<MetricsRow> rows_of(const MetricsCounter& counter, SourceNames& names) {
   std::map<std::tuple<std::string, std::string, unsigned, Operation, bool>, MetricsRow> rows;
   for (const auto& [key, totals] : counter.totals()) {

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// What kernels ask of memory, counted exactly per source line. Never a time: the emulator knows none.
+/// Memory requests of kernels, counted exactly per source line. Never times: the emulator cannot measure them.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -10,29 +10,28 @@
 
 namespace lockstep::emulator {
 
-/// What one line of a kernel does to one kind of memory.
+/// The accesses of one line of a kernel to one kind of memory.
 ///
-/// A request is what the lanes of a warp ask for together: the k-th time that each lane executes one instruction. For
-/// global memory it takes as many sectors of 32 bytes as it touches; for shared memory as many passes as the busiest of
-/// the 32 banks (4 bytes wide) has different words to give, where 8-byte accesses go by half warps and 16-byte accesses
-/// by quarter warps. `ideal` is what the same bytes would take side by side and without conflicts.
+/// A request combines the accesses of a warp's lanes: the k-th time that each lane executes one instruction. In global
+/// memory it takes one transaction per 32-byte sector touched. In shared memory it takes as many passes as the busiest
+/// of the 32 banks (4 bytes wide) has different words to deliver; 8-byte accesses are served by half warps, 16-byte
+/// accesses by quarter warps. `ideal` is the count for the same bytes, contiguous and without conflicts.
 struct MetricsRow {
-  std::string kernel;              ///< Its name.
-  FindingPlace place;              ///< File and line.
+  std::string kernel;
+  FindingPlace place;
   std::string operation;           ///< "load", "store", "atomic" or "barrier".
-  bool is_shared = false;          ///< Shared memory (passes), else global memory (sectors). Meaningless for a barrier.
+  bool is_shared = false;          ///< Shared memory (passes), else global memory (sectors). Unused for a barrier.
   std::uint64_t requests = 0;      ///< For a barrier: how often a block passed it.
   std::uint64_t lanes = 0;         ///< Accesses of single threads in these requests.
-  std::uint64_t bytes = 0;         ///< That all lanes asked for.
+  std::uint64_t bytes = 0;         ///< Requested by all lanes.
   std::uint64_t transactions = 0;  ///< Sectors or passes.
-  std::uint64_t ideal = 0;         ///< The fewest that could serve the same bytes.
+  std::uint64_t ideal = 0;         ///< Minimum for the same bytes.
 };
 
 /// All launches since clear_metrics(), sorted by kernel, file, line.
 LOCKSTEP_EMULATOR_API std::vector<MetricsRow> metrics();
-/// Forgets them.
 LOCKSTEP_EMULATOR_API void clear_metrics();
-/// A table for people; the same rows give the same text.
+/// A human-readable table; the same rows give the same text.
 LOCKSTEP_EMULATOR_API std::string metrics_table(const std::vector<MetricsRow>& rows);
 
 }  // namespace lockstep::emulator

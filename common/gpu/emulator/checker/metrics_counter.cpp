@@ -15,7 +15,7 @@ Operation operation_of(const Access& access) {
   return access.is(kWrite) ? Operation::kStore : Operation::kLoad;
 }
 
-// Of lanes [first, last): the different units of `unit_bytes` that they touch.
+// The different units of `unit_bytes` touched by the lanes [first, last).
 std::vector<std::uintptr_t> units_of(const Request& request, std::size_t first, std::size_t last,
                                      std::uintptr_t unit_bytes) {
   std::vector<std::uintptr_t> units;

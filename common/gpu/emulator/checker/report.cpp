@@ -1,4 +1,4 @@
-// The text form of findings. Tests and lessons quote it: change it only together with them.
+// The text form of findings. Tests and lessons quote it: change them together.
 #include <sstream>
 
 #include "emulator/checker/findings.hpp"
@@ -30,7 +30,7 @@ std::string text_of(const FindingSide& side) {
 
 bool mentions(const Finding& finding, const char* words) { return finding.detail.find(words) != std::string::npos; }
 
-// `sum += x`: read and write are one line.
+// `sum += x`: read and write are on one line.
 bool is_update(const Finding& finding) {
   return finding.sides.size() == 2 && finding.sides[0].place.line != 0 &&
          finding.sides[0].place.line == finding.sides[1].place.line &&

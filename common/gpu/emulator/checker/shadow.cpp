@@ -13,7 +13,7 @@ using checker::Checker;
 using checker::MemoryMap;
 using checker::Target;
 
-/// Calls `use(target, bytes)` with the shadow of memory that the host's own calls use, and how many of `bytes` it has.
+/// Calls `use(target, bytes)` with the shadow of the host's target, and how many of `bytes` it covers.
 template <typename Use>
 void with_shadow(const void* address, std::size_t bytes, const Use& use) {
   if (!checker::jobs().rules || bytes == 0) return;
@@ -48,8 +48,8 @@ void disallow_host_memory(const void* begin) {
 void report_host_access(const void* address, const void* pc) {
   Finding finding;
   FindingSide side{"access", {}, false, {}, {}};
-  // Its own symbolizer: a kernel may be running on another thread. The instruction itself is sought, not a call before
-  // it.
+  // A separate symbolizer: a kernel may be running on another thread. Looks up the instruction itself, not a call
+  // before it.
   if (pc != nullptr) {
     const checker::Frame frame = checker::Symbolizer().user_frame(reinterpret_cast<std::uintptr_t>(pc) + 1);
     side.place = {frame.file, frame.line};

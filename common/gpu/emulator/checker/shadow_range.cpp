@@ -8,7 +8,7 @@ namespace lockstep::emulator::checker {
 
 void ShadowRange::Release::operator()(std::uintptr_t* table) const noexcept { std::free(table); }
 
-// calloc, because its zeros cost nothing until they are touched: the table spans all memory of all devices.
+// calloc, because its zeros cost nothing until touched: the table spans all memory of all devices.
 ShadowRange::ShadowRange(const std::byte* begin, std::size_t bytes)
     : begin_(begin),
       bytes_(bytes),
@@ -44,7 +44,7 @@ ShadowRange::Parts& ShadowRange::split(Chunk& chunk, std::size_t index) {
   return parts;
 }
 
-// Once the same access wrote all four bytes, one cell says the same.
+// After the same access has written all four bytes, one cell is enough.
 void ShadowRange::join(Chunk& chunk, std::size_t index) noexcept {
   const Parts& parts = (*chunk.parts)[index];
   const auto is_like_first = [&](const Cell& part) {

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// The shadow of a range of addresses: a cell for every four bytes, or one for each byte where accesses are smaller.
+/// The shadow of an address range: a cell for every four bytes, or one per byte if accesses are smaller.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -10,15 +10,15 @@
 
 namespace lockstep::emulator::checker {
 
-/// Flat: an address's offset finds its cell by one table of chunks. Chunks come into being when a kernel first touches
-/// them, so that memory which only the host uses costs a pointer per 16 KiB.
+/// Flat: an address's offset finds its cell through one table of chunks. Chunks are allocated when a kernel first
+/// touches them, so memory used only by the host costs a pointer per 16 KiB.
 ///
-/// Thread safety: none; the checker's lock.
+/// Thread safety: none; guarded by the checker's lock.
 class ShadowRange {
  public:
-  /// Bytes of memory that share a chunk.
+  /// Bytes of memory per chunk.
   static constexpr std::size_t kChunkBytes = 16384;
-  /// Bytes of memory of a cell.
+  /// Bytes of memory per cell.
   static constexpr std::size_t kCellBytes = 4;
 
   /// @param begin  First address; a multiple of 16. @param bytes  Of the range.
@@ -27,17 +27,14 @@ class ShadowRange {
   ShadowRange(const ShadowRange&) = delete;
   ShadowRange& operator=(const ShadowRange&) = delete;
 
-  /// First address.
   [[nodiscard]] const std::byte* begin() const noexcept { return begin_; }
-  /// Of the range.
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
-  /// Whether the address lies in it.
   [[nodiscard]] bool contains(const void* address) const noexcept {
     return static_cast<std::size_t>(static_cast<const std::byte*>(address) - begin_) < bytes_;
   }
 
-  /// Calls `visit(cell)` for the cells of [offset, offset + count), which lies in the range. An access that covers a
-  /// part of four bytes splits their cell into four.
+  /// Calls `visit(cell)` for the cells of [offset, offset + count), which must lie in the range. An access to part of
+  /// four bytes splits their cell into four.
   template <typename Visit>
   void for_each_cell(std::size_t offset, std::size_t count, const Visit& visit) {
     if (count == kCellBytes && offset % kCellBytes == 0) {
@@ -59,9 +56,9 @@ class ShadowRange {
     }
   }
 
-  /// Everything there was written by the host, before anything that runs from now on.
+  /// Marks the memory as written by the host, before everything that runs from now on.
   void set_written(std::size_t offset, std::size_t count);
-  /// Nothing there was ever written.
+  /// Marks the memory as never written.
   void set_unwritten(std::size_t offset, std::size_t count);
 
  private:
@@ -70,7 +67,7 @@ class ShadowRange {
   struct Chunk {
     std::array<Cell, kCells> cells{};
     std::array<bool, kCells> is_split{};
-    std::unique_ptr<std::array<Parts, kCells>> parts;  // meaningful where is_split
+    std::unique_ptr<std::array<Parts, kCells>> parts;  // valid if is_split
   };
 
   template <typename Visit>
@@ -86,7 +83,7 @@ class ShadowRange {
     const std::uintptr_t entry = chunks_[offset / kChunkBytes];
     return entry > kWritten ? *reinterpret_cast<Chunk*>(entry) : make_chunk(offset / kChunkBytes);
   }
-  static constexpr std::uintptr_t kUnwritten = 0;  // no chunk: nothing of it was ever written
+  static constexpr std::uintptr_t kUnwritten = 0;  // no chunk: none of it was ever written
   static constexpr std::uintptr_t kWritten = 1;    // no chunk: the host wrote all of it
   struct Release {
     void operator()(std::uintptr_t* table) const noexcept;
@@ -99,8 +96,7 @@ class ShadowRange {
 
   const std::byte* begin_;
   std::size_t bytes_;
-  std::unique_ptr<std::uintptr_t[], Release>
-      chunks_;  // addresses of chunks; pages of the table that nobody uses cost nothing
+  std::unique_ptr<std::uintptr_t[], Release> chunks_;  // addresses of chunks; unused pages of the table cost nothing
 };
 
 }  // namespace lockstep::emulator::checker

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Small numbers for places that the engine names by file and line.
+/// Small numbers for places that the engine identifies by file and line.
 #include <vector>
 
 #include "emulator/checker/access.hpp"
@@ -8,10 +8,10 @@
 
 namespace lockstep::emulator::checker {
 
-/// Gives the same Site for the same place. No program counter is below kFirstAddress, so both fit one number.
+/// Returns the same Site for the same place. No program counter is below kFirstAddress, so both fit one number.
 class Sites {
  public:
-  /// Sites below are numbers, from here on program counters (Linux maps nothing below).
+  /// Smaller sites are numbers, larger ones program counters (Linux maps nothing below).
   static constexpr Site kFirstAddress = 65536;
 
   /// The number of a place; 0 for an empty one.
@@ -25,14 +25,14 @@ class Sites {
     places_.push_back(place);
     return last_ + 1;
   }
-  /// The place of a number; empty for what is none.
+  /// The place of a number; empty if there is none.
   [[nodiscard]] SourcePlace place(Site site) const {
     return site == 0 || site > places_.size() ? SourcePlace{} : places_[site - 1];
   }
 
  private:
   std::vector<SourcePlace> places_;
-  std::size_t last_ = 0;  // the search begins with the place that was asked for last
+  std::size_t last_ = 0;  // the search begins at the place returned last
 };
 
 }  // namespace lockstep::emulator::checker

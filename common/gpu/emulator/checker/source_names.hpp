@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Names for what findings and metrics speak of: a kernel, a line of source.
+/// Names of kernels and source lines for findings and metrics.
 #include <string>
 
 #include "emulator/checker/findings.hpp"
@@ -10,26 +10,26 @@
 
 namespace lockstep::emulator::checker {
 
-/// As the checker writes a place; empty for an empty one.
+/// Empty for an empty place.
 FindingPlace to_finding_place(SourcePlace place);
 
-/// Names the running kernel and the source lines of its sites. Thread safety: none; the checker's lock.
+/// Names the running kernel and the source lines of its sites. Thread safety: none; guarded by the checker's lock.
 class SourceNames {
  public:
-  /// The kernel that runs from here on. `call` must live until the next; null: none.
+  /// Sets the running kernel; null: none. `call` must live until the next call of this function.
   void set_kernel(const KernelCall* call);
-  /// Its name; empty if there is none.
+  /// The kernel's name; empty if there is none.
   [[nodiscard]] const std::string& kernel();
-  /// The site of a place that the engine names.
+  /// The site of a place identified by the engine.
   [[nodiscard]] Site site_of(SourcePlace place) { return sites_.of(place); }
-  /// The user's line of a site.
+  /// The source line of a site in the user's code.
   [[nodiscard]] FindingPlace place_of(Site site);
 
  private:
   Sites sites_;
   Symbolizer symbolizer_;
   const KernelCall* call_ = nullptr;
-  std::string kernel_;  // of call_, once asked for
+  std::string kernel_;  // of call_, after the first request
 };
 
 }  // namespace lockstep::emulator::checker

@@ -14,9 +14,9 @@ namespace lockstep::emulator::checker {
 namespace {
 
 struct Spot {
-  std::uintptr_t address = 0;  // sought
+  std::uintptr_t address = 0;  // to look up
   std::string path;
-  std::uintptr_t offset = 0;  // as the file counts
+  std::uintptr_t offset = 0;  // in the file
 };
 
 int find_image(dl_phdr_info* info, std::size_t, void* result) {
@@ -31,7 +31,7 @@ int find_image(dl_phdr_info* info, std::size_t, void* result) {
   return 0;
 }
 
-// The link itself would name addr2line's own binary.
+// Resolves the link, which addr2line would take for its own binary.
 std::string real_path(const std::string& path) {
   if (path != "/proc/self/exe") return path;
   std::array<char, 4096> target{};
@@ -39,7 +39,7 @@ std::string real_path(const std::string& path) {
   return length > 0 ? std::string(target.data(), static_cast<std::size_t>(length)) : path;
 }
 
-// What addr2line says; nothing if it cannot be run.
+// The output of addr2line; empty if it cannot be run.
 std::vector<SourceFrame> source_frames(const Spot& spot) {
   std::ostringstream address;
   address << "0x" << std::hex << spot.offset;

@@ -1,5 +1,5 @@
-// Atomics of code compiled with -fsanitize=thread. The compiler leaves the operation itself to these functions, also in
-// host code. Names and parameters: LLVM compiler-rt, lib/tsan/rtl/tsan_interface_atomic.cpp.
+// Atomics of code compiled with -fsanitize=thread. The compiler leaves the operation itself to these functions, in host
+// code too. Names and parameters: LLVM compiler-rt, lib/tsan/rtl/tsan_interface_atomic.cpp.
 #include <cstdint>
 
 #include "emulator/checker/checker.hpp"
@@ -21,8 +21,8 @@ bool releases(int order) { return order >= __ATOMIC_RELEASE; }
 [[gnu::always_inline]] inline void note(const volatile void* address, std::size_t bytes, int order, std::uint64_t flags,
                                         void* caller) {
   Checker* const checker = Checker::running;
-  // CUDA has no atomics of one byte. Such a load is the compiler's own: it asks whether a __shared__ array of objects,
-  // which is a static variable here, has been constructed.
+  // CUDA has no one-byte atomics. Such a load comes from the compiler: it tests if a __shared__ array of objects, which
+  // is a static variable here, has been constructed.
   if (checker == nullptr || (bytes == 1 && (flags & kWrite) == 0)) return;
   const bool is_release = (flags & kWrite) != 0 && releases(order);
   checker->check_atomic(const_cast<const void*>(address), bytes, is_release, flags, reinterpret_cast<Site>(caller));
@@ -76,7 +76,7 @@ LOCKSTEP_ATOMIC_HOOKS(16, std::int16_t)
 LOCKSTEP_ATOMIC_HOOKS(32, std::int32_t)
 LOCKSTEP_ATOMIC_HOOKS(64, std::int64_t)
 
-// 16 bytes have no instruction everywhere: a lock that all such operations share, as libatomic's do.
+// Not every processor has 16-byte atomics: all of them share a lock, as in libatomic.
 namespace {
 
 class WideLock {

@@ -1,5 +1,5 @@
-// What g++ and clang call in code compiled with -fsanitize=thread; libtsan, which usually answers, is not linked.
-// Names and parameters: LLVM compiler-rt, lib/tsan/rtl/tsan_interface.h.
+// Functions called by g++ and clang in code compiled with -fsanitize=thread; libtsan, their usual provider, is not
+// linked. Names and parameters: LLVM compiler-rt, lib/tsan/rtl/tsan_interface.h.
 #include <cstddef>
 #include <cstring>
 

@@ -1,4 +1,4 @@
-// What code compiled with -fsanitize=bounds,alignment calls when a check fails: the place comes with the call. Both
+// Functions called by code compiled with -fsanitize=bounds,alignment if a check fails; the place is an argument. Both
 // compilers pass the structures of LLVM compiler-rt, lib/ubsan/ubsan_value.h and ubsan_handlers.h.
 #include <cstdint>
 #include <string>
@@ -17,7 +17,7 @@ struct SourceLocation {
 };
 struct TypeDescriptor {
   std::uint16_t kind;  // 0: integer
-  std::uint16_t info;  // of an integer: bit 0 is_signed, the others the logarithm of its bits
+  std::uint16_t info;  // of an integer: bit 0 is_signed, the others log2 of its bits
   char name[1];        // the rest follows
 };
 struct OutOfBounds {
@@ -52,7 +52,7 @@ void out_of_bounds(const OutOfBounds& data, std::uintptr_t index) {
 void type_mismatch(const TypeMismatch& data, std::uintptr_t address) {
   Checker* const checker = Checker::running;
   const std::uintptr_t alignment = std::uintptr_t{1} << data.log_alignment;
-  if (checker == nullptr || address % alignment == 0) return;  // a null pointer: the access itself says so
+  if (checker == nullptr || address % alignment == 0) return;  // the access itself reports null pointers
   checker->compiler_found(
       FindingKind::kMisaligned, data.kind == 1 ? "write" : "access", {data.place.file, data.place.line},
       std::string(data.type->name) + " needs an address that is a multiple of " + std::to_string(alignment));

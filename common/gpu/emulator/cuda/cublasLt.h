@@ -1,23 +1,23 @@
 #pragma once
 /// @file
-/// In place of cuBLASLt's header of this name: products with what follows them, run on the processor in stream order.
+/// Replaces cuBLASLt's header of this name: products with epilogues, run on the CPU in stream order.
 #include "cublas_api.h"
 #include "lockstep_emulator/blaslt_types.h"
 
-/// An algorithm that a product can be computed with.
+/// An algorithm for a product.
 struct cublasLtMatmulHeuristicResult_t {
-  cublasLtMatmulAlgo_t algo;  ///< To be handed to cublasLtMatmul().
+  cublasLtMatmulAlgo_t algo;  ///< Pass it to cublasLtMatmul().
   size_t workspaceSize;       ///< 0: none is needed.
-  cublasStatus_t state;       ///< The rest means something only with CUBLAS_STATUS_SUCCESS.
+  cublasStatus_t state;       ///< The other members are valid only for CUBLAS_STATUS_SUCCESS.
   float wavesCount;           ///< 1.
-  int reserved[4];            ///< Nothing.
+  int reserved[4];            ///< Unused.
 };
 
 extern "C" {
 
 /// For the current device.
 LOCKSTEP_EMULATOR_API cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle);
-/// Returns at once; what was issued completes.
+/// Returns at once; issued work completes.
 LOCKSTEP_EMULATOR_API cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle);
 /// The enumerator's name.
 LOCKSTEP_EMULATOR_API const char* cublasLtGetStatusName(cublasStatus_t status);
@@ -30,39 +30,36 @@ LOCKSTEP_EMULATOR_API size_t cublasLtGetVersion();
 LOCKSTEP_EMULATOR_API cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* description,
                                                               cublasComputeType_t compute_type,
                                                               cudaDataType_t scale_type);
-/// Ends it.
 LOCKSTEP_EMULATOR_API cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t description);
 /// @param bytes  Of the attribute's type.
 LOCKSTEP_EMULATOR_API cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t description,
                                                                     cublasLtMatmulDescAttributes_t attribute,
                                                                     const void* value, size_t bytes);
 
-/// Column by column. @param leading  Elements between columns.
+/// Column-major. @param leading  Elements between columns.
 LOCKSTEP_EMULATOR_API cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType type,
                                                                 uint64_t rows, uint64_t columns, int64_t leading);
-/// Ends it.
 LOCKSTEP_EMULATOR_API cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout);
 /// @param bytes  Of the attribute's type.
 LOCKSTEP_EMULATOR_API cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
                                                                       cublasLtMatrixLayoutAttribute_t attribute,
                                                                       const void* value, size_t bytes);
 
-/// Nothing is preferred.
+/// Without constraints.
 LOCKSTEP_EMULATOR_API cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* preference);
-/// Ends it.
 LOCKSTEP_EMULATOR_API cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference);
-/// Without effect.
+/// No effect.
 LOCKSTEP_EMULATOR_API cublasStatus_t
 cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
                                      cublasLtMatmulPreferenceAttributes_t attribute, const void* value, size_t bytes);
-/// One algorithm for every product that fits; CUBLAS_STATUS_NOT_SUPPORTED and none for others. Who asks for several
-/// gets one before it whose state says that it cannot be used, as NVIDIA's may: the caller has to look.
+/// One algorithm for every valid product; CUBLAS_STATUS_NOT_SUPPORTED and none for others. If several are requested, an
+/// unusable one comes first, marked in its state, as can happen with NVIDIA's library: the caller must check.
 LOCKSTEP_EMULATOR_API cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
     cublasLtHandle_t handle, cublasLtMatmulDesc_t description, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
     cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d, cublasLtMatmulPreference_t preference, int requested,
     cublasLtMatmulHeuristicResult_t* results, int* returned);
 
-/// D = epilogue(alpha op(A) op(B) + beta C). C may be D, and is not read where beta is 0.
+/// D = epilogue(alpha op(A) op(B) + beta C). C may be D, and is not read if beta is 0.
 /// @param algorithm  Null, or one whose state was CUBLAS_STATUS_SUCCESS; else CUBLAS_STATUS_NOT_SUPPORTED.
 /// @param workspace  May be null.
 LOCKSTEP_EMULATOR_API cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t description,

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// In place of cuBLAS's header of this name: types that cuBLAS and cuBLASLt share. Numbers are cuBLAS's (cuBLAS
+/// Replaces cuBLAS's header of this name: types shared by cuBLAS and cuBLASLt. The numbers are cuBLAS's (cuBLAS
 /// library, "cuBLAS Datatypes Reference").
 #include <stddef.h>
 
@@ -8,9 +8,9 @@
 #include "library_types.h"
 #include "lockstep_emulator/export.h"
 
-#define CUBLAS_VERSION 130100  ///< 13.1.0, whose words these are.
+#define CUBLAS_VERSION 130100  ///< The emulated version, 13.1.0.
 
-/// What calls return.
+/// Result of a call.
 enum cublasStatus_t {
   CUBLAS_STATUS_SUCCESS = 0,
   CUBLAS_STATUS_NOT_INITIALIZED = 1,
@@ -24,20 +24,20 @@ enum cublasStatus_t {
   CUBLAS_STATUS_LICENSE_ERROR = 16,
 };
 
-/// How a matrix is read.
+/// How a matrix is used in a product.
 enum cublasOperation_t {
   CUBLAS_OP_N = 0,
   CUBLAS_OP_T = 1,
   CUBLAS_OP_C = 2,
 };
 
-/// Where alpha and beta lie.
+/// Location of alpha and beta.
 enum cublasPointerMode_t {
   CUBLAS_POINTER_MODE_HOST = 0,
   CUBLAS_POINTER_MODE_DEVICE = 1,
 };
 
-/// Accepted without effect: sums are float32.
+/// Accepted, no effect: sums are float32.
 enum cublasMath_t {
   CUBLAS_DEFAULT_MATH = 0,
   CUBLAS_TENSOR_OP_MATH = 1,
@@ -45,7 +45,7 @@ enum cublasMath_t {
   CUBLAS_TF32_TENSOR_OP_MATH = 3,
 };
 
-/// Those of float32 sums are accepted.
+/// Only those with float32 sums are accepted.
 enum cublasComputeType_t {
   CUBLAS_COMPUTE_16F = 64,
   CUBLAS_COMPUTE_32F = 68,
@@ -57,7 +57,7 @@ enum cublasComputeType_t {
   CUBLAS_COMPUTE_32F_FAST_TF32 = 77,
 };
 
-/// Accepted without effect: there is one.
+/// Accepted, no effect: there is only one.
 enum cublasGemmAlgo_t {
   CUBLAS_GEMM_DEFAULT = -1,
   CUBLAS_GEMM_DEFAULT_TENSOR_OP = 99,

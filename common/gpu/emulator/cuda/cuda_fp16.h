@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// In place of CUDA's header of this name: __half and its conversions. Arithmetic goes through float32.
+/// Replaces CUDA's header of this name: __half and its conversions. Arithmetic goes through float32.
 #include <bit>
 #include <cstdint>
 
@@ -9,14 +9,14 @@
 
 namespace lockstep::emulator {
 
-/// IEEE 754 binary16, to nearest, ties to even.
+/// Rounds to IEEE 754 binary16, to nearest, ties to even.
 constexpr std::uint16_t round_to_half(float value) noexcept {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t sign = bits >> 16 & 0x8000U, magnitude = bits & 0x7fffffffU;
-  if (magnitude > 0x7f800000U) return static_cast<std::uint16_t>(0x7fff);           // CUDA's one NaN
+  if (magnitude > 0x7f800000U) return static_cast<std::uint16_t>(0x7fff);           // CUDA's canonical NaN
   if (magnitude >= 0x477ff000U) return static_cast<std::uint16_t>(sign | 0x7c00U);  // rounds to 65536 or more
   if (magnitude < 0x38800000U) {                                                    // below 2^-14: steps of 2^-24
-    // Adding 0.5 makes the steps of float32 just these, so the addition rounds.
+    // Adding 0.5 gives float32 exactly this step size, so the addition rounds.
     const float shifted = std::bit_cast<float>(magnitude) + 0.5F;
     return static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(shifted) - 0x3f000000U));
   }
@@ -34,7 +34,7 @@ constexpr float half_to_float(std::uint16_t half) noexcept {
 
 }  // namespace lockstep::emulator
 
-/// One binary16.
+/// IEEE 754 binary16.
 struct __half {
   __half() = default;
   constexpr __half(float value) noexcept : bits_(lockstep::emulator::round_to_half(value)) {}     ///< Rounds.
@@ -43,12 +43,11 @@ struct __half {
  private:
   unsigned short bits_;
 };
-/// Two of them, x at the lower address.
+/// Two __half, x at the lower address.
 struct alignas(4) __half2 {
-  __half x;             ///< Low.
-  __half y;             ///< High.
-  __half2() = default;  ///< Nothing is set.
-  /// From two.
+  __half x;
+  __half y;
+  __half2() = default;  ///< Uninitialised.
   constexpr __half2(const __half& low, const __half& high) noexcept : x(low), y(high) {}
 };
 using half = __half;

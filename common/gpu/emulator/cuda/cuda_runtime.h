@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// In place of CUDA's header of this name: the same words, run by the emulator.
+/// Replaces CUDA's header of this name: the same functions, run by the emulator.
 #include "cuda_runtime_api.h"
 #include "device_launch_parameters.h"
 #include "lockstep_emulator/atomics.h"

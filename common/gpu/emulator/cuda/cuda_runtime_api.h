@@ -1,7 +1,7 @@
 #pragma once
 /// @file
-/// In place of CUDA's header of this name: the runtime's C functions. What they do is CUDA's (CUDA Runtime API); the
-/// comments say where an emulated device differs. Calls that copy or allocate remember where they stand, for reports.
+/// Replaces CUDA's header of this name: the runtime's C functions. They behave as in the CUDA Runtime API; the comments
+/// note how an emulated device differs. Calls that copy or allocate record their source place for reports.
 #include <cstddef>
 
 #include "driver_types.h"

@@ -1,4 +1,4 @@
 #pragma once
 /// @file
-/// In place of CUDA's header of this name: threadIdx, blockIdx, blockDim, gridDim, warpSize.
+/// Replaces CUDA's header of this name: threadIdx, blockIdx, blockDim, gridDim, warpSize.
 #include "lockstep_emulator/builtin_variables.h"

@@ -1,8 +1,8 @@
 #pragma once
 /// @file
-/// Types of the runtime's C API. Numbers are CUDA's (CUDA Runtime API, "Data types used by CUDA Runtime").
+/// Types of the runtime's C API. The numbers are CUDA's (CUDA Runtime API, "Data types used by CUDA Runtime").
 
-/// What runtime calls return.
+/// Result of a call.
 enum cudaError {
   cudaSuccess = 0,
   cudaErrorInvalidValue = 1,
@@ -35,7 +35,7 @@ enum cudaError {
 };
 using cudaError_t = cudaError;
 
-/// From where to where a copy goes.
+/// Direction of a copy.
 enum cudaMemcpyKind {
   cudaMemcpyHostToHost = 0,
   cudaMemcpyHostToDevice = 1,

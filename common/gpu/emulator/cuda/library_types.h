@@ -1,8 +1,8 @@
 #pragma once
 /// @file
-/// In place of CUDA's header of this name: types of matrix elements. Numbers are CUDA's.
+/// Replaces CUDA's header of this name: types of matrix elements. The numbers are CUDA's.
 
-/// Of the elements of a matrix; the emulator multiplies CUDA_R_32F, CUDA_R_16BF and CUDA_R_16F.
+/// Type of matrix elements; the emulator multiplies CUDA_R_32F, CUDA_R_16BF and CUDA_R_16F.
 enum cudaDataType_t {
   CUDA_R_32F = 0,
   CUDA_R_64F = 1,

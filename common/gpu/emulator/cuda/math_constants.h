@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// In place of CUDA's header of this name: constants of arithmetic.
+/// Replaces CUDA's header of this name: mathematical constants.
 
 #define CUDART_INF_F __builtin_inff()
 #define CUDART_NAN_F __builtin_nanf("")

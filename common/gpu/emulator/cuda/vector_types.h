@@ -54,14 +54,11 @@ struct double3 { double x, y, z; };
 struct alignas(16) double4 { double x, y, z, w; };
 // clang-format on
 
-/// Extents of a grid or a block; what is not given is 1.
+/// Extents of a grid or a block; omitted ones are 1.
 struct dim3 {
   unsigned int x, y, z;  ///< Never 0 in a valid launch.
-  /// By extents.
   constexpr dim3(unsigned int x_extent = 1, unsigned int y_extent = 1, unsigned int z_extent = 1) noexcept
       : x(x_extent), y(y_extent), z(z_extent) {}
-  /// A uint3's three numbers.
   constexpr dim3(uint3 extents) noexcept : x(extents.x), y(extents.y), z(extents.z) {}
-  /// Back to a uint3.
   constexpr operator uint3() const noexcept { return {x, y, z}; }
 };

@@ -7,17 +7,17 @@
 #include "emulator/cuda/cuda_bf16.h"
 #include "emulator/engine/block_runner.hpp"
 
-// Threads take turns and never lose theirs amid an operation: reading and writing without more is atomic here.
+// Threads take turns and are never interrupted within an operation, so plain reads and writes are atomic here.
 
 namespace {
 
 using lockstep::emulator::BlockRunner;
 using lockstep::emulator::SourcePlace;
 
-/// Checks the address, tells the checker, lets others run now and then (a thread may wait for a lock).
+/// Checks the address, informs the checker, and lets others run now and then (a thread may wait for a lock).
 template <typename T>
 void begin_atomic(T* address, SourcePlace at) {
-  if (lockstep::emulator::current_thread() == nullptr) return;  // host code may use the same functions
+  if (lockstep::emulator::current_thread() == nullptr) return;  // host code may call the same functions
   BlockRunner& runner = BlockRunner::instance();
   if (reinterpret_cast<std::uintptr_t>(address) % sizeof(T) != 0) {
     lockstep::emulator::current_thread()->waiting_at = at;
@@ -54,7 +54,7 @@ T apply(T* address, SourcePlace at, Next next) {
     return apply(address, at, [=](type before) { return before == expected ? value : before; }); \
   }
 
-// Signed sums wrap around, as in CUDA; in C++ only unsigned ones do.
+// Signed sums wrap around, as in CUDA; in C++ only unsigned sums do.
 DEFINE_ATOMIC(atomicAdd, int, static_cast<unsigned>(before) + static_cast<unsigned>(value))
 DEFINE_ATOMIC(atomicSub, int, static_cast<unsigned>(before) - static_cast<unsigned>(value))
 DEFINE_ATOMIC(atomicAdd, unsigned int, before + value)

@@ -9,7 +9,7 @@ namespace lockstep::emulator {
 
 namespace {
 
-/// One file may have several names in memory, one per object file that includes it.
+/// A file name may have several addresses, one per object file that includes it.
 bool is_same_line(const SourcePlace& a, const SourcePlace& b) {
   if (a == b) return true;
   return a.line == b.line && a.file != nullptr && b.file != nullptr && std::strcmp(a.file, b.file) == 0;

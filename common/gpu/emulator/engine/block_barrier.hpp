@@ -10,17 +10,17 @@
 
 namespace lockstep::emulator {
 
-/// Counts the threads of a block that have come to its barrier, and what they bring. Threads that have ended no longer
-/// count (CUDA C++ Programming Guide, "Independent Thread Scheduling": __syncthreads waits for all non-exited threads
-/// of the block).
+/// Counts the threads of a block that have arrived at its barrier, and combines their predicates. Threads that have
+/// ended do not count (CUDA C++ Programming Guide, "Independent Thread Scheduling": __syncthreads waits for all
+/// non-exited threads of the block).
 class BlockBarrier {
  public:
-  /// Misuse may be described again.
+  /// Allows misuse to be described again.
   void begin_launch() noexcept { has_described_divergence_ = has_described_early_end_ = false; }
-  /// Nobody has come.
+  /// Resets the barrier.
   void begin_block() noexcept;
 
-  /// A thread comes, from the line `at`.
+  /// A thread arrives at the line `at`.
   void arrive(int predicate, SourcePlace at) noexcept {
     if (arrived_ == 0)
       first_arrival_ = at;
@@ -29,15 +29,15 @@ class BlockBarrier {
     ++arrived_;
     if (predicate != 0) ++true_count_;
   }
-  /// Whether threads wait and no other is missing. @param live  How many have not ended.
+  /// True if threads wait and none is missing. @param live  Number of threads that have not ended.
   [[nodiscard]] bool is_complete(std::uint32_t live) const noexcept { return arrived_ > 0 && arrived_ == live; }
-  /// What is wrong with the barrier that is complete: threads came from different lines, or some had ended. Once per
-  /// launch for each of the two causes, since a loop would repeat it without end.
+  /// Describes misuse of a complete barrier: threads came from different lines, or some had ended. At most once per
+  /// launch for each cause, because a loop would repeat it endlessly.
   [[nodiscard]] std::optional<EngineFinding> describe_misuse(std::span<const ThreadState> states,
                                                              std::span<const ThreadRun> runs);
-  /// All pass.
+  /// All threads pass.
   void pass() noexcept;
-  /// What it returns to those who have passed it last.
+  /// The return value for the threads that passed last.
   [[nodiscard]] int result(BarrierResult wanted) const noexcept;
 
  private:
@@ -45,10 +45,10 @@ class BlockBarrier {
 
   std::uint32_t arrived_ = 0;
   std::uint32_t true_count_ = 0;
-  std::uint32_t passed_ = 0;             ///< How many passed last.
-  std::uint32_t passed_true_count_ = 0;  ///< Of them.
+  std::uint32_t passed_ = 0;             ///< Number of threads that passed last.
+  std::uint32_t passed_true_count_ = 0;  ///< How many of them had a true predicate.
   SourcePlace first_arrival_;
-  bool is_divergent_ = false;  ///< Somebody has come from another line than `first_arrival_`.
+  bool is_divergent_ = false;  ///< A thread came from a line other than `first_arrival_`.
   bool has_described_divergence_ = false;
   bool has_described_early_end_ = false;
 };

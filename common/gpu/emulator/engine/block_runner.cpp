@@ -15,12 +15,12 @@ namespace lockstep::emulator {
 
 namespace {
 
-/// Atomics, fences and the like of one block between two barriers or ends of threads: some seconds of them.
+/// Limit on atomics, fences and similar steps of a block between two barriers or thread ends: some seconds' worth.
 constexpr std::uint64_t kMostStepsWithoutProgress = std::uint64_t{1} << 30;
 constexpr std::uint64_t kStepsPerTurn = 256;
 
-/// All ones is NaN and -1: who relies on memory that nobody has set gets a wrong result that is seen. Every block gets
-/// such memory while a checker looks, else the first of a launch.
+/// All ones is NaN and -1, so a kernel that reads unset memory gets a visibly wrong result. Under a checker, every
+/// block gets such memory; otherwise the first block of a launch does.
 void fill_unset(std::span<std::byte> shared) { std::ranges::fill(shared, std::byte{0xff}); }
 
 ThreadPlace running_at(const ThreadState& thread) { return {thread.thread_idx, thread.waiting_at, "runs"}; }
@@ -80,7 +80,7 @@ void BlockRunner::end_block() {
   set_current_block(nullptr);
 }
 
-/// What a fiber does.
+/// The body of a fiber.
 void BlockRunner::run_threads() {
   while (true) {
     run_thread();
@@ -88,7 +88,7 @@ void BlockRunner::run_threads() {
   }
 }
 
-/// A thread that threw has left its kernel, and ends in order.
+/// A thread that threw has left its kernel, and ends normally.
 void BlockRunner::run_thread() {
   const auto report = [&](std::string message) {
     kernel_.report({EngineFindingKind::kException, std::move(message), kernel_.call().place, {}, true});
@@ -122,11 +122,11 @@ int BlockRunner::sync_block(BarrierResult wanted, int predicate, SourcePlace at)
     release_barrier();
   else
     threads_.wait(WaitKind::kBarrier);
-  // Nobody can complete the next barrier before this thread has come to it, so the results stay until then.
+  // No one can complete the next barrier before this thread arrives there, so the results stay valid until then.
   return barrier_.result(wanted);
 }
 
-/// Every live thread is at the barrier, and so can run.
+/// Every live thread is at the barrier, and can run again.
 void BlockRunner::release_barrier() {
   if (const auto misuse = barrier_.describe_misuse(threads_.states(), threads_.runs())) kernel_.report(*misuse);
   barrier_.pass();
@@ -163,7 +163,6 @@ void BlockRunner::meet(const WarpOperation& operation, std::uint32_t mask, std::
                   false});
 }
 
-/// Lanes have met.
 void BlockRunner::release_lanes(std::uint32_t warp, std::uint32_t lanes) {
   if (Observer* const observer = kernel_.observer()) observer->warp_met(warp, lanes);
   steps_without_progress_ = 0;

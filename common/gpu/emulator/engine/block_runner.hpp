@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Runs one block of a kernel after another.
+/// Runs the blocks of a kernel one after another.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -17,40 +17,39 @@
 
 namespace lockstep::emulator {
 
-/// The running block: its threads' turns, its barrier and its warps' meetings, and what they mean to one another. There
-/// is one per process; only the thread that holds the execution lock uses it.
+/// The running block: combines its threads, its barrier and its warp meetings. There is one per process; only the
+/// thread that holds the execution lock uses it.
 class BlockRunner {
  public:
   BlockRunner();
-  /// The process's.
   static BlockRunner& instance();
 
-  /// Prepares for the blocks of a launch. `call` must live until end_launch().
+  /// Prepares for a launch. `call` must live until end_launch().
   void begin_launch(const KernelCall& call, Observer* observer, std::uint64_t seed);
-  /// Runs one block to its end. False if the kernel is over with an error: its result tells.
+  /// Runs one block to completion. False if the kernel ended with an error, which is in its result.
   bool run_block(uint3 block_idx, std::uint64_t linear);
-  /// Leaves nothing of the launch but its result.
+  /// Discards everything about the launch except its result.
   void end_launch() { kernel_.end(); }
-  /// Of the current launch, or the last one.
+  /// The kernel of the current launch, or of the last one.
   [[nodiscard]] RunningKernel& kernel() noexcept { return kernel_; }
 
-  // For the thread whose turn it is.
+  // Called by the current thread.
 
   /// __syncthreads and its relatives.
   int sync_block(BarrierResult wanted, int predicate, SourcePlace at);
-  /// Brings `call` to the lanes of `mask` and waits for theirs.
+  /// Joins the lanes of `mask` in a warp operation and waits for them.
   void meet(const WarpOperation& operation, std::uint32_t mask, std::size_t bytes, LaneCall& call, SourcePlace at);
-  /// The lanes that come to `at` while nothing else can run.
+  /// The lanes that reach `at` while nothing else can run.
   std::uint32_t active_mask(SourcePlace at);
-  /// Counts a step of what may be a loop that waits for another thread; lets others run now and then.
+  /// Counts a step of a possible spin loop; lets other threads run now and then.
   void note_possible_spin();
-  /// Its cp.async operations.
+  /// The current thread's run state, with its cp.async operations.
   [[nodiscard]] ThreadRun& current_run() noexcept { return threads_.current_run(); }
-  /// Ends the kernel with a failure, and gives up the thread. The observer is told of a finding.
+  /// Ends the kernel with a failure and abandons the thread. Reports the finding to the observer.
   [[noreturn]] void end_kernel(EngineFinding finding);
   [[noreturn]] void end_kernel(std::string message);
 
-  /// Whether the address is in the guard page below a thread's stack. Safe in a signal handler.
+  /// True if the address is in the guard page below a thread's stack. Safe in a signal handler.
   [[nodiscard]] bool is_below_stack(const void* address) const noexcept { return threads_.is_below_stack(address); }
 
  private:
@@ -69,7 +68,7 @@ class BlockRunner {
   BlockThreads threads_;
   BlockBarrier barrier_;
   WarpMeetings meetings_;
-  std::uint64_t steps_without_progress_ = 0;  ///< Of threads that may only be waiting for others.
+  std::uint64_t steps_without_progress_ = 0;  ///< Steps of threads that may only be waiting for others.
 };
 
 }  // namespace lockstep::emulator

@@ -42,7 +42,7 @@ void BlockThreads::resume() {
   set_current_thread(nullptr);
 }
 
-/// Gives `thread` its turn. One that has not begun takes `own_fiber`, or any free one.
+/// Runs `thread`. If it has not begun, it takes `own_fiber`, or any free one.
 void BlockThreads::enter(std::uint32_t thread, Fiber* own_fiber) {
   current_ = thread;
   ThreadState& state = states_[thread];
@@ -105,7 +105,7 @@ void BlockThreads::pass_on() {
 
 void BlockThreads::abandon() {
   switch_fiber(current_run().fiber->context, main_);
-  std::terminate();  // nobody goes on with a kernel that is over
+  std::terminate();  // no one resumes a kernel that is over
 }
 
 }  // namespace lockstep::emulator

@@ -1,6 +1,6 @@
 #include "emulator/engine/builtin_variables.hpp"
 
-// Not the header that kernels include: to them these are constants.
+// Does not include the header for kernels, which declares these as constants.
 LOCKSTEP_EMULATOR_API uint3 threadIdx;
 LOCKSTEP_EMULATOR_API uint3 blockIdx;
 LOCKSTEP_EMULATOR_API dim3 blockDim;

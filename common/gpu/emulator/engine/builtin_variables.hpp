@@ -5,12 +5,12 @@
 
 namespace lockstep::emulator {
 
-/// Sets threadIdx and current_thread(); null: no thread.
+/// Sets threadIdx and current_thread(); null if no thread runs.
 void set_current_thread(ThreadState* thread) noexcept;
-/// Sets blockIdx, blockDim, gridDim and current_block(); null: no block.
+/// Sets blockIdx, blockDim, gridDim and current_block(); null if no block runs.
 void set_current_block(BlockState* block) noexcept;
-/// Whether an address lies in one of these variables. A linker may put blockDim and gridDim, whose type has
-/// constructors, among a program's own data, and the compiler reports reads of them as accesses.
+/// True if an address lies in one of these variables. A linker may put blockDim and gridDim, whose type has
+/// constructors, among a program's data, and the compiler reports reads of them as accesses.
 bool is_builtin_variable(const void* address) noexcept;
 
 }  // namespace lockstep::emulator

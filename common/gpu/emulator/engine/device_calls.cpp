@@ -1,4 +1,4 @@
-// What kernels call to wait for one another. The headers in ../cuda declare it; here it meets the running block.
+// Synchronization functions that kernels call, declared by the headers in ../cuda and forwarded to the running block.
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "emulator/cuda/lockstep_emulator/synchronization.h"

@@ -10,12 +10,12 @@ namespace lockstep::emulator {
 namespace {
 
 constexpr std::size_t kArenaBytes = std::size_t{64} << 30;
-// New memory holds this byte, so that a float read from it is not a number. Only the beginning of a large block does:
-// filling all of it would make the whole block resident.
+// New memory is filled with this byte, so that a float read from it is NaN. In a large block only the beginning is
+// filled: filling all of it would make the whole block resident.
 constexpr int kFillByte = 0xFF;
 constexpr std::size_t kFilledBytes = std::size_t{1} << 20;
 
-// A block, and behind it a gap that belongs to nobody.
+// A block and the unused gap after it.
 std::size_t extent_bytes(std::size_t bytes) { return round_up(bytes, kDeviceAlignment) + kDeviceAlignment; }
 
 }  // namespace
@@ -32,11 +32,11 @@ DeviceMemory::DeviceMemory()
   static_assert(sizeof(std::atomic<Allocation*>) == sizeof(Allocation*));
   const auto devices = static_cast<std::size_t>(std::max(1, settings().machine_devices));
   region_bytes_ = kArenaBytes / (devices + 1) / page_bytes() * page_bytes();
-  // An eighth stays free for gaps and for the search's late reuse of addresses.
+  // An eighth stays free for gaps and the late reuse of addresses.
   device_bytes_ = std::min(settings().device_bytes, region_bytes_ - region_bytes_ / 8);
   regions_.resize(devices + 1);
   for (std::size_t i = 0; i < regions_.size(); ++i) {
-    // The first granule is a gap: an access just before the first block misses all blocks.
+    // A gap precedes the first block, so that an access just before that block misses all blocks.
     const std::size_t first = i * region_bytes_ + kDeviceAlignment;
     regions_[i].extents[first] = region_bytes_ - kDeviceAlignment;
     regions_[i].cursor = first;
@@ -80,7 +80,7 @@ void DeviceMemory::forbid_access() {
   if (--open_count_ == 0) mapping_.close(0, closable_bytes_);
 }
 
-// Next fit: the first free extent at or after the cursor. 0 where none is large enough.
+// Next fit: the first free extent at or after the cursor. 0 if none is large enough.
 std::size_t DeviceMemory::take_extent(Region& region, std::size_t bytes) {
   auto place = region.extents.lower_bound(region.cursor);
   for (std::size_t seen = 0; seen < region.extents.size(); ++seen, ++place) {

@@ -60,7 +60,7 @@ void DoubleMapping::open(std::size_t offset, std::size_t bytes) const noexcept {
 void DoubleMapping::discard(std::size_t offset, std::size_t bytes) const noexcept {
   const std::size_t first = (offset + page_bytes() - 1) / page_bytes() * page_bytes();
   const std::size_t end = (offset + bytes) / page_bytes() * page_bytes();
-  // MADV_REMOVE empties the file itself, so both mappings let go.
+  // MADV_REMOVE frees the file's pages, and so those of both mappings.
   if (first < end) ::madvise(alias_ + first, end - first, MADV_REMOVE);
 }
 

@@ -1,38 +1,38 @@
 #pragma once
 /// @file
-/// Memory that is mapped twice: one address for the program, which may be closed, and one that is always open.
+/// Memory that is mapped twice: at an address for the program, which can be closed, and at one that is always open.
 #include <cstddef>
 
 namespace lockstep::emulator {
 
-/// Bytes of an anonymous file at two addresses; a write at one is seen at the other. Pages come into being when they
-/// are first touched. Thread safety: none needed but for close() and open(), which the owner orders.
+/// An anonymous file mapped at two addresses; a write at one is visible at the other. Pages are allocated when first
+/// touched. Not thread-safe: the owner must order close() and open().
 class DoubleMapping {
  public:
-  /// @param bytes  How many; rounded up to pages.
+  /// @param bytes  Rounded up to pages.
   /// @throws IoError  The system refuses; names the call and the amount.
   explicit DoubleMapping(std::size_t bytes);
-  /// Leaves `other` without memory.
+  /// Leaves `other` empty.
   DoubleMapping(DoubleMapping&& other) noexcept;
   DoubleMapping& operator=(DoubleMapping&&) = delete;
   DoubleMapping(const DoubleMapping&) = delete;
   DoubleMapping& operator=(const DoubleMapping&) = delete;
   ~DoubleMapping();
 
-  /// First byte as the program sees it.
+  /// The program's address.
   [[nodiscard]] std::byte* program() const noexcept { return program_; }
-  /// The same byte as the runtime sees it.
+  /// The runtime's address of the same byte.
   [[nodiscard]] std::byte* alias() const noexcept { return alias_; }
-  /// Of each mapping, whole pages.
+  /// Size of each mapping, in whole pages.
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
 
-  /// Makes the program's address of pages unreadable, or readable and writable again.
+  /// Makes pages inaccessible at the program's address.
   /// @param offset  Multiple of the page size. @param bytes  Rounded up to pages.
   void close(std::size_t offset, std::size_t bytes) const noexcept;
   /// Undoes close().
   void open(std::size_t offset, std::size_t bytes) const noexcept;
 
-  /// Gives the pages that lie wholly inside the range back to the system; they read as zero from then on.
+  /// Returns the pages that lie entirely in the range to the system; they then read as zero.
   void discard(std::size_t offset, std::size_t bytes) const noexcept;
 
  private:
@@ -41,7 +41,7 @@ class DoubleMapping {
   std::size_t bytes_ = 0;
 };
 
-/// Of this machine.
+/// The system's page size.
 std::size_t page_bytes();
 
 }  // namespace lockstep::emulator

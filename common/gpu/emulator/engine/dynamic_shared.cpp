@@ -10,14 +10,14 @@ namespace lockstep::emulator {
 
 namespace {
 
-/// Inaccessible pages follow, so that a run far past the end stops in plain mode too.
+/// Inaccessible pages follow, so that far overruns fault in plain mode too.
 std::byte* map_shared() {
   constexpr std::size_t kGuardBytes = 64 * 1024;
   void* memory = ::mmap(nullptr, kMaxDynamicShared + kGuardBytes, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) throw IoError("emulator: no memory for shared memory", errno);
   auto* begin = static_cast<std::byte*>(memory);
-  // The size is a multiple of 1 KiB only: the next 64 KiB boundary is one of pages on every machine.
+  // The size is only a multiple of 1 KiB: the next 64 KiB boundary is a page boundary on every machine.
   constexpr std::size_t kEnd = (kMaxDynamicShared + kGuardBytes - 1) / kGuardBytes * kGuardBytes;
   static_cast<void>(::mprotect(begin + kEnd, kMaxDynamicShared + kGuardBytes - kEnd, PROT_NONE));
   return begin;

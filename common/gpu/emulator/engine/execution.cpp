@@ -30,8 +30,8 @@ std::atomic<std::uint64_t>& seed_setting() {
   return setting;
 }
 
-/// The order of a launch's blocks: steps of one length around a circle. Every block comes once because the length and
-/// the count have no common divisor.
+/// The order of a launch's blocks: steps of constant length around a circle. Every block is visited once because the
+/// step length and the block count are coprime.
 class BlockOrder {
  public:
   BlockOrder(std::uint64_t blocks, std::uint64_t seed) : count_(blocks) {

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::array<int, FaultGuard::kSignals> kSignalNumbers = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 
-/// What happened, for the code that goes on after the signal handler. One kernel runs at a time.
+/// The fault, for the code that continues after the signal handler. One kernel runs at a time.
 struct Fault {
   int signal = 0;
   const void* address = nullptr;
@@ -27,7 +27,7 @@ const std::array<struct sigaction, FaultGuard::kSignals>* handlers_before = null
 FaultRepair current_repair = nullptr;
 thread_local bool is_guarded = false;
 
-/// The overflown stack has no room for a handler: it needs one of its own.
+/// An overflowed stack has no room for a handler, which needs a separate stack.
 class SignalStack {
  public:
   SignalStack() {
@@ -69,7 +69,7 @@ EngineFinding describe(const Fault& fault, const ThreadPlace& thread) {
   return finding;
 }
 
-/// Where the thread goes on, on its own emptied stack: nothing of its kernel is left.
+/// The thread continues here, on its emptied stack: its kernel frames are gone.
 void land_after_fault() {
   const ThreadState& state = *current_thread();
   BlockRunner::instance().end_kernel(
@@ -108,14 +108,14 @@ void pass_on(int signal, siginfo_t* info, void* context) {
   const struct sigaction& before = (*handlers_before)[index];
   if ((before.sa_flags & SA_SIGINFO) != 0) return before.sa_sigaction(signal, info, context);
   if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) return before.sa_handler(signal);
-  ::sigaction(signal, &before, nullptr);  // what failed is tried again and ends the process
+  ::sigaction(signal, &before, nullptr);  // the faulting access is retried and ends the process
 }
 
 void on_fault(int signal, siginfo_t* info, void* raw_context) {
   auto& context = *static_cast<ucontext_t*>(raw_context);
   const ThreadState* thread = is_guarded ? current_thread() : nullptr;
 #if !defined(__x86_64__) && !defined(__aarch64__)
-  thread = nullptr;  // no way is known to go on elsewhere
+  thread = nullptr;  // continuing elsewhere is not implemented on this platform
 #endif
   if (thread == nullptr) return pass_on(signal, info, raw_context);
   if (signal == SIGSEGV && current_repair != nullptr && current_repair(info->si_addr)) return;

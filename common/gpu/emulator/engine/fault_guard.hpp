@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Turns a memory fault of a kernel into the kernel's failure, as a GPU would, in place of the end of the process.
+/// Turns a kernel's memory fault into a failure of the kernel, as on a GPU, instead of ending the process.
 #include <signal.h>
 
 #include <array>
@@ -10,17 +10,17 @@
 
 namespace lockstep::emulator {
 
-/// While it lives, faults of the thread that made it end the running kernel if they happen inside of one. Faults
-/// outside go to whoever handled them before.
+/// While it lives, a fault of the thread that made it ends the running kernel, if it occurs inside one. Other faults go
+/// to the previous handler.
 class FaultGuard {
  public:
-  /// @param repair  Asked first about faults of the kernel on memory that is not accessible; may be null.
+  /// @param repair  Tried first if a kernel faults on inaccessible memory; may be null.
   explicit FaultGuard(FaultRepair repair);
   FaultGuard(const FaultGuard&) = delete;
   FaultGuard& operator=(const FaultGuard&) = delete;
   ~FaultGuard();
 
-  /// Segmentation faults, bus errors, integer division by zero, illegal instructions (what __builtin_trap makes).
+  /// Segmentation faults, bus errors, integer division by zero, illegal instructions (from __builtin_trap).
   static constexpr std::size_t kSignals = 4;
 
  private:

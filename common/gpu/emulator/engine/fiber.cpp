@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <cstring>
 
-// A switch saves what a call must preserve, exchanges stacks, and returns on the other one. Signal masks and floating
-// point modes stay as they are: kernels change neither. ucontext saves the signal mask too, by a system call: ten times
-// slower.
+// A switch saves the callee-saved registers, exchanges stacks, and returns on the other one. Signal masks and
+// floating-point modes are not switched: kernels change neither. ucontext also saves the signal mask, by a system call:
+// ten times slower.
 
 namespace lockstep::emulator {
 
@@ -25,7 +25,7 @@ void switch_fiber(FiberContext& from, FiberContext& to) noexcept { swapcontext(&
 
 #if defined(__x86_64__)
 
-// System V ABI, AMD64 supplement, 3.2.1: rbx, rbp and r12 to r15 are the callee's to preserve.
+// System V ABI, AMD64 supplement, 3.2.1: rbx, rbp and r12 to r15 are callee-saved.
 asm(R"(
 .text
 .p2align 4
@@ -55,13 +55,13 @@ lockstep_emulator_switch:
 namespace {
 constexpr std::size_t kSavedWords = 6;
 constexpr std::size_t kEntryWord = 6;   // `ret` takes it
-constexpr std::size_t kFrameWords = 8;  // and finds rsp = 8 modulo 16, as after a call; the last word ends back traces
+constexpr std::size_t kFrameWords = 8;  // rsp is then 8 modulo 16, as after a call; the last word ends backtraces
 }  // namespace
 
 #else
 
-// Procedure Call Standard for the Arm 64-bit Architecture, 6.1: x19 to x29, sp and the low halves of v8 to v15 are the
-// callee's to preserve; x30 holds the return address.
+// Procedure Call Standard for the Arm 64-bit Architecture, 6.1: x19 to x29, sp and the low halves of v8 to v15 are
+// callee-saved; x30 holds the return address.
 asm(R"(
 .text
 .p2align 4

@@ -1,10 +1,10 @@
 #pragma once
 /// @file
-/// Switching between computations, each with a stack of its own: what one block's threads run on.
+/// Switching between computations with separate stacks; a block's threads run on them.
 #include <cstddef>
 #include <span>
 
-// The portable way where no switch is written for the processor, or where a test asks for it.
+// Use ucontext if there is no switch for this processor, or if a test requests it.
 #if !defined(__x86_64__) && !defined(__aarch64__) && !defined(LOCKSTEP_EMULATOR_UCONTEXT)
 #define LOCKSTEP_EMULATOR_UCONTEXT
 #endif
@@ -14,21 +14,21 @@
 
 namespace lockstep::emulator {
 
-/// Where a computation goes on when it is switched to. A context that has been prepared must not move.
+/// The point where a suspended computation continues. A prepared context must not move.
 struct FiberContext {
 #if defined(LOCKSTEP_EMULATOR_UCONTEXT)
   ucontext_t state{};
 #else
-  void* stack_pointer = nullptr;  ///< The registers that calls preserve lie there.
+  void* stack_pointer = nullptr;  ///< The callee-saved registers are stored there.
 #endif
 };
 
-/// Makes `context` begin in `entry` on `stack` when it is first switched to. `entry` must never return.
+/// Prepares `context` to run `entry` on `stack` at the first switch to it. `entry` must never return.
 void prepare_fiber(FiberContext& context, std::span<std::byte> stack, void (*entry)());
 
-/// Keeps the caller's place in `from` and goes on at `to`. Returns when somebody switches to `from`.
-/// The other side may do so on another operating-system thread: what is switched keeps no addresses of thread-local
-/// variables across a switch.
+/// Saves the caller's position in `from` and continues at `to`. Returns after a switch to `from`, which may happen on
+/// another operating-system thread: code that switches must not keep addresses of thread-local variables across a
+/// switch.
 void switch_fiber(FiberContext& from, FiberContext& to) noexcept;
 
 }  // namespace lockstep::emulator

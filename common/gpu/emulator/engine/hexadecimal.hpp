@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Lane masks in messages.
+/// Formats lane masks for messages.
 #include <cstdint>
 #include <iomanip>
 #include <sstream>

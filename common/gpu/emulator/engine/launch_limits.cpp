@@ -1,4 +1,4 @@
-// What CUDA refuses before a kernel runs.
+// Launches that CUDA refuses before a kernel runs.
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -31,7 +31,7 @@ struct BoundsList {
   const std::uintptr_t* end;
 };
 
-/// What programs and their libraries have declared about their kernels.
+/// Kernel attributes declared by programs and their libraries.
 struct KernelAttributes {
   std::mutex lock;
   std::vector<BoundsList> bounds;
@@ -63,8 +63,8 @@ bool register_launch_bounds(const std::uintptr_t* begin, const std::uintptr_t* e
   return true;
 }
 
-/// A kernel with a bound is preceded by that many nops, and a list says where the nops begin. Of the entries shortly
-/// before a kernel, the one from which there is nothing but nops is its own.
+/// A kernel with a bound is preceded by as many nops, and a list holds the nops' start addresses. The kernel's entry is
+/// the one shortly before it from which only nops follow.
 unsigned max_threads_per_block(const void* function) {
   KernelAttributes& attributes = KernelAttributes::instance();
   const std::lock_guard lock(attributes.lock);

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// What the engine tells the checker. One observer per process; none in plain mode.
+/// The interface from the engine to the checker. One observer per process; none in plain mode.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -10,71 +10,71 @@
 
 namespace lockstep::emulator {
 
-/// What the engine itself can notice.
+/// Errors that the engine itself detects.
 enum class EngineFindingKind {
   kDeadlock,           ///< No thread of the block can run.
-  kDivergentBarrier,   ///< Threads met at __syncthreads of different lines.
-  kBarrierAfterExit,   ///< Some threads had ended before a __syncthreads of the others (GPUs since Volta go on).
+  kDivergentBarrier,   ///< Threads met at __syncthreads on different lines.
+  kBarrierAfterExit,   ///< Some threads had ended before a __syncthreads of the others (GPUs since Volta continue).
   kWrongMask,          ///< A warp collective whose mask lacks its caller, names ended lanes, or differs between lanes.
-  kUndefinedLane,      ///< A shuffle that reads a lane which takes no part.
-  kStackOverflow,      ///< A thread's local variables need more than its stack.
+  kUndefinedLane,      ///< A shuffle that reads a lane which does not take part.
+  kStackOverflow,      ///< A thread's local variables exceed its stack.
   kException,          ///< C++ code of a kernel threw.
   kIllegalAddress,     ///< A memory fault, a division by zero or a trap.
   kMisalignedAddress,  ///< An atomic, cp.async or ldmatrix on an address that is not a multiple of its width.
 };
 
-/// One thread and where it stands.
+/// One thread and its position.
 struct ThreadPlace {
-  uint3 thread_idx{};  ///< threadIdx.
-  SourcePlace place;   ///< Where it is or waits.
-  std::string doing;   ///< For example "waits in __syncthreads", "has ended".
+  uint3 thread_idx{};
+  SourcePlace place;  ///< Where it runs or waits.
+  std::string doing;  ///< For example "waits in __syncthreads", "has ended".
 };
 
-/// What went wrong, in a form that a report can be made of.
+/// The data for a report of an error.
 struct EngineFinding {
-  EngineFindingKind kind{};          ///< Class.
+  EngineFindingKind kind{};
   std::string message;               ///< One sentence, without places.
-  SourcePlace place;                 ///< The most telling one.
-  std::vector<ThreadPlace> threads;  ///< Examples, at most eight.
-  bool ends_kernel = false;          ///< The engine gives up after this one.
-  const void* pc = nullptr;          ///< The instruction, where it is known and no place is (kIllegalAddress).
+  SourcePlace place;                 ///< The most relevant place.
+  std::vector<ThreadPlace> threads;  ///< At most eight examples.
+  bool ends_kernel = false;          ///< The engine ends the kernel after this finding.
+  const void* pc = nullptr;          ///< The instruction, if it is known and the place is not (kIllegalAddress).
 };
 
-/// Implemented by the checker. Calls come from the thread that runs execute(); current_thread() and current_block()
-/// tell where. All functions may end the kernel with stop_kernel(). thread_begin() and thread_end() do nothing unless
+/// Implemented by the checker. Calls come from the thread that runs execute(); current_thread() and current_block() are
+/// set. All functions may end the kernel with stop_kernel(). thread_begin() and thread_end() do nothing unless
 /// overridden.
 class LOCKSTEP_EMULATOR_API Observer {
  public:
   virtual ~Observer() = default;
   virtual void launch_begin(const KernelCall& call, int device) = 0;  ///< Before the first block.
   virtual void launch_end() = 0;                                      ///< After the last block, also after a failure.
-  virtual void block_begin(const BlockState& block) = 0;              ///< Before any thread of it runs.
-  virtual void block_end() = 0;                                ///< After all threads of it ended or were given up.
+  virtual void block_begin(const BlockState& block) = 0;              ///< Before any of its threads runs.
+  virtual void block_end() = 0;                                ///< After all its threads ended or were abandoned.
   virtual void thread_begin(const ThreadState& /*thread*/) {}  ///< On its fiber, before the kernel's first line.
   virtual void thread_end(const ThreadState& /*thread*/) {}    ///< On its fiber, after the kernel's last line.
   virtual void barrier_passed() = 0;                           ///< All live threads of the block met.
-  /// The lanes of `mask` met in a warp collective: what each did before is ordered before what any does after.
+  /// The lanes of `mask` met in a warp collective: their earlier accesses are ordered before all their later ones.
   virtual void warp_met(std::uint32_t warp, std::uint32_t mask) = 0;
   /// __threadfence_block, or __threadfence and __threadfence_system (`is_whole_device`).
   virtual void fence(bool is_whole_device) = 0;
   /// Before an atomic operation of the current thread.
   virtual void atomic(const void* address, std::size_t bytes, SourcePlace place) = 0;
-  /// Before an access that the engine makes for the current thread (ldmatrix, __ldcs, __stcs).
+  /// Before an access that the engine makes on behalf of the current thread (ldmatrix, __ldcs, __stcs).
   virtual void access(const void* address, std::size_t bytes, bool is_write, SourcePlace place) = 0;
-  /// cp.async: from here until copy_async_landed neither side may be relied on.
+  /// cp.async was issued: until copy_async_landed, `to` and `from` are in use.
   virtual void copy_async_issued(void* to, const void* from, std::size_t bytes, SourcePlace place) = 0;
-  /// The issuing thread waited for the copy: it reads `from` and writes `to` right after this call. `bytes` are
-  /// written; the first `read_bytes` come from `from`, zeros follow.
+  /// The issuing thread waited for the copy, which happens right after this call. `bytes` are written; the first
+  /// `read_bytes` come from `from`, the rest are zeros.
   virtual void copy_async_landed(void* to, const void* from, std::size_t bytes, std::size_t read_bytes,
                                  SourcePlace place) = 0;
-  /// What the engine noticed. current_thread() may be null (a deadlock is nobody's).
+  /// The engine detected an error. current_thread() may be null (a deadlock belongs to no thread).
   virtual void finding(const EngineFinding& finding) = 0;
 };
 
-/// The observer of coming launches, or null. Takes effect at the next execute().
+/// The observer of future launches, or null. Takes effect at the next execute().
 LOCKSTEP_EMULATOR_API Observer* observer() noexcept;
 /// @param observer  Must live until replaced; null: plain mode.
-/// @return          The one before.
+/// @return          The previous observer.
 LOCKSTEP_EMULATOR_API Observer* set_observer(Observer* observer) noexcept;
 
 }  // namespace lockstep::emulator

@@ -1,28 +1,25 @@
 #pragma once
 /// @file
-/// Which threads of a block can run, in the order in which they get their turns.
+/// A set that finds the next runnable thread of a block quickly.
 #include <array>
 #include <bit>
 #include <cstdint>
 
 namespace lockstep::emulator {
 
-/// A set of places 0 to 1023 with a quick way to the next one.
+/// A set of the numbers 0 to 1023 with a fast search for the next one.
 class RunnableSet {
  public:
-  /// Adds a place.
   void insert(std::uint32_t place) noexcept {
     words_[place / 64] |= std::uint64_t{1} << (place % 64);
     filled_ |= 1U << (place / 64);
   }
-  /// Takes a place out.
   void erase(std::uint32_t place) noexcept {
     words_[place / 64] &= ~(std::uint64_t{1} << (place % 64));
     if (words_[place / 64] == 0) filled_ &= ~(1U << (place / 64));
   }
-  /// Whether nothing is in it.
   [[nodiscard]] bool is_empty() const noexcept { return filled_ == 0; }
-  /// The first place from `from` on (0 to 1024), after the last one from 0 on.
+  /// The first place at or after `from` (0 to 1024), wrapping around to 0.
   /// @pre !is_empty()
   [[nodiscard]] std::uint32_t next(std::uint32_t from) const noexcept {
     if (from < 1024) {
@@ -34,7 +31,7 @@ class RunnableSet {
     }
     return first_of(static_cast<std::uint32_t>(std::countr_zero(filled_)));
   }
-  /// Exactly the places below `count`.
+  /// Sets the contents to all places below `count`.
   void fill(std::uint32_t count) noexcept {
     words_ = {};
     filled_ = 0;
@@ -51,7 +48,7 @@ class RunnableSet {
   }
 
   std::array<std::uint64_t, 16> words_{};
-  std::uint32_t filled_ = 0;  ///< Which words are not 0.
+  std::uint32_t filled_ = 0;  ///< Bit i: word i is not 0.
 };
 
 }  // namespace lockstep::emulator

@@ -7,7 +7,7 @@
 #include "base/error.hpp"
 #include "emulator/engine/double_mapping.hpp"
 
-/// AddressSanitizer's, where a program has it: what given-up threads have marked on their stacks is forgotten.
+/// AddressSanitizer's function, if the program has it: clears the marks that abandoned threads left on their stacks.
 extern "C" __attribute__((weak, visibility("default"))) void __asan_unpoison_memory_region(const volatile void*,
                                                                                            std::size_t);
 
@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kStackBytes = 64 * 1024;
 // Stacks whose ends differ by multiples of a page compete for the same few cache lines. So ends are spread over a page,
-// one line further each; a prime number of places keeps neighbours of any power of two apart.
+// each one line further; a prime number of places separates neighbours at any power-of-two distance.
 constexpr std::size_t kPlaces = 61, kLineBytes = 64, kSpreadBytes = 4096;
 
 }  // namespace

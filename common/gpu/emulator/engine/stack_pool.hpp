@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// The stacks of fibers: 64 KiB each, with a page below that nobody may touch. They are kept for the process's life.
+/// Stacks for fibers: 64 KiB each, with an inaccessible page below. They are kept until the process ends.
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -10,24 +10,24 @@
 
 namespace lockstep::emulator {
 
-/// A stack and who waits on it.
+/// A stack and the context that is suspended on it.
 struct Fiber {
-  FiberContext context;         ///< Of the thread that waits on this stack.
-  std::span<std::byte> stack;   ///< What the thread may use.
-  const std::byte* guard = {};  ///< Begin of the page below.
+  FiberContext context;         ///< Of the thread suspended on this stack.
+  std::span<std::byte> stack;   ///< The thread's usable stack.
+  const std::byte* guard = {};  ///< Start of the guard page below.
 };
 
-/// Hands out fibers that stand at the beginning of `entry`, or wherever they were when they were given back.
+/// Hands out fibers, either at the start of `entry` or at their position when they were returned.
 class FiberPool {
  public:
-  /// @param entry  Where each fiber begins.
+  /// @param entry  Entry function of every fiber.
   explicit FiberPool(void (*entry)()) : entry_(entry) {}
 
-  /// A fiber that nobody uses.
+  /// An unused fiber.
   [[nodiscard]] Fiber& take();
-  /// The fiber keeps its place; take() may hand it out again.
+  /// Returns a fiber, which keeps its position.
   void give_back(Fiber& fiber) { free_.push_back(&fiber); }
-  /// Makes every fiber stand at the beginning again: after a kernel whose threads were given up.
+  /// Restarts every fiber at `entry`, after a kernel whose threads were abandoned.
   void reset();
   /// The fiber whose guard page holds `address`, or null. Safe in a signal handler.
   [[nodiscard]] const Fiber* find_guard(const void* address) const noexcept;

@@ -22,7 +22,7 @@ BlockRunner& runner_of(const char* what) {
   return BlockRunner::instance();
 }
 
-/// A lane that has ended takes no part, but these instructions need it: what comes of them is undefined.
+/// These instructions need all lanes: if one has ended, the result is undefined.
 void mark_incomplete(const WarpMeeting& meeting) {
   for_each_lane(meeting.present, [&](std::uint32_t lane) { meeting.lanes[lane]->reads_undefined = true; });
 }
@@ -122,7 +122,7 @@ void require_alignment(BlockRunner& runner, const char* what, const void* addres
                      {{current_thread()->thread_idx, at, "runs"}}});
 }
 
-/// The copy is made now. Until the thread waits nobody may rely on it, and the observer hears of it only then.
+/// Performs the copy. Until the thread waits, no one may rely on it, and the observer is informed only then.
 void land(BlockRunner& runner, const PendingCopy& copy) {
   if (Observer* const observer = runner.kernel().observer()) {
     observer->copy_async_landed(copy.to, copy.from, copy.bytes, copy.read_bytes, copy.place);
@@ -144,7 +144,7 @@ void mma_m16n8k16_f16(float* d, const std::uint32_t* a, const std::uint32_t* b, 
 void load_matrix(std::uint32_t* fragments, int matrices, MatrixOrder order, const void* row, SourcePlace at) {
   BlockRunner& runner = runner_of("ldmatrix");
   constexpr std::size_t kRowBytes = 16;
-  if (current_thread()->lane < static_cast<std::uint32_t>(matrices) * 8) {  // other lanes' addresses count for nothing
+  if (current_thread()->lane < static_cast<std::uint32_t>(matrices) * 8) {  // other lanes' addresses are ignored
     require_alignment(runner, "ldmatrix", row, kRowBytes, at);
     if (Observer* const observer = runner.kernel().observer()) observer->access(row, kRowBytes, false, at);
   }
@@ -153,7 +153,7 @@ void load_matrix(std::uint32_t* fragments, int matrices, MatrixOrder order, cons
   call.value = &lane;
   call.argument = static_cast<std::uint32_t>(matrices);
   const auto width =
-      static_cast<std::size_t>(matrices);  // lanes that load another number of matrices do not meet these
+      static_cast<std::size_t>(matrices);  // lanes that load a different number of matrices do not meet these
   runner.meet(order == MatrixOrder::kRows ? kLoadRows : kLoadTransposed, kWholeWarp, width, call, at);
 }
 

@@ -1,4 +1,4 @@
-// Shuffles, votes, matches and reductions: what each lane of a meeting gets.
+// Results of shuffles, votes, matches and reductions for each lane of a meeting.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -21,8 +21,8 @@ void for_each_present(const WarpMeeting& meeting, Visit visit) {
   for_each_lane(meeting.present, [&](std::uint32_t lane) { visit(lane, *meeting.lanes[lane]); });
 }
 
-/// The lane that each kind of shuffle reads (PTX ISA, shfl.sync: where the named lane lies outside of the segment of
-/// `width` lanes, a lane reads its own value; for xor, earlier segments may be read).
+/// The lane that each kind of shuffle reads (PTX ISA, shfl.sync: if the named lane is outside the segment of `width`
+/// lanes, a lane reads its own value; xor may read earlier segments).
 std::uint32_t source_lane(ShuffleKind kind, std::uint32_t lane, std::uint32_t argument, std::uint32_t width) {
   const std::uint32_t segment = lane & ~(width - 1), last = segment + width - 1;
   switch (kind) {
@@ -51,7 +51,7 @@ void exchange(WarpMeeting& meeting) {
     if ((meeting.present >> source & 1U) != 0) {
       std::memcpy(call.value, &values[source], bytes);
     } else {
-      std::memset(call.value, 0xff, bytes);  // undefined: as a float, NaN, which is seen
+      std::memset(call.value, 0xff, bytes);  // undefined: NaN as a float, which is noticeable
       call.reads_undefined = true;
     }
   });

@@ -20,8 +20,8 @@ thread_local int device_of_thread = 0;
 
 std::atomic<bool> is_forked_child{false};
 
-// Executor threads do not exist in a child process. CUDA C++ Programming Guide, "Initialization": use after fork is
-// undefined there; here it is an error.
+// A child process has no executor threads. CUDA C++ Programming Guide, "Initialization": use after fork is undefined
+// there; here it is an error.
 void watch_fork() {
   static const int kWatching = ::pthread_atfork(nullptr, nullptr, [] { is_forked_child = true; });
   static_cast<void>(kWatching);
@@ -51,7 +51,7 @@ cudaError_t run(const char* name, ApiNeeds needs, const std::function<void()>& b
   } catch (const std::bad_alloc&) {
     return explain(cudaErrorMemoryAllocation, name, "the host's memory does not suffice");
   } catch (const std::exception& error) {
-    // Not the program's mistake: the machine's or the emulator's, and worth saying in every mode.
+    // A fault of the machine or the emulator, not of the program: reported in every mode.
     std::cerr << "emulated device: " << name << ": " << error.what() << "\n";
     return cudaErrorUnknown;
   }

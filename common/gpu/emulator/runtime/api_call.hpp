@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// What every function of the C API does around its own work: errors become codes, and the last one is remembered.
+/// Common wrapper for every function of the C API: turns errors into codes and remembers the last one.
 #include <functional>
 #include <string>
 #include <utility>
@@ -9,10 +9,10 @@
 
 namespace lockstep::emulator {
 
-/// Thrown inside the runtime; leaves it as `code`.
+/// Internal to the runtime; callers see `code`.
 struct ApiError {
-  cudaError_t code = cudaErrorUnknown;  ///< What the program sees.
-  std::string why;                      ///< What checked mode prints; may be empty.
+  cudaError_t code = cudaErrorUnknown;  ///< Returned to the program.
+  std::string why;                      ///< Printed in checked mode; may be empty.
 };
 
 /// Throws ApiError unless `condition` holds.
@@ -20,28 +20,28 @@ inline void api_require(bool condition, cudaError_t code, const char* why) {
   if (!condition) throw ApiError{code, why};
 }
 
-/// What a function of the API needs before it can begin.
+/// Preconditions of an API function.
 enum class ApiNeeds {
-  kNothing,        ///< Works everywhere.
-  kDevice,         ///< There is a device; a failed one is no obstacle.
-  kWorkingDevice,  ///< The current device has not failed.
+  kNothing,
+  kDevice,         ///< There is a device; it may have failed.
+  kWorkingDevice,  ///< The current device exists and has not failed.
 };
 
 /// Runs `body`, the work of the API function `name`, and returns its error code, which becomes the thread's last error.
 cudaError_t api_call(const char* name, ApiNeeds needs, const std::function<void()>& body);
 
-/// The calling thread's last error. @param forget  Whether it is cudaSuccess from then on.
+/// The calling thread's last error. @param forget  True: resets it to cudaSuccess.
 cudaError_t last_error(bool forget);
 
 /// The calling thread's device.
 int current_device();
-/// Sets it. @throws ApiError  There is no such device.
+/// @throws ApiError  There is no such device.
 void set_current_device(int device);
 /// @throws ApiError  There is no such device.
 void require_device(int device);
-/// @throws ApiError  A kernel failed on the device.
+/// @throws ApiError  A kernel has failed on the device.
 void throw_failure(int device);
-/// Devices that the program sees.
+/// Number of devices visible to the program.
 int device_count();
 
 }  // namespace lockstep::emulator

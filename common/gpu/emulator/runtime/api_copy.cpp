@@ -23,21 +23,21 @@ cudaError_t copy_in(cudaStream_t stream, const Transfer& copy, cudaMemcpyKind ki
                   [&] { transfer(copy, kind, Handles::instance().queue(stream), waits); });
 }
 
-// What `queue` is given next comes after what the device has been given so far.
+// Orders later work of `queue` after all work issued to the device so far.
 void wait_for_device(const std::shared_ptr<StreamQueue>& queue, int device) {
   Operation wait;
   wait.waits = Scheduler::instance().tails(device);
   Scheduler::instance().enqueue(queue, std::move(wait));
 }
 
-// What the device's blocking streams are given next comes after what `queue` has been given so far.
+// Orders later work of the device's blocking streams after all work issued to `queue` so far.
 void hold_device(int device, const std::shared_ptr<StreamQueue>& queue) {
   Operation wait;
   wait.waits.push_back(Scheduler::instance().tail(queue));
   Scheduler::instance().enqueue(Scheduler::instance().legacy(device), std::move(wait));
 }
 
-// A copy between devices comes after what the source device has been given, and before what it is given later.
+// A copy between devices runs after all work issued to the source device so far, and before its later work.
 cudaError_t copy_between(const Transfer& copy, int to_device, int from_device, cudaStream_t stream, HostWaits waits) {
   return api_call(copy.name, ApiNeeds::kWorkingDevice, [&] {
     require_device(to_device);

@@ -7,7 +7,7 @@
 #include "emulator/runtime/handles.hpp"
 #include "emulator/runtime/product.hpp"
 
-// What a handle of the program points to.
+// The target of a program's handle.
 struct cublasContext {
   cudaStream_t stream = nullptr;
   cublasPointerMode_t pointer_mode = CUBLAS_POINTER_MODE_HOST;
@@ -32,7 +32,7 @@ Matrix matrix(const void* data, cudaDataType type, int rows, int columns, int le
   return {type, static_cast<std::byte*>(const_cast<void*>(data)), rows, columns, leading, false, stride};
 }
 
-// A stored matrix whose transpose, if it is one, has the given shape.
+// The stored matrix of an operand whose shape, after the operation, is `shape`.
 Matrix operand(const void* data, cudaDataType type, cublasOperation_t operation, std::pair<int, int> shape, int leading,
                long long stride) {
   if (operation != CUBLAS_OP_N) std::swap(shape.first, shape.second);

@@ -9,7 +9,7 @@
 #include "emulator/runtime/handles.hpp"
 #include "emulator/runtime/product.hpp"
 
-// What handles of the program point to.
+// The targets of a program's handles.
 struct cublasLtContext {};
 struct cublasLtMatmulPreferenceOpaque_t {};
 struct cublasLtMatrixLayoutOpaque_t {
@@ -25,11 +25,11 @@ struct cublasLtMatmulDescOpaque_t {
   std::uint32_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
   void* bias = nullptr;
   std::int64_t bias_stride = 0;
-  std::int32_t bias_type = -1;  // as D
+  std::int32_t bias_type = -1;  // as that of D
   void* auxiliary = nullptr;
   std::int64_t auxiliary_leading = 0;
   std::int64_t auxiliary_stride = 0;
-  std::int32_t auxiliary_type = -1;  // as D
+  std::int32_t auxiliary_type = -1;  // as that of D
 };
 
 namespace {
@@ -74,7 +74,7 @@ Factor factor(cublasLtMatmulDesc_t description, const void* address) {
   return description->pointer_mode == CUBLAS_POINTER_MODE_HOST ? Factor{*value, nullptr} : Factor{0.0F, value};
 }
 
-// The vector has an element for each row of D, but for BGRADB: for each column.
+// The vector has an element for each row of D; for BGRADB, for each column.
 Matrix vector_of(const cublasLtMatmulDescOpaque_t& description, const Matrix& d) {
   const std::int64_t elements = (description.epilogue & epilogue::kSumOfB) != 0 ? d.columns : d.rows;
   return {type_or(description.bias_type, d.type),

@@ -14,7 +14,7 @@ namespace {
 
 using namespace lockstep::emulator;
 
-// Which device may reach which, and the limits that a program set: kept to be told again.
+// Peer access and limits set by a program: stored only to be returned by queries.
 struct Choices {
   std::mutex mutex;
   std::set<std::pair<int, int>> peers;

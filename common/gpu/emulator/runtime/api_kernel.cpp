@@ -23,7 +23,7 @@
 namespace lockstep::emulator {
 namespace {
 
-// While one of these lives, device memory is open and the calling thread runs a kernel.
+// While one of these exists, device memory is open and the calling thread runs a kernel.
 class OpenDeviceMemory {
  public:
   OpenDeviceMemory() {
@@ -48,7 +48,7 @@ cudaError_t run_kernel(const KernelCall& call, int device) {
   return result.error != cudaSuccess ? result.error : cudaErrorLaunchFailure;
 }
 
-// In checked mode: a program may overlook that its launch was refused.
+// In checked mode, because a program may overlook that its launch was refused.
 void report_bad_launch(const KernelCall& call, const std::string& why) {
   if (!checks_enabled()) return;
   FindingSide side;
@@ -63,7 +63,7 @@ void report_bad_launch(const KernelCall& call, const std::string& why) {
   report_finding(finding);
 }
 
-// How many times `part` fits into `whole`; as often as one likes where it is nothing.
+// How many times `part` fits into `whole`; unlimited if `part` is 0.
 std::size_t fits(std::size_t whole, std::size_t part) {
   return part == 0 ? limits::kMultiprocessorBlocks : whole / part;
 }
@@ -121,7 +121,7 @@ cudaError_t occupancy(int* blocks, const void* function, int block_threads, size
     api_require(function != nullptr, cudaErrorInvalidDeviceFunction, "the kernel is null");
     const auto threads = static_cast<std::size_t>(block_threads);
     const bool is_possible = threads <= max_threads_per_block(function) && shared_bytes <= max_dynamic_shared(function);
-    // Threads are handed out by warps, and CUDA keeps some shared memory of each block to itself.
+    // Threads are allocated in warps, and CUDA reserves some shared memory of each block.
     const std::size_t warps = (threads + limits::kWarpThreads - 1) / limits::kWarpThreads;
     const std::size_t by_threads = fits(limits::kMultiprocessorThreads / limits::kWarpThreads, warps);
     const std::size_t by_shared = fits(limits::kSharedMultiprocessorBytes, shared_bytes + limits::kSharedReservedBytes);

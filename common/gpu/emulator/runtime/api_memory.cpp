@@ -38,15 +38,16 @@ void require_live(const void* pointer) {
 
 void free_block(const void* pointer) {
   const Allocation* block = DeviceMemory::instance().find(pointer);
-  if (block == nullptr || !DeviceMemory::instance().free(pointer)) return;  // freed twice: reported where it was issued
-  // The checker forgets the bytes when they are handed out again: by now they may be.
+  if (block == nullptr || !DeviceMemory::instance().free(pointer))
+    return;  // a double free is reported when it is issued
+  // The checker forgets the bytes when they are reused, which may already have happened.
   if (block->is_managed) disallow_host_memory(block->begin);
 }
 
 const Allocation* allocate_when_possible(std::size_t bytes, int device, SourcePlace place) {
   const Allocation* block = DeviceMemory::instance().allocate(bytes, device, place);
   if (block != nullptr) return block;
-  Scheduler::instance().wait_device(device);  // for what cudaFreeAsync has yet to free
+  Scheduler::instance().wait_device(device);  // for pending cudaFreeAsync calls
   return DeviceMemory::instance().allocate(bytes, device, place);
 }
 
@@ -75,7 +76,7 @@ cudaError_t allocate_managed(void** pointer, size_t bytes, unsigned int flags, S
     api_require(bytes > 0 && (flags == cudaMemAttachGlobal || flags == cudaMemAttachHost), cudaErrorInvalidValue,
                 "0 bytes, or flags that are neither cudaMemAttachGlobal nor cudaMemAttachHost");
     *pointer = give(DeviceMemory::instance().allocate_managed(bytes, current_device(), place), bytes, current_device());
-    host_wrote(*pointer, bytes);  // the host writes unseen: nothing can be said of what is initialised
+    host_wrote(*pointer, bytes);  // writes by the host are not seen, so all of it counts as initialised
   });
 }
 

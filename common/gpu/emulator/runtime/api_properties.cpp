@@ -53,7 +53,7 @@ cudaDeviceProp properties_of(int device) {
   return all;
 }
 
-// The field that an attribute is another name of; -1 where there is none.
+// The field that an attribute is an alias of; -1 if there is none.
 int attribute_of(const cudaDeviceProp& all, cudaDeviceAttr attribute) {
   const std::pair<cudaDeviceAttr, std::size_t> values[] = {
       {cudaDevAttrMaxThreadsPerBlock, all.maxThreadsPerBlock},
@@ -67,7 +67,7 @@ int attribute_of(const cudaDeviceProp& all, cudaDeviceAttr attribute) {
       {cudaDevAttrTotalConstantMemory, all.totalConstMem},
       {cudaDevAttrWarpSize, all.warpSize},
       {cudaDevAttrMaxRegistersPerBlock, all.regsPerBlock},
-      {cudaDevAttrClockRate, 1},  // kHz; nobody divides by zero, and nobody takes it for a GPU's
+      {cudaDevAttrClockRate, 1},  // kHz; not 0, to avoid divisions by zero, yet clearly not a GPU's value
       {cudaDevAttrMultiProcessorCount, all.multiProcessorCount},
       {cudaDevAttrIntegrated, 0},
       {cudaDevAttrCanMapHostMemory, 1},

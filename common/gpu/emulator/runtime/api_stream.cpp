@@ -16,7 +16,7 @@ cudaError_t not_supported(const char* call) {
   return api_call(call, ApiNeeds::kDevice, [] { throw ApiError{cudaErrorNotSupported, kNoGraphs}; });
 }
 
-// A point behind all that the stream stands for: the legacy default stream includes the blocking ones.
+// The end of all work that the stream stands for: the legacy default stream includes the blocking ones.
 Point end_of(cudaStream_t stream) {
   const auto queue = Handles::instance().queue(stream);
   if (queue->kind != StreamKind::kLegacy) return Scheduler::instance().tail(queue);

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// The amounts that an emulated device claims: an H100's where kernels are checked against them (CUDA C++ Programming
+/// The limits that an emulated device reports: an H100's if kernels are checked against them (CUDA C++ Programming
 /// Guide, "Compute Capabilities", table "Technical Specifications per Compute Capability", column 9.0).
 #include <cstddef>
 
@@ -17,9 +17,9 @@ inline constexpr int kMultiprocessorThreads = 2048;
 inline constexpr int kMultiprocessorBlocks = 32;
 inline constexpr int kRegisters = 65536;
 inline constexpr int kMultiprocessors = 132;
-inline constexpr std::size_t kSharedBytes = 48 * 1024;        // of a block that asks for nothing
-inline constexpr std::size_t kSharedOptInBytes = 227 * 1024;  // of a block
-inline constexpr std::size_t kSharedReservedBytes = 1024;     // CUDA's own, of each block
+inline constexpr std::size_t kSharedBytes = 48 * 1024;        // per block, by default
+inline constexpr std::size_t kSharedOptInBytes = 227 * 1024;  // per block, on request
+inline constexpr std::size_t kSharedReservedBytes = 1024;     // per block, used by CUDA
 inline constexpr std::size_t kSharedMultiprocessorBytes = 228 * 1024;
 inline constexpr std::size_t kConstantBytes = 64 * 1024;
 inline constexpr int kCacheBytes = 50 * 1024 * 1024;

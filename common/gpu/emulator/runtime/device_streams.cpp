@@ -33,7 +33,7 @@ std::vector<Point> DeviceStreams::tails() const {
   return ends;
 }
 
-// The legacy default stream waits for all blocking streams of its device, and they for it.
+// The legacy default stream waits for all blocking streams of its device, and they wait for it.
 // CUDA Runtime API, "Stream synchronization behavior", legacy default stream.
 void DeviceStreams::add_implicit_waits(const StreamQueue& queue, Operation& operation) const {
   if (queue.kind == StreamKind::kNonBlocking) return;
@@ -53,7 +53,7 @@ DeviceStreams::Next DeviceStreams::next(TimePoint now) {
     if (queue->is_busy || queue->pending.empty()) continue;
     Operation& first = queue->pending.front();
     if (!std::all_of(first.waits.begin(), first.waits.end(), is_past)) continue;
-    // Without delays all are equal, so that issue order decides.
+    // Without delays all times are equal, so that issue order decides.
     if (!first.not_before) first.not_before = first.delay.count() == 0 ? TimePoint{} : now + first.delay;
     if (!best.queue || rank(*queue) < rank(*best.queue)) best = {queue, *first.not_before};
   }

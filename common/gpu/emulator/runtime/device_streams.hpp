@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// The streams of one device, and which of their operations comes next.
+/// The streams of one device, and the order of their operations.
 #include <chrono>
 #include <memory>
 #include <vector>
@@ -9,34 +9,33 @@
 
 namespace lockstep::emulator {
 
-/// Orders operations as CUDA does: issue order within a stream, waits, the legacy default stream. Runs nothing.
+/// Orders operations as CUDA does: issue order within a stream, waits, the legacy default stream. Does not run them.
 ///
-/// Thread safety: the scheduler's lock guards it.
+/// Thread safety: guarded by the scheduler's lock.
 class DeviceStreams {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
 
-  /// A new stream.
   std::shared_ptr<StreamQueue> open(StreamId id, int device, StreamKind kind, int priority);
   /// The legacy default stream; null before it is opened.
   [[nodiscard]] std::shared_ptr<StreamQueue> legacy() const;
-  /// The stream takes no more operations; those issued complete.
+  /// Stops accepting operations; those issued complete.
   void close(StreamQueue& queue);
   /// Drops all streams, and forgets the failure. @pre  Nothing is pending.
   void reset();
-  /// The ends of all streams.
+  /// The end points of all streams.
   [[nodiscard]] std::vector<Point> tails() const;
-  /// Adds to the operation's waits what the legacy default stream makes it wait for.
+  /// Adds the waits that the legacy default stream implies for the operation.
   void add_implicit_waits(const StreamQueue& queue, Operation& operation) const;
 
-  /// A stream whose first operation could run, from `at` on.
+  /// A stream whose first operation can run, from `at` on.
   struct Next {
     std::shared_ptr<StreamQueue> queue;  ///< Null: none can run.
     TimePoint at{};
   };
-  /// Of the operations that could run, the one whose delay ends first; among equals by priority, then in issue order.
+  /// Of the operations that can run, the one whose delay ends first; ties are resolved by priority, then issue order.
   [[nodiscard]] Next next(TimePoint now);
-  /// The first operation of the stream is done.
+  /// Records that the first operation of the stream is done.
   void complete(StreamQueue& queue, cudaError_t result);
   /// The first error of an operation, or cudaSuccess.
   [[nodiscard]] cudaError_t failure() const noexcept { return failure_; }

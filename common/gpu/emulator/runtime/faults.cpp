@@ -18,12 +18,12 @@ namespace {
 
 constexpr int kExitWithFindings = 86;
 
-// Of this thread: others may run host code while a kernel runs.
+// Per thread: others may run host code while a kernel runs.
 thread_local bool runs_kernels = false;
 
 struct sigaction previous {};
 
-// The interrupted code may be the standard library's own output: what it has locked stays unwritten.
+// Flushes standard output only if it is unlocked: the fault may have interrupted the standard library.
 [[noreturn]] void end_process() {
   if (::ftrylockfile(stdout) == 0) {
     ::funlockfile(stdout);
@@ -54,7 +54,7 @@ void pass_on(int signal, siginfo_t* info, void* context) {
   if ((previous.sa_flags & SA_SIGINFO) != 0) {
     previous.sa_sigaction(signal, info, context);
   } else if (previous.sa_handler == SIG_DFL || previous.sa_handler == SIG_IGN) {
-    ::sigaction(signal, &previous, nullptr);  // the access is tried again and ends the process
+    ::sigaction(signal, &previous, nullptr);  // the access is retried and ends the process
   } else {
     previous.sa_handler(signal);
   }

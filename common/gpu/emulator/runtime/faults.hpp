@@ -1,18 +1,18 @@
 #pragma once
 /// @file
-/// What happens where host code touches memory that checked mode keeps closed.
+/// Handles faults of host code on memory that checked mode keeps closed.
 
 namespace lockstep::emulator {
 
-/// Has faults of this process looked at: host code on closed memory is reported, and the process ends with status 86;
-/// all others go to who handled them before. The first call counts.
+/// Installs a fault handler for this process: a fault of host code on closed memory is reported, and the process ends
+/// with status 86; all others go to the previous handler. Only the first call has an effect.
 void watch_faults();
 
-/// Whether the calling thread runs a kernel from here on: its faults are then not the host's.
+/// Tells if the calling thread runs a kernel from here on: its faults are then not the host's.
 void set_runs_kernels(bool is_running);
 
-/// The runtime's FaultRepair: a kernel that stands behind a copy in its stream may use the pinned memory that the host
-/// may not use yet. @return  Whether the page of `address` was closed for that reason, and is open now.
+/// The runtime's FaultRepair: a kernel after a copy in its stream may use pinned memory that the host may not use yet.
+/// @return  True if the page of `address` was closed for that reason, and is open now.
 bool open_for_kernel(const void* address);
 
 }  // namespace lockstep::emulator

@@ -13,7 +13,7 @@ namespace {
 
 std::uintptr_t number_of(const void* handle) { return reinterpret_cast<std::uintptr_t>(handle); }
 
-// The per-thread default streams of one thread, which end with it.
+// The per-thread default streams of one thread; they end with it.
 class ThreadStreams {
  public:
   ~ThreadStreams() {
@@ -51,7 +51,7 @@ Handles& Handles::instance() {
   return handles;
 }
 
-// The one destroyed last comes first.
+// Reuses the handle destroyed last.
 std::uintptr_t Handles::take(Numbers& destroyed) {
   if (destroyed.empty() || settings().is_checked) return next_++;
   const std::uintptr_t number = destroyed.back();

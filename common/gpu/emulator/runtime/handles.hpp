@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Streams and events as programs hold them.
+/// The handles of streams and events that programs hold.
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -14,44 +14,42 @@ namespace lockstep::emulator {
 
 /// One record of an event.
 struct EventRecord {
-  Point point;                                   ///< Its place in the stream.
+  Point point;
   std::chrono::steady_clock::time_point when{};  ///< Set before the point is reached.
 };
 
-/// An event as the runtime sees it.
+/// The runtime's view of an event.
 struct EventState {
   unsigned flags = 0;                   ///< As given at creation.
-  int device = 0;                       ///< Whose streams may record it.
+  int device = 0;                       ///< Only its streams may record the event.
   std::shared_ptr<EventRecord> record;  ///< The last one, or null.
 };
 
-/// Which handles are valid, and what they stand for. A handle is no pointer: reading it is not possible. As in CUDA, a
-/// destroyed one becomes the next that is made: a program that goes by a stream it has destroyed then meets another. In
-/// checked mode each is given once, so that a destroyed one is always told from a live one. Thread safety: every call
+/// Maps handles to streams and events. A handle is not a pointer: dereferencing it faults. As in CUDA, the next stream
+/// or event reuses the handle of a destroyed one, so a program that uses a destroyed stream gets a different one. In
+/// checked mode handles are never reused, so that use after destruction is always detected. Thread safety: every call
 /// from any thread.
 class Handles {
  public:
-  /// The one of this process; never destroyed.
+  /// The instance of this process; never destroyed.
   static Handles& instance();
 
-  /// A handle for a stream.
   cudaStream_t add(std::shared_ptr<StreamQueue> queue);
-  /// The stream. Null, cudaStreamLegacy and cudaStreamPerThread stand for those of the current device.
-  /// @throws ApiError  The handle is of no live stream.
+  /// Null, cudaStreamLegacy and cudaStreamPerThread mean those of the current device.
+  /// @throws ApiError  The handle is not that of a live stream.
   std::shared_ptr<StreamQueue> queue(cudaStream_t stream);
-  /// Makes the handle invalid. @throws ApiError  It is not of a live stream, or of a default stream.
+  /// Invalidates the handle. @throws ApiError  It is not that of a live stream, or it is a default stream's.
   std::shared_ptr<StreamQueue> remove(cudaStream_t stream);
 
-  /// A handle for an event.
   cudaEvent_t add(const EventState& event);
-  /// A copy of the event's state. @throws ApiError  The handle is of no live event.
+  /// A copy of the event's state. @throws ApiError  The handle is not that of a live event.
   EventState event(cudaEvent_t event);
-  /// Replaces the event's record. @throws ApiError  The handle is of no live event.
+  /// Replaces the event's record. @throws ApiError  The handle is not that of a live event.
   void set_record(cudaEvent_t event, std::shared_ptr<EventRecord> record);
-  /// Makes the handle invalid. @throws ApiError  It is of no live event.
+  /// Invalidates the handle. @throws ApiError  It is not that of a live event.
   void remove(cudaEvent_t event);
 
-  /// Makes the handles of a device's streams and events invalid.
+  /// Invalidates the handles of a device's streams and events.
   void remove_all(int device);
 
  private:
@@ -59,7 +57,7 @@ class Handles {
   std::uintptr_t take(Numbers& destroyed);
 
   std::mutex mutex_;
-  std::uintptr_t next_ = 0x1000;  // above the constants that stand for default streams
+  std::uintptr_t next_ = 0x1000;  // above the constants for default streams
   Numbers destroyed_streams_, destroyed_events_;
   std::unordered_map<std::uintptr_t, std::shared_ptr<StreamQueue>> streams_;
   std::unordered_map<std::uintptr_t, EventState> events_;

@@ -84,7 +84,7 @@ void HostMemory::close_until(const void* begin, std::size_t bytes, StreamId stre
   const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(begin) - found->first);
   const std::size_t page = page_bytes();
   const std::size_t first = (offset + page - 1) / page * page;
-  // The rest of a block's last page belongs to nobody.
+  // The rest of a block's last page is unused.
   const bool reaches_end = offset + bytes >= found->second.bytes;
   const std::size_t end = reaches_end ? found->second.mapping->bytes() : (offset + bytes) / page * page;
   if (first >= end) return;

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Pinned host memory: what cudaMallocHost hands out and cudaHostRegister makes known.
+/// Pinned host memory, from cudaMallocHost or cudaHostRegister.
 #include <cstddef>
 #include <map>
 #include <mutex>
@@ -13,39 +13,39 @@
 namespace lockstep::emulator {
 
 /// All pinned memory of the process. Memory that it allocates is mapped twice, so that the program's address can be
-/// closed while a copy to it has not been waited for; registered memory stays open.
+/// closed until the host has waited for a copy; registered memory stays open.
 ///
 /// Thread safety: every call from any thread.
 class HostMemory {
  public:
-  /// The one of this process; never destroyed.
+  /// The instance of this process; never destroyed.
   static HostMemory& instance();
 
-  /// A block of whole pages, or null where the system refuses.
+  /// A block of whole pages, or null if the system refuses.
   std::byte* allocate(std::size_t bytes);
-  /// Gives a block of allocate() back. @return  False where none begins there.
+  /// Frees a block of allocate(). @return  False if none begins there.
   bool free(const void* begin);
-  /// Makes memory of the program known as pinned. @return  False where a part of it is pinned already.
+  /// Registers memory of the program as pinned. @return  False if a part of it is already pinned.
   bool add_registered(void* begin, std::size_t bytes);
-  /// Undoes add_registered(). @return  False where none begins there.
+  /// Undoes add_registered(). @return  False if none begins there.
   bool remove_registered(const void* begin);
 
-  /// A block that is pinned.
+  /// A pinned block.
   struct Block {
-    std::byte* begin = nullptr;  ///< As the program sees it.
-    std::size_t bytes = 0;       ///< As asked for.
+    std::byte* begin = nullptr;  ///< The program's address.
+    std::size_t bytes = 0;       ///< As requested.
   };
-  /// The block that covers the address, if it is pinned.
+  /// The pinned block that covers the address, if any.
   [[nodiscard]] std::optional<Block> find(const void* address) const;
-  /// An address at which the runtime can read and write what the program sees at `address`.
+  /// The runtime's address of the same byte.
   [[nodiscard]] std::byte* alias(const void* address) const;
 
-  /// Closes those pages of [begin, begin + bytes) that hold nothing else, until the host has waited for operation
-  /// `sequence` of `stream`. @param begin  Of any memory; nothing happens unless allocate() made it.
+  /// Closes the pages that lie entirely in [begin, begin + bytes), until the host has waited for operation `sequence`
+  /// of `stream`. @param begin  In any memory; nothing happens unless it is from allocate().
   void close_until(const void* begin, std::size_t bytes, StreamId stream, std::uint64_t sequence);
-  /// Opens what was closed until an operation that `clock` covers.
+  /// Opens pages that wait for an operation covered by `clock`.
   void open_covered(const Clock& clock);
-  /// Opens the page of the address, whatever it waits for. @return  False where it is not closed.
+  /// Opens the page of the address unconditionally. @return  False if it is not closed.
   bool open_page(const void* address);
 
  private:
@@ -64,7 +64,7 @@ class HostMemory {
   [[nodiscard]] Entries::const_iterator find_locked(const void* address) const;
   void close_all() const;
 
-  mutable std::recursive_mutex mutex_;  // a fault handler may come in while this thread holds it
+  mutable std::recursive_mutex mutex_;  // recursive: a fault handler may run while this thread holds it
   Entries entries_;
   std::vector<Closed> closed_;
 };

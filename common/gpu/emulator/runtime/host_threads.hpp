@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Threads that run host functions of streams, which may wait for one another.
+/// Threads for host functions of streams, which may wait for one another.
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -10,10 +10,10 @@
 
 namespace lockstep::emulator {
 
-/// As many threads as there are functions running at once; idle ones are used again. Thread safety: any thread.
+/// As many threads as functions running at once; idle ones are reused. Thread safety: any thread.
 class HostThreads {
  public:
-  /// Runs `function` soon, whatever others wait for.
+  /// Runs `function` soon, even if others wait.
   void post(std::function<void()> function);
   /// Ends and joins all threads. @pre  None runs a function.
   void stop();
@@ -29,7 +29,7 @@ class HostThreads {
   bool is_stopping_ = false;
 };
 
-/// Whether the calling thread runs a host function, from which CUDA allows no calls of its own.
+/// True if the calling thread runs a host function, which may not call CUDA.
 bool is_in_host_function();
 
 }  // namespace lockstep::emulator

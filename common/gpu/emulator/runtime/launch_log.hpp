@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// How a program launches its kernels: what cannot be seen in their results.
+/// Records how a program launches its kernels, which their results do not show.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -11,20 +11,20 @@
 
 namespace lockstep::emulator {
 
-/// A launch, as far as launches of the same line can differ.
+/// A launch, reduced to properties that can differ between launches of the same line.
 struct Launch {
-  std::string kernel;                 ///< Its name; empty where unknown.
+  std::string kernel;                 ///< Empty if unknown.
   FindingPlace place;                 ///< Of the launch.
   std::uint64_t blocks = 0;           ///< Of the grid.
   std::uint64_t threads = 0;          ///< Of a block.
-  bool is_in_default_stream = false;  ///< Where a launch without a fourth argument goes.
+  bool is_in_default_stream = false;  ///< True without a fourth launch argument.
 };
 
-/// The launches of this process that differ from each other, in the order in which they were first seen. Kept in
-/// checked mode only. Thread safety: from any thread.
+/// The distinct launches of this process, in the order first seen. Recorded in checked mode only. Thread safety: from
+/// any thread.
 LOCKSTEP_EMULATOR_API std::vector<Launch> launches();
 
-/// Keeps one. Internal to the runtime.
+/// Records a launch. Internal to the runtime.
 void note_launch(const KernelCall& call, bool is_in_default_stream);
 
 }  // namespace lockstep::emulator

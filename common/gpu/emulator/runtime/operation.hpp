@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// What streams are made of: operations in order, and points in that order.
+/// Operations of streams, and points in their order.
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -19,58 +19,58 @@ namespace lockstep::emulator {
 
 struct StreamQueue;
 
-/// The end of an operation that was issued; without a queue, a point that lies in the past.
+/// The end of an issued operation; without a queue, a point in the past.
 struct Point {
-  std::shared_ptr<StreamQueue> queue;  ///< Whose operation.
-  std::uint64_t sequence = 0;          ///< From 1 in each queue.
-  Clock clock;                         ///< What comes before; kept in checked mode only.
+  std::shared_ptr<StreamQueue> queue;
+  std::uint64_t sequence = 0;  ///< From 1 in each queue.
+  Clock clock;                 ///< Operations that come before; kept in checked mode only.
 };
 
-/// Bytes that an operation reads or writes, as far as the runtime knows them (copies, sets, matrix products).
+/// Bytes read or written by an operation, if the runtime knows them (copies, sets, matrix products).
 struct Access {
-  const std::byte* begin = nullptr;  ///< As the program sees it: device or host memory.
-  std::size_t bytes = 0;             ///< How many.
-  bool is_write = false;             ///< Or a read.
+  const std::byte* begin = nullptr;  ///< The program's address, in device or host memory.
+  std::size_t bytes = 0;
+  bool is_write = false;
 };
 
-/// Something that a stream does.
+/// An operation of a stream.
 struct Operation {
   const char* name = "";               ///< The call that issued it.
-  SourcePlace place;                   ///< Of that call, where known.
-  std::function<cudaError_t()> run;    ///< Empty: only a place in the order. Its error becomes the device's.
-  bool is_host_function = false;       ///< Runs on a thread of its own: it may wait for other streams.
-  bool runs_on_failed_device = false;  ///< Else it is passed over once a kernel has failed.
-  std::vector<Access> accesses;        ///< What is known of them.
+  SourcePlace place;                   ///< Of that call, if known.
+  std::function<cudaError_t()> run;    ///< Empty: only a place in the order. An error becomes the device's.
+  bool is_host_function = false;       ///< Runs on a separate thread: it may wait for other streams.
+  bool runs_on_failed_device = false;  ///< Otherwise it is skipped once a kernel has failed.
+  std::vector<Access> accesses;        ///< All that are known.
   std::vector<Point> waits;            ///< Must be reached first.
   std::uint64_t issue = 0;             ///< Set by the scheduler: order of issue in the process.
-  std::chrono::microseconds delay{0};  ///< Set by the scheduler: how long it lies idle once it could run.
+  std::chrono::microseconds delay{0};  ///< Set by the scheduler: artificial delay once it could run.
   std::optional<std::chrono::steady_clock::time_point> not_before;  ///< Set by the scheduler.
 };
 
-/// How a stream stands to the legacy default stream of its device.
+/// A stream's relation to the legacy default stream of its device.
 enum class StreamKind { kLegacy, kBlocking, kNonBlocking };
 
-/// A stream as the scheduler sees it. The scheduler's lock guards what is not const.
+/// The scheduler's view of a stream. Its lock guards all members that are not const.
 struct StreamQueue {
   StreamQueue(StreamId id_, int device_, StreamKind kind_, int priority_)
       : id(id_), device(device_), kind(kind_), priority(priority_) {}
-  const StreamId id;                   ///< From 1.
-  const int device;                    ///< Where it runs.
-  const StreamKind kind;               ///< Given at creation.
-  const int priority;                  ///< Lower runs first where there is a choice.
-  std::deque<Operation> pending;       ///< Issued and not completed.
+  const StreamId id;  ///< From 1.
+  const int device;
+  const StreamKind kind;
+  const int priority;                  ///< Lower runs first if several can run.
+  std::deque<Operation> pending;       ///< Issued but not completed.
   std::uint64_t issued = 0;            ///< Operations so far.
   std::uint64_t completed = 0;         ///< Of them.
-  bool is_busy = false;                ///< The first of `pending` runs.
+  bool is_busy = false;                ///< The first of `pending` is running.
   std::atomic<bool> is_closed{false};  ///< No more are issued.
-  Clock clock;                         ///< Of the last one issued.
+  Clock clock;                         ///< Of the last operation issued.
 };
 
-/// The end of the last operation that the stream was given. The scheduler's lock guards both.
+/// The end of the stream's last issued operation. The scheduler's lock guards both.
 [[nodiscard]] inline Point tail_of(const std::shared_ptr<StreamQueue>& queue) {
   return {queue, queue->issued, queue->clock};
 }
-/// Whether the point's operation has completed.
+/// True if the point's operation has completed.
 [[nodiscard]] inline bool is_past(const Point& point) {
   return !point.queue || point.queue->completed >= point.sequence;
 }

@@ -10,7 +10,7 @@
 namespace lockstep::emulator {
 namespace {
 
-// A program that never waits for its copies has them compared with this many earlier ones.
+// Limits the comparisons for a program that never waits for its copies.
 constexpr std::size_t kMaxRecords = 4096;
 
 bool overlap(const Access& a, const Access& b) { return a.begin < b.begin + b.bytes && b.begin < a.begin + a.bytes; }

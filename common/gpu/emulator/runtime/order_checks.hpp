@@ -1,7 +1,7 @@
 #pragma once
 /// @file
-/// What checked mode knows about the order of copies and sets: those of the same bytes that nothing orders are
-/// reported, and pinned memory stays closed to the host until it has waited for the copy.
+/// Checked mode for copies and sets: unordered ones on the same bytes are reported, and pinned memory stays closed to
+/// the host until it has waited for the copy.
 #include <cstdint>
 #include <vector>
 
@@ -9,14 +9,14 @@
 
 namespace lockstep::emulator {
 
-/// Follows the happens-before relation of streams and host. Kernels take no part: what they touch is not known when
-/// they are issued. Thread safety: the scheduler's lock guards it. Does nothing outside checked mode.
+/// Tracks the happens-before relation of streams and host. Kernels are not included: the memory that they touch is
+/// unknown when they are issued. Thread safety: guarded by the scheduler's lock. Does nothing outside checked mode.
 class OrderChecks {
  public:
-  /// Takes note of an operation that is the last issued to its stream, whose clock it sets; reports accesses that
-  /// conflict with earlier ones of other streams.
+  /// Records the operation just issued to a stream, and sets the stream's clock; reports accesses that conflict with
+  /// earlier ones of other streams.
   void issued(StreamQueue& queue, const Operation& operation);
-  /// The host has waited for all that `clock` covers.
+  /// Records that the host has waited for everything covered by `clock`.
   void host_waited(const Clock& clock);
 
  private:
@@ -29,8 +29,8 @@ class OrderChecks {
   };
   void check(const StreamQueue& queue, const Operation& operation, const Access& access) const;
 
-  Clock host_;                     // what the host has waited for
-  std::vector<Record> unordered_;  // with the host: it has not waited for them
+  Clock host_;                     // operations that the host has waited for
+  std::vector<Record> unordered_;  // accesses that the host has not waited for
 };
 
 }  // namespace lockstep::emulator

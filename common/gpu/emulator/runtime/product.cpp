@@ -18,7 +18,7 @@ bool has_shape(const Matrix& matrix, std::int64_t rows, std::int64_t columns) {
   return matrix.rows == rows && matrix.columns == columns;
 }
 
-// Matrices with gaps may interleave with others, and are not compared.
+// Matrices with gaps may interleave with others, so they are not compared.
 void add_access(Operation& operation, const Product& product, const Matrix& matrix, bool is_write) {
   if (matrix.data == nullptr || product.batch_count != 1 || matrix.leading != line_elements(matrix)) return;
   operation.accesses.push_back({matrix.data, span_bytes(matrix), is_write});

@@ -1,4 +1,4 @@
-// Eigen computes; the library's list of exports keeps its templates inside.
+// Uses Eigen; the library's export list keeps its templates internal.
 #include <Eigen/Core>
 #include <cmath>
 #include <cstring>
@@ -19,7 +19,7 @@ namespace {
 
 using Values = Eigen::MatrixXf;
 
-// One matrix of a batch at the runtime's own address.
+// One matrix of a batch, at the runtime's alias of its address.
 struct Stored {
   Stored(const Matrix& matrix_, std::int64_t batch) : matrix(matrix_) {
     matrix.data += batch * matrix.stride * static_cast<std::int64_t>(element_bytes(matrix.type));
@@ -60,7 +60,7 @@ Values load(const Matrix& matrix, std::int64_t batch) {
   return values;
 }
 
-// Tells of the elements alone: what lies between columns is somebody else's.
+// Reports only the elements: the gaps between columns may belong to other data.
 void tell_written(const Matrix& matrix) {
   const bool is_dense = matrix.leading == (matrix.is_row_major ? matrix.columns : matrix.rows);
   if (is_dense) return host_wrote(matrix.data, span_bytes(matrix));

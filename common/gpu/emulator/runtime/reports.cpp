@@ -36,7 +36,7 @@ void report_unfinished_copy(const void* address, const void* pc, bool is_write) 
   finding.kind = FindingKind::kUnsynchronizedRead;
   FindingSide side;
   side.action = is_write ? "write" : "read";
-  // The symbolizer takes return addresses, which lie behind their instruction.
+  // The symbolizer takes return addresses, which follow the call instruction.
   static checker::Symbolizer& symbolizer = *new checker::Symbolizer;
   const checker::Frame& frame = symbolizer.user_frame(reinterpret_cast<std::uintptr_t>(pc) + 1);
   side.place = {frame.file, frame.line};

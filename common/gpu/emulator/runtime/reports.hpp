@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// What the runtime has to say of a program's mistakes: each sentence names the call and what to do.
+/// Reports of the runtime on a program's mistakes: each sentence names the call and the remedy.
 #include <string>
 
 #include "emulator/cuda/driver_types.h"
@@ -8,28 +8,28 @@
 
 namespace lockstep::emulator {
 
-/// One of two calls that nothing orders.
+/// One of two unordered calls.
 struct ReportedCall {
   const char* name = "";  ///< Of the API function.
-  SourcePlace place;      ///< Of the call, where known.
-  bool is_write = false;  ///< What it does to the shared bytes.
+  SourcePlace place;      ///< Of the call, if known.
+  bool is_write = false;  ///< How it uses the shared bytes.
 };
 
-/// Two streams use the same bytes, one of them writes, and nothing orders them.
+/// Two streams use the same bytes without order, and one of them writes.
 /// @param shared  First of the bytes.
 void report_unordered(const ReportedCall& later, const ReportedCall& earlier, const void* shared);
 
-/// Host code touched pinned memory that an asynchronous copy uses for which it has not waited.
-/// @param pc  The instruction.
+/// Host code touched pinned memory before waiting for an asynchronous copy that uses it.
+/// @param pc  Of the instruction.
 void report_unfinished_copy(const void* address, const void* pc, bool is_write);
 
-/// In checked mode: why a call returns an error. @param call  Of the API. @return  `error`.
+/// In checked mode, explains why a call returns an error. @param call  Name of the API function. @return  `error`.
 cudaError_t explain(cudaError_t error, const char* call, const std::string& why);
 
-/// "file:line" or an empty text.
+/// "file:line", or empty.
 std::string to_text(SourcePlace place);
 
-/// What lies at an address, for messages: "device memory (offset 8 of 1024 bytes, allocated at main.cu:12)".
+/// Describes an address for messages: "device memory (offset 8 of 1024 bytes, allocated at main.cu:12)".
 std::string describe_address(const void* address);
 
 }  // namespace lockstep::emulator

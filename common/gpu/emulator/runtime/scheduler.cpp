@@ -13,7 +13,7 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::steady_clock;
 
-// How long the end of the process waits for an operation that runs.
+// How long the end of the process waits for a running operation.
 constexpr std::chrono::seconds kExitPatience{2};
 
 // Steele, Lea and Flood 2014, "Fast splittable pseudorandom number generators", the finalizer of SplitMix64.
@@ -23,7 +23,7 @@ std::uint64_t mix(std::uint64_t value) {
   return value ^ (value >> 31);
 }
 
-/// How long the last operation of a stream lies idle once it could run (LOCKSTEP_EMULATOR_DELAYS).
+/// The artificial delay of the stream's last operation once it could run (LOCKSTEP_EMULATOR_DELAYS).
 microseconds delay_of(const StreamQueue& queue) {
   if (settings().delays_seed == 0) return microseconds{0};
   constexpr std::array kDelays{microseconds{0}, microseconds{0}, microseconds{200}, microseconds{3000}};

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Runs what streams are given: one executor thread per device, threads for host functions.
+/// Runs the operations of streams: one executor thread per device, and threads for host functions.
 #include <array>
 #include <atomic>
 #include <condition_variable>
@@ -18,43 +18,42 @@
 
 namespace lockstep::emulator {
 
-/// Runs the operations of all streams, in the order that DeviceStreams gives them. Every operation completes without
-/// further calls.
+/// Runs the operations of all streams, in the order chosen by DeviceStreams. Every operation completes without further
+/// calls.
 ///
 /// Thread safety: every call from any thread. No operation runs while the lock is held.
 class Scheduler {
  public:
-  /// The one of this process; made at the first call and never destroyed.
+  /// The instance of this process; made at the first call and never destroyed.
   static Scheduler& instance();
 
-  /// A new stream of a device.
   std::shared_ptr<StreamQueue> open(int device, StreamKind kind, int priority);
-  /// Takes no more operations for it; those issued complete.
+  /// Stops accepting operations for it; those issued complete.
   void close(const std::shared_ptr<StreamQueue>& queue);
   /// The device's legacy default stream.
   std::shared_ptr<StreamQueue> legacy(int device);
 
   /// Appends an operation. @return  Its end.
   Point enqueue(const std::shared_ptr<StreamQueue>& queue, Operation operation);
-  /// The end of the last operation that the stream was given.
+  /// The end of the stream's last issued operation.
   Point tail(const std::shared_ptr<StreamQueue>& queue);
-  /// The ends of all streams of a device.
+  /// The end points of all streams of a device.
   std::vector<Point> tails(int device);
 
-  /// Whether the point lies in the past. If so, the host is ordered after it.
+  /// True if the point has been reached. If so, the host is ordered after it.
   bool is_reached(const Point& point);
-  /// Waits until it does.
+  /// Waits until the point is reached.
   void wait(const Point& point);
-  /// Waits until everything issued to the device so far is done.
+  /// Waits until all work issued to the device so far is done.
   void wait_device(int device);
 
-  /// What failed on the device for good, or cudaSuccess.
+  /// The permanent error of the device, or cudaSuccess.
   cudaError_t failure(int device);
   /// Completes everything, ends the device's threads, closes its streams and forgets its failure.
   void reset(int device);
-  /// Drops what has not begun and waits a little for what has: at the end of the process.
+  /// Drops operations that have not begun and waits briefly for the others: at the end of the process.
   void shut_down();
-  /// Whether shut_down() has been called: nothing runs any more.
+  /// True after shut_down(): nothing runs any more.
   [[nodiscard]] bool is_shut_down() const noexcept { return is_shut_down_; }
 
  private:
@@ -62,7 +61,7 @@ class Scheduler {
     std::thread thread;
     DeviceStreams streams;
     bool is_stopping = false;
-    bool is_running = false;  // an operation, at this moment
+    bool is_running = false;  // an operation is running now
     HostThreads host_threads;
   };
   using Lock = std::unique_lock<std::mutex>;

@@ -55,7 +55,7 @@ void require_direction(cudaMemcpyKind kind, MemoryPlace to, MemoryPlace from, co
 
 std::size_t span_bytes(std::size_t pitch, const Transfer& copy) { return (copy.height - 1) * pitch + copy.width; }
 
-// The runtime's addresses; the checker hears of the program's.
+// Copies at the runtime's addresses; reports the program's addresses to the checker.
 void run_copy(const Transfer& copy, const std::byte* from_alias) {
   std::byte* to_alias = alias_of(copy.to);
   for (std::size_t row = 0; row < copy.height; ++row) {
@@ -67,7 +67,7 @@ void run_copy(const Transfer& copy, const std::byte* from_alias) {
   }
 }
 
-// The rows, contiguous, as they are at this moment.
+// A contiguous copy of the rows, made now.
 std::shared_ptr<std::vector<std::byte>> stage(const Transfer& copy) {
   auto buffer = std::make_shared<std::vector<std::byte>>(copy.width * copy.height);
   for (std::size_t row = 0; row < copy.height; ++row) {

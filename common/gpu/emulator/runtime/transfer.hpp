@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Copies and sets: which memory they touch, whether they may, and how they are put into a stream.
+/// Copies and sets: which memory they touch, whether it is allowed, and how they are issued to a stream.
 #include <cstddef>
 #include <memory>
 
@@ -10,27 +10,26 @@
 
 namespace lockstep::emulator {
 
-/// Who may use memory, and how copies treat it.
+/// Kinds of memory for copies.
 enum class MemoryPlace {
-  kDevice,    ///< Of cudaMalloc, or a device variable.
-  kManaged,   ///< Of cudaMallocManaged.
-  kPinned,    ///< Of the host, known to the runtime: copies run while the host goes on.
-  kPageable,  ///< Of the host: copies go by way of a buffer, or the host waits.
+  kDevice,    ///< From cudaMalloc, or a device variable.
+  kManaged,   ///< From cudaMallocManaged.
+  kPinned,    ///< Host memory known to the runtime: the host continues during copies.
+  kPageable,  ///< Other host memory: copies use a buffer, or the host waits.
 };
 
-/// Of the address.
 MemoryPlace place_of(const void* address);
-/// Makes a `__device__` or `__constant__` variable known, which looks like host memory otherwise.
+/// Registers a `__device__` or `__constant__` variable, which otherwise looks like host memory.
 void note_symbol(const void* symbol, std::size_t bytes);
-/// The device whose memory it is, or -1.
+/// The device that the memory belongs to, or -1.
 int device_of(const void* address);
 /// The runtime's own address of the same bytes.
 std::byte* alias_of(const void* address);
 
-/// A copy of rows that lie a pitch apart; one row where the bytes are contiguous.
+/// A copy of rows that are a pitch apart; one row if the bytes are contiguous.
 struct Transfer {
-  const char* name = "";            ///< The call.
-  SourcePlace place;                ///< Of the call.
+  const char* name = "";  ///< Name of the API call.
+  SourcePlace place;
   std::byte* to = nullptr;          ///< First byte written.
   std::size_t to_pitch = 0;         ///< Between rows.
   const std::byte* from = nullptr;  ///< First byte read.
@@ -39,22 +38,22 @@ struct Transfer {
   std::size_t height = 1;           ///< Rows.
 };
 
-/// Whether the host waits.
+/// In which copies the host waits.
 enum class HostWaits {
-  kAsSynchronousCall,   ///< cudaMemcpy: for all but copies between device addresses.
-  kAsAsynchronousCall,  ///< cudaMemcpyAsync: for copies to pageable memory.
+  kAsSynchronousCall,   ///< cudaMemcpy: all except those between device addresses.
+  kAsAsynchronousCall,  ///< cudaMemcpyAsync: those to pageable memory.
 };
 
-/// Checks a copy and puts it into a stream.
-/// @param kind  Its direction must fit the addresses.
+/// Checks a copy and issues it to a stream.
+/// @param kind  Must match the addresses.
 /// @throws ApiError  It does not, or a row lies outside its allocation.
 void transfer(Transfer copy, cudaMemcpyKind kind, const std::shared_ptr<StreamQueue>& queue, HostWaits waits);
 
-/// Checks a set and puts it into a stream. Parameters as of cudaMemset; waits as it does.
+/// Checks a set and issues it to a stream. Parameters and waiting as in cudaMemset.
 void set_bytes(const char* name, SourcePlace place, void* pointer, int value, std::size_t bytes,
                const std::shared_ptr<StreamQueue>& queue, HostWaits waits);
 
-/// @throws ApiError  The bytes are not all inside one live allocation, where the address is of device or pinned memory.
+/// @throws ApiError  The address is of device or pinned memory, but the bytes are not all inside one live allocation.
 void require_inside(const void* address, std::size_t bytes);
 
 }  // namespace lockstep::emulator

@@ -1,5 +1,5 @@
-// cuda_to_host INPUT OUTPUT [--depfile FILE] [--name NAME]: the C++ that a host compiler makes of a CUDA source, for
-// the build. Learners use `lockstep emulate`, which does this and compiles and runs the result.
+// cuda_to_host INPUT OUTPUT [--depfile FILE] [--name NAME]: translates a CUDA source to C++ for a host compiler, for
+// the build. Learners use `lockstep emulate`, which also compiles and runs the result.
 #include <iostream>
 
 #include "base/command_line.hpp"

@@ -9,7 +9,7 @@
 namespace lockstep::translate {
 namespace {
 
-// Words of a kernel's declaration that take an argument in parentheses and are not its name.
+// Words in a kernel's declaration that take an argument in parentheses but are not its name.
 bool takes_argument(std::string_view word) {
   constexpr std::array<std::string_view, 8> kWords = {"__launch_bounds__", "__cluster_dims__", "__maxnreg__",
                                                       "__attribute__",     "alignas",          "__align__",
@@ -28,7 +28,7 @@ std::optional<std::size_t> kernel_name_at(const Stream& stream, std::size_t inde
     } else if (token.kind == TokenKind::kIdentifier && is_mark(stream, i + 1, "(")) {
       return i;
     } else if (token.text == ";" || token.text == "{" || token.text == "<") {
-      return std::nullopt;  // "<": an instantiation or specialisation, whose template says all
+      return std::nullopt;  // "<": an instantiation or specialisation; its primary template is scanned anyway
     }
   }
   return std::nullopt;

@@ -1,7 +1,7 @@
 #pragma once
 /// @file
-/// What a CUDA source declares and uses, as far as its translation needs to know: kernels, main, the files it includes,
-/// and features of CUDA that the emulator lacks.
+/// The declarations and features of a CUDA source that its translation depends on: kernels, main, included files, and
+/// CUDA features that the emulator lacks.
 #include <cstddef>
 #include <map>
 #include <string>
@@ -10,14 +10,14 @@
 
 namespace lockstep::translate {
 
-/// All that is known of the kernels of one name, from all files that were scanned.
+/// Facts about all kernels of one name, from all scanned files.
 struct KernelName {
   bool is_template = false;          ///< Its declaration begins with `template`.
   std::size_t needed_arguments = 0;  ///< Template arguments that have no default.
   bool has_pack = false;             ///< Its template takes any number of arguments.
   std::size_t parameters = 0;        ///< Of the function.
-  bool is_overloaded = false;        ///< More than one function or template has the name.
-  bool has_defaults = false;         ///< Some parameters have default values, which a pointer to it forgets.
+  bool is_overloaded = false;        ///< Several functions or templates have the name.
+  bool has_defaults = false;         ///< Some parameters have default values, which are lost in a pointer to it.
   bool is_defined = false;           ///< A body was seen.
 };
 
@@ -31,21 +31,21 @@ struct Inclusion {
   std::size_t end = 0;    ///< Past the closing one.
 };
 
-/// What a file declares.
+/// The declarations of a file.
 struct Declarations {
-  KernelNames kernels;                ///< Those declared or defined.
-  std::vector<Inclusion> inclusions;  ///< In their order.
-  bool has_main = false;              ///< A function `main` stands outside namespaces.
+  KernelNames kernels;                ///< Declared or defined.
+  std::vector<Inclusion> inclusions;  ///< In source order.
+  bool has_main = false;              ///< A function `main` outside namespaces.
 };
 
-/// Reads the declarations of a source. Never fails: what it does not understand is the compiler's to report.
+/// Scans the declarations of a source. Never fails: the compiler reports what this does not understand.
 [[nodiscard]] Declarations scan_declarations(std::string_view source);
 
 /// Adds the kernels of another file.
 void merge_kernels(KernelNames& all, const KernelNames& more);
 
-/// Refuses what the emulator lacks (inline PTX, cooperative groups, textures, graphs, libraries of device code), unless
-/// it stands where only nvcc compiles it: behind `#ifdef __CUDACC__` or `#if __CUDA_ARCH__ >= 800`.
+/// Rejects features that the emulator lacks (inline PTX, cooperative groups, textures, graphs, libraries of device
+/// code), unless they are in a part that only nvcc compiles: under `#ifdef __CUDACC__` or `#if __CUDA_ARCH__ >= 800`.
 /// @param file  For the message. @throws FormatError  "file:line:column: error: what, and what to use instead".
 void reject_unsupported(std::string_view source, std::string_view file);
 

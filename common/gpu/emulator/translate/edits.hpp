@@ -1,5 +1,5 @@
 #pragma once
-// Changes to a source, collected first and applied in one pass. Not for others than this folder.
+// Changes to a source, collected first and applied in one pass. Internal to this folder.
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,17 +18,17 @@ struct Edit {
 
 using Edits = std::vector<Edit>;
 
-// What the finders of things to change are given.
+// The input of the functions that find edits.
 struct Subject {
   std::string_view source;
   std::string_view file;
   const KernelNames& kernels;
 };
 
-// For launches with <<<>>> in `stream`. Throws FormatError.
+// Adds edits for launches with <<<>>> in `stream`. Throws FormatError.
 void find_launches(const Subject& subject, const Stream& stream, Edits& edits);
 
-// For `extern __shared__` arrays in `stream`. Throws FormatError.
+// Adds edits for `extern __shared__` arrays in `stream`. Throws FormatError.
 void find_shared_arrays(const Subject& subject, const Stream& stream, Edits& edits);
 
 }  // namespace lockstep::translate

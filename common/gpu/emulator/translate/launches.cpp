@@ -1,5 +1,5 @@
-// kernel<<<grid, block, shared_bytes, stream>>>(arguments): where the kernel's name begins, where the configuration
-// ends, and which of the two ways to launch fits.
+// kernel<<<grid, block, shared_bytes, stream>>>(arguments): finds the start of the kernel's name and the end of the
+// configuration, and chooses between the two ways to launch.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -21,8 +21,8 @@ bool is_statement_word(std::string_view word) {
 // The expression before <<<.
 struct Callee {
   std::size_t begin = 0;      // index of its first token
-  std::size_t name = 0;       // index of the kernel's own name, where it has one
-  std::size_t arguments = 0;  // template arguments that are written
+  std::size_t name = 0;       // index of the kernel's unqualified name, if it has one
+  std::size_t arguments = 0;  // number of template arguments written
   bool is_name = false;       // a name, possibly qualified, rather than an expression that yields a pointer
 };
 
@@ -35,7 +35,7 @@ class LaunchFinder {
     for (std::size_t i = first_; i + 2 < stream_.size(); ++i) {
       if (!is_triple(stream_, i, "<") || (i > 0 && is_word(stream_, i - 1, "operator"))) continue;
       translate_launch(i);
-      i += 2;  // past <<<: the configuration and the arguments may hold launches, too
+      i += 2;  // past <<<: the configuration and the arguments may contain launches too
     }
   }
 
@@ -121,8 +121,8 @@ class LaunchFinder {
     return at - 1;
   }
 
-  // Index of the >>> that a parenthesis follows. Template arguments in the configuration may end in >>> as well, even
-  // before a parenthesis: the last candidate before the statement ends is the launch's own.
+  // Index of the >>> that a parenthesis follows. Template arguments in the configuration may also end in >>>, even
+  // before a parenthesis: the last candidate in the statement is the launch's.
   [[nodiscard]] std::size_t end_of_configuration(std::size_t open) const {
     std::optional<std::size_t> found;
     const std::size_t limit = std::min(stream_.size(), open + kLongestConfiguration);
@@ -145,7 +145,8 @@ class LaunchFinder {
     const bool is_variadic = std::any_of(
         stream_.begin() + static_cast<std::ptrdiff_t>(open), stream_.begin() + static_cast<std::ptrdiff_t>(close),
         [](const Token& token) { return token.text == "__VA_ARGS__" || token.text == "."; });
-    const bool is_macro = stream_[open].directive != 0 || is_variadic || count == 1;  // one word may be a macro of two
+    const bool is_macro = stream_[open].directive != 0 || is_variadic ||
+                          count == 1;  // one word may be a macro that expands to two arguments
     if (count < 1 || (count < 2 && !is_macro)) {
       fail(open, "a launch needs two values at least: <<<blocks, threads of a block>>>");
     }
@@ -165,7 +166,7 @@ class LaunchFinder {
            (!kernel.has_pack && callee.arguments >= kernel.needed_arguments && callee.arguments > 0);
   }
 
-  // Whether the kernel is a parameter of the macro whose body this is: then the macro's user names it.
+  // True if the kernel is a parameter of the macro whose body this is: then the macro's user names it.
   [[nodiscard]] bool is_macro_parameter(const Callee& callee, std::size_t open) const {
     if (first_ == 0 || open - callee.begin != 1) return false;
     return std::any_of(stream_.begin() + 3, stream_.begin() + static_cast<std::ptrdiff_t>(first_),  // 3: past the name
@@ -175,7 +176,7 @@ class LaunchFinder {
   const Subject& subject_;
   const Stream& stream_;
   Edits& edits_;
-  std::size_t first_;  // index of the first token that a callee may have
+  std::size_t first_;  // index of the first token that may belong to a callee
 };
 
 }  // namespace

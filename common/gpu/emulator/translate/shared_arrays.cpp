@@ -1,4 +1,4 @@
-// extern __shared__ T name[]; as a pointer to the block's dynamic shared memory.
+// Turns extern __shared__ T name[]; into a pointer to the block's dynamic shared memory.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -19,7 +19,7 @@ bool is_alignment(std::string_view word) {
   return word == "__align__" || word == "alignas" || word == "__attribute__" || word == "__builtin_align__";
 }
 
-// Braces of namespaces and of extern "C" hold declarations of namespace scope; all others hold blocks or members.
+// Tracks scopes: braces of namespaces and extern "C" keep namespace scope; all others open blocks or classes.
 class Scope {
  public:
   void see(const Stream& code, std::size_t index) {
@@ -49,12 +49,12 @@ class Scope {
   std::size_t statement_ = 0;  // index of the first token of the statement
 };
 
-// One declaration, taken apart.
+// A parsed declaration.
 struct Declaration {
   std::size_t begin = 0;  // index of its first token
   std::size_t end = 0;    // index of its ";"
   std::size_t name = 0;
-  std::string type;  // of an element, with the further dimensions of the array
+  std::string type;  // of an element, including the array's further dimensions
 };
 
 class ArrayFinder {
@@ -76,7 +76,7 @@ class ArrayFinder {
         continue;
       }
       replace(*declaration, is_macro_ || scope.is_in_block());
-      i = declaration->end - 1;  // so that the scope sees the ";"
+      i = declaration->end - 1;  // lets the scope see the ";"
     }
   }
 
@@ -85,7 +85,7 @@ class ArrayFinder {
     fail_at(subject_.source, subject_.file, stream_[index].begin, message);
   }
 
-  // Nothing where `__shared__` at `shared` belongs to an array of fixed size, which stays as it is.
+  // Nothing if `__shared__` at `shared` declares an array of fixed size, which is not changed.
   [[nodiscard]] std::optional<Declaration> read(std::size_t statement, std::size_t shared) const {
     Declaration found;
     found.begin = shared;
@@ -107,7 +107,7 @@ class ArrayFinder {
     return found;
   }
 
-  // Index of the last token of what begins at `index`: an attribute with its argument, or template arguments.
+  // Index of the last token of the construct at `index`: an attribute with its argument, or template arguments.
   [[nodiscard]] std::size_t last_of(std::size_t index, std::size_t end) const {
     const bool has_argument = is_alignment(stream_[index].text) && is_mark(stream_, index + 1, "(");
     if (has_argument) return std::min(closing_of(stream_, index + 1).value_or(end), end);
@@ -132,7 +132,7 @@ class ArrayFinder {
     declaration.type = one_line(type) + further_dimensions(bracket, declaration.end);
   }
 
-  // Of `[][32][4]`, the "[32][4]".
+  // For `[][32][4]`, the "[32][4]".
   [[nodiscard]] std::string further_dimensions(std::size_t bracket, std::size_t end) const {
     const auto close = closing_of(stream_, bracket);
     const bool is_one = close && *close < end;
@@ -145,7 +145,7 @@ class ArrayFinder {
     return one_line(std::span(stream_).subspan(*close + 1, end - *close - 1));
   }
 
-  // `__shared__` is `static` for the host: no second one may stand before it, and alignas() not after it.
+  // `__shared__` is `static` for the host: `static` must not precede it too, and alignas() must not follow it.
   void adapt_words(std::size_t shared) {
     if (shared > 0 && is_word(stream_, shared - 1, "static")) {
       edits_.push_back({stream_[shared - 1].begin, stream_[shared - 1].text.size(), ""});
@@ -163,7 +163,7 @@ class ArrayFinder {
         is_in_block
             ? concat("auto* ", name, " = ::lockstep::emulator::dynamic_shared<", declaration.type, ">()")
             : concat("static constexpr ::lockstep::emulator::DynamicShared<", declaration.type, "> ", name, "{}");
-    // All lines after it stay where they were. A literal in the type brings its own.
+    // Keeps the positions of all later lines. A literal in the type contains its line breaks.
     const auto lines = std::ranges::count(subject_.source.substr(begin, end - begin), '\n');
     for (auto line = std::ranges::count(text, '\n'); line < lines; ++line) text += is_macro_ ? "\\\n" : "\n";
     edits_.push_back({begin, end - begin, text});

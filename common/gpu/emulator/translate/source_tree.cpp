@@ -63,8 +63,8 @@ class Tree {
     }
   }
 
-  // A header is translated where its own text changes or it includes one that is: settled by repeating, since
-  // inclusions may be circular.
+  // A header is translated if its text changes or it includes one that is translated. Repeats until nothing changes,
+  // because inclusions may be circular.
   void decide() {
     std::size_t headers = 0;
     for (auto& [path, node] : nodes_) {

@@ -7,7 +7,7 @@
 namespace lockstep::translate {
 namespace {
 
-constexpr std::size_t kFarthestBack = 2000;  // tokens: what is further away is no part of an expression
+constexpr std::size_t kFarthestBack = 2000;  // tokens: farther ones cannot belong to an expression
 
 bool opens(std::string_view text) { return text == "(" || text == "[" || text == "{"; }
 bool closes(std::string_view text) { return text == ")" || text == "]" || text == "}"; }

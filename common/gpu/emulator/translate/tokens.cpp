@@ -11,7 +11,7 @@ constexpr std::size_t kLongestRawDelimiter = 16;  // [lex.string]
 
 bool is_digit(char character) { return character >= '0' && character <= '9'; }
 
-// Bytes beyond ASCII belong to identifiers in UTF-8.
+// Non-ASCII bytes belong to identifiers in UTF-8.
 bool starts_identifier(char character) {
   return (character >= 'a' && character <= 'z') || (character >= 'A' && character <= 'Z') || character == '_' ||
          character == '$' || static_cast<unsigned char>(character) >= 0x80;
@@ -47,7 +47,7 @@ class Splitter {
     return at_ + ahead < source_.size() ? source_[at_ + ahead] : '\0';
   }
 
-  // Bytes of a backslash with the line's end after it, which join two lines; 0 where there is none at `offset`.
+  // Length of a backslash and the line end after it, which join two lines; 0 if there is none at `offset`.
   [[nodiscard]] std::size_t splice_at(std::size_t offset) const {
     if (source_.substr(offset).starts_with("\\\n")) return 2;
     return source_.substr(offset).starts_with("\\\r\n") ? 3 : 0;
@@ -122,7 +122,7 @@ class Splitter {
     push(TokenKind::kNumber, end);
   }
 
-  // A literal that its line does not end is one token up to there: an apostrophe in the text of #error, for example.
+  // An unterminated literal is one token up to the end of its line: an apostrophe in the text of #error, for example.
   void take_literal(std::size_t quote_at) {
     const char quote = source_[quote_at];
     if (quote == '"' && names_header()) return take_header_name();
@@ -146,7 +146,7 @@ class Splitter {
     push(TokenKind::kLiteral, end == std::string_view::npos ? source_.size() : end + closing.size());
   }
 
-  // Whether what comes follows `#include` or `#import`.
+  // True if the next token follows `#include` or `#import`.
   [[nodiscard]] bool names_header() const {
     if (directive_ == 0 || tokens_.size() < 2 || (look() != '<' && look() != '"')) return false;
     const Token& word = tokens_.back();
@@ -170,8 +170,8 @@ class Splitter {
 
   std::string_view source_;
   std::size_t at_ = 0;
-  std::size_t directive_ = 0;   // the one that is being read
-  std::size_t directives_ = 0;  // how many there have been
+  std::size_t directive_ = 0;   // the current one
+  std::size_t directives_ = 0;  // number of directives so far
   bool is_line_start_ = true;
   std::vector<Token> tokens_;
 };

@@ -17,13 +17,13 @@ void find_inclusions(std::string_view source, const Surroundings& surroundings, 
   }
 }
 
-// Equal places keep the order in which they were found: what encloses is found before what it holds.
+// Edits at the same position keep the order in which they were found: an enclosing one is found first.
 std::string apply(std::string_view source, Edits edits) {
   std::ranges::stable_sort(edits, {}, &Edit::begin);
   std::string text;
   std::size_t at = 0;
   for (const Edit& edit : edits) {
-    if (edit.begin < at) continue;  // within what an earlier edit replaced
+    if (edit.begin < at) continue;  // inside the range of an earlier edit
     text.append(source.substr(at, edit.begin - at)).append(edit.text);
     at = edit.begin + edit.length;
   }

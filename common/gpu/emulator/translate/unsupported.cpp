@@ -9,9 +9,9 @@ namespace lockstep::translate {
 namespace {
 
 struct Feature {
-  std::string_view start;    // of a word, or of what an #include names
-  std::string_view what;     // as a learner calls it
-  std::string_view instead;  // what to do
+  std::string_view start;    // of a word, or of the name in an #include
+  std::string_view what;     // the learner's name for the feature
+  std::string_view instead;  // the alternative
 };
 
 constexpr std::array kHeaders = {
@@ -54,10 +54,10 @@ bool starts_one(const Feature& feature, const Token& token) {
   return is_family ? token.text.starts_with(feature.start) : token.text == feature.start;
 }
 
-// Which parts of a source only nvcc compiles, told from the conditions that name its macros.
+// Finds the parts of a source that only nvcc compiles, from conditions that name its macros.
 class Conditions {
  public:
-  // Takes a directive's tokens.
+  // Processes a directive's tokens.
   void enter(const Stream& directive) {
     if (directive.size() < 2) return;
     const std::string_view word = directive[1].text;

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// What the runtime's C API says about kernels.
+/// Kernel functions of the runtime's C API.
 #include <memory>
 #include <tuple>
 #include <utility>
@@ -11,14 +11,14 @@
 
 namespace lockstep::emulator {
 
-/// Checks the launch and puts it into its stream. An error is also what cudaGetLastError() then tells.
+/// Checks the launch and issues it to its stream. An error also becomes the last error for cudaGetLastError().
 LOCKSTEP_EMULATOR_API cudaError_t enqueue_kernel(KernelCall call, cudaStream_t stream);
 /// cudaFuncSetAttribute.
 LOCKSTEP_EMULATOR_API cudaError_t set_function_attribute(const void* function, cudaFuncAttribute attribute, int value);
 /// cudaFuncGetAttributes.
 LOCKSTEP_EMULATOR_API cudaError_t function_attributes(cudaFuncAttributes* attributes, const void* function);
-/// cudaOccupancyMaxActiveBlocksPerMultiprocessor: what threads, blocks and dynamic shared memory leave; registers are
-/// the compiler's to know and are taken as plenty.
+/// cudaOccupancyMaxActiveBlocksPerMultiprocessor: limited by threads, blocks and dynamic shared memory; registers are
+/// known only to the compiler and assumed to suffice.
 LOCKSTEP_EMULATOR_API cudaError_t occupancy(int* blocks, const void* function, int block_threads, size_t shared_bytes);
 
 }  // namespace lockstep::emulator
@@ -28,23 +28,22 @@ template <typename Function>
 cudaError_t cudaFuncSetAttribute(Function* function, cudaFuncAttribute attribute, int value) {
   return lockstep::emulator::set_function_attribute(reinterpret_cast<const void*>(function), attribute, value);
 }
-/// What is known of a kernel.
 template <typename Function>
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, Function* function) {
   return lockstep::emulator::function_attributes(attributes, reinterpret_cast<const void*>(function));
 }
-/// Without effect.
+/// No effect.
 template <typename Function>
 cudaError_t cudaFuncSetCacheConfig(Function*, cudaFuncCache) {
   return cudaSuccess;
 }
-/// How many blocks one multiprocessor holds, registers left out of account.
+/// How many blocks one multiprocessor holds, without considering registers.
 template <typename Function>
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Function* function, int block_threads,
                                                           size_t shared_bytes) {
   return lockstep::emulator::occupancy(blocks, reinterpret_cast<const void*>(function), block_threads, shared_bytes);
 }
-/// Launches with pointers to the arguments, as CUDA's function of this name does. The arguments are copied now.
+/// Launches with pointers to the arguments, like CUDA's function of this name. The arguments are copied now.
 template <typename... Parameters>
 cudaError_t cudaLaunchKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block, void** arguments,
                              size_t shared_bytes = 0, cudaStream_t stream = nullptr,

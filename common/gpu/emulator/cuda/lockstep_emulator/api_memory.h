@@ -5,7 +5,7 @@
 #include "runtime_types.h"
 #include "source_place.h"
 
-/// The place of the call, as a last parameter that nobody passes.
+/// The place of the call, as a last parameter that callers omit.
 #define LOCKSTEP_EMULATOR_HERE lockstep::emulator::SourcePlace place = lockstep::emulator::SourcePlace::here()
 
 namespace lockstep::emulator {
@@ -27,12 +27,12 @@ template <typename T>
 cudaError_t cudaMalloc(T** pointer, size_t bytes, LOCKSTEP_EMULATOR_HERE) {
   return lockstep::emulator::allocate_device(reinterpret_cast<void**>(pointer), bytes, place);
 }
-/// Memory that may be used after what `stream` has been given so far.
+/// The memory may be used after all work issued to `stream` so far.
 template <typename T>
 cudaError_t cudaMallocAsync(T** pointer, size_t bytes, cudaStream_t stream, LOCKSTEP_EMULATOR_HERE) {
   return lockstep::emulator::allocate_device_async(reinterpret_cast<void**>(pointer), bytes, stream, place);
 }
-/// Device memory that the host may use, too; where it lies never changes.
+/// Device memory that the host may use too; it never migrates.
 template <typename T>
 cudaError_t cudaMallocManaged(T** pointer, size_t bytes, unsigned int flags = cudaMemAttachGlobal,
                               LOCKSTEP_EMULATOR_HERE) {
@@ -53,22 +53,22 @@ extern "C" {
 
 /// Waits for the device, then frees.
 LOCKSTEP_EMULATOR_API cudaError_t cudaFree(void* pointer);
-/// Frees when what `stream` has been given so far is done.
+/// Frees once all work issued to `stream` so far is done.
 LOCKSTEP_EMULATOR_API cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream);
-/// Waits for all devices, then frees what cudaMallocHost or cudaHostAlloc gave.
+/// Waits for all devices, then frees memory of cudaMallocHost or cudaHostAlloc.
 LOCKSTEP_EMULATOR_API cudaError_t cudaFreeHost(void* pointer);
-/// Makes memory pinned. It is never closed to the host, unlike that of cudaMallocHost in checked mode.
+/// Pins memory. Unlike memory of cudaMallocHost, it is never closed to the host in checked mode.
 LOCKSTEP_EMULATOR_API cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned int flags);
 /// Undoes cudaHostRegister().
 LOCKSTEP_EMULATOR_API cudaError_t cudaHostUnregister(void* pointer);
-/// The same address: host and device see pinned memory alike.
+/// The same address: host and device share the addresses of pinned memory.
 LOCKSTEP_EMULATOR_API cudaError_t cudaHostGetDevicePointer(void** device_pointer, void* host_pointer,
                                                            unsigned int flags);
-/// Of the current device.
+/// For the current device.
 LOCKSTEP_EMULATOR_API cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes);
-/// Any address is allowed: that of ordinary host memory is cudaMemoryTypeUnregistered.
+/// Any address is allowed: ordinary host memory is cudaMemoryTypeUnregistered.
 LOCKSTEP_EMULATOR_API cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer);
-/// Does nothing: managed memory has one place.
+/// Does nothing: managed memory never migrates.
 LOCKSTEP_EMULATOR_API cudaError_t cudaMemPrefetchAsync(const void* pointer, size_t bytes, int device,
                                                        cudaStream_t stream = nullptr);
 

@@ -6,29 +6,26 @@
 
 extern "C" {
 
-/// Ordered against the legacy default stream.
+/// Synchronizes with the legacy default stream.
 LOCKSTEP_EMULATOR_API cudaError_t cudaStreamCreate(cudaStream_t* stream);
 /// @param flags  cudaStreamDefault or cudaStreamNonBlocking.
 LOCKSTEP_EMULATOR_API cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned int flags);
-/// @param priority  Lower runs first where there is a choice.
+/// @param priority  Lower runs first if several can run.
 LOCKSTEP_EMULATOR_API cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int flags, int priority);
-/// Returns at once; what was issued completes.
+/// Returns at once; issued work completes.
 LOCKSTEP_EMULATOR_API cudaError_t cudaStreamDestroy(cudaStream_t stream);
-/// Waits for what the stream has been given.
+/// Waits for all work issued to the stream.
 LOCKSTEP_EMULATOR_API cudaError_t cudaStreamSynchronize(cudaStream_t stream);
-/// cudaErrorNotReady while something of it is left.
+/// cudaErrorNotReady if work is pending.
 LOCKSTEP_EMULATOR_API cudaError_t cudaStreamQuery(cudaStream_t stream);
-/// What the stream is given from here on comes after the event's last record.
+/// Work issued to the stream from here on runs after the event's last record.
 LOCKSTEP_EMULATOR_API cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags = 0);
-/// As given at creation.
 LOCKSTEP_EMULATOR_API cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority);
-/// As given at creation.
 LOCKSTEP_EMULATOR_API cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned int* flags);
-/// Of which device it is.
 LOCKSTEP_EMULATOR_API cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device);
-/// Calls `function` on a thread of its own when the stream comes to it. It may wait for other streams and processes.
+/// Calls `function` on a separate thread, in stream order. It may wait for other streams and processes.
 LOCKSTEP_EMULATOR_API cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* user_data);
-/// As cudaLaunchHostFunc; called also where the device has failed.
+/// As cudaLaunchHostFunc; called even if the device has failed.
 LOCKSTEP_EMULATOR_API cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback,
                                                         void* user_data, unsigned int flags);
 
@@ -36,7 +33,7 @@ LOCKSTEP_EMULATOR_API cudaError_t cudaStreamAddCallback(cudaStream_t stream, cud
 LOCKSTEP_EMULATOR_API cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode);
 /// cudaErrorNotSupported.
 LOCKSTEP_EMULATOR_API cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph);
-/// No stream ever is.
+/// Always cudaStreamCaptureStatusNone.
 LOCKSTEP_EMULATOR_API cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status);
 /// cudaErrorNotSupported.
 LOCKSTEP_EMULATOR_API cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
@@ -48,20 +45,20 @@ LOCKSTEP_EMULATOR_API cudaError_t cudaGraphDestroy(cudaGraph_t graph);
 /// cudaErrorNotSupported.
 LOCKSTEP_EMULATOR_API cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable);
 
-/// With time stamps.
+/// With timestamps.
 LOCKSTEP_EMULATOR_API cudaError_t cudaEventCreate(cudaEvent_t* event);
 /// @param flags  cudaEventDefault, cudaEventBlockingSync, cudaEventDisableTiming.
 LOCKSTEP_EMULATOR_API cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int flags);
-/// Marks what the stream has been given so far; replaces an earlier mark.
+/// Marks the end of the work issued to the stream so far; replaces an earlier mark.
 LOCKSTEP_EMULATOR_API cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream = nullptr);
-/// cudaEventRecord.
+/// As cudaEventRecord.
 LOCKSTEP_EMULATOR_API cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream = nullptr,
                                                            unsigned int flags = cudaEventRecordDefault);
-/// cudaErrorNotReady while something of what is marked is left.
+/// cudaErrorNotReady if work before the mark is pending.
 LOCKSTEP_EMULATOR_API cudaError_t cudaEventQuery(cudaEvent_t event);
-/// Waits for what is marked.
+/// Waits for the work before the mark.
 LOCKSTEP_EMULATOR_API cudaError_t cudaEventSynchronize(cudaEvent_t event);
-/// Of the emulation's own clock: it says nothing about a GPU.
+/// By the emulation's clock, which says nothing about a GPU.
 LOCKSTEP_EMULATOR_API cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end);
 /// Returns at once.
 LOCKSTEP_EMULATOR_API cudaError_t cudaEventDestroy(cudaEvent_t event);

@@ -1,7 +1,7 @@
 #pragma once
 /// @file
-/// Atomic operations (CUDA C++ Programming Guide, "Atomic Functions"): each returns what was there before. Blocks and
-/// threads take turns, so each operation is one step; the forms for a block or the whole system are the same.
+/// Atomic operations (CUDA C++ Programming Guide, "Atomic Functions"): each returns the old value. Blocks and threads
+/// take turns, so each operation is one step; the forms for a block or the whole system are the same.
 #include "export.h"
 #include "source_place.h"
 

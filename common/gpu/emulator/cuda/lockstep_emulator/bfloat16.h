@@ -10,14 +10,13 @@
 
 namespace lockstep::emulator {
 
-/// To nearest, ties to even. A NaN becomes CUDA's one NaN.
+/// Rounds to nearest, ties to even. A NaN becomes CUDA's canonical NaN.
 constexpr std::uint16_t round_to_bfloat16(float value) noexcept {
   if (value != value) return 0x7fff;
   const auto bits = std::bit_cast<std::uint32_t>(value);
   return static_cast<std::uint16_t>((bits + 0x7fffU + (bits >> 16 & 1U)) >> 16);
 }
-/// Rounds a float64 once: through a float32 that leans to the odd side where it is not exact, it would be rounded
-/// twice.
+/// Rounds a float64 once: via a float32 that is rounded to odd if it is not exact, which avoids double rounding.
 constexpr std::uint16_t round_to_bfloat16(double value) noexcept {
   const auto near = static_cast<float>(value);
   auto bits = std::bit_cast<std::uint32_t>(near);
@@ -39,16 +38,16 @@ struct __nv_bfloat16_raw {
 /// One bfloat16: sign, 8 bits of exponent, 7 of mantissa.
 struct __nv_bfloat16 {
   __nv_bfloat16() = default;
-  constexpr __nv_bfloat16(__nv_bfloat16_raw raw) noexcept : bits_(raw.x) {}  ///< Those bits.
+  constexpr __nv_bfloat16(__nv_bfloat16_raw raw) noexcept : bits_(raw.x) {}
   constexpr __nv_bfloat16(float value) noexcept : bits_(lockstep::emulator::round_to_bfloat16(value)) {}   ///< Rounds.
   constexpr __nv_bfloat16(double value) noexcept : bits_(lockstep::emulator::round_to_bfloat16(value)) {}  ///< Rounds.
   /// Rounds.
   template <std::integral Integer>
   constexpr __nv_bfloat16(Integer value) noexcept : __nv_bfloat16(static_cast<double>(value)) {}
-  constexpr operator __nv_bfloat16_raw() const noexcept { return {bits_}; }  ///< The bits.
+  constexpr operator __nv_bfloat16_raw() const noexcept { return {bits_}; }
   /// Exact.
   constexpr operator float() const noexcept { return std::bit_cast<float>(std::uint32_t{bits_} << 16); }
-  /// Assigns, rounded.
+  /// Assigns the rounded value.
   template <typename Number>
   requires std::is_arithmetic_v<Number>
   constexpr __nv_bfloat16& operator=(Number value) noexcept { return *this = __nv_bfloat16(value); }

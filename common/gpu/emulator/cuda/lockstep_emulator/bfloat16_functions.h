@@ -9,7 +9,7 @@
 // clang-format off
 constexpr __nv_bfloat16 __float2bfloat16(float value) { return value; }
 constexpr __nv_bfloat16 __float2bfloat16_rn(float value) { return value; }
-/// Towards zero: the upper half.
+/// Rounds toward zero: takes the upper half.
 constexpr __nv_bfloat16 __float2bfloat16_rz(float value) {
   return value != value ? __nv_bfloat16(value) : __nv_bfloat16(__nv_bfloat16_raw{static_cast<unsigned short>(std::bit_cast<unsigned>(value) >> 16)});
 }
@@ -29,8 +29,8 @@ constexpr __nv_bfloat16 __hmul(__nv_bfloat16 a, __nv_bfloat16 b) { return a * b;
 constexpr __nv_bfloat16 __hdiv(__nv_bfloat16 a, __nv_bfloat16 b) { return a / b; }
 constexpr __nv_bfloat16 __hneg(__nv_bfloat16 a) { return -a; }
 constexpr __nv_bfloat16 __habs(__nv_bfloat16 a) { return __nv_bfloat16_raw{static_cast<unsigned short>(__bfloat16_as_ushort(a) & 0x7fffU)}; }
-/// Rounded once: the product of two bfloat16 is exact in float64, and where its sum with a third is not, that sum is far
-/// from the middle between two bfloat16.
+/// Rounds once: the product of two bfloat16 is exact in float64, and if its sum with a third is not, the sum is far
+/// from the midpoint of two bfloat16.
 inline __nv_bfloat16 __hfma(__nv_bfloat16 a, __nv_bfloat16 b, __nv_bfloat16 c) {
   return static_cast<double>(static_cast<float>(a)) * static_cast<float>(b) + static_cast<float>(c);
 }
@@ -45,13 +45,13 @@ constexpr int __hisinf(__nv_bfloat16 a) {
   const float value = a;
   return value == std::numeric_limits<float>::infinity() ? 1 : value == -std::numeric_limits<float>::infinity() ? -1 : 0;
 }
-/// The other one where one is NaN; +0 is above -0.
+/// If one is NaN, the other one; +0 is greater than -0.
 inline __nv_bfloat16 __hmax(__nv_bfloat16 a, __nv_bfloat16 b) {
   if (__hisnan(a)) return b;
   if (__hisnan(b)) return a;
   return a > b || (a == b && !std::signbit(static_cast<float>(a))) ? a : b;
 }
-/// The other one where one is NaN; -0 is below +0.
+/// If one is NaN, the other one; -0 is less than +0.
 inline __nv_bfloat16 __hmin(__nv_bfloat16 a, __nv_bfloat16 b) {
   if (__hisnan(a)) return b;
   if (__hisnan(b)) return a;

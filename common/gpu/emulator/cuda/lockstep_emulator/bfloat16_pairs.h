@@ -8,10 +8,9 @@
 
 /// Two bfloat16, x at the lower address.
 struct alignas(4) __nv_bfloat162 {
-  __nv_bfloat16 x;             ///< Low.
-  __nv_bfloat16 y;             ///< High.
-  __nv_bfloat162() = default;  ///< Nothing is set.
-  /// From two.
+  __nv_bfloat16 x;
+  __nv_bfloat16 y;
+  __nv_bfloat162() = default;  ///< Uninitialised.
   constexpr __nv_bfloat162(const __nv_bfloat16& low, const __nv_bfloat16& high) noexcept : x(low), y(high) {}
 };
 using nv_bfloat162 = __nv_bfloat162;
@@ -51,11 +50,11 @@ constexpr __nv_bfloat162& operator*=(__nv_bfloat162& a, const __nv_bfloat162& b)
 constexpr bool operator==(const __nv_bfloat162& a, const __nv_bfloat162& b) { return a.x == b.x && a.y == b.y; }
 // clang-format on
 
-/// Adds to one bfloat16; the addition rounds.
+/// Adds to one bfloat16; rounds the sum.
 LOCKSTEP_EMULATOR_API __nv_bfloat16
 atomicAdd(__nv_bfloat16* address, __nv_bfloat16 value,
           lockstep::emulator::SourcePlace at = lockstep::emulator::SourcePlace::here());
-/// Adds to each of two; each addition is atomic, the pair is not promised to be.
+/// Adds to both elements; each addition is atomic, but the pair may not be.
 LOCKSTEP_EMULATOR_API __nv_bfloat162
 atomicAdd(__nv_bfloat162* address, __nv_bfloat162 value,
           lockstep::emulator::SourcePlace at = lockstep::emulator::SourcePlace::here());

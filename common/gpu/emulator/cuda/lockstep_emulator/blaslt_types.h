@@ -8,12 +8,12 @@ struct cublasLtContext;
 struct cublasLtMatmulDescOpaque_t;
 struct cublasLtMatrixLayoutOpaque_t;
 struct cublasLtMatmulPreferenceOpaque_t;
-using cublasLtHandle_t = cublasLtContext*;                             ///< Of one user.
-using cublasLtMatmulDesc_t = cublasLtMatmulDescOpaque_t*;              ///< What is computed.
-using cublasLtMatrixLayout_t = cublasLtMatrixLayoutOpaque_t*;          ///< How a matrix lies in memory.
-using cublasLtMatmulPreference_t = cublasLtMatmulPreferenceOpaque_t*;  ///< What algorithms may use.
+using cublasLtHandle_t = cublasLtContext*;
+using cublasLtMatmulDesc_t = cublasLtMatmulDescOpaque_t*;              ///< Describes a product.
+using cublasLtMatrixLayout_t = cublasLtMatrixLayoutOpaque_t*;          ///< Describes a matrix in memory.
+using cublasLtMatmulPreference_t = cublasLtMatmulPreferenceOpaque_t*;  ///< Constrains the choice of an algorithm.
 
-/// Attributes of a product; others are CUBLAS_STATUS_NOT_SUPPORTED.
+/// Attributes of a product; all others give CUBLAS_STATUS_NOT_SUPPORTED.
 enum cublasLtMatmulDescAttributes_t {
   CUBLASLT_MATMUL_DESC_COMPUTE_TYPE = 0,
   CUBLASLT_MATMUL_DESC_SCALE_TYPE = 1,
@@ -41,15 +41,15 @@ enum cublasLtMatrixLayoutAttribute_t {
   CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET = 6,
 };
 
-/// Which elements are neighbours.
+/// The direction in which elements are contiguous.
 enum cublasLtOrder_t {
   CUBLASLT_ORDER_COL = 0,
   CUBLASLT_ORDER_ROW = 1,
 };
 
-/// What happens to a product before it is stored. GELU is the tanh approximation. A bias has an element for each row of
-/// D; "AUX" stores what GELU is applied to; "DGELU" multiplies with GELU's derivative at what lies in AUX; "BGRAD" sums
-/// rows of D; "BGRADA" and "BGRADB" sum op(A) and op(B) over k.
+/// Operation on a product before it is stored. GELU is the tanh approximation. A bias has an element for each row of D;
+/// "AUX" stores the input of GELU; "DGELU" multiplies by GELU's derivative at the values in AUX; "BGRAD" sums rows of
+/// D; "BGRADA" and "BGRADB" sum op(A) and op(B) over k.
 enum cublasLtEpilogue_t {
   CUBLASLT_EPILOGUE_DEFAULT = 1,
   CUBLASLT_EPILOGUE_RELU = 2,
@@ -65,7 +65,7 @@ enum cublasLtEpilogue_t {
   CUBLASLT_EPILOGUE_BGRADB = 512,
 };
 
-/// All are accepted: the emulator's sums have one order.
+/// All are accepted: the emulator has only one order of summation.
 enum cublasLtReductionScheme_t {
   CUBLASLT_REDUCTION_SCHEME_NONE = 0,
   CUBLASLT_REDUCTION_SCHEME_INPLACE = 1,
@@ -74,7 +74,7 @@ enum cublasLtReductionScheme_t {
   CUBLASLT_REDUCTION_SCHEME_MASK = 7,
 };
 
-/// All are accepted without effect.
+/// All are accepted, no effect.
 enum cublasLtMatmulPreferenceAttributes_t {
   CUBLASLT_MATMUL_PREF_SEARCH_MODE = 0,
   CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES = 1,
@@ -85,7 +85,7 @@ enum cublasLtMatmulPreferenceAttributes_t {
   CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES = 8,
 };
 
-/// How a product is computed: here always the same way.
+/// Algorithm of a product; there is only one.
 struct cublasLtMatmulAlgo_t {
   uint64_t data[8];  ///< Whether it can be used.
 };

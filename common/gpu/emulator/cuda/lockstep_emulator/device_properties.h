@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// What a program can ask of a device. Names and numbers are CUDA's (CUDA Runtime API, "Device Management").
+/// Device properties and attributes. Names and numbers are CUDA's (CUDA Runtime API, "Device Management").
 #include <stddef.h>
 
 /// Identifies a device.
@@ -8,12 +8,12 @@ struct cudaUUID_t {
   char bytes[16];  ///< Unique.
 };
 
-/// Of cudaGetDeviceProperties; the fields that concern textures are left out.
+/// For cudaGetDeviceProperties, without the fields for textures.
 struct cudaDeviceProp {
   char name[256];                         ///< "Lockstep emulated device".
   cudaUUID_t uuid;                        ///< Differs between devices.
   size_t totalGlobalMem;                  ///< Bytes; LOCKSTEP_EMULATOR_MEMORY.
-  size_t sharedMemPerBlock;               ///< Bytes without a request for more.
+  size_t sharedMemPerBlock;               ///< Bytes, by default.
   int regsPerBlock;                       ///< Nominal.
   int warpSize;                           ///< Threads.
   size_t memPitch;                        ///< Largest pitch of a copy.
@@ -54,13 +54,13 @@ struct cudaDeviceProp {
   int cooperativeLaunch;                  ///< 0.
   size_t sharedMemPerBlockOptin;          ///< Bytes; cudaFuncSetAttribute allows them.
   int maxBlocksPerMultiProcessor;         ///< Nominal.
-  size_t reservedSharedMemPerBlock;       ///< Bytes that CUDA itself takes.
+  size_t reservedSharedMemPerBlock;       ///< Bytes used by CUDA.
   int hostRegisterSupported;              ///< 1.
   int memoryPoolsSupported;               ///< 1: cudaMallocAsync.
   int clusterLaunch;                      ///< 0.
 };
 
-/// Of cudaDeviceGetAttribute; any other number is cudaErrorInvalidValue.
+/// For cudaDeviceGetAttribute; any other number gives cudaErrorInvalidValue.
 enum cudaDeviceAttr {
   cudaDevAttrMaxThreadsPerBlock = 1,
   cudaDevAttrMaxBlockDimX = 2,

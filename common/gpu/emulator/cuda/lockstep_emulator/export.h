@@ -1,7 +1,7 @@
 #pragma once
 /// @file
-/// Marks what liblockstep_emulator.so shows to the outside. Everything else of it is hidden, so that no function of an
-/// instrumented program can take the place of one of the emulator's.
+/// Marks the symbols that liblockstep_emulator.so exports. All others are hidden, so that no function of an
+/// instrumented program can replace one of the emulator's.
 
-/// A name that programs may link.
+/// Exports a symbol.
 #define LOCKSTEP_EMULATOR_API __attribute__((visibility("default")))

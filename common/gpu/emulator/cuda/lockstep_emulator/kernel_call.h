@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// One launch of a kernel, as the engine and the runtime pass it on.
+/// One launch of a kernel, passed between the engine and the runtime.
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -12,16 +12,17 @@
 
 namespace lockstep::emulator {
 
-/// What a launch enqueues. Owns copies of the kernel's arguments (inside `body`).
+/// A kernel launch. Owns copies of the kernel's arguments (inside `body`).
 struct KernelCall {
-  const char* name = nullptr;      ///< As the source spells it; null where the launch does not know.
-  const void* function = nullptr;  ///< Identifies the kernel: attributes, launch bounds, its name in debug information.
-  SourcePlace place;               ///< Of the launch.
-  dim3 grid;                       ///< Blocks.
-  dim3 block;                      ///< Threads of a block.
-  std::size_t shared_bytes = 0;    ///< Dynamic shared memory of a block.
-  std::function<void()> body;  ///< Calls the kernel with its arguments: run once per thread, on that thread's fiber.
-  const void* arguments = nullptr;    ///< Where the launch keeps the kernel's parameters: threads may read them.
+  const char* name = nullptr;  ///< As written in the source; null if unknown.
+  const void* function =
+      nullptr;        ///< Identifies the kernel for attributes, launch bounds and its name in debug information.
+  SourcePlace place;  ///< Of the launch.
+  dim3 grid;          ///< Blocks.
+  dim3 block;         ///< Threads of a block.
+  std::size_t shared_bytes = 0;  ///< Bytes of dynamic shared memory per block.
+  std::function<void()> body;    ///< Calls the kernel with its arguments; run once per thread, on that thread's fiber.
+  const void* arguments = nullptr;    ///< The kernel's parameters, which threads may read.
   std::size_t argument_bytes = 0;     ///< Of `arguments`.
   std::shared_ptr<const void> owner;  ///< Keeps `arguments` while the call lives.
 };

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Launches: what `kernel<<<grid, block, shared, stream>>>(arguments)` becomes.
+/// Launches: the translation of `kernel<<<grid, block, shared, stream>>>(arguments)`.
 #include <cstddef>
 #include <memory>
 #include <tuple>
@@ -11,20 +11,20 @@
 
 namespace lockstep::emulator {
 
-/// What stands between <<< and >>>.
+/// The arguments between <<< and >>>.
 struct LaunchShape {
   dim3 grid;                      ///< Blocks.
   dim3 block;                     ///< Threads of a block.
-  std::size_t shared_bytes = 0;   ///< Dynamic shared memory.
+  std::size_t shared_bytes = 0;   ///< Bytes of dynamic shared memory.
   cudaStream_t stream = nullptr;  ///< Null: the default stream.
 };
 
-/// Checks the launch and puts it into its stream. An error is also what cudaGetLastError() then tells.
+/// Checks the launch and issues it to its stream. An error also becomes the last error for cudaGetLastError().
 LOCKSTEP_EMULATOR_API cudaError_t enqueue_kernel(KernelCall call, cudaStream_t stream);
 
-/// Launches what is called like a kernel: a function, or a lambda around a call of a template. The arguments are copied
-/// now; each thread calls `callable` with its own copies of the copies.
-/// @param name      As the source spells it, or null.
+/// Launches a callable as a kernel: a function, or a lambda that calls a template. The arguments are copied now; each
+/// thread calls `callable` with a fresh copy of them.
+/// @param name      As written in the source, or null.
 /// @param function  Identifies the kernel, or null.
 template <typename Callable, typename... Arguments>
 cudaError_t launch_callable(const char* name, const void* function, const LaunchShape& shape, SourcePlace place,
@@ -39,8 +39,8 @@ cudaError_t launch_callable(const char* name, const void* function, const Launch
   call.grid = shape.grid;
   call.block = shape.block;
   call.shared_bytes = shape.shared_bytes;
-  // A bare pointer lies inside the std::function: what a kernel's thread reads is the call and `arguments`, no other
-  // heap.
+  // The std::function holds a bare pointer: a kernel's thread reads only the call and `arguments`, no other heap
+  // memory.
   call.body = [raw = bound.get()] { std::apply(std::get<0>(*raw), std::get<1>(*raw)); };
   call.arguments = bound.get();
   call.argument_bytes = sizeof(Bound);
@@ -48,7 +48,7 @@ cudaError_t launch_callable(const char* name, const void* function, const Launch
   return enqueue_kernel(std::move(call), shape.stream);
 }
 
-/// Launches a kernel; arguments are converted to its parameters' types now, as a call would.
+/// Launches a kernel; its arguments are converted to the parameters' types now, as in a call.
 template <typename... Parameters, typename... Arguments>
 cudaError_t launch_kernel(const char* name, void (*kernel)(Parameters...), const LaunchShape& shape, SourcePlace place,
                           Arguments&&... arguments) {

@@ -1,7 +1,7 @@
 #pragma once
 /// @file
-/// What translated sources call in place of `kernel<<<...>>>(...)` and of `extern __shared__` arrays at namespace
-/// scope; see translate/translate.hpp.
+/// Functions that replace `kernel<<<...>>>(...)` and `extern __shared__` arrays at namespace scope in translated
+/// sources; see translate/translate.hpp.
 #include <cstddef>
 #include <utility>
 
@@ -10,7 +10,7 @@
 
 namespace lockstep::emulator {
 
-/// A launch of a kernel that is one function: takes the arguments that the kernel takes, converted as in a call.
+/// A launch of a kernel that is a single function: the arguments are converted to its parameters' types, as in a call.
 template <typename... Parameters>
 struct FunctionLaunch {
   SourcePlace place;
@@ -23,7 +23,7 @@ struct FunctionLaunch {
   }
 };
 
-/// A launch of what a generic lambda calls: an overloaded kernel, or one whose template arguments are deduced.
+/// A launch through a generic lambda: of an overloaded kernel, or one with deduced template arguments.
 template <typename Call>
 struct CallLaunch {
   SourcePlace place;
@@ -37,7 +37,7 @@ struct CallLaunch {
   }
 };
 
-/// For `kernel<<<grid, block, shared_bytes, stream>>>`, where the kernel's name means one function.
+/// For `kernel<<<grid, block, shared_bytes, stream>>>` if the kernel's name means a single function.
 template <typename... Parameters>
 FunctionLaunch<Parameters...> launch_function(SourcePlace place, const char* name, void (*kernel)(Parameters...),
                                               dim3 grid, dim3 block, std::size_t shared_bytes = 0,
@@ -45,7 +45,7 @@ FunctionLaunch<Parameters...> launch_function(SourcePlace place, const char* nam
   return {place, name, kernel, {grid, block, shared_bytes, stream}};
 }
 
-/// For the same, where only a call tells which function is meant.
+/// The same if only the call determines the function.
 template <typename Call>
 CallLaunch<Call> launch_call(SourcePlace place, const char* name, Call call, dim3 grid, dim3 block,
                              std::size_t shared_bytes = 0, cudaStream_t stream = nullptr) {

@@ -1,7 +1,7 @@
 #pragma once
 /// @file
-/// Device arithmetic that <cmath> lacks (CUDA Math API). The fast forms (__expf and others) are as exact as the others
-/// here: tolerances that hold on a GPU hold on the emulator, not the other way round.
+/// Device functions that <cmath> lacks (CUDA Math API). The fast forms (__expf and others) are as exact here as the
+/// others: a tolerance that holds on a GPU holds on the emulator, but not vice versa.
 #include <math.h>
 
 #include <bit>
@@ -10,14 +10,14 @@
 #include <cstring>
 #include <type_traits>
 
-/// The larger one; unlike std::max also of two types, as in CUDA.
+/// The larger value; unlike std::max, accepts two types, as in CUDA.
 template <typename A, typename B>
 requires std::is_arithmetic_v<A> && std::is_arithmetic_v<B>
 constexpr std::common_type_t<A, B> max(A a, B b) {
   using Common = std::common_type_t<A, B>;
   return static_cast<Common>(a) < static_cast<Common>(b) ? static_cast<Common>(b) : static_cast<Common>(a);
 }
-/// The smaller one; unlike std::min also of two types, as in CUDA.
+/// The smaller value; unlike std::min, accepts two types, as in CUDA.
 template <typename A, typename B>
 requires std::is_arithmetic_v<A> && std::is_arithmetic_v<B>
 constexpr std::common_type_t<A, B> min(A a, B b) {
@@ -84,7 +84,7 @@ inline unsigned __funnelshift_l(unsigned low, unsigned high, unsigned shift) {
 inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift) {
   return static_cast<unsigned>((std::uint64_t{high} << 32 | low) >> (shift & 31U));
 }
-/// Four bytes chosen from the eight of `y:x`; a selector's fourth bit repeats the byte's sign instead.
+/// Selects four of the eight bytes of `y:x`; a selector's fourth bit replicates the byte's sign instead.
 inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
   const std::uint64_t bytes = std::uint64_t{y} << 32 | x;
   unsigned result = 0;

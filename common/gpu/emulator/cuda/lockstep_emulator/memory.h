@@ -1,16 +1,16 @@
 #pragma once
 /// @file
-/// Loads and stores with cache hints, which are plain ones here, and dynamic shared memory.
+/// Loads and stores with cache hints, which have no effect here, and dynamic shared memory.
 #include <cstddef>
 
 #include "export.h"
 
 namespace lockstep::emulator {
 
-/// Where the dynamic shared memory of the running block lies.
+/// The dynamic shared memory of the running block.
 LOCKSTEP_EMULATOR_API std::byte* dynamic_shared_begin() noexcept;
 
-/// The dynamic shared memory of the running block, as `extern __shared__ T x[]` names it.
+/// The dynamic shared memory of the running block, like `extern __shared__ T x[]`.
 template <typename T>
 T* dynamic_shared() noexcept {
   static_assert(alignof(T) <= 1024, "shared memory is aligned to 1024 bytes");

@@ -6,37 +6,37 @@
 
 #include "../driver_types.h"
 
-#define CUDART_VERSION 13000  ///< Of the API that is looked like: 13.0.
+#define CUDART_VERSION 13000  ///< The emulated version, 13.0.
 
 #define cudaHostAllocDefault 0x00        ///< Pinned.
-#define cudaHostAllocPortable 0x01       ///< Accepted; all pinned memory is.
-#define cudaHostAllocMapped 0x02         ///< Accepted; all pinned memory is.
-#define cudaHostAllocWriteCombined 0x04  ///< Accepted without effect.
+#define cudaHostAllocPortable 0x01       ///< Accepted; true for all pinned memory.
+#define cudaHostAllocMapped 0x02         ///< Accepted; true for all pinned memory.
+#define cudaHostAllocWriteCombined 0x04  ///< Accepted, no effect.
 #define cudaHostRegisterDefault 0x00     ///< Pinned.
-#define cudaHostRegisterPortable 0x01    ///< Accepted; all pinned memory is.
-#define cudaHostRegisterMapped 0x02      ///< Accepted; all pinned memory is.
-#define cudaHostRegisterReadOnly 0x08    ///< Accepted without effect.
+#define cudaHostRegisterPortable 0x01    ///< Accepted; true for all pinned memory.
+#define cudaHostRegisterMapped 0x02      ///< Accepted; true for all pinned memory.
+#define cudaHostRegisterReadOnly 0x08    ///< Accepted, no effect.
 
-#define cudaStreamDefault 0x00                   ///< Ordered against the legacy default stream.
-#define cudaStreamNonBlocking 0x01               ///< Not ordered against it.
-#define cudaStreamLegacy ((cudaStream_t)0x1)     ///< The default stream, as is a null handle.
-#define cudaStreamPerThread ((cudaStream_t)0x2)  ///< A stream that each thread has of its own.
+#define cudaStreamDefault 0x00                   ///< Synchronizes with the legacy default stream.
+#define cudaStreamNonBlocking 0x01               ///< Does not synchronize with it.
+#define cudaStreamLegacy ((cudaStream_t)0x1)     ///< The default stream; same as a null handle.
+#define cudaStreamPerThread ((cudaStream_t)0x2)  ///< A separate stream for each thread.
 
-#define cudaEventDefault 0x00        ///< With time stamps.
-#define cudaEventBlockingSync 0x01   ///< Accepted without effect.
-#define cudaEventDisableTiming 0x02  ///< Without time stamps.
+#define cudaEventDefault 0x00        ///< With timestamps.
+#define cudaEventBlockingSync 0x01   ///< Accepted, no effect.
+#define cudaEventDisableTiming 0x02  ///< Without timestamps.
 #define cudaEventInterprocess 0x04   ///< cudaErrorNotSupported.
 #define cudaEventRecordDefault 0x00  ///< The only flag of cudaEventRecordWithFlags.
 #define cudaEventWaitDefault 0x00    ///< The only flag of cudaStreamWaitEvent.
 
-#define cudaDeviceScheduleAuto 0x00          ///< Accepted without effect.
-#define cudaDeviceScheduleSpin 0x01          ///< Accepted without effect.
-#define cudaDeviceScheduleYield 0x02         ///< Accepted without effect.
-#define cudaDeviceScheduleBlockingSync 0x04  ///< Accepted without effect.
-#define cudaMemAttachGlobal 0x01             ///< Of cudaMallocManaged.
-#define cudaMemAttachHost 0x02               ///< Of cudaMallocManaged.
+#define cudaDeviceScheduleAuto 0x00          ///< Accepted, no effect.
+#define cudaDeviceScheduleSpin 0x01          ///< Accepted, no effect.
+#define cudaDeviceScheduleYield 0x02         ///< Accepted, no effect.
+#define cudaDeviceScheduleBlockingSync 0x04  ///< Accepted, no effect.
+#define cudaMemAttachGlobal 0x01             ///< For cudaMallocManaged.
+#define cudaMemAttachHost 0x02               ///< For cudaMallocManaged.
 
-/// What kind of memory an address belongs to.
+/// Kind of memory at an address.
 enum cudaMemoryType {
   cudaMemoryTypeUnregistered = 0,
   cudaMemoryTypeHost = 1,
@@ -44,35 +44,35 @@ enum cudaMemoryType {
   cudaMemoryTypeManaged = 3,
 };
 
-/// Of cudaPointerGetAttributes.
+/// For cudaPointerGetAttributes.
 struct cudaPointerAttributes {
   cudaMemoryType type;  ///< Unregistered: ordinary host memory.
-  int device;           ///< Whose memory; -2 where none's.
+  int device;           ///< Owner of the memory; -2 if none.
   void* devicePointer;  ///< The address for kernels, or null.
   void* hostPointer;    ///< The address for the host, or null.
 };
 
-/// Of cudaFuncGetAttributes. Registers, local and static shared memory are the compiler's to know: they are 0.
+/// For cudaFuncGetAttributes. Registers, local and static shared memory are known only to the compiler: they are 0.
 struct cudaFuncAttributes {
   size_t sharedSizeBytes;         ///< 0.
   size_t constSizeBytes;          ///< 0.
   size_t localSizeBytes;          ///< 0.
-  int maxThreadsPerBlock;         ///< As __launch_bounds__ says, or 1024.
+  int maxThreadsPerBlock;         ///< From __launch_bounds__, or 1024.
   int numRegs;                    ///< 0.
   int ptxVersion;                 ///< 90.
   int binaryVersion;              ///< 90.
   int cacheModeCA;                ///< 0.
-  int maxDynamicSharedSizeBytes;  ///< As cudaFuncSetAttribute set it.
+  int maxDynamicSharedSizeBytes;  ///< From cudaFuncSetAttribute.
   int preferredShmemCarveout;     ///< -1: the driver's choice.
 };
 
-/// Of cudaFuncSetAttribute.
+/// For cudaFuncSetAttribute.
 enum cudaFuncAttribute {
   cudaFuncAttributeMaxDynamicSharedMemorySize = 8,
   cudaFuncAttributePreferredSharedMemoryCarveout = 9,
 };
 
-/// Accepted without effect.
+/// Accepted, no effect.
 enum cudaFuncCache {
   cudaFuncCachePreferNone = 0,
   cudaFuncCachePreferShared = 1,
@@ -80,21 +80,21 @@ enum cudaFuncCache {
   cudaFuncCachePreferEqual = 3,
 };
 
-/// Of cudaDeviceGetLimit and cudaDeviceSetLimit.
+/// For cudaDeviceGetLimit and cudaDeviceSetLimit.
 enum cudaLimit {
   cudaLimitStackSize = 0,
   cudaLimitPrintfFifoSize = 1,
   cudaLimitMallocHeapSize = 2,
 };
 
-/// Of cudaStreamBeginCapture, which is not supported.
+/// For cudaStreamBeginCapture, which is not supported.
 enum cudaStreamCaptureMode {
   cudaStreamCaptureModeGlobal = 0,
   cudaStreamCaptureModeThreadLocal = 1,
   cudaStreamCaptureModeRelaxed = 2,
 };
 
-/// Of cudaStreamIsCapturing: always none.
+/// For cudaStreamIsCapturing: always none.
 enum cudaStreamCaptureStatus {
   cudaStreamCaptureStatusNone = 0,
   cudaStreamCaptureStatusActive = 1,
@@ -108,5 +108,5 @@ using cudaGraphExec_t = CUgraphExec_st*;  ///< None exists.
 
 /// A function that a stream calls on the host; it must not call the API.
 using cudaHostFn_t = void (*)(void* user_data);
-/// As cudaHostFn_t, with the state of the stream.
+/// As cudaHostFn_t, but also receives the stream's status.
 using cudaStreamCallback_t = void (*)(cudaStream_t stream, cudaError_t status, void* user_data);

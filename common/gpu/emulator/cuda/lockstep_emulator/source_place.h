@@ -1,20 +1,20 @@
 #pragma once
 /// @file
-/// Where in its source a kernel is.
+/// A place in a kernel's source.
 
 namespace lockstep::emulator {
 
-/// A file and a line. As a defaulted argument it names the caller's: `SourcePlace at = SourcePlace::here()`.
-/// Not std::source_location, whose use as a defaulted argument clang 14 rejects.
+/// A file and a line. As a default argument it names the caller's: `SourcePlace at = SourcePlace::here()`. Not
+/// std::source_location, which clang 14 rejects in a default argument.
 struct SourcePlace {
-  const char* file = nullptr;  ///< Null where nobody knows.
+  const char* file = nullptr;  ///< Null if unknown.
   unsigned line = 0;           ///< From 1.
 
-  /// The place of the call whose argument this becomes.
+  /// The place of the call that uses this as a default argument.
   static constexpr SourcePlace here(const char* file = __builtin_FILE(), unsigned line = __builtin_LINE()) noexcept {
     return {file, line};
   }
-  /// The same line of the same file (by address: a file's name is one literal in one object file).
+  /// Compares files by address (within one object file, a file's name is one literal).
   constexpr bool operator==(const SourcePlace&) const noexcept = default;
 };
 

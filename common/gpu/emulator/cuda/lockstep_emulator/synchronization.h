@@ -6,7 +6,7 @@
 
 namespace lockstep::emulator {
 
-/// What a barrier returns about the predicates of all threads.
+/// How a barrier combines the predicates of all threads.
 enum class BarrierResult { kNothing, kCount, kAnd, kOr };
 
 /// Waits for all threads of the block that have not ended.
@@ -15,11 +15,11 @@ LOCKSTEP_EMULATOR_API int sync_block(BarrierResult wanted, int predicate, Source
 LOCKSTEP_EMULATOR_API void sync_warp(unsigned mask, SourcePlace at);
 /// Orders memory accesses for other threads.
 LOCKSTEP_EMULATOR_API void memory_fence(bool is_whole_device);
-/// Lets other threads go first: for threads that spin.
+/// Lets other threads run first: for threads that spin.
 LOCKSTEP_EMULATOR_API void yield_thread();
 /// Ends the kernel with an error.
 [[noreturn]] LOCKSTEP_EMULATOR_API void trap(SourcePlace at);
-/// How often any thread of the process has asked: a clock that ticks when looked at. No measure of time.
+/// The number of calls in this process: a clock that ticks when read. Not a measure of time.
 LOCKSTEP_EMULATOR_API long long clock_ticks();
 
 }  // namespace lockstep::emulator

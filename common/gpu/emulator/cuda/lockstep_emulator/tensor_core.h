@@ -1,7 +1,6 @@
 #pragma once
 /// @file
-/// What common/gpu/device/tensor_core.hpp calls on the emulator: tensor-core products, matrix loads, asynchronous
-/// copies.
+/// Emulation behind common/gpu/device/tensor_core.hpp: tensor-core products, matrix loads, asynchronous copies.
 #include <cstddef>
 #include <cstdint>
 
@@ -13,21 +12,21 @@ namespace lockstep::emulator {
 /// mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 on a warp's fragments: d[4], a[4], b[2], c[4] of each lane.
 LOCKSTEP_EMULATOR_API void mma_m16n8k16_bf16(float* d, const std::uint32_t* a, const std::uint32_t* b, const float* c,
                                              SourcePlace at);
-/// mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32, likewise.
+/// The same with mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32.
 LOCKSTEP_EMULATOR_API void mma_m16n8k16_f16(float* d, const std::uint32_t* a, const std::uint32_t* b, const float* c,
                                             SourcePlace at);
-/// How ldmatrix hands out a matrix.
+/// How ldmatrix distributes a matrix.
 enum class MatrixOrder { kRows, kTransposed };
-/// ldmatrix.sync.aligned.m8n8.x1, .x2 or .x4 (`matrices`), .b16. Lane i names row i % 8 of matrix i / 8.
+/// ldmatrix.sync.aligned.m8n8.x1, .x2 or .x4 (`matrices`), .b16. Lane i gives the address of row i % 8 of matrix i / 8.
 LOCKSTEP_EMULATOR_API void load_matrix(std::uint32_t* fragments, int matrices, MatrixOrder order, const void* row,
                                        SourcePlace at);
-/// cp.async: `bytes` (4, 8 or 16) to shared memory, of which the first `read_bytes` are read and the others are 0.
-/// It happens when the thread waits for it, not before: who forgets to wait finds what was there.
+/// cp.async: `bytes` (4, 8 or 16) to shared memory; the first `read_bytes` are read, the others are 0. The copy happens
+/// only when the thread waits for it: without a wait, the old contents remain.
 LOCKSTEP_EMULATOR_API void copy_async(void* to, const void* from, std::size_t bytes, std::size_t read_bytes,
                                       SourcePlace at);
 /// cp.async.commit_group.
 LOCKSTEP_EMULATOR_API void copy_async_commit();
-/// cp.async.wait_group: all committed groups but the `most_pending` latest have happened.
+/// cp.async.wait_group: completes all committed groups except the `most_pending` latest.
 LOCKSTEP_EMULATOR_API void copy_async_wait(unsigned most_pending);
 
 }  // namespace lockstep::emulator

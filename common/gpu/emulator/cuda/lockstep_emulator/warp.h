@@ -10,14 +10,13 @@
 
 namespace lockstep::emulator {
 
-/// How a lane names the lane it reads.
+/// How a lane names its source lane.
 enum class ShuffleKind { kIndex, kUp, kDown, kXor };
-/// What a vote asks.
 enum class VoteKind { kAll, kAny, kBallot };
-/// What __reduce_*_sync computes.
+/// The operation of __reduce_*_sync.
 enum class ReduceKind { kAdd, kAddSigned, kMin, kMinSigned, kMax, kMaxSigned, kAnd, kOr, kXor };
 
-/// Replaces `value` (1 to 16 bytes) by another lane's.
+/// Replaces `value` (1 to 16 bytes) with another lane's.
 LOCKSTEP_EMULATOR_API void shuffle(ShuffleKind kind, unsigned mask, void* value, std::size_t bytes, unsigned argument,
                                    int width, SourcePlace at);
 /// For kAll and kAny 0 or 1; for kBallot one bit per lane.
@@ -29,16 +28,16 @@ LOCKSTEP_EMULATOR_API unsigned match_all(unsigned mask, const void* value, std::
                                          SourcePlace at);
 /// The reduction over the lanes of `mask`, in every lane.
 LOCKSTEP_EMULATOR_API unsigned reduce(ReduceKind kind, unsigned mask, unsigned value, SourcePlace at);
-/// The lanes that come to this line while nothing else in the block can run.
+/// The lanes that reach this line while nothing else in the block can run.
 LOCKSTEP_EMULATOR_API unsigned active_mask(SourcePlace at);
 /// threadIdx as a rank in the block, modulo 32.
 LOCKSTEP_EMULATOR_API unsigned lane_id() noexcept;
 
-/// Types that CUDA shuffles: numbers of 4 or 8 bytes, and the 16-bit floating-point types (which say so themselves).
+/// Types that CUDA can shuffle: numbers of 4 or 8 bytes, and the 16-bit floating-point types (which declare it).
 template <typename T>
 inline constexpr bool kIsShuffled = std::is_arithmetic_v<T>;
 
-/// `value` of the lane that the arguments name.
+/// `value` of the source lane.
 template <typename T>
 T shuffled(ShuffleKind kind, unsigned mask, T value, unsigned argument, int width, SourcePlace at) {
   static_assert(kIsShuffled<T>, "CUDA shuffles numbers, __half, __nv_bfloat16 and pairs of these only");
