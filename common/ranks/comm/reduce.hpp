@@ -9,7 +9,7 @@
 
 namespace lockstep::comm {
 
-/// @param what  Reduces it, for the message: "all_reduce".
+/// @param what  The caller, for the message: "all_reduce".
 /// @throws ContractError  uint8 or float16, which are for copying only, on every backend.
 void require_reducible(std::string_view what, DType dtype);
 
@@ -18,7 +18,7 @@ void require_reducible(std::string_view what, DType dtype);
 /// NaN propagates through kMin and kMax. Integer sums and products wrap. bfloat16 is computed in float32 and rounded
 /// to nearest even after each reduction.
 ///
-/// @param accumulator  Host memory, [count], in place; may be null where count is 0.
+/// @param accumulator  Host memory, [count], in place; may be null if count is 0.
 /// @param operand      Host memory, [count], same dtype; must not overlap `accumulator`.
 /// @throws ContractError  uint8 or float16, which are for copying only.
 /// @cost   One pass: 2 reads and 1 write per element.
