@@ -36,7 +36,7 @@ class SharedMemoryAllReduce {
 
   /// Replaces `values` on every rank by the reduction over all ranks; for a reduce, on its root only.
   /// @param fingerprint  Of the call, compared between ranks; its op is applied.
-  /// @throws MismatchError  Ranks are in different collectives. @throws TimeoutError Names a rank that did not arrive.
+  /// @throws MismatchError  Ranks are in different collectives. @throws TimeoutError  Names a rank that did not arrive.
   /// @throws PeerFailedError, IoError  A rank died, or interrupt() was called.
   /// @cost   Registered: 2 waits; reads and writes 1/P of all P buffers. Private: 2 waits per segment, and 2(P-1)/P of
   ///         the buffer copied through the cache. Small: 1 wait, P reads of the buffer.

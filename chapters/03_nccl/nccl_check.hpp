@@ -11,7 +11,7 @@
 namespace lockstep::nccl {
 
 /// ncclInProgress is not a failure: a call of a non-blocking communicator, or inside a group, runs later.
-/// @param result  Returned by an NCCL function. @param call Its name.
+/// @param result  Returned by an NCCL function. @param call  Its name.
 /// @throws ContractError  The call has failed; with NCCL's text.
 inline void nccl_check(ncclResult_t result, std::string_view call) {
   if (result == ncclSuccess || result == ncclInProgress) return;
@@ -19,7 +19,7 @@ inline void nccl_check(ncclResult_t result, std::string_view call) {
 }
 
 /// As above for a caller that does not name the call: the message gives its source location instead.
-/// @param result  Returned by an NCCL function. @param where Of the call.
+/// @param result  Returned by an NCCL function. @param where  Of the call.
 /// @throws ContractError  The call has failed; with NCCL's text.
 inline void nccl_check(ncclResult_t result, const std::source_location& where = std::source_location::current()) {
   if (result == ncclSuccess || result == ncclInProgress) return;

@@ -35,7 +35,7 @@ class SharedMemoryMeeting {
   /// A rank's progress within a collective.
   enum class MeetingStep { kCopied = 0, kReduced = 1 };
 
-  /// Collective. @param slot_bytes Room in a slot for the elements of small buffers, besides the fingerprint.
+  /// Collective. @param slot_bytes  Room in a slot for the elements of small buffers, besides the fingerprint.
   /// @throws  As SharedMemory::grow().
   SharedMemoryMeeting(std::shared_ptr<comm::SharedMemory> memory, std::size_t slot_bytes, const Deadline& deadline);
 

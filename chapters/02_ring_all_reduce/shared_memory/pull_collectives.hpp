@@ -31,7 +31,7 @@ class PullCollectives {
   /// @param output       May be this rank's part of `input`; must not overlap it otherwise.
   /// @param input        Otherwise unchanged.
   /// @param fingerprint  Of the call, compared between ranks; its op is applied.
-  /// @throws MismatchError  Ranks are in different collectives. @throws TimeoutError Names a rank that did not arrive.
+  /// @throws MismatchError  Ranks are in different collectives. @throws TimeoutError  Names a rank that did not arrive.
   /// @throws PeerFailedError, IoError  A rank died, or interrupt() was called.
   /// @cost   Registered: 2 waits; reads 1/P of all P inputs. Private: a wait per segment of `input`, and (P-1)/P of it
   ///         copied through the cache. Small: 1 wait.

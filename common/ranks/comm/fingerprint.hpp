@@ -50,11 +50,11 @@ class CallTag {
   static constexpr std::size_t kMaxBytes = 47;
 
   CallTag() = default;  ///< None.
-  /// @param text  Empty: no tag. @throws ContractError is_possible(text) is false.
+  /// @param text  Empty: no tag. @throws ContractError  is_possible(text) is false.
   explicit CallTag(std::string_view text);
   /// Whether it is at most kMaxBytes of printable ASCII.
   [[nodiscard]] static bool is_possible(std::string_view text) noexcept;
-  /// A tag with a known hash but no text. @pre hash() returned this hash.
+  /// A tag with a known hash but no text. @pre  hash() returned this hash.
   [[nodiscard]] static CallTag of_hash(std::uint32_t hash) noexcept;
 
   /// Whether there is one.

@@ -101,7 +101,7 @@ class ProcessGroup {
               std::source_location where = std::source_location::current());
 
   /// Every rank gets the inputs of all: output[r * count ...] is rank r's input.
-  /// @param output  [P * count]. @param input [count]; may be this rank's part of `output`; must not overlap it
+  /// @param output  [P * count]. @param input  [count]; may be this rank's part of `output`; must not overlap it
   ///         otherwise.
   /// @cost   (P-1) * count elements sent per rank.
   Work all_gather(Buffer output, Buffer input, const CollectiveOptions& options = {},
@@ -123,7 +123,7 @@ class ProcessGroup {
                std::source_location where = std::source_location::current());
 
   /// Part s of rank r's input becomes part r of rank s's output: a transpose over ranks.
-  /// @param output  [count], P divides count. @param input [count], must not overlap `output`.
+  /// @param output  [count], P divides count. @param input  [count], must not overlap `output`.
   Work all_to_all(Buffer output, Buffer input, const CollectiveOptions& options = {},
                   std::source_location where = std::source_location::current());
 
@@ -133,7 +133,7 @@ class ProcessGroup {
   Work send(Buffer values, int peer, const CollectiveOptions& options = {},
             std::source_location where = std::source_location::current());
 
-  /// Receives the values that `peer` sends to this rank. @param values [count], overwritten.
+  /// Receives the values that `peer` sends to this rank. @param values  [count], overwritten.
   Work recv(Buffer values, int peer, const CollectiveOptions& options = {},
             std::source_location where = std::source_location::current());
 
@@ -190,7 +190,7 @@ class ProcessGroup {
                             std::source_location where = std::source_location::current()) noexcept;
 
   /// From now on collectives appear as spans in the lane "communication" of `recorder`; null stops this.
-  /// @return  The previous recorder, or null. @pre No collective is in flight.
+  /// @return  The previous recorder, or null. @pre  No collective is in flight.
   virtual std::shared_ptr<trace::Recorder> record_to(std::shared_ptr<trace::Recorder> recorder) noexcept = 0;
 
   /// Traffic sent by this rank since the group was made.

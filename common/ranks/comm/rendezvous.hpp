@@ -52,7 +52,7 @@ struct RendezvousOptions {
 /// @throws FormatError   A variable or the address is missing or malformed, a rank is out of range, MASTER_ADDR is not
 ///                       rank 0's host, or there is no such interface; names it.
 /// @throws Error         Rank 0's limit of open files is below the number of connections.
-/// @throws MismatchError Two processes have the same rank, or world sizes differ; names them.
+/// @throws MismatchError  Two processes have the same rank, or world sizes differ; names them.
 /// @throws TimeoutError  Not all came within limits.join: "present: 0, 2; missing: 1, 3".
 /// @throws IoError       Rank 0 cannot listen on the port.
 [[nodiscard]] JobContext rendezvous(const std::string& init_method = "env://", const RendezvousOptions& options = {});

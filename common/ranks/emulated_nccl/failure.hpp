@@ -30,7 +30,7 @@ void nccl_require(bool condition, ncclResult_t code, const Parts&... message_par
   if (!condition) throw NcclError(code, concat(message_parts...));
 }
 
-/// Throws NcclError unless a CUDA call succeeded. @param task For the message.
+/// Throws NcclError unless a CUDA call succeeded. @param task  For the message.
 void cuda_require(cudaError_t result, const char* task);
 
 /// The code for the current exception; its text becomes last_error().

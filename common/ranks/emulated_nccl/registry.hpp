@@ -11,7 +11,7 @@ namespace lockstep::emulated_nccl {
 /// at the end of the process are aborted, so that nothing hangs.
 ncclComm_t add_handle(std::shared_ptr<Communicator> communicator);
 
-/// @throws NcclError ncclInvalidArgument: the handle is null or not valid.
+/// @throws NcclError  ncclInvalidArgument: the handle is null or not valid.
 std::shared_ptr<Communicator> communicator_of(ncclComm_t handle);
 
 void remove_handle(ncclComm_t handle) noexcept;

@@ -18,7 +18,7 @@ struct MeetingPoint {
 /// A new id. The first call starts this process's store, which serves all its ids until stop_serving().
 ncclUniqueId make_unique_id();
 
-/// The content of `id`. @throws NcclError It was not made by this library.
+/// The content of `id`. @throws NcclError  It was not made by this library.
 MeetingPoint read_unique_id(const ncclUniqueId& id);
 
 /// Ends the store, if there is one. Called at the end of the process.

@@ -17,7 +17,7 @@ struct Cores {
 /// read, it counts as unlimited.
 [[nodiscard]] Cores usable_cores();
 
-/// Number of cores that these processors belong to. @param system Folder in which the kernel describes processors.
+/// Number of cores that these processors belong to. @param system  Folder in which the kernel describes processors.
 [[nodiscard]] int count_cores(const std::vector<int>& cpus,
                               const std::filesystem::path& system = "/sys/devices/system/cpu");
 

@@ -74,7 +74,7 @@ struct JobResult {
 /// @throws IoError        The reaper, a pipe or a port is not available. A rank that cannot be started is not an
 ///                        exception but the job's failure.
 /// @pre  SIGINT, SIGTERM, SIGHUP and SIGUSR1 are not handled by other threads of this process.
-/// @post No process of the job is left, except those named.
+/// @post  No process of the job is left, except those named.
 [[nodiscard]] JobResult run_job(const JobOptions& options);
 
 /// Runs one host's share of one generation of a job, as run_job(), but the ranks find those of other hosts through

@@ -107,12 +107,12 @@ class ControlPlane {
 
   /// The job's failure, if any.
   [[nodiscard]] std::shared_ptr<const Failure> failure() const noexcept;
-  /// Waits until a failure is known. @return Null if there is none by `deadline`.
+  /// Waits until a failure is known. @return  Null if there is none by `deadline`.
   [[nodiscard]] std::shared_ptr<const Failure> wait_for_failure(const Deadline& deadline) const;
 
   /// Called when the job fails.
   using FailureCallback = std::function<void(const Failure&)>;
-  /// Calls `on_failure` once, from any thread, when the job fails (at once if it has already). @return For
+  /// Calls `on_failure` once, from any thread, when the job fails (at once if it has already). @return  For
   /// unsubscribe().
   [[nodiscard]] int subscribe(FailureCallback on_failure);
   /// Afterwards the callback is not running and will not be called. Not from within the callback.

@@ -40,7 +40,7 @@ class DeviceStaging {
 
   /// Blocks until the elements are in host memory.
   /// @param check  Throws if waiting is useless; called repeatedly.
-  /// @throws TimeoutError  The producer is not done by `deadline`. @throws Whatever `check` throws.
+  /// @throws TimeoutError  The producer is not done by `deadline`. @throws  Whatever `check` throws.
   void arrive(const Deadline& deadline, const std::function<void()>& check) const;
   /// Copies the results back and blocks until they are there. @throws  As arrive().
   void send_back(const Deadline& deadline, const std::function<void()>& check) const;

@@ -42,7 +42,7 @@ class HostProcessGroup : public ProcessGroupBackend {
   /// Sets the transport; messages are split into parts of `segment_bytes`. Called once, by a backend's constructor.
   void use(std::unique_ptr<Transport> transport, std::int64_t segment_bytes);
 
-  /// For run_*; flushed after each call. @pre use() has been called.
+  /// For run_*; flushed after each call. @pre  use() has been called.
   [[nodiscard]] CallMessages& messages() noexcept { return *messages_; }
 
   /// Makes a running `run_*` fail soon, by interrupting the transport. From any thread.

@@ -27,7 +27,7 @@ struct Versions {
 
 /// One line per field, "name=value"; line ends within a value become spaces.
 [[nodiscard]] std::string encode(const Versions& versions);
-/// Ignores unknown fields and leaves missing ones empty. @throws FormatError A line without '='.
+/// Ignores unknown fields and leaves missing ones empty. @throws FormatError  A line without '='.
 [[nodiscard]] Versions decode_versions(std::string_view text);
 
 /// Fields that differ between ranks, apart from host names: "ranks differ in lockstep: 0.1.0 on ranks 0, 2; 0.2.0 on
@@ -37,7 +37,7 @@ struct Versions {
 /// Publishes this rank's versions under `prefix`. Call before the rank checks in, so that all can be read once all
 /// ranks have.
 void publish_versions(store::Store& store, const std::string& prefix, int rank, const Versions& versions);
-/// The versions that `rank` published under `prefix`. @throws TimeoutError None by `deadline`.
+/// The versions that `rank` published under `prefix`. @throws TimeoutError  None by `deadline`.
 [[nodiscard]] Versions read_versions(store::Store& store, const std::string& prefix, int rank,
                                      const Deadline& deadline);
 

@@ -20,7 +20,7 @@ struct alignas(64) Doorbell {
   std::atomic<std::uint32_t> rings{0};        ///< Count of rings; the futex word.
   std::atomic<std::uint32_t> is_sleeping{0};  ///< Set while the owner may be inside the system call.
 
-  /// Wakes the sleeper, if there is one. @cost One read if nobody sleeps, a system call otherwise.
+  /// Wakes the sleeper, if there is one. @cost  One read if nobody sleeps, a system call otherwise.
   void ring() noexcept {
     if (is_sleeping.load(std::memory_order_seq_cst) != 0) wake();
   }
@@ -58,7 +58,7 @@ class Waiter {
       : own_(&own), policy_(policy), check_(std::move(check)) {}
 
   /// Waits until `ready()` is true. It is called often and must only read.
-  /// @return  False if `deadline` passed first. @throws What `check` throws.
+  /// @return  False if `deadline` passed first. @throws  What `check` throws.
   template <typename Ready>
   [[nodiscard]] bool wait(const Ready& ready, const Deadline& deadline) {
     if (ready()) return true;

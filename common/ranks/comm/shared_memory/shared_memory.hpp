@@ -69,7 +69,7 @@ class SharedMemory {
 
   /// Allocates memory for the `bytes` bytes at `data`, in a region of Reserve::kOnUse, unless they have it already.
   /// Every rank calls it before it uses them, in any order.
-  /// @throws IoError  Not enough memory. @cost A system call.
+  /// @throws IoError  Not enough memory. @cost  A system call.
   void reserve(const std::byte* data, std::size_t bytes) const;
 
   /// Memory allocated to the whole file.
@@ -94,7 +94,7 @@ class SharedMemory {
   /// Whether `peer` has called leave().
   [[nodiscard]] bool has_left(int peer) const noexcept;
 
-  /// Waits until `peer` makes `ready` true. @return False if `deadline` passed first.
+  /// Waits until `peer` makes `ready` true. @return  False if `deadline` passed first.
   /// @param ready  As for Waiter::wait().
   /// @throws LinkError  The peer has left without doing it. @throws  What the waiter's check throws.
   template <typename Ready>
@@ -104,7 +104,7 @@ class SharedMemory {
     if (!ready()) throw_left(peer);  // checks again: the peer may have done it just before it left
     return true;
   }
-  /// @throws PeerFailedError, MismatchError  The job has failed. @throws LinkError Otherwise; names the peer.
+  /// @throws PeerFailedError, MismatchError  The job has failed. @throws LinkError  Otherwise; names the peer.
   [[noreturn]] void throw_left(int peer) const;
 
   /// A waiter at `own` whose waits fail if the job fails or interrupt() is called. It must not outlive this object.
@@ -112,7 +112,7 @@ class SharedMemory {
 
   /// Makes running and later waits fail with IoError within Waiter::kSlice.
   void interrupt() noexcept { is_interrupted_ = true; }
-  /// @throws IoError  interrupt() was called. @cost One read of memory, cheap enough for the start of every call.
+  /// @throws IoError  interrupt() was called. @cost  One read of memory, cheap enough for the start of every call.
   void check_not_interrupted() const;
 
  private:
@@ -150,7 +150,7 @@ struct SharedMemoryResult {
 /// answer. Collective.
 ///
 /// @param group  Name of the group, unique in the job and generation: concat("ring/", group_id()).
-/// @throws TimeoutError  Names the ranks that did not answer by `deadline`. @throws PeerFailedError A rank died; names
+/// @throws TimeoutError  Names the ranks that did not answer by `deadline`. @throws PeerFailedError  A rank died; names
 ///         it.
 [[nodiscard]] SharedMemoryResult make_shared_memory(const JobContext& context, std::string_view group,
                                                     const Deadline& deadline, const SharedMemoryOptions& options = {});

@@ -51,7 +51,7 @@ class AgentHub {
 };
 
 /// The token of the ranks in one run of a job. It does not reveal the tokens of other runs.
-/// @param token  The job's. @param nonce Of the run; not secret.
+/// @param token  The job's. @param nonce  Of the run; not secret.
 [[nodiscard]] std::string token_of_run(const std::string& token, const std::string& nonce);
 
 }  // namespace lockstep::launch

@@ -116,7 +116,7 @@ using AgentMessage = std::variant<HeartbeatMessage, JoinMessage, WelcomeMessage,
                                   StartMessage, EndMessage, FailureMessage, LeaveMessage, EndedMessage, VerdictMessage>;
 
 [[nodiscard]] std::vector<std::byte> encode(const AgentMessage& message);
-/// Reverses encode(). @throws FormatError Not a valid message.
+/// Reverses encode(). @throws FormatError  Not a valid message.
 [[nodiscard]] AgentMessage decode_agent_message(std::span<const std::byte> bytes);
 /// Queues a message. @throws IoError  As FrameStream::send().
 void send_message(net::FrameStream& stream, const AgentMessage& message);

@@ -35,7 +35,7 @@ class AgentProgress {
   [[nodiscard]] Step step() const noexcept { return step_; }
   /// Whether it has begun, now or in an earlier attempt.
   [[nodiscard]] bool has_ever_started() const noexcept { return has_ever_started_; }
-  /// How long it has run. @pre step() == Step::kStarted
+  /// How long it has run. @pre  step() == Step::kStarted
   [[nodiscard]] std::chrono::nanoseconds started_for() const noexcept { return started_.waited(); }
   /// Port of the meeting, if this agent serves it; else 0.
   [[nodiscard]] int port() const noexcept { return port_; }

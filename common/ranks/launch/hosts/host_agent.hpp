@@ -15,7 +15,7 @@ namespace lockstep::launch {
 class HostAgent {
  public:
   /// Greets the launcher and waits for its order.
-  /// @throws Error  The launcher has gone. @throws FormatError Its message is not an order.
+  /// @throws Error  The launcher has gone. @throws FormatError  Its message is not an order.
   HostAgent();
   HostAgent(const HostAgent&) = delete;
   HostAgent& operator=(const HostAgent&) = delete;

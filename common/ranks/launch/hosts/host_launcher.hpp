@@ -19,7 +19,7 @@ struct HostJob {
   std::string mark;                   ///< Of the orders.
   int port = 0;                       ///< Of the meeting; 0: the first host's agent chooses one and reports it.
   bool has_meeting = true;            ///< A single host needs no meeting.
-  /// Makes a host's order. @param port Of the meeting; 0 for the first host, which then chooses one.
+  /// Makes a host's order. @param port  Of the meeting; 0 for the first host, which then chooses one.
   std::function<HostOrder(std::size_t host, int port)> order;
   std::size_t least_hosts = 1;        ///< Minimum number for the job, including the first.
   std::size_t most_hosts = SIZE_MAX;  ///< Further hosts are spares, started after the others.

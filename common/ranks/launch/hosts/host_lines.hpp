@@ -17,7 +17,7 @@ class HostLines {
   explicit HostLines(std::string name) : name_(std::move(name)) {}
 
   /// Whether to show a line: true unless it is an agent's and another agent has just printed the same.
-  /// @param host  Its number. @param host_name As printed in its agent's lines.
+  /// @param host  Its number. @param host_name  As printed in its agent's lines.
   [[nodiscard]] bool is_news(std::size_t host, std::string_view host_name, std::string_view line);
 
  private:

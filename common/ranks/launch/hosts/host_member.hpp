@@ -25,10 +25,10 @@ struct HostStart {
 /// The process of a host's agent. Thread safety: one thread.
 class HostMember {
  public:
-  /// @param mark  The same for all orders (HostOrder::mark). @param output Must outlive this object's calls.
+  /// @param mark  The same for all orders (HostOrder::mark). @param output  Must outlive this object's calls.
   HostMember(HostStart start, std::string mark, AgentProgress::Output output);
 
-  /// Starts the process, or restarts it after its end. @param limit For its agent to begin.
+  /// Starts the process, or restarts it after its end. @param limit  For its agent to begin.
   /// @throws IoError  ssh cannot be started.
   void start(const InheritedSignals& signals, std::chrono::milliseconds limit);
   /// Adds the descriptors that poll() should watch.

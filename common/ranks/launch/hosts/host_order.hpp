@@ -34,7 +34,7 @@ struct HostOrder {
 
 /// A line with the number of bytes, then the bytes.
 [[nodiscard]] std::string encode(const HostOrder& order);
-/// Decodes the bytes after the first line. @throws FormatError They are not an order.
+/// Decodes the bytes after the first line. @throws FormatError  They are not an order.
 [[nodiscard]] HostOrder decode_order(std::string_view bytes);
 
 /// A report from an agent.

@@ -39,9 +39,9 @@ class HostProcess {
   /// Sends a signal to its process group.
   void signal(int number) const noexcept;
 
-  /// Adds the descriptors that poll() should watch. @param takes_output Whether to read its output now.
+  /// Adds the descriptors that poll() should watch. @param takes_output  Whether to read its output now.
   void watch(std::vector<pollfd>& watched, bool takes_output) const;
-  /// Forwards its output, and writes the queued input. @param takes_output As for watch().
+  /// Forwards its output, and writes the queued input. @param takes_output  As for watch().
   void advance(bool takes_output);
   /// The status from waitpid(), after it has ended and all its output has been forwarded.
   [[nodiscard]] std::optional<int> status() const noexcept { return has_output_ended() ? status_ : std::nullopt; }

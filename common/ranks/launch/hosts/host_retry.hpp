@@ -16,7 +16,7 @@ class HostRetry {
   HostRetry(std::chrono::milliseconds backoff, std::chrono::milliseconds patience)
       : backoff_(backoff), patience_(patience) {}
 
-  /// The host is lost, or could not be reached. @return Whether the problem differs from that of the last attempt.
+  /// The host is lost, or could not be reached. @return  Whether the problem differs from that of the last attempt.
   bool note_problem(const std::string& problem) { return std::exchange(problem_, problem) != problem; }
   /// The host is back and has joined the others.
   void note_success();

@@ -37,7 +37,7 @@ class JobPeers {
   [[nodiscard]] virtual std::optional<EndRequest> end_request() = 0;
   /// A message for people from the other hosts. Never blocks.
   [[nodiscard]] virtual std::optional<std::string> notice() = 0;
-  /// Tells the others that a rank of this host has failed. @param exit_code Resulting exit code of the job.
+  /// Tells the others that a rank of this host has failed. @param exit_code  Resulting exit code of the job.
   virtual void report_failure(const RankFailure& failure, int exit_code) = 0;
   /// Tells the others that this host received a signal to end.
   virtual void report_signal(int signal) = 0;

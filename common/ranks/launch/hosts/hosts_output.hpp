@@ -22,7 +22,7 @@ class HostsOutput {
   /// @param name  Begins the launcher's own lines.
   explicit HostsOutput(const std::string& name);
 
-  /// A host has printed a line. @param host Its number. @param host_name As in the list.
+  /// A host has printed a line. @param host  Its number. @param host_name  As in the list.
   void show(std::size_t host, std::string_view host_name, OutputStream stream, std::string_view line);
   /// Stops showing output of hosts, because one message has said everything.
   void mute() noexcept { is_muted_ = true; }

@@ -18,7 +18,7 @@ struct SshOptions {
 };
 
 /// Splits a line as a shell would: at blanks, except those in '...', in "..." or after a backslash. Nothing else is
-/// special. @throws FormatError A quotation mark lacks its partner.
+/// special. @throws FormatError  A quotation mark lacks its partner.
 [[nodiscard]] std::vector<std::string> split_words(const std::string& line);
 
 /// The command that runs `program` on a host. `arguments` must need no quotes.

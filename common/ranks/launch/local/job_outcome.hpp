@@ -18,9 +18,9 @@ class JobOutcome {
 
   /// A rank has ended in any way.
   void note_end() noexcept { ++ended_; }
-  /// A rank has ended after saving, and asks to be restarted (kRequeueExitCode). @return Whether it is the first one.
+  /// A rank has ended after saving, and asks to be restarted (kRequeueExitCode). @return  Whether it is the first one.
   bool note_preempted() noexcept { return preempted_++ == 0; }
-  /// A rank has failed, the first one as far as is known. @param exit_code The rank's.
+  /// A rank has failed, the first one as far as is known. @param exit_code  The rank's.
   void note_failure(RankFailure failure, int exit_code);
   /// A signal has reached the launcher or the reaper. Discards a failure if may_be_asked_to_end().
   void note_signal(int signal);
@@ -30,9 +30,9 @@ class JobOutcome {
   void fall_back_to(int exit_code) noexcept;
   /// The job ends by a signal, unless a rank has already failed.
   void end_by(int signal) noexcept;
-  /// Everything has ended. @return Whether all ranks saved as requested: the job should be restarted.
+  /// Everything has ended. @return  Whether all ranks saved as requested: the job should be restarted.
   bool conclude_preemption();
-  /// Adds to the first failure. @pre There is one.
+  /// Adds to the first failure. @pre  There is one.
   void set_last_lines(std::vector<std::string> lines) { result_.failure->last_lines = std::move(lines); }
 
   /// The result so far.

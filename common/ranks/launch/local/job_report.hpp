@@ -19,7 +19,7 @@ namespace lockstep::launch {
 class JobReport {
  public:
   /// @param name  Begins each line. @param flight_folder  Where the flight recorders write.
-  /// @param first_rank  RANK of the first of `world_size` ranks on this host. @param output Must outlive this object.
+  /// @param first_rank  RANK of the first of `world_size` ranks on this host. @param output  Must outlive this object.
   JobReport(std::string name, std::filesystem::path flight_folder, int first_rank, int world_size, JobOutput& output);
 
   void say(const std::string& text);

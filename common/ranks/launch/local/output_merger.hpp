@@ -34,7 +34,7 @@ class OutputMerger {
   /// An incomplete line is forwarded when it gets this long, cut after a whole character.
   static constexpr std::size_t kLongestLine = 64 * 1024;
 
-  /// @param world_size  Ranks. @param style How rank 0 is shown. @param sink Gets the text to write.
+  /// @param world_size  Ranks. @param style  How rank 0 is shown. @param sink  Gets the text to write.
   /// @param first_rank  Added to a rank's number in its prefix; all calls count from 0.
   OutputMerger(int world_size, OutputStyle style, Sink sink, int first_rank = 0);
 

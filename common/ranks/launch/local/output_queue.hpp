@@ -28,7 +28,7 @@ class OutputQueue {
   /// so; for other readers is_full() becomes true, because a program that reads the output needs all of it.
   static constexpr std::size_t kMostBytes = std::size_t{16} << 20;
 
-  /// @param out_fd  For standard output. @param err_fd For standard error. The caller keeps ownership of both.
+  /// @param out_fd  For standard output. @param err_fd  For standard error. The caller keeps ownership of both.
   OutputQueue(int out_fd, int err_fd);
 
   /// Takes text to write, usually whole lines: text is dropped in units of calls.

@@ -32,7 +32,7 @@ class RankLogs {
   explicit RankLogs(LogOptions options) : options_(std::move(options)) {}
 
   /// Starts the files of a new attempt.
-  /// @param attempt  From 0. @param first_rank The job's rank of local rank 0. @param count Ranks on this host.
+  /// @param attempt  From 0. @param first_rank  The job's rank of local rank 0. @param count  Ranks on this host.
   /// @throws IoError  A folder or file cannot be made.
   void begin_attempt(int attempt, int first_rank, int count);
 

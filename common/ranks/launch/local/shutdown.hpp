@@ -14,7 +14,7 @@ class Shutdown {
   /// Time limit for processes to end after SIGKILL.
   static constexpr std::chrono::seconds kKillLimit{5};
 
-  /// @param reaper  Must outlive this object. @param settle From settle() to SIGTERM.
+  /// @param reaper  Must outlive this object. @param settle  From settle() to SIGTERM.
   /// @param grace  From SIGTERM to SIGKILL.
   Shutdown(ReaperProcess& reaper, std::chrono::milliseconds settle, std::chrono::milliseconds grace)
       : reaper_(reaper), settle_(settle), grace_(grace) {}

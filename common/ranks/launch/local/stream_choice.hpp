@@ -16,7 +16,7 @@ class StreamChoice {
   /// No stream of any rank.
   StreamChoice() = default;
 
-  /// @param text  As typed. @return Nullopt if it is not valid.
+  /// @param text  As typed. @return  Nullopt if it is not valid.
   [[nodiscard]] static std::optional<StreamChoice> parse(const std::string& text);
   /// Both streams of all ranks.
   [[nodiscard]] static StreamChoice all() { return StreamChoice(3); }

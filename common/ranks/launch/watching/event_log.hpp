@@ -15,12 +15,12 @@ namespace lockstep::launch {
 /// Thread safety: any thread.
 class EventLog {
  public:
-  /// @param file  Created with its folder if it does not exist; else appended to. @throws IoError Not possible.
+  /// @param file  Created with its folder if it does not exist; else appended to. @throws IoError  Not possible.
   explicit EventLog(const std::filesystem::path& file);
 
   /// Writes an event. If the disk is full, the event is lost, and the first loss is reported on standard error; the job
   /// goes on.
-  /// @param name    "start", "rank_ended", ... @param fields An object with further fields, or null.
+  /// @param name    "start", "rank_ended", ... @param fields  An object with further fields, or null.
   void write(std::string_view name, const nlohmann::ordered_json& fields) noexcept;
 
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }

@@ -16,7 +16,7 @@ struct FlightFiles {
   std::string problems;  ///< A line for each unreadable file, indented by two blanks.
 };
 
-/// Reads the files of all ranks, which may be running. @param folder Need not exist.
+/// Reads the files of all ranks, which may be running. @param folder  Need not exist.
 [[nodiscard]] FlightFiles read_flight_files(const std::filesystem::path& folder);
 
 /// Whether it is a collective of all ranks of the job (group 0).

@@ -104,7 +104,7 @@ class Connection {
   /// Whether it can be closed without loss: it has not sent a request yet, or has got its response.
   [[nodiscard]] bool is_idle() const noexcept { return unsent_.empty(); }
 
-  /// Reads and writes without waiting. @return False if the connection should be closed.
+  /// Reads and writes without waiting. @return  False if the connection should be closed.
   bool advance(const HttpServer::Handler& handler) try {
     if (deadline_.has_expired()) return give_up(problem(408, "no whole request within 5 s"));
     if (!is_answered_ && !read_head()) return true;

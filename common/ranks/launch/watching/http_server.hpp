@@ -49,7 +49,7 @@ class HttpServer {
   std::thread thread_;
 };
 
-/// The response to a complete request. @param head Up to and including the empty line.
+/// The response to a complete request. @param head  Up to and including the empty line.
 [[nodiscard]] HttpResponse answer_http(const std::string& head, const HttpServer::Handler& handler);
 
 }  // namespace lockstep::launch

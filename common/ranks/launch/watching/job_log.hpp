@@ -35,11 +35,11 @@ class JobLog {
   /// @param events  File for events; empty: none. @param logs  Empty: no files of output.
   /// @throws IoError  The event file cannot be created.
   JobLog(const std::filesystem::path& events, std::optional<LogOptions> logs);
-  /// From now on, shows attempts and failures on `page`. @param page Not null.
+  /// From now on, shows attempts and failures on `page`. @param page  Not null.
   void show_on(std::shared_ptr<HealthPage> page) { page_ = std::move(page); }
 
   /// An attempt begins on this host.
-  /// @param generation  From 0. @param first_rank Rank of local rank 0. @param ranks On this host.
+  /// @param generation  From 0. @param first_rank  Rank of local rank 0. @param ranks  On this host.
   /// @param flight_folder  Where the ranks' flight recorders write.
   /// @throws IoError  Folders or files for its output cannot be made.
   void start(int generation, const std::vector<std::string>& command, int first_rank, int ranks,
@@ -54,7 +54,7 @@ class JobLog {
   void signal(int number, std::string_view receiver);
   /// @param local_rank  Has ended with kRequeueExitCode (base/preemption.hpp).
   void preempted(int local_rank);
-  /// The job restarts. @param generation The new one. @param reason For people.
+  /// The job restarts. @param generation  The new one. @param reason  For people.
   void restart(int generation, const std::string& reason);
   /// The attempt has ended on this host.
   void end(int exit_code);

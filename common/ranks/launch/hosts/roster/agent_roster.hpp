@@ -53,7 +53,7 @@ class AgentRoster {
   /// @throws FormatError  The message is not an agent's, or out of order.
   void take(int agent, const AgentMessage& message);
   /// An agent's connection has ended, or it counts as dead.
-  /// @param why         "its launcher closed the connection". @param last_heard Time of its last heartbeat.
+  /// @param why         "its launcher closed the connection". @param last_heard  Time of its last heartbeat.
   void lose(int agent, const std::string& why, Time last_heard);
   /// Acts on deadlines that have passed.
   void advance();

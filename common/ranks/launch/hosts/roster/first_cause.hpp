@@ -38,14 +38,14 @@ class FirstCause {
   /// @param cause  The first one reported.
   explicit FirstCause(EndCause cause) : cause_(std::move(cause)) {}
 
-  /// Another rank has failed. @param is_its_host Whether the reporting agent started the rank.
+  /// Another rank has failed. @param is_its_host  Whether the reporting agent started the rank.
   /// @return  The message for all hosts; nullopt if it is only a consequence.
   [[nodiscard]] std::optional<std::string> hear_failure(EndCause heard, bool is_its_host);
-  /// A host is lost. @param last_heard Time of its last heartbeat. @return The message for all hosts.
+  /// A host is lost. @param last_heard  Time of its last heartbeat. @return  The message for all hosts.
   [[nodiscard]] std::string hear_loss(EndCause heard, Deadline::Clock::time_point last_heard);
   /// A host was asked to end.
   void hear_signal(EndCause heard);
-  /// All ranks of a host have ended. @param last_lines Output of the rank that failed first there.
+  /// All ranks of a host have ended. @param last_lines  Output of the rank that failed first there.
   void hear_end(int agent, const std::vector<std::string>& last_lines);
 
   /// The first cause known so far.

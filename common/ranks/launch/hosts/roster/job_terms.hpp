@@ -10,7 +10,7 @@ namespace lockstep::launch {
 /// The settings of a job, from the join message of the hub's own agent.
 class JobTerms {
  public:
-  /// @param own  From the hub's own agent. @param address Of the hub, for messages.
+  /// @param own  From the hub's own agent. @param address  Of the hub, for messages.
   JobTerms(JoinMessage own, const std::string& address);
 
   /// Why an agent cannot take part, for people; empty if it agrees.

@@ -32,7 +32,7 @@ class PresentHosts {
   /// Why a host cannot be added, for people; empty if it can.
   [[nodiscard]] std::string objection_to(const JoinMessage& message) const;
   /// The agent that a joining host replaces: its own earlier one, or a dead one whose connection has not been closed
-  /// yet. @param is_alive Whether an agent has recently sent a heartbeat.
+  /// yet. @param is_alive  Whether an agent has recently sent a heartbeat.
   [[nodiscard]] std::optional<int> predecessor_of(const JoinMessage& message,
                                                   const std::function<bool(int agent)>& is_alive) const;
   void add(int agent, const JoinMessage& message);
