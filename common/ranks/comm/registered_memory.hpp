@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Blocks of shared memory that collectives recognise: a reduction reads and writes them where they are.
+/// Blocks of shared memory that collectives recognise: a reduction reads and writes them in place.
 #include <cstddef>
 #include <cstdint>
 #include <map>

@@ -8,8 +8,8 @@
 
 namespace lockstep::comm {
 
-/// One issued collective, as implemented by a backend. Kept alive by the group until the collective is
-/// done, so that dropping a Work is legal.
+/// One issued collective, as implemented by a backend. Kept alive by the group until the collective is done, so that
+/// dropping a Work is legal.
 class WorkState {
  public:
   virtual ~WorkState() = default;

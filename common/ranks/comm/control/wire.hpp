@@ -29,7 +29,7 @@ using PairEnd = std::pair<Collective, int>;
 // goes on, while ranks that called a different collective still wait.
 constexpr std::size_t kKeptCollectives = 8;
 
-// Where one rank is in one group.
+// One rank's status in one group.
 struct GroupStatus {
   std::optional<Fingerprint> issued;   // the last collective its caller issued
   std::optional<Fingerprint> running;  // the one in progress

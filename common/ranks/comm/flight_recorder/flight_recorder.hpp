@@ -84,8 +84,8 @@ class FlightRecorder {
 /// Reads a file, also while its rank runs or after it was killed. @throws IoError, FormatError
 [[nodiscard]] FlightRecord read_flight_record(const std::string& path);
 
-/// The last `count` entries as lines, newest last: "all_reduce #14 (sum of 1000 float32) failed after
-/// 2.1 s, train.cpp:41".
+/// The last `count` entries as lines, newest last: "all_reduce #14 (sum of 1000 float32) failed after 2.1 s,
+/// train.cpp:41".
 [[nodiscard]] std::string format_flight_record(const FlightRecord& record, std::size_t count = 10);
 
 }  // namespace lockstep::comm

@@ -16,10 +16,9 @@ namespace lockstep::comm {
 class CallQueue;
 struct StagingStreams;
 
-/// A backend that works in host memory. A backend implements the blocking `run_*` calls over a Transport; this
-/// class queues them on a worker thread, so that collectives overlap with the caller's computation. If the queue is
-/// empty, Work::synchronize() runs the collective on the caller's thread, without allocations after the first few
-/// calls.
+/// A backend that works in host memory. It implements the blocking `run_*` calls over a Transport; this class queues
+/// them on a worker thread, so that collectives overlap with the caller's computation. If the queue is empty,
+/// Work::synchronize() runs the collective on the caller's thread, without allocations after the first few calls.
 ///
 /// A message is accepted only if it belongs to the same collective as the call that waits for it (Transport::receive).
 /// Exceptions of run_* reach the caller and all other ranks with the culprit's name: IoError becomes PeerFailedError if

@@ -58,7 +58,7 @@ class Waiter {
       : own_(&own), policy_(policy), check_(std::move(check)) {}
 
   /// Waits until `ready()` is true. It is called often and must only read.
-  /// @return  False if `deadline` passed first. @throws  What `check` throws.
+  /// @return  False if `deadline` passed first. @throws Whatever `check` throws.
   template <typename Ready>
   [[nodiscard]] bool wait(const Ready& ready, const Deadline& deadline) {
     if (ready()) return true;

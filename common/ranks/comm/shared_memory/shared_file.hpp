@@ -7,8 +7,8 @@
 
 namespace lockstep::comm {
 
-// Regions of at least this size begin at a multiple of it, in the file and in memory, so that the kernel can use
-// huge pages.
+// Regions of at least this size begin at a multiple of it, in the file and in memory, so that the kernel can use huge
+// pages.
 constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
 
 [[nodiscard]] std::size_t page_bytes() noexcept;

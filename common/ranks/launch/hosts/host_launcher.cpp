@@ -93,7 +93,7 @@ class HostLauncher {
     member.host->start(signals_.inherited(), job_.join);
   }
 
-  // The first host's agent opens the meeting; the others are told where.
+  // The first host's agent opens the meeting; the others are told its address.
   void give_orders() {
     if (port_ == 0) port_ = members_.front().host->agent().port();
     for (std::size_t i = 0; i < members_.size(); ++i) {
