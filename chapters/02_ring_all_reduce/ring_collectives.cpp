@@ -91,8 +91,7 @@ void RingCollectives::reduce_scatter(const Call& call) {
   std::vector<std::byte> sums(comm::bytes_of(call.values).size());
   for (int step = 0; step < world_size_ - 1; ++step) {
     const bool is_complete = step == world_size_ - 2;
-    const std::span<std::byte> own =
-        own_part(step + 2);  // + 2: sent to the left neighbour one step before, by its left neighbour
+    const std::span<std::byte> own = own_part(step + 2);  // + 2: sent one step before by the left neighbour's left one
     for (std::size_t i = 0; i < messages_.segments_in(own); ++i) {
       const std::span<std::byte> sum = messages_.segment_of(sums, i);
       messages_.receive(call, left_, messages_.arrived(sum.size()));

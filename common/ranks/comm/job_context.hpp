@@ -20,11 +20,10 @@ class FlightRecorder;
 
 /// Time limits of a job.
 struct JobLimits {
-  std::chrono::milliseconds join{60'000};      ///< For all ranks to appear at the rendezvous.
-  std::chrono::milliseconds liveness{15'000};  ///< Silence after which a rank counts as dead.
-  std::chrono::milliseconds progress_report{
-      10'000};                                  ///< A collective incomplete for this long: report the missing ranks.
-  std::chrono::milliseconds progress{300'000};  ///< A collective incomplete for this long: fail.
+  std::chrono::milliseconds join{60'000};             ///< For all ranks to appear at the rendezvous.
+  std::chrono::milliseconds liveness{15'000};         ///< Silence after which a rank counts as dead.
+  std::chrono::milliseconds progress_report{10'000};  ///< An incomplete collective: report the missing ranks.
+  std::chrono::milliseconds progress{300'000};        ///< An incomplete collective: fail.
 };
 
 /// One rank's membership in a job, made by rendezvous(). Copies share the store and the control plane.

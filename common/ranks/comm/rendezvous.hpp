@@ -16,10 +16,9 @@ struct RendezvousOptions {
   std::optional<int> local_rank;        ///< Instead of LOCAL_RANK.
   std::optional<int> local_world_size;  ///< Instead of LOCAL_WORLD_SIZE.
   std::optional<int> generation;        ///< Instead of LOCKSTEP_GENERATION and the launchers' restart counts.
-  std::optional<std::string>
-      token;  ///< Instead of LOCKSTEP_TOKEN, and not checked (for tests; never from a command line).
-  std::optional<std::string> store;  ///< host:port of a running store, instead of LOCKSTEP_STORE.
-  std::optional<JobLimits> limits;   ///< Instead of limits_from_environment().
+  std::optional<std::string> token;     ///< Instead of LOCKSTEP_TOKEN, unchecked (for tests; no command line's).
+  std::optional<std::string> store;     ///< host:port of a running store, instead of LOCKSTEP_STORE.
+  std::optional<JobLimits> limits;      ///< Instead of limits_from_environment().
 };
 
 /// Joins the job and returns once all ranks have.

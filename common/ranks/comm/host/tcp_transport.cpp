@@ -23,15 +23,15 @@ using Clock = std::chrono::steady_clock;
 
 // A handshake that has begun gets more time: the peer might consider it done, and send.
 constexpr auto kHandshakeSlice = 5s;
-// How long a rank polls before it sleeps: about the cost of going to sleep and waking up. If ranks share a processor,
-// this applies to each of them in turn.
+// How long a rank polls before it sleeps: about the cost of going to sleep and waking up. If ranks share processors,
+// times the number of ranks on the host, since they poll in turn.
 constexpr auto kSpinLimit = 50us;
 // A rank that shares its processor yields it between two polls. If it comes back later than this, another process was
 // computing; then sleeping is better, because a sleeping rank is woken before the other's turn ends.
 constexpr auto kLongTurn = 100us;
 // How many waits then skip polling: the first time, and at most, after repeated long turns.
 constexpr int kFewestSleeps = 16, kMostSleeps = 1024;
-// A payload must have the expected size; a frame that announces more than this is damaged or forged.
+// Each payload must have the expected size anyway; a frame that announces more than this is damaged or forged.
 constexpr std::uint64_t kMaxPayloadBytes = std::uint64_t{1} << 40;
 
 JobContext without_recorder(JobContext context) {
@@ -162,8 +162,7 @@ net::EncodedHeader TcpTransport::sealed(int peer, const net::FrameHeader& header
   net::FrameMac* const mac = peers_[static_cast<std::size_t>(peer)].socket.frame_mac();
   if (bytes.empty() || !fault::take(fault::Kind::kCorrupt, context_.global_rank(peer)))
     return net::seal(header, bytes, mac);
-  // The caller's elements must not change, so the checksum is made of altered copies: the receiver sees the same
-  // mismatch.
+  // The caller's elements must not change, so an altered copy is sealed: the receiver cannot tell the difference.
   std::vector<std::byte> others(bytes.begin(), bytes.end());
   others.front() ^= std::byte{1};
   return net::seal(header, others, mac);

@@ -201,7 +201,7 @@ JobLimits read_limits(const VariableLookup& lookup) {
   limits.progress_report = limit(lookup, "LOCKSTEP_PROGRESS_REPORT_SECONDS", limits.progress_report);
   limits.progress = limit(lookup, "LOCKSTEP_PROGRESS_SECONDS", limits.progress);
   if (lookup("LOCKSTEP_DEBUGGER").value_or("0") == "1") {
-    constexpr std::chrono::hours kNever{24 * 365};  // a person in a debugger takes any time
+    constexpr std::chrono::hours kNever{24 * 365};  // no limit for a person in a debugger
     limits.liveness = limits.progress_report = limits.progress = kNever;
   }
   return limits;

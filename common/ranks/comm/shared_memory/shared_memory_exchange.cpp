@@ -86,8 +86,7 @@ class SharedMemoryExchange {
       hand_out(listener, file.get());
       open(std::move(file));
     } catch (const Unavailable& unavailable) {
-      context_.store->set(prefix_ + "offer",
-                          unavailable.what());  // ranks that have the address already do not read it again
+      context_.store->set(prefix_ + "offer", unavailable.what());  // ranks that have the address do not read it again
       throw;
     } catch (const IoError& error) {
       context_.store->set(prefix_ + "offer", concat(name_of(0), ": ", error.what()));

@@ -184,8 +184,7 @@ ncclResult_t ncclRecv(void* buffer, size_t count, ncclDataType_t type, int peer,
 /// Calls of one thread between the two start together at the end, and move together: no order of them can deadlock.
 /// @{
 ncclResult_t ncclGroupStart();  ///< May be nested.
-ncclResult_t
-ncclGroupEnd();  ///< The outermost one returns ncclInProgress if one of its communicators has blocking = 0.
+ncclResult_t ncclGroupEnd();    ///< ncclInProgress if a communicator of the outermost one has blocking = 0.
 /// @}
 
 }  // extern "C"

@@ -102,8 +102,7 @@ Failure Explainer::explained(Failure failure, int reporter) const {
       if (explain_timeout(failure, rank, seen)) return failure;
     }
     const auto waits = [](const auto& of_group) { return of_group.second.running || !of_group.second.pairs.empty(); };
-    const bool is_in_call =
-        std::ranges::any_of(groups_.status(reporter), waits);  // otherwise it waits for a rank to join it
+    const bool is_in_call = std::ranges::any_of(groups_.status(reporter), waits);  // else it waits for a rank to join
     failure.message += concat(is_in_call ? "; all have entered it [" : " [", describe_all(), "]");
   }
   return failure;

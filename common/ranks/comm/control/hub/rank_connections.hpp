@@ -40,7 +40,7 @@ class RankConnections {
  private:
   struct Connection {
     std::unique_ptr<net::FrameStream> stream;  // null: closed
-    bool is_watched_for_room = false;          // also watched for room: the kernel has not taken all queued data
+    bool is_watched_for_room = false;          // the kernel has not taken all queued data
   };
   void watch_for_room(int rank);
 
