@@ -26,9 +26,9 @@ RingCollectives::RingCollectives(comm::CallMessages& messages)
       left_(previous_of(rank_, world_size_)),
       right_(next_of(rank_, world_size_)) {}
 
-// The root's values travel to the right as a chain, a segment behind the other: the chain costs one transfer of the
+// The root's values travel to the right as a chain, one segment after the other: the chain costs one transfer of the
 // buffer plus one segment per hop, not one transfer per hop. The last rank tells the root, its right neighbour, that
-// the chain is complete: two ranks that both believe to be the root would otherwise both send, and leave.
+// the chain is complete: otherwise two ranks that both think they are the root would both send and leave.
 void RingCollectives::broadcast(const Call& call) {
   const std::span<std::byte> values = comm::bytes_of(call.values);
   if (rank_ == call.root) {
@@ -42,8 +42,8 @@ void RingCollectives::broadcast(const Call& call) {
   if (right_ == call.root) messages_.send(call, right_, {});
 }
 
-// The same chain the other way about: it begins after the root and ends in it, and every rank adds its own values to
-// what passes. Two places for sums take turns: one is filled while the other may still be on its way.
+// The same chain in reverse: it begins after the root and ends at the root, and every rank adds its own values to the
+// sums that pass. Two buffers for sums take turns: one is filled while the other may still be in flight.
 void RingCollectives::reduce(const Call& call) {
   const std::span<std::byte> values = comm::bytes_of(call.values);
   if (left_ == call.root) return messages_.send_segments(call, right_, values);
@@ -57,16 +57,16 @@ void RingCollectives::reduce(const Call& call) {
       continue;
     }
     std::vector<std::byte>& sum = sums[i % 2];
-    messages_.flush(call, 1);  // what `sum` held two segments ago is out
+    messages_.flush(call, 1);  // the earlier content of `sum`, two segments ago, is sent
     sum.resize(own.size());
     messages_.receive(call, left_, sum);
     add(call, sum, own);
     messages_.send(call, right_, sum);
   }
-  messages_.flush(call);  // before `sums` goes
+  messages_.flush(call);  // before `sums` is destroyed
 }
 
-// As in all_reduce, but this rank's own input is what it starts with.
+// As in all_reduce, but each rank starts with its own input.
 void RingCollectives::all_gather(const Call& call) {
   comm::copy_bytes(comm::part_of(call.values, rank_, world_size_), comm::bytes_of(call.input));
   messages_.send_segments(call, right_, comm::part_of(call.values, rank_, world_size_));
@@ -82,7 +82,7 @@ void RingCollectives::all_gather(const Call& call) {
 }
 
 // As in all_reduce, but the sum of part r ends at rank r: it begins at rank r + 1, so a rank first sends the part of
-// its left neighbour. The input stays as it is: sums travel in a memory of their own.
+// its left neighbour. The input is not changed: sums are in separate memory.
 void RingCollectives::reduce_scatter(const Call& call) {
   const auto own_part = [&](int steps_back) {
     return comm::part_of(call.input, wrap(rank_ - steps_back, world_size_), world_size_);
@@ -91,13 +91,13 @@ void RingCollectives::reduce_scatter(const Call& call) {
   std::vector<std::byte> sums(comm::bytes_of(call.values).size());
   for (int step = 0; step < world_size_ - 1; ++step) {
     const bool is_complete = step == world_size_ - 2;
-    const std::span<std::byte> own = own_part(step + 2);  // + 2: sent to the left neighbour a step ago, by its left one
+    const std::span<std::byte> own = own_part(step + 2);  // + 2: sent one step before by the left neighbour's left one
     for (std::size_t i = 0; i < messages_.segments_in(own); ++i) {
       const std::span<std::byte> sum = messages_.segment_of(sums, i);
       messages_.receive(call, left_, messages_.arrived(sum.size()));
-      // What `sum` held in the step before must be out: all but the segments that were sent after it, S - 1 of them, or
-      // in the last step, which sends none, those that follow in the chunk. This rank waits only once it has received,
-      // so the rank that is furthest behind never waits: its neighbour has taken its message.
+      // The content of `sum` from the step before must be sent: all but the segments that were sent after it, S - 1 of
+      // them, or in the last step, which sends none, those that follow in the chunk. This rank waits only after it has
+      // received, so the slowest rank never waits: its neighbour has taken its message.
       messages_.flush(call, messages_.segments_in(own) - 1 - (is_complete ? i : 0));
       comm::copy_bytes(sum, messages_.arrived(sum.size()));
       add(call, sum, messages_.segment_of(own, i));

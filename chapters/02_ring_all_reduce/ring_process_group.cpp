@@ -11,11 +11,11 @@
 #include "comm/host/tcp_transport.hpp"
 #include "store/store.hpp"
 
-// Rank, chunk and step are defined in ring_schedule.hpp, which says who sends which chunk when. A segment is a part of
-// a chunk: chunks travel a segment at a time, each as one message.
+// Rank, chunk and step are defined in ring_schedule.hpp, which says which rank sends which chunk in which step. A
+// segment is a part of a chunk: chunks travel a segment at a time, each as one message.
 //
-// One rule makes the ring fast: what arrives is worked on and passed on at once, a segment at a time. send() does not
-// wait for the neighbour, so the next segment is under way while this one is being added.
+// One rule makes the ring fast: arriving data is processed and passed on at once, a segment at a time. send() does not
+// wait for the neighbour, so the next segment is in flight while this one is being added.
 namespace lockstep::ring {
 namespace {
 
@@ -55,9 +55,9 @@ void RingProcessGroup::run_all_reduce(const Call& call) {
   all_gather(call);
 }
 
-// Step 0 sends this rank's own values of one chunk. In every step the rank adds its own values to the chunk that
-// arrives, and passes the sum on: that is what the next step sends. After step s the sum has visited s + 2 ranks; after
-// step P - 2 it is complete, and passing it on is the first step of all-gather.
+// Step 0 sends this rank's own values of one chunk. In every step the rank adds its own values to the arriving chunk
+// and passes the sum on: the next step sends it. After step s the sum has visited s + 2 ranks; after step P - 2 it is
+// complete, and passing it on is the first step of all-gather.
 void RingProcessGroup::reduce_scatter(const Call& call) {
   messages().send_segments(call, right(), chunk(call, reduce_scatter_sends(rank(), 0, world_size())));
 
@@ -77,8 +77,8 @@ void RingProcessGroup::reduce_scatter(const Call& call) {
   }
 }
 
-// The complete chunks go round: after step s each rank has s + 2 of them. What arrives in the last step has been
-// everywhere and is not passed on.
+// The complete chunks go around: after step s each rank has s + 2 of them. The chunk that arrives in the last step has
+// been everywhere and is not passed on.
 void RingProcessGroup::all_gather(const Call& call) {
   for (int step = 0; step < world_size() - 1; ++step) {
     const bool is_last = step == world_size() - 2;
@@ -98,7 +98,7 @@ std::span<std::byte> RingProcessGroup::chunk(const Call& call, int index) const 
                static_cast<std::size_t>(part.count) * element_bytes);
 }
 
-// A small buffer costs its messages, not its bytes. Rank 0 adds up in the order of the ranks and sends the sum back.
+// For a small buffer, the number of messages counts, not their bytes. Rank 0 adds in rank order and sends the sum back.
 void RingProcessGroup::reduce_at_rank_zero(const Call& call) {
   const std::span<std::byte> values = comm::bytes_of(call.values);
   if (rank() != 0) {

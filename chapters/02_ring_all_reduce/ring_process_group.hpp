@@ -13,36 +13,36 @@
 
 namespace lockstep::ring {
 
-/// How a ring moves buffers; the defaults are right. Rank 0's options hold for all ranks: it publishes them, because
-/// ranks that chose differently would wait for messages that never come.
+/// How a ring moves buffers; the defaults suit most uses. Rank 0's options apply to all ranks: it publishes them,
+/// because ranks with different options would wait for messages that never come.
 struct RingOptions {
   /// Chunks travel in segments of this many bytes.
   std::int64_t segment_bytes = 256 * 1024;
-  /// Buffers of at most this many bytes are reduced at rank 0: 2 messages one after the other, not 2(P-1). 0: every
-  /// buffer goes round the ring.
+  /// Buffers of at most this many bytes are reduced at rank 0: 2 messages in sequence, not 2(P-1). 0: every buffer goes
+  /// around the ring.
   std::int64_t small_bytes = 32 * 1024;
 };
 
-/// Each rank sends only to its right neighbour and receives only from its left one, so that every link is in use all
-/// the time and none carries more than another.
+/// Each rank sends only to its right neighbour and receives only from its left one, so that every link is always in use
+/// and all carry the same load.
 ///
 /// Lifetime, thread safety and order of calls: as comm::ProcessGroup. Host memory only.
-/// @cost    all_reduce: 2(P-1) steps; 2(P-1)/P of the buffer sent per rank, whatever P. all_gather, reduce_scatter:
+/// @cost    all_reduce: 2(P-1) steps; 2(P-1)/P of the buffer sent per rank. all_gather, reduce_scatter:
 ///          P-1 steps, half of that. broadcast, reduce: the buffer once per rank, P-2 segments of delay. Up to
-///          small_bytes, and in barrier(): 2 messages one after the other, P-1 of each at rank 0.
+///          small_bytes, and in barrier(): 2 messages in sequence, P-1 of each at rank 0.
 /// @source  Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations",
 ///          J. Parallel Distrib. Comput. 69(2), 2009.
 class RingProcessGroup : public comm::HostProcessGroup {
  public:
   /// Connects to both neighbours.
-  /// @throws TimeoutError, PeerFailedError  A rank does not come within context.limits.join; names it.
+  /// @throws TimeoutError, PeerFailedError  A rank does not arrive within context.limits.join; names it.
   explicit RingProcessGroup(comm::JobContext context, const RingOptions& options = {});
   ~RingProcessGroup() override;
 
   [[nodiscard]] std::string_view backend() const noexcept override { return "ring"; }
 
  protected:
-  /// Blocks until done; for a class that reduces in another way.
+  /// Virtual for classes that reduce differently. Blocks until done.
   void run_all_reduce(const Call& call) override;
 
  private:
@@ -63,7 +63,7 @@ class RingProcessGroup : public comm::HostProcessGroup {
   [[nodiscard]] int left() const noexcept { return previous_of(rank(), world_size()); }
 
   RingOptions options_;
-  std::optional<RingCollectives> others_;  // beside all-reduce
+  std::optional<RingCollectives> others_;  // collectives other than all-reduce
 };
 
 /// @throws  As the constructor.

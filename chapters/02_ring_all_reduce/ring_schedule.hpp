@@ -1,7 +1,7 @@
 #pragma once
 /// @file
-/// Who sends which chunk when: the whole idea of the ring, as arithmetic. `ring_steps` prints it, RingProcessGroup
-/// runs it.
+/// Which rank sends which chunk in which step: the whole idea of the ring, as arithmetic. `ring_steps` prints it,
+/// RingProcessGroup runs it.
 ///
 /// Vocabulary, used everywhere in this chapter:
 ///   P      world size, the number of ranks. The ranks sit in a circle: rank r sends only to rank r + 1 and receives
@@ -17,12 +17,12 @@ namespace lockstep::ring {
 
 /// Elements [begin, begin + count) of a buffer.
 struct Chunk {
-  std::int64_t begin = 0;  ///< First element.
+  std::int64_t begin = 0;
   std::int64_t count = 0;  ///< Elements; may be 0.
 };
 
 /// Chunk `index` of `total` elements cut into `world_size` chunks whose counts differ by at most 1: the first
-/// `total % world_size` chunks hold one element more. Chunks are empty where total < world_size.
+/// `total % world_size` chunks hold one element more. If total < world_size, some chunks are empty.
 [[nodiscard]] constexpr Chunk chunk_of(std::int64_t total, int index, int world_size) noexcept {
   const std::int64_t smaller_count = total / world_size;
   const std::int64_t larger_chunks = total % world_size;
@@ -35,18 +35,18 @@ struct Chunk {
   return (value % world_size + world_size) % world_size;
 }
 
-/// The rank that `rank` sends to, and the one it receives from.
+/// The neighbour that `rank` sends to.
 [[nodiscard]] constexpr int next_of(int rank, int world_size) noexcept { return wrap(rank + 1, world_size); }
 /// The neighbour that `rank` receives from.
 [[nodiscard]] constexpr int previous_of(int rank, int world_size) noexcept { return wrap(rank - 1, world_size); }
 
 /// Reduce-scatter, step 0 .. P-2: the chunk that `rank` sends. It begins with the chunk of its own number and then
-/// passes on what it received a step before, and that is always one chunk further back.
+/// passes on the chunk received in the step before, which is always one chunk further back.
 [[nodiscard]] constexpr int reduce_scatter_sends(int rank, int step, int world_size) noexcept {
   return wrap(rank - step, world_size);
 }
 
-/// The chunk that `rank` receives is the one that the rank before it sends in the same step.
+/// The chunk that `rank` receives: the one that the rank before it sends in the same step.
 [[nodiscard]] constexpr int reduce_scatter_receives(int rank, int step, int world_size) noexcept {
   return reduce_scatter_sends(rank - 1, step, world_size);
 }
@@ -55,8 +55,8 @@ struct Chunk {
 /// (rank - 1 - (P - 2)) modulo P = rank + 1 modulo P.
 [[nodiscard]] constexpr int finished_chunk_of(int rank, int world_size) noexcept { return wrap(rank + 1, world_size); }
 
-/// All-gather, step 0 .. P-2: the chunk that `rank` sends. It begins with the finished chunk and then passes on what
-/// it received a step before.
+/// All-gather, step 0 .. P-2: the chunk that `rank` sends. It begins with the finished chunk and then passes on the one
+/// received in the step before.
 [[nodiscard]] constexpr int all_gather_sends(int rank, int step, int world_size) noexcept {
   return wrap(finished_chunk_of(rank, world_size) - step, world_size);
 }

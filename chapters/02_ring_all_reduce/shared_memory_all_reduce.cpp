@@ -7,7 +7,7 @@
 #include "comm/host/reduce_many.hpp"
 
 // Chunk r of a buffer, or of a segment of it, is the part that rank r reduces; a segment is a part of a buffer that
-// fits the cache. Chunks begin at whole lines of 64 bytes, so that no two ranks ever write to one line.
+// fits in the cache. Chunks begin at whole lines of 64 bytes, so that no two ranks ever write to one line.
 namespace lockstep::ring {
 namespace {
 
@@ -42,15 +42,16 @@ void SharedMemoryAllReduce::run(const comm::Buffer& values, const comm::Fingerpr
   const auto bytes = static_cast<std::size_t>(values.bytes());
   const auto offset = registered_.find(values.data, bytes);
 
-  // What the others need of private memory must be there before the ranks meet. A registered buffer goes to its slot
-  // only if it surely will be read there: its elements are still in the caches of those who wrote them.
+  // Data that others need from private memory must be in shared memory before the ranks meet. A registered buffer goes
+  // to its slot only if it will certainly be read there: its elements are still in the caches of the ranks that wrote
+  // them.
   const bool is_small = bytes <= (offset ? small_.registered_bytes : small_.private_bytes);
   const std::span<std::byte> slot = meeting_.next_slot();
   if (is_small && bytes > 0) comm::copy_bytes(slot.data(), values.data, bytes);
   if (!is_small && !offset) copy_in(call, 0);
   meeting_.arrive(fingerprint, offset, bytes, deadline);
 
-  // All ranks have heard the same, so all take the same way.
+  // All ranks have the same information, so all choose the same algorithm.
   const auto private_ranks = std::ranges::count(meeting_.buffers(), nullptr);
   const bool is_in_slots = bytes <= small_.private_bytes && private_ranks == world_size_;
   if (bytes <= small_.registered_bytes || is_in_slots) return reduce_slots(call);
@@ -58,7 +59,7 @@ void SharedMemoryAllReduce::run(const comm::Buffer& values, const comm::Fingerpr
   reduce_segments(call, bytes <= small_.private_bytes ? FirstSegment::kMissing : FirstSegment::kCopied);
 }
 
-// Every rank reduces all slots: P times the additions, but nobody waits for a result.
+// Every rank reduces all slots: P times the additions, but no wait for results.
 void SharedMemoryAllReduce::reduce_slots(const Call& call) {
   if (call.values.count == 0 || !call.is_for(rank_)) return;
   for (int rank = 0; rank < world_size_; ++rank) sources_[rank] = meeting_.slot(rank);
@@ -66,8 +67,8 @@ void SharedMemoryAllReduce::reduce_slots(const Call& call) {
   comm::reduce_many(sources_, destinations_, call.values.count, call.values.dtype, call.fingerprint.op);
 }
 
-// Rank r alone touches chunk r, in all buffers, so nothing needs a copy first. The wait at the end says that the other
-// chunks of this rank's buffer are written.
+// Only rank r touches chunk r, in all buffers, so no copy is needed first. After the wait at the end, the other chunks
+// of this rank's buffer are written.
 void SharedMemoryAllReduce::reduce_in_place(const Call& call) {
   const Chunk mine = chunk_in(call.values.count, width_of(call.values), rank_, world_size_);
   const std::int64_t first_byte = mine.begin * width_of(call.values);
@@ -81,7 +82,7 @@ void SharedMemoryAllReduce::reduce_in_place(const Call& call) {
   meeting_.wait_for_all(SharedMemoryMeeting::MeetingStep::kReduced, call.deadline);
 }
 
-// Segment i + 1 is copied in before segment i's results are copied out, so a rank that is a little late finds work.
+// Segment i + 1 is copied in before segment i's results are copied out, so a rank that is slightly late still has work.
 // Staged segment i is free again once all have reduced it, its results once all have copied in segment i + 2, since a
 // rank copies i's results out before it copies i + 2 in.
 void SharedMemoryAllReduce::reduce_segments(const Call& call, FirstSegment first) {
@@ -112,7 +113,7 @@ Chunk SharedMemoryAllReduce::segment_of(const Call& call, std::int64_t index) co
   return {begin, std::min(length, call.values.count - begin)};
 }
 
-// All of this rank's segment but the chunk that it reduces itself: nobody else reads that.
+// This rank's whole segment except the chunk that it reduces itself, which no other rank reads.
 void SharedMemoryAllReduce::copy_in(const Call& call, std::int64_t index) {
   const Chunk segment = segment_of(call, index);
   const std::int64_t width = width_of(call.values);
@@ -131,7 +132,7 @@ void SharedMemoryAllReduce::reduce_segment(const Call& call, std::int64_t index)
   const std::int64_t first_byte = mine.begin * width;
   std::byte* const own = bytes_at(call.values, segment.begin + mine.begin);
   for (int rank = 0; rank < world_size_; ++rank) {
-    std::byte* const whole = meeting_.buffers()[rank];  // registered memory is read where it is
+    std::byte* const whole = meeting_.buffers()[rank];  // registered memory is read in place
     sources_[rank] =
         whole != nullptr ? whole + segment.begin * width + first_byte : meeting_.segment(rank, index) + first_byte;
   }

@@ -1,7 +1,7 @@
 #pragma once
 /// @file
-/// All-reduce and reduce between the ranks of one host without messages: every rank reads the others' elements where
-/// they are.
+/// All-reduce and reduce between the ranks of one host without messages: every rank reads the others' elements in
+/// place.
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -14,29 +14,29 @@
 
 namespace lockstep::ring {
 
-/// Three ways, chosen by size and by where the buffers are; all add in the order of the ranks, so they give the same
-/// bits, on every rank and in every run.
+/// Three algorithms, chosen by size and kind of memory; all add in rank order, so they give the same bits on every rank
+/// and in every run.
 ///
 /// - Small buffers, in one step: each rank writes its elements into its slot, waits for all, and reduces all slots. P
-///   times the arithmetic, but one wait.
-/// - Registered memory, in two: rank r reduces chunk r of all buffers where they are and writes the result to all.
-/// - Private memory, a segment at a time: each rank copies its elements to where the others can read them; rank r
-///   reduces chunk r of the segment; each rank copies the results of the others back. Two segments are under way, so
-///   that nobody waits for the slowest twice.
+///   times the arithmetic, but only one wait.
+/// - Registered memory, in two steps: rank r reduces chunk r of all buffers in place and writes the result to all.
+/// - Private memory, a segment at a time: each rank copies its elements to shared memory; rank r reduces chunk r of the
+///   segment; each rank copies the results of the others back. Two segments are in flight, so that no rank waits twice
+///   for the slowest one.
 ///
-/// Ranks with registered and ranks with private memory may meet: that is the third way without the copies of the
-/// former. Thread safety: one thread at a time; SharedMemory::interrupt() from any.
+/// Ranks with registered and with private memory may be mixed: they use the third algorithm, in which the former skip
+/// the copies. Thread safety: one thread at a time; SharedMemory::interrupt() from any.
 class SharedMemoryAllReduce {
  public:
-  /// @param meeting     Where the ranks meet for all their collectives; must outlive this object, as `registered`.
-  /// @param registered  Which buffers need no copying.
-  /// @param small       Up to which size buffers go through the meeting's slots, which have that many bytes.
+  /// @param meeting     The ranks' meeting for all their collectives; must outlive this object, like `registered`.
+  /// @param registered  Buffers that need no copying.
+  /// @param small       Largest buffers that go through the meeting's slots, which have that size.
   SharedMemoryAllReduce(SharedMemoryMeeting& meeting, const comm::RegisteredMemory& registered,
                         const SmallBufferLimits& small);
 
-  /// Replaces `values` on every rank by the reduction over all ranks; of a reduce, on its root only.
-  /// @param fingerprint  Of the call: what ranks compare; its op is the one applied.
-  /// @throws MismatchError  Ranks are in different collectives. @throws TimeoutError  Names a rank that did not come.
+  /// Replaces `values` on every rank by the reduction over all ranks; for a reduce, on its root only.
+  /// @param fingerprint  Of the call, compared between ranks; its op is applied.
+  /// @throws MismatchError  Ranks are in different collectives. @throws TimeoutError  Names a rank that did not arrive.
   /// @throws PeerFailedError, IoError  A rank died, or interrupt() was called.
   /// @cost   Registered: 2 waits; reads and writes 1/P of all P buffers. Private: 2 waits per segment, and 2(P-1)/P of
   ///         the buffer copied through the cache. Small: 1 wait, P reads of the buffer.
@@ -48,7 +48,7 @@ class SharedMemoryAllReduce {
     const comm::Fingerprint& fingerprint;
     const Deadline& deadline;
 
-    /// Whether `rank` gets what is reduced.
+    /// Whether `rank` gets the result.
     [[nodiscard]] bool is_for(int rank) const noexcept {
       return fingerprint.collective != comm::Collective::kReduce || fingerprint.root == rank;
     }
@@ -56,8 +56,8 @@ class SharedMemoryAllReduce {
 
   void reduce_slots(const Call& call);
   void reduce_in_place(const Call& call);
-  /// Whether segment 0 was copied before the ranks met. It was not where private ranks took their small buffers for
-  /// the slots' and registered ranks did not: a rare mixture, which pays one wait more.
+  /// Whether segment 0 was copied before the ranks met. It was not if ranks with private memory used the slots for a
+  /// small buffer and ranks with registered memory did not: a rare mixture, which costs one more wait.
   enum class FirstSegment { kCopied, kMissing };
   void reduce_segments(const Call& call, FirstSegment first);
 
@@ -65,7 +65,7 @@ class SharedMemoryAllReduce {
   void copy_in(const Call& call, std::int64_t index);
   void reduce_segment(const Call& call, std::int64_t index);
   void copy_out(const Call& call, std::int64_t index);
-  /// Where the results of segment `index` are staged: beside what the ranks stage.
+  /// Staging area for the results of segment `index`, after those of the ranks.
   [[nodiscard]] std::byte* result(std::int64_t index) const noexcept { return meeting_.segment(world_size_, index); }
 
   SharedMemoryMeeting& meeting_;

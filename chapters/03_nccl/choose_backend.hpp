@@ -11,9 +11,9 @@
 
 namespace lockstep::backend {
 
-/// What some backends need; the defaults suit a rank with its own device.
+/// Options of some backends; the defaults suit a rank with its own device.
 struct BackendOptions {
-  Device device{};         ///< Whose memory nccl moves; the CPU means accelerator number local_rank.
+  Device device{};         ///< For nccl's memory; the CPU means accelerator number local_rank.
   bool share_gpu = false;  ///< nccl: ranks of this host may share a GPU. For tests: it is slow.
 };
 
@@ -31,8 +31,8 @@ struct BackendInfo {
 /// Joins the job that `init_method` describes, as torch.distributed.init_process_group() does, and makes its group.
 /// @param backend      One of all_backends(). "auto" is nccl if rank 0's device is a GPU; else shared_memory if all
 ///                     ranks run on one host, and ring if they do not. LOCKSTEP_TRANSPORT=tcp makes it ring,
-///                     LOCKSTEP_TRANSPORT=shared_memory forbids the ring. Rank 0 decides for all ranks. The parts that
-///                     split() makes of a ring between hosts choose for themselves.
+///                     LOCKSTEP_TRANSPORT=shared_memory forbids the ring. Rank 0 decides for all ranks. Groups that
+///                     split() makes of a ring between hosts choose again.
 /// @param init_method  As comm::rendezvous() takes it: "env://", "tcp://host:port", "file:///path".
 /// @throws UsageError        Unknown backend; lists the known ones.
 /// @throws UnavailableError  This build or machine lacks it; says what to do.

@@ -10,17 +10,17 @@
 
 namespace lockstep::nccl {
 
-/// ncclInProgress is no failure: a call of a non-blocking communicator, or inside a group, has only been noted.
-/// @param result  What a function of NCCL returned. @param call  Its name.
-/// @throws ContractError  The call has failed; with NCCL's words.
+/// ncclInProgress is not a failure: a call of a non-blocking communicator, or inside a group, runs later.
+/// @param result  Returned by an NCCL function. @param call  Its name.
+/// @throws ContractError  The call has failed; with NCCL's text.
 inline void nccl_check(ncclResult_t result, std::string_view call) {
   if (result == ncclSuccess || result == ncclInProgress) return;
   throw ContractError(concat(call, ": ", ncclGetErrorString(result)));
 }
 
-/// As above for a caller that does not name the call: the message has its place instead.
-/// @param result  What a function of NCCL returned. @param where  Of the call.
-/// @throws ContractError  The call has failed; with NCCL's words.
+/// As above for a caller that does not name the call: the message gives its source location instead.
+/// @param result  Returned by an NCCL function. @param where  Of the call.
+/// @throws ContractError  The call has failed; with NCCL's text.
 inline void nccl_check(ncclResult_t result, const std::source_location& where = std::source_location::current()) {
   if (result == ncclSuccess || result == ncclInProgress) return;
   const std::string_view path = where.file_name();

@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 
 constexpr auto kFinishLimit = 10s;
 
-// The device a rank takes where it names none: on a host with several GPUs the one of its local rank.
+// The device of a rank that names none: on a host with several GPUs, the one of its local rank.
 Device chosen_device(const NcclOptions& options, int local_rank) {
   if (!options.device.is_cpu()) return options.device;
   const Device first{accelerator_type(), 0};
@@ -42,7 +42,7 @@ NcclProcessGroup::NcclProcessGroup(comm::JobContext context, const NcclOptions& 
   watchdog_ = std::make_shared<Watchdog>(*this);
 }
 
-// What is in flight is waited for, unless an exception unwinds this rank: its peers may never enter it.
+// Waits for tasks in flight, unless an exception unwinds this rank: its peers may never enter them.
 NcclProcessGroup::~NcclProcessGroup() {
   const bool is_unwinding = std::uncaught_exceptions() > 0;
   if (is_unwinding && !failure() && watchdog_->has_work()) {
@@ -80,8 +80,8 @@ comm::Work NcclProcessGroup::do_issue(std::span<Call> calls, comm::RunOn) {
   return comm::Work(std::move(task));
 }
 
-// How many calls from the first on share no memory. NCCL may run those of a group at the same time; our contract says
-// that a call sees what the one before it has left.
+// Number of calls, from the first, that share no memory. NCCL may run the calls of a group at the same time; our
+// contract says that a call sees the results of the previous one.
 std::size_t NcclProcessGroup::independent_calls(std::span<const Call> calls) {
   const auto overlap = [](const comm::Buffer& a, const comm::Buffer& b) {
     const auto *a_begin = static_cast<const std::byte*>(a.data), *b_begin = static_cast<const std::byte*>(b.data);
@@ -103,7 +103,7 @@ std::size_t NcclProcessGroup::independent_calls(std::span<const Call> calls) {
   return count;
 }
 
-// The communication stream starts where the streams that compute the buffers are now.
+// The communication stream waits for the streams that compute the buffers.
 void NcclProcessGroup::order_after_producers(const Task& task) const {
   const Stream* last = nullptr;
   for (const Call& call : task.calls) {
@@ -113,7 +113,7 @@ void NcclProcessGroup::order_after_producers(const Task& task) const {
   }
 }
 
-// Of two buffers of a call the longer one first: the other may be a part of it.
+// The longer of a call's two buffers comes first: the other may be a part of it.
 void NcclProcessGroup::bring_host_memory(Task& task) const {
   for (const Call& call : task.calls) {
     for (const comm::Buffer* buffer : {&call.values, &call.input}) watchdog_->wait_for_results_in(*buffer);

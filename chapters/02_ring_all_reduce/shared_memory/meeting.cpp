@@ -10,11 +10,11 @@
 namespace lockstep::ring {
 namespace {
 
-constexpr std::int64_t kPrivate = -1;  // in place of the offset of a buffer that is not registered
+constexpr std::int64_t kPrivate = -1;  // instead of an offset, if the buffer is not registered
 
 }  // namespace
 
-// What a rank says when it enters a collective. `meeting` is written last and read first.
+// A rank's announcement when it enters a collective. `meeting` is written last and read first.
 struct alignas(kLineBytes) SharedMemoryMeeting::Slot {
   std::atomic<std::uint64_t> meeting;
   std::uint64_t sequence;
@@ -22,7 +22,7 @@ struct alignas(kLineBytes) SharedMemoryMeeting::Slot {
   std::int64_t offset;
 };
 
-// All that one rank writes and the others read, except for the elements in its slots, which follow the members.
+// The data that one rank writes and the others read, except the elements in its slots, which follow the members.
 struct SharedMemoryMeeting::Member {
   struct alignas(kLineBytes) Counter {
     std::atomic<std::uint64_t> value;
@@ -92,7 +92,7 @@ void SharedMemoryMeeting::arrive(const comm::Fingerprint& own, std::optional<std
 
 void SharedMemoryMeeting::check_same(const comm::Fingerprint& own, int peer) const {
   const Slot& theirs = slot_of(peer);
-  if (theirs.sequence == own.sequence && theirs.tag == to_tag(own)) return;  // the usual case, without making names
+  if (theirs.sequence == own.sequence && theirs.tag == to_tag(own)) return;  // the usual case, without building names
   comm::check_same_collective({.sequence = own.sequence, .tag = to_tag(own)}, memory_->name_of(rank_),
                               {.sequence = theirs.sequence, .tag = theirs.tag}, memory_->name_of(peer));
 }

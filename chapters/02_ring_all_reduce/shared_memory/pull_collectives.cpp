@@ -5,8 +5,8 @@
 #include "comm/copy_bytes.hpp"
 #include "comm/host/reduce_many.hpp"
 
-// An input is made of parts of equal size: of reduce-scatter one for each rank, else one. A piece is a run of elements
-// of a part. All ranks work on the same piece at the same time.
+// An input consists of parts of equal size: one per rank for reduce-scatter, else one. A piece is a run of elements of
+// a part. All ranks work on the same piece at the same time.
 namespace lockstep::ring {
 
 using MeetingStep = SharedMemoryMeeting::MeetingStep;
@@ -20,7 +20,7 @@ PullCollectives::PullCollectives(SharedMemoryMeeting& meeting, const comm::Regis
       small_bytes_(small.private_bytes),
       sources_(static_cast<std::size_t>(world_size_)) {}
 
-// Every rank reduces the part that is its own.
+// Every rank reduces its own part.
 void PullCollectives::reduce_scatter(const comm::Buffer& output, const comm::Buffer& input,
                                      const comm::Fingerprint& fingerprint, const Deadline& deadline) {
   const Parts parts{.count = world_size_, .read = rank_, .elements = output.count};
@@ -31,7 +31,7 @@ void PullCollectives::reduce_scatter(const comm::Buffer& output, const comm::Buf
   });
 }
 
-// Every rank copies all parts, beginning with that of the next rank, so that not all read from one.
+// Every rank copies all parts, beginning with that of the next rank, so that not all read from the same one.
 void PullCollectives::all_gather(const comm::Buffer& output, const comm::Buffer& input,
                                  const comm::Fingerprint& fingerprint, const Deadline& deadline) {
   const Parts parts{.count = 1, .read = 0, .elements = input.count};
@@ -56,8 +56,8 @@ void PullCollectives::broadcast(const comm::Buffer& values, int root, const comm
   });
 }
 
-// Small inputs in the slots need no second wait; registered inputs are read where they are; what is private goes
-// through the staged segments.
+// Small inputs in the slots need no second wait; registered inputs are read in place; private ones go through the
+// staged segments.
 void PullCollectives::read_inputs(const Call& call, const Parts& parts, const std::function<void(Chunk)>& read) {
   const auto bytes = static_cast<std::size_t>(call.input.bytes());
   const bool is_small = bytes <= small_bytes_;
@@ -90,7 +90,7 @@ void PullCollectives::read_inputs(const Call& call, const Parts& parts, const st
 }
 
 // One wait per piece. Staged segments take turns: a rank that stages piece i knows that all have staged piece i - 1,
-// and so have read piece i - 2, which was where piece i comes.
+// and so have read piece i - 2, whose place piece i takes.
 void PullCollectives::read_staged(const Call& call, const Parts& parts, const std::function<void(Chunk)>& read) {
   const auto width = static_cast<std::int64_t>(bytes_of(call.input.dtype));
   const auto* const own = static_cast<const std::byte*>(call.input.data);
@@ -101,14 +101,14 @@ void PullCollectives::read_staged(const Call& call, const Parts& parts, const st
     const auto in_input = [&](int part) { return (part * parts.elements + piece.begin) * width; };
     const bool is_private = meeting_.buffers()[rank_] == nullptr && is_read(parts, rank_);
     for (int part = 0; is_private && part < parts.count; ++part) {
-      if (parts.count > 1 && part == parts.read) continue;  // nobody else reads it
+      if (parts.count > 1 && part == parts.read) continue;  // no other rank reads it
       comm::copy_bytes(meeting_.segment(rank_, index) + part * length * width, own + in_input(part),
                        static_cast<std::size_t>(piece.count * width));
     }
     meeting_.signal(MeetingStep::kCopied);
     meeting_.wait_for_all(MeetingStep::kCopied, call.deadline);
     for (int rank = 0; rank < world_size_; ++rank) {
-      const std::byte* const whole = meeting_.buffers()[rank];  // registered memory is read where it is
+      const std::byte* const whole = meeting_.buffers()[rank];  // registered memory is read in place
       sources_[rank] =
           whole != nullptr ? whole + in_input(parts.read) : meeting_.segment(rank, index) + parts.read * length * width;
     }

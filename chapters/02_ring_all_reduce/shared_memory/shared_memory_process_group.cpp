@@ -8,7 +8,7 @@
 namespace lockstep::ring {
 namespace {
 
-// Of what goes through the queues: small enough to stay in the cache between being written and being read.
+// For messages through the queues: small enough to stay in the cache between being written and being read.
 constexpr std::int64_t kSegmentBytes = 256 * 1024;
 
 }  // namespace
@@ -41,7 +41,7 @@ void SharedMemoryProcessGroup::use(std::shared_ptr<comm::SharedMemory> memory) {
   HostProcessGroup::use(std::make_unique<comm::SharedMemoryTransport>(std::move(memory), deadline), kSegmentBytes);
 }
 
-// The memory's own collective calls come from this thread: what is queued must be done before.
+// The memory's own collective calls come from this thread, so queued calls must be done first.
 std::shared_ptr<Storage> SharedMemoryProcessGroup::allocate(std::size_t bytes, Device device) {
   require_no_open_group("allocate");
   if (!registered_ || !device.is_cpu()) return HostProcessGroup::allocate(bytes, device);

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// The process group of ranks that run on one host: collectives in memory that all of them can read and write.
+/// The process group of ranks on one host: collectives in memory that all of them can read and write.
 #include <cstddef>
 #include <memory>
 
@@ -12,24 +12,24 @@
 
 namespace lockstep::ring {
 
-/// The ranks of one host need no ring: each reads what the others have where it is. What has one destination (send and
-/// recv, gather, scatter, all_to_all) goes through queues in the same memory.
+/// The ranks of one host need no ring: each reads the others' elements in place. Calls with one destination (send and
+/// recv, gather, scatter, all_to_all) go through queues in the same memory.
 ///
 /// Lifetime, thread safety and order of calls: as comm::ProcessGroup. Host memory only.
-/// @cost  See SharedMemoryAllReduce and PullCollectives; traffic_sent() counts only what goes through the queues.
+/// @cost  See SharedMemoryAllReduce and PullCollectives; traffic_sent() counts only the queues.
 class SharedMemoryProcessGroup final : public comm::HostProcessGroup {
  public:
-  /// Finds the common memory of all ranks.
-  /// @throws UnavailableError  The ranks have none, on all of them; says why.
-  /// @throws TimeoutError, PeerFailedError  A rank does not come within context.limits.join; names it.
+  /// Sets up the shared memory of all ranks.
+  /// @throws UnavailableError  The ranks cannot share memory, thrown on all of them; says why.
+  /// @throws TimeoutError, PeerFailedError  A rank does not arrive within context.limits.join; names it.
   explicit SharedMemoryProcessGroup(comm::JobContext context);
-  /// Uses `memory`, which the ranks of the group have made together.
+  /// Uses `memory`, which the ranks of the group share.
   SharedMemoryProcessGroup(comm::JobContext context, std::shared_ptr<comm::SharedMemory> memory);
   ~SharedMemoryProcessGroup() override;
 
   [[nodiscard]] std::string_view backend() const noexcept override { return "shared_memory"; }
 
-  /// Collective: a block of host memory that all collectives but those with one destination work on where it is.
+  /// Collective: a block of host memory that all collectives, except those with one destination, use in place.
   [[nodiscard]] std::shared_ptr<Storage> allocate(std::size_t bytes, Device device) override;
 
  private:
@@ -43,10 +43,10 @@ class SharedMemoryProcessGroup final : public comm::HostProcessGroup {
 
   void use(std::shared_ptr<comm::SharedMemory> memory);
 
-  // All null for a rank that is alone.
+  // All null in a group of one rank.
   std::unique_ptr<comm::RegisteredMemory> registered_;
   std::unique_ptr<SharedMemoryMeeting> meeting_;
-  std::unique_ptr<SharedMemoryAllReduce> all_reduce_;  // and reduce and barrier, which are cases of it
+  std::unique_ptr<SharedMemoryAllReduce> all_reduce_;  // also for reduce and barrier
   std::unique_ptr<PullCollectives> pull_;
 };
 

@@ -1,25 +1,25 @@
 #pragma once
 /// @file
-/// Up to which size buffers go through the slots in which ranks meet.
+/// Size limits of buffers that go through the slots in which ranks meet.
 #include <algorithm>
 #include <array>
 #include <cstddef>
 
 namespace lockstep::ring {
 
-/// Up to which size buffers go through the slots. Equal on all ranks.
+/// Largest buffers that go through the slots. Equal on all ranks.
 struct SmallBufferLimits {
   std::size_t private_bytes = 0;     ///< If all ranks have private memory.
-  std::size_t registered_bytes = 0;  ///< If any has registered memory: no more than private_bytes.
+  std::size_t registered_bytes = 0;  ///< If any has registered memory; at most private_bytes.
 };
 
 /// The limits for up to `world_size` ranks.
 struct SmallBufferRow {
-  int world_size = 0;        ///< The last row serves any more.
+  int world_size = 0;        ///< The last row applies to any larger number too.
   SmallBufferLimits limits;  ///< In bytes of the whole buffer.
 };
 
-/// Where the ways cross on a machine of two cores (AMD EPYC 9005 in a virtual machine; shared_memory_bench, float32
+/// Measured crossover on a machine with two cores (AMD EPYC 9005 in a virtual machine; shared_memory_bench, float32
 /// sum). Microseconds through the slots / in segments / in place:
 ///            2 KiB                4 KiB                16 KiB               32 KiB
 ///   2 ranks  0.29 / 0.40 / 0.27   0.39 / 0.43 / 0.28   1.1 / 0.80 / 0.40    2.4 / 1.5 / 0.52

@@ -101,14 +101,14 @@ void NcclCollectives::enqueue(const Call& call, ncclComm_t communicator) const {
       return nccl_check(ncclSend(values.data, count_of(values), type, call.root, communicator, stream), "ncclSend");
     case comm::Collective::kRecv:
       return nccl_check(ncclRecv(values.data, count_of(values), type, call.root, communicator, stream), "ncclRecv");
-    case comm::Collective::kBarrier:  // nobody has the sum before everybody has entered
+    case comm::Collective::kBarrier:  // no rank has the sum before all have entered
       return nccl_check(
           ncclAllReduce(barrier_cell_->data(), barrier_cell_->data(), 1, ncclInt32, ncclSum, communicator, stream),
           "ncclAllReduce");
   }
 }
 
-// A message to oneself is a copy. It stands in the stream before what the group enqueues at its end.
+// A message to the rank itself is a copy. In the stream it precedes the operations that the group enqueues at its end.
 void NcclCollectives::copy_own(void* to, const void* from, std::int64_t bytes) const {
   if (to != from) copy_memory_async(to, from, static_cast<std::size_t>(bytes), stream_);
 }

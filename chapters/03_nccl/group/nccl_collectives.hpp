@@ -1,5 +1,5 @@
 #pragma once
-// What each collective is in NCCL's words. Private to the chapter.
+// Translates collectives to NCCL calls. Internal to this chapter.
 #include <nccl.h>
 
 #include <cstdint>
@@ -11,18 +11,17 @@
 
 namespace lockstep::nccl {
 
-// Enqueues calls on one stream. All of them stand in a group of NCCL's: the errors of doing what they ask for come from
-// Communicator::run().
+// Enqueues calls on one stream, inside an NCCL group: errors of their execution come from Communicator::run().
 class NcclCollectives {
  public:
   using Call = comm::ProcessGroup::Call;
 
-  // stream: must outlive this object.
+  // stream must outlive this object.
   NcclCollectives(int rank, int world_size, const Stream& stream);
 
-  // Between ncclGroupStart() and ncclGroupEnd(). Throws IoError, ContractError for what NCCL refuses at once.
+  // Call between ncclGroupStart() and ncclGroupEnd(). Throws IoError or ContractError if NCCL rejects the call at once.
   void enqueue(const Call& call, ncclComm_t communicator) const;
-  // After ncclGroupEnd(): NCCL has added up, and a mean is to be divided.
+  // Call after ncclGroupEnd(): NCCL computes the sum, this divides it for a mean.
   void finish_mean(const Call& call) const;
 
  private:

@@ -22,7 +22,7 @@ struct Options {
   int warmup = 3;   ///< Repetitions before these.
   std::string dtype = "float32";
   std::string op = "sum";  ///< For reductions.
-  /// Where nccl's buffers lie.
+  /// Of nccl's buffers.
   std::string device = accelerator_type() == DeviceType::kCuda ? "cuda" : "emulated";
   bool share_gpu = false;  ///< Several ranks may share a GPU.
   int spoil = -1;          ///< Rank whose result is corrupted before the check; -1: none.

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// What a collective moves: typed elements on a device. `comm` does not know what a tensor is.
+/// The data of a collective: typed elements on a device. `comm` does not depend on tensors.
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -12,14 +12,13 @@ namespace lockstep::comm {
 
 /// A view of `count` elements at `data`. Copies of it refer to the same memory.
 struct Buffer {
-  void* data = nullptr;           ///< Host or device memory; may be null where count is 0.
-  std::int64_t count = 0;         ///< Elements, not bytes.
-  DType dtype = DType::kFloat32;  ///< Of each element.
-  Device device = {};             ///< Where `data` lives.
+  void* data = nullptr;    ///< Host or device memory; may be null if count is 0.
+  std::int64_t count = 0;  ///< Elements, not bytes.
+  DType dtype = DType::kFloat32;
+  Device device = {};  ///< Of `data`.
   std::shared_ptr<void>
-      keep_alive;  ///< Owner of the memory, held until the collective is done; null: the caller keeps it.
+      keep_alive;  ///< Owner of the memory, held until the collective is done; null: the caller keeps it alive.
 
-  /// count times the size of an element.
   [[nodiscard]] std::int64_t bytes() const noexcept { return count * static_cast<std::int64_t>(bytes_of(dtype)); }
 
   /// The elements as host memory. @pre dtype is T's and device is the CPU.
@@ -36,8 +35,7 @@ template <typename T, std::size_t Extent>
 }
 
 /// A Buffer over all elements of `values`, on whatever device they live; holds on to their storage.
-/// @param values  Anything with data(), count(), dtype(), device() and storage(), such as a Tensor, which this module
-///                does not know.
+/// @param values  Anything with data(), count(), dtype(), device() and storage(), such as a Tensor.
 template <typename Values>
 [[nodiscard]] Buffer buffer_of(const Values& values) {
   return {values.data(), values.count(), values.dtype(), values.device(), values.storage()};

@@ -7,8 +7,8 @@
 
 namespace lockstep::comm {
 
-/// As memcpy, in pieces that the C library copies with vector instructions. Longer copies it hands to the instruction
-/// `rep movsb`, which took twice as long here (AMD EPYC 9005, glibc 2.36) for blocks that are in another core's cache.
+/// memcpy in pieces that the C library copies with vector instructions. For longer copies it uses `rep movsb`, which
+/// took twice as long here (AMD EPYC 9005, glibc 2.36) for blocks in another core's cache.
 /// @param to     Host memory, [bytes].
 /// @param from   Host memory, [bytes]; does not overlap `to`.
 /// @param bytes  May be 0.

@@ -10,7 +10,7 @@
 namespace lockstep::comm {
 namespace {
 
-// "unit h.3"; "a tag of hash 0x2f0a11" if the words are not known; empty without a tag.
+// "unit h.3"; "a tag of hash 0x2f0a11" if the text is not known; empty without a tag.
 std::string tag_name(const CallTag& tag) {
   if (!tag.is_given()) return "";
   if (!tag.text().empty()) return std::string(tag.text());
@@ -19,7 +19,7 @@ std::string tag_name(const CallTag& tag) {
   return std::move(text).str();
 }
 
-// "sum of 1000 float32", "20 int64 from rank 1"; of a barrier nothing.
+// "sum of 1000 float32", "20 int64 from rank 1"; empty for a barrier.
 std::string elements_of(const Fingerprint& fingerprint) {
   const std::string elements = concat(fingerprint.count, " ", name_of(fingerprint.dtype));
   switch (fingerprint.collective) {
@@ -97,7 +97,7 @@ CallTag::CallTag(std::string_view text) {
   std::ranges::copy(text, text_.begin());
   size_ = static_cast<std::uint8_t>(text.size());
   const std::uint64_t bits = net::checksum(net::as_bytes(text));
-  const std::uint64_t low = bits % 255 + 1;  // 1 to 255: 0 says that there is no tag
+  const std::uint64_t low = bits % 255 + 1;  // 1 to 255: 0 means no tag
   hash_ = static_cast<std::uint32_t>((bits >> 48) << 8 | low);
 }
 
@@ -111,7 +111,7 @@ CallTag CallTag::of_hash(std::uint32_t hash) noexcept {
   return tag;
 }
 
-// Ranks fit into 16 bits, so that the upper half of the root's place is free for the tag's hash.
+// Ranks fit into 16 bits, so the upper half of the root's field is free for the tag's hash.
 net::FrameTag to_tag(const Fingerprint& fingerprint) noexcept {
   const std::uint32_t hash = fingerprint.tag.hash();
   net::FrameTag tag{};

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Which collective a rank is in, in sixteen bytes: what ranks compare to find out that they disagree.
+/// A rank's current collective in sixteen bytes, which ranks compare to detect mismatches.
 #include <array>
 #include <cstdint>
 #include <string>
@@ -35,35 +35,35 @@ enum class Collective : std::uint8_t {
 /// "all_reduce", "broadcast", "barrier", "reduce", "all_gather", ...
 [[nodiscard]] std::string_view name_of(Collective collective) noexcept;
 
-/// Whether only two ranks take part: send and recv. They are numbered apart from the collectives, per pair and
+/// Whether only two ranks take part: send and recv. They are numbered separately from the collectives, per pair and
 /// direction.
 [[nodiscard]] constexpr bool is_point_to_point(Collective collective) noexcept {
   return collective == Collective::kSend || collective == Collective::kRecv;
 }
 
-/// What a call is about, in the caller's words ("unit h.3"). Ranks compare a hash of it, in bytes of the fingerprint
-/// that are zero without it; the words themselves travel beside the data only, for messages, which show the hash where
-/// they are not known (of a send that is done).
+/// The caller's label of a call ("unit h.3"). Ranks compare its hash, in bytes of the fingerprint that are zero without
+/// a label. The text itself is sent only through the control plane, for messages; they show the hash if the text is not
+/// known (a send that has ended).
 class CallTag {
  public:
-  /// Longest text: it is copied with every fingerprint.
+  /// Maximum length; short, because it is copied with every fingerprint.
   static constexpr std::size_t kMaxBytes = 47;
 
   CallTag() = default;  ///< None.
-  /// @param text  Empty: none. @throws ContractError  It is none, as is_possible() says.
+  /// @param text  Empty: no tag. @throws ContractError  is_possible(text) is false.
   explicit CallTag(std::string_view text);
   /// Whether it is at most kMaxBytes of printable ASCII.
   [[nodiscard]] static bool is_possible(std::string_view text) noexcept;
-  /// A tag of which only the hash is known. @pre  A hash that hash() has returned.
+  /// A tag with a known hash but no text. @pre  hash() returned this hash.
   [[nodiscard]] static CallTag of_hash(std::uint32_t hash) noexcept;
 
   /// Whether there is one.
   [[nodiscard]] bool is_given() const noexcept { return hash_ != 0; }
-  /// 24 bits, of which the lowest eight are not 0; 0: there is no tag.
+  /// 24 bits, the lowest eight not all 0; 0: no tag.
   [[nodiscard]] std::uint32_t hash() const noexcept { return hash_; }
-  /// As given; empty if only the hash is known.
+  /// Empty if only the hash is known.
   [[nodiscard]] std::string_view text() const noexcept { return {text_.data(), size_}; }
-  /// By hash: different texts have the same one once in 16 million times.
+  /// Compares hashes: two different texts collide once in 16 million.
   bool operator==(const CallTag& other) const noexcept { return hash_ == other.hash_; }
 
  private:
@@ -72,20 +72,20 @@ class CallTag {
   std::array<char, kMaxBytes> text_{};
 };
 
-/// What must be equal on all ranks of a group for call number `sequence`; for send and recv, on both ranks.
+/// Must be equal on all ranks of a group for call number `sequence`; for send and recv, on both ranks.
 struct Fingerprint {
-  std::uint64_t sequence = 0;                    ///< In a frame this is FrameHeader::sequence; the rest is the tag.
-  Collective collective = Collective::kBarrier;  ///< Which operation.
-  ReduceOp op = ReduceOp::kSum;                  ///< kSum where the collective has none.
-  DType dtype = DType::kUInt8;                   ///< kUInt8 where there are no elements.
-  std::int32_t root = 0;                         ///< 0 where there is none; of a send or recv the peer.
-  std::int64_t count = 0;  ///< Elements that one rank contributes (scatter, reduce_scatter: gets).
-  CallTag tag{};           ///< What the caller has called it, if anything.
+  std::uint64_t sequence = 0;  ///< In a frame this is FrameHeader::sequence; the other members are the frame's tag.
+  Collective collective = Collective::kBarrier;
+  ReduceOp op = ReduceOp::kSum;  ///< kSum if the collective has none.
+  DType dtype = DType::kUInt8;   ///< kUInt8 if there are no elements.
+  std::int32_t root = 0;         ///< 0 if there is none; for a send or recv, the peer.
+  std::int64_t count = 0;        ///< Elements that one rank contributes (scatter, reduce_scatter: gets).
+  CallTag tag{};                 ///< The caller's label, if any.
 
   bool operator==(const Fingerprint&) const = default;
 };
 
-/// The bytes that stand in a frame's tag: of the call's own tag its hash.
+/// The bytes of a frame's tag; they contain the hash of the call's own tag.
 [[nodiscard]] net::FrameTag to_tag(const Fingerprint& fingerprint) noexcept;
 /// @throws FormatError  The tag names no collective, operation or dtype.
 [[nodiscard]] Fingerprint from_tag(std::uint64_t sequence, const net::FrameTag& tag);

@@ -6,7 +6,7 @@
 namespace lockstep::comm {
 namespace {
 
-// How long a rank that has lost the store waits for the control plane to say who died.
+// How long a rank that has lost the store waits for the control plane to report which rank died.
 constexpr std::chrono::milliseconds kFailureLimit{900};
 
 }  // namespace
@@ -31,7 +31,7 @@ std::string get_or_fail(const JobContext& context, const std::string& key, std::
       const TimeoutError error(concat(task, ": not within ", format_seconds(deadline.waited())));
       tell_job_of(context, error);
       throw error;
-    } catch (const IoError& error) {  // the store goes with the rank that serves it
+    } catch (const IoError& error) {  // the store ends with the rank that serves it
       if (context.control) (void)context.control->wait_for_failure(Deadline::after(kFailureLimit));
       throw_if_job_failed(context, task);
       throw IoError(concat(task, ": ", error.what()));

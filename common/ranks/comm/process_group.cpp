@@ -1,4 +1,4 @@
-// What each public call checks before it is issued.
+// The checks of each public call before it is issued.
 #include "comm/process_group.hpp"
 
 #include <algorithm>
@@ -178,7 +178,7 @@ void ProcessGroup::prepare_common_error(const std::string& message, int culprit,
   try {
     barrier({}, where).synchronize();
   } catch (const Error&) {
-    return;  // somebody knows already and has left; so does this rank know
+    return;  // another rank knows already and has left, so this rank knows too
   }
   if (!context_.control) return;
   context_.control->set_last_words({FailureKind::kAborted, culprit < 0 ? -1 : context_.global_rank(culprit), message});
@@ -205,9 +205,9 @@ std::unique_ptr<ProcessGroup> ProcessGroup::split(int color, int key) {
     if (choice.rank == rank()) context.rank = static_cast<int>(context.global_ranks.size());
     context.global_ranks.push_back(context_.global_rank(static_cast<int>(choice.rank)));
   }
-  // Ranks that have taken part in different splits before go on from the largest number that any of them has reached.
+  // Ranks that took part in different splits before continue from the largest number that any of them has reached.
   const auto split = static_cast<int>(std::ranges::max(choices, {}, &Choice::next_split).next_split);
-  const int first_member = context.global_ranks.front();  // where this rank joins none: of those who join none
+  const int first_member = context.global_ranks.front();  // if this rank joins none: of the ranks that join none
   context.group_id = context_.control ? context_.control->take_part_in_split(split, first_member) : 0;
   if (color == kNoColor) return nullptr;
   context.world_size = static_cast<int>(context.global_ranks.size());

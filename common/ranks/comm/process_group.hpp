@@ -1,7 +1,7 @@
 #pragma once
 /// @file
 /// What every backend promises: a fixed set of ranks that call the same collectives in the same order. Star, ring,
-/// NCCL, Gloo and MPI differ only below this line; what they build on is in comm/process_group_backend.hpp.
+/// NCCL, Gloo and MPI differ only below this interface; their base class is in comm/process_group_backend.hpp.
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -29,33 +29,33 @@ class Recorder;
 
 namespace lockstep::comm {
 
-/// Who runs a collective on the CPU.
+/// The thread that runs a collective on the CPU.
 enum class RunOn {
-  kWorker,  ///< The group's worker thread, from now on: the caller computes meanwhile.
-  kCaller,  ///< The caller, in Work::synchronize(), or the next call of the group: spares a small collective that is
-            ///< waited for at once the wake-up of a thread.
+  kWorker,  ///< The group's worker thread, at once: the caller computes meanwhile.
+  kCaller,  ///< The caller, in Work::synchronize(), or the next call of the group: saves waking a thread for a small
+            ///< collective that is waited for at once.
 };
 
 /// Options of one collective; `{}` is right for host memory.
 struct CollectiveOptions {
-  Stream* stream = nullptr;            ///< That produced the data (device memory); null: the current one.
+  Stream* stream = nullptr;            ///< The stream that produced the data (device memory); null: the current one.
   std::optional<Deadline> deadline{};  ///< For the whole call; unset: the group's progress limit.
   RunOn run_on = RunOn::kWorker;       ///< Only for the CPU; devices have streams.
-  std::string_view tag{};              ///< What the call is about, "unit h.3": ranks compare it, so that calls of the
-                                       ///< same type and size do not meet by mistake, and messages show it (CallTag).
+  std::string_view tag{};  ///< Label of the call, "unit h.3": ranks compare it, so that calls of the same type and size
+                           ///< cannot be mixed up, and messages show it (CallTag).
 };
 
 /// One rank's membership in a group.
 ///
 /// The calls are the same for every backend. Lifetime: the group owns its connections and its worker thread; destroying
-/// it waits for issued work or, where a peer has failed, aborts. Thread safety: collectives come from one thread, in
-/// the same order on all ranks; abort() from any thread.
+/// it waits for issued work or, if a peer has failed, aborts. Thread safety: collectives come from one thread, in the
+/// same order on all ranks; abort() from any thread.
 ///
-/// What all calls share. A buffer may be empty; count and dtype are the same on all ranks; memory belongs to the
-/// backend's device. The returned Work keeps `keep_alive` of the buffers until done. Thrown at once: ContractError (a
-/// device, dtype, root, count or tag that cannot be right) and, where the group has failed before, that error again.
-/// Thrown by Work::synchronize(): TimeoutError (names this rank, who has not come, and the wait), MismatchError (ranks
-/// called different things; says what each was doing), PeerFailedError (names who died or left). Results are
+/// Common to all calls: a buffer may be empty; count and dtype are the same on all ranks; memory belongs to the
+/// backend's device. The returned Work keeps `keep_alive` of the buffers until done. Thrown at once: ContractError (an
+/// invalid device, dtype, root, count or tag) and, if the group has failed before, that error again. Thrown by
+/// Work::synchronize(): TimeoutError (names this rank, the missing ranks, and the wait), MismatchError (ranks issued
+/// different calls; says what each was doing), PeerFailedError (names the rank that died or left). Results are
 /// bit-identical on all ranks and in every run (star, ring; for NCCL measured, not promised). `where` is the calling
 /// line, for the flight recorder. P is the world size.
 class ProcessGroup {
@@ -69,10 +69,9 @@ class ProcessGroup {
 
   [[nodiscard]] int rank() const noexcept { return context_.rank; }              ///< In [0, world_size()).
   [[nodiscard]] int world_size() const noexcept { return context_.world_size; }  ///< At least 1; never changes.
-  /// The job that the group was made in.
   [[nodiscard]] const JobContext& context() const noexcept { return context_; }
 
-  /// "star", "ring": the backend as a user names it.
+  /// The backend's name for users: "star", "ring".
   [[nodiscard]] virtual std::string_view backend() const noexcept = 0;
 
   /// Replaces `values` on every rank by the element-wise reduction over all ranks.
@@ -83,9 +82,9 @@ class ProcessGroup {
   Work all_reduce(Buffer values, ReduceOp op = ReduceOp::kSum, const CollectiveOptions& options = {},
                   std::source_location where = std::source_location::current());
 
-  /// all_reduce of several buffers of one dtype as if they were one: many small ones cost one message, not one each.
+  /// all_reduce of several buffers of one dtype as if they were one: many small buffers cost one message, not one each.
   /// @param buffers  Each [count_i], in place; the same counts in the same order on all ranks.
-  /// @cost   Two copies of the elements beside the all_reduce.
+  /// @cost   The all_reduce and two copies of the elements.
   Work all_reduce_coalesced(std::span<const Buffer> buffers, ReduceOp op = ReduceOp::kSum,
                             const CollectiveOptions& options = {},
                             std::source_location where = std::source_location::current());
@@ -96,13 +95,14 @@ class ProcessGroup {
   Work broadcast(Buffer values, int root, const CollectiveOptions& options = {},
                  std::source_location where = std::source_location::current());
 
-  /// Replaces `values` on `root` by the reduction over all ranks; elsewhere they stay as they are.
+  /// Replaces `values` on `root` by the reduction over all ranks; unchanged on the others.
   /// @param values  [count], in place.
   Work reduce(Buffer values, int root, ReduceOp op = ReduceOp::kSum, const CollectiveOptions& options = {},
               std::source_location where = std::source_location::current());
 
   /// Every rank gets the inputs of all: output[r * count ...] is rank r's input.
-  /// @param output  [P * count]. @param input  [count]; may be this rank's part of `output`, else apart from it.
+  /// @param output  [P * count]. @param input  [count]; may be this rank's part of `output`; must not overlap it
+  ///         otherwise.
   /// @cost   (P-1) * count elements sent per rank.
   Work all_gather(Buffer output, Buffer input, const CollectiveOptions& options = {},
                   std::source_location where = std::source_location::current());
@@ -122,40 +122,40 @@ class ProcessGroup {
   Work scatter(Buffer output, Buffer input, int root, const CollectiveOptions& options = {},
                std::source_location where = std::source_location::current());
 
-  /// Part s of rank r's input becomes part r of rank s's output: a transposition over ranks.
-  /// @param output  [count], P divides count. @param input  [count], apart from `output`.
+  /// Part s of rank r's input becomes part r of rank s's output: a transpose over ranks.
+  /// @param output  [count], P divides count. @param input  [count], must not overlap `output`.
   Work all_to_all(Buffer output, Buffer input, const CollectiveOptions& options = {},
                   std::source_location where = std::source_location::current());
 
-  /// Sends to one rank, which calls recv() with the same count and dtype. Pairs match in order of the calls. Done means
+  /// Sends to one rank, which calls recv() with the same count and dtype. Pairs match in call order. Completion means
   /// that `values` may be overwritten, not that they have arrived.
   /// @param values  [count]. @param peer  Not this rank.
   Work send(Buffer values, int peer, const CollectiveOptions& options = {},
             std::source_location where = std::source_location::current());
 
-  /// Receives what `peer` sends to this rank. @param values  [count], overwritten.
+  /// Receives the values that `peer` sends to this rank. @param values  [count], overwritten.
   Work recv(Buffer values, int peer, const CollectiveOptions& options = {},
             std::source_location where = std::source_location::current());
 
   /// Completes on no rank before every rank has entered it.
   Work barrier(const CollectiveOptions& options = {}, std::source_location where = std::source_location::current());
 
-  /// A barrier that blocks, and whose error lists every rank that has not come within `timeout`.
+  /// A blocking barrier whose error lists every rank that has not arrived within `timeout`.
   /// @throws TimeoutError, PeerFailedError, MismatchError
   void monitored_barrier(std::chrono::milliseconds timeout,
                          std::source_location where = std::source_location::current());
 
   /// Calls between start and end are issued together, as one Work: sends and recvs among them move at the same time, so
-  /// that ranks may exchange in any order. None of them begins before group_end(). So whatever blocks is refused until
+  /// that ranks may exchange in any order. None of them begins before group_end(), so blocking calls are rejected until
   /// then: split(), allocate() and the like before they do anything, and waiting for a Work of the group, which drops
-  /// the group: its memory may be gone when the exception arrives.
+  /// the group, because its memory may be gone when the exception is handled.
   /// @throws ContractError  A group of calls is open already.
   void group_start(std::source_location where = std::source_location::current()) { open_group(where); }
-  /// @return  The Work of the whole group; after it those of its calls may be waited for as well.
-  /// @throws ContractError  Without group_start(), or where a call of the group has been waited for.
+  /// @return  The Work of the whole group; afterwards the Works of its calls may be waited for too.
+  /// @throws ContractError  Without group_start(), or if a call of the group has been waited for.
   virtual Work group_end() = 0;
 
-  /// For functions that wait for a call before they make the next.
+  /// For functions that wait for one call before they issue the next.
   /// @throws ContractError  A group of calls is open: names `call` and where the group begins.
   virtual void require_no_open_group(std::string_view call) const = 0;
 
@@ -165,35 +165,35 @@ class ProcessGroup {
   [[nodiscard]] std::unique_ptr<ProcessGroup> split(int color, int key = 0);
   static constexpr int kNoColor = -1;  ///< For ranks that join no group.
 
-  /// Memory that this group reduces without extra copies where the backend can (shared memory on one host);
-  /// ordinary memory elsewhere.
+  /// Memory that this group reduces without extra copies if the backend can (shared memory on one host); otherwise
+  /// ordinary memory.
   [[nodiscard]] virtual std::shared_ptr<Storage> allocate(std::size_t bytes, Device device = {});
 
-  /// Blocks the host until all ranks are known to have issued the same collectives so far. To be called before what
-  /// they gave is used for good: the optimizer step waits for it, so that no parameter is updated from ranks that
-  /// disagree. Returns at once where every message says which collective it belongs to (star, ring).
-  /// @throws MismatchError, PeerFailedError, TimeoutError  They have not; names who called what.
+  /// Blocks the host until all ranks are known to have issued the same collectives so far. Call before results are used
+  /// irrevocably: the optimizer step waits for it, so that no parameter is updated from ranks that disagree. Returns at
+  /// once if every message identifies its collective (star, ring).
+  /// @throws MismatchError, PeerFailedError, TimeoutError  They have not; names the ranks and their calls.
   virtual void require_agreement() = 0;
 
   /// Fails the group on every rank: pending and later calls throw PeerFailedError naming this rank and `reason`.
   /// May be called from any thread; returns at once.
   virtual void abort(const std::string& reason) = 0;
 
-  /// To be called on all ranks before each of them throws an error that all have found. Waits until all know of it: a
-  /// rank that left at once would end the exchange in which others still learn of it. If the ranks then leave by that
-  /// error, the launcher's summary shows `message`, and accuses `culprit` instead of the rank that was the first to go.
+  /// Call on all ranks before each of them throws an error that all have found. Waits until all know of it: a rank that
+  /// left at once would end the exchange in which others still learn of it. If the ranks then leave because of that
+  /// error, the launcher's summary shows `message` and blames `culprit` instead of the first rank to leave.
   ///
-  /// @param message  That of the error, the same on all ranks.
-  /// @param culprit  The rank of this group that is at fault, -1 where it is not one rank's.
+  /// @param message  The error's message, the same on all ranks.
+  /// @param culprit  The rank of this group that is at fault, or -1 if no single rank is.
   /// @cost  One barrier.
   void prepare_common_error(const std::string& message, int culprit = -1,
                             std::source_location where = std::source_location::current()) noexcept;
 
-  /// From now on collectives appear as spans in the lane "communication" of `recorder`; null ends that.
-  /// @return  Where they have appeared until now, or null. @pre  No collective is in flight.
+  /// From now on collectives appear as spans in the lane "communication" of `recorder`; null stops this.
+  /// @return  The previous recorder, or null. @pre  No collective is in flight.
   virtual std::shared_ptr<trace::Recorder> record_to(std::shared_ptr<trace::Recorder> recorder) noexcept = 0;
 
-  /// What this rank has sent, counted since the group was made.
+  /// Traffic sent by this rank since the group was made.
   [[nodiscard]] virtual Traffic traffic_sent() const = 0;
 
  protected:
@@ -204,7 +204,7 @@ class ProcessGroup {
   /// Validates, numbers, records and issues a call (or keeps it for group_end()).
   virtual Work issue(Call call, const CollectiveOptions& options, const std::source_location& where) = 0;
   virtual void open_group(const std::source_location& where) = 0;
-  /// A group of the same backend and options for a part of the ranks.
+  /// A group of the same backend and options for some of the ranks.
   [[nodiscard]] virtual std::unique_ptr<ProcessGroup> do_split(JobContext context) = 0;
 
   JobContext context_;

@@ -12,7 +12,7 @@
 namespace lockstep::comm {
 namespace {
 
-// How long a rank whose connection broke waits for the control plane to say who died.
+// How long a rank whose connection broke waits for the control plane to report which rank died.
 constexpr std::chrono::milliseconds kVerdictLimit{900};
 
 bool is_reduction(Collective collective) noexcept {
@@ -24,7 +24,7 @@ bool is_reduction(Collective collective) noexcept {
 
 struct ProcessGroupBackend::State {
   std::mutex mutex;
-  std::exception_ptr failure;  // the first; later ones follow from it
+  std::exception_ptr failure;  // the first one; later ones are consequences
   std::atomic<bool> has_failed = false;
   std::optional<int> subscription;
 };
@@ -136,7 +136,7 @@ std::uint64_t ProcessGroupBackend::next_number(const Call& call) {
 struct ProcessGroupBackend::CallGroup {
   std::source_location where;  // of group_start()
   std::vector<Call> calls;
-  std::string refused;  // what has been waited for too early
+  std::string refused;  // the call that was waited for too early
   bool is_issued = false;
   Work work;  // once issued
 
@@ -255,7 +255,7 @@ void ProcessGroupBackend::require_agreement_on(const Fingerprint& call, const De
   }
 }
 
-// A broken connection says who is at its other end, not who is to blame: the control plane knows.
+// A broken connection identifies the rank at its other end, not the one at fault: the control plane knows that.
 std::exception_ptr ProcessGroupBackend::explain(const Fingerprint& call, const std::exception_ptr& error) const {
   const std::string prefix = concat("rank ", context().global_rank(rank()), ": ", short_name(call));
   const std::exception_ptr own = with_context(error, prefix);

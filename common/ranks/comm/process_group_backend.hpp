@@ -1,7 +1,7 @@
 #pragma once
 /// @file
-/// What a backend builds on: it runs the calls that the user's contract (comm/process_group.hpp) has checked, and says
-/// how they end. Numbers, fingerprints, the control plane and the flight recorder are seen to here.
+/// Base class of backends. ProcessGroup (comm/process_group.hpp) checks calls; this class numbers and fingerprints them
+/// and talks to the control plane and the flight recorder; a backend runs them.
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -24,33 +24,33 @@ class DeviceStaging;
 
 /// One issued collective as the backend sees it.
 struct ProcessGroup::Call {
-  std::uint64_t sequence = 0;                    ///< 0, 1, 2, ... in call order; equal on all ranks.
-  Collective collective = Collective::kBarrier;  ///< Which operation.
-  Buffer values{};                               ///< What changes: the output, or what is reduced in place, or sent.
-  Buffer input{};                                ///< Of collectives with an input apart from their output.
-  std::vector<Buffer> parts{};                   ///< Of a coalesced call: where `values` come from and go to.
-  ReduceOp op = ReduceOp::kSum;                  ///< For reductions.
-  int root = 0;                                  ///< Root, or peer.
-  std::int64_t count = 0;                        ///< Elements that one rank contributes or gets: the fingerprint's.
-  Stream* stream = nullptr;                      ///< Null for host memory.
-  std::shared_ptr<DeviceStaging> staging{};      ///< Where a host backend stages device memory; else null.
-  Deadline deadline = Deadline::never();         ///< For the whole call.
-  std::uint64_t record = 0;                      ///< Its entry in the flight recorder.
-  CallTag tag{};                                 ///< The caller's.
+  std::uint64_t sequence = 0;  ///< 0, 1, 2, ... in call order; equal on all ranks.
+  Collective collective = Collective::kBarrier;
+  Buffer values{};              ///< The output, or the elements reduced in place or sent.
+  Buffer input{};               ///< For collectives whose input is separate from their output.
+  std::vector<Buffer> parts{};  ///< For a coalesced call: the buffers gathered into `values` and filled from it.
+  ReduceOp op = ReduceOp::kSum;
+  int root = 0;                              ///< Root, or peer.
+  std::int64_t count = 0;                    ///< Elements that one rank contributes or gets, as in the fingerprint.
+  Stream* stream = nullptr;                  ///< Null for host memory.
+  std::shared_ptr<DeviceStaging> staging{};  ///< Device memory staged by a host backend; else null.
+  Deadline deadline = Deadline::never();     ///< For the whole call.
+  std::uint64_t record = 0;                  ///< Its entry in the flight recorder.
+  CallTag tag{};
 
   /// What ranks compare.
   [[nodiscard]] Fingerprint fingerprint() const noexcept;
-  /// The header of messages that belong to it, with its fingerprint: what the other ranks must send too.
-  /// @param rank  Of this process, in the group.
+  /// The header of its messages, with its fingerprint. Messages of the other ranks must match it.
+  /// @param rank  This process's rank in the group.
   [[nodiscard]] net::FrameHeader header(int rank, int generation) const noexcept;
 };
 
-/// A ProcessGroup up to the moving of data, which a backend adds in its private virtual functions.
+/// A ProcessGroup without data movement, which a backend implements in the private virtual functions.
 ///
-/// Order: do_issue() gets calls in the order of their issue. The backend calls begin() and finish() for each of them,
-/// in that order too; a send or recv may overlap with others. Its destructor ends what runs, then calls detach().
-/// Thread safety: begin(), finish(), failure() and wait_until_agreed() from whichever thread runs calls; the rest from
-/// the user's thread.
+/// Order: do_issue() gets calls in issue order. The backend calls begin() and finish() for each of them, also in that
+/// order; a send or recv may overlap with others. Its destructor ends running calls, then calls detach(). Thread
+/// safety: begin(), finish(), failure() and wait_until_agreed() from the thread that runs calls; the rest from the
+/// user's thread.
 class ProcessGroupBackend : public ProcessGroup {
  public:
   ~ProcessGroupBackend() override;
@@ -65,45 +65,44 @@ class ProcessGroupBackend : public ProcessGroup {
   /// @param context  Moved to ProcessGroup.
   explicit ProcessGroupBackend(JobContext context);
 
-  /// Number of this group among those of the job, equal on all ranks: part of its store keys and handshakes.
+  /// Number of this group in the job, equal on all ranks; part of its store keys and handshakes.
   [[nodiscard]] int group_id() const noexcept { return group_id_; }
 
-  /// Where collectives are recorded, or null.
+  /// Null if collectives are not traced.
   [[nodiscard]] trace::Recorder* recorder() const noexcept { return recorder_.get(); }
 
-  /// Called by a backend when a call begins to run, from whichever thread runs it.
+  /// Called by a backend when a call begins to run, from the thread that runs it.
   void begin(const Call& call) noexcept;
   /// Called by a backend when a call has ended, from the same thread. Tells the other ranks of an error.
-  /// @return  The error as this rank's caller shall see it: one that names the culprit, as the control plane knows it.
+  /// @return  The error to show to this rank's caller; names the culprit if the control plane knows it.
   std::exception_ptr finish(const Call& call, std::exception_ptr error) noexcept;
 
-  /// The error that the group has failed with, or null.
+  /// The error that made the group fail, or null.
   [[nodiscard]] std::exception_ptr failure() const noexcept;
-  /// Throws failure(), if there is one.
   void throw_if_failed() const;
 
-  /// After this no do_abort() runs or will be called. A backend's destructor calls it first.
+  /// Afterwards do_abort() is not running and will not be called. A backend's destructor calls this first.
   void detach() noexcept;
 
-  /// Blocks until the ranks that take part in `call` are known to have issued it alike; nothing where
-  /// compares_messages(). For threads that run calls: what it throws is for finish().
+  /// Blocks until all participants of `call` are known to have issued it identically; does nothing if
+  /// compares_messages(). For threads that run calls, which pass its exception to finish().
   /// @throws MismatchError, PeerFailedError, TimeoutError
   void wait_until_agreed(const Call& call) const;
-  /// The same for the caller's thread, once the call has ended: an error fails the group, as finish() would.
+  /// The same for the caller's thread, after the call has ended; an error fails the group, as in finish().
   void require_agreement_on(const Call& call);
 
  private:
-  /// Runs `calls` in order; sends and recvs among them that follow each other, at the same time.
+  /// Runs `calls` in order, but consecutive sends and recvs at the same time.
   /// @param calls  At least one; may be moved from.
   virtual Work do_issue(std::span<Call> calls, RunOn run_on) = 0;
   /// Whether the backend moves memory of `device`: host memory unless overridden.
   [[nodiscard]] virtual bool supports(Device device) const noexcept { return device.is_cpu(); }
 
-  /// Whether each message says which collective it belongs to, and is refused by one who is in another. Where not, what
-  /// ranks issue is compared through the control plane, beside the data.
+  /// Whether each message identifies its collective and is rejected by a rank that runs a different one. If not, the
+  /// control plane compares the calls that ranks issue.
   [[nodiscard]] virtual bool compares_messages() const noexcept { return true; }
 
-  /// Wakes whatever the backend's threads wait in and makes it fail; called once, from any thread.
+  /// Wakes the backend's waiting threads and makes their waits fail; called once, from any thread.
   virtual void do_abort() noexcept = 0;
 
   Work issue(Call call, const CollectiveOptions& options, const std::source_location& where) final;
@@ -117,7 +116,7 @@ class ProcessGroupBackend : public ProcessGroup {
 
   struct CallGroup;
   class GroupedWork;
-  struct State;  // what other threads touch
+  struct State;  // shared with other threads
   int group_id_ = 0;
   std::uint64_t next_sequence_ = 0;
   std::vector<std::uint64_t> next_send_;        // by peer

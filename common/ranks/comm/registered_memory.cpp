@@ -11,14 +11,14 @@ namespace lockstep::comm {
 namespace {
 
 constexpr std::int64_t kNone = -1;
-// A freed block serves a request of at least this share of its size; a smaller one would waste the rest.
+// A freed block is reused for a request of at least this fraction of its size; a smaller one would waste the rest.
 constexpr std::size_t kSmallestShare = 2;
 
 }  // namespace
 
-// What storages give their blocks back to.
+// Storages return their blocks to it.
 struct RegisteredMemory::Arena {
-  // Before the blocks of a region.
+  // Precedes the blocks of a region.
   struct alignas(64) Header {
     std::atomic<int> ranks_that_freed;
   };
@@ -36,13 +36,13 @@ struct RegisteredMemory::Arena {
   void release(std::size_t index) noexcept;
 
   std::shared_ptr<SharedMemory> memory;
-  mutable std::mutex mutex;                        // guards what follows
-  std::vector<Block> blocks;                       // in the order of their making, the same on all ranks
+  mutable std::mutex mutex;                        // guards the members below
+  std::vector<Block> blocks;                       // in order of creation, the same on all ranks
   std::map<const std::byte*, std::size_t> in_use;  // this rank's parts, by address, with their index
 };
 
-// At rank 0: the smallest block that all ranks have freed and that fits, which is then in use. The others are told
-// later: a rank that frees it at once must find the count at zero already.
+// At rank 0: takes the smallest fitting block that all ranks have freed. The others are told later: a rank that frees
+// it at once must already find the count at zero.
 std::int64_t RegisteredMemory::Arena::take_freed(std::size_t bytes) {
   const std::scoped_lock lock(mutex);
   std::int64_t chosen = kNone;
@@ -59,7 +59,7 @@ std::int64_t RegisteredMemory::Arena::take_freed(std::size_t bytes) {
 std::size_t RegisteredMemory::Arena::add_block(std::size_t bytes, const Deadline& deadline) {
   const std::size_t page = page_bytes();
   const std::size_t stride = round_up(bytes, bytes >= kHugePageBytes ? kHugePageBytes : page);
-  // The header takes the end of the region, so that the blocks begin where huge pages do.
+  // The header is at the end of the region, so that the blocks begin at huge page boundaries.
   const std::size_t blocks_bytes = stride * static_cast<std::size_t>(memory->world_size());
   const SharedRegion region = memory->grow(blocks_bytes + sizeof(Header), deadline);
   const std::size_t own = stride * static_cast<std::size_t>(memory->rank());

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Blocks of shared memory that collectives recognise: a reduction reads and writes them where they are.
+/// Blocks of shared memory that collectives recognise: a reduction reads and writes them in place.
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -18,8 +18,8 @@ namespace lockstep::comm {
 ///
 /// Every allocate() makes one block per rank, side by side in one region of the shared file, equal in size: the block
 /// of rank r begins r strides after that of rank 0, so a rank finds the bytes of a peer that correspond to its own. A
-/// freed block is used again once all ranks have freed theirs; rank 0 decides, so all ranks decide alike even where a
-/// worker thread holds a reference longer on one of them.
+/// freed block is used again once all ranks have freed theirs; rank 0 decides, so all ranks decide alike even if a
+/// worker thread on one of them holds a reference longer.
 ///
 /// Thread safety: allocate() from one thread at a time, find() and the release of storages from any.
 class RegisteredMemory {
@@ -31,12 +31,12 @@ class RegisteredMemory {
   /// @return  Host memory, 64-byte aligned and more; content undefined.
   /// @throws MismatchError  Ranks ask for different sizes. @throws IoError, TimeoutError, PeerFailedError  As
   ///                        SharedMemory::grow().
-  /// @cost  A synchronisation; where no freed block fits, SharedMemory::grow() too.
+  /// @cost  A synchronisation; if no freed block fits, SharedMemory::grow() too.
   [[nodiscard]] std::shared_ptr<Storage> allocate(std::size_t bytes, const Deadline& deadline);
 
-  /// The offset in the shared file of [data, data + bytes), or nothing where that is not inside one block of this rank
-  /// that is in use. SharedMemory::at() turns the offset into an address in any rank.
-  /// @cost  O(log n) in the blocks.
+  /// The offset in the shared file of [data, data + bytes); nullopt unless it is inside one block of this rank that is
+  /// in use. SharedMemory::at() turns the offset into an address in any rank.
+  /// @cost  O(log n) in the number of blocks.
   [[nodiscard]] std::optional<std::uint64_t> find(const void* data, std::size_t bytes) const;
 
  private:

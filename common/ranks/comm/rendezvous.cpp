@@ -28,7 +28,7 @@ namespace {
 // How long rank 0 keeps the store for ranks that finish later.
 constexpr std::chrono::seconds kStayLimit{2};
 
-// Rank 0's store: server and client in one. The client goes first, then the server stays until the others have gone.
+// Rank 0's store: server and client in one. The client is destroyed first; the server stays until the others have gone.
 struct HostedStore {
   std::unique_ptr<store::TcpStoreServer> server;
   std::unique_ptr<store::TcpStore> client;
@@ -66,7 +66,7 @@ std::unique_ptr<store::TcpStore> connect_store(const Membership& member, const s
   }
 }
 
-// Holds the address by which a rank of another host has reached the store's.
+// Holds the address by which a rank of another host reached the store's host.
 std::string store_host_key(const Membership& member) {
   return concat("generation/", member.generation, "/join/store_host");
 }
@@ -78,15 +78,15 @@ void open_tcp_store(JobContext& context, const Membership& member, const Rendezv
   if (member.rank == 0 && !member.running_store) hosted->server = serve_store(member, context.token, deadline);
   hosted->client = connect_store(member, context.token, deadline);
   context.store = std::shared_ptr<store::Store>(hosted, hosted->client.get());
-  // Peers reach this rank by the address that the store's network sees, unless the user knows better.
+  // Peers reach this rank by its address on the store's network, unless the user gives another.
   const std::string seen = hosted->client->local_address().host;
   context.bind_address = net::given_bind_address(seen).value_or(seen);
   const auto server = hosted->client->server_address();
   if (server && !net::is_loopback(seen)) context.store->compare_set(store_host_key(member), "", server->host);
 }
 
-// A rank that has reached the store by loopback is on the store's host. Once all ranks are there, one of another host
-// has said by which address it has reached that host, if there is such a rank.
+// A rank that reached the store by loopback is on the store's host. Once all ranks have arrived, a rank of another
+// host, if there is one, has published the address by which it reached that host.
 void leave_loopback(JobContext& context, const Membership& member) {
   if (!net::is_loopback(context.bind_address)) return;
   const auto address = context.store->try_get(store_host_key(member));
@@ -96,7 +96,7 @@ void leave_loopback(JobContext& context, const Membership& member) {
                              "by which other hosts reach this one: ", net::describe(net::interface_addresses())));
   };
   const bool is_given = net::given_bind_address().has_value();
-  if (is_given && member.local_world_size == member.world_size) return;  // no rank is elsewhere
+  if (is_given && member.local_world_size == member.world_size) return;  // all ranks are on this host
   if (is_given) fail(concat("ranks of other hosts cannot reach ", context.bind_address));
   if (!net::is_own_address(*address)) {
     fail(concat("ranks of other hosts reach this one as ", *address, ", which is not its address (is it translated?)"));
@@ -104,7 +104,7 @@ void leave_loopback(JobContext& context, const Membership& member) {
   context.bind_address = *address;
 }
 
-// The file is this user's alone, so it may hold the token. Addresses are told by the user: a file has none.
+// The file is this user's alone, so it may hold the token. The user sets addresses, because a file has none.
 void open_file_store(JobContext& context, const Membership& member, const RendezvousOptions& options,
                      const Deadline& deadline) {
   context.store = std::make_shared<store::FileStore>(member.store_file, deadline);
@@ -124,8 +124,8 @@ void check_reachable(const JobContext& context, JoinBarrier& barrier, const Dead
                            "interface that the others can reach: ", net::describe(net::interface_addresses())));
 }
 
-// A rank may come to have a connection to each other one. Rank 0 has two from each, for store and control plane, and
-// cannot do without them.
+// A rank may get a connection to each other one. Rank 0 has two from each, for store and control plane, and requires
+// them.
 void raise_descriptor_limit(const JobContext& context) {
   constexpr std::uint64_t kOthers = 64;  // files, devices, standard streams
   const auto world_size = static_cast<std::uint64_t>(context.world_size);
@@ -133,16 +133,16 @@ void raise_descriptor_limit(const JobContext& context) {
   net::raise_descriptor_limit((context.rank == 0 ? 3 : 1) * world_size + kOthers + net::GuardedListener::kMaxStrangers);
 }
 
-// By torchrun, mpirun, srun or by hand: our launcher says where to record, and programs that start their own ranks tell
-// these where to meet.
+// By torchrun, mpirun, srun or by hand: our launcher sets the folder for records, and programs that start their own
+// ranks pass them the meeting point.
 bool is_started_by_others(const Membership& member, const std::string& init_method) {
   return init_method == "env://" && member.world_size > 1 && !member.running_store;
 }
 
 bool meets_in_file(const Membership& member) { return !member.store_file.empty() && !member.running_store; }
 
-// Whoever joins again may be ahead of rank 0, and find the store of the job that it has left just before rank 0 closes
-// it. The next one is at the same place. Returns false if this has happened.
+// A rank that joins again may be ahead of rank 0 and find the store of the job that it left just before rank 0 closes
+// it. The next store has the same address. Returns false if this has happened.
 bool check_in(JoinBarrier& barrier, const Membership& member, const Deadline& deadline) {
   try {
     barrier.check_in(deadline);
@@ -154,7 +154,7 @@ bool check_in(JoinBarrier& barrier, const Membership& member, const Deadline& de
   }
 }
 
-// Meets the others at the store. Returns false if the store was that of an earlier job: look again.
+// Meets the others at the store. Returns false if the store was that of an earlier job: try again.
 bool join_once(JobContext& context, const Membership& member, const RendezvousOptions& options,
                const Deadline& deadline) {
   if (meets_in_file(member))
@@ -201,9 +201,9 @@ JobContext basic_context(const Membership& member, const RendezvousOptions& opti
 JobContext rendezvous(const std::string& init_method, const RendezvousOptions& options) {
   const Membership member = read_membership(init_method, options);
   JobContext context = basic_context(member, options, init_method);
-  watch_report_signal();  // also where no control plane answers it: asking a rank must not end it
+  watch_report_signal();  // also without a control plane to answer it: the signal must not end the rank
   if (member.world_size == 1) return context;
-  (void)net::given_bind_address();  // a wrong one is an error now, not once rank 0 has been found
+  (void)net::given_bind_address();  // reports an invalid one now, not after rank 0 has been found
 
   raise_descriptor_limit(context);
 

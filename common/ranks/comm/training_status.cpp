@@ -28,7 +28,7 @@ std::string path_of(const std::string& folder, int rank) { return concat(folder,
 
 TrainingStatusFile::TrainingStatusFile(const std::string& folder, int rank) {
   const std::string path = path_of(folder, rank);
-  ::unlink(path.c_str());  // a reader of an earlier generation keeps its own file
+  ::unlink(path.c_str());  // a reader of the previous generation keeps its open file
   fd_.reset(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!fd_.is_open()) throw IoError(concat("making ", path), errno);
 }
@@ -48,7 +48,7 @@ std::optional<TrainingStatus> read_training_status(const std::string& folder, in
   for (int trial = 0; fd.is_open() && trial < kTrials; ++trial) {
     Content content;
     const ssize_t bytes = ::pread(fd.get(), &content, sizeof(content), 0);
-    if (bytes == 0) return std::nullopt;  // made, not written
+    if (bytes == 0) return std::nullopt;  // created but not written yet
     if (bytes != sizeof(content) || content.magic != kMagic)
       throw FormatError(concat(path, " is no training status of this version"));
     if (content.number == content.number_again) return content.status;

@@ -6,7 +6,7 @@
 namespace lockstep::comm {
 namespace {
 
-// A message is expected as its sender describes it; the rank that expects it has called recv().
+// `expected` describes the message as the sender does; the receiver has called recv().
 Fingerprint as_called(const net::FrameHeader& expected, int sender) {
   Fingerprint call = from_tag(expected.sequence, expected.tag);
   if (call.collective != Collective::kSend) return call;

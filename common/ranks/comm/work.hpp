@@ -8,13 +8,13 @@
 
 namespace lockstep::comm {
 
-/// What a backend implements to represent one issued collective. Kept alive by the group until the collective is
-/// done, so that dropping a Work is legal.
+/// One issued collective, as implemented by a backend. Kept alive by the group until the collective is done, so that
+/// dropping a Work is legal.
 class WorkState {
  public:
   virtual ~WorkState() = default;
 
-  /// Makes `stream` wait for the collective; blocks the host where the collective works in host memory.
+  /// Makes `stream` wait for the collective; blocks the host if the collective works in host memory.
   virtual void wait(Stream& stream) = 0;
 
   /// Blocks the host until done; rethrows the collective's error.
@@ -38,7 +38,7 @@ class Work {
   }
 
   /// Blocks the host until the collective is done.
-  /// @throws TimeoutError, MismatchError, PeerFailedError, IoError  As the collective ended.
+  /// @throws TimeoutError, MismatchError, PeerFailedError, IoError  The collective's error.
   void synchronize() {
     if (state_) state_->synchronize();
   }

@@ -13,7 +13,7 @@ void require_pointer(const void* pointer, const char* what) {
   nccl_require(pointer != nullptr, ncclInvalidArgument, "the pointer to the ", what, " is null");
 }
 
-// What a configuration says about blocking; the rest is checked and has no effect.
+// A configuration's value of blocking; the rest is checked and has no effect.
 bool reads_blocking(const ncclConfig_t* config, bool otherwise) {
   if (config == nullptr) return otherwise;
   nccl_require(config->magic == LOCKSTEP_EMULATED_NCCL_MAGIC && config->size == sizeof(ncclConfig_t),
@@ -60,12 +60,12 @@ ncclResult_t split(ncclComm_t comm, const Choice& choice, ncclComm_t* part_handl
     if (part)
       part->join(find_place, stop);
     else
-      find_place();  // the others need to know that this rank stays away
+      find_place();  // the others must learn that this rank does not join
   };
   return submit_joining("ncclCommSplit", whole, part, joining, part_handle);
 }
 
-// For what can be asked once a communicator is there.
+// For queries of an existing communicator.
 ncclResult_t ask(const char* call, ncclComm_t comm, int* answer, int (*question)(const Membership&)) {
   return nccl_call(call, [&] {
     const auto communicator = communicator_of(comm);
@@ -115,7 +115,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
     communicator->require_ready();
     communicator->refuse_more();
     communicator->wait_until_idle();
-    communicator->abort();  // of what is idle: closes the connections
+    communicator->abort();  // nothing is running: only closes the connections
     remove_handle(comm);
     return ncclSuccess;
   });

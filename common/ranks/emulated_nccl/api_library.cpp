@@ -35,7 +35,7 @@ const char* ncclGetErrorString(ncclResult_t result) {
   }
 }
 
-// The text stays as it is until this thread asks again.
+// The text stays valid until this thread's next call.
 const char* ncclGetLastError(ncclComm_t comm) {
   thread_local std::string shown;
   try {

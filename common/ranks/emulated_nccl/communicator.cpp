@@ -112,7 +112,7 @@ void Communicator::exchange_or_hang(std::span<const HostOperation> operations) n
   } catch (const IoError& error) {
     if (!is_aborted()) fail(remember_exception("a peer is gone"), error.what());
   } catch (const std::exception&) {
-    // Sizes do not fit. NCCL notices nothing of the kind.
+    // Sizes do not match. NCCL does not notice that.
   }
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return is_aborted_; });
@@ -138,7 +138,7 @@ void Communicator::abort() noexcept {
   lock.unlock();
   close();
   lock.lock();
-  mesh_.reset();  // closes the connections: so the other ranks learn of it
+  mesh_.reset();  // closes the connections, so that the other ranks notice
 }
 
 }  // namespace lockstep::emulated_nccl

@@ -9,7 +9,7 @@
 namespace lockstep::emulated_nccl {
 namespace {
 
-// Makes a device current for a while.
+// Makes a device current within a scope.
 class DeviceScope {
  public:
   explicit DeviceScope(int device) {
@@ -49,8 +49,8 @@ void run_batch(cudaStream_t, cudaError_t, void* data) {
 
 void forget_batch(cudaStream_t, cudaError_t, void* data) { delete static_cast<SharedBatch*>(data); }
 
-// Callbacks, not cudaLaunchHostFunc(), as they are called on a failed device too: nobody must wait for this group's
-// turn.
+// Callbacks, not cudaLaunchHostFunc(), because they are called on a failed device too: later groups must not wait for
+// this group's turn forever.
 void call_later(cudaStream_t stream, cudaStreamCallback_t callback, SharedBatch* data) {
   cuda_require(cudaStreamAddCallback(stream, callback, data, 0), "enqueueing a function");
 }

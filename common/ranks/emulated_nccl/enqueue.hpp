@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Operations on their way into streams.
+/// Enqueues operations on streams.
 #include <memory>
 #include <span>
 
@@ -8,11 +8,11 @@
 
 namespace lockstep::emulated_nccl {
 
-/// @throws NcclError  ncclInvalidArgument: type, reduction, rank, memory or stream do not fit the communicator.
+/// @throws NcclError  ncclInvalidArgument: type, reduction, rank, memory or stream does not fit the communicator.
 void require_valid(const Communicator& communicator, const Operation& operation);
 
-/// Puts a group of operations into their streams: copies to pinned memory, the exchange between the ranks as a function
-/// of the host, copies back. All its streams wait for one another before and after the exchange, as NCCL's do.
+/// Enqueues a group of operations on their streams: copies to pinned memory, the exchange between the ranks as a host
+/// function, copies back. All its streams wait for one another before and after the exchange, as in NCCL.
 /// @throws NcclError  ncclUnhandledCudaError.
 void enqueue(const std::shared_ptr<Communicator>& communicator, std::span<const Operation> operations);
 

@@ -66,7 +66,7 @@ class Collective {
   }
 
  private:
-  // Part `rank` of elements that need not divide by the number of ranks.
+  // Part `rank` of the elements, whose number need not be divisible by the number of ranks.
   [[nodiscard]] Bytes part_of_elements(Bytes bytes, int rank) const {
     const std::size_t count = operation_.call.count, size = static_cast<std::size_t>(mesh_.size());
     if (count == 0) return {};
@@ -81,7 +81,8 @@ class Collective {
     return bytes.subspan(static_cast<std::size_t>(rank) * part, part);
   }
 
-  // Every rank r gets all ranks' input_for(r); what arrives here is reduced into `result`, which is as long.
+  // Every rank r gets all ranks' input_for(r); those that arrive here are reduced into `result`, which has the same
+  // length.
   template <typename InputFor>
   void reduce(const InputFor& input_for, Bytes result) {
     std::vector<std::byte> memory(result.size() * static_cast<std::size_t>(mesh_.size()));
@@ -106,7 +107,7 @@ class Collective {
     comm::finish_mean(result.data(), count, dtype, op, mesh_.size());
   }
 
-  // Every rank r gives `own` to all others, which find it at output_of(r). Empty is what a rank does not give.
+  // Every rank r sends `own` to all others, which find it at output_of(r). Empty if a rank contributes nothing.
   template <typename OutputOf>
   void share(Bytes own, const OutputOf& output_of) {
     std::vector<Message> sends, receives;

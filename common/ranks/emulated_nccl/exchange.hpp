@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// What a group of operations does between the ranks, once its data lies in host memory.
+/// The exchange between ranks of a group of operations whose data is in host memory.
 #include <cstddef>
 #include <span>
 
@@ -9,11 +9,11 @@
 
 namespace lockstep::emulated_nccl {
 
-/// An operation whose buffers lie in host memory.
+/// An operation whose buffers are in host memory.
 struct HostOperation {
-  Operation call;               ///< As asked for.
-  std::span<std::byte> input;   ///< What this rank gives.
-  std::span<std::byte> output;  ///< What it gets.
+  Operation call;               ///< As requested.
+  std::span<std::byte> input;   ///< This rank's contribution.
+  std::span<std::byte> output;  ///< This rank's result.
 };
 
 /// Runs the collectives one after another, then all sends and receives at once. Every rank adds in the order of ranks,

@@ -10,7 +10,7 @@ namespace lockstep::emulated_nccl {
 namespace {
 
 std::mutex text_mutex;
-// Never destroyed: the communicators that are left at the end of a process may still fail.
+// Never destroyed: communicators that are left at the end of a process may still fail.
 std::string& text() {
   static auto* const kept = new std::string;
   return *kept;

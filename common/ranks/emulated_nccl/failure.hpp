@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// How a call of the library fails: an exception inside, a code and a text outside.
+/// Failures of the library's calls: exceptions inside, a code and a text outside.
 #include <functional>
 #include <stdexcept>
 #include <string>
@@ -10,11 +10,11 @@
 
 namespace lockstep::emulated_nccl {
 
-/// Leaves a call of the library as `code`.
+/// Returned from a call of the library as `code`.
 class NcclError : public std::runtime_error {
  public:
-  /// @param code     What the caller sees.
-  /// @param message  What ncclGetLastError() says.
+  /// @param code     The caller's result.
+  /// @param message  Text for ncclGetLastError().
   NcclError(ncclResult_t code, const std::string& message) : std::runtime_error(message), code_(code) {}
 
   /// What the caller sees.
@@ -24,23 +24,23 @@ class NcclError : public std::runtime_error {
   ncclResult_t code_;
 };
 
-/// Throws NcclError with the parts joined to one message unless `condition` holds.
+/// Throws NcclError, with the parts joined to one message, unless `condition` holds.
 template <typename... Parts>
 void nccl_require(bool condition, ncclResult_t code, const Parts&... message_parts) {
   if (!condition) throw NcclError(code, concat(message_parts...));
 }
 
-/// Throws NcclError unless a call of CUDA succeeded. @param task  What was being done.
+/// Throws NcclError unless a CUDA call succeeded. @param task  For the message.
 void cuda_require(cudaError_t result, const char* task);
 
-/// The code for the exception that is being handled; its text becomes last_error().
-/// @param call  Whose, for the text.
+/// The code for the current exception; its text becomes last_error().
+/// @param call  The failing call, for the text.
 ncclResult_t remember_exception(const char* call) noexcept;
 
-/// The text of the last failure in this process; empty: none.
+/// The text of the last failure in this process; empty if none.
 std::string last_error();
 
-/// Runs the body of the API function `name`: what it throws becomes its code.
+/// Runs the body of the API function `name` and converts its exception to a code.
 ncclResult_t nccl_call(const char* name, const std::function<ncclResult_t()>& body) noexcept;
 
 }  // namespace lockstep::emulated_nccl

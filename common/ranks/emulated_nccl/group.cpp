@@ -27,7 +27,7 @@ struct Pending {
 
 struct Group {
   int depth = 0;
-  ncclResult_t failure = ncclSuccess;  // the first of a call inside
+  ncclResult_t failure = ncclSuccess;  // the first failure of a call inside the group
   std::vector<Joining> joinings;
   std::vector<Pending> pending;  // by communicator
 };
@@ -40,7 +40,7 @@ ncclResult_t launch(const Pending& pending) {
                                        [pending] { enqueue(pending.communicator, pending.operations); });
 }
 
-// The result of a joining that has waited for its end.
+// The result of a joining that has ended.
 ncclResult_t judge(const Joining& joining) {
   if (!joining.communicator) return ncclSuccess;
   const ncclResult_t status = joining.communicator->status();
@@ -55,7 +55,7 @@ ncclResult_t run(const Joining& joining) {
   return result == ncclInProgress ? result : judge(joining);
 }
 
-// Ranks of one thread wait for each other: each joins on a thread of its own.
+// Ranks of one thread wait for each other, so each joins on a separate thread.
 ncclResult_t run_all(const std::vector<Joining>& joinings) {
   std::vector<ncclResult_t> results(joinings.size(), ncclSuccess);
   std::vector<std::thread> threads;
@@ -112,7 +112,7 @@ ncclResult_t submit(ncclComm_t handle, const Operation& operation) {
     require_acceptable(*communicator, operation);
   } catch (const NcclError& error) {
     if (group.depth > 0 && group.failure == ncclSuccess) group.failure = error.code();
-    // As NCCL has it: a wrong call on a communicator that does not block becomes its status.
+    // As in NCCL, an invalid call on a non-blocking communicator becomes its status.
     if (communicator && !communicator->is_blocking()) communicator->fail(error.code(), error.what());
     throw;
   }

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// What one thread asks for between ncclGroupStart() and ncclGroupEnd().
+/// One thread's requests between ncclGroupStart() and ncclGroupEnd().
 #include <functional>
 #include <memory>
 
@@ -9,17 +9,17 @@
 namespace lockstep::emulated_nccl {
 
 void start_group();        ///< May be nested.
-ncclResult_t end_group();  ///< The outermost: does everything that was asked for. @throws NcclError
+ncclResult_t end_group();  ///< The outermost one performs all requests. @throws NcclError
 
 /// Enqueues an operation: now, or at the end of the thread's group.
-/// @throws NcclError  It is not valid; then nothing of its group is enqueued.
+/// @throws NcclError  It is not valid; then no operation of its group is enqueued.
 ncclResult_t submit(ncclComm_t communicator, const Operation& operation);
 
 /// Makes a communicator that is about to join others: now, or at the end of the thread's group.
 /// @param call    For messages.
-/// @param owner   On whose thread, where it does not block: the communicator itself, or the one that is split.
+/// @param owner   Runs it on its thread if non-blocking: the communicator itself, or the one to split.
 /// @param joining Ends in communicator->join().
-/// @param handle  Receives the handle; null where it was blocking and failed.
+/// @param handle  Receives the handle; null if it was blocking and failed.
 ncclResult_t submit_joining(const char* call, const std::shared_ptr<Communicator>& owner,
                             const std::shared_ptr<Communicator>& communicator, std::function<void()> joining,
                             ncclComm_t* handle);

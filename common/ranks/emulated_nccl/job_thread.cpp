@@ -6,8 +6,8 @@
 namespace lockstep::emulated_nccl {
 namespace {
 
-// Between a call that returns ncclInProgress and its first effect. Without it a program that takes the call's return
-// for the operation's place in the stream would be right nearly always here, and wrong on a GPU.
+// Delay from a call's return with ncclInProgress to its first effect. Without it, a program that wrongly takes the
+// operation as enqueued when the call returns would nearly always work here, and fail on a GPU.
 constexpr std::chrono::microseconds kHandOver{300};
 
 }  // namespace

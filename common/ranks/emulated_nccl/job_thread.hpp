@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// The thread on which a non-blocking communicator does what its calls ask for.
+/// The thread on which a non-blocking communicator performs its calls.
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -9,7 +9,7 @@
 
 namespace lockstep::emulated_nccl {
 
-/// Runs jobs one after the other, each a moment after its call has returned. Thread safety: any thread.
+/// Runs jobs one after the other, each shortly after its call has returned. Thread safety: any thread.
 class JobThread {
  public:
   JobThread() = default;
@@ -19,13 +19,13 @@ class JobThread {
 
   /// @param job  Must not throw.
   void post(std::function<void()> job);
-  void cancel() noexcept;  ///< Jobs that have not begun never will.
-  void close() noexcept;   ///< Runs the jobs that are left and ends the thread. Not from a job.
+  void cancel() noexcept;  ///< Drops jobs that have not begun.
+  void close() noexcept;   ///< Runs the remaining jobs and ends the thread. Not from a job.
 
  private:
   void work() noexcept;
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   std::deque<std::function<void()>> jobs_;
   bool is_cancelled_ = false;

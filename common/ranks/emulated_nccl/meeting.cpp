@@ -21,9 +21,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Waits are cut into slices, between which `should_stop` is asked.
+// Waits are cut into slices, between which `should_stop` is called.
 constexpr auto kSlice = 100ms;
-// A handshake that has begun gets longer: the peer might believe it done.
+// A handshake that has begun gets more time: the peer might consider it done.
 constexpr auto kHandshakeSlice = 5s;
 
 // Calls `attempt` until it does not end in a TimeoutError.
@@ -47,7 +47,7 @@ class StoreExchange {
     });
   }
 
-  // Makes `value` known under `topic` and returns those of all ranks, by rank.
+  // Publishes `value` under `topic` and returns those of all ranks, by rank.
   std::vector<std::string> gather(const std::string& topic, const std::string& value) {
     const auto key = [&](int rank) { return concat(own_.point.prefix, "/", topic, "/", rank); };
     store_->set(key(own_.rank), value);
@@ -64,7 +64,7 @@ class StoreExchange {
   std::unique_ptr<store::TcpStore> store_;
 };
 
-// What a rank tells of itself: its process, which no other has, its device, and where it listens.
+// A rank's announcement: its process, which is unique, its device, and its listening address.
 struct Place {
   std::string process;
   int device = 0;
@@ -93,8 +93,8 @@ void require_different_devices(const std::vector<Place>& places) {
   }
 }
 
-// Of a pair the lower rank connects. Each connects to the highest first and lets others in afterwards: so the highest
-// rank answers at once, then the next, and no ranks wait for one another in a circle.
+// In a pair, the lower rank connects. Each connects to the highest first and then accepts others: so the highest rank
+// answers at once, then the next, and ranks never wait for each other in a cycle.
 class Connecting {
  public:
   Connecting(const Membership& own, const ShouldStop& should_stop)

@@ -44,7 +44,7 @@ void Mesh::queue(std::span<const Message> sends, std::span<const Message> receiv
   }
 }
 
-// What a rank sends to itself is received in the same exchange: the caller has checked that.
+// Messages of a rank to itself are received in the same exchange: the caller has checked that.
 void Mesh::copy_own() {
   Link& own = links_[static_cast<std::size_t>(rank_)];
   for (std::size_t i = 0; i < std::min(own.outgoing.size(), own.incoming.size()); ++i) {

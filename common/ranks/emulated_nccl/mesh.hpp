@@ -22,26 +22,26 @@ struct Message {
   std::span<std::byte> bytes;  ///< May be empty.
 };
 
-/// Unlike comm::Transport it receives from all peers at the same time, as a kernel of NCCL does: whichever of them
-/// waits for whichever other, no order of sends and receives in one exchange can deadlock. It checks nothing but sizes.
+/// Unlike comm::Transport it receives from all peers at the same time, as NCCL's kernels do: no order of sends and
+/// receives in one exchange can deadlock. It only checks sizes.
 ///
 /// Thread safety: one exchange at a time; interrupt() from any thread.
 class Mesh {
  public:
-  /// @param sockets  To every rank, by rank; this rank's own is not open.
+  /// @param sockets  One for every rank, by rank; this rank's own is not open.
   Mesh(int rank, std::vector<net::StreamSocket> sockets);
 
-  [[nodiscard]] int rank() const noexcept { return rank_; }                              ///< Of this end.
-  [[nodiscard]] int size() const noexcept { return static_cast<int>(sockets_.size()); }  ///< Ranks.
+  [[nodiscard]] int rank() const noexcept { return rank_; }
+  [[nodiscard]] int size() const noexcept { return static_cast<int>(sockets_.size()); }
 
   /// Sends and receives everything. Messages between two ranks keep their order.
-  /// @throws IoError      A rank that is sent to or received from is gone, or interrupt() was called.
-  /// @throws FormatError  A message has another size than the one that is waited for.
+  /// @throws IoError      A peer is gone, or interrupt() was called.
+  /// @throws FormatError  A message's size differs from the expected one.
   void exchange(std::span<const Message> sends, std::span<const Message> receives);
 
-  /// Ends the exchange that runs, and all later ones.
+  /// Makes running and later exchanges fail.
   void interrupt() noexcept;
-  /// Whether that has happened.
+  /// Whether interrupt() was called.
   [[nodiscard]] bool is_interrupted() const noexcept { return is_interrupted_; }
 
  private:
@@ -52,7 +52,7 @@ class Mesh {
     std::size_t moved = 0;  // of header and payload together
     [[nodiscard]] std::size_t left() const noexcept { return header.size() + payload.size() - moved; }
   };
-  // What is still to be moved to and from one rank.
+  // Messages not yet moved to and from one rank.
   struct Link {
     std::deque<Moving> outgoing;
     std::deque<Moving> incoming;

@@ -64,7 +64,7 @@ std::shared_ptr<Communicator> communicator_of(ncclComm_t handle) {
 }
 
 void remove_handle(ncclComm_t handle) noexcept {
-  std::shared_ptr<Communicator> last;  // may go here, without the lock
+  std::shared_ptr<Communicator> last;  // may be destroyed here, without the lock
   const std::scoped_lock lock(registry().mutex);
   const auto found = registry().communicators.find(handle);
   if (found == registry().communicators.end()) return;

@@ -16,8 +16,8 @@ namespace {
 constexpr std::size_t kSmallestRoom = 4096;
 constexpr std::align_val_t kPage{4096};
 
-// Blocks are given back to the stream they came from: its next copies are ordered after the last ones. They are never
-// freed, as unpinning would have to wait for every stream of the process, among them those that hang.
+// Blocks return to the stream they came from, whose next copies are ordered after the last ones. They are never freed,
+// because unpinning would have to wait for every stream of the process, including hung ones.
 struct Pool {
   std::mutex mutex;
   std::map<std::pair<cudaStream_t, std::size_t>, std::vector<std::byte*>> unused;
@@ -28,7 +28,7 @@ Pool& pool() {
   return *kept;
 }
 
-// Memory that is registered, not allocated, as pinned stays open to host functions in checked mode.
+// Memory that is registered as pinned, not allocated as pinned, stays accessible to host functions in checked mode.
 std::byte* pinned(std::size_t room) {
   auto* const memory = static_cast<std::byte*>(::operator new(room, kPage));
   cuda_require(cudaHostRegister(memory, room, cudaHostRegisterPortable), "pinning host memory");

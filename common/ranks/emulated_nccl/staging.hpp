@@ -8,8 +8,8 @@
 
 namespace lockstep::emulated_nccl {
 
-/// A block of pinned memory that copies of one stream use. Kept for the next operation of that stream when this object
-/// goes, which any thread may do, host functions included: they may not free pinned memory.
+/// A block of pinned memory for copies of one stream. The destructor keeps it for the stream's next operation. It may
+/// run on any thread, even in host functions, which may not free pinned memory.
 class Staging {
  public:
   Staging() noexcept = default;
@@ -19,7 +19,7 @@ class Staging {
   Staging& operator=(Staging&& other) noexcept;
   ~Staging();
 
-  /// As long as was asked for.
+  /// Has the requested size.
   [[nodiscard]] std::span<std::byte> bytes() const noexcept { return bytes_; }
 
  private:

@@ -30,7 +30,7 @@ Service& service() {
 
 }  // namespace
 
-// The id is text: first word, token, number, address.
+// The id is text: a marker, token, number, address.
 ncclUniqueId make_unique_id() {
   Service& serving = service();
   const std::scoped_lock lock(serving.mutex);

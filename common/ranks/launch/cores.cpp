@@ -44,11 +44,12 @@ std::optional<int> control_group_quota() {
   return quota_in("/sys/fs/cgroup/cpu.max");
 }
 
-// Which core a processor is a thread of: the kernel's list of that core's threads, "0-1". It is the same for all of
-// them, also on boards with several clusters, whose cores are numbered anew in each. Without topology each is a core.
+// Identifies a processor's core by the kernel's list of that core's threads, "0-1". It is the same for all of them,
+// even on machines with several clusters that each number their cores from 0. Without topology each processor is a
+// core.
 std::string core_of(int cpu, const std::filesystem::path& system) {
   const std::string topology = concat(system.string(), "/cpu", cpu, "/topology/");
-  for (const char* name : {"core_cpus_list", "thread_siblings_list"}) {  // since Linux 5.3, and before
+  for (const char* name : {"core_cpus_list", "thread_siblings_list"}) {  // since Linux 5.3, and earlier
     std::ifstream file(topology + name);
     std::string threads;
     if (std::getline(file, threads) && !threads.empty()) return threads;
@@ -56,7 +57,7 @@ std::string core_of(int cpu, const std::filesystem::path& system) {
   return std::to_string(cpu);
 }
 
-// The processors that belong together stand together: by package, then by the core's first thread.
+// Sort key that groups processors by package, then by the core's first thread.
 std::tuple<int, int, int> place_of(int cpu) {
   const int package = read_int(concat(kProcessors, "/cpu", cpu, "/topology/physical_package_id")).value_or(0);
   int first_thread = cpu;

@@ -22,13 +22,14 @@ namespace fs = std::filesystem;
 
 constexpr const char* kJobPrefix = "job-";
 constexpr const char* kLockFile = "lock";
-// From making a folder to locking it, at most; also a folder without a lock file belongs to a job that begins.
+// Longest time from creating a folder to locking it; until then a folder without a lock file belongs to a job that is
+// starting.
 constexpr std::chrono::minutes kLongestStart{1};
 constexpr int kAttempts = 10;
 constexpr const char* kLastFailure = "last-failure";
 constexpr const char* kFirstFailure = "first-failure";
 
-// Locks the file in a job's folder; nothing, and errno, where another process holds it or it cannot be locked.
+// Locks the file in a job's folder; empty, with errno, if another process holds it or it cannot be locked.
 UniqueFd lock_folder(const fs::path& folder, int flags) {
   UniqueFd lock(open((folder / kLockFile).c_str(), O_RDWR | O_CLOEXEC | flags, 0600));
   if (!lock.is_open() || flock(lock.get(), LOCK_EX | LOCK_NB) == 0) return lock;
@@ -38,7 +39,7 @@ UniqueFd lock_folder(const fs::path& folder, int flags) {
   return lock;
 }
 
-// The lock is held until all is removed: a launcher that is about to take this folder for its own then sees that.
+// The lock is held until everything is removed, so that a launcher that is about to reuse this folder notices.
 void remove_if_stale(const fs::path& folder) {
   std::error_code ignored;  // another launcher may be removing the same one
   const UniqueFd lock = lock_folder(folder, 0);
@@ -82,7 +83,7 @@ JobFolder::JobFolder() {
   const fs::path root = state_folder();
   make_private_folder(root);
   remove_stale_jobs(root);
-  // Another launcher may take the lock file for a killed one's in the moment before it is locked, and remove it.
+  // Before the lock file is locked, another launcher may mistake it for a killed launcher's and remove it.
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     std::string path = (root / (std::string(kJobPrefix) + "XXXXXX")).string();
     if (mkdtemp(path.data()) == nullptr) throw IoError(concat("cannot make the folder ", path), errno);
@@ -120,7 +121,7 @@ void JobFolder::keep() {
   is_kept_ = true;
   const fs::path link = path_.parent_path() / kLastFailure;
   const fs::path fresh = path_.parent_path() / (path_.filename().string() + ".link");
-  std::error_code ignored;  // without the link the job is still reported, only not found again
+  std::error_code ignored;  // without the link the job is still reported, but last_failure() does not find it
   fs::create_symlink(path_.filename(), fresh, ignored);
   fs::rename(fresh, link, ignored);
 }

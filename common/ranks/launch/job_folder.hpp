@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Where the flight recorders of a job's ranks write, and where those of the last failed job are found.
+/// The folder of the flight records of a job's ranks, and that of the last failed job.
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -10,13 +10,12 @@
 
 namespace lockstep::launch {
 
-/// The folder of one job below state_folder() (base/state_folder.hpp). It is removed when the job ends well, and kept
-/// as the last failure where keep() was called; older ones, also those of killed launchers, are removed when a new one
-/// is made.
+/// The folder of one job below state_folder() (base/state_folder.hpp). It is removed when the job succeeds, and kept as
+/// the last failure if keep() was called. Making a new one removes older ones, including those of killed launchers.
 ///
-/// A lock on a file in it says that the job runs. The kernel releases it with the launcher, however that ends, and
-/// shows it to every process that sees the folder: in another container, too, where the launcher has another number or
-/// none.
+/// A lock on a file in it shows that the job is running. The kernel releases it when the launcher ends for any reason,
+/// and shows it to every process that sees the folder, even in another container, where the launcher has a different
+/// process id or none.
 class JobFolder {
  public:
   /// @throws IoError  The folder cannot be made, or belongs to another user.
@@ -25,13 +24,13 @@ class JobFolder {
   JobFolder& operator=(const JobFolder&) = delete;
   ~JobFolder();
 
-  /// Removed with this object.
+  /// Removed by the destructor, unless kept.
   [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
 
-  /// Makes this the job that last_failure() finds.
+  /// Makes last_failure() return this job.
   void keep();
 
-  /// Keeps which rank failed first and how, for read_first_failure(). Does nothing where the disk is full.
+  /// Records which rank failed first and how, for read_first_failure(). Does nothing if the disk is full.
   void note_first_failure(int rank, const std::string& what) const;
 
  private:
@@ -46,11 +45,11 @@ struct FirstFailure {
   std::string what;  ///< "was killed by SIGSEGV (Segmentation fault)".
 };
 
-/// What note_first_failure() left in a job's folder, if anything.
+/// The failure that note_first_failure() recorded in a job's folder, if any.
 [[nodiscard]] std::optional<FirstFailure> read_first_failure(const std::filesystem::path& folder);
 
-/// The folders of this user's jobs on this host whose launcher runs, or, where another launcher has started them, of
-/// which a rank runs (comm/flight_recorder/flight_folder.hpp), by name.
+/// The folders of this user's running jobs on this host, sorted by name. A job is running if its launcher is, or, if it
+/// was started by a different launcher, if one of its ranks is (comm/flight_recorder/flight_folder.hpp).
 [[nodiscard]] std::vector<std::filesystem::path> running_jobs();
 
 /// The folder of the job that failed last, if any.

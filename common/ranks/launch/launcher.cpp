@@ -28,18 +28,20 @@
 namespace lockstep::launch {
 namespace {
 
-// Until Ctrl-C gives up on what SIGKILL has not ended yet. Sooner it is one press of several.
+// Time after which Ctrl-C gives up on processes that SIGKILL has not ended. Earlier it counts as part of a repeated
+// press.
 constexpr std::chrono::seconds kPatience{1};
-// From a signal's arrival at the first of many processes to that at the last.
+// Limit between a signal's arrival at the first and the last of many processes.
 constexpr std::chrono::milliseconds kSignalDelay{200};
-// What run_guarded() (base/command_line.hpp) ends a program with that cannot begin: its collectives tell nothing.
+// Exit codes of run_guarded() (base/command_line.hpp) for a program that cannot begin: its collectives are of no
+// interest.
 constexpr int kUsageExit = 2, kUnavailableExit = 77;
-// Where the ranks' flight recorders write; of no other job.
+// The folder of the ranks' flight records, unique to the job.
 constexpr const char* kFolderVariable = "LOCKSTEP_FLIGHT_DIR";
-// For a reader that takes nothing, once the job has failed: a healthy job's output is waited for.
+// How long a failed job waits for a reader that takes nothing; a successful job waits without limit.
 constexpr std::chrono::seconds kStuckOutputLimit{2};
 
-/// How the ranks of a job on one host find each other: by a store of this process.
+/// The meeting of the ranks of a job on one host: a store in this process.
 struct Meeting {
   ReservedPort port;
   std::string token = make_token();
@@ -50,7 +52,7 @@ struct Meeting {
   }
 };
 
-/// One run of run_job() or run_share(): waits for what happens to the ranks, and acts on it.
+/// One run of run_job() or run_share(): waits for events of the ranks and handles them.
 class Job {
  public:
   /// @param share  Null for run_job().
@@ -69,7 +71,7 @@ class Job {
                 folder_.path());
     while (!reaper_.has_ended() && !shutdown_.is_abandoned()) {
       wait();
-      // Before what the ranks did: a signal to all processes of the job must not pass for a failure of one.
+      // Before the ranks' events: a signal to all processes of the job must not count as a failure of one rank.
       while (const int signal = signals_.take()) take_signal(signal);
       output_.take(reaper_);
       while (const auto event = reaper_.receive()) take_event(*event);
@@ -80,11 +82,11 @@ class Job {
     if (reaper_.has_ended() && !shutdown_.is_killing()) lose_watchers();
     if (reaper_.has_ended() && outcome_.left() > 0) sweep();
     if (outcome_.may_be_asked_to_end() && !outcome_.was_stopped()) wait_for_own_signal();
-    if (outcome_.conclude_preemption() && share_ == nullptr) {  // else the hub says what becomes of the job
+    if (outcome_.conclude_preemption() && share_ == nullptr) {  // otherwise the hub decides
       report_.say(concat("all ranks have stopped in good order; exit code ", kRequeueExitCode,
                          ": start the job again to go on"));
     }
-    output_.take(reaper_);  // what the last rank wrote before it ended
+    output_.take(reaper_);  // output that the last rank wrote before it ended
     output_.close();
     summarize();
     drain();
@@ -140,10 +142,10 @@ class Job {
     if (exit_code_of(status) == kRequeueExitCode) return take_preemption(rank);
     if (exit_code_of(status) != 0) fail(rank, describe_end(status), exit_code_of(status));
     if (was_killed_from_outside(status)) blame(rank, describe_end(status), exit_code_of(status));
-    if (outcome_.left() == 0) shutdown_.kill();  // what the ranks have left running
+    if (outcome_.left() == 0) shutdown_.kill();  // processes that ranks have left behind
   }
 
-  // It has saved and asks to be started again: no failure. The others have agreed with it to stop.
+  // It has saved and asks to be restarted: not a failure. The others have agreed to stop too.
   void take_preemption(int rank) {
     if (outcome_.note_preempted()) log_->preempted(rank);
     if (outcome_.left() == 0) return shutdown_.kill();
@@ -155,9 +157,9 @@ class Job {
   }
 
   void fail(int rank, const std::string& what, int exit_code) {
-    // The others of a rank that has saved get their time to end as it did: one that fails then has not saved.
+    // After a rank has saved, the others get time to end the same way: one that fails then has not saved.
     const bool is_unsaved = shutdown_.is_settling() && outcome_.is_preempted();
-    // Else it is a consequence of the first failure, or of a signal to the launcher.
+    // Otherwise it is a consequence of the first failure or of a signal to the launcher.
     if (!shutdown_.is_running() && !is_unsaved) return;
     note_failure(rank, what, exit_code);
     folder_.keep();
@@ -169,7 +171,7 @@ class Job {
     shutdown_.settle();
   }
 
-  // Nobody has sent a signal yet, so the end of a rank that was killed is no consequence.
+  // No signal has been sent yet, so if a rank was killed, that is not a consequence.
   void blame(int rank, const std::string& what, int exit_code) {
     if (!shutdown_.is_settling() || !outcome_.may_follow_from(first_rank_ + rank)) return;
     note_failure(rank, what, exit_code);
@@ -185,7 +187,7 @@ class Job {
     if (share_ != nullptr) share_->peers->report_failure(report_.failure_at_fault(failure), exit_code);
   }
 
-  // A failure elsewhere takes its course here as one of this host's ranks does.
+  // A failure elsewhere is handled like one of this host's ranks.
   void hear_peers(JobPeers& peers) {
     while (const auto line = peers.notice()) report_.say(*line);
     const auto request = peers.end_request();
@@ -197,8 +199,8 @@ class Job {
     shutdown_.settle();
   }
 
-  // To this process. Only Ctrl-C means more when it comes twice: `timeout`, for one, sends SIGTERM to its child and
-  // then to its whole group.
+  // A signal to this process. Only a repeated Ctrl-C has a further meaning: `timeout`, for example, sends SIGTERM to
+  // its child and then to its whole group.
   void take_signal(int signal) {
     log_->signal(signal, "launcher");
     if (signal == SIGUSR1 && signal != options_.preempt_signal) return report_.say_where_ranks_are();
@@ -223,14 +225,14 @@ class Job {
     shutdown_.terminate();
   }
 
-  // All ranks may have ended by a signal to all processes before it has come here.
+  // All ranks may have ended by a signal to all processes before it arrives here.
   void wait_for_own_signal() {
     pollfd watched{signals_.fd(), POLLIN, 0};
     if (poll(&watched, 1, static_cast<int>(kSignalDelay.count())) <= 0) return;
     while (const int signal = signals_.take()) take_signal(signal);
   }
 
-  // A step of the shutdown has lasted its time.
+  // A step of the shutdown has reached its limit.
   void advance() {
     if (shutdown_.is_killing())
       abandon();
@@ -244,15 +246,15 @@ class Job {
     report_.say_what_is_left(descendants_of(reaper_.pid()), shutdown_.deadline().waited());
   }
 
-  // Whichever of reaper and guardian is left kills everything.
+  // The remaining one of reaper and guardian kills everything.
   void lose_watchers() {
     if (shutdown_.is_running()) outcome_.end_with(1);
     report_.say("the process that watches the ranks (lockstep_reaper) was killed, and the ranks with it");
     shutdown_.kill();
   }
 
-  // Where both were killed, the ranks died with the reaper, but not what they had started: that still has the job's
-  // folder in its environment, which no other job and no other host's share has.
+  // If both were killed, the ranks died with the reaper, but not the processes that they had started: these still have
+  // the job's folder in their environment, which no other job and no other host's share has.
   void sweep() {
     const std::string variable = concat(kFolderVariable, "=", folder_.path().string());
     const std::vector<pid_t> left = kill_processes_with(variable, Deadline::after(Shutdown::kKillLimit));
@@ -263,7 +265,7 @@ class Job {
     if (!outcome_.result().failure) return;
     outcome_.set_last_lines(report_.last_lines(outcome_.result().failure->rank));
     const RankFailure failure = *outcome_.result().failure;
-    // The failure that came first over all hosts is named once all have ended.
+    // The first failure on any host is reported once all have ended.
     if (share_ == nullptr) report_.say_first_failure(failure);
     report_.say_accused(failure);
     if (share_ != nullptr) outcome_.set_last_lines(report_.failure_at_fault(failure).last_lines);
@@ -275,12 +277,12 @@ class Job {
     output_.flush();
     report_.say_what_was_lost();
     if (output_.is_lost() && shutdown_.is_running()) {
-      outcome_.end_with(128 + SIGPIPE);  // the reader has gone (`| head`): nobody wants the job's output any more
+      outcome_.end_with(128 + SIGPIPE);  // the reader has gone (`| head`): the job's output is not needed any more
       shutdown_.terminate();
     }
   }
 
-  // The job is over; its reader may take its time, unless the job has failed or somebody sends a signal.
+  // The job is over; its reader may take any time, unless the job has failed or a signal arrives.
   void drain() {
     const bool has_failed = outcome_.result().exit_code != 0;
     const Deadline deadline = has_failed ? Deadline::after(kStuckOutputLimit) : Deadline::never();
@@ -297,7 +299,7 @@ class Job {
   int first_rank_;
   const std::shared_ptr<JobLog> log_ = options_.log ? options_.log : std::make_shared<JobLog>();
   const std::chrono::milliseconds grace_ = options_.grace ? *options_.grace : default_grace();
-  SignalScope& signals_;  // made before the store's thread, which inherits the blocked signals
+  SignalScope& signals_;  // created before the store's thread, which inherits the blocked signals
   std::optional<Meeting> meeting_;
   JobFolder folder_;
   JobOutcome outcome_{options_};

@@ -23,7 +23,7 @@ ReservedPort::ReservedPort(Reach reach) : socket_(::socket(AF_INET, SOCK_STREAM 
   socklen_t bytes = sizeof(address);
   auto* generic = reinterpret_cast<sockaddr*>(&address);
   const bool is_bound = socket_.is_open() && bind(socket_.get(), generic, bytes) == 0 &&
-                        // Only now: set before bind, the kernel might give two jobs the same port.
+                        // Only now: if it were set before bind, the kernel might give two jobs the same port.
                         setsockopt(socket_.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
                         getsockname(socket_.get(), generic, &bytes) == 0;
   if (!is_bound) throw IoError("cannot reserve a TCP port", errno);

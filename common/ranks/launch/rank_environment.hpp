@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// What the ranks of a job find in their environment: torchrun's variables and the project's own.
+/// The environment of a job's ranks: torchrun's variables and the project's own.
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -11,18 +11,17 @@
 
 namespace lockstep::launch {
 
-/// A TCP port that no other job gets while this lives: bound, never listened on. A rank that
-/// sets SO_REUSEADDR, as every rendezvous does, can still listen on it.
+/// A TCP port that no other job gets while this object lives: bound, never listened on. A rank that sets SO_REUSEADDR,
+/// as every rendezvous does, can still listen on it.
 class ReservedPort {
  public:
-  /// Who shall be able to reach the port.
+  /// The hosts that can reach the port.
   enum class Reach {
-    kThisHost,  ///< It is one of the loopback address.
-    kAllHosts,  ///< It is one of all addresses.
+    kThisHost,  ///< On the loopback address.
+    kAllHosts,  ///< On all addresses.
   };
   /// @throws IoError  No port is free.
   explicit ReservedPort(Reach reach = Reach::kThisHost);
-  /// The port.
   [[nodiscard]] int number() const noexcept { return number_; }
 
  private:
@@ -31,22 +30,22 @@ class ReservedPort {
 };
 
 /// 256 random bits in hexadecimal: the secret that the ranks of a job prove to each other.
-/// @throws IoError  The kernel gives no random bytes.
+/// @throws IoError  No random bytes are available.
 [[nodiscard]] std::string make_token();
 
 /// Variables as (name, value); a later one replaces an earlier one of the same name.
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
-/// How the ranks of a job on this host find each other: torchrun's variables, the address of the job's store, its
-/// token.
+/// The variables through which a job's ranks on this host find each other: torchrun's, the address of the job's store,
+/// and its token.
 [[nodiscard]] Variables meeting_variables(int world_size, const ReservedPort& port, const std::string& store,
                                           const std::string& token);
 
-/// OMP_NUM_THREADS (usable cores over ranks, at least 1) unless the user has set it; where ranks times threads exceed
-/// the cores, also a wait policy that sleeps instead of spinning, unless the user has set one.
+/// OMP_NUM_THREADS (usable cores over ranks, at least 1) unless the user has set it; if ranks times threads exceed the
+/// cores, also a wait policy that sleeps instead of spinning, unless the user has set one.
 [[nodiscard]] Variables thread_variables(int local_world_size, const Cores& cores);
 
-/// This process's environment without RANK and LOCAL_RANK (the reaper adds them), with `changes` on top, as
+/// This process's environment without RANK and LOCAL_RANK (the reaper adds them), with `changes` applied, as
 /// "NAME=value".
 [[nodiscard]] std::vector<std::string> merged_environment(const Variables& changes);
 

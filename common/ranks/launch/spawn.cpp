@@ -12,7 +12,7 @@
 namespace lockstep::launch {
 namespace {
 
-// The command line of this process as it was typed, its program replaced by the file that runs.
+// The command line of this process, with the program replaced by the running file.
 std::vector<std::string> own_command() {
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
   std::vector<std::string> command;

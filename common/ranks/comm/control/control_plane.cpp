@@ -14,7 +14,7 @@ namespace {
 
 // How long rank 0 stays for ranks that finish later.
 constexpr std::chrono::seconds kStayLimit{2};
-constexpr std::size_t kMostPostedCalls = 1000;  // in one message, far below what it may hold
+constexpr std::size_t kMostPostedCalls = 1000;  // in one message, far below its capacity
 
 }  // namespace
 
@@ -39,7 +39,7 @@ ControlPlane::ControlPlane(const JobContext& context, const Deadline& deadline)
   member_ = std::make_unique<Member>(context, address, deadline, *shared_);
   try {
     member_->wait_until_ready(deadline);
-  } catch (const Error&) {  // ranks that come later shall be told why, too
+  } catch (const Error&) {  // ranks that come later are told why, too
     member_->leave();
     if (hub_) hub_->leave(Deadline::after(kStayLimit));
     throw;

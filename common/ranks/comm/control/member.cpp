@@ -19,7 +19,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kGoodbyeLimit = 1s;
-constexpr auto kVerdictLimit = 1s;                // for rank 0's word on who has not joined
+constexpr auto kVerdictLimit = 1s;                // for rank 0's report of missing ranks
 constexpr std::size_t kReportedCollectives = 10;  // on SIGUSR1
 
 net::StreamSocket connect_to_hub(const JobContext& context, const net::SocketAddress& hub, const Deadline& deadline) {
@@ -53,7 +53,7 @@ void ControlPlane::Member::wake() noexcept { ::eventfd_write(wake_up_.get(), 1);
 void ControlPlane::Member::wait_until_ready(const Deadline& deadline) {
   std::unique_lock lock(shared_.mutex);
   const auto is_decided = [this] { return shared_.is_ready || shared_.failure != nullptr; };
-  // At the deadline rank 0 says who is missing; it may have begun to wait a little later.
+  // At the deadline rank 0 reports the missing ranks; its wait may have begun a little later.
   if (!shared_.changed.wait_until(lock, deadline.when(), is_decided) &&
       !shared_.changed.wait_for(lock, kVerdictLimit, is_decided)) {
     throw TimeoutError(concat("rank ", context_.rank, ": not all ranks connected to the control plane within ",
@@ -86,7 +86,7 @@ void ControlPlane::Member::run() noexcept {
       step();
     } catch (const IoError&) {
       if (has_heard_goodbye()) continue;
-      is_hub_gone_ = true;  // its end closed without a word: rank 0's process is gone
+      is_hub_gone_ = true;  // its end closed without a goodbye: rank 0's process is gone
       learn({FailureKind::kDied, 0, "rank 0 died: its control connection closed"});
     } catch (const std::exception& error) {
       is_hub_gone_ = true;
@@ -95,7 +95,7 @@ void ControlPlane::Member::run() noexcept {
   }
   try {
     say_goodbye();
-  } catch (const std::exception&) {  // the hub is gone: nobody is left to say goodbye to
+  } catch (const std::exception&) {  // the hub is gone: no goodbye is needed
   }
   const std::scoped_lock lock(shared_.mutex);
   shared_.has_ended = true;
@@ -120,7 +120,7 @@ void ControlPlane::Member::step() {
 bool ControlPlane::Member::has_heard_goodbye() noexcept {
   try {
     receive();
-  } catch (const std::exception&) {  // behind the goodbye, or in its place: the end of the connection
+  } catch (const std::exception&) {  // after the goodbye, or instead of it: the end of the connection
   }
   return is_hub_gone_;
 }
@@ -143,7 +143,7 @@ void ControlPlane::Member::handle(const ControlMessage& message) {
     }
     case ControlType::kQuery: {
       const std::scoped_lock lock(shared_.mutex);
-      send_outbox_locked();  // what it says about groups comes before what is said of their collectives
+      send_outbox_locked();  // messages about groups must precede those about their collectives
       send_control(stream_, context_,
                    {.type = ControlType::kStatus, .status = shared_.activity.status(), .failure = {}});
       break;
@@ -175,7 +175,7 @@ void ControlPlane::Member::send_outbox_locked() {
   for (const ControlMessage& message : std::exchange(shared_.outbox, {})) send_control(stream_, context_, message);
 }
 
-// A heartbeat when it is due, and at once where something that runs is to be looked at.
+// A heartbeat when it is due, and at once if a running call must be reported.
 void ControlPlane::Member::send_due() {
   const auto now = Clock::now();
   const std::scoped_lock lock(shared_.mutex);
@@ -210,7 +210,7 @@ void ControlPlane::Member::report_if_asked() {
   if (std::exchange(reports_given_, count) != count) context_.log.info(describe_self());
 }
 
-// For SIGUSR1: what runs now, and the last collectives where they are recorded.
+// For SIGUSR1: the running calls, and the last collectives if they are recorded.
 std::string ControlPlane::Member::describe_self() const {
   std::string text = "SIGUSR1: ";
   {
@@ -221,7 +221,7 @@ std::string ControlPlane::Member::describe_self() const {
   return concat(text, "; last collectives:\n", format_flight_record(flight_recorder_->record(), kReportedCollectives));
 }
 
-// Waits for the hub to close its end, so that nothing of the goodbye is lost in a reset connection.
+// Waits for the hub to close its end, so that a connection reset cannot lose the goodbye.
 void ControlPlane::Member::say_goodbye() {
   if (is_hub_gone_) return;
   const auto deadline = Deadline::after(kGoodbyeLimit);

@@ -1,5 +1,6 @@
 #pragma once
-// One rank's end of the control plane: its connection to the hub, and the thread that keeps it; not for others.
+// One rank's end of the control plane: its connection to the hub and the thread that serves it. Internal to this
+// module.
 #include <condition_variable>
 #include <map>
 #include <mutex>
@@ -14,9 +15,9 @@
 
 namespace lockstep::comm {
 
-// What the thread shares with the callers of ControlPlane.
+// State that the thread shares with the callers of ControlPlane.
 struct ControlPlane::Shared {
-  std::mutex mutex;  // guards what follows, up to callback_mutex
+  std::mutex mutex;  // guards the members below, up to callback_mutex
   std::condition_variable changed;
   GroupActivity activity;
   std::vector<ControlMessage> outbox;
@@ -40,7 +41,7 @@ class ControlPlane::Member {
   ~Member();
 
   void wait_until_ready(const Deadline& deadline);
-  /// Something is in the outbox that must not wait for the next tick.
+  /// Makes the thread send the outbox before the next tick.
   void wake() noexcept;
   /// Tells the hub that this rank is done (or, while an exception unwinds, that it failed) and ends the thread.
   void leave() noexcept;
@@ -62,7 +63,7 @@ class ControlPlane::Member {
 
   const JobContext context_;                               // without store and control plane
   const std::shared_ptr<FlightRecorder> flight_recorder_;  // may be null
-  net::FrameStream stream_;                                // this and the next six: the thread's alone once it runs
+  net::FrameStream stream_;  // once the thread runs, only it uses this and the next six members
   Clock::time_point last_heard_;
   Clock::time_point last_sent_;
   Clock::time_point last_step_;

@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t kMaxMessageText = 16 * 1024;
 
-// The words of a tag follow only where there is one.
+// The text of a tag follows only if there is one.
 void put(net::ByteWriter& writer, const Fingerprint& fingerprint) {
   writer.put(fingerprint.sequence).put_bytes(to_tag(fingerprint));
   if (fingerprint.tag.is_given()) writer.put_text(fingerprint.tag.text());
@@ -35,7 +35,7 @@ Fingerprint get_fingerprint(net::ByteReader& reader) {
   return fingerprint;
 }
 
-// What encode() writes in one way only is accepted in that way only.
+// Accepts only the form that encode() writes.
 bool get_flag(net::ByteReader& reader) {
   const auto flag = reader.get<std::uint8_t>();
   if (flag > 1) throw FormatError(concat("control message: ", static_cast<int>(flag), " is neither yes nor no"));
@@ -69,7 +69,7 @@ void put(net::ByteWriter& writer, const GroupStatus& status) {
   }
 }
 
-// For how long something runs: bounded, because it is counted in nanoseconds later, where more would overflow.
+// A running time: bounded, because it would overflow when converted to nanoseconds.
 std::chrono::milliseconds get_duration(net::ByteReader& reader) {
   constexpr std::int64_t kLongest = 1'000'000'000'000;  // about 32 years
   const auto count = reader.get<std::int64_t>();

@@ -1,5 +1,5 @@
 #pragma once
-// What members and hub of the control plane say to each other; not for others. docs/wire_format.md describes it.
+// Messages between the members and the hub of the control plane, as in docs/wire_format.md. Internal to this module.
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -16,7 +16,7 @@
 
 namespace lockstep::comm {
 
-// A send or recv that runs; operation.root is the peer (rank in the group).
+// A running send or recv; operation.root is the peer (rank in the group).
 struct PairStatus {
   Fingerprint operation;
   std::chrono::milliseconds running_for{0};
@@ -25,18 +25,18 @@ struct PairStatus {
 // One direction of the messages between this rank and a peer (rank in the group): kSend or kRecv.
 using PairEnd = std::pair<Collective, int>;
 
-// How many collectives that have ended a rank remembers: one that only sends (to the root of a gather, say) is soon
-// done with it and goes on, while ranks that called something else still wait.
+// How many ended collectives a rank remembers: a rank that only sends (to the root of a gather, say) is soon done and
+// goes on, while ranks that called a different collective still wait.
 constexpr std::size_t kKeptCollectives = 8;
 
-// Where one rank is in one group.
+// One rank's status in one group.
 struct GroupStatus {
   std::optional<Fingerprint> issued;   // the last collective its caller issued
-  std::optional<Fingerprint> running;  // the one that runs
-  std::vector<Fingerprint> ended;      // the last ones that have ended, at most kKeptCollectives, in any order
+  std::optional<Fingerprint> running;  // the one in progress
+  std::vector<Fingerprint> ended;      // the last ended ones, at most kKeptCollectives, in any order
   std::chrono::milliseconds running_for{0};
-  std::vector<PairStatus> pairs;           // what runs between two ranks
-  std::map<PairEnd, std::uint64_t> begun;  // how many of them have begun
+  std::vector<PairStatus> pairs;           // sends and recvs in progress
+  std::map<PairEnd, std::uint64_t> begun;  // how many sends or recvs have begun
 };
 
 // By group id.
@@ -52,8 +52,8 @@ enum class ControlType : std::uint8_t {
   kQuery = 6,      // hub: send a status now
   kFailure = 7,    // hub: the job has failed
   kGroup = 8,      // member: the members of a group
-  kPosted = 9,     // member: calls that it has issued; hub: calls that all ranks of the group have issued alike
-  kForget = 10,    // member: it has destroyed a group; status: the last of that group, or nothing
+  kPosted = 9,     // member: calls it has issued; hub: calls that all ranks of the group have issued identically
+  kForget = 10,    // member: it has destroyed a group; status: its last status there, if any
 };
 
 struct ControlMessage {
@@ -71,19 +71,19 @@ constexpr std::uint64_t kMaxControlBytes = std::uint64_t{1} << 20;
 // Throws FormatError for anything that encode() does not make.
 [[nodiscard]] ControlMessage decode_control(std::span<const std::byte> bytes);
 
-// What the peer of `operation` does at its end, with this rank (in the group), to meet it.
+// The matching operation at the peer's end; `rank` is this rank in the group.
 [[nodiscard]] Fingerprint other_end_of(const Fingerprint& operation, int rank);
 
 // Whether a rank with this status has begun this send or recv.
 [[nodiscard]] bool has_begun(const GroupStatus& status, const Fingerprint& operation);
 
-// "all_reduce #5 (sum of 4 float32), waits for rank 2 in recv #0 (...)"; or what was entered last.
-// rank_of(group, peer) is the rank of the job of a group's rank.
+// "all_reduce #5 (sum of 4 float32), waits for rank 2 in recv #0 (...)"; or the call entered last. rank_of(group, peer)
+// maps a group's rank to the job's rank.
 [[nodiscard]] std::string describe_status(const RankStatus& status, const std::function<int(int, int)>& rank_of);
 
 void send_control(net::FrameStream& stream, const JobContext& context, const ControlMessage& message);
 
-// How often the threads of the control plane look around, and how often they send a sign of life.
+// Interval of the control plane threads' checks and heartbeats.
 [[nodiscard]] std::chrono::milliseconds tick_of(const JobLimits& limits);
 [[nodiscard]] std::chrono::milliseconds heartbeat_of(const JobLimits& limits);
 

@@ -1,5 +1,5 @@
 #pragma once
-// The layout of a flight recorder's file, shared by writer and reader (of the same build); not for others.
+// The layout of a flight recorder's file, shared by writer and reader (of the same build). Internal to this module.
 #include <array>
 #include <cstdint>
 
@@ -19,7 +19,7 @@ struct FlightSlot {
   std::uint32_t line = 0;
   std::array<char, 95> file{};
   std::uint8_t state = 0;
-  std::array<char, CallTag::kMaxBytes + 1> call_tag{};  // its words, zero-terminated
+  std::array<char, CallTag::kMaxBytes + 1> call_tag{};  // its text, zero-terminated
 };
 
 struct FlightRecorder::File {
@@ -36,7 +36,7 @@ struct FlightRecorder::File {
   std::array<FlightSlot, kCapacity> slots;
 };
 
-// The file's content for people.
+// The file's content as a FlightRecord.
 [[nodiscard]] FlightRecord to_record(const FlightRecorder::File& file);
 
 }  // namespace lockstep::comm

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// As launch/job_folder.cpp names them: its list of running jobs shall have these.
+// The prefix used in launch/job_folder.cpp, whose list of running jobs includes these.
 constexpr const char* kJobPrefix = "job-";
 constexpr const char* kLockFile = "lock";
 constexpr int kAttempts = 10;
@@ -50,7 +50,7 @@ bool FlightFolder::join() {
   const bool is_alone = ::flock(lock_.get(), LOCK_EX | LOCK_NB) == 0;
   struct stat status {};
   if (is_alone && ::fstat(lock_.get(), &status) == 0 && status.st_nlink > 0) remove_records();
-  // Where this one was alone, another may be so in between: it then finds nothing to remove.
+  // If this rank was alone, another one may take the lock in between: it then finds nothing to remove.
   if (::flock(lock_.get(), LOCK_SH) != 0) throw IoError(concat("cannot lock a file in ", path_.string()), errno);
   return ::fstat(lock_.get(), &status) == 0 && status.st_nlink > 0;
 }

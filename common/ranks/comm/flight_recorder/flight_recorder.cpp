@@ -20,7 +20,7 @@
 namespace lockstep::comm {
 namespace {
 
-// A path as the project's root sees it, whatever folder it was built in; another project's path as it is.
+// A path relative to the project's root, independent of the build folder; paths of other projects are unchanged.
 std::string_view within_project(std::string_view path) {
   constexpr std::string_view kOwnPath = "common/ranks/comm/flight_recorder/flight_recorder.cpp";
   std::string_view root = std::source_location::current().file_name();
@@ -28,7 +28,7 @@ std::string_view within_project(std::string_view path) {
   return path.starts_with(root) ? path.substr(root.size()) : path;
 }
 
-// The end of `path`, whole names only where one fits: at most `count` characters.
+// The end of `path`, at most `count` characters; only whole names if one fits.
 std::string_view end_of(std::string_view path, std::size_t count) {
   if (path.size() <= count) return path;
   const std::size_t cut = path.size() - count;
@@ -36,8 +36,8 @@ std::string_view end_of(std::string_view path, std::size_t count) {
   return path.substr(slash == std::string_view::npos ? cut : slash + 1);
 }
 
-// A new file, also where there is one: its reader keeps it. Another process that has this rank by mistake may make one
-// at the same time; that is no reason to fail here, because joining the job tells the two of each other.
+// A new file even if one exists, because a reader may have the old one open. Another process that has this rank by
+// mistake may create one at the same time; that is no reason to fail here, because joining the job detects it.
 UniqueFd make_file(const std::string& path) {
   constexpr int kMostTries = 100;
   UniqueFd fd;
@@ -55,7 +55,7 @@ UniqueFd make_file(const std::string& path) {
 FlightRecorder::FlightRecorder(const std::string& folder, int rank, int world_size, int generation) {
   const std::string path = flight_record_path(folder, rank);
   const UniqueFd fd = make_file(path);
-  // Reserved, not only sized: writing to a hole of a full disk would end the rank with SIGBUS.
+  // Reserved, not only sized: writing to a hole on a full disk would end the rank with SIGBUS.
   if (const int error = ::posix_fallocate(fd.get(), 0, sizeof(File)); error != 0) {
     throw IoError(concat("sizing ", path), error);
   }
@@ -91,7 +91,7 @@ std::uint64_t FlightRecorder::add(int group, const Fingerprint& fingerprint,
 
 void FlightRecorder::update(std::uint64_t entry, FlightState state) noexcept {
   const std::scoped_lock lock(mutex_);
-  if (entry + kCapacity < file_->entry_count) return;  // its slot has been used again
+  if (entry + kCapacity < file_->entry_count) return;  // its slot has been reused
   FlightSlot& slot = file_->slots[entry % kCapacity];
   slot.state = static_cast<std::uint8_t>(state);
   (state == FlightState::kRunning ? slot.started_ns : slot.ended_ns) = steady_now_ns();

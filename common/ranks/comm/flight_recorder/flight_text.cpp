@@ -21,7 +21,7 @@ FlightEntry to_entry(const FlightSlot& slot) {
   FlightEntry entry;
   entry.group = slot.group;
   entry.fingerprint = from_tag(slot.sequence, slot.tag);
-  const std::string words = text_of(slot.call_tag);  // half of them, if the rank was killed while it wrote
+  const std::string words = text_of(slot.call_tag);  // incomplete if the rank was killed while writing
   if (CallTag::is_possible(words) && CallTag(words) == entry.fingerprint.tag) entry.fingerprint.tag = CallTag(words);
   entry.state = static_cast<FlightState>(slot.state);
   entry.file = text_of(slot.file);

@@ -7,7 +7,7 @@
 namespace lockstep::comm {
 namespace {
 
-// A signal handler can reach nothing but a variable of the process.
+// A signal handler can only use a global variable.
 std::atomic<unsigned> asked = 0;
 static_assert(std::atomic<unsigned>::is_always_lock_free, "a signal handler must not wait for a lock");
 

@@ -1,13 +1,12 @@
 #pragma once
-// SIGUSR1 asks a rank where it is; not for others.
+// SIGUSR1 makes a rank report its status. Internal to this module.
 
 namespace lockstep::comm {
 
-// Handles SIGUSR1 where the program leaves it to the system, which would end the process. Any thread, any number of
-// times.
+// Handles SIGUSR1 unless the program does; by default it would end the process. Any thread, any number of times.
 void watch_report_signal() noexcept;
 
-// How often SIGUSR1 has come: a thread that sees the number change answers.
+// Number of SIGUSR1 received: a thread that sees it change reports.
 [[nodiscard]] unsigned reports_asked() noexcept;
 
 }  // namespace lockstep::comm

@@ -41,7 +41,7 @@ Failure to_failure(const std::exception_ptr& error, int rank) {
     return {FailureKind::kMismatch, -1, mismatch.what()};
   } catch (const TimeoutError& timeout) {
     return {FailureKind::kTimeout, -1, timeout.what()};
-  } catch (const LinkError& link) {  // as FormatError, what a peer has sent: neither end is known to be the culprit
+  } catch (const LinkError& link) {  // like FormatError for data from a peer: neither end is known to be at fault
     return {FailureKind::kAborted, -1, link.what()};
   } catch (const FormatError& damaged) {
     return {FailureKind::kAborted, -1, damaged.what()};

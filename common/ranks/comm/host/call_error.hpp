@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// The error of a call on its way to those who must learn of it: this rank's caller and the other ranks.
+/// Conversions of a call's error for this rank's caller and for the other ranks.
 #include <exception>
 #include <string>
 
@@ -8,14 +8,15 @@
 
 namespace lockstep::comm {
 
-/// The same error with `context` ("rank 2: all_reduce #14") before its message; one of an unknown type as it is.
+/// The same error with `context` ("rank 2: all_reduce #14") before its message; an error of unknown type is returned
+/// unchanged.
 [[nodiscard]] std::exception_ptr with_context(const std::exception_ptr& error, const std::string& context);
 
-/// What the other ranks are told about an error of rank `rank` of the job. A mismatch, a timeout, a broken connection
-/// or damaged data is not known to be its fault.
+/// The report to other ranks about an error of rank `rank` of the job. A mismatch, a timeout, a broken connection or
+/// damaged data is not attributed to it.
 [[nodiscard]] Failure to_failure(const std::exception_ptr& error, int rank);
 
-/// Whether it is an IoError: a connection broke, and the control plane may know whose.
+/// Whether it is an IoError: a connection broke, and the control plane may know which rank died.
 [[nodiscard]] bool is_io_error(const std::exception_ptr& error);
 
 }  // namespace lockstep::comm

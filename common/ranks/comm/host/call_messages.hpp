@@ -14,11 +14,11 @@
 
 namespace lockstep::comm {
 
-/// Sends and receives what calls move, over the group's transport, and records it in the trace.
+/// Sends and receives the data of calls over the group's transport, and records messages in the trace.
 ///
-/// A segment is a part of a buffer, whole elements: small enough to stay in the processor's cache between arriving and
-/// being added, large enough that a header costs nothing beside it. An empty buffer is one empty segment, so that ranks
-/// are checked against each other there too.
+/// A segment is a part of a buffer, in whole elements: small enough to stay in the processor's cache between arriving
+/// and being added, large enough that the header's cost is negligible. An empty buffer is one empty segment, so that
+/// ranks are checked against each other even then.
 ///
 /// Thread safety: one thread at a time, the one that runs calls; interrupt() and sent() from any.
 class CallMessages {
@@ -30,24 +30,23 @@ class CallMessages {
   /// @param segment_bytes  Largest segment; rounded down to whole elements of any type. @throws ContractError  Below 8.
   CallMessages(const JobContext& context, std::unique_ptr<Transport> transport, std::int64_t segment_bytes);
 
-  [[nodiscard]] int rank() const noexcept { return rank_; }              ///< Of this process, in the group.
-  [[nodiscard]] int world_size() const noexcept { return world_size_; }  ///< Of the group.
+  [[nodiscard]] int rank() const noexcept { return rank_; }  ///< In the group.
+  [[nodiscard]] int world_size() const noexcept { return world_size_; }
 
-  /// How many segments `bytes` make; at least 1.
+  /// Number of segments in `bytes`; at least 1.
   [[nodiscard]] std::size_t segments_in(std::span<const std::byte> bytes) const noexcept;
-  /// Segment `index` of `bytes`.
   [[nodiscard]] std::span<std::byte> segment_of(std::span<std::byte> bytes, std::size_t index) const noexcept;
-  /// Room for one segment, before it is reduced.
+  /// Buffer for one received segment, before it is reduced.
   [[nodiscard]] std::span<std::byte> arrived(std::size_t bytes) noexcept { return std::span(arrived_).first(bytes); }
 
-  void send(const Call& call, int peer, std::span<const std::byte> bytes);     ///< One message; see Transport::send.
-  void receive(const Call& call, int peer, std::span<std::byte> bytes);        ///< One message; see Transport::receive.
-  void send_segments(const Call& call, int peer, std::span<std::byte> bytes);  ///< All of `bytes`.
-  void receive_segments(const Call& call, int peer, std::span<std::byte> bytes);  ///< All of `bytes`.
-  /// Until what was sent may be overwritten, but for the last `most_queued` messages.
+  void send(const Call& call, int peer, std::span<const std::byte> bytes);  ///< One message; see Transport::send.
+  void receive(const Call& call, int peer, std::span<std::byte> bytes);     ///< One message; see Transport::receive.
+  void send_segments(const Call& call, int peer, std::span<std::byte> bytes);
+  void receive_segments(const Call& call, int peer, std::span<std::byte> bytes);
+  /// Blocks until all but the last `most_queued` messages are sent; their buffers may then be overwritten.
   void flush(const Call& call, std::size_t most_queued = 0) { transport_->flush(call.deadline, most_queued); }
 
-  /// Where messages are recorded from now on; may be null.
+  /// Messages are recorded here from now on; null: nowhere.
   void record_to(trace::Recorder* recorder) noexcept { recorder_ = recorder; }
   /// Makes a running call, and all later ones, fail soon with IoError.
   void interrupt() noexcept { transport_->interrupt(); }

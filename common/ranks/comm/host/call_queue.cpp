@@ -14,13 +14,13 @@ enum class TaskState { kQueued, kRunning, kDone };
 
 }  // namespace
 
-// Shared with Work handles, which may outlive the queue; `run` is used only while something is queued or running, and
-// finish() leaves neither.
+// Shared with Work handles, which may outlive the queue; `run` is used only while a call is queued or running, which is
+// not the case after finish().
 struct CallQueue::Worker {
   explicit Worker(Runner runner) : run(std::move(runner)) {}
 
   void add(std::shared_ptr<Task> task, RunOn run_on);
-  // Runs the head of the queue. The lock is free while the collective runs.
+  // Runs the head of the queue. The lock is released while the collective runs.
   void run_head(std::unique_lock<std::mutex>& lock);
   void work();
   void finish() noexcept;
@@ -55,14 +55,14 @@ struct CallQueue::Task final : WorkState {
 
   std::shared_ptr<Worker> worker;
   std::vector<ProcessGroup::Call> calls;
-  TaskState state = TaskState::kQueued;  // this and error: under worker->mutex
+  TaskState state = TaskState::kQueued;  // this and error: guarded by worker->mutex
   std::exception_ptr error;
 };
 
 void CallQueue::Worker::add(std::shared_ptr<Task> task, RunOn run_on) {
   const std::scoped_lock lock(mutex);
   queue.push_back(std::move(task));
-  // A deferred call waits for its caller, or for the next call: then nobody may come for it.
+  // A deferred call waits for its caller, or for the next call; after that, its caller may never wait for it.
   if (run_on == RunOn::kCaller && queue.size() == 1) return;
   if (!thread.joinable()) thread = std::thread([this] { work(); });
   work_available.notify_one();
@@ -74,7 +74,7 @@ void CallQueue::Worker::run_head(std::unique_lock<std::mutex>& lock) {
   task->state = TaskState::kRunning;
   lock.unlock();
   const std::exception_ptr error = run(task->calls);
-  task->calls.clear();  // lets go of the buffers
+  task->calls.clear();  // releases the buffers
   lock.lock();
   task->error = error;
   task->state = TaskState::kDone;
@@ -97,7 +97,7 @@ void CallQueue::Worker::finish() noexcept {
   {
     std::unique_lock lock(mutex);
     is_stopping = true;
-    while (!thread.joinable() && can_run()) run_head(lock);  // deferred, and nobody came for it
+    while (!thread.joinable() && can_run()) run_head(lock);  // deferred, and nobody waited for it
   }
   work_available.notify_one();
   if (thread.joinable()) thread.join();
@@ -117,7 +117,7 @@ Work CallQueue::add(std::span<ProcessGroup::Call> calls, RunOn run_on) {
 std::shared_ptr<CallQueue::Task> CallQueue::unused_task() {
   const auto is_unused = [](const std::shared_ptr<Task>& task) { return task.use_count() == 1; };
   if (const auto unused = std::ranges::find_if(tasks_, is_unused); unused != tasks_.end()) {
-    const std::scoped_lock lock(worker_->mutex);  // after whoever used it last
+    const std::scoped_lock lock(worker_->mutex);  // waits for its last user
     (*unused)->state = TaskState::kQueued;
     (*unused)->error = nullptr;
     return *unused;

@@ -1,5 +1,5 @@
 #pragma once
-// The calls that a host backend has issued and not yet run. Private to the module.
+// The issued calls of a host backend that have not run yet. Internal to this module.
 #include <exception>
 #include <functional>
 #include <memory>
@@ -11,13 +11,14 @@
 
 namespace lockstep::comm {
 
-// Runs issued calls in the order of their issue, one at a time: on a worker thread, or on the thread of a caller that
-// synchronizes with the head of the queue. The latter allocates nothing once a few calls have been made.
+// Runs calls in issue order, one at a time: on a worker thread, or on the thread of a caller that synchronizes with the
+// head of the queue. The latter allocates nothing after the first few calls.
 //
-// Its Work handles may outlive it. Thread safety: one thread; the handles from any.
+// Its Work handles may outlive it. Thread safety: one thread; handles from any thread.
 class CallQueue {
  public:
-  // Runs the calls of one add() and says how they ended. Must not throw. Never two at a time, and none after finish().
+  // Runs the calls of one add() and returns their error, if any. Must not throw. Never called concurrently, nor after
+  // finish().
   using Runner = std::function<std::exception_ptr(std::span<const ProcessGroup::Call>)>;
 
   explicit CallQueue(Runner run);

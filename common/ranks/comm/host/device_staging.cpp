@@ -12,7 +12,7 @@
 namespace lockstep::comm {
 namespace {
 
-// A device gives no call a limit: asks it again and again, at first at once, then less and less often.
+// Device calls have no time limit, so this polls the device, at first continuously, then less and less often.
 void wait_until(const std::function<bool()>& is_done, std::string_view trouble, const Deadline& deadline,
                 const std::function<void()>& check) {
   constexpr std::chrono::microseconds kShortest{10}, kLongest{500};
@@ -40,7 +40,7 @@ void DeviceStaging::stage(Buffer& buffer, const Stream& producer, Content conten
   if (content != Content::kRoom) {
     streams_->to_host.wait(producer);
     copy_memory_async(host->data(), buffer.data, bytes, streams_->to_host);
-    host->record_use(streams_->to_host);  // who stops waiting must not reuse it before the copy has run
+    host->record_use(streams_->to_host);  // if the wait is given up, it must not be reused before the copy has run
     arrived_.record(streams_->to_host);
   }
   const bool is_result = content == Content::kInOut;

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// How a backend that works in host memory takes part in collectives on device memory. Private to the module.
+/// Lets a host backend run collectives on device memory. Internal to this module.
 #include <functional>
 #include <memory>
 #include <vector>
@@ -12,35 +12,35 @@
 
 namespace lockstep::comm {
 
-/// The two streams on which a group copies, beside whatever computes: what leaves does not wait for what comes back.
+/// The two streams on which a group copies, separate from computation: copies to the host do not wait for copies back.
 struct StagingStreams {
-  /// @param device  Whose memory is staged.
+  /// @param device  The device whose memory is staged.
   explicit StagingStreams(Device device) : to_host(device), to_device(device) {}
 
-  Stream to_host;    ///< Copies to pinned memory.
-  Stream to_device;  ///< Copies of results.
+  Stream to_host;
+  Stream to_device;
 };
 
 /// Pinned host memory in place of the device buffers of one call. Copies to it are issued by stage(), on the caller's
 /// thread; arrive() and send_back() belong to the thread that runs the collective.
 class DeviceStaging {
  public:
-  /// @param streams  Of the buffers' device.
+  /// @param streams  For the buffers' device.
   explicit DeviceStaging(std::shared_ptr<StagingStreams> streams);
 
-  /// What a buffer needs.
+  /// How a buffer is copied.
   enum class Content {
     kInOut,  ///< Its elements go to the host, and results come back.
     kIn,     ///< Its elements go to the host.
     kRoom,   ///< Scratch: nothing is copied.
   };
-  /// Puts pinned memory in the place of `buffer`'s.
+  /// Replaces the memory of `buffer` by pinned memory.
   /// @param producer  The stream that makes the elements.
   void stage(Buffer& buffer, const Stream& producer, Content content);
 
   /// Blocks until the elements are in host memory.
-  /// @param check  Throws where waiting is in vain; called again and again.
-  /// @throws TimeoutError  What makes the elements does not end by `deadline`. @throws  What `check` throws.
+  /// @param check  Throws if waiting is useless; called repeatedly.
+  /// @throws TimeoutError  The producer is not done by `deadline`. @throws  Whatever `check` throws.
   void arrive(const Deadline& deadline, const std::function<void()>& check) const;
   /// Copies the results back and blocks until they are there. @throws  As arrive().
   void send_back(const Deadline& deadline, const std::function<void()>& check) const;

@@ -13,8 +13,8 @@ void gather_directly(CallMessages& messages, const ProcessGroup::Call& call) {
   }
 }
 
-// The empty message back tells the root that the others agree on who the root is: two ranks that both believe to be
-// the root would otherwise both send, and leave.
+// The empty message back tells the root that the others agree on the root: otherwise two ranks that both think they are
+// the root would both send and leave.
 void scatter_directly(CallMessages& messages, const ProcessGroup::Call& call) {
   if (messages.rank() != call.root) {
     messages.receive_segments(call, call.root, bytes_of(call.values));
@@ -29,7 +29,8 @@ void scatter_directly(CallMessages& messages, const ProcessGroup::Call& call) {
   }
 }
 
-// Step s sends to the rank s further and receives from the rank s back, so that in no step two ranks send to the same.
+// In step s, each rank sends to the rank s places ahead and receives from the one s places back, so that no two ranks
+// send to the same rank.
 void all_to_all_directly(CallMessages& messages, const ProcessGroup::Call& call) {
   copy_bytes(part_of(call.values, messages.rank(), messages.world_size()),
              part_of(call.input, messages.rank(), messages.world_size()));

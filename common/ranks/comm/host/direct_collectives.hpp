@@ -1,6 +1,5 @@
 #pragma once
-// Collectives in which no byte has a choice of ways: it goes straight from its owner to its reader. Private to the
-// module.
+// Collectives in which every byte goes straight from its owner to its reader. Internal to this module.
 #include <functional>
 #include <span>
 
@@ -8,7 +7,7 @@
 
 namespace lockstep::comm {
 
-// Each blocks until this rank's part is done, but for messages that are still queued; throws as CallMessages.
+// Each blocks until this rank's part is done, except for messages that are still queued; throws as CallMessages.
 void gather_directly(CallMessages& messages, const ProcessGroup::Call& call);
 void scatter_directly(CallMessages& messages, const ProcessGroup::Call& call);
 void all_to_all_directly(CallMessages& messages, const ProcessGroup::Call& call);

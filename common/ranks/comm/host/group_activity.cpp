@@ -7,12 +7,12 @@
 namespace lockstep::comm {
 namespace {
 
-// Where agreed calls are counted: per direction and peer, or all collectives of the group together.
+// The counter of agreed calls: one per direction and peer, or one for all collectives of the group.
 PairEnd counter_of(const Fingerprint& call) {
   return is_point_to_point(call.collective) ? PairEnd{call.collective, call.root} : PairEnd{Collective::kBarrier, -1};
 }
 
-// Whether what has run for `age` has come of one more of the two ages at which it is reported.
+// True once the running call has passed another reporting threshold.
 bool is_report_due(int& report_count, std::chrono::steady_clock::duration age, const JobLimits& limits) {
   const std::array<std::chrono::milliseconds, 2> ages{tick_of(limits), limits.progress_report};
   const int before = report_count;
@@ -41,7 +41,7 @@ void GroupActivity::note(int group, const Fingerprint& call, CallStep step) {
   }
 }
 
-// What has been issued and does not run concerns nobody: messages are counted when they begin.
+// Issued calls that do not run yet are not reported: messages are counted when they begin.
 void GroupActivity::note_pair(Group& group, const Fingerprint& operation, CallStep step) {
   if (step == CallStep::kStarted) {
     group.begun[{operation.collective, operation.root}] = operation.sequence + 1;  // numbers count from 0
@@ -124,7 +124,7 @@ std::string GroupActivity::missing_from_rank_0(const RankStatus& left_behind, in
   return "";
 }
 
-// The rank in a group of a rank of the job; -1 where it is no member.
+// The rank in a group of a rank of the job; -1 if it is not a member.
 int GroupActivity::rank_in(int group, int rank) const {
   const auto found = members_.find(group);
   if (found == members_.end()) return rank;
@@ -132,7 +132,7 @@ int GroupActivity::rank_in(int group, int rank) const {
   return place == found->second.end() ? -1 : static_cast<int>(place - found->second.begin());
 }
 
-// The rank of the job of a group's rank; `peer` itself where the group does not know it.
+// The rank of the job of a group's rank; `peer` itself if the group is not registered.
 int GroupActivity::rank_of_job(int group, int peer) const {
   const auto found = members_.find(group);
   if (found == members_.end() || peer < 0 || peer >= static_cast<int>(found->second.size())) return peer;

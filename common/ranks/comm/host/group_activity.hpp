@@ -1,5 +1,5 @@
 #pragma once
-// What one rank does in each of its groups, for its reports to the hub; not for others.
+// One rank's activity in each of its groups, for its reports to the hub. Internal to this module.
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -19,25 +19,25 @@ class GroupActivity {
   // A group of all ranks need not be registered. `members` are ranks of the job in the order of the group's ranks.
   void register_group(int group, std::vector<int> members) { members_[group] = std::move(members); }
 
-  // Says where this rank was in the group, and forgets it; nothing where it has never entered anything.
+  // Returns this rank's status in the group and forgets it; empty if the rank never entered a call.
   RankStatus forget_group(int group);
 
   // As ControlPlane::note().
   void note(int group, const Fingerprint& call, CallStep step);
 
-  // All ranks that take part in `call` have posted it alike.
+  // All participants of `call` have posted the same.
   void on_agreed(int group, const Fingerprint& call);
   [[nodiscard]] bool is_agreed(int group, const Fingerprint& call) const;
 
-  // Whether something that runs is to be reported now, ahead of the next heartbeat: once after a tick, so that
-  // disagreement is seen early, and once when it has taken too long. Answers yes once for each.
+  // Whether to report a running call now, before the next heartbeat: once after a tick, so that disagreement is noticed
+  // early, and once when the call has taken too long. Returns true once for each.
   [[nodiscard]] bool take_due_report(const JobLimits& limits);
 
   [[nodiscard]] RankStatus status() const;
   [[nodiscard]] std::string to_text() const;
 
-  // What rank `own_rank` of the job is in that rank 0, having left with `left_behind`, has never entered; empty:
-  // nothing.
+  // The call of rank `own_rank` of the job that rank 0, which left with status `left_behind`, never entered; empty if
+  // none.
   [[nodiscard]] std::string missing_from_rank_0(const RankStatus& left_behind, int own_rank) const;
 
  private:
@@ -50,11 +50,11 @@ class GroupActivity {
   struct Group {
     std::optional<Fingerprint> issued;
     std::optional<Fingerprint> running;
-    std::array<Fingerprint, kKeptCollectives> ended;  // in turn: the last ones
+    std::array<Fingerprint, kKeptCollectives> ended;  // a ring buffer of the last ones
     std::size_t ended_count = 0;
     Clock::time_point running_since;
     int report_count = 0;
-    std::vector<PairOperation> pairs;  // keeps its room, so that the next one allocates nothing
+    std::vector<PairOperation> pairs;  // keeps its capacity, so that the next one allocates nothing
     std::map<PairEnd, std::uint64_t> begun;
     std::map<PairEnd, std::uint64_t> agreed;  // calls on which all ranks agree; collectives under one key
   };

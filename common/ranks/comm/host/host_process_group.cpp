@@ -19,7 +19,7 @@ HostProcessGroup::~HostProcessGroup() { shutdown(); }
 
 void HostProcessGroup::shutdown() noexcept {
   if (!queue_) return;
-  // While an exception unwinds this rank, its peers may never enter what is queued here: do not wait for them.
+  // While an exception unwinds this rank, its peers may never enter the queued calls: do not wait for them.
   if (std::uncaught_exceptions() > 0 && !failure()) {
     try {
       if (queue_->has_work()) abort("it left with collectives in flight while handling an exception");
@@ -56,13 +56,13 @@ std::exception_ptr HostProcessGroup::run(std::span<const Call> calls) noexcept {
 }
 
 std::exception_ptr HostProcessGroup::run_one(const Call& call) noexcept {
-  if (const auto error = failure()) return error;  // fails what was queued behind the culprit
+  if (const auto error = failure()) return error;  // fails calls queued after the failed one
   begin(call);
   const auto begin_time = trace::Clock::now();
   std::exception_ptr error;
   const auto check = [this] { throw_if_failed(); };
   try {
-    wait_until_agreed(call);  // before a byte moves: what does not fit could harm the other end
+    wait_until_agreed(call);  // before a byte moves: mismatched data could corrupt the other end
     if (call.staging) call.staging->arrive(call.deadline, check);
     call.parts.empty() ? dispatch(call) : run_coalesced(call);
     if (world_size() > 1) messages_->flush(call);
@@ -74,7 +74,7 @@ std::exception_ptr HostProcessGroup::run_one(const Call& call) noexcept {
   return finish(call, error);
 }
 
-// All sends are queued before the first message is received, and move on while this rank waits.
+// All sends are queued before the first message is received, and progress while this rank waits.
 std::exception_ptr HostProcessGroup::run_messages(std::span<const Call> calls) noexcept {
   if (const auto error = failure()) return error;
   const auto begin_time = trace::Clock::now();
@@ -163,7 +163,7 @@ void HostProcessGroup::record(const Call& call, std::chrono::steady_clock::time_
                    begin_time, trace::Clock::now());
 }
 
-// The copies to the host are issued at once, so that they overlap with what the caller issues next.
+// The copies to the host are issued at once, so that they overlap with the caller's next work.
 void HostProcessGroup::stage(Call& call) {
   const Buffer& any = call.parts.empty() ? call.values : call.parts.front();
   const Device device = any.device.is_cpu() ? call.input.device : any.device;

@@ -1,7 +1,6 @@
 #pragma once
 /// @file
-/// The part that star and ring share: a queue that runs blocking collectives in issue order, and messages between any
-/// two ranks.
+/// Shared by star and ring: a queue that runs blocking collectives in issue order, and messages between any two ranks.
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -17,13 +16,13 @@ namespace lockstep::comm {
 class CallQueue;
 struct StagingStreams;
 
-/// A backend that works in host memory. A backend implements the blocking `run_*` calls over a Transport; this
-/// class queues them on a worker thread, so that collectives overlap with the caller's computation. With an empty queue
-/// Work::synchronize() runs the collective on the caller's thread, without allocating once a few calls have been made.
+/// A backend that works in host memory. It implements the blocking `run_*` calls over a Transport; this class queues
+/// them on a worker thread, so that collectives overlap with the caller's computation. If the queue is empty,
+/// Work::synchronize() runs the collective on the caller's thread, without allocations after the first few calls.
 ///
 /// A message is accepted only if it belongs to the same collective as the call that waits for it (Transport::receive).
-/// What run_* throws reaches the caller, and all other ranks, with the culprit's name: IoError as PeerFailedError once
-/// the control plane knows who died.
+/// Exceptions of run_* reach the caller and all other ranks with the culprit's name: IoError becomes PeerFailedError if
+/// the control plane knows which rank died.
 ///
 /// A backend's destructor must call shutdown() first: afterwards no `run_*` is running or will be called.
 class HostProcessGroup : public ProcessGroupBackend {
@@ -36,21 +35,21 @@ class HostProcessGroup : public ProcessGroupBackend {
   /// @param context  Moved to ProcessGroupBackend.
   explicit HostProcessGroup(JobContext context);
 
-  /// Waits for issued work (or aborts it where the group has failed) and ends the worker thread. Idempotent.
+  /// Waits for issued work (or aborts it if the group has failed) and ends the worker thread. Idempotent.
   void shutdown() noexcept;
 
-  /// Called once, by a backend's constructor: what its messages travel through, in parts of `segment_bytes`.
+  /// Sets the transport; messages are split into parts of `segment_bytes`. Called once, by a backend's constructor.
   void use(std::unique_ptr<Transport> transport, std::int64_t segment_bytes);
 
-  /// The messages of calls, for run_*: flushed after each. @pre  use() has been called.
+  /// For run_*; flushed after each call. @pre  use() has been called.
   [[nodiscard]] CallMessages& messages() noexcept { return *messages_; }
 
   /// Makes a running `run_*` fail soon, by interrupting the transport. From any thread.
   virtual void interrupt() noexcept;
 
  private:
-  /// Each blocks until done; throws as the collective failed. Never two at a time. They must honour call.deadline and
-  /// return soon after interrupt(). A rank that is alone reaches none of them: its output is its input.
+  /// Each blocks until done and throws if the collective fails. Never two at a time. They must honour call.deadline and
+  /// return soon after interrupt(). Not called for a group of one rank, whose output is its input.
   virtual void run_all_reduce(const Call& call) = 0;
   virtual void run_broadcast(const Call& call) = 0;
   virtual void run_reduce(const Call& call) = 0;

@@ -16,7 +16,7 @@ namespace {
 // A tile of every source and the destination stay in the first cache while the result is divided and copied.
 constexpr std::size_t kTileBytes = 8 * 1024;
 
-// Elements as they are computed with: bfloat16 in float32, rounded after every step.
+// Element type for arithmetic: float32 for bfloat16, rounded after every step.
 template <typename T, typename Op>
 T combine(T a, T b, Op op) {
   return op(a, b);
@@ -27,7 +27,7 @@ BFloat16 combine(BFloat16 a, BFloat16 b, Op op) {
 }
 
 // Two to four sources in one loop. An element is read before it is written, and at its own index only: a destination
-// that is one of the sources is no hazard, which the compiler cannot know.
+// that is one of the sources is safe, which the compiler cannot know.
 template <typename T, typename Op>
 void reduce_two(T* out, const T* a, const T* b, std::int64_t count, Op op) {
 #pragma GCC ivdep
@@ -46,8 +46,8 @@ void reduce_four(T* out, const T* a, const T* b, const T* c, const T* d, std::in
   }
 }
 
-// One tile of all sources into `out`, which is memory of its own or the tile of the first source. Beyond four sources
-// the partial result, still in the cache, is the first source of the next loop.
+// Reduces one tile of all sources into `out`, which is separate memory or the first source's tile. With more than four
+// sources, the partial result, still in the cache, is the first source of the next loop.
 template <typename T, typename Op>
 void reduce_tile(T* out, std::span<const void* const> sources, std::size_t first_byte, std::int64_t count, Op op) {
   const auto tile_of = [&](std::size_t source) {
@@ -84,8 +84,8 @@ void reduce_tiles(const Job& job, Op op) {
     const std::int64_t count = std::min(kTile, job.count - first);
     const std::size_t first_byte = static_cast<std::size_t>(first) * sizeof(T);
     const auto destination = [&](std::size_t i) { return static_cast<std::byte*>(job.destinations[i]) + first_byte; };
-    // With more than four sources the loops above read some of them after they have written: not into a destination,
-    // which may be one of those.
+    // With more than four sources the loops above read some of them after writing: so they must not write to a
+    // destination, which may be one of those.
     std::byte* const out = world_size <= 4 ? destination(0) : partial.data();
     if (world_size == 1 && out != job.sources[0])
       std::memmove(out, static_cast<const std::byte*>(job.sources[0]) + first_byte,

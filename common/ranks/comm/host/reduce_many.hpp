@@ -10,7 +10,7 @@
 namespace lockstep::comm {
 
 /// destination[i] = sources[0][i] op sources[1][i] op ..., from left to right, for every destination; kMean then
-/// divides by the number of sources. The bits are those of reduce_into() and finish_mean() called source by source.
+/// divides by the number of sources. Bit-identical to reduce_into() and finish_mean() called source by source.
 ///
 /// @param sources       Host memory, [count] each, at least one.
 /// @param destinations  Host memory, [count] each, at least one. A destination may be one of the sources; otherwise

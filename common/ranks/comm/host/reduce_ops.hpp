@@ -1,5 +1,5 @@
 #pragma once
-// Two elements become one: what reduce.cpp and reduce_many.cpp are made of; not for others.
+// Element operations for reduce.cpp and reduce_many.cpp. Internal to this module.
 #include <cstdint>
 #include <type_traits>
 
@@ -24,7 +24,7 @@ struct Multiply {
     return a * b;
   }
 };
-// x != x holds for NaN alone: b wins where it is smaller or NaN; a NaN in `a` is never smaller, so it stays.
+// x != x holds only for NaN: b wins if it is smaller or NaN; if `a` is NaN, no b is smaller, so it stays.
 struct Minimum {
   template <typename T>
   T operator()(T a, T b) const {

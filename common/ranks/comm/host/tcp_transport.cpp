@@ -21,17 +21,17 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-// A handshake that has begun gets longer: the peer might believe it done, and send.
+// A handshake that has begun gets more time: the peer might consider it done, and send.
 constexpr auto kHandshakeSlice = 5s;
-// How long a rank looks again and again before it sleeps: about what going to sleep and waking up cost. Where ranks
-// share processors, once for each of them, since they look in turn.
+// How long a rank polls before it sleeps: about the cost of going to sleep and waking up. If ranks share processors,
+// times the number of ranks on the host, since they poll in turn.
 constexpr auto kSpinLimit = 50us;
-// A rank that shares its processor offers it to others between two looks. Got back later than this, it was used by
-// somebody who computes; a rank that sleeps instead is woken up before the other's turn ends.
+// A rank that shares its processor yields it between two polls. If it comes back later than this, another process was
+// computing; then sleeping is better, because a sleeping rank is woken before the other's turn ends.
 constexpr auto kLongTurn = 100us;
-// How many waits then do without looking: the first time, and at most, if it happens again and again.
+// How many waits then skip polling: the first time, and at most, after repeated long turns.
 constexpr int kFewestSleeps = 16, kMostSleeps = 1024;
-// This rank's own limit on a payload is what it expects; a frame that announces this much is damaged or forged.
+// Each payload must have the expected size anyway; a frame that announces more than this is damaged or forged.
 constexpr std::uint64_t kMaxPayloadBytes = std::uint64_t{1} << 40;
 
 JobContext without_recorder(JobContext context) {
@@ -131,13 +131,13 @@ void TcpTransport::accept_waiting() {
   }
 }
 
-// A rank that gave up and came again replaces its first connection.
+// A rank that gave up and connected again replaces its first connection.
 void TcpTransport::adopt(int peer, net::StreamSocket socket) {
   Peer& entry = peers_[static_cast<std::size_t>(peer)];
   if (!entry.socket.is_open()) --unconnected_;
   context_.log.debug(
       concat("connected to ", socket.peer(), "; frames have a ", socket.frame_mac() == nullptr ? "checksum" : "MAC"));
-  socket.set_user_timeout(context_.limits.progress);  // as long as a peer may be busy with something else
+  socket.set_user_timeout(context_.limits.progress);  // a peer may be busy with other work for this long
   const std::scoped_lock lock(sockets_mutex_);
   entry.socket = std::move(socket);
   if (is_interrupted_) entry.socket.shutdown();
@@ -162,7 +162,7 @@ net::EncodedHeader TcpTransport::sealed(int peer, const net::FrameHeader& header
   net::FrameMac* const mac = peers_[static_cast<std::size_t>(peer)].socket.frame_mac();
   if (bytes.empty() || !fault::take(fault::Kind::kCorrupt, context_.global_rank(peer)))
     return net::seal(header, bytes, mac);
-  // The caller's elements stay as they are, so the seal is that of others: to the receiver it is the same.
+  // The caller's elements must not change, so an altered copy is sealed: the receiver cannot tell the difference.
   std::vector<std::byte> others(bytes.begin(), bytes.end());
   others.front() ^= std::byte{1};
   return net::seal(header, others, mac);
@@ -215,8 +215,8 @@ bool TcpTransport::Spinning::offer_processor() noexcept {
   return false;
 }
 
-// One call, while a rank waits: the first time it finds nothing to do it notes the time, and sleeps once spinning has
-// cost as much as sleeping would.
+// One wait of a rank: when it first finds nothing to do it notes the time, and sleeps once polling has cost as much as
+// sleeping would.
 class TcpTransport::Idling {
  public:
   explicit Idling(TcpTransport& transport) : transport_(transport) {}
@@ -237,7 +237,7 @@ class TcpTransport::Idling {
   bool is_idle_ = false;
 };
 
-// Header and payload arrive in one system call where the kernel has both: their sizes are known.
+// Header and payload arrive in one system call if the kernel has both: their sizes are known.
 void TcpTransport::receive(int peer, const net::FrameHeader& expected, std::span<std::byte> bytes,
                            const Deadline& deadline) {
   net::StreamSocket& socket = connected(peer, deadline).socket;

@@ -17,18 +17,18 @@
 
 namespace lockstep::comm {
 
-/// Every rank of the group listens; its address is published in the store; of a pair the lower rank connects. Every
+/// Every rank of the group listens and publishes its address in the store; in a pair, the lower rank connects. Every
 /// connection proves the job's token, the rank and the group before anything else is read.
 ///
-/// A rank that waits for one connection keeps answering those who connect to it, so that no order of calls can make
-/// ranks wait for each other's handshakes in a circle: of those who wait, the highest answers.
+/// A rank that waits for one connection keeps answering ranks that connect to it. So no order of calls can make ranks
+/// wait for each other's handshakes in a cycle: the highest waiting rank always answers.
 class TcpTransport final : public Transport {
  public:
-  /// Listens, and connects to those that are needed at once.
+  /// Listens, and connects to `peers`.
   ///
   /// @param context   The group's rank, world size, token, limits, store and control plane.
   /// @param group     Name of the group, unique in the job and generation: "ring/0".
-  /// @param peers     Ranks to connect to now (they name this rank in theirs); others follow when first used.
+  /// @param peers     Ranks to connect to now (they name this rank in theirs); others are connected on first use.
   /// @param deadline  For connecting to `peers`.
   /// @throws TimeoutError     Names the ranks that are not connected by `deadline`.
   /// @throws PeerFailedError  A rank died or gave up meanwhile; names it.
@@ -50,7 +50,7 @@ class TcpTransport final : public Transport {
     std::span<const std::byte> payload;
     std::size_t sent = 0;  // of header and payload together
   };
-  // One rank at the other end. Messages from `first_unsent` on are still to be sent; the vector keeps its memory.
+  // One rank at the other end. Messages from `first_unsent` on have not been sent; the vector keeps its memory.
   struct Peer {
     net::StreamSocket socket;
     std::vector<Outgoing> queue;
@@ -69,21 +69,21 @@ class TcpTransport final : public Transport {
   bool send_all_queued();
   void check_header(int peer, const net::EncodedHeader& encoded, const net::FrameHeader& expected,
                     std::size_t payload_bytes) const;
-  // What a rank does that can neither send nor receive: looks again for a moment, then sleeps until a socket is ready.
-  // Returns false at the deadline.
+  // Waiting while the rank can neither send nor receive: polls briefly, then sleeps until a socket is ready. Returns
+  // false at the deadline.
   class Idling;
-  // How long a wait looks again: as long as the ranks of the job are all that wants the processors.
+  // How long a wait polls: as long as only the ranks of this job need the processors.
   class Spinning {
    public:
     explicit Spinning(int ranks_on_host);
-    std::chrono::nanoseconds time_to_spin() noexcept;  // of the wait that begins
-    bool offer_processor() noexcept;                   // between two looks; false: somebody needs it for longer
+    std::chrono::nanoseconds time_to_spin() noexcept;  // for the wait that begins
+    bool offer_processor() noexcept;  // between two polls; false if another process needs it for longer
 
    private:
     bool shares_processors_;
     std::chrono::nanoseconds limit_;
-    int sleeps_ = 0;       // waits that the last long turn made sleep at once
-    int sleeps_left_ = 0;  // of them, those to come
+    int sleeps_ = 0;       // waits that skip polling after another process last took a long turn
+    int sleeps_left_ = 0;  // of these, how many remain
   };
   bool sleep_until_ready(int receiving_from, const Deadline& deadline);
   void throw_if_failed(const std::string& task) const;

@@ -11,7 +11,7 @@
 namespace lockstep::comm {
 namespace {
 
-// What the address says of one process, and what stands before it.
+// The parts of an init_method.
 struct Address {
   std::string scheme;  // "tcp://"
   std::string place;
@@ -87,7 +87,7 @@ void check_local_rank(const Membership& member) {
   }
 }
 
-// torchrun keeps a store of its own on MASTER_PORT.
+// torchrun's own store uses MASTER_PORT.
 int store_port(const VariableLookup& lookup, const EnvironmentPlace& place, const Address& address) {
   if (const auto port = read_int(lookup, "LOCKSTEP_PORT", 1, 65535)) return *port;
   const auto master_port = read_int(lookup, "MASTER_PORT", 1, 65535);
@@ -142,8 +142,8 @@ void read_rank(Membership& member, const Address& address, const RendezvousOptio
   check_local_rank(member);
 }
 
-// The first that is set: the launchers count their restarts, so that ranks of an earlier one are refused. torchrun runs
-// inside a job of Slurm, not the other way round.
+// The first variable that is set: launchers count their restarts, so that ranks of earlier ones are rejected. torchrun
+// runs inside a Slurm job, not the other way round.
 int read_generation(const VariableLookup& lookup) {
   for (const char* name : {"LOCKSTEP_GENERATION", "TORCHELASTIC_RESTART_COUNT", "SLURM_RESTART_COUNT"}) {
     if (const auto count = read_int(lookup, name, 0, 1 << 30)) return *count;
@@ -151,7 +151,7 @@ int read_generation(const VariableLookup& lookup) {
   return 0;
 }
 
-// What the environment does not have to say is not read, so that it cannot be wrong.
+// Variables that are not needed are not read, so that they cannot cause errors.
 EnvironmentPlace place_for(const Address& address, const RendezvousOptions& options, const VariableLookup& lookup) {
   const bool is_known = (options.rank || address.rank) && (options.world_size || address.world_size);
   if (!is_known || address.scheme == "env://") return read_place(lookup);
@@ -201,7 +201,7 @@ JobLimits read_limits(const VariableLookup& lookup) {
   limits.progress_report = limit(lookup, "LOCKSTEP_PROGRESS_REPORT_SECONDS", limits.progress_report);
   limits.progress = limit(lookup, "LOCKSTEP_PROGRESS_SECONDS", limits.progress);
   if (lookup("LOCKSTEP_DEBUGGER").value_or("0") == "1") {
-    constexpr std::chrono::hours kNever{24 * 365};  // a person in a debugger takes what time they need
+    constexpr std::chrono::hours kNever{24 * 365};  // no limit for a person in a debugger
     limits.liveness = limits.progress_report = limits.progress = kNever;
   }
   return limits;

@@ -1,5 +1,5 @@
 #pragma once
-// What a process knows about its place in the job before it has talked to anybody; not for others.
+// A process's place in the job, as far as it is known before it contacts other processes. Internal to this module.
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -19,16 +19,16 @@ struct Membership {
   int local_rank = 0;
   int local_world_size = 1;
   int generation = 0;
-  std::optional<net::SocketAddress> running_store;  // one that runs already: the launcher's
-  net::SocketAddress store;                         // where rank 0 serves it otherwise
-  std::filesystem::path store_file;                 // where it is instead, for file://; else empty
+  std::optional<net::SocketAddress> running_store;  // the launcher's, if there is one
+  net::SocketAddress store;                         // otherwise, served by rank 0 at this address
+  std::filesystem::path store_file;                 // used instead for file://; else empty
 };
 
 // Reads `init_method`, the options and the environment. Throws FormatError naming what is missing or wrong.
 [[nodiscard]] Membership read_membership(const std::string& init_method, const RendezvousOptions& options,
                                          const VariableLookup& lookup = environment::get);
 
-// limits_from_environment() with another environment.
+// limits_from_environment() with variables read through `lookup`.
 [[nodiscard]] JobLimits read_limits(const VariableLookup& lookup);
 
 }  // namespace lockstep::comm

@@ -17,7 +17,7 @@ struct Names {
   const char* rank;
   const char* world_size;
   const char* local_rank;
-  const char* local_world_size;  // empty: told otherwise
+  const char* local_world_size;  // empty: found differently
 };
 
 constexpr Names kPlain{"torchrun's variables", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"};
@@ -64,11 +64,11 @@ void check_agreement(const VariableLookup& lookup, const EnvironmentPlace& place
 }
 
 // The steps of a job that Slurm numbers itself (a batch script, an interactive shell, ...) have the highest numbers,
-// from SLURM_MAX_NORMAL_STEP_ID of slurm.h on.
+// starting at SLURM_MAX_NORMAL_STEP_ID in slurm.h.
 constexpr std::int64_t kFirstSpecialStep = 0xFFFFFFF0;
 
-// Nothing where this process is in no step that srun has started: there, everything has the variables of the whole job,
-// SLURM_PROCID=0 among them, but nobody has started the job's other tasks.
+// Nullopt unless this process is in a step started by srun: elsewhere, all processes have the variables of the whole
+// job, including SLURM_PROCID=0, but the job's other tasks have not been started.
 std::optional<std::int64_t> step_of_srun(const VariableLookup& lookup) {
   const auto text = lookup("SLURM_STEP_ID");
   if (!text || !lookup(kSlurm.rank)) return std::nullopt;
@@ -76,13 +76,13 @@ std::optional<std::int64_t> step_of_srun(const VariableLookup& lookup) {
   return step < kFirstSpecialStep ? std::optional(step) : std::nullopt;
 }
 
-// Below the ports that the kernel gives out by itself (from 32768), above those of well-known services.
+// Below the kernel's ephemeral ports (from 32768), above those of well-known services.
 int port_of(std::uint64_t job_number) {
   constexpr int kFirstPort = 12'000, kPortCount = 16'000;
   return kFirstPort + static_cast<int>(job_number % kPortCount);
 }
 
-// FNV-1a: the same on all hosts, whatever they are.
+// FNV-1a: the same on all kinds of hosts.
 std::uint64_t number_of_text(std::string_view text) {
   std::uint64_t hash = 0xCBF29CE484222325;
   for (const char character : text) hash = (hash ^ static_cast<unsigned char>(character)) * 0x100000001B3;
@@ -97,7 +97,7 @@ void complete_from_slurm(const VariableLookup& lookup, EnvironmentPlace& place) 
   if (tasks && node) place.local_world_size = tasks_of_node(*tasks, *node);
 }
 
-// Where rank 0 of a job of mpirun or srun can be met without being told.
+// Derives rank 0's address in a job of mpirun or srun.
 void find_meeting_point(const VariableLookup& lookup, EnvironmentPlace& place) {
   const auto step_nodes = lookup("SLURM_STEP_NODELIST");
   const auto nodes = step_nodes ? step_nodes : lookup("SLURM_NODELIST");
@@ -191,7 +191,7 @@ int tasks_of_node(const std::string& tasks_per_node, int node) {
     rest.remove_prefix(text.size());
     return true;
   };
-  for (int first = 0;;) {  // number of the node that the next entry begins with
+  for (int first = 0;;) {  // number of the next entry's first node
     const int tasks = take_number();
     int count = 1;
     if (take("(x")) {

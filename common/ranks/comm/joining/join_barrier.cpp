@@ -12,7 +12,7 @@
 namespace lockstep::comm {
 namespace {
 
-// How long ranks wait for the one that finds out who is missing: rank 0 keeps the store for a little longer.
+// How long ranks wait for the one that lists the missing ranks; rank 0 keeps the store a little longer.
 constexpr std::chrono::milliseconds kFindingsLimit{1500};
 
 std::string list_ranks(const std::vector<int>& ranks) { return ranks.empty() ? "none" : list_numbers(ranks); }
@@ -44,8 +44,8 @@ std::string JoinBarrier::differences(const Deadline& deadline) {
   return describe_differences(by_rank);
 }
 
-// At the first meeting where nobody has this rank's place yet. At those before it was this process that had it, and all
-// ranks came: otherwise another process has the same rank, or another thread of this one.
+// Takes this rank's place at the first meeting where it is free. At earlier meetings this process must have had it and
+// all ranks must have come; otherwise another process, or another thread of this one, has the same rank.
 void JoinBarrier::take_place(const std::string& own) {
   for (meetings_before_ = 0;; ++meetings_before_) {
     prefix_ = concat(renewal(), meetings_before_ == 0 ? "" : "/", "generation/", member_.generation, "/join/");
@@ -66,7 +66,7 @@ void JoinBarrier::check_world_size() {
   fail(concat("ranks disagree on the world size: it is ", first, " and ", own));
 }
 
-// The verdict stays "ok" where the job is complete: then only the process that came too much fails.
+// The verdict stays "ok" if the job is complete: then only the surplus process fails.
 void JoinBarrier::fail(const std::string& message) {
   store_.compare_set(prefix_ + "verdict", "", message);
   throw MismatchError(concat("rank ", member_.rank, ": ", message));
@@ -87,7 +87,7 @@ std::string JoinBarrier::missing_message(const Deadline& deadline) {
       concat("rank ", member_.rank, ": not all ranks joined within ", format_seconds(deadline.waited()));
   const std::string key = prefix_ + "missing";
   try {
-    // The first rank asks for each of the others. If all did, a job of P ranks would end in P * P questions.
+    // The first rank asks about each of the others. If all did, a job of P ranks would send P * P requests.
     if (store_.add(key + "/count", 1) == 1) store_.set(key, who_has_come());
     return start + store_.get(key, Deadline::after(kFindingsLimit));
   } catch (const Error&) {  // that rank, or the store, has gone

@@ -1,5 +1,5 @@
 #pragma once
-// The meeting of all ranks at the store; rendezvous()'s, not for others.
+// The barrier of all ranks at the store in rendezvous(). Internal to this module.
 #include <string>
 
 #include "base/deadline.hpp"
@@ -8,25 +8,25 @@
 
 namespace lockstep::comm {
 
-// Whoever finds a fault writes it where all others look. Processes that have left a job may meet there again: each
-// meeting has keys of its own.
+// A rank that finds a fault writes it to a key that all others read. Processes that have left a job may meet there
+// again: each meeting has its own keys.
 class JoinBarrier {
  public:
   // Both outlive this object.
   JoinBarrier(store::Store& store, const Membership& member) : store_(store), member_(member) {}
 
-  // Returns once all ranks are there.
-  // Throws MismatchError: two processes have one rank, or world sizes differ. TimeoutError: names who is missing.
+  // Returns once all ranks have arrived.
+  // Throws MismatchError: two processes have one rank, or world sizes differ. TimeoutError: names the missing ranks.
   void check_in(const Deadline& deadline);
 
-  // How many meetings of this job this process has been at before.
+  // How many earlier meetings of this job this process took part in.
   [[nodiscard]] int meetings_before() const noexcept { return meetings_before_; }
-  // What all keys of this meeting begin with, without the last slash; empty for the first one.
+  // The prefix of all keys of this meeting, without the last slash; empty for the first meeting.
   [[nodiscard]] std::string renewal() const;
 
-  // Once all are there: the name of that rank's host.
+  // After check_in(): the name of that rank's host.
   [[nodiscard]] std::string host_of(int rank, const Deadline& deadline);
-  // For rank 0, once all are there: what is not the same on all ranks; empty: nothing.
+  // For rank 0, after check_in(): the versions that differ between ranks; empty if none.
   [[nodiscard]] std::string differences(const Deadline& deadline);
 
  private:

@@ -19,7 +19,7 @@ using Clock = Deadline::Clock;
 constexpr WaitPolicy kOwnProcessor{.looks = 64, .rounds = 64, .spin = std::chrono::microseconds{50}};
 constexpr WaitPolicy kSharedProcessor{.looks = 1, .rounds = 64, .spin = std::chrono::microseconds{50}};
 
-// Tells the processor that this is a loop of looks, so that its other thread gets the execution units.
+// Tells the processor that this is a polling loop, so that its other thread gets the execution units.
 void relax() noexcept {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -34,8 +34,8 @@ timespec to_timespec(Clock::time_point when) {
   return {static_cast<time_t>(seconds.count()), static_cast<long>(std::chrono::nanoseconds(since - seconds).count())};
 }
 
-// Sleeps while *word == expected, at most until `until` of the steady clock (which is CLOCK_MONOTONIC). The word is
-// known to the kernel by its page, so other processes find the sleeper.
+// Sleeps while *word == expected, at most until `until` of the steady clock (which is CLOCK_MONOTONIC). The kernel
+// identifies the word by its page, so other processes find the sleeper.
 void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, Clock::time_point until) {
   const timespec limit = to_timespec(until);
   const long status = ::syscall(SYS_futex, &word, FUTEX_WAIT_BITSET, expected, &limit, nullptr, FUTEX_BITSET_MATCH_ANY);

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// How a rank waits for another one through shared memory: it looks for a moment, then lets others run, then sleeps.
+/// Waiting for another rank through shared memory: poll briefly, then yield the processor, then sleep.
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -10,17 +10,17 @@
 
 namespace lockstep::comm {
 
-/// Where one thread sleeps until others ring. Lives in memory that processes share; all zeros is a fresh one, so that
-/// pages of a new segment need no constructor.
+/// One thread sleeps on it until others ring. Lives in memory shared by processes; all zeros is a valid initial state,
+/// so that new pages need no constructor.
 ///
-/// Who changes what a sleeper waits for writes it with std::memory_order_seq_cst and then calls ring(); the sleeper
-/// reads it with the same order. Then either the sleeper sees the change or the ringer sees the sleeper.
-/// Thread safety: any thread or process rings, one at a time waits.
+/// The ringer writes the awaited value with std::memory_order_seq_cst and then calls ring(); the sleeper reads it with
+/// the same order. So either the sleeper sees the change or the ringer sees the sleeper.
+/// Thread safety: any thread or process may ring; one thread at a time waits.
 struct alignas(64) Doorbell {
-  std::atomic<std::uint32_t> rings{0};        ///< Counts; the futex word.
+  std::atomic<std::uint32_t> rings{0};        ///< Count of rings; the futex word.
   std::atomic<std::uint32_t> is_sleeping{0};  ///< Set while the owner may be inside the system call.
 
-  /// Wakes the sleeper, if there is one. @cost  One read where nobody sleeps, a system call otherwise.
+  /// Wakes the sleeper, if there is one. @cost  One read if nobody sleeps, a system call otherwise.
   void ring() noexcept {
     if (is_sleeping.load(std::memory_order_seq_cst) != 0) wake();
   }
@@ -30,18 +30,18 @@ struct alignas(64) Doorbell {
 };
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free, "a lock would live in one process only");
 
-/// How many processors this process may run on; at least 1.
+/// Number of processors that this process may run on; at least 1.
 [[nodiscard]] int processors_of_this_process();
 
-/// What to do before sleeping: rounds of looking, each ended by offering the processor to others (sched_yield), which
-/// costs little where nobody wants it. Without the offers, a rank that looks for another one would keep it from the
-/// very processor it needs, as soon as anything else runs on the machine.
+/// Polling before sleep: rounds of polls, each followed by sched_yield, which costs little if no other thread needs the
+/// processor. Without the yields, a polling rank could keep the rank that it waits for off the processor as soon as
+/// anything else runs on the machine.
 struct WaitPolicy {
-  int looks = 1;                     ///< Per round; many look fastest.
+  int looks = 1;                     ///< Polls per round; more polls react faster.
   int rounds = 0;                    ///< At most.
-  std::chrono::nanoseconds spin{0};  ///< At most, in looks alone: time in which others ran does not count.
+  std::chrono::nanoseconds spin{0};  ///< Limit on polling time; time in which others ran does not count.
 
-  /// Looks often where every rank of the host has a processor of its own; otherwise once per round.
+  /// Polls often if every rank of the host has its own processor; otherwise once per round.
   [[nodiscard]] static WaitPolicy for_ranks(int ranks_on_host);
 };
 
@@ -52,13 +52,13 @@ class Waiter {
   static constexpr std::chrono::milliseconds kSlice{50};
 
   /// @param own    Where this thread sleeps; must outlive this object.
-  /// @param check  Throws where waiting is in vain, for example because the job has failed; may be empty. Called at
-  ///               least every kSlice.
+  /// @param check  Throws if waiting is useless, for example because the job has failed; may be empty. Called at least
+  ///               every kSlice.
   Waiter(Doorbell& own, const WaitPolicy& policy, std::function<void()> check)
       : own_(&own), policy_(policy), check_(std::move(check)) {}
 
   /// Waits until `ready()` is true. It is called often and must only read.
-  /// @return  False where `deadline` passed first. @throws  What `check` throws.
+  /// @return  False if `deadline` passed first. @throws Whatever `check` throws.
   template <typename Ready>
   [[nodiscard]] bool wait(const Ready& ready, const Deadline& deadline) {
     if (ready()) return true;

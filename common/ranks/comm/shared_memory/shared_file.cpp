@@ -17,9 +17,9 @@
 namespace lockstep::comm {
 namespace {
 
-// posix_fallocate() reserves small pages. Touching the part through a mapping that asks for huge ones gets those where
-// the system allows it (/sys/kernel/mm/transparent_hugepage/shmem_enabled is `advise` or more); where not, or where
-// the memory does not suffice, nothing is lost: posix_fallocate() comes next and reports it.
+// posix_fallocate() reserves small pages. Touching the part through a mapping that requests huge pages allocates those
+// if the system allows it (/sys/kernel/mm/transparent_hugepage/shmem_enabled is `advise` or more). If not, or if memory
+// is short, nothing is lost: posix_fallocate() comes next and reports it.
 void touch_with_huge_pages(int fd, std::uint64_t offset, std::size_t bytes) noexcept {
   std::byte* const data = map_shared_file(fd, offset, bytes);
   if (data == nullptr) return;
@@ -59,7 +59,7 @@ int reserve_in_shared_file(int fd, std::uint64_t offset, std::size_t bytes) noex
 }
 
 std::uint64_t reserved_bytes(int fd) noexcept {
-  constexpr std::uint64_t kBlockBytes = 512;  // stat(2) counts in these, whatever the file system
+  constexpr std::uint64_t kBlockBytes = 512;  // stat(2) counts in these on every file system
   struct stat status {};
   return ::fstat(fd, &status) == 0 ? kBlockBytes * static_cast<std::uint64_t>(status.st_blocks) : 0;
 }
@@ -69,7 +69,7 @@ int extend_shared_file(int fd, std::uint64_t offset, std::size_t bytes) noexcept
   if (bytes >= kHugePageBytes) touch_with_huge_pages(fd, offset, bytes);
   const int error = reserve_in_shared_file(fd, offset, bytes);
   if (error == 0) return 0;
-  // The file cannot become shorter again, but it can give its memory back.
+  // The file cannot shrink again, but it can release its memory.
   (void)::fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
                     static_cast<off_t>(bytes));
   return error;
@@ -78,7 +78,7 @@ int extend_shared_file(int fd, std::uint64_t offset, std::size_t bytes) noexcept
 std::byte* map_shared_file(int fd, std::uint64_t offset, std::size_t bytes, Pages pages) noexcept {
   const bool is_huge = pages == Pages::kHugeIfLarge && bytes >= kHugePageBytes;
   const std::size_t alignment = is_huge ? kHugePageBytes : page_bytes();
-  // Addresses to choose an aligned one from; the rest is given back.
+  // Address range that contains an aligned part; the rest is unmapped.
   const std::size_t reserved = bytes + alignment;
   void* const range = ::mmap(nullptr, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (range == MAP_FAILED) return nullptr;

@@ -13,7 +13,7 @@
 namespace lockstep::comm {
 namespace {
 
-// How long a rank that waits in vain waits for the control plane to say why.
+// How long a rank whose wait fails waits for the control plane to tell the reason.
 constexpr std::chrono::milliseconds kFailureLimit{500};
 
 }  // namespace
@@ -24,13 +24,13 @@ struct SharedMemory::ControlPage {
     std::atomic<std::uint64_t> step;
     Note note;
   };
-  // Two posts in turn: a rank that writes its next one while a slow rank still reads the last one disturbs nobody, and
-  // it cannot be two ahead, since all_gather() waits for all.
+  // Two posts in turn: a rank may write its next one while a slow rank still reads the last one, and it cannot be two
+  // ahead, since all_gather() waits for all.
   struct alignas(64) Member {
     Doorbell doorbell;
     std::array<Post, 2> posts;
     alignas(
-        64) std::atomic<std::uint32_t> has_left;  // on a line that nobody else writes: others look at it as they wait
+        64) std::atomic<std::uint32_t> has_left;  // on a line that no other rank writes: others poll it while they wait
   };
 
   [[nodiscard]] Member& of(int rank) noexcept { return reinterpret_cast<Member*>(this)[rank]; }
@@ -49,7 +49,7 @@ SharedMemory::~SharedMemory() {
   for (const SharedRegion& region : regions_) unmap_shared_file(region.data, region.bytes);
 }
 
-// The file is as long as its first page already: rank 0 has made it so before it hands the file out.
+// The file already has the size of its first page: rank 0 sets it before it hands the file out.
 void SharedMemory::open_control_page() {
   const SharedRegion page = add_region(0, ControlPage::bytes_for(world_size()), Reserve::kNow);
   control_ = reinterpret_cast<ControlPage*>(page.data);
@@ -166,7 +166,7 @@ bool SharedMemory::has_left(int peer) const noexcept {
 }
 
 void SharedMemory::throw_left(int peer) const {
-  // If it left because something failed, the control plane says so in a moment.
+  // If it left because of a failure, the control plane reports it shortly.
   if (const auto job = job_.lock()) (void)job->wait_for_failure(Deadline::after(kFailureLimit));
   check_running();
   throw LinkError(concat("shared memory: ", name_of(peer), " has left the group of ", name_of(rank())));

@@ -1,7 +1,7 @@
 #pragma once
 /// @file
-/// Memory that all ranks of a group have mapped: one anonymous file (memfd), so that nothing is named and nothing is
-/// left behind, whatever ends the processes.
+/// Memory that all ranks of a group have mapped: one anonymous file (memfd), which has no name and disappears with the
+/// processes, however they end.
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -19,23 +19,23 @@
 
 namespace lockstep::comm {
 
-/// What a test may inject.
+/// Values that a test may inject.
 struct SharedMemoryOptions {
-  /// Instead of the kernel's boot id: ranks share memory where it is equal on all. Empty: this rank cannot.
+  /// Replaces the kernel's boot id: ranks share memory if it is equal on all. Empty: this rank cannot share memory.
   std::optional<std::string> host_id;
 };
 
 /// When a region gets its memory.
 enum class Reserve {
   kNow,    ///< All of it, so that no access can fail.
-  kOnUse,  ///< Each part by a reserve() before it is first used, for a region most of which never is.
+  kOnUse,  ///< Each part in a reserve() before its first use: for regions that are mostly unused.
 };
 
 /// A part of the shared file, mapped into this process as long as its SharedMemory lives; zeros at first.
 struct SharedRegion {
-  std::byte* data = nullptr;  ///< Where this process has it; other ranks have it elsewhere.
-  std::size_t bytes = 0;      ///< As asked for, rounded up to whole pages.
-  std::uint64_t offset = 0;   ///< In the file: what ranks tell each other in place of addresses.
+  std::byte* data = nullptr;  ///< Address in this process; it differs between ranks.
+  std::size_t bytes = 0;      ///< The requested size, rounded up to whole pages.
+  std::uint64_t offset = 0;   ///< In the file; ranks exchange offsets instead of addresses.
 };
 
 struct SharedMemoryResult;
@@ -46,7 +46,7 @@ struct SharedMemoryResult;
 /// interrupt() and is_interrupted(): any thread.
 class SharedMemory {
  public:
-  /// What a rank tells all others in all_gather(); the meaning is the caller's.
+  /// A rank's contribution to all_gather(); the caller defines its meaning.
   struct Note {
     std::uint64_t bytes = 0;  ///< A size or an offset.
     std::int64_t number = 0;  ///< An errno, an index.
@@ -56,26 +56,23 @@ class SharedMemory {
   SharedMemory(const SharedMemory&) = delete;
   SharedMemory& operator=(const SharedMemory&) = delete;
 
-  /// This rank in the group.
   [[nodiscard]] int rank() const noexcept { return context_.rank; }
-  /// Ranks in the group; all have the memory mapped.
   [[nodiscard]] int world_size() const noexcept { return context_.world_size; }
 
-  /// Makes the file longer by `bytes` (at least 1) on all ranks. Regions of 2 MiB and more ask the kernel for huge
-  /// pages.
-  /// @throws IoError        There is not that much memory (on all ranks: rank 0 reserves it, so that no access fails
-  ///                        later); or a rank cannot map it; names the rank.
+  /// Extends the file by `bytes` (at least 1) on all ranks. Regions of 2 MiB or more request huge pages.
+  /// @throws IoError        Not enough memory (on all ranks: rank 0 reserves it, so that no access fails later); or a
+  ///                        rank cannot map it; names the rank.
   /// @throws MismatchError  Ranks ask for different sizes.
   /// @throws TimeoutError   Names a rank that did not call. @throws PeerFailedError  A rank died.
   /// @cost  Touches every page once.
   [[nodiscard]] SharedRegion grow(std::size_t bytes, const Deadline& deadline, Reserve reserve = Reserve::kNow);
 
-  /// Gives `bytes` bytes at `data`, which are in a region of Reserve::kOnUse, memory where they have none yet. Every
-  /// rank that is to use them calls it before, in any order.
-  /// @throws IoError  There is not that much memory. @cost  A system call.
+  /// Allocates memory for the `bytes` bytes at `data`, in a region of Reserve::kOnUse, unless they have it already.
+  /// Every rank calls it before it uses them, in any order.
+  /// @throws IoError  Not enough memory. @cost  A system call.
   void reserve(const std::byte* data, std::size_t bytes) const;
 
-  /// Memory that the whole file has, in bytes.
+  /// Memory allocated to the whole file.
   [[nodiscard]] std::uint64_t reserved_bytes() const noexcept;
 
   /// Every rank's note, by rank. Memory written before it is visible to all after it. @throws  As grow().
@@ -85,38 +82,37 @@ class SharedMemory {
   /// @throws MismatchError  The notes differ in `bytes`; names two ranks and their amounts.
   void check_same_bytes(const std::vector<Note>& notes) const;
 
-  /// Where this process has the `bytes` bytes at `offset` of the file.
+  /// Address in this process of the `bytes` bytes at `offset` of the file.
   /// @throws FormatError  They are not inside one mapped region.
   [[nodiscard]] std::byte* at(std::uint64_t offset, std::size_t bytes) const;
-  /// "rank 3", by its number in the job: for messages.
+  /// "rank 3", by its number in the job, for messages.
   [[nodiscard]] std::string name_of(int peer) const;
 
-  /// Tells the others that this rank is done with the group: whoever waits for it sees that within Waiter::kSlice. What
-  /// it has written before counts.
+  /// Tells the others that this rank is done with the group: a rank that waits for it notices within Waiter::kSlice.
+  /// Earlier writes remain valid.
   void leave() noexcept;
   /// Whether `peer` has called leave().
   [[nodiscard]] bool has_left(int peer) const noexcept;
 
-  /// Waits for something that `peer` does. @return  False where `deadline` passed first.
-  /// @param ready  As Waiter::wait()'s.
+  /// Waits until `peer` makes `ready` true. @return  False if `deadline` passed first.
+  /// @param ready  As for Waiter::wait().
   /// @throws LinkError  The peer has left without doing it. @throws  What the waiter's check throws.
   template <typename Ready>
   [[nodiscard]] bool wait_for(int peer, Waiter& waiter, const Ready& ready, const Deadline& deadline) const {
     if (ready()) return true;
     if (!waiter.wait([&] { return ready() || has_left(peer); }, deadline)) return false;
-    if (!ready()) throw_left(peer);  // whatever it did, it did before it left
+    if (!ready()) throw_left(peer);  // checks again: the peer may have done it just before it left
     return true;
   }
-  /// @throws PeerFailedError, MismatchError  The job has failed. @throws LinkError  Else; names the peer.
+  /// @throws PeerFailedError, MismatchError  The job has failed. @throws LinkError  Otherwise; names the peer.
   [[noreturn]] void throw_left(int peer) const;
 
-  /// Waits of this rank at `own`, which fail when the job does or interrupt() is called. The waiter must not outlive
-  /// this object.
+  /// A waiter at `own` whose waits fail if the job fails or interrupt() is called. It must not outlive this object.
   [[nodiscard]] Waiter make_waiter(Doorbell& own);
 
-  /// Makes running waits, and all later ones, fail with IoError, at the latest after Waiter::kSlice.
+  /// Makes running and later waits fail with IoError within Waiter::kSlice.
   void interrupt() noexcept { is_interrupted_ = true; }
-  /// @throws IoError  interrupt() was called. @cost  One read of memory: for the start of every call.
+  /// @throws IoError  interrupt() was called. @cost  One read of memory, cheap enough for the start of every call.
   void check_not_interrupted() const;
 
  private:
@@ -140,21 +136,22 @@ class SharedMemory {
   std::optional<Waiter> waiter_;
 
   mutable std::mutex mutex_;           // guards regions_
-  std::vector<SharedRegion> regions_;  // by offset, which is also the order of their making
+  std::vector<SharedRegion> regions_;  // by offset, which is also the order of creation
 };
 
-/// What make_shared_memory() found.
+/// Result of make_shared_memory().
 struct SharedMemoryResult {
-  std::shared_ptr<SharedMemory> memory;  ///< Null where any rank cannot share memory with the others.
-  std::string reason;                    ///< Then: why, the same on all ranks.
+  std::shared_ptr<SharedMemory> memory;  ///< Null if any rank cannot share memory with the others.
+  std::string reason;                    ///< Why it is null; the same on all ranks.
 };
 
-/// Gives the ranks of a group common memory where they run on one host: equal boot id, and rank 0's descriptor reached
-/// all of them through an authenticated local socket (in containers one of the two can fail). All ranks get the same
+/// Gives the ranks of a group shared memory if they run on one host: their boot ids are equal, and rank 0's descriptor
+/// reached all of them through an authenticated local socket (either can fail in containers). All ranks get the same
 /// answer. Collective.
 ///
 /// @param group  Name of the group, unique in the job and generation: concat("ring/", group_id()).
-/// @throws TimeoutError  Names ranks that do not answer by `deadline`. @throws PeerFailedError  A rank died; names it.
+/// @throws TimeoutError  Names the ranks that did not answer by `deadline`. @throws PeerFailedError  A rank died; names
+///         it.
 [[nodiscard]] SharedMemoryResult make_shared_memory(const JobContext& context, std::string_view group,
                                                     const Deadline& deadline, const SharedMemoryOptions& options = {});
 

@@ -17,7 +17,7 @@
 namespace lockstep::comm {
 namespace {
 
-// What a rank writes in the store after its step: this, or why it cannot share memory.
+// A rank's entry in the store after its step: this, or the reason why it cannot share memory.
 const std::string kYes = "yes";
 
 std::string boot_id() {
@@ -29,9 +29,9 @@ std::string boot_id() {
 
 }  // namespace
 
-// Four steps, each an entry in the store: every rank says where it runs; rank 0 offers the address of a local socket;
-// every rank says whether it has got the file there; rank 0 says whether all have. A rank that cannot go on says so and
-// why, so nobody waits for it.
+// Four steps, each an entry in the store: every rank publishes its host; rank 0 offers the address of a local socket;
+// every rank reports whether it received the file there; rank 0 reports whether all did. A rank that cannot go on
+// publishes the reason, so that no rank waits for it.
 class SharedMemoryExchange {
  public:
   SharedMemoryExchange(const JobContext& context, std::string_view group, const Deadline& deadline)
@@ -57,7 +57,7 @@ class SharedMemoryExchange {
   }
 
  private:
-  // This rank cannot share memory: a finding, no failure.
+  // This rank cannot share memory: a result, not a failure.
   struct Unavailable : Error {
     using Error::Error;
   };
@@ -76,7 +76,7 @@ class SharedMemoryExchange {
 
   [[nodiscard]] std::string name_of(int rank) const { return concat("rank ", context_.global_rank(rank)); }
 
-  // Rank 0: makes the file and hands it to all, or throws Unavailable once it is known that somebody cannot have it.
+  // Rank 0: makes the file and hands it to all, or throws Unavailable once a rank is known not to get it.
   void serve() {
     try {
       check_hosts();
@@ -86,7 +86,7 @@ class SharedMemoryExchange {
       hand_out(listener, file.get());
       open(std::move(file));
     } catch (const Unavailable& unavailable) {
-      context_.store->set(prefix_ + "offer", unavailable.what());  // who has the address already does not read it again
+      context_.store->set(prefix_ + "offer", unavailable.what());  // ranks that have the address do not read it again
       throw;
     } catch (const IoError& error) {
       context_.store->set(prefix_ + "offer", concat(name_of(0), ": ", error.what()));
@@ -150,7 +150,7 @@ class SharedMemoryExchange {
     }
   }
 
-  // Comes again where rank 0's listener has dropped this rank for others, until nobody listens there any more.
+  // Retries if rank 0's listener has dropped this rank in favour of others, until it stops listening.
   net::StreamSocket connect_to_rank_0(const std::string& address) {
     constexpr std::chrono::milliseconds kPause{20};
     for (;;) {
@@ -171,7 +171,7 @@ class SharedMemoryExchange {
     memory_->open_control_page();
   }
 
-  // Rank 0: kYes, or the first rank's reason why not.
+  // Rank 0: kYes, or the reason of the first rank that failed.
   std::string first_problem() {
     for (int rank = 0; rank < context_.world_size; ++rank) {
       const std::string result = hear(concat("result/", rank), name_of(rank));

@@ -11,12 +11,12 @@
 namespace lockstep::comm {
 namespace {
 
-constexpr std::size_t kLine = 64;  // bytes that processors exchange as one
+constexpr std::size_t kLine = 64;  // size of a cache line
 constexpr std::size_t kMaxCapacity = std::size_t{256} << 10;
 constexpr std::size_t kMinCapacity = std::size_t{8} << 10;
 constexpr std::size_t kMaxQueuesBytes = std::size_t{32}
-                                        << 20;  // of all pairs that get them at once: many ranks get smaller queues
-// The other end learns of bytes in pieces of this size, so that both ends copy at the same time.
+                                        << 20;  // for all pairs that get queues at once: many ranks get smaller queues
+// The other end is told of bytes in pieces of this size, so that both ends copy at the same time.
 constexpr std::size_t kPieceBytes = std::size_t{32} << 10;
 
 std::size_t pairs_of(int world_size) {
@@ -27,7 +27,7 @@ std::size_t capacity_for(int world_size) {
   return std::clamp(std::bit_floor(kMaxQueuesBytes / pairs_of(world_size)), kMinCapacity, kMaxCapacity);
 }
 
-// What precedes a payload.
+// Precedes a payload.
 struct alignas(kLine) Record {
   net::FrameHeader header;
 };
@@ -52,8 +52,8 @@ struct SharedMemoryTransport::Outgoing {
     std::span<const std::byte> payload;
   };
   Queue* queue = nullptr;
-  std::uint64_t written = 0;     // including what the receiver has not been told of
-  std::uint64_t known_read = 0;  // the queue's `read` as last seen: looking again costs a cache miss
+  std::uint64_t written = 0;     // including bytes that the receiver has not been told of
+  std::uint64_t known_read = 0;  // the queue's `read` as last seen: reading it again costs a cache miss
   std::deque<Message> messages;
   std::size_t done = 0;  // of the first message, its record and padding included
 
@@ -127,7 +127,7 @@ void SharedMemoryTransport::send(int peer, const net::FrameHeader& header, std::
   (void)push(peer, out);
 }
 
-// Writes what the queue has room for. Whether that was anything.
+// Writes as much as the queue has room for. Returns whether it wrote anything.
 bool SharedMemoryTransport::push(int peer, Outgoing& out) noexcept {
   bool has_moved = false;
   while (!out.messages.empty()) {
@@ -146,7 +146,7 @@ bool SharedMemoryTransport::push(int peer, Outgoing& out) noexcept {
     } else {
       const std::size_t first = out.done - sizeof(Record);
       const std::size_t rest = message.payload.size() - std::min(first, message.payload.size());
-      if (rest > 0) copy_bytes(to, message.payload.data() + first, std::min(step, rest));  // the padding stays as it is
+      if (rest > 0) copy_bytes(to, message.payload.data() + first, std::min(step, rest));  // the padding is not written
     }
     out.done += step;
     out.written += step;
@@ -176,13 +176,13 @@ bool SharedMemoryTransport::push_all() noexcept {
   return has_moved;
 }
 
-// Fills `bytes` from the queue of `peer`, which has at least their number, padded, still to come.
+// Fills `bytes` from the queue of `peer`, which delivers at least that many, with padding.
 void SharedMemoryTransport::pull(int peer, std::span<std::byte> bytes, const Deadline& deadline) {
   Incoming& in = incoming_from(peer);
   const std::size_t total = padded(bytes.size());
   for (std::size_t done = 0; done < total;) {
     if (in.read == in.known_written) {
-      // Sleeping is right only if neither this queue nor one of the outgoing ones can move.
+      // Sleep only if neither this queue nor an outgoing one can move.
       const auto can_move = [&] {
         if (in.queue->written.load(std::memory_order_seq_cst) != in.read) return true;
         return has_room();

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Messages between the ranks of one host, through memory they share.
+/// Messages between the ranks of one host, through shared memory.
 #include <atomic>
 #include <cstddef>
 #include <deque>
@@ -14,17 +14,17 @@
 namespace lockstep::comm {
 
 /// One queue of bytes per directed pair of ranks, with one writer and one reader, so that no lock is needed. A message
-/// is a record of 64 bytes and its payload, in as many pieces as the queue has room for. Nothing is checksummed: memory
-/// is no wire, and who could write to it wrongly can write to the buffers themselves.
+/// is a record of 64 bytes and its payload, in pieces that fit into the queue. There is no checksum: memory does not
+/// corrupt data as a wire may, and a process that could damage the queues could damage the buffers too.
 ///
-/// Of many ranks only few pairs ever send to each other: neighbours in a ring, partners in a tree. From about 64 ranks
-/// on a queue gets its memory when its pair first uses it, since all P * P of them would fill the machine.
+/// Only few pairs of ranks ever exchange messages: neighbours in a ring, partners in a tree. From about 64 ranks on, a
+/// queue gets its memory when its pair first uses it, since all P * P queues would fill the machine.
 ///
 /// Thread safety: as Transport. sent() from any thread.
 class SharedMemoryTransport final : public Transport {
  public:
   /// Adds the queues to the shared file. Collective.
-  /// @param memory  Of the group whose messages these are.
+  /// @param memory  The group's memory.
   /// @throws IoError, TimeoutError, PeerFailedError  As SharedMemory::grow().
   SharedMemoryTransport(std::shared_ptr<SharedMemory> memory, const Deadline& deadline);
   ~SharedMemoryTransport() override;
@@ -32,7 +32,7 @@ class SharedMemoryTransport final : public Transport {
   [[nodiscard]] std::string_view name() const noexcept override { return "shared memory"; }
   void send(int peer, const net::FrameHeader& header, std::span<const std::byte> bytes,
             const Deadline& deadline) override;
-  /// @throws FormatError  The payload has another size than `bytes`.
+  /// @throws FormatError  The payload's size differs from that of `bytes`.
   void receive(int peer, const net::FrameHeader& expected, std::span<std::byte> bytes,
                const Deadline& deadline) override;
   void flush(const Deadline& deadline, std::size_t most_queued = 0) override;
@@ -59,7 +59,7 @@ class SharedMemoryTransport final : public Transport {
   Reserve reserve_;
   SharedRegion region_;
   std::optional<Waiter> waiter_;
-  std::map<int, Outgoing> outgoing_;  // by peer, of those that have been sent to
+  std::map<int, Outgoing> outgoing_;  // by peer; only peers that this rank has sent to
   std::map<int, Incoming> incoming_;
   std::atomic<std::uint64_t> payload_bytes_sent_{0};
   std::atomic<std::uint64_t> messages_sent_{0};

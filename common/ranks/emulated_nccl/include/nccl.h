@@ -1,11 +1,11 @@
 #pragma once
 /// @file
 /// NCCL's interface on the emulator: the calls, types and values that code written against NVIDIA's <nccl.h> names, so
-/// that it compiles unchanged and runs without a GPU, between processes or threads, over sockets. It says nothing about
-/// time. What each call means is written in NVIDIA's manual; here stands what differs, and what is easy to get wrong.
+/// that it compiles unchanged and runs without a GPU, between processes or threads, over sockets. Its times are
+/// meaningless. NVIDIA's manual documents each call; the comments here describe differences and common mistakes.
 ///
-/// Not here: float16 and float8, reductions of one's own, windows, shrinking. ncclMin and ncclMax propagate NaN, which
-/// NCCL does not promise.
+/// Not supported: float16 and float8, user-defined reductions, windows, shrinking. ncclMin and ncclMax propagate NaN,
+/// which NCCL does not promise.
 /// @source NCCL 2.28 user guide, https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/api.html
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -14,20 +14,20 @@
 #include <climits>
 #include <cstddef>
 
-/// Defined here only: how a program tells this library from NVIDIA's.
+/// Defined here only, so that a program can tell this library from NVIDIA's.
 #define LOCKSTEP_EMULATED_NCCL 1
 
-#define NCCL_MAJOR 2    ///< Of the version whose interface this follows.
-#define NCCL_MINOR 28   ///< The version's second number.
-#define NCCL_PATCH 9    ///< The version's third number.
-#define NCCL_SUFFIX ""  ///< Of a release: nothing.
+#define NCCL_MAJOR 2  ///< Version of the interface.
+#define NCCL_MINOR 28
+#define NCCL_PATCH 9
+#define NCCL_SUFFIX ""  ///< Empty for a release.
 /// A version as one number, as ncclGetVersion() gives it.
 #define NCCL_VERSION(X, Y, Z) (((X) <= 2 && (Y) <= 8) ? (X)*1000 + (Y)*100 + (Z) : (X)*10000 + (Y)*100 + (Z))
 /// This header's version.
 #define NCCL_VERSION_CODE NCCL_VERSION(NCCL_MAJOR, NCCL_MINOR, NCCL_PATCH)
 
-#define NCCL_COMM_NULL nullptr         ///< No communicator.
-#define NCCL_UNIQUE_ID_BYTES 128       ///< Size of an ncclUniqueId.
+#define NCCL_COMM_NULL nullptr
+#define NCCL_UNIQUE_ID_BYTES 128
 #define NCCL_CONFIG_UNDEF_INT INT_MIN  ///< "The library decides", for numbers.
 #define NCCL_CONFIG_UNDEF_PTR nullptr  ///< "The library decides", for pointers.
 #define NCCL_SPLIT_NOCOLOR (-1)        ///< The color of a rank that joins no part.
@@ -37,13 +37,13 @@ extern "C" {
 /// One rank's end of a communicator.
 using ncclComm_t = struct ncclComm*;
 
-/// By which the ranks of a communicator find each other: plain bytes, to be sent by whatever means there are. It holds
-/// a secret that lets in whoever has it.
+/// Identifies a communicator while its ranks join: plain bytes, to be sent by any means. It contains a secret that
+/// admits its owner.
 struct ncclUniqueId {
   char internal[NCCL_UNIQUE_ID_BYTES];  ///< For the library.
 };
 
-/// How a call ended.
+/// Result of a call.
 enum ncclResult_t {
   ncclSuccess = 0,             ///< Done, or (for collectives) enqueued.
   ncclUnhandledCudaError = 1,  ///< A CUDA call failed.
@@ -51,17 +51,17 @@ enum ncclResult_t {
   ncclInternalError = 3,       ///< A bug in the library.
   ncclInvalidArgument = 4,     ///< An argument is no valid value.
   ncclInvalidUsage = 5,        ///< The call is wrong in this place, or ranks do not fit together.
-  ncclRemoteError = 6,         ///< Another rank is gone.
-  ncclInProgress = 7,          ///< Of a communicator with blocking = 0: not done yet.
-  ncclNumResults = 8           ///< How many there are.
+  ncclRemoteError = 6,         ///< Another rank has gone.
+  ncclInProgress = 7,          ///< With blocking = 0: not done yet.
+  ncclNumResults = 8           ///< Number of values.
 };
 
-/// How a communicator behaves. Always initialized with NCCL_CONFIG_INITIALIZER; then change what you mean to.
+/// Options of a communicator. Initialize with NCCL_CONFIG_INITIALIZER, then change members.
 struct ncclConfig_t {
   size_t size;              ///< For the library.
   unsigned int magic;       ///< For the library.
   unsigned int version;     ///< For the library.
-  int blocking;             ///< 0: calls return ncclInProgress and go on by themselves; else they wait.
+  int blocking;             ///< 0: calls return ncclInProgress and continue in the background; else they wait.
   int cgaClusterSize;       ///< Ignored here.
   int minCTAs;              ///< Checked (at least 1, at most maxCTAs), then ignored here.
   int maxCTAs;              ///< As minCTAs.
@@ -77,7 +77,7 @@ struct ncclConfig_t {
   int nvlinkCentricSched;   ///< Ignored here.
 };
 
-/// What tells an ncclConfig_t that was initialized from one that was not.
+/// Marks an initialized ncclConfig_t.
 #define LOCKSTEP_EMULATED_NCCL_MAGIC 0x6c6f636bu
 /// Every value left to the library.
 #define NCCL_CONFIG_INITIALIZER                                                                     \
@@ -96,7 +96,7 @@ enum ncclRedOp_t {
   ncclMax = 2,               ///< The larger one.
   ncclMin = 3,               ///< The smaller one.
   ncclAvg = 4,               ///< The sum, divided by the number of ranks.
-  ncclNumOps = 5,            ///< How many are built in.
+  ncclNumOps = 5,            ///< Number of built-in ones.
   ncclMaxRedOp = 0x7fffffff  ///< The largest value the type must hold.
 };
 
@@ -119,47 +119,48 @@ enum ncclDataType_t {
   ncclBfloat16 = 9,     ///< 2 bytes; added in float32, rounded after each addition.
   ncclFloat8e4m3 = 10,  ///< Moved, not reduced, here.
   ncclFloat8e5m2 = 11,  ///< Moved, not reduced, here.
-  ncclNumTypes = 12     ///< How many there are.
+  ncclNumTypes = 12     ///< Number of values.
 };
 
 /// @name The library
 /// @{
-ncclResult_t ncclGetVersion(int* version);               ///< NCCL_VERSION_CODE.
-const char* ncclGetErrorString(ncclResult_t result);     ///< A result in words.
-const char* ncclGetLastError(ncclComm_t comm);           ///< What last failed in this process; `comm` may be null.
+ncclResult_t ncclGetVersion(int* version);  ///< NCCL_VERSION_CODE.
+const char* ncclGetErrorString(ncclResult_t result);
+const char* ncclGetLastError(ncclComm_t comm);           ///< The last failure in this process; `comm` may be null.
 ncclResult_t ncclMemAlloc(void** pointer, size_t size);  ///< Device memory of the current device.
-ncclResult_t ncclMemFree(void* pointer);                 ///< Of ncclMemAlloc().
+ncclResult_t ncclMemFree(void* pointer);                 ///< Memory from ncclMemAlloc().
 /// @}
 
 /// @name Communicators
 /// @{
 
-/// A new id, which this process serves until it ends: rank 0 asks for it and gives it to the others. It listens, as all
+/// A new id, which this process serves until it ends: rank 0 creates it and gives it to the others. It listens, as all
 /// ranks do, on loopback, or on the address of its own host in LOCKSTEP_BIND_ADDRESS or of LOCKSTEP_INTERFACE.
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id);
-/// Waits for all ranks. The communicator belongs to the device that is current; no two ranks of one process may have
-/// the same. Devices of different processes are never the same here.
+/// Waits for all ranks. The communicator belongs to the current device; no two ranks of one process may have the same.
+/// Devices of different processes are never the same here.
 ncclResult_t ncclCommInitRank(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank);
 /// As ncclCommInitRank(); with config->blocking = 0 returns ncclInProgress at once, with *comm set.
 ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank, ncclConfig_t* config);
-/// Called by all ranks: those of one color form a new communicator, in the order of their keys, then ranks.
-/// NCCL_SPLIT_NOCOLOR gives null.
+/// Called by all ranks: those of one color form a new communicator, in the order of their keys, then ranks. With
+/// NCCL_SPLIT_NOCOLOR the result is null.
 ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* part, ncclConfig_t* config);
-ncclResult_t ncclCommFinalize(ncclComm_t comm);  ///< Waits until all that was enqueued is done. Then destroy it.
-ncclResult_t ncclCommDestroy(ncclComm_t comm);   ///< Finalizes unless that was done, and frees.
-/// Ends what runs or hangs, here at once, and frees. From any thread. The results of what it ended are undefined.
+ncclResult_t ncclCommFinalize(ncclComm_t comm);  ///< Waits until all enqueued operations are done. Then destroy it.
+ncclResult_t ncclCommDestroy(ncclComm_t comm);   ///< Finalizes if necessary, and frees.
+/// Ends running and hanging operations, here at once, and frees. From any thread. The results of those operations are
+/// undefined.
 ncclResult_t ncclCommAbort(ncclComm_t comm);
-/// ncclInProgress while a call with blocking = 0 is not done: until then nothing it asked for is in its stream. Then
-/// ncclSuccess or what has failed since, which is the only news of a peer's death: the stream itself just hangs.
+/// ncclInProgress while a call with blocking = 0 is not done: until then its operation is not in the stream. Afterwards
+/// ncclSuccess or the failure since, which is the only sign of a peer's death: the stream itself just hangs.
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error);
-ncclResult_t ncclCommCount(ncclComm_t comm, int* ranks);      ///< How many ranks.
-ncclResult_t ncclCommCuDevice(ncclComm_t comm, int* device);  ///< This rank's device.
-ncclResult_t ncclCommUserRank(ncclComm_t comm, int* rank);    ///< This rank.
+ncclResult_t ncclCommCount(ncclComm_t comm, int* ranks);
+ncclResult_t ncclCommCuDevice(ncclComm_t comm, int* device);
+ncclResult_t ncclCommUserRank(ncclComm_t comm, int* rank);
 /// @}
 
 /// @name Collectives
 /// Enqueued in `stream`; the host does not wait. Buffers are memory of the communicator's device; both may be the same.
-/// Nothing checks that ranks agree: where they do not, results are garbage or the stream hangs until ncclCommAbort().
+/// Nothing checks that ranks agree: if they do not, results are garbage or the stream hangs until ncclCommAbort().
 /// @{
 ncclResult_t ncclAllReduce(const void* send, void* receive, size_t count, ncclDataType_t type, ncclRedOp_t op,
                            ncclComm_t comm, cudaStream_t stream);  ///< Every rank gets the reduction.
@@ -183,7 +184,7 @@ ncclResult_t ncclRecv(void* buffer, size_t count, ncclDataType_t type, int peer,
 /// Calls of one thread between the two start together at the end, and move together: no order of them can deadlock.
 /// @{
 ncclResult_t ncclGroupStart();  ///< May be nested.
-ncclResult_t ncclGroupEnd();    ///< Of the outermost: ncclInProgress where a communicator of it has blocking = 0.
+ncclResult_t ncclGroupEnd();    ///< ncclInProgress if a communicator of the outermost one has blocking = 0.
 /// @}
 
 }  // extern "C"

@@ -27,7 +27,7 @@ std::string host_name() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";  // - 1: keep the last zero
 }
 
-// Where nobody else can join, a token of one's own will do.
+// If nobody else can join, a random token will do.
 std::string token_of_job(const AgentOptions& options) {
   if (options.endpoint.port != 0 || options.on_meeting) return net::find_token(options.endpoint);
   const auto given = net::given_token();
@@ -39,7 +39,7 @@ bool is_own_address(const std::string& host) {
   try {
     const net::TcpListener probe({host, 0});
     return true;
-  } catch (const Error&) {  // somebody else's, or a name that nobody can look up
+  } catch (const Error&) {  // another host's, or a name that cannot be resolved
     return false;
   }
 }
@@ -49,7 +49,7 @@ bool should_serve(const AgentOptions& options) {
   return options.is_host ? *options.is_host : is_own_address(options.endpoint.host);
 }
 
-// Of an agent whose own launcher has gone (AgentOptions::is_led).
+// For an agent whose launcher may have gone (AgentOptions::is_led).
 LeaveMessage leave_message(int signal, bool is_led) { return {is_led && signal == SIGHUP ? kLauncherLost : signal}; }
 
 /// The other hosts, while ranks of this one run.
@@ -57,7 +57,7 @@ class LinkedPeers final : public JobPeers {
  public:
   LinkedPeers(AgentLink& link, int generation, bool is_led) : link_(link), generation_(generation), is_led_(is_led) {}
 
-  // Of a lost link there is nothing more to hear.
+  // A lost link delivers nothing more.
   [[nodiscard]] int fd() const noexcept override { return is_lost_ ? -1 : link_.fd(); }
 
   [[nodiscard]] std::optional<EndRequest> end_request() override {
@@ -82,7 +82,7 @@ class LinkedPeers final : public JobPeers {
     link_.send(leave_message(signal, is_led_));
   }
 
-  /// By which somebody has asked this host to end.
+  /// The signal by which this host was asked to end.
   [[nodiscard]] std::optional<int> signal() const noexcept { return signal_; }
 
  private:
@@ -174,7 +174,7 @@ class Agent {
 
   void welcome(const WelcomeMessage& message) {
     is_welcome_ = true;
-    if (options_.max_nodes == 1 || options_.on_meeting) return;  // there is no other host to start by hand
+    if (options_.max_nodes == 1 || options_.on_meeting) return;  // no other host has to be started by hand
     const std::string hosts = options_.min_nodes == options_.max_nodes
                                   ? concat(options_.max_nodes)
                                   : concat(options_.min_nodes, " to ", options_.max_nodes);
@@ -223,7 +223,7 @@ class Agent {
             {"LOCKSTEP_GENERATION", text(start.generation)}};
   }
 
-  // While no ranks run: with them, the signal is the job's (run_share).
+  // While no ranks run; otherwise run_share() handles signals.
   void take_signal(int signal) {
     if (signal == SIGUSR1) return say("SIGUSR1: no ranks run at present");
     say(concat(signal_name(signal), ": leaving the job"));
@@ -260,12 +260,12 @@ class Agent {
   void say(const std::string& text) const { std::cerr << concat(options_.job.name, ": ", text, "\n") << std::flush; }
 
   const AgentOptions& options_;
-  // Before the threads of hub and link, which inherit the blocked signals.
+  // Created before the threads of hub and link, which inherit the blocked signals.
   SignalScope signals_{options_.job.preempt_signal};
   std::string token_;
   JoinMessage join_;
   std::unique_ptr<AgentHub> hub_;
-  std::unique_ptr<AgentLink> link_;  // after the hub: it goes first, and the hub waits for that
+  std::unique_ptr<AgentLink> link_;  // after the hub: it is destroyed first, and the hub waits for that
   bool is_welcome_ = false;
   bool is_leaving_ = false;
   std::optional<int> exit_code_;

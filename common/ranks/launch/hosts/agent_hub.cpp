@@ -25,12 +25,12 @@ namespace {
 
 using Clock = Deadline::Clock;
 
-// For the agents to hear how the job ended, and to go.
+// For the agents to learn how the job ended, and to exit.
 constexpr std::chrono::seconds kFarewellLimit{3};
-// An agent that does not read is cut off beyond this.
+// An agent that does not read is disconnected beyond this.
 constexpr std::size_t kMaxQueuedBytes = 4 * kMaxAgentMessageBytes;
 
-// Where the others connect to as well: what is published is the address that they have used.
+// The address that the others connect to: each is told the address that it has used.
 net::SocketAddress listening_address(net::SocketAddress endpoint) {
   const bool is_number = endpoint.host.find_first_not_of("0123456789.") == std::string::npos ||
                          endpoint.host.find(':') != std::string::npos;
@@ -44,7 +44,7 @@ std::string token_of_run(const std::string& token, const std::string& nonce) {
   return hex_digits(hmac_sha256(token, concat("lockstep run ", nonce)));
 }
 
-// One thread serves all agents; only the socket for waking it up is shared.
+// One thread serves all agents; only its wake-up descriptor is shared.
 class AgentHub::Server {
  public:
   explicit Server(HubOptions options)
@@ -93,7 +93,7 @@ class AgentHub::Server {
         step(farewell.value_or(Deadline::never()));
       } catch (const std::exception& error) {
         Logger("launch").error(error.what());
-        std::this_thread::sleep_for(std::chrono::milliseconds{50});  // it may come again at once
+        std::this_thread::sleep_for(std::chrono::milliseconds{50});  // it may recur at once
       }
     }
   }
@@ -109,7 +109,7 @@ class AgentHub::Server {
     ::poll(entries.data(), entries.size(), next.earliest(decision).poll_timeout_ms());
     eventfd_t ignored = 0;
     ::eventfd_read(wake_up_.get(), &ignored);
-    // Those who are in come first: whatever strangers do to the listener, the job's own agents are heard.
+    // Connected agents come first, so that strangers who flood the listener cannot starve them.
     for (Connection& connection : connections_) serve_one(connection);
     for (net::AcceptedPeer& peer : listener_.advance()) {
       connections_.push_back({next_agent_++, {std::move(peer.socket), {kMaxAgentMessageBytes, 0}}});
@@ -160,7 +160,7 @@ class AgentHub::Server {
     }
   }
 
-  // What cannot be sent is lost with the connection, which its own turn in serve_one() finds broken.
+  // A message that cannot be sent is lost with the connection, which serve_one() later finds broken.
   void send(int agent, const AgentMessage& message) {
     Connection* connection = find(agent);
     if (connection == nullptr || connection->is_lost) return;
@@ -180,7 +180,7 @@ class AgentHub::Server {
     return connection != nullptr && Clock::now() - connection->last_heard < 3 * interval_;  // one may be late
   }
 
-  // Agents of the hub's own host, whose ranks others have to reach, are told what the others call it.
+  // Agents on the hub's own host, whose ranks others must reach, are told the address that the others use.
   [[nodiscard]] std::string hub_host_seen_by(int agent) {
     std::string seen_elsewhere = options_.address.host;
     for (Connection& connection : connections_) {
@@ -218,7 +218,7 @@ class AgentHub::Server {
   std::unique_ptr<store::TcpStoreServer> store_;
   std::optional<ReservedPort> master_port_;
   AgentRoster roster_;
-  std::jthread thread_;  // last: stops before what it uses goes
+  std::jthread thread_;  // last: stops before the members it uses are destroyed
 };
 
 AgentHub::AgentHub(HubOptions options) : server_(std::make_unique<Server>(std::move(options))) {}

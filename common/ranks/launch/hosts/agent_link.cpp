@@ -17,9 +17,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Of an attempt to connect: whether to stop is asked in between.
+// Limit of one attempt to connect; stop requests are checked between attempts.
 constexpr auto kAttemptLimit = 250ms;
-// For the last messages of an agent that ends.
+// For the last messages of an ending agent.
 constexpr auto kLastMessagesLimit = 1s;
 
 UniqueFd make_eventfd(int flags) {
@@ -118,7 +118,7 @@ void AgentLink::connect_and_serve(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     std::array<pollfd, 2> watched{{{stream->fd(), stream->poll_events(), 0}, {wake_up_.get(), POLLIN, 0}}};
     ::poll(watched.data(), watched.size(), next_heartbeat.earliest(silence).poll_timeout_ms());
-    // Before anything is sent, which fails where the hub has said its last word and has gone.
+    // Before anything is sent, which fails if the hub has sent its last message and has gone.
     if (take_frames(*stream)) silence = Deadline::after(options_.liveness);
     if (silence.has_expired()) {
       throw TimeoutError(
@@ -134,7 +134,7 @@ void AgentLink::connect_and_serve(const std::stop_token& stop) {
   stream->flush_until(Deadline::after(kLastMessagesLimit));
 }
 
-// Whether the hub has given a sign of life.
+// Whether anything has arrived from the hub.
 bool AgentLink::take_frames(net::FrameStream& stream) {
   bool is_heard = false;
   while (const auto frame = stream.receive()) {

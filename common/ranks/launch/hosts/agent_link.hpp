@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// An agent's connection to the hub that the launchers of all hosts meet at.
+/// An agent's connection to the hub.
 #include <chrono>
 #include <deque>
 #include <mutex>
@@ -16,38 +16,38 @@
 
 namespace lockstep::launch {
 
-/// Where the hub is, and how patiently it is waited for.
+/// The hub's address and the time limits of the connection.
 struct LinkOptions {
   net::SocketAddress hub;              ///< --rdzv-endpoint.
-  std::string token;                   ///< Of the job.
-  std::chrono::milliseconds join;      ///< Until there must be a connection.
-  std::chrono::milliseconds liveness;  ///< Without a sign of life of the other end, after which it counts as dead.
+  std::string token;                   ///< The job's.
+  std::chrono::milliseconds join;      ///< Limit for connecting.
+  std::chrono::milliseconds liveness;  ///< Silence after which the other end counts as dead.
 };
 
-/// Signs of life go out this often: several fit into `liveness`, so that one that is late means nothing.
+/// Interval of heartbeats: several fit into `liveness`, so that a late one does no harm.
 [[nodiscard]] std::chrono::milliseconds heartbeat_interval(std::chrono::milliseconds liveness) noexcept;
 
-/// Connects, joins and sends signs of life from a thread of its own, until it is destroyed or the hub is lost: closed
-/// connections are noticed at once, silent ones after `liveness`. Nothing here waits, whatever the network does.
-/// Thread safety: one thread calls. The thread inherits the caller's signal mask, which should block what the caller
-/// takes by a descriptor.
+/// Connects, joins and sends heartbeats from its own thread, until it is destroyed or the hub is lost: closed
+/// connections are noticed at once, silent ones after `liveness`. No call blocks on the network. Thread safety: one
+/// calling thread. The internal thread inherits the caller's signal mask, which should block signals that the caller
+/// reads from a descriptor.
 class AgentLink {
  public:
   /// Starts to connect.
   AgentLink(LinkOptions options, JoinMessage join);
   AgentLink(const AgentLink&) = delete;
   AgentLink& operator=(const AgentLink&) = delete;
-  /// Sends what waits to be sent, for a moment, and disconnects.
+  /// Briefly tries to send queued messages, then disconnects.
   ~AgentLink();
 
-  /// Readable while receive() has something.
+  /// Readable while receive() has a message.
   [[nodiscard]] int fd() const noexcept { return inbox_ready_.get(); }
-  /// The next message of the hub, if one is there; never a heartbeat. Never waits.
+  /// The next message from the hub, if there is one; never a heartbeat. Never blocks.
   [[nodiscard]] std::optional<AgentMessage> receive();
-  /// Why the hub cannot be reached, or cannot any more; after the last message. Nothing while it can.
+  /// Why the hub is unreachable or lost, after the last message; nullopt while it is reachable.
   [[nodiscard]] std::optional<std::string> loss();
 
-  /// Queues a message. What is sent to a hub that is lost is dropped.
+  /// Queues a message; drops it if the hub is lost.
   void send(const AgentMessage& message);
 
  private:
@@ -61,16 +61,16 @@ class AgentLink {
 
   LinkOptions options_;
   JoinMessage join_;
-  std::string hub_name_ = "the host of --rdzv-endpoint";  // of the thread; later as the hub calls itself
+  std::string hub_name_ = "the host of --rdzv-endpoint";  // used by the thread; later the hub's own name
   UniqueFd inbox_ready_;                                  // counts the inbox, and 1 more for the loss
-  UniqueFd wake_up_;                                      // of the thread: something to send, or to stop
+  UniqueFd wake_up_;                                      // for the thread: data to send, or stop
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::deque<AgentMessage> inbox_;
   std::deque<AgentMessage> outbox_;
   std::optional<std::string> loss_;
 
-  std::jthread thread_;  // last: stops before what it uses goes
+  std::jthread thread_;  // last: stops before the members it uses are destroyed
 };
 
 }  // namespace lockstep::launch

@@ -26,13 +26,13 @@ void AgentProgress::take_line(OutputStream stream, std::string_view line) {
     if (!without_end(line).empty()) last_line_ = without_end(line);
     return;
   }
-  if (step_ == Step::kStarting) {  // what is not the greeting is the login shell's
+  if (step_ == Step::kStarting) {  // any other line is from the login shell
     if (without_end(line) == kAgentGreeting) step_ = Step::kGreeted;
     return;
   }
   const std::size_t mark = line.find(mark_);
   if (mark == std::string_view::npos) return is_from_ranks ? output_(stream, line) : void();
-  if (mark > 0) output_(stream, concat(line.substr(0, mark), "\n"));  // a rank's last line, which lacks its end
+  if (mark > 0) output_(stream, concat(line.substr(0, mark), "\n"));  // a rank's last line, without line end
   if (const auto report = decode_report(without_end(line).substr(mark + mark_.size()))) take_report(*report);
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// How far the agent of a host has come, from what it prints. Internal to this module.
+/// Tracks the progress of a host's agent from its output. Internal to this module.
 #include <chrono>
 #include <functional>
 #include <optional>
@@ -14,36 +14,36 @@
 
 namespace lockstep::launch {
 
-/// Tells an agent's greeting and reports from what its ranks and its host's login shell print, and follows them. It has
-/// no effect outside of itself. Thread safety: one thread.
+/// Separates an agent's greeting and reports from the output of its ranks and its host's login shell, and tracks its
+/// progress. No side effects. Thread safety: one thread.
 class AgentProgress {
  public:
-  /// Gets lines of the ranks and of the agent, with their end.
+  /// Gets lines of the ranks and of the agent, with line ends.
   using Output = std::function<void(OutputStream, std::string_view line)>;
   enum class Step { kStarting, kGreeted, kOrdered, kStarted };
 
-  /// @param mark  That of all orders (HostOrder::mark).
+  /// @param mark  The same for all orders (HostOrder::mark).
   AgentProgress(std::string mark, Output output) : mark_(std::move(mark)), output_(std::move(output)) {}
 
-  /// The agent is started, once more if it has been before.
+  /// The agent is started or restarted.
   void begin();
   /// It has printed a line.
   void take_line(OutputStream stream, std::string_view line);
-  /// It has been sent its order.
+  /// The order has been sent.
   void note_order() noexcept { step_ = Step::kOrdered; }
 
   [[nodiscard]] Step step() const noexcept { return step_; }
-  /// It has begun, now or in an earlier attempt.
+  /// Whether it has begun, now or in an earlier attempt.
   [[nodiscard]] bool has_ever_started() const noexcept { return has_ever_started_; }
-  /// For how long it has run. @pre  step() == Step::kStarted
+  /// How long it has run. @pre  step() == Step::kStarted
   [[nodiscard]] std::chrono::nanoseconds started_for() const noexcept { return started_.waited(); }
-  /// Of the meeting, if this agent serves it; else 0.
+  /// Port of the meeting, if this agent serves it; else 0.
   [[nodiscard]] int port() const noexcept { return port_; }
-  /// The job's code, as the agent has heard it.
+  /// The job's exit code, as reported by the agent.
   [[nodiscard]] std::optional<int> exit_code() const noexcept { return exit_code_; }
-  /// Why it cannot take part, as it says itself.
+  /// Why it cannot take part, as reported by the agent.
   [[nodiscard]] const std::optional<std::string>& failure() const noexcept { return failure_; }
-  /// The last line on standard error before it had begun; empty: none.
+  /// The last line on standard error before it began; empty if none.
   [[nodiscard]] const std::string& last_line() const noexcept { return last_line_; }
 
  private:
@@ -52,7 +52,7 @@ class AgentProgress {
   std::string mark_;
   Output output_;
   Step step_ = Step::kStarting;
-  Deadline started_ = Deadline::never();  // made when it has
+  Deadline started_ = Deadline::never();  // set when it has started
   bool has_ever_started_ = false;
   std::string last_line_;
   int port_ = 0;

@@ -15,13 +15,13 @@ namespace lockstep::launch {
 namespace {
 
 constexpr std::size_t kBars = 40;
-// Below this a delay is the noise of a scheduler, and nobody's fault.
+// Shorter delays are scheduler noise.
 constexpr std::int64_t kNoticeable_ns = 1'000'000;
 
-/// Of one rank: how many nanoseconds after the first rank it came, for each collective, oldest first.
+/// One rank's delays after the first rank in nanoseconds, for each collective, oldest first.
 using Delays = std::vector<std::int64_t>;
 
-// When each rank entered each collective of the whole job: by number.
+// Time at which each rank entered each collective of the whole job, by number.
 std::map<std::uint64_t, std::map<int, std::int64_t>> entries_by_collective(const FlightFiles& records) {
   std::map<std::uint64_t, std::map<int, std::int64_t>> entered;
   for (const auto& [rank, record] : records.of_rank) {
@@ -43,7 +43,7 @@ std::map<int, Delays> delays_of(const FlightFiles& records, std::size_t count) {
   return delays;
 }
 
-// By number of collectives in which a rank came last.
+// Number of collectives in which each rank came last.
 std::map<int, int> times_last(const std::map<int, Delays>& delays) {
   std::map<int, int> times;
   for (std::size_t i = 0; i < delays.begin()->second.size(); ++i) {
@@ -59,7 +59,7 @@ std::int64_t median(Delays delays) {
   return *middle;
 }
 
-// As long as it has three digits: "0.04 ms", "12.3 ms", "1.2 s".
+// With up to three digits: "0.04 ms", "12.3 ms", "1.2 s".
 std::string duration_text(std::int64_t nanoseconds) {
   const double milliseconds = static_cast<double>(nanoseconds) / 1e6;
   std::array<char, 32> text{};
@@ -70,7 +70,7 @@ std::string duration_text(std::int64_t nanoseconds) {
   return text.data();
 }
 
-// A bar is the longest of the delays that fall into it; `longest` has the full height.
+// A bar is the longest of its delays; `longest` has the full height.
 std::string bars(const Delays& delays, std::int64_t longest) {
   static constexpr std::array<std::string_view, 8> kHeights = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   const std::size_t count = std::min(delays.size(), kBars);

@@ -30,7 +30,7 @@ std::optional<std::size_t> parse_number(std::string_view text, std::size_t most)
   return is_number && value <= most ? std::optional(value) : std::nullopt;
 }
 
-// Ranks must not get it, and a program that reads its standard input must find it empty.
+// Ranks must not inherit it, and a program that reads standard input must find it empty.
 UniqueFd take_standard_input() {
   UniqueFd input(fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));  // + 1: the first after the three
   const UniqueFd nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
@@ -42,7 +42,7 @@ UniqueFd take_standard_input() {
 }  // namespace
 
 HostAgent::HostAgent() : input_(take_standard_input()), wake_up_(::eventfd(0, EFD_CLOEXEC)) {
-  // Also under nohup, which ignores SIGHUP: it is how this process hears that the launcher has gone.
+  // Even under nohup, which ignores SIGHUP: that signal tells this process that the launcher has gone.
   for (const int number : {SIGHUP, SIGINT, SIGTERM}) ::signal(number, SIG_DFL);
   write_all(STDOUT_FILENO, concat(kAgentGreeting, "\n"), "standard output");
   std::size_t end_of_line = 0;
@@ -63,7 +63,8 @@ HostAgent::~HostAgent() {
 }
 
 void HostAgent::obey(std::chrono::milliseconds liveness) {
-  // The thread must not be where a signal arrives: who waits for one has blocked it, and others are to end by it.
+  // The thread must not receive signals: a thread that waits for one has blocked it, and other signals must end the
+  // process.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -73,10 +74,10 @@ void HostAgent::obey(std::chrono::milliseconds liveness) {
 
 void HostAgent::report(const HostReport& report) const noexcept try {
   write_all(STDOUT_FILENO, encode(report, order_.mark) + "\n", "standard output");
-} catch (const std::exception&) {  // the thread notices that the launcher has gone, and says so
+} catch (const std::exception&) {  // the thread notices and reports that the launcher has gone
 }
 
-// Waits. False: the launcher has gone.
+// Blocks. Returns false if the launcher has gone.
 bool HostAgent::read_more() {
   std::array<char, 4096> buffer{};
   while (true) {
@@ -110,7 +111,7 @@ void HostAgent::watch(const std::stop_token& stop, std::chrono::milliseconds liv
 }
 
 void HostAgent::take_line(const std::string& line) const {
-  if (!line.starts_with(kLauncherSignal)) return;  // a sign of life
+  if (!line.starts_with(kLauncherSignal)) return;  // a heartbeat
   const auto number = parse_number(std::string_view(line).substr(kLauncherSignal.size()), kMostSignal);
   if (number && *number > 0) ::kill(::getpid(), static_cast<int>(*number));
 }

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// The agent's end of what host_order.hpp describes.
+/// The agent's end of the protocol in host_order.hpp.
 #include <chrono>
 #include <string>
 #include <thread>
@@ -10,25 +10,24 @@
 
 namespace lockstep::launch {
 
-/// What a launcher on another host wants of this process. Make it before anything else happens: it takes standard
-/// input, which nobody else may read, and writes to standard output. Thread safety: one thread.
+/// The connection to a launcher on another host. Construct it before anything else: it takes over standard input, which
+/// no other code may read, and writes to standard output. Thread safety: one thread.
 class HostAgent {
  public:
   /// Greets the launcher and waits for its order.
-  /// @throws Error  The launcher has gone. @throws FormatError  It speaks something else.
+  /// @throws Error  The launcher has gone. @throws FormatError  Its message is not an order.
   HostAgent();
   HostAgent(const HostAgent&) = delete;
   HostAgent& operator=(const HostAgent&) = delete;
   ~HostAgent();
 
-  /// What the launcher has ordered.
   [[nodiscard]] const HostOrder& order() const noexcept { return order_; }
 
-  /// From now on, signals that the launcher passes on come to this process, and SIGHUP once the launcher has gone or
+  /// From now on, this process gets the signals that the launcher forwards, and SIGHUP when the launcher has gone or
   /// has been silent for `liveness`.
   void obey(std::chrono::milliseconds liveness);
 
-  /// Tells the launcher. Where it has gone, nobody.
+  /// Sends a report to the launcher; does nothing if it has gone.
   void report(const HostReport& report) const noexcept;
 
  private:
@@ -37,9 +36,9 @@ class HostAgent {
   void take_line(const std::string& line) const;
   void hang_up(const std::string& why) const;
 
-  UniqueFd input_;     // was standard input
-  UniqueFd wake_up_;   // of the thread, to stop
-  std::string bytes_;  // read and not yet used
+  UniqueFd input_;     // formerly standard input
+  UniqueFd wake_up_;   // stops the thread
+  std::string bytes_;  // read but not yet processed
   HostOrder order_;
   std::jthread thread_;
 };

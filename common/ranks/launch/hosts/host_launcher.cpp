@@ -21,18 +21,18 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// For the other agents to hear how the job ended, and to go.
+// For the other agents to learn how the job ended, and to exit.
 constexpr auto kFarewellLimit = 10s;
-// From the start of an agent until it has surely joined the others, where nothing is wrong.
+// From the start of an agent until it has certainly joined the others, if nothing is wrong.
 constexpr auto kJoinTime = 1s;
-// Beyond the ranks' grace: settling before it, SIGKILL after it, and the way there.
+// On top of the ranks' grace: for settling before it, SIGKILL after it, and communication.
 constexpr auto kEndLimit = 15s;
-// From one Ctrl-C that could do no more than those before it to the next.
+// Minimum time between two Ctrl-C for the second one to have a further effect.
 constexpr auto kPatience = 1s;
 // For the reader of a failed job's output.
 constexpr auto kStuckOutputLimit = 5s;
 
-/// One run of run_on_hosts(): starts agents, tells them what to do, and decides which hosts the job needs.
+/// One run of run_on_hosts(): starts agents, sends their orders, and decides which hosts the job needs.
 class HostLauncher {
  public:
   explicit HostLauncher(const HostJob& job) : job_(job), output_(job.name), port_(job.port) {
@@ -93,7 +93,7 @@ class HostLauncher {
     member.host->start(signals_.inherited(), job_.join);
   }
 
-  // The first host's agent opens the meeting; the others are told where.
+  // The first host's agent opens the meeting; the others are told its address.
   void give_orders() {
     if (port_ == 0) port_ = members_.front().host->agent().port();
     for (std::size_t i = 0; i < members_.size(); ++i) {
@@ -104,7 +104,7 @@ class HostLauncher {
     }
   }
 
-  // Else a spare might join before a host that stands above it in the list.
+  // Otherwise a spare might join before a host that precedes it in the list.
   [[nodiscard]] bool are_spares_welcome() const {
     return std::all_of(
         members_.begin(), members_.begin() + static_cast<std::ptrdiff_t>(job_.most_hosts),
@@ -117,7 +117,7 @@ class HostLauncher {
     for (const Member& each : members_) each.host->tell(kLauncherLives);
   }
 
-  // The end of a process whose agent has not said how the job ended.
+  // The end of a process whose agent has not reported how the job ended.
   void take_problem(std::size_t index, const std::string& problem) {
     if (is_ending_ || is_done_) return;
     Member& member = members_[index];
@@ -131,7 +131,7 @@ class HostLauncher {
       return output_.say(concat("host ", entry.host, " has not come back within ", format_seconds(job_.join)));
     }
     output_.say(text);
-    // Where its ranks have run, the others' agents know what to do about a host that is lost.
+    // If its ranks have run, the other agents handle the loss of the host.
     if (has_run) return;
     output_.mute();
     end_all(1);
@@ -145,7 +145,7 @@ class HostLauncher {
     return others >= job_.least_hosts;
   }
 
-  // Once the first host has heard how the job ended, so have the others.
+  // When the first host knows how the job ended, the others do too.
   void note_end() {
     for (Member& each : members_)
       if (each.host->has_run_for(job_.liveness)) each.retry.note_success();
@@ -176,7 +176,7 @@ class HostLauncher {
       if (whom == kEverybody || whom == i) members_[i].host->tell(concat(kLauncherSignal, signal));
   }
 
-  // Hosts that are on their way need not come any more.
+  // Hosts that are still connecting are not needed any more.
   void stop_trying() {
     for (Member& each : members_) {
       each.retry.cancel();
@@ -226,12 +226,12 @@ class HostLauncher {
   std::vector<Member> members_;
   int port_;
   Deadline next_sign_of_life_ = Deadline::after({});
-  Deadline end_limit_ = Deadline::never();  // for what still runs
+  Deadline end_limit_ = Deadline::never();  // for processes that still run
   Deadline last_interrupt_ = Deadline::never();
   int signal_ = 0;  // the last one to this process
   int interrupts_ = 0;
-  bool is_ending_ = false;   // hosts that are lost are no news any more
-  bool is_done_ = false;     // the first host's agent has said how the job ended
+  bool is_ending_ = false;   // lost hosts are not reported any more
+  bool is_done_ = false;     // the first host's agent has reported how the job ended
   bool is_forcing_ = false;  // the agents' time is over
   std::optional<int> fallback_code_;
 };

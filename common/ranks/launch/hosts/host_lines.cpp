@@ -8,7 +8,7 @@
 namespace lockstep::launch {
 namespace {
 
-// Agents hear of the same thing at about the same time.
+// Agents report the same event at about the same time.
 constexpr std::chrono::seconds kMemory{5};
 
 }  // namespace

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// What the agents of several hosts say on standard error, without what they say alike.
+/// Removes duplicates from the messages that agents of several hosts print to standard error.
 #include <cstddef>
 #include <list>
 #include <string>
@@ -10,14 +10,14 @@
 
 namespace lockstep::launch {
 
-/// Remembers what agents have said in the last seconds. Thread safety: one thread.
+/// Remembers agents' messages of the last few seconds. Thread safety: one thread.
 class HostLines {
  public:
   /// @param name  Begins an agent's lines: "NAME on HOST: ".
   explicit HostLines(std::string name) : name_(std::move(name)) {}
 
-  /// Whether a line is to be shown: it is no agent's, or no other agent has just said the same.
-  /// @param host  Its number. @param host_name  As it stands in its agent's lines.
+  /// Whether to show a line: true unless it is an agent's and another agent has just printed the same.
+  /// @param host  Its number. @param host_name  As printed in its agent's lines.
   [[nodiscard]] bool is_news(std::size_t host, std::string_view host_name, std::string_view line);
 
  private:

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kReportWords = {"started", "meeting", "failed", "ended"};
 
-/// Takes strings, each of which ends with a zero byte, from the front.
+/// Reads strings that end with a zero byte, from the front.
 class StringReader {
  public:
   explicit StringReader(std::string_view bytes) : left_(bytes) {}

@@ -1,10 +1,10 @@
 #pragma once
 /// @file
-/// What the launcher of a list of hosts and the agent that it has started on one of them say to each other, through the
-/// agent's standard input and output: nothing of it is on a command line, where other users would see it.
+/// Messages between the launcher of a list of hosts and the agent it has started on one of them. They use the agent's
+/// standard input and output, because other users could see a command line.
 ///
-/// The agent greets; the launcher then sends one order, and signals and signs of life after it. In the agent's standard
-/// output, a line that begins with the order's mark is a report to the launcher; all others are the ranks'.
+/// The agent greets; the launcher then sends one order, followed by signals and heartbeats. In the agent's standard
+/// output, a line that begins with the order's mark is a report to the launcher; all other lines come from ranks.
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,47 +14,46 @@
 
 namespace lockstep::launch {
 
-/// The agent's first line. What comes before it is the login shell's. The number changes with the order's form.
+/// The agent's first line; earlier lines come from the login shell. The number changes with the format of orders.
 inline constexpr std::string_view kAgentGreeting = "lockstep agent 1";
-/// A sign of life of the launcher.
+/// The launcher's heartbeat.
 inline constexpr std::string_view kLauncherLives = "alive";
-/// Before the number of a signal that the launcher passes on.
+/// Followed by the number of a signal that the launcher forwards.
 inline constexpr std::string_view kLauncherSignal = "signal ";
 
-/// What an agent is to do. No string holds a zero byte.
+/// The agent's instructions. Strings contain no zero byte.
 struct HostOrder {
-  std::string mark;                    ///< Random: no rank prints it by chance.
-  std::string name;                    ///< The host, as the launcher's list calls it.
-  std::string directory;               ///< To work in.
-  bool is_first = true;                ///< Speaks for the job where all agents would say the same.
-  Variables variables;                 ///< For the agent and its ranks; the job's token is one of them.
+  std::string mark;                    ///< Random, so that no rank prints it by chance.
+  std::string name;                    ///< The host's name in the launcher's list.
+  std::string directory;               ///< Working directory.
+  bool is_first = true;                ///< Prints messages that would be the same from all agents.
+  Variables variables;                 ///< For the agent and its ranks; includes the job's token.
   std::vector<std::string> arguments;  ///< Of `lockstep launch`.
   bool operator==(const HostOrder&) const = default;
 };
 
-/// The order as bytes: their number on a line, then so many.
+/// A line with the number of bytes, then the bytes.
 [[nodiscard]] std::string encode(const HostOrder& order);
-/// The order in the bytes after the first line. @throws FormatError  There is none.
+/// Decodes the bytes after the first line. @throws FormatError  They are not an order.
 [[nodiscard]] HostOrder decode_order(std::string_view bytes);
 
-/// What an agent reports.
+/// A report from an agent.
 struct HostReport {
-  /// Kinds of report.
   enum class Kind {
-    kStarted,  ///< It has understood its order, and there is such a program.
-    kMeeting,  ///< The hosts meet at port `number`.
+    kStarted,  ///< The order is valid and the program exists.
+    kMeeting,  ///< The hosts' meeting is at port `number`.
     kFailed,   ///< It cannot take part, because of `text`.
-    kEnded,    ///< The job has ended with code `number`, as far as it is this host's.
+    kEnded,    ///< This host's part of the job has ended with code `number`.
   };
-  Kind kind = Kind::kStarted;  ///< Which.
-  int number = 0;              ///< A port or an exit code.
-  std::string text;            ///< For people.
+  Kind kind = Kind::kStarted;
+  int number = 0;    ///< A port or an exit code.
+  std::string text;  ///< For people.
   bool operator==(const HostReport&) const = default;
 };
 
-/// The report as a line, without its end.
+/// The report as a line, without line end.
 [[nodiscard]] std::string encode(const HostReport& report, const std::string& mark);
-/// The report in what follows the mark on a line; nothing where it is none.
+/// Decodes the text after the mark on a line; nullopt if it is not a report.
 [[nodiscard]] std::optional<HostReport> decode_report(std::string_view text);
 
 }  // namespace lockstep::launch

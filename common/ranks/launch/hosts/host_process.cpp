@@ -60,7 +60,7 @@ void HostProcess::advance(bool takes_output) {
     for (const OutputStream stream : {OutputStream::kOut, OutputStream::kErr}) take(stream);
   }
   if (!status_) return;
-  // A process of its own that it leaves behind (ssh's ControlPersist) may hold its output open: nothing comes any more.
+  // A child that it leaves behind (ssh's ControlPersist) may keep its output open, but writes nothing more.
   for (Output& output : outputs_) {
     if (!output.held.empty()) sink_(&output == &outputs_[0] ? OutputStream::kOut : OutputStream::kErr, output.held);
     output = {};
@@ -91,7 +91,7 @@ void HostProcess::write_input() {
   while (input_.is_open() && !queued_.empty()) {
     const ssize_t bytes = ::write(input_.get(), queued_.data(), queued_.size());
     if (bytes < 0 && errno == EINTR) continue;
-    if (bytes < 0 && errno != EAGAIN) input_.reset();  // it has ended, as status() will say
+    if (bytes < 0 && errno != EAGAIN) input_.reset();  // it has ended; status() will report it
     if (bytes <= 0) return;
     queued_.erase(0, static_cast<std::size_t>(bytes));
   }

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// The process through which a launcher runs an agent on a host: ssh, or the agent itself where the host is this one.
+/// The process through which a launcher runs an agent on a host: ssh, or the agent itself if it is this host.
 #include <poll.h>
 #include <sys/types.h>
 
@@ -18,8 +18,8 @@
 
 namespace lockstep::launch {
 
-/// A process with pipes to its standard input, output and error. Nothing here waits. Its process group is its own, so
-/// that Ctrl-C in a terminal does not reach it. Single-threaded.
+/// A process with pipes to its standard input, output and error. No call blocks. It has its own process group, so that
+/// Ctrl-C in a terminal does not reach it. Single-threaded.
 class HostProcess {
  public:
   /// Gets each line, with its end (a last one may lack it).
@@ -34,22 +34,22 @@ class HostProcess {
 
   /// Queues bytes for its standard input.
   void send(std::string_view bytes);
-  /// Ends its standard input, at once: an agent takes that for the launcher's end.
+  /// Closes its standard input at once: an agent takes that as the end of the launcher.
   void close_input() noexcept { input_.reset(); }
   /// Sends a signal to its process group.
   void signal(int number) const noexcept;
 
-  /// Adds what poll() should watch. @param takes_output  Whether what it writes is wanted now.
+  /// Adds the descriptors that poll() should watch. @param takes_output  Whether to read its output now.
   void watch(std::vector<pollfd>& watched, bool takes_output) const;
-  /// Passes on what it has written, and writes what is queued. @param takes_output  As for watch().
+  /// Forwards its output, and writes the queued input. @param takes_output  As for watch().
   void advance(bool takes_output);
-  /// What waitpid() says, once it has ended and all its output has been passed on.
+  /// The status from waitpid(), after it has ended and all its output has been forwarded.
   [[nodiscard]] std::optional<int> status() const noexcept { return has_output_ended() ? status_ : std::nullopt; }
 
  private:
   struct Output {
     UniqueFd fd;
-    std::string held;  // half a line
+    std::string held;  // an incomplete line
   };
 
   void take(OutputStream stream);

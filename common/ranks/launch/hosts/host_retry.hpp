@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// When a host that was lost is tried again. Internal to this module.
+/// Schedules attempts to restart a lost host. Internal to this module.
 #include <chrono>
 #include <string>
 #include <utility>
@@ -9,27 +9,27 @@
 
 namespace lockstep::launch {
 
-/// The attempts at one host: after each one that fails, the pause is twice as long. Thread safety: one thread.
+/// The attempts for one host: the pause doubles after each failed one. Thread safety: one thread.
 class HostRetry {
  public:
   /// @param backoff  The first pause. @param patience  For the host to come back after it was lost.
   HostRetry(std::chrono::milliseconds backoff, std::chrono::milliseconds patience)
       : backoff_(backoff), patience_(patience) {}
 
-  /// The host is lost, or could not be reached. @return  That is news: the problem is not that of the last attempt.
+  /// The host is lost, or could not be reached. @return  Whether the problem differs from that of the last attempt.
   bool note_problem(const std::string& problem) { return std::exchange(problem_, problem) != problem; }
-  /// The host is back, and the others have let it in.
+  /// The host is back and has joined the others.
   void note_success();
   /// Plans the next attempt.
   void schedule();
-  /// It is no longer planned.
+  /// Cancels the next attempt.
   void cancel() { next_attempt_ = Deadline::never(); }
 
-  /// The host is lost, as far as is known.
+  /// Whether the host is lost, as far as is known.
   [[nodiscard]] bool has_problem() const noexcept { return !problem_.empty(); }
-  /// The host has not come back in time.
+  /// Whether the host has not come back in time.
   [[nodiscard]] bool is_exhausted() const { return pause_.count() > 0 && last_attempt_.has_expired(); }
-  /// Never: none is planned.
+  /// Deadline::never() if none is planned.
   [[nodiscard]] const Deadline& next_attempt() const noexcept { return next_attempt_; }
 
  private:

@@ -21,7 +21,7 @@ std::optional<int> parse_slots(std::string_view text) {
   return is_number && value >= 1 && value <= kMostSlots ? std::optional(value) : std::nullopt;
 }
 
-/// A line of the file, and where it is.
+/// A line of the file, with its position.
 class LineReader {
  public:
   LineReader(const std::string& name, int line) : name_(name), line_(line) {}
@@ -84,7 +84,7 @@ class LineReader {
   int line_;
 };
 
-// Into the list, or to the slots that the host has there.
+// Adds a host to the list, or its slots to those of the same host.
 void add(std::vector<HostEntry>& hosts, const HostEntry& entry) {
   const auto known = std::ranges::find_if(
       hosts, [&](const HostEntry& each) { return each.host == entry.host && each.user == entry.user; });

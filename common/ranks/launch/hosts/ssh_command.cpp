@@ -14,10 +14,10 @@
 namespace lockstep::launch {
 namespace {
 
-// For `ssh -G`, which reads files and perhaps looks a name up.
+// For `ssh -G`, which reads files and may look up a name.
 constexpr std::chrono::seconds kConfigurationLimit{10};
 
-// As POSIX shells, and csh and fish as well, take it for one word.
+// Quoted so that POSIX shells, csh and fish take it as one word.
 std::string quoted(const std::string& text) {
   std::string word = "'";
   for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
@@ -66,14 +66,14 @@ std::vector<std::string> ssh_command(const SshOptions& options, const HostEntry&
                                      const std::string& arguments) {
   std::vector<std::string> command = common_part(options);
   const auto option = [&command](const std::string& text) { command.insert(command.end(), {"-o", text}); };
-  // Of an option that is said twice ssh takes the first: the user's come before.
+  // ssh uses the first of repeated options: the user's come before.
   option("BatchMode=yes");
   option(concat("ConnectTimeout=", options.connect.count()));
   const auto interval = std::chrono::duration_cast<std::chrono::seconds>(options.liveness / 3);
   option(concat("ServerAliveInterval=", std::max<std::int64_t>(interval.count(), 1)));
   option("ServerAliveCountMax=3");
   option("ClearAllForwardings=yes");
-  option("ControlMaster=no");  // a connection that is there may be used, but no other session shall need ours
+  option("ControlMaster=no");  // an existing connection may be used, but no other session may depend on ours
   command.emplace_back("-T");
   add_destination(command, host);
   command.push_back(concat("exec ", quoted(program), " ", arguments));

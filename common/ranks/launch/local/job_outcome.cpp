@@ -45,7 +45,7 @@ bool JobOutcome::may_be_asked_to_end() const noexcept {
 
 bool JobOutcome::may_follow_from(int rank) const noexcept {
   if (was_stopped_ || (result_.failure && result_.failure->rank == rank)) return false;
-  return result_.exit_code < 128;  // else the first was killed as well
+  return result_.exit_code < 128;  // otherwise the first one was killed too
 }
 
 }  // namespace lockstep::launch

@@ -49,7 +49,7 @@ bool JobOutput::is_full() const noexcept {
   return std::ranges::any_of(kStreams, [this](OutputStream stream) { return queue_.is_full(stream); });
 }
 
-// A thousand ranks have two thousand pipes, of which few have something at a time.
+// A thousand ranks have two thousand pipes, of which few have data at a time.
 void JobOutput::take_ready(ReaperProcess& ranks) {
   const std::size_t rounds = 1 + 2 * static_cast<std::size_t>(world_size_) / net::ReadySet::kMostPerCall;
   for (std::size_t round = 0; round < rounds && !is_full(); ++round) {
@@ -94,7 +94,7 @@ void JobOutput::take_stream(int rank, OutputStream stream, UniqueFd& fd) {
       ready_.remove(fd.get());
       fd.reset();
     } else if (errno != EINTR) {
-      return;  // nothing there now
+      return;  // no data now
     }
   }
 }

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// The output of a job's ranks on its way to this process's own.
+/// Forwards the output of a job's ranks to this process's output.
 #include <poll.h>
 
 #include <optional>
@@ -20,45 +20,45 @@ namespace lockstep::launch {
 
 class JobLog;
 
-/// Reads what ranks write, merges it, and writes it to standard output and standard error without ever waiting for
+/// Reads and merges the ranks' output, and writes it to standard output and standard error without ever waiting for
 /// their readers. Single-threaded.
 class JobOutput {
  public:
-  /// @param style  kFirstLive counts as kFirstPlain where standard output is no terminal.
+  /// @param style  kFirstLive counts as kFirstPlain if standard output is not a terminal.
   /// @param first_rank  The job's rank of the first of these ranks, for prefixes; all calls count from 0.
   JobOutput(int world_size, OutputStyle style, int first_rank = 0);
   JobOutput(const JobOutput&) = delete;
   JobOutput& operator=(const JobOutput&) = delete;
 
-  /// From now on, `log` gets what ranks write, and only what it says is shown. It must outlive this object.
+  /// From now on, `log` gets the ranks' output and decides which streams are shown. It must outlive this object.
   void record_to(JobLog& log);
 
-  /// What ranks should know of where their output goes: they themselves write to pipes.
+  /// Variables that tell ranks where their output goes: they themselves write to pipes.
   [[nodiscard]] Variables variables() const;
 
-  /// Takes what the ranks have written, not more of a stream than a pipe holds. Where nobody reads this process's
-  /// stream, the ranks have to wait with theirs.
+  /// Takes the ranks' output, at most a pipe's capacity per stream. If nobody reads this process's stream, the ranks
+  /// have to wait with theirs.
   void take(ReaperProcess& ranks);
-  /// Takes all that is left of a rank that has ended.
+  /// Takes the remaining output of a rank that has ended.
   void take_rest(int rank, ReaperProcess& ranks);
-  /// No rank will write any more.
+  /// No rank will write again.
   void close();
 
-  /// Writes a line of the launcher's own to standard error, between the lines of the ranks.
+  /// Writes a line of the launcher to standard error, between lines of the ranks.
   void announce(const std::string& line) { merger_.announce(line); }
   /// The last lines of both streams of a rank, oldest first.
   [[nodiscard]] std::vector<std::string> last_lines(int rank) const { return merger_.last_lines(rank); }
 
-  /// Writes what can be written without waiting.
+  /// Writes as much as possible without waiting.
   void flush() { queue_.flush(); }
-  /// Adds what poll() should watch so that take() and flush() can go on.
+  /// Adds the descriptors that poll() should watch for take() and flush().
   void watch(std::vector<pollfd>& watched, ReaperProcess& ranks);
-  /// What could not be written, for people; each stream only once. The job goes on.
+  /// A write error, for people; each stream only once. The job goes on.
   [[nodiscard]] std::optional<std::string> take_problem() { return queue_.take_problem(); }
   /// Whether the reader of standard output has gone (`| head`).
   [[nodiscard]] bool is_lost() const noexcept { return queue_.is_lost(OutputStream::kOut); }
 
-  /// Writes all that waits, or ends at the deadline or when `interrupt` becomes readable.
+  /// Writes all queued output; stops at the deadline or when `interrupt` becomes readable.
   /// @return  Whether it was interrupted.
   bool drain(const Deadline& deadline, int interrupt);
 
@@ -73,7 +73,7 @@ class JobOutput {
   OutputQueue queue_;
   OutputMerger merger_;
   JobLog* log_ = nullptr;  // null: none
-  net::ReadySet ready_;    // of all streams, by their place in the order of ranks; used while nothing is full
+  net::ReadySet ready_;    // all streams, indexed in the order of ranks; used while nothing is full
   bool has_ready_ = false;
 };
 

@@ -9,8 +9,8 @@ constexpr std::string_view kEraseLine = "\r\033[K";
 
 std::size_t index_of(OutputStream stream) { return static_cast<std::size_t>(stream); }
 
-// How many bytes of a UTF-8 text belong to whole characters; of anything else, all. In a character of several bytes,
-// the first says how many there are, and all others begin with the bits 10.
+// Number of bytes of a UTF-8 text that form whole characters; all bytes of any other text. In a character of several
+// bytes, the first gives their number, and all others begin with the bits 10.
 std::size_t bytes_of_whole_characters(std::string_view text) {
   std::size_t begin = text.size();
   do {
@@ -31,7 +31,7 @@ void OutputMerger::hide(int rank, OutputStream stream) {
   ranks_[static_cast<std::size_t>(rank)].is_hidden[index_of(stream)] = true;
 }
 
-// Whether it is shown as it comes, and not line by line.
+// Whether it is shown at once, not line by line.
 bool OutputMerger::is_live(int rank, OutputStream stream) const {
   const bool is_shown = !ranks_[static_cast<std::size_t>(rank)].is_hidden[index_of(stream)];
   return is_shown && rank == 0 && stream == OutputStream::kOut && style_ == OutputStyle::kFirstLive;
@@ -75,7 +75,7 @@ std::vector<std::string> OutputMerger::last_lines(int rank) const {
 void OutputMerger::pass_on(int rank, OutputStream stream, std::string_view line) {
   Rank& of_rank = ranks_[static_cast<std::size_t>(rank)];
   keep(of_rank, line);
-  if (of_rank.is_hidden[index_of(stream)] || is_live(rank, stream)) return;  // nobody's, or written already
+  if (of_rank.is_hidden[index_of(stream)] || is_live(rank, stream)) return;  // not shown, or written already
   const bool has_prefix = style_ == OutputStyle::kPrefixed || (rank != 0 && style_ != OutputStyle::kPlain);
   std::string text = has_prefix ? "[rank " + std::to_string(first_rank_ + rank) + "] " : std::string();
   write_between(stream, text.append(line).append("\n"));
@@ -88,7 +88,7 @@ void OutputMerger::pass_on_live(std::string_view bytes) {
   live_.append(line_start == std::string_view::npos ? bytes : bytes.substr(line_start + 1));
 }
 
-// A progress line is redrawn by "\r": what stood there last is what counts.
+// A progress line is redrawn by "\r": only its last text counts.
 void OutputMerger::keep(Rank& rank, std::string_view line) {
   while (!line.empty() && line.back() == '\r') line.remove_suffix(1);
   const std::size_t redraw = line.rfind('\r');
@@ -97,7 +97,7 @@ void OutputMerger::keep(Rank& rank, std::string_view line) {
   if (rank.kept.size() > kKeptLines) rank.kept.pop_front();
 }
 
-// Where rank 0's progress line stands on the terminal, it makes room for the text and is drawn again below it.
+// If rank 0's progress line is on the terminal, it makes room for the text and is redrawn below it.
 void OutputMerger::write_between(OutputStream stream, const std::string& text) {
   if (live_.empty()) {
     sink_(stream, text);

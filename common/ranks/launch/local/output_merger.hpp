@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Makes one readable output of what many ranks write at once.
+/// Merges the output of many ranks into one readable stream.
 #include <cstddef>
 #include <deque>
 #include <functional>
@@ -10,20 +10,20 @@
 
 namespace lockstep::launch {
 
-/// Which of a rank's two streams.
+/// One of a rank's two streams.
 enum class OutputStream { kOut = 0, kErr = 1 };
 
-/// How the lines of the ranks appear.
+/// How to show the lines of the ranks.
 enum class OutputStyle {
   kPrefixed,    ///< "[rank 2] " before each line.
   kPlain,       ///< Whole lines, no prefix: for programs that read them.
   kFirstPlain,  ///< No prefix for rank 0, which speaks for the job.
-  kFirstLive,   ///< As kFirstPlain, and rank 0's standard output at once, also half a line: a progress line keeps
-                ///< moving.
+  kFirstLive,   ///< As kFirstPlain, but rank 0's standard output appears at once, even incomplete lines, for progress
+                ///< displays.
 };
 
-/// Collects bytes per rank and stream, and passes whole lines on, with the rank's prefix or without; half a line is
-/// held until it is complete. Streams stay apart. Single-threaded.
+/// Collects bytes per rank and stream, and forwards whole lines, with or without the rank's prefix; an incomplete line
+/// is held back. Streams are kept separate. Single-threaded.
 class OutputMerger {
  public:
   /// Called with text to write; lines of different ranks never mix within one call.
@@ -31,23 +31,23 @@ class OutputMerger {
 
   /// Lines kept per rank for last_lines().
   static constexpr std::size_t kKeptLines = 10;
-  /// Half a line is passed on when it gets this long, up to the end of a character.
+  /// An incomplete line is forwarded when it gets this long, cut after a whole character.
   static constexpr std::size_t kLongestLine = 64 * 1024;
 
-  /// @param world_size  Ranks. @param style  How rank 0 is shown. @param sink  Takes finished text.
+  /// @param world_size  Ranks. @param style  How rank 0 is shown. @param sink  Gets the text to write.
   /// @param first_rank  Added to a rank's number in its prefix; all calls count from 0.
   OutputMerger(int world_size, OutputStyle style, Sink sink, int first_rank = 0);
 
-  /// From now on this stream of the rank is not passed on; last_lines() still has its lines.
+  /// Stops forwarding this stream of the rank; last_lines() still includes it.
   void hide(int rank, OutputStream stream);
 
   /// Takes bytes that `rank` wrote.
   void add(int rank, OutputStream stream, std::string_view bytes);
 
-  /// The rank will write no more to this stream: passes on a last line that lacks its end.
+  /// The rank will write no more to this stream: forwards a last line without line end.
   void close(int rank, OutputStream stream);
 
-  /// Writes a line of the launcher's own to standard error, between the lines of the ranks.
+  /// Writes a line of the launcher to standard error, between lines of the ranks.
   void announce(const std::string& line);
 
   /// The last lines of both streams of a rank, oldest first.
@@ -55,7 +55,7 @@ class OutputMerger {
 
  private:
   struct Rank {
-    std::string held[2];  // per stream: half a line
+    std::string held[2];  // per stream: an incomplete line
     bool is_hidden[2] = {};
     std::deque<std::string> kept;
   };
@@ -70,7 +70,7 @@ class OutputMerger {
   OutputStyle style_;
   Sink sink_;
   int first_rank_;
-  std::string live_;  // what rank 0 shows on the terminal's current line
+  std::string live_;  // rank 0's text on the terminal's current line
 };
 
 }  // namespace lockstep::launch

@@ -17,7 +17,7 @@
 namespace lockstep::launch {
 namespace {
 
-// Small texts join up to this many bytes, so that a queue of millions of lines stays cheap.
+// Small texts are joined up to this many bytes, so that a queue of millions of lines stays cheap.
 constexpr std::size_t kChunkBytes = 32 * 1024;
 
 bool is_same_file(int left, int right) {
@@ -32,8 +32,8 @@ OutputQueue::OutputQueue(int out_fd, int err_fd)
     : streams_{open(out_fd), open(err_fd)},
       is_one_terminal_(streams_[0].is_terminal && streams_[1].is_terminal && is_same_file(out_fd, err_fd)) {}
 
-// O_NONBLOCK belongs to the open file, which the shell and other programs share: it is set in a description of our own.
-// A regular file needs none, and must keep the place where everybody writes.
+// O_NONBLOCK belongs to the open file description, which the shell and other programs share, so it is set in a new one.
+// A regular file needs none, and must keep its shared write position.
 OutputQueue::Stream OutputQueue::open(int fd) {
   Stream stream;
   stream.fd = fd;
@@ -44,7 +44,7 @@ OutputQueue::Stream OutputQueue::open(int fd) {
   if (!S_ISFIFO(status.st_mode) && !stream.is_terminal) return stream;
   const std::string path = "/proc/self/fd/" + std::to_string(fd);
   stream.own.reset(::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
-  if (!stream.own.is_open()) return stream;  // a terminal of another user (su), for example
+  if (!stream.own.is_open()) return stream;  // for example, a terminal of another user (su)
   stream.fd = stream.own.get();
   stream.access = Access::kNonBlocking;
   return stream;
@@ -65,7 +65,7 @@ void OutputQueue::add(OutputStream stream, std::string_view text) {
   if (to.is_terminal && to.waiting > kMostBytes) drop_oldest(to);
 }
 
-// Half of what waits goes at once, so that the line that says so does not come for every line that is lost.
+// Drops half of the queue at once, so that not every lost line gets its own note.
 void OutputQueue::drop_oldest(Stream& stream) {
   const auto first = stream.chunks.begin() + (stream.chunks.front().written > 0 ? 1 : 0);
   std::size_t dropped = 0;
@@ -86,8 +86,8 @@ void OutputQueue::note_missing(Stream& stream) {
   stream.waiting += stream.chunks.back().text.size();
 }
 
-// Only a broken pipe or connection says that nobody reads any more. Whatever else it is may pass: a disk gets space
-// again, and what is added then is tried.
+// Only a broken pipe or connection means that the reader has gone. Other errors may pass: when a disk has space again,
+// later text is written.
 void OutputQueue::take_failure(Stream& stream, int error) {
   stream.is_lost = error == EPIPE || error == ECONNRESET;
   if (!stream.is_lost) stream.error = error;
@@ -125,7 +125,7 @@ void OutputQueue::flush() {
       stream.chunks.pop_front();
     } else if (errno == EAGAIN) {
       is_blocked[next] = true;
-      if (is_one_terminal_) return;  // what belongs behind this must not overtake it
+      if (is_one_terminal_) return;  // later text must not overtake it
     } else if (errno != EINTR) {
       take_failure(stream, errno);
     }
@@ -143,7 +143,7 @@ long OutputQueue::write_some(const Stream& stream, std::string_view text) {
     errno = EAGAIN;
     return -1;
   }
-  // A pipe that can be written takes PIPE_BUF bytes without blocking, more perhaps not.
+  // A writable pipe takes PIPE_BUF bytes without blocking, but more may block.
   return ::write(stream.fd, text.data(), std::min<std::size_t>(text.size(), PIPE_BUF));
 }
 

@@ -45,7 +45,7 @@ void RankLogs::begin_attempt(int attempt, int first_rank, int count) {
       fs::create_directories(folder, error);
       if (error) throw IoError(concat("--log-dir: cannot make ", folder.string()), error.value());
       const fs::path file = folder / file_name(stream);
-      // A job that was started again under the same name and attempt adds to what is there.
+      // A job that is restarted under the same name and attempt appends.
       UniqueFd fd(::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
       if (!fd.is_open()) throw IoError(concat("--log-dir: cannot write ", file.string()), errno);
       files_.emplace(std::pair(local_rank, stream), std::move(fd));

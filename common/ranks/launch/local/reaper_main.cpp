@@ -1,14 +1,14 @@
-// lockstep_reaper: the parent of the ranks of one host. It lives exactly as long as they do, and nothing that they
-// started outlives it: not when the launcher is killed, not when a rank starts processes and ends.
+// lockstep_reaper: the parent of the ranks of one host. It lives exactly as long as they do, and no process that they
+// started outlives it, even if the launcher is killed or a rank starts processes and ends.
 //
-// It has one thread and is a program of its own, so that fork() is safe here whatever the launcher's process does,
-// and so that the kernel's "signal me when my parent dies" (which means the parent's thread) has a lasting parent.
+// It has one thread and is a separate program, so that fork() is safe here regardless of the launcher's process, and so
+// that the kernel's "signal me when my parent dies" (which means the parent's thread) has a lasting parent.
 //
-//     launcher -> guardian -> reaper -> ranks -> whatever they start
+//     launcher -> guardian -> reaper -> ranks -> processes that they start
 //
-// Guardian and reaper are both subreapers: a process whose parent ends becomes the reaper's child, and the guardian's
-// where the reaper has been killed. So of launcher, guardian and reaper any one may be killed, and of launcher and
-// reaper both at once: a watcher is left that has every process of the job below it.
+// Guardian and reaper are both subreapers: a process whose parent ends becomes the reaper's child, or the guardian's if
+// the reaper has been killed. So any one of launcher, guardian and reaper may be killed, or launcher and reaper at
+// once: the remaining watcher is an ancestor of every process of the job.
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -39,27 +39,27 @@ using lockstep::Deadline;
 using lockstep::UniqueFd;
 using namespace lockstep::launch;
 
-// While a second walk over /proc may find a process that was forked during the first, and afterwards: what is left
-// waits in the kernel, for a disk perhaps, and cannot be killed yet.
+// Pauses between walks over /proc: short while another walk may find a process forked during the last one; long
+// afterwards, when the remaining ones are stuck in the kernel, perhaps waiting for a disk, and cannot be killed yet.
 constexpr int kPauseMs = 10, kLongPauseMs = 1000;
 constexpr std::chrono::seconds kPatience{1};
-// What the guardian leaves the reaper for killing what is below it, before it does so itself.
+// Time that the guardian gives the reaper to kill its descendants, before it does so itself.
 constexpr std::chrono::seconds kReaperLimit{1};
 
 void report(ReaperEvent::Kind kind, int local_rank, int detail) {
   const ReaperEvent event{kind, local_rank, detail};
-  send(kControlFd, &event, sizeof(event), MSG_NOSIGNAL);  // a launcher that is gone is noticed elsewhere
+  send(kControlFd, &event, sizeof(event), MSG_NOSIGNAL);  // a dead launcher is noticed elsewhere
 }
 
-// As subreaper this process inherits whatever its descendants leave behind. So once it has no child, it has no
-// descendant either. `reap` collects the children that have ended, and returns false once there is none.
+// As subreaper this process inherits the orphans of its descendants. So once it has no child, it has no descendant
+// either. `reap` collects the children that have ended, and returns false once there is none.
 template <typename Reap>
 void kill_descendants(const SignalQueue& signals, const Reap& reap) {
   const Deadline patience = Deadline::after(kPatience);
   while (reap()) {
     for (const pid_t pid : lockstep::descendants_of(getpid())) kill(pid, SIGKILL);
     const bool is_stuck = patience.has_expired();
-    if (is_stuck) close(STDERR_FILENO);  // a reader of the job's output shall not wait for this process
+    if (is_stuck) close(STDERR_FILENO);  // a reader of the job's output must not wait for this process
     pollfd watched{signals.fd(), POLLIN, 0};
     poll(&watched, 1, is_stuck ? kLongPauseMs : kPauseMs);
     while (signals.take() != 0) continue;
@@ -95,7 +95,7 @@ class Reaper {
 
  private:
   bool start(int local_rank) {
-    int failure_pipe[2];  // closed by a successful exec, else it carries errno
+    int failure_pipe[2];  // closed by a successful exec; otherwise carries errno
     if (pipe2(failure_pipe, O_CLOEXEC) != 0) return report_failed_start(local_rank, errno);
     const UniqueFd failure(failure_pipe[0]);
     UniqueFd failure_sink(failure_pipe[1]);
@@ -120,7 +120,7 @@ class Reaper {
   [[noreturn]] void become_rank(int local_rank, pid_t reaper, int failure_sink) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != reaper) _exit(127);  // the reaper died before the line above took effect
-    setpgid(0, 0);                        // a rank and what it starts can be signalled as one
+    setpgid(0, 0);                        // a rank and its processes can be signalled as one
     sigprocmask(SIG_SETMASK, &signals_.original_mask(), nullptr);
     dup2(output_fd(local_rank), STDOUT_FILENO);
     dup2(output_fd(local_rank) + 1, STDERR_FILENO);
@@ -146,7 +146,7 @@ class Reaper {
     return watched[0].revents == 0 || take_command();
   }
 
-  // Who asks the reaper to end means the job: systemd, for example, signals every process of a service.
+  // A signal to the reaper is meant for the job: systemd, for example, signals every process of a service.
   void take_signals() {
     while (const int signal = signals_.take()) {
       if (signal == SIGCHLD) continue;
@@ -172,12 +172,12 @@ class Reaper {
 
   bool take_command() {
     ReaperCommand command{};
-    if (recv(kControlFd, &command, sizeof(command), 0) <= 0) return false;  // the launcher is gone, or says: kill
+    if (recv(kControlFd, &command, sizeof(command), 0) <= 0) return false;  // the launcher has gone, or requests a kill
     if (command == ReaperCommand::kTerminate) terminate();
     return true;
   }
 
-  // Once: many programs finish their work at the first SIGTERM and die of the second.
+  // Only once: many programs finish their work at the first SIGTERM and die at the second.
   void terminate() {
     if (std::exchange(was_terminated_, true)) return;
     for (const Rank& rank : ranks_) {
@@ -195,7 +195,7 @@ class Reaper {
   bool was_terminated_ = false;
 };
 
-/// The reaper's parent: sees to it that the reaper runs, and kills what is left when the reaper cannot do so.
+/// The reaper's parent: keeps the reaper running, and kills the remaining processes if the reaper cannot.
 class Guardian {
  public:
   Guardian(pid_t reaper, const SignalQueue& signals) : reaper_(reaper), signals_(signals) {}
@@ -207,7 +207,7 @@ class Guardian {
       if (poll(watched, 2, deadline.poll_timeout_ms()) < 0 && errno != EINTR) break;
       if (watched[1].revents != 0) take_signals();
       if (watched[0].revents == 0) continue;
-      watched[0].fd = -1;  // the launcher is gone, or says: kill
+      watched[0].fd = -1;  // the launcher has gone, or requests a kill
       deadline = Deadline::after(kReaperLimit);
     }
     kill_descendants(signals_, [this] { return reap(); });
@@ -229,7 +229,7 @@ class Guardian {
     while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
       if (pid != reaper_) continue;
       if (WIFSTOPPED(status)) {
-        kill(reaper_, SIGCONT);  // stopped, it would see neither a rank's end nor the launcher's
+        kill(reaper_, SIGCONT);  // if stopped, it would notice neither a rank's end nor the launcher's
         continue;
       }
       has_ended_ = true;
@@ -257,7 +257,7 @@ int run(int world_size, int first_rank, char** command) {
   UniqueFd guardian_end(ends[0]), guardian_alive(ends[1]);
   if (reaper == 0) {
     guardian_alive.reset();
-    setpgid(0, 0);  // SIGKILL to one's process group shall not reach the other
+    setpgid(0, 0);  // SIGKILL to the process group of one must not reach the other
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     return Reaper(world_size, first_rank, command, signals, std::move(guardian_end)).run();
   }

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A copy of `fd` numbered `lowest` or higher, closed on exec: out of the way of the numbers the reaper expects.
+// A copy of `fd` numbered `lowest` or higher, closed on exec: away from the numbers that the reaper expects.
 UniqueFd moved_above(UniqueFd fd, int lowest) {
   UniqueFd moved(fcntl(fd.get(), F_DUPFD_CLOEXEC, lowest));
   if (!moved.is_open()) throw IoError("cannot pass a descriptor to the ranks (ulimit -n raises their number)", errno);
@@ -46,7 +46,7 @@ ReaperProcess::ReaperProcess(const std::vector<std::string>& command, int world_
                              const std::vector<std::string>& environment, const InheritedSignals& signals,
                              int first_rank)
     : world_size_(world_size) {
-  constexpr std::uint64_t kOthers = 64;  // files, standard streams, the store's connections to come
+  constexpr std::uint64_t kOthers = 64;  // files, standard streams, later connections of the store
   // Two pipes per rank, each with two ends until the reaper has started.
   net::require_descriptors(4 * static_cast<std::uint64_t>(world_size) + kOthers,
                            concat("the launcher of ", world_size, " ranks"));
@@ -86,7 +86,7 @@ void ReaperProcess::spawn(const std::vector<std::string>& command, const std::ve
 
 ReaperProcess::~ReaperProcess() {
   resume();
-  control_.reset();  // the reaper now kills what still runs, and ends
+  control_.reset();  // the reaper now kills all remaining processes and ends
   const Deadline deadline = Deadline::after(end_limit_);
   while (waitpid(pid_, nullptr, WNOHANG) == 0 && !deadline.has_expired()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -112,13 +112,13 @@ void ReaperProcess::terminate() noexcept {
   if (!has_ended_) send(control_.get(), &kCommand, sizeof(kCommand), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-// Not a packet, which only the reaper would read: its guardian sees this as well.
+// Not a packet, which only the reaper would read: its guardian notices this too.
 void ReaperProcess::kill() noexcept {
   resume();
   shutdown(control_.get(), SHUT_WR);
 }
 
-// A stopped process would do nothing of what it is told. The guardian does the same for the reaper.
+// A stopped process would not react to commands. The guardian does the same for the reaper.
 void ReaperProcess::resume() const noexcept { ::kill(pid_, SIGCONT); }
 
 }  // namespace lockstep::launch

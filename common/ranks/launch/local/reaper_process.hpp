@@ -23,38 +23,38 @@ class ReaperProcess {
  public:
   /// Starts `world_size` ranks of `command`. Their environment is `environment` ("NAME=value") plus RANK, ROLE_RANK and
   /// LOCAL_RANK. All calls below count ranks from 0 on this host.
-  /// @param first_rank  RANK of the first of them: more than 0 where other hosts run ranks as well.
-  /// @throws IoError  The reaper's program, a process or a pipe is not to be had.
+  /// @param first_rank  RANK of the first of them: more than 0 if other hosts run ranks too.
+  /// @throws IoError  The reaper's program, a process or a pipe is not available.
   ReaperProcess(const std::vector<std::string>& command, int world_size, const std::vector<std::string>& environment,
                 const InheritedSignals& signals, int first_rank = 0);
   ReaperProcess(const ReaperProcess&) = delete;
   ReaperProcess& operator=(const ReaperProcess&) = delete;
-  /// Has everything killed, and waits for that, but not for long: what the kernel does not let go of yet is killed by
-  /// the reaper when it does, whether this process still runs or not.
+  /// Kills everything and waits briefly. The reaper kills processes that are stuck in the kernel when they become
+  /// killable, even if this process has ended.
   ~ReaperProcess();
 
-  /// Of the outermost of the reaper's processes: all processes of the job are below it.
+  /// Of the outermost reaper process, an ancestor of all processes of the job.
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
 
-  /// Readable when receive() has something to tell.
+  /// Readable when receive() has an event.
   [[nodiscard]] int control_fd() const noexcept { return control_.get(); }
 
-  /// Reading end of a rank's stream, non-blocking.
+  /// Read end of a rank's stream, non-blocking.
   [[nodiscard]] UniqueFd& output(int rank, OutputStream stream);
 
-  /// The next event, if one is there. Never blocks.
+  /// The next event, if there is one. Never blocks.
   [[nodiscard]] std::optional<ReaperEvent> receive();
 
-  /// True once receive() has met the end of the connection: the reaper's processes have ended.
+  /// True once receive() has seen the end of the connection: the reaper's processes have ended.
   [[nodiscard]] bool has_ended() const noexcept { return has_ended_; }
 
-  /// SIGTERM to all ranks; without effect from the second time on.
+  /// SIGTERM to all ranks; repeated calls have no effect.
   void terminate() noexcept;
 
-  /// SIGKILL to every process of the job. Comes back at once; has_ended() tells when it is done.
+  /// SIGKILL to every process of the job. Returns at once; has_ended() is true when it is done.
   void kill() noexcept;
 
-  /// Do not wait in the destructor.
+  /// Makes the destructor not wait.
   void abandon() noexcept { end_limit_ = std::chrono::milliseconds(0); }
 
  private:
@@ -75,8 +75,8 @@ class ReaperProcess {
   std::chrono::milliseconds end_limit_{5000};
 };
 
-/// The program `lockstep_reaper`: beside the running program, in the build folder's bin/, or where it was built.
-/// @throws IoError  It is in none of these places; says how to build it.
+/// The program `lockstep_reaper`: next to the running program, in the build folder's bin/, or where it was built.
+/// @throws IoError  Not found; says how to build it.
 [[nodiscard]] std::filesystem::path find_reaper();
 
 }  // namespace lockstep::launch

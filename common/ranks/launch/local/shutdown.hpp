@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// How a host's ranks are ended. Internal to this module.
+/// Ends a host's ranks. Internal to this module.
 #include <chrono>
 
 #include "base/deadline.hpp"
@@ -8,24 +8,24 @@
 
 namespace lockstep::launch {
 
-/// Ends ranks step by step. Each step has a limit, after which the next one is due. Thread safety: one thread.
+/// Ends ranks step by step. Each step has a time limit, after which the next one follows. Thread safety: one thread.
 class Shutdown {
  public:
-  /// For what SIGKILL has to end.
+  /// Time limit for processes to end after SIGKILL.
   static constexpr std::chrono::seconds kKillLimit{5};
 
-  /// @param reaper  Outlives this object. @param settle  From settle() to SIGTERM.
+  /// @param reaper  Must outlive this object. @param settle  From settle() to SIGTERM.
   /// @param grace  From SIGTERM to SIGKILL.
   Shutdown(ReaperProcess& reaper, std::chrono::milliseconds settle, std::chrono::milliseconds grace)
       : reaper_(reaper), settle_(settle), grace_(grace) {}
 
-  /// The ranks may notice by themselves, and say what they saw.
+  /// Gives ranks time to notice the failure themselves and report it.
   void settle() { enter(Step::kSettling, settle_); }
   /// SIGTERM to all ranks.
   void terminate();
-  /// SIGKILL to all processes. Nobody can do more, and the reaper goes on doing that.
+  /// SIGKILL to all processes. The reaper keeps repeating it.
   void kill();
-  /// What is left is not waited for.
+  /// Stops waiting for remaining processes.
   void abandon();
   /// Goes on from settle() to SIGTERM, and from there to SIGKILL.
   void advance() { is_settling() ? terminate() : kill(); }
@@ -34,7 +34,7 @@ class Shutdown {
   [[nodiscard]] bool is_settling() const noexcept { return step_ == Step::kSettling; }
   [[nodiscard]] bool is_killing() const noexcept { return step_ == Step::kKilling; }
   [[nodiscard]] bool is_abandoned() const noexcept { return is_abandoned_; }
-  /// Of the step.
+  /// Of the current step.
   [[nodiscard]] const Deadline& deadline() const noexcept { return deadline_; }
 
  private:

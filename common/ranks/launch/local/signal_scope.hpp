@@ -13,7 +13,7 @@ namespace lockstep::launch {
 class SignalScope {
  public:
   /// @param further  One more signal to take; 0: none.
-  /// @throws IoError  No descriptor is to be had.
+  /// @throws IoError  No descriptor is available.
   explicit SignalScope(int further = 0) : queue_{SIGINT, SIGTERM, SIGHUP, SIGUSR1, further == 0 ? SIGUSR1 : further} {
     struct sigaction ignore {};
     ignore.sa_handler = SIG_IGN;
@@ -22,17 +22,17 @@ class SignalScope {
   }
   SignalScope(const SignalScope&) = delete;
   SignalScope& operator=(const SignalScope&) = delete;
-  /// Puts everything back.
+  /// Restores the previous handling.
   ~SignalScope() {
     sigaction(SIGPIPE, &original_pipe_, nullptr);
     sigaction(SIGXFSZ, &original_size_, nullptr);
   }
 
-  /// Readable when take() has something.
+  /// Readable when take() has a signal.
   [[nodiscard]] int fd() const noexcept { return queue_.fd(); }
   /// The next signal, or 0. Never blocks.
   [[nodiscard]] int take() const noexcept { return queue_.take(); }
-  /// What programs that this process starts should take over: as it was before this object.
+  /// Signal handling for programs that this process starts: as it was before this object.
   [[nodiscard]] const InheritedSignals& inherited() const noexcept { return inherited_; }
 
  private:

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// How a process ended, in words; as an exit code, exit_code_of() of base/process.hpp.
+/// Describes how a process ended. For its exit code see exit_code_of() in base/process.hpp.
 #include <string>
 
 namespace lockstep::launch {
@@ -8,10 +8,10 @@ namespace lockstep::launch {
 /// "SIGTERM".
 [[nodiscard]] std::string signal_name(int signal);
 
-/// What waitpid() says of an ended process: "exited with code 3", "was killed by SIGSEGV (Segmentation fault)".
+/// Describes a status from waitpid(): "exited with code 3", "was killed by SIGSEGV (Segmentation fault)".
 [[nodiscard]] std::string describe_end(int status);
 
-/// Whether SIGKILL ended it. That never follows from what another rank did; SIGABRT may.
+/// Whether SIGKILL ended it. Another rank's failure never causes that; it may cause SIGABRT.
 [[nodiscard]] bool was_killed_from_outside(int status);
 
 }  // namespace lockstep::launch

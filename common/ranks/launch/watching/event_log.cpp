@@ -56,11 +56,11 @@ void EventLog::write(std::string_view name, const nlohmann::ordered_json& fields
     is_torn_ = false;
     return;
   }
-  if (written >= 0) errno = ENOSPC;  // of a regular file, the only reason for writing less
+  if (written >= 0) errno = ENOSPC;  // for a regular file, the only reason for a short write
   if (written > 0) is_torn_ = true;
   if (!std::exchange(has_failed_, true))
     Logger("lockstep").warning(concat("events are lost: writing ", path_.string(), ": ", strerror(errno)));
-} catch (const std::exception&) {  // no memory for a line: the next event may have it
+} catch (const std::exception&) {  // no memory for this line; the next event may succeed
   if (!std::exchange(has_failed_, true)) Logger("lockstep").warning("an event is lost: it cannot be written as JSON");
 }
 

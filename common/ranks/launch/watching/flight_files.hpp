@@ -10,19 +10,19 @@
 
 namespace lockstep::launch {
 
-/// What a job's folder holds.
+/// The content of a job's folder.
 struct FlightFiles {
-  std::map<int, comm::FlightRecord> of_rank;  ///< By rank.
-  std::string problems;                       ///< A line for each file that cannot be read; indented by two blanks.
+  std::map<int, comm::FlightRecord> of_rank;
+  std::string problems;  ///< A line for each unreadable file, indented by two blanks.
 };
 
-/// Reads the files of all ranks, also while the ranks run. @param folder  Where they record; may lack.
+/// Reads the files of all ranks, which may be running. @param folder  Need not exist.
 [[nodiscard]] FlightFiles read_flight_files(const std::filesystem::path& folder);
 
-/// Whether all ranks of the job take part in it: a collective of the whole job's group (0).
+/// Whether it is a collective of all ranks of the job (group 0).
 [[nodiscard]] bool is_of_all(const comm::FlightEntry& entry) noexcept;
 
-/// How many collectives of the whole job's group a rank has entered: their numbers count from 0 without gaps.
+/// Number of collectives of group 0 that a rank has entered: they are numbered from 0 without gaps.
 [[nodiscard]] std::uint64_t entered(const comm::FlightRecord& record) noexcept;
 
 }  // namespace lockstep::launch

@@ -26,7 +26,7 @@ std::string indented(const std::string& lines) {
   return text;
 }
 
-// What the ranks were told, each text once, with those who were told it.
+// The failures reported to the ranks, each text once, with the ranks that got it.
 std::string verdicts(const FlightFiles& records) {
   std::map<std::string, std::vector<int>> told;  // message to ranks
   for (const auto& [rank, record] : records.of_rank) {
@@ -39,7 +39,7 @@ std::string verdicts(const FlightFiles& records) {
   return text;
 }
 
-/// One rank's word that another one (or it itself) is at fault.
+/// One rank's record that another one (or itself) is at fault.
 struct Accusation {
   int witness;
   int culprit;
@@ -55,15 +55,15 @@ std::vector<Accusation> accusations_in(const FlightFiles& records) {
   return accusations;
 }
 
-// A rank that others had given up before is no witness: it was stopped or cut off, and when it wakes up it finds that
-// those who gave it up are gone.
+// A rank that others had already blamed is no witness: it was stopped or cut off, and when it resumes it finds the
+// others gone.
 bool is_credible(const Accusation& accusation, const std::vector<Accusation>& all) {
   return std::ranges::none_of(all, [&](const Accusation& other) {
     return other.culprit == accusation.witness && other.witness != accusation.witness && other.when < accusation.when;
   });
 }
 
-// The rank that most credible witnesses name; of several the one that was named first.
+// The rank that most credible witnesses name; in a tie, the one named first.
 std::optional<int> most_accused(const std::vector<Accusation>& all) {
   struct Case {
     int witnesses = 0;
@@ -81,8 +81,8 @@ std::optional<int> most_accused(const std::vector<Accusation>& all) {
   return std::ranges::max_element(cases, {}, strength)->first;
 }
 
-// The culprit that the ranks were told of, -1 where they were told of a failure that is not one rank's fault (a
-// connection that broke); else the first rank to end badly; else -1.
+// The culprit reported to the ranks, or -1 if they were told of a failure without a culprit (a broken connection);
+// without any report, the first rank that failed; else -1.
 int culprit_of(const FlightFiles& records, const std::optional<FirstFailure>& first) {
   if (const auto accused = most_accused(accusations_in(records))) return *accused;
   const bool was_told =
@@ -90,7 +90,7 @@ int culprit_of(const FlightFiles& records, const std::optional<FirstFailure>& fi
   return first && !was_told ? first->rank : -1;
 }
 
-// Culprit first, then whoever is behind, then the others.
+// The culprit first, then ranks that are behind, then the others.
 std::vector<int> order_of(const FlightFiles& records, int culprit) {
   std::vector<int> ranks;
   for (const auto& [rank, record] : records.of_rank) ranks.push_back(rank);

@@ -57,7 +57,7 @@ void add_training(MetricsText& text, const comm::TrainingStatus& status, const M
   text.add("lockstep_loss", rank, status.loss);
 }
 
-// The newest collective of the group of all ranks; send and recv are numbered apart.
+// The newest collective of the group of all ranks; send and recv are numbered separately.
 const comm::FlightEntry* last_collective(const comm::FlightRecord& record) {
   const comm::FlightEntry* last = nullptr;
   for (const comm::FlightEntry& entry : record.entries) {
@@ -77,7 +77,7 @@ void add_collective(MetricsText& text, const comm::FlightEntry& entry, MetricsTe
   text.add("lockstep_last_collective_info", rank, 1);
 }
 
-// A file may be half made; another look at the page has it. What is optional already stays as it is.
+// A file may be incomplete; the next request will have it. A result that is already optional is not wrapped again.
 template <typename Read>
 auto read_if_there(const Read& read) -> decltype(std::optional(read())) {
   try {

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// What a job is doing, as pages for programs that watch it: a health check, and metrics in Prometheus' text format.
+/// Pages for programs that watch a job: a health check, and metrics in Prometheus' text format.
 #include <cstdint>
 #include <filesystem>
 #include <mutex>
@@ -10,30 +10,30 @@
 
 namespace lockstep::launch {
 
-/// Answers /healthz and /metrics from the files that the ranks of this host write (LOCKSTEP_FLIGHT_DIR): nothing is
-/// asked of a rank, so that one that hangs or was killed is shown as well.
+/// Answers /healthz and /metrics from the files that the ranks of this host write (LOCKSTEP_FLIGHT_DIR). It does not
+/// query the ranks, so that hung or killed ones are shown too.
 ///
 /// /healthz is JSON, {"status", "generation", "ranks"}: 200 while an attempt runs ("running") or none has begun yet
-/// ("starting"), 503 from its first failure on ("failed", with "what"), 200 again when the next one begins.
+/// ("starting"), 503 after its first failure ("failed", with "what"), 200 again when the next one begins.
 ///
-/// /metrics, all by rank but the first four; what a rank has not told yet is left out:
+/// /metrics, all by rank except the first four; values that a rank has not reported yet are left out:
 ///
 /// | metric | what |
 /// |---|---|
 /// | lockstep_ranks | ranks of this host |
-/// | lockstep_generation | attempt that runs, from 0 |
+/// | lockstep_generation | current attempt, from 0 |
 /// | lockstep_restarts_total | attempts before it |
-/// | lockstep_failed | 1 from the attempt's first failure on |
-/// | lockstep_step, lockstep_steps | updates done, and in the whole training |
+/// | lockstep_failed | 1 after the attempt's first failure |
+/// | lockstep_step, lockstep_steps | updates done, and in the whole training run |
 /// | lockstep_step_seconds | duration of the last step |
 /// | lockstep_step_seconds_total | of all steps of this attempt |
 /// | lockstep_exposed_communication_seconds_total | of that, waiting for other ranks |
 /// | lockstep_step_age_seconds | since the last step ended |
-/// | lockstep_peak_memory_bytes | of the device, or of the process where that is the CPU |
+/// | lockstep_peak_memory_bytes | of the device, or of the process if it is the CPU |
 /// | lockstep_loss | of the last step |
 /// | lockstep_collectives_total | entered, in the group of all ranks |
 /// | lockstep_last_collective_info | 1; labels: collective, sequence, state (issued, running, done, failed), line |
-/// | lockstep_last_collective_age_seconds | since it ended, or since the call where it has not |
+/// | lockstep_last_collective_age_seconds | since it ended, or since the call if it has not |
 ///
 /// Thread safety: any thread.
 /// @source  https://prometheus.io/docs/instrumenting/exposition_formats, version 0.0.4.
@@ -45,7 +45,7 @@ class HealthPage {
   /// A rank of the attempt has failed. @param what  "rank 2 exited with code 3".
   void fail(const std::string& what);
 
-  /// The page of that path; 404 where there is none.
+  /// The page at that path, or 404.
   [[nodiscard]] HttpResponse answer(const std::string& path) const;
 
  private:

@@ -30,9 +30,9 @@ namespace {
 constexpr std::size_t kMostConnections = 16;
 constexpr std::size_t kMostHeadBytes = 8 * 1024;
 constexpr std::chrono::seconds kClientLimit{5};
-// After which a client makes room for another one.
+// Time after which a client makes room for another one.
 constexpr std::chrono::milliseconds kLeastTime{250};
-// Without a descriptor for one more connection, until it is tried again.
+// Pause after a failure to accept for lack of descriptors.
 constexpr std::chrono::milliseconds kAcceptPause{100};
 
 const char* reason_of(int status) {
@@ -60,12 +60,12 @@ std::string to_text(const HttpResponse& response, bool with_body) {
 
 HttpResponse problem(int status, const std::string& text) { return {.status = status, .body = text + "\n"}; }
 
-// The values of a field, without space around them: one for each time that it is there.
+// The trimmed values of a field, one per occurrence.
 std::vector<std::string> values_of(const std::string& head, std::string_view name) {
   std::vector<std::string> values;
   std::istringstream lines(head);
   std::string line;
-  std::getline(lines, line);  // the request's
+  std::getline(lines, line);  // the request line
   while (std::getline(lines, line)) {
     const std::size_t colon = line.find(':');
     if (colon != name.size()) continue;
@@ -89,8 +89,8 @@ std::string host_in(const std::string& value) {
   return is_in_brackets ? value.substr(1, end - 1) : value.substr(0, end);
 }
 
-/// One client. Its answer is sent once its request has come, and what it sends beyond that is read and thrown away: a
-/// socket closed with bytes unread would take the answer back.
+/// One client. It is answered once its request has arrived; further bytes are read and dropped, because closing a
+/// socket with unread bytes would discard the response.
 class Connection {
  public:
   explicit Connection(net::StreamSocket socket) : socket_(std::move(socket)) {}
@@ -99,12 +99,12 @@ class Connection {
     return {socket_.fd(), static_cast<short>(unsent_.empty() ? POLLIN : POLLOUT), 0};
   }
   [[nodiscard]] const Deadline& deadline() const noexcept { return deadline_; }
-  /// From when on it makes room for another client.
+  /// Time from which it makes room for another client.
   [[nodiscard]] const Deadline& least_time() const noexcept { return least_time_; }
-  /// Whether it has nothing to lose: it has not asked yet, or has got its answer.
+  /// Whether it can be closed without loss: it has not sent a request yet, or has got its response.
   [[nodiscard]] bool is_idle() const noexcept { return unsent_.empty(); }
 
-  /// Does what can be done without waiting. @return  False: the connection is to be closed.
+  /// Reads and writes without waiting. @return  False if the connection should be closed.
   bool advance(const HttpServer::Handler& handler) try {
     if (deadline_.has_expired()) return give_up(problem(408, "no whole request within 5 s"));
     if (!is_answered_ && !read_head()) return true;
@@ -114,14 +114,14 @@ class Connection {
     return false;  // the client has gone
   }
 
-  /// The last call: it is closed.
+  /// Answers that the server is busy; the connection is then closed.
   void make_room() try {
     give_up(problem(503, "others wait, and this client had not asked for anything yet"));
-  } catch (const Error&) {  // it has gone
+  } catch (const Error&) {  // the client has gone
   }
 
  private:
-  // Whether the head is complete, or longer than any that is answered.
+  // Whether the head is complete, or too long.
   bool read_head() {
     std::array<char, 1024> buffer;
     for (;;) {
@@ -141,7 +141,7 @@ class Connection {
     unsent_ = to_text(response, !head_.starts_with("HEAD "));
   }
 
-  // Whether something is left to send.
+  // Returns whether something is left to send.
   bool send() {
     while (!unsent_.empty()) {
       const std::size_t sent = socket_.send_some(std::as_bytes(std::span(unsent_)));
@@ -152,7 +152,7 @@ class Connection {
     return false;
   }
 
-  // Until the client closes, which receive_some() throws at.
+  // Until the client closes the connection, when receive_some() throws.
   bool discard() {
     std::array<std::byte, 1024> buffer;
     for (std::size_t total = 0; total < kMostHeadBytes;) {
@@ -198,7 +198,7 @@ HttpResponse answer_http(const std::string& head, const HttpServer::Handler& han
   }
 }
 
-/// What the thread does.
+/// The thread's loop.
 class HttpServer::Loop {
  public:
   Loop(net::TcpListener listener, int wake_up, Handler handler)
@@ -212,7 +212,7 @@ class HttpServer::Loop {
   }
 
  private:
-  // False: the server ends.
+  // Returns false if the server ends.
   bool wait() {
     const bool has_room = place_for_one() <= connections_.size();
     const bool accepts = has_room && pause_.has_expired();
@@ -227,8 +227,8 @@ class HttpServer::Loop {
     return watched.front().revents == 0;
   }
 
-  // Where one more connection would be: behind the others, or in the place of one that makes room; SIZE_MAX: nowhere.
-  // The oldest comes first, but rather one that has nothing to lose.
+  // Index for a new connection: after the others, or that of one that makes room; SIZE_MAX if there is none. Prefers
+  // idle connections, then the oldest.
   [[nodiscard]] std::size_t place_for_one() const {
     if (connections_.size() < kMostConnections) return connections_.size();
     const auto has_had_its_time = [](const Connection& each) { return each.least_time().has_expired(); };
@@ -238,7 +238,7 @@ class HttpServer::Loop {
     return found == connections_.end() ? SIZE_MAX : static_cast<std::size_t>(found - connections_.begin());
   }
 
-  // A client that asks at once is answered at once, before somebody else can take its place.
+  // A client that sends its request at once is answered at once, before another can take its place.
   void accept() {
     for (std::size_t place; pause_.has_expired() && (place = place_for_one()) <= connections_.size();) {
       try {
@@ -269,7 +269,7 @@ HttpServer::HttpServer(int port, Handler handler) : wake_up_(::eventfd(0, EFD_CL
   port_ = listener.address().port;
   sigset_t all, before;
   sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // inherited by the thread: signals are for those who wait for them
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // inherited by the thread, which must not receive signals
   try {
     thread_ =
         std::thread([loop = Loop(std::move(listener), wake_up_.get(), std::move(handler))]() mutable { loop.run(); });

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// What a launcher keeps and shows of a job over all its attempts: events, the output of ranks, a health page.
+/// A launcher's records of a job over all its attempts: events, the output of ranks, a health page.
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -15,31 +15,31 @@
 
 namespace lockstep::launch {
 
-/// The places of a job where something can be recorded, in the order in which they are called. Without files it does
-/// nothing. Ranks are those of the job unless they are said to be local. Thread safety: one thread at a time.
+/// Callbacks for a job's events, in call order. Without files it does nothing. Ranks are the job's unless they are
+/// called local. Thread safety: one thread at a time.
 ///
 /// | event | fields beside `time`, `event` and `generation` |
 /// |---|---|
 /// | start | command, first_rank, ranks (of this host), flight_dir |
 /// | rank_started | rank, pid |
-/// | rank_ended | rank, code; signal where one ended it |
-/// | failure | rank, what: the first one of an attempt, and again where another turns out to have come first |
+/// | rank_ended | rank, code; signal if one ended it |
+/// | failure | rank, what: the first one of an attempt, and again if an earlier one becomes known |
 /// | signal | signal, to (launcher, reaper) |
-/// | preempted | rank: the first one that has saved and asks to be started again |
+/// | preempted | rank: the first one that has saved and asks to be restarted |
 /// | restart | generation (the new one), reason |
-/// | end | code: that of the launcher, for this attempt |
+/// | end | code: the launcher's, for this attempt |
 class JobLog {
  public:
   /// Records nothing.
   JobLog() = default;
   /// @param events  File for events; empty: none. @param logs  Empty: no files of output.
-  /// @throws IoError  The file of events cannot be made.
+  /// @throws IoError  The event file cannot be created.
   JobLog(const std::filesystem::path& events, std::optional<LogOptions> logs);
-  /// Tells `page` of attempts and failures from now on. @param page  Not null.
+  /// From now on, shows attempts and failures on `page`. @param page  Not null.
   void show_on(std::shared_ptr<HealthPage> page) { page_ = std::move(page); }
 
   /// An attempt begins on this host.
-  /// @param generation  From 0. @param first_rank  That of local rank 0. @param ranks  On this host.
+  /// @param generation  From 0. @param first_rank  Rank of local rank 0. @param ranks  On this host.
   /// @param flight_folder  Where the ranks' flight recorders write.
   /// @throws IoError  Folders or files for its output cannot be made.
   void start(int generation, const std::vector<std::string>& command, int first_rank, int ranks,
@@ -54,14 +54,14 @@ class JobLog {
   void signal(int number, std::string_view receiver);
   /// @param local_rank  Has ended with kRequeueExitCode (base/preemption.hpp).
   void preempted(int local_rank);
-  /// The job begins once more. @param generation  The new one. @param reason  For people.
+  /// The job restarts. @param generation  The new one. @param reason  For people.
   void restart(int generation, const std::string& reason);
   /// The attempt has ended on this host.
   void end(int exit_code);
 
-  /// Takes what a rank has written.
+  /// Takes output of a rank.
   void take_output(int local_rank, OutputStream stream, std::string_view bytes) noexcept;
-  /// Whether a stream is shown, and not only written to its file.
+  /// Whether a stream is shown, not only written to its file.
   [[nodiscard]] bool is_shown(int local_rank, OutputStream stream) const noexcept;
 
  private:

@@ -36,7 +36,7 @@ FlightFiles read_records(const fs::path& folder) {
   return records;
 }
 
-// The oldest collective that has begun and not ended: the one in which the rank waits.
+// The oldest collective that has begun and not ended, in which the rank waits.
 const FlightEntry* pending(const FlightRecord& record) {
   const auto found = std::ranges::find_if(record.entries, [](const FlightEntry& entry) {
     return is_of_all(entry) && (entry.state == FlightState::kIssued || entry.state == FlightState::kRunning);
@@ -48,7 +48,7 @@ std::string since(std::int64_t begin_ns) {
   return format_seconds(std::chrono::nanoseconds(std::max<std::int64_t>(0, steady_now_ns() - begin_ns)));
 }
 
-// The letter of /proc/PID/stat; empty: there is no such process.
+// The state letter in /proc/PID/stat; empty if there is no such process.
 std::optional<char> process_state(std::int64_t process_id) {
   std::ifstream file("/proc/" + std::to_string(process_id) + "/stat");
   std::string line;
@@ -58,7 +58,7 @@ std::optional<char> process_state(std::int64_t process_id) {
   return line[end_of_name + 2];
 }
 
-// What is wrong with the process itself, with a leading comma; empty: it runs, or waits.
+// A problem of the process itself, with a leading comma; empty if it runs or waits.
 std::string process_trouble(std::int64_t process_id) {
   const auto state = process_state(process_id);
   if (!state || *state == 'Z' || *state == 'X') return concat(", process ", process_id, " is gone");
@@ -94,7 +94,7 @@ std::string list_of(const std::vector<int>& ranks) {
   return text;
 }
 
-// For each set of ranks that have not entered a collective: who waits in it for them.
+// For each set of ranks that have not entered a collective, the ranks that wait for them.
 std::string waits(const FlightFiles& records) {
   std::map<std::uint64_t, std::vector<int>> waiting;  // sequence to ranks
   std::map<std::uint64_t, std::string> names;
@@ -124,14 +124,14 @@ std::string waits(const FlightFiles& records) {
   return text;
 }
 
-// Between two looks: the collectives that the rank which came furthest has entered.
+// Number of collectives that the most advanced rank has entered, compared between two polls.
 std::uint64_t most_entered(const FlightFiles& records) {
   std::uint64_t most = 0;
   for (const auto& [rank, record] : records.of_rank) most = std::max(most, entered(record));
   return most;
 }
 
-// What the program prints; empty if it cannot be run.
+// The program's output; empty if it cannot be run.
 std::string output_of(const std::vector<std::string>& command) {
   constexpr std::chrono::seconds kLimit{30};  // for a large program's debug information
   try {
@@ -143,7 +143,7 @@ std::string output_of(const std::vector<std::string>& command) {
   }
 }
 
-// Of what gdb prints, the lines of threads and their frames.
+// The lines with threads and frames in gdb's output.
 std::string frames_in(const std::string& printed) {
   std::istringstream lines(printed);
   std::string frames;

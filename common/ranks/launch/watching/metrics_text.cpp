@@ -23,7 +23,7 @@ std::string escaped(const std::string& text, bool is_label) {
   return result;
 }
 
-// Shortest text that reads as the same number.
+// The shortest text that parses to the same number.
 std::string number(double value) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value > 0 ? "+Inf" : "-Inf";

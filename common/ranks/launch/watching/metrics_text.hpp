@@ -7,20 +7,19 @@
 
 namespace lockstep::launch {
 
-/// Collects samples by metric, so that each is written once with its help and type, whatever the order in which samples
-/// come. A value type.
+/// Collects samples by metric, so that each metric is written once with its help and type, in any order of samples. A
+/// value type.
 /// @source  https://prometheus.io/docs/instrumenting/exposition_formats, version 0.0.4.
 class MetricsText {
  public:
-  /// What a metric's values do.
   enum class Type { kGauge, kCounter };
-  /// Name and value; values may be any text.
+  /// Names and values; values may be any text.
   using Labels = std::vector<std::pair<std::string, std::string>>;
 
   /// Begins a metric, to which the next samples of that name belong. @param name  "lockstep_step".
   void declare(const std::string& name, Type type, const std::string& help);
   /// @param name  Declared. @param value  Finite or not: "NaN", "+Inf" and "-Inf" are part of the format.
-  /// @throws ContractError  There is no such metric.
+  /// @throws ContractError  `name` has not been declared.
   void add(const std::string& name, const Labels& labels, double value);
 
   /// All metrics that have samples, in the order of their declarations.

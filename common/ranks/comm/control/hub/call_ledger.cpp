@@ -9,7 +9,7 @@ namespace {
 
 int place_in(const std::vector<int>& members, int rank) {
   const auto place = static_cast<std::size_t>(rank);
-  if (place < members.size() && members[place] == rank) return rank;  // in a group of all ranks always
+  if (place < members.size() && members[place] == rank) return rank;  // always so in a group of all ranks
   const auto found = std::ranges::find(members, rank);
   if (found == members.end()) throw FormatError(concat("rank ", rank, " posts calls of a group that it is not in"));
   return static_cast<int>(found - members.begin());
@@ -39,7 +39,8 @@ void CallLedger::forget(int group, const Members& members) {
   std::erase_if(books_, [&](const auto& book) { return book.first.group == group && book.first.members == members; });
 }
 
-// All have posted entries.front(), and perhaps more: what all have posted is agreed on, and the last of it is told.
+// All have posted entries.front() and perhaps more: calls that all have posted are agreed on, and the last of them is
+// reported.
 void CallLedger::agree(const Channel& channel, Book& book, Verdict& verdict) {
   const std::uint64_t slowest = *std::ranges::min_element(book.posted);
   const Fingerprint agreed = book.entries[slowest - 1 - book.first].call;  // - 1: the last one

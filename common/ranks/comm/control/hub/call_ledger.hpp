@@ -1,5 +1,5 @@
 #pragma once
-// Which calls all ranks of a group have issued alike, where their messages do not say so. Internal to the hub.
+// Checks that all ranks of a group issue the same calls, for backends whose messages do not. Internal to the hub.
 #include <compare>
 #include <cstdint>
 #include <deque>
@@ -13,34 +13,34 @@
 
 namespace lockstep::comm {
 
-// The ranks of a group, as ranks of the job, in the order of the group's ranks. Thousands may be in one list: a list is
-// kept once, and two groups are the same where they share it.
+// The ranks of a group, as ranks of the job, in the order of the group's ranks. A list may have thousands, so it is
+// kept once; two groups are the same if they share it.
 using Members = std::shared_ptr<const std::vector<int>>;
 
-// Collects what ranks post and compares it, call number by call number. Ranks post at different times: the first to
-// post a call says what it is, the others must say the same.
+// Collects the calls that ranks post and compares them, number by number. Ranks post at different times: the first one
+// to post a call defines it, and the others must post the same.
 class CallLedger {
  public:
-  // Up to this call, which is as rank `rank` of the job posted it, all who take part have posted the same.
+  // All participants have posted the same calls up to this one, given as posted by rank `rank` of the job.
   struct Agreement {
     int rank;
     Fingerprint call;
   };
   struct Verdict {
     std::vector<Agreement> agreements;
-    std::optional<std::string> disagreement;  // for people: who posted what
+    std::optional<std::string> disagreement;  // for people: which rank posted which call
   };
 
-  // What rank `rank` of the job has issued as the next call of its group. Costs the same however many members there
-  // are, but for the last of them to post a call, whose verdict names all.
-  // Throws FormatError: the call's number is not the next one, or the rank or its peer is no member.
+  // Rank `rank` of the job has issued the next call of its group. The cost does not depend on the number of members,
+  // except for the last one to post a call, whose verdict names all.
+  // Throws FormatError: the call's number is not the next one, or the rank or its peer is not a member.
   Verdict add(int rank, int group, const Members& members, const Fingerprint& call);
 
-  // No rank posts calls of this group any more.
+  // No rank will post calls of this group again.
   void forget(int group, const Members& members);
 
  private:
-  // The collectives of a group; or the messages of one of its ranks to another. Places in the group, or -1.
+  // The collectives of a group, or the messages from one of its ranks to another. Ranks in the group, or -1.
   struct Channel {
     int group;
     Members members;
@@ -49,14 +49,14 @@ class CallLedger {
     auto operator<=>(const Channel&) const = default;
   };
   struct Entry {
-    Fingerprint call;    // of a message: as its sender issued it
+    Fingerprint call;    // for a message: as its sender issued it
     Fingerprint posted;  // as first_rank issued it
     int first_rank;      // that posted it
   };
   struct Book {
     std::uint64_t first = 0;  // number of entries.front(): all before are agreed on
     std::deque<Entry> entries;
-    std::vector<std::uint64_t> posted;  // calls of all who take part: by place, or of sender and receiver
+    std::vector<std::uint64_t> posted;  // calls of all participants: by rank in the group, or of sender and receiver
     std::size_t behind = 0;             // how many have not posted entries.front()
   };
 

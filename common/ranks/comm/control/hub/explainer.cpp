@@ -10,14 +10,14 @@
 namespace lockstep::comm {
 namespace {
 
-// Ranks of which the same is to be said.
+// Ranks with the same text.
 struct RanksAlike {
   std::vector<int> ranks;
   std::string text;
 };
 
-// One entry per rank where there are few. Of many ranks those alike share one, and the smallest ones, which differ from
-// the others, come first.
+// One entry per rank if there are few. Otherwise ranks with equal text share an entry, and the smallest entries, the
+// outliers, come first.
 template <typename TextOf>
 std::vector<RanksAlike> alike(const std::vector<int>& ranks, const TextOf& text_of) {
   std::vector<RanksAlike> entries;
@@ -74,7 +74,7 @@ std::string Explainer::describe_ranks(const std::vector<int>& ranks, const Group
   return to_text(alike(ranks, last_of), " ", ", ");
 }
 
-// Comes before a rank's last report if that may be old.
+// Precedes a rank's last report if that may be outdated.
 std::string_view Explainer::caveat(int rank) const {
   return unanswered_.contains(rank) ? "does not answer; its last report: " : "";
 }
@@ -102,13 +102,14 @@ Failure Explainer::explained(Failure failure, int reporter) const {
       if (explain_timeout(failure, rank, seen)) return failure;
     }
     const auto waits = [](const auto& of_group) { return of_group.second.running || !of_group.second.pairs.empty(); };
-    const bool is_in_call = std::ranges::any_of(groups_.status(reporter), waits);  // or it waits for a rank to join it
+    const bool is_in_call = std::ranges::any_of(groups_.status(reporter), waits);  // else it waits for a rank to join
     failure.message += concat(is_in_call ? "; all have entered it [" : " [", describe_all(), "]");
   }
   return failure;
 }
 
-// Names whom `rank` waits for, if anybody. All that run a collective wait for the same ranks: it is `seen` once.
+// Names the rank that `rank` waits for, if any. All ranks in a collective wait for the same ranks, so each collective
+// is `seen` once.
 bool Explainer::explain_timeout(Failure& failure, int rank, std::set<CollectiveKey>& seen) const {
   for (const auto& [number, status] : groups_.status(rank)) {
     const GroupKey group = groups_.group_of(rank, number);
@@ -130,7 +131,7 @@ bool Explainer::explain_timeout(Failure& failure, int rank, std::set<CollectiveK
   return false;
 }
 
-// If one rank alone differs from two or more that agree, it is the one to look at.
+// If a single rank differs from two or more that agree, it is probably at fault.
 void Explainer::name_outlier(Failure& failure, int reporter) const {
   for (const auto& [number, status] : groups_.status(reporter)) {
     if (!status.running) continue;
@@ -146,7 +147,7 @@ void Explainer::name_outlier(Failure& failure, int reporter) const {
     const auto& other = callers.rbegin()->second;
     const auto& odd = one.size() == 1 ? one : other;
     const auto& agreed = one.size() == 1 ? other : one;
-    if (odd.size() != 1 || agreed.size() < 2) continue;  // of two ranks neither is the odd one
+    if (odd.size() != 1 || agreed.size() < 2) continue;  // with two ranks, neither is the outlier
     failure.culprit = odd.front();
     failure.message += concat("; rank ", odd.front(), " differs from the others");
     return;

@@ -1,5 +1,5 @@
 #pragma once
-// Puts into words what ranks do and whom they wait for. Internal to the hub.
+// Describes what ranks are doing and which ranks they wait for. Internal to the hub.
 #include <set>
 #include <string>
 #include <string_view>
@@ -10,17 +10,17 @@
 
 namespace lockstep::comm {
 
-// For the judge, once the job has failed or a call takes long. Its texts are short, however many ranks there are.
+// Used by the judge when the job has failed or a call takes long. Its texts are short for any number of ranks.
 class Explainer {
  public:
-  // unanswered: ranks that have been asked where they are, and have not answered: their reports may be old.
+  // unanswered: ranks that were asked for their status and have not answered: their reports may be old.
   Explainer(const GroupLedger& groups, const std::set<int>& unanswered) : groups_(groups), unanswered_(unanswered) {}
 
-  // What these ranks of a group entered last.
+  // The calls that these ranks of a group entered last.
   [[nodiscard]] std::string describe_ranks(const std::vector<int>& ranks, const GroupKey& group) const;
-  // For whom `rank` waits in a message, and what that one does.
+  // The rank that `rank` waits for in a message, and what that rank is doing.
   [[nodiscard]] std::string describe_pair(int rank, int group, const PairStatus& pair) const;
-  // A mismatch or timeout, with the ranks that it can be put down to; `reporter` has seen it.
+  // Adds the ranks at fault to a mismatch or timeout that `reporter` has seen.
   [[nodiscard]] Failure explained(Failure failure, int reporter) const;
 
  private:

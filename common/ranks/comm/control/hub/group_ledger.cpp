@@ -30,7 +30,7 @@ const Members& GroupLedger::members_of(int rank, int group) const {
   return found == registered.end() ? everybody_ : found->second;
 }
 
-// All members send the same list, which is kept once: a list per member would be P * P numbers per group.
+// All members send the same list, which is kept once: a list per member would take P * P numbers per group.
 void GroupLedger::register_group(int rank, int group, const std::vector<int>& members) {
   auto& lists = lists_[group];
   std::erase_if(lists, [](const auto& list) { return list.expired(); });
@@ -126,7 +126,7 @@ int GroupLedger::missing_peer(int rank, int group, const PairStatus& pair) const
 
 bool GroupLedger::is_in_circle(int rank, int group, const PairStatus& pair) const {
   const PairStatus* waiting = &pair;
-  for (std::size_t step = 0; step < ranks_.size(); ++step) {  // after so many steps some rank came up twice
+  for (std::size_t step = 0; step < ranks_.size(); ++step) {  // after that many steps some rank has been visited twice
     const int peer = missing_peer(rank, group, *waiting);
     const GroupStatus* const found = peer < 0 ? nullptr : status_in(group_of(rank, group), peer);
     if (found == nullptr) return false;

@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// What the decoder cannot know, and everything after it takes for granted: ranks are ranks of this job.
+// Checks that ranks are ranks of this job: the decoder cannot, and all later code relies on it.
 void check_sent_by_rank(const ControlMessage& message, int world_size) {
   constexpr std::array kOfTheHub = {ControlType::kReady, ControlType::kHeartbeat, ControlType::kQuery,
                                     ControlType::kFailure};
@@ -79,10 +79,10 @@ void ControlPlane::Hub::run() noexcept {
       step();
     } catch (const std::exception& error) {
       context_.log.error(concat("control plane: ", error.what()));
-      std::this_thread::sleep_for(50ms);  // it may come again at once
+      std::this_thread::sleep_for(50ms);  // it may recur at once
     }
   }
-  // A rank that reads this knows that rank 0 is done, not dead.
+  // Tells the ranks that rank 0 is done, not dead.
   if (judge_.failure()) return;
   connections_.broadcast({.type = ControlType::kGoodbye, .status = groups_.status_with_destroyed(0), .failure = {}});
 }
@@ -100,7 +100,7 @@ void ControlPlane::Hub::step() {
   if (are_all_gone_) changed_.notify_all();
 }
 
-// Before anybody who connects is looked at: whatever strangers do to the listener, ranks get their heartbeats.
+// Runs before new connections are handled, so that ranks get their heartbeats even if strangers flood the listener.
 void ControlPlane::Hub::serve_members() {
   for (const std::uint64_t rank : connections_.take_ready()) serve(static_cast<int>(rank));
   const auto now = Clock::now();
@@ -110,7 +110,7 @@ void ControlPlane::Hub::serve_members() {
   }
   roster_.note_step(now);
   carry_out(judge_.check_deadlines(now));
-  if (now - last_look_ < tick_of(context_.limits)) return;  // thousands of messages may come in between
+  if (now - last_look_ < tick_of(context_.limits)) return;  // thousands of messages may arrive in between
   last_look_ = now;
   carry_out(judge_.look(now));
 }
@@ -190,7 +190,7 @@ void ControlPlane::Hub::handle(int rank, const ControlMessage& message) {
   }
 }
 
-// Tells each rank up to which calls all agree, in one message, however many calls that were.
+// Tells each rank the last call on which all agree, in one message for any number of calls.
 void ControlPlane::Hub::compare_posted(int rank, const ControlMessage& message) {
   std::map<int, ControlMessage> replies;
   const Members members = groups_.group_of(rank, message.group).members;

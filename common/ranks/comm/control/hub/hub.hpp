@@ -16,11 +16,11 @@
 
 namespace lockstep::comm {
 
-// Takes in what all ranks say, keeps it in the roster and the two ledgers, and does what the judge decides. Those four
-// use neither sockets nor threads.
+// Receives the messages of all ranks, records them in the roster and the two ledgers, and carries out the judge's
+// decisions. Those four classes use neither sockets nor threads.
 //
-// One thread serves thousands of ranks. So a message costs the same however many ranks there are, a tick costs a look
-// at each rank and not at each pair of them, and what is said about many ranks is short.
+// One thread serves thousands of ranks. So the cost of a message does not depend on the number of ranks, a tick checks
+// each rank but not each pair, and texts about many ranks are short.
 class ControlPlane::Hub {
  public:
   /// @param deadline  For all ranks to connect.
@@ -36,7 +36,7 @@ class ControlPlane::Hub {
   void leave(const Deadline& deadline) noexcept;
 
  private:
-  friend class HubHarness;  // the fuzzer's, which plays the ranks and takes the steps itself
+  friend class HubHarness;  // used by the fuzzer, which plays the ranks and runs the steps itself
   using Clock = std::chrono::steady_clock;
 
   void run() noexcept;
@@ -60,7 +60,7 @@ class ControlPlane::Hub {
   Clock::time_point last_look_;  // at all ranks
   Clock::time_point last_heartbeat_;
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
   bool are_all_gone_ = false;
   bool is_stopping_ = false;

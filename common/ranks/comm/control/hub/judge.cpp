@@ -10,7 +10,7 @@
 namespace lockstep::comm {
 namespace {
 
-// How long ranks have to say where they are before a mismatch or timeout is told to all.
+// Time for ranks to report their status before a mismatch or timeout is announced.
 constexpr std::chrono::milliseconds kInquiryLimit{300};
 
 }  // namespace
@@ -26,7 +26,7 @@ Decision Judge::inquire(const Failure& failure, int reporter, Clock::time_point 
 }
 
 Decision Judge::on_abort(int rank, const Failure& failure, Clock::time_point now) {
-  if (inquiry_ && inquiry_->reporter == rank) return {};  // it leaves, and has said why
+  if (inquiry_ && inquiry_->reporter == rank) return {};  // it leaves, and has given the reason
   return failure.kind == FailureKind::kAborted ? fail(failure) : inquire(failure, rank, now);
 }
 
@@ -71,7 +71,7 @@ void Judge::ask(const Failure& failure, int reporter, Clock::time_point now) {
   decision_.messages.push_back({.type = ControlType::kQuery, .status = {}, .failure = {}});
 }
 
-// All ranks of a group run the same few collectives, so each of those is looked at once, not once per rank.
+// All ranks of a group run the same few collectives, so each of those is checked once, not once per rank.
 void Judge::judge_progress(Clock::time_point now) {
   for (const auto& [group, running] : groups_.running_collectives()) {
     if (is_decided()) return;
@@ -87,7 +87,7 @@ void Judge::judge_progress(Clock::time_point now) {
   }
 }
 
-// Looks for a rank that called something else as the same number of the same group, now or a little while ago.
+// Looks for a rank whose call with the same number in the same group differs, now or recently.
 void Judge::compare(const GroupKey& group, const RunningBySequence& running, Clock::time_point now) {
   const auto differs = [&](int member, const Fingerprint& call) {
     const auto found = running.find(call.sequence);

@@ -15,17 +15,17 @@
 
 namespace lockstep::comm {
 
-// What the hub is to do: first to log warnings, then to send messages to all ranks.
+// Actions for the hub: first log warnings, then send messages to all ranks.
 struct Decision {
   std::vector<std::string> warnings;
   std::vector<ControlMessage> messages;
 };
 
-// Looks at who is there (the roster) and at what all ranks said (the ledger). It waits for nothing and sends nothing:
-// every call returns what is to be done. The first failure wins; later ones change nothing.
+// Judges by the roster (which ranks are present) and the ledger (what they reported). It neither waits nor sends: every
+// call returns the actions to take. The first failure wins; later ones change nothing.
 //
-// A rank that died, left or fell silent is told to all at once. Where ranks disagree or a call takes too long, all
-// ranks are first asked where they are, so that the failure can name who is missing.
+// All ranks are told at once of a rank that died, left or fell silent. If ranks disagree or a call takes too long, all
+// ranks are first asked for their status, so that the failure can name the missing ones.
 class Judge {
  public:
   using Clock = std::chrono::steady_clock;
@@ -34,25 +34,25 @@ class Judge {
   Judge(const JobLimits& limits, const Deadline& join_deadline, const Roster& roster, const GroupLedger& groups)
       : limits_(limits), join_deadline_(join_deadline), roster_(roster), groups_(groups) {}
 
-  // The job has failed, for a reason that needs no questions.
+  // The job has failed; no inquiry is needed.
   [[nodiscard]] Decision fail(const Failure& failure);
-  // The job has failed, as `reporter` has seen: all ranks are asked before it is told.
+  // The job has failed according to `reporter`: all ranks are asked for their status before they are told.
   [[nodiscard]] Decision inquire(const Failure& failure, int reporter, Clock::time_point now);
   // Rank `rank` has given up.
   [[nodiscard]] Decision on_abort(int rank, const Failure& failure, Clock::time_point now);
-  // Rank `rank` has said where it is, or is gone: no question waits for it any more.
+  // Rank `rank` has reported its status or is gone: inquiries no longer wait for it.
   void note_answer(int rank) { unanswered_.erase(rank); }
 
   // Acts on deadlines that have passed. Costs the same however many ranks there are.
   [[nodiscard]] Decision check_deadlines(Clock::time_point now);
-  // Looks at all ranks: at who is silent, and at how the collectives and messages that run get on.
+  // Checks all ranks for silence, and the progress of running collectives and messages.
   [[nodiscard]] Decision look(Clock::time_point now);
 
-  // What all have been told, and a rank that comes later is told.
+  // The failure that all ranks have been told; ranks that join later are told too.
   [[nodiscard]] const std::optional<Failure>& failure() const noexcept { return failure_; }
 
  private:
-  // A failure about which all ranks are asked before it is told.
+  // A failure to be announced after all ranks have been asked for their status.
   struct Inquiry {
     Failure failure;
     int reporter;
@@ -75,8 +75,8 @@ class Judge {
   const GroupLedger& groups_;
   std::optional<Failure> failure_;
   std::optional<Inquiry> inquiry_;
-  std::set<int> unanswered_;        // ranks that have been asked, and have not answered
-  std::set<std::string> reported_;  // collectives and pairs of which it has been said who is missing
+  std::set<int> unanswered_;        // ranks that were asked and have not answered
+  std::set<std::string> reported_;  // collectives and pairs whose missing ranks have been reported
   Decision decision_;               // what the running call will return
 };
 

@@ -6,7 +6,7 @@
 
 namespace lockstep::comm {
 
-// Is told what happens to each rank's connection, and when.
+// Tracks the connection of each rank.
 class Roster {
  public:
   using Clock = std::chrono::steady_clock;
@@ -15,18 +15,18 @@ class Roster {
     Clock::duration silence;
   };
 
-  // liveness: how long a connected rank may say nothing.
+  // liveness: how long a connected rank may be silent.
   Roster(int world_size, std::chrono::milliseconds liveness, Clock::time_point now);
 
   // Whether `rank` is a rank of the job that has not joined yet. A rank joins once.
   [[nodiscard]] bool expects(int rank) const noexcept;
   void join(int rank, Clock::time_point now);
-  // Something has arrived from a rank.
+  // A message has arrived from a rank.
   void hear(int rank, Clock::time_point now);
   // The rank's connection is closed, whether the rank has left or died.
   void disconnect(int rank);
-  // To be called at every step of the hub. After a long pause, in which the hub itself was stopped, it must not blame
-  // the ranks for the silence: then all count as heard now.
+  // Call at every step of the hub. After a long pause, in which the hub itself was stopped, all ranks count as heard
+  // now, so that they are not blamed for the silence.
   void note_step(Clock::time_point now);
 
   [[nodiscard]] bool is_complete() const noexcept { return joined_count_ == ranks_.size(); }  // all have joined

@@ -172,7 +172,7 @@ void AgentRoster::take_end(int agent, const EndedMessage& message) {
                   .when = actions_.now()});
 }
 
-// A generation, from its hosts' coming together to what follows it.
+// A generation, from the gathering of its hosts to the next step.
 
 void AgentRoster::gather() {
   phase_ = Phase::kGathering;

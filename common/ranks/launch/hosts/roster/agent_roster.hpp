@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// The course of a job of many hosts, from generation to generation: decisions only, no sockets, threads or clocks.
+/// Steers a job of many hosts from generation to generation: only decisions, no sockets, threads or clocks.
 #include <functional>
 #include <optional>
 #include <string>
@@ -16,45 +16,44 @@
 
 namespace lockstep::launch {
 
-/// Where the ranks of a generation meet.
+/// Ports where the ranks of a generation meet.
 struct GenerationPorts {
-  int store = 0;   ///< Of the store that the hub's process serves to them.
-  int master = 0;  ///< Free, on the same host: MASTER_PORT.
+  int store = 0;   ///< The store that the hub's process serves.
+  int master = 0;  ///< A free port on the same host, for MASTER_PORT.
 };
 
-/// What a roster needs done; the hub does it with sockets.
+/// Actions of a roster, which the hub carries out with sockets.
 struct RosterActions {
   /// Sends a message to an agent that has not been lost.
   std::function<void(int agent, const AgentMessage&)> send;
-  /// Opens a store for a generation, closing that of the one before.
+  /// Opens a store for a generation and closes the previous one.
   std::function<GenerationPorts(int generation)> open_store;
-  /// Closes the connection of an agent that the roster has counted as lost by itself.
+  /// Closes the connection of an agent that the roster itself has declared lost.
   std::function<void(int agent)> drop;
-  /// Whether an agent has lately given a sign of life.
+  /// Whether an agent has recently sent a heartbeat.
   std::function<bool(int agent)> is_alive;
-  /// How the agents reach the hub's host: its address as `agent` has connected to it.
+  /// The hub's address that `agent` has connected to.
   std::function<std::string(int agent)> hub_host_seen_by;
-  /// The time.
   std::function<Deadline::Clock::time_point()> now = Deadline::Clock::now;
 };
 
-/// The decisions of AgentHub. An agent is a number that its owner chooses, never twice the same.
+/// The decisions of AgentHub. Agents are numbers chosen by the owner, never reused.
 ///
-/// Hosts gather; a generation runs; something ends it, and its other ranks as well; after that the job's hosts gather
-/// again, at once or after a pause, or the job is over. Who is here, which hosts are enough, what came first, and what
-/// comes next is decided by PresentHosts, Gathering, FirstCause and RestartPolicy. Thread safety: one thread.
+/// Hosts gather; a generation runs; an event ends it and its other ranks; then the job's hosts gather again, at once or
+/// after a pause, or the job is over. PresentHosts tracks the hosts, Gathering decides when they are enough, FirstCause
+/// finds what ended a generation, and RestartPolicy decides what follows. Thread safety: one thread.
 class AgentRoster {
  public:
   using Time = Deadline::Clock::time_point;
 
-  /// @param nonce  Of this run of the job.
+  /// @param nonce  For this run of the job.
   AgentRoster(HubOptions options, std::string nonce, RosterActions actions);
 
-  /// An agent has said something. Its first message must be a JoinMessage.
-  /// @throws FormatError  The message is not an agent's, or comes out of order.
+  /// An agent has sent a message. Its first one must be a JoinMessage.
+  /// @throws FormatError  The message is not an agent's, or out of order.
   void take(int agent, const AgentMessage& message);
   /// An agent's connection has ended, or it counts as dead.
-  /// @param why         "its launcher closed the connection". @param last_heard  When it last gave a sign of life.
+  /// @param why         "its launcher closed the connection". @param last_heard  Time of its last heartbeat.
   void lose(int agent, const std::string& why, Time last_heard);
   /// Acts on deadlines that have passed.
   void advance();
@@ -63,10 +62,10 @@ class AgentRoster {
 
   /// All agents have been told how the job ended.
   [[nodiscard]] bool is_over() const noexcept { return phase_ == Phase::kOver; }
-  /// An agent that was sent away: it is not to be heard any more.
+  /// Whether the agent was rejected: ignore further messages from it.
   [[nodiscard]] bool is_refused(int agent) const { return !hosts_.has(agent); }
 
-  /// All that later decisions depend on, as text: rosters of equal state decide alike, whatever has led there.
+  /// The state that later decisions depend on, as text: rosters with equal state decide alike.
   [[nodiscard]] std::string state() const;
 
  private:
@@ -97,7 +96,7 @@ class AgentRoster {
   Time pause_end_ = Time::max();
   Generation generation_{-1};  // the newest
   int next_generation_ = 0;
-  std::optional<FirstCause> cause_;  // why the newest generation ends or has ended
+  std::optional<FirstCause> cause_;  // why the newest generation is ending or has ended
   std::optional<int> hub_signal_;    // that asked the hub's agent to end
 };
 

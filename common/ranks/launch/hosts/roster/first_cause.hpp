@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Why a generation of a job ends before its ranks have. Internal to this module.
+/// Finds why a generation of a job ends early. Internal to this module.
 #include <optional>
 #include <string>
 #include <utility>
@@ -10,46 +10,45 @@
 
 namespace lockstep::launch {
 
-/// Something that ends a generation.
+/// An event that ends a generation.
 struct EndCause {
-  /// What has happened.
   enum class Kind {
     kRank,        ///< A rank has failed.
     kHost,        ///< A host is lost.
     kSignal,      ///< A host was asked to end.
     kPreempted,   ///< The ranks of a host were asked to stop, and have saved.
-    kMembership,  ///< A host has come.
+    kMembership,  ///< A host has joined.
   };
-  Kind kind = Kind::kRank;                ///< What.
-  int agent = -1;                         ///< Of the host that says so, or of the one that is lost.
-  int exit_code = 1;                      ///< What it means for the job's own.
-  int rank = -1;                          ///< Of kRank: the culprit, perhaps a rank of another host than the agent's.
-  std::string text{};                     ///< For people: "rank 1 on host b (node rank 1) exited with code 3".
-  std::vector<std::string> last_lines{};  ///< Of the culprit's output.
-  Deadline::Clock::time_point when{};     ///< It was heard of.
+  Kind kind = Kind::kRank;
+  int agent = -1;      ///< The agent that reports it, or that is lost.
+  int exit_code = 1;   ///< Resulting exit code of the job.
+  int rank = -1;       ///< For kRank: the culprit, which may be on a different host than the agent.
+  std::string text{};  ///< For people: "rank 1 on host b (node rank 1) exited with code 3".
+  std::vector<std::string> last_lines{};
+  Deadline::Clock::time_point when{};  ///< When the hub heard of it.
 
-  /// The ranks that are left end in good order: it is no failure.
+  /// Not a failure: the remaining ranks end in good order.
   [[nodiscard]] bool is_orderly() const noexcept { return kind != Kind::kRank && kind != Kind::kHost; }
 };
 
-/// Finds out which of several things that go wrong came first: they may be heard of in another order, since what was
-/// killed takes time to end, and hosts are not equally far away. Thread safety: one thread.
+/// Finds the first of several problems. Reports may arrive out of order, since a killed process takes time to end and
+/// hosts have different latencies. Thread safety: one thread.
 class FirstCause {
  public:
-  /// @param cause  Heard of first.
+  /// @param cause  The first one reported.
   explicit FirstCause(EndCause cause) : cause_(std::move(cause)) {}
 
-  /// Another rank has failed. @param is_its_host  The agent that says so has started the rank.
-  /// @return  What all hosts are told; nothing if it is only a consequence.
+  /// Another rank has failed. @param is_its_host  Whether the reporting agent started the rank.
+  /// @return  The message for all hosts; nullopt if it is only a consequence.
   [[nodiscard]] std::optional<std::string> hear_failure(EndCause heard, bool is_its_host);
-  /// A host is lost. @param last_heard  When it last gave a sign of life. @return  What all hosts are told.
+  /// A host is lost. @param last_heard  Time of its last heartbeat. @return  The message for all hosts.
   [[nodiscard]] std::string hear_loss(EndCause heard, Deadline::Clock::time_point last_heard);
   /// A host was asked to end.
   void hear_signal(EndCause heard);
-  /// All ranks of a host have ended. @param last_lines  Of the one that failed first there.
+  /// All ranks of a host have ended. @param last_lines  Output of the rank that failed first there.
   void hear_end(int agent, const std::vector<std::string>& last_lines);
 
-  /// The first cause, as far as has been heard.
+  /// The first cause known so far.
   [[nodiscard]] const EndCause& get() const noexcept { return cause_; }
 
  private:

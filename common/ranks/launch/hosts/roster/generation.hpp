@@ -7,7 +7,7 @@
 
 namespace lockstep::launch {
 
-/// One generation: which ranks run on which host, and how far they have ended. Hosts are known by the numbers of their
+/// One generation: which ranks run on which host, and which have ended. Hosts are identified by the numbers of their
 /// agents. Thread safety: one thread.
 class Generation {
  public:
@@ -17,12 +17,12 @@ class Generation {
     int first_rank = 0;
     int rank_count = 0;
     bool is_lost = false;
-    std::optional<int> exit_code = {};  ///< Of its ranks, once they have ended.
+    std::optional<int> exit_code = {};  ///< Of its ranks; empty while they run.
   };
 
   /// @param number  Counts from 0; -1: none has begun yet.
   explicit Generation(int number) : number_(number) {}
-  /// Adds the host of the next group rank; its ranks get the next numbers.
+  /// Adds a host with the next group rank; its ranks get the next numbers.
   void add(int agent, int rank_count) { members_.push_back({agent, world_size(), rank_count}); }
 
   /// All ranks of a host have ended.
@@ -35,18 +35,18 @@ class Generation {
   [[nodiscard]] const std::vector<Member>& members() const noexcept { return members_; }
   [[nodiscard]] int host_count() const noexcept { return static_cast<int>(members_.size()); }
   [[nodiscard]] int world_size() const noexcept;
-  /// The part of a host; null: it has none.
+  /// A host's part; null if it has none.
   [[nodiscard]] const Member* find(int agent) const;
-  /// A host has a part, and its ranks have not all ended.
+  /// Whether a host has ranks here that have not ended.
   [[nodiscard]] bool runs_on(int agent) const;
-  /// The agent that has started a rank, if it is still there.
+  /// The agent that started a rank, if it is still present.
   [[nodiscard]] std::optional<int> agent_of(int rank) const;
 
-  /// The ranks of at least one host have ended.
+  /// Whether the ranks of at least one host have ended.
   [[nodiscard]] bool is_ending() const;
-  /// The ranks of all hosts have ended.
+  /// Whether the ranks of all hosts have ended.
   [[nodiscard]] bool has_ended() const;
-  /// All ranks have ended as they do after a checkpoint (kRequeueExitCode).
+  /// Whether all ranks ended as after a checkpoint (kRequeueExitCode).
   [[nodiscard]] bool has_saved() const;
 
  private:

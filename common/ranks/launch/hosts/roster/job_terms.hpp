@@ -1,23 +1,23 @@
 #pragma once
 /// @file
-/// What all hosts of a job must agree on. Internal to this module.
+/// Settings that all hosts of a job must agree on. Internal to this module.
 #include <string>
 
 #include "launch/hosts/agent_messages.hpp"
 
 namespace lockstep::launch {
 
-/// The terms of a job: what the agent that serves the hub has said of it when it joined.
+/// The settings of a job, from the join message of the hub's own agent.
 class JobTerms {
  public:
-  /// @param own  Of the hub's own agent. @param address  Where the agents meet, for messages.
+  /// @param own  From the hub's own agent. @param address  Of the hub, for messages.
   JobTerms(JoinMessage own, const std::string& address);
 
   /// Why an agent cannot take part, for people; empty if it agrees.
   [[nodiscard]] std::string objection_to(const JoinMessage& message) const;
   /// True if the hub's own agent sent the message.
   [[nodiscard]] bool is_own(const JoinMessage& message) const { return message.instance == own_.instance; }
-  /// That of the hub's own agent is 0; -1: the agent has none.
+  /// 0 for the hub's own agent; -1: the agent has none.
   [[nodiscard]] int node_rank_of(const JoinMessage& message) const { return is_own(message) ? 0 : message.node_rank; }
 
   /// "the job at HOST:PORT".

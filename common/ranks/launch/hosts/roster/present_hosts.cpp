@@ -45,7 +45,7 @@ std::vector<int> PresentHosts::choose() {
   return chosen;
 }
 
-// By node rank; then those of the last generation, then as they have come.
+// By node rank; then hosts of the last generation, then in order of arrival.
 std::vector<int> PresentHosts::in_order() const {
   std::vector<int> order;
   for (const auto& [agent, host] : hosts_) {
@@ -58,7 +58,7 @@ std::vector<int> PresentHosts::in_order() const {
   return order;
 }
 
-// A host that has a node rank gets the place of this number; the others fill the places that are left.
+// A host with a node rank gets the place of this number; the others fill the remaining places.
 std::vector<int> PresentHosts::by_node_rank(const std::vector<int>& order) const {
   std::vector<int> places(order.size(), -1), others;
   for (const int agent : order) {

@@ -1,6 +1,6 @@
 #pragma once
 /// @file
-/// Which hosts of a job are here. Internal to this module.
+/// The present hosts of a job. Internal to this module.
 #include <functional>
 #include <map>
 #include <optional>
@@ -20,34 +20,34 @@ namespace lockstep::launch {
 struct PresentHost {
   JoinMessage join;
   int group_rank = -1;      ///< In the newest generation that it is or was part of; -1: none.
-  bool is_leaving = false;  ///< It takes part in no further generation.
+  bool is_leaving = false;  ///< It will not join further generations.
 };
 
-/// The hosts that are here, by the numbers of their agents: who is let in, who forms the next generation, who is
-/// missing. Thread safety: one thread.
+/// The present hosts, by the numbers of their agents: decides which hosts may join, which form the next generation, and
+/// which are missing. Thread safety: one thread.
 class PresentHosts {
  public:
   explicit PresentHosts(JobTerms terms) : terms_(std::move(terms)) {}
 
   /// Why a host cannot be added, for people; empty if it can.
   [[nodiscard]] std::string objection_to(const JoinMessage& message) const;
-  /// The agent whose place a host that comes takes: its own from before, or a dead one's, whose connection is not yet
-  /// known to have ended. @param is_alive  Whether an agent has lately given a sign of life.
+  /// The agent that a joining host replaces: its own earlier one, or a dead one whose connection has not been closed
+  /// yet. @param is_alive  Whether an agent has recently sent a heartbeat.
   [[nodiscard]] std::optional<int> predecessor_of(const JoinMessage& message,
                                                   const std::function<bool(int agent)>& is_alive) const;
   void add(int agent, const JoinMessage& message);
   void remove(int agent) { hosts_.erase(agent); }
-  /// Leaves the host out of further generations.
+  /// Excludes the host from further generations.
   void let_leave(int agent) { hosts_.at(agent).is_leaving = true; }
-  /// Chooses the hosts of the next generation, in the order of their group ranks, and keeps these.
+  /// Chooses the hosts of the next generation, in the order of their group ranks, and records these.
   std::vector<int> choose();
 
   [[nodiscard]] bool has(int agent) const { return hosts_.contains(agent); }
   [[nodiscard]] bool has_own() const;
   [[nodiscard]] bool is_any_leaving() const;
-  /// Of those that are not leaving.
+  /// Number of hosts that are not leaving.
   [[nodiscard]] int count() const;
-  /// All of them, also those that are leaving.
+  /// All agents, including leaving ones.
   [[nodiscard]] std::vector<int> agents() const;
   [[nodiscard]] const PresentHost& at(int agent) const { return hosts_.at(agent); }
   [[nodiscard]] const JobTerms& terms() const noexcept { return terms_; }
@@ -65,7 +65,7 @@ class PresentHosts {
 
   JobTerms terms_;
   std::map<int, PresentHost> hosts_;
-  std::map<int, std::string> seen_;  // names by node rank, also of hosts that are lost
+  std::map<int, std::string> seen_;  // names by node rank, including lost hosts
 };
 
 }  // namespace lockstep::launch

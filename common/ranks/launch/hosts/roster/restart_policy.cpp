@@ -10,11 +10,11 @@
 namespace lockstep::launch {
 namespace {
 
-// Unlike Ctrl-C, and a terminal that closes. Whatever signal a launcher takes as a preemption's notice is one.
+// False for Ctrl-C and a closing terminal. Any other signal that a launcher takes is a preemption notice.
 bool asks_to_make_room(int signal) { return signal != SIGINT && signal != SIGHUP; }
 
-// Somebody has asked for the end. If all ranks of all hosts have saved, the job is to be started again; but not after
-// a signal of somebody who does not want it any more.
+// The job was asked to end. If all ranks of all hosts have saved, it should be restarted, unless the signal means that
+// it is not wanted any more.
 VerdictMessage verdict_on_request(const GenerationEnd& end, int exit_code) {
   const int signal = exit_code - 128;
   if (!end.have_all_saved || (signal >= 0 && !asks_to_make_room(signal))) return {exit_code, end.cause->text, {}};
@@ -38,11 +38,11 @@ NextStep RestartPolicy::decide(const GenerationEnd& end) {
       if (limits_.is_elastic) return GatherAgain{};
       return restart_or_give_up(end);
     case EndCause::Kind::kSignal:
-      // A host of an elastic job is taken away; the others go on. Ctrl-C means the job.
+      // A host of an elastic job is preempted; the others go on. Ctrl-C ends the job.
       if (limits_.is_elastic && asks_to_make_room(cause.exit_code - 128)) return GatherAgain{};
       return verdict_on_request(end, cause.exit_code);
     case EndCause::Kind::kPreempted:
-      // The ranks of the host that leaves had told the others before it did.
+      // The ranks of the leaving host told the others before the host did.
       if (limits_.is_elastic && end.is_any_leaving) return GatherAgain{};
       return end.have_all_saved ? verdict_on_request(end, cause.exit_code) : restart_or_give_up(end);
     case EndCause::Kind::kRank:
