@@ -1,4 +1,4 @@
-"""The documentation fails on a missing and on a stale doc comment, and names the file and the line.
+"""The documentation fails on a stale doc comment, names the file and the line, and asks for no comment that is not needed.
 
 A public header is copied and checked with our real configuration: as it is, then with one comment taken away, then with a
 @param of a parameter that does not exist."""
@@ -49,14 +49,11 @@ class DocComments(unittest.TestCase):
     def test_a_header_as_it_is_passes(self) -> None:
         self.assertEqual(self.complaints(self.lines), [])
 
-    def test_a_missing_sentence_fails_with_file_and_line(self) -> None:
+    def test_a_name_that_says_all_needs_no_sentence(self) -> None:
         first = self.function
         while self.lines[first - 1].startswith("///"):
             first -= 1
-        broken = self.lines[:first] + self.lines[self.function:]
-        found = self.complaints(broken)
-        self.assertEqual(len(found), 1, found)
-        self.assertRegex(found[0], rf"^{re.escape(HEADER)}:{first + 1}: .*reduce_scatter_sends.* is not documented")
+        self.assertEqual(self.complaints(self.lines[:first] + self.lines[self.function:]), [])
 
     def test_a_stale_parameter_fails_with_file_and_line(self) -> None:
         broken = list(self.lines)
