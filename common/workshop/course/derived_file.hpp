@@ -4,7 +4,7 @@
 ///
 /// A derived file begins with `// DERIVES FROM <path of the base> new<=N changed<=M`. Its tags:
 ///   - `// NEW` at a line's end: the line is not in the base.
-///  - `// CHANGED` at a line's end: the line replaces one base line, and differs from it.
+///   - `// CHANGED` at a line's end: the line replaces one base line, and differs from it.
 ///   - `// NEW: why` and `// CHANGED: why` on lines of their own give reasons, and are new lines themselves.
 ///   - `// GONE: <base line>` keeps a removed line visible, and counts as changed.
 /// White space is ignored: indentation, runs of blanks, empty lines. A base that is itself derived is read without its
