@@ -13,7 +13,7 @@ namespace lockstep::comm {
 namespace {
 
 // How long a rank whose connection broke waits for the control plane to report which rank died.
-constexpr std::chrono::milliseconds kVerdictLimit{900};
+constexpr std::chrono::milliseconds kVerdictLimit{2500};
 
 bool is_reduction(Collective collective) noexcept {
   return collective == Collective::kAllReduce || collective == Collective::kReduce ||
