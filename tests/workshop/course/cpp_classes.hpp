@@ -17,7 +17,7 @@ struct ClassShape {
   bool is_struct = false;         ///< Declared with `struct`.
   std::set<std::string> methods;  ///< Names, so that overloads count once; without constructors, the destructor, what
                                   ///< is deleted or defaulted, and overrides, which belong to an interface.
-  std::size_t member_count = 0;  ///< Variables that each object has; static ones are none.
+  std::size_t member_count = 0;   ///< Variables that each object has; static ones are none.
 };
 
 /// What one file says of classes.
